@@ -44,7 +44,7 @@ bench: setup ## measure, beside peers and raw limits
 	$(BIN)/python benchmarks/run.py
 
 schemas: setup ## write contracts/schemas from the payload types
-	$(BIN)/python -I -m contracts.generate
+	$(BIN)/python -I -m pmagent.contracts.generate
 
 lock: ## pin requirements*.txt anew from pyproject.toml
 	sh scripts/lock.sh

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors import audit, checks, clock, kernel, model, oa, orchestra, pla
-from actors.area import in_order
+from pmagent.actors import audit, checks, clock, kernel, model, oa, orchestra, pla
+from pmagent.actors.core.area import in_order
 
 AREAS: Final = in_order(area.AREA for area in (audit, checks, clock, kernel, model, oa, orchestra, pla))
 """In the order in which their actors take an event, wherever they are listed."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from actors.areas import AREAS
-from contracts.blobs import NEEDLES, blobs_named
-from events.named_blobs import BlobCheck
-from events.storage import Blobs
+from pmagent.actors.areas import AREAS
+from pmagent.contracts.blobs import NEEDLES, blobs_named
+from pmagent.events.named_blobs import BlobCheck
+from pmagent.events.storage import Blobs
 
-_CORE = ("contracts.control", "contracts.daemon", "contracts.effect")
+_CORE = ("pmagent.contracts.control", "pmagent.contracts.daemon", "pmagent.contracts.effect")
 
 for _module in (*_CORE, *(module for area in AREAS for module in area.contracts)):
     import_module(_module)

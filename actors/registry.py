@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 
-import actors.known  # noqa: F401 - an actor hears types of other areas, too
-from actors.actor import AnyActor
-from actors.area import Area, load
-from actors.areas import AREAS
+import pmagent.actors.known  # noqa: F401 - an actor hears types of other areas, too
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.core.area import Area, load
+from pmagent.actors.areas import AREAS
 
 
 def all_actors(areas: Iterable[Area] = AREAS) -> list[AnyActor]:

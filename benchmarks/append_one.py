@@ -11,10 +11,10 @@ import msgspec
 
 from benchmarks.harness import Bench, Row, Spread
 from benchmarks.workload import Noted, draft, note, open_new
-from events.commit import Committer
-from events.evidence import log_in
-from events.log import now, open_log
-from events.sequencer import Sequencer
+from pmagent.events.commit import Committer
+from pmagent.events.evidence import log_in
+from pmagent.events.log import now, open_log
+from pmagent.events.sequencer import Sequencer
 
 _BLOCK = 100
 """So many appends of ours, then as many raw ones, in turn: the disk's drift is the same for both."""

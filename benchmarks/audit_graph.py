@@ -14,12 +14,12 @@ from typing import Any, TypedDict
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 
-from actors.audit.actor_clerk import ActorClerk
-from actors.audit.graph import BENCH, DETECTIVES, audit_graph
-from actors.audit.state import Asked, Audit
+from pmagent.actors.audit.actor_clerk import ActorClerk
+from pmagent.actors.audit.graph import BENCH, DETECTIVES, audit_graph
+from pmagent.actors.audit.state import Asked, Audit
 from benchmarks.harness import Bench, Row, Spread
-from contracts.audit import JUDGES, AuditState, Evidence, JudicialOpinion
-from contracts.audit_events import AuditRequested
+from pmagent.contracts.audit import JUDGES, AuditState, Evidence, JudicialOpinion
+from pmagent.contracts.audit_events import AuditRequested
 
 DIMENSIONS = (4, 12, 40)
 RULES = ("security_override", "fact_supremacy", "functionality_weight", "dissent_requirement", "variance_re_evaluation")

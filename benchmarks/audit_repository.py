@@ -22,17 +22,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self, TypeVar
 
-from actors.audit.code.parse import parsed
-from actors.audit.code.survey import CodeReader
-from actors.audit.repository.clone import REF, Clone, fetch
-from actors.audit.repository.history import history
-from actors.audit.repository.objects import Objects
-from actors.audit.repository.survey import survey_repository
-from actors.audit.repository.tree import Tree, tree
+from pmagent.actors.audit.detectors.code.parse import parsed
+from pmagent.actors.audit.detectors.code.survey import CodeReader
+from pmagent.actors.audit.sources.repository.clone import REF, Clone, fetch
+from pmagent.actors.audit.sources.repository.history import history
+from pmagent.actors.audit.sources.repository.objects import Objects
+from pmagent.actors.audit.sources.repository.survey import survey_repository
+from pmagent.actors.audit.sources.repository.tree import Tree, tree
 from benchmarks.harness import Bench, Row, Spread, child, seconds
 from benchmarks.repositories import generate
-from contracts.audit_events import AuditLimits, Question
-from contracts.audit_facts import History
+from pmagent.contracts.audit_events import AuditLimits, Question
+from pmagent.contracts.audit_facts import History
 
 T = TypeVar("T")
 TERMS = [

@@ -18,8 +18,8 @@ from pathlib import Path
 from benchmarks.workload import Noted, note
 from pmagent.cli.messages import log_through
 from pmagent.cli.output import Output
-from pmagent.daemon import serve
-from pmagent.host import Host
+from pmagent.service.daemon import serve
+from pmagent.service.host import Host
 
 AT_ONCE = 512
 

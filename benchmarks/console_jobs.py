@@ -17,21 +17,21 @@ from typing import Any
 import anyio
 import msgspec
 
-from actors.engine import Engine
-from actors.kernel.reader import read_surfaces
-from actors.registry import all_actors
+from pmagent.actors.core.engine import Engine
+from pmagent.actors.kernel.reader import read_surfaces
+from pmagent.actors.registry import all_actors
 from benchmarks.console_pages import _seconds
 from benchmarks.harness import ROOT, Bench, Row, Spread, child, peak_memory
 from benchmarks.plans import exited, graph, request, run_id
 from benchmarks.workload import StepAsked, Steps, _finish, draft, note, open_new
-from contracts.orchestra_events import RunEnded, TaskAttemptRequested
-from contracts.payload import encode, type_of
-from events.commit import Committer
-from events.event import DATA_BYTES_MAX, Draft, Event
-from events.evidence import evidence, log_of
-from events.log import now
-from events.sequencer import Sequencer
-from events.storage import Blobs
+from pmagent.contracts.orchestra_events import RunEnded, TaskAttemptRequested
+from pmagent.contracts.payload import encode, type_of
+from pmagent.events.commit import Committer
+from pmagent.events.event import DATA_BYTES_MAX, Draft, Event
+from pmagent.events.evidence import evidence, log_of
+from pmagent.events.log import now
+from pmagent.events.sequencer import Sequencer
+from pmagent.events.storage import Blobs
 
 FIRST_SECONDS = 4.0
 AGAIN_SECONDS = 0.25
@@ -153,7 +153,7 @@ def _write(workspace: Path, events: int, tasks: int, numbers: Sequence[int] = ra
 
 async def _measure(workspace: Path, runs: int, names: Sequence[str]) -> dict[str, Any]:
     from pmagent.console.app import Positioned, application
-    from pmagent.console.desk import Desk
+    from pmagent.console.pages.context import Desk
 
     def fresh() -> Any:
         desk = Desk(workspace)

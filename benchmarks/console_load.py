@@ -20,11 +20,11 @@ from typing import Any
 
 from benchmarks.harness import ROOT, Bench, Row, Spread, percentile
 from pmagent.console.address import read
-from pmagent.console.door import operators
-from pmagent.console.door.entrance import invite
+from pmagent.console.auth import operators
+from pmagent.console.auth.entrance import invite
 from pmagent.console.places import Places
-from pmagent.layout import Layout
-from pmagent.trust import accept
+from pmagent.workspace.layout import Layout
+from pmagent.workspace.trust import accept
 from pmagent.workspace.surfaces import init_workspace
 
 BROWSERS = 200

@@ -17,7 +17,7 @@ import anyio
 
 from benchmarks.harness import Bench, Row, Spread, child, peak_memory
 from benchmarks.workload import write_steps
-from events.evidence import evidence
+from pmagent.events.evidence import evidence
 
 BOUND_SECONDS = 4.0
 """No page may take longer: two looks of two seconds, and making it."""
@@ -105,7 +105,7 @@ async def _seconds(app: Any, address: str) -> float:
 
 async def _measure(workspace: Path, size: int, runs: int) -> dict[str, Any]:
     from pmagent.console.app import Positioned, application
-    from pmagent.console.desk import Desk
+    from pmagent.console.pages.context import Desk
 
     desk = Desk(workspace)
     app = Positioned(application(desk), desk)

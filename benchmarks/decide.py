@@ -17,20 +17,20 @@ from typing import Any
 import anyio
 import msgspec
 
-from actors.actor import Io, Performers
-from actors.engine import Engine, Output
-from actors.intake import Intake
-from actors.runtime import Runtime
+from pmagent.actors.core.actor import Io, Performers
+from pmagent.actors.core.engine import Engine, Output
+from pmagent.actors.core.intake import Intake
+from pmagent.actors.core.runtime import Runtime
 from benchmarks.harness import Bench, Row, Spread, child
 from benchmarks.workload import RecordRequested, StepAsked, StepRequested, Steps, note, outcome
-from events.event import Event
-from events.log import now, opening_events
-from events.redact import Redactor
-from events.segment_log import SegmentLog
-from events.sequencer import Sequencer
-from events.verify import require_intact
-from pmagent.daemon import spare_collector
-from pmagent.io import RealIo
+from pmagent.events.event import Event
+from pmagent.events.log import now, opening_events
+from pmagent.events.redact import Redactor
+from pmagent.events.segment_log import SegmentLog
+from pmagent.events.sequencer import Sequencer
+from pmagent.events.verify import require_intact
+from pmagent.service.daemon import spare_collector
+from pmagent.service.io import RealIo
 
 WRITERS = 256
 

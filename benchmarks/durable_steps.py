@@ -20,19 +20,19 @@ from typing import Any
 import anyio
 import msgspec
 
-from actors.actor import Io
-from actors.engine import Engine, Output
-from actors.intake import Intake
-from actors.runtime import Runtime
+from pmagent.actors.core.actor import Io
+from pmagent.actors.core.engine import Engine, Output
+from pmagent.actors.core.intake import Intake
+from pmagent.actors.core.runtime import Runtime
 from benchmarks.harness import Bench, Row, Spread, child
-from contracts.payload import Effect, Payload, event_type
-from events.event import Event
-from events.log import now, opening_events
-from events.redact import Redactor
-from events.segment_log import SegmentLog
-from events.sequencer import Sequencer
-from pmagent.daemon import spare_collector
-from pmagent.io import RealIo
+from pmagent.contracts.payload import Effect, Payload, event_type
+from pmagent.events.event import Event
+from pmagent.events.log import now, opening_events
+from pmagent.events.redact import Redactor
+from pmagent.events.segment_log import SegmentLog
+from pmagent.events.sequencer import Sequencer
+from pmagent.service.daemon import spare_collector
+from pmagent.service.io import RealIo
 
 TASKS = 100
 TARGETS = {1: 2_500, TASKS: 30_000}

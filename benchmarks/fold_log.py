@@ -7,13 +7,13 @@ import sys
 import time
 from pathlib import Path
 
-from actors.engine import Engine
+from pmagent.actors.core.engine import Engine
 from benchmarks.harness import Bench, Row, Spread, alternate, child, peak_memory
 from benchmarks.workload import Steps, write_steps
-from events.event import Tail
-from events.evidence import log_in
-from events.sequencer import Sequencer
-from replay.replayer import fold_log
+from pmagent.events.event import Tail
+from pmagent.events.evidence import log_in
+from pmagent.events.sequencer import Sequencer
+from pmagent.replay.replayer import fold_log
 
 
 def run(bench: Bench) -> list[Row]:

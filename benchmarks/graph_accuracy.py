@@ -26,9 +26,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from actors.audit.code.source import Source
-from actors.audit.graphs.reader import GraphReader
-from contracts.audit_facts import CodeGraph
+from pmagent.actors.audit.detectors.code.source import Source
+from pmagent.actors.audit.graphs.reader import GraphReader
+from pmagent.contracts.audit_facts import CodeGraph
 
 PROGRAMS = Path(__file__).with_name("graph_programs")
 START, END = "__start__", "__end__"

@@ -16,14 +16,14 @@ from typing import Any
 
 import anyio
 
-from actors.pla.line.finding import Wanted
-from actors.pla.line.holding import Line
+from pmagent.actors.pla.line.finding import Wanted
+from pmagent.actors.pla.line.holding import Line
 from benchmarks.harness import Bench, Row, Spread, percentile
-from contracts.hid import HidArmRequested, HidCommitRequested, HidEnded, HidLinked, HidPrepareRequested
-from contracts.payload import Payload, encode, type_of
-from contracts.pla import TypeText, digest
-from events.event import Event
-from events.log import now
+from pmagent.contracts.hid import HidArmRequested, HidCommitRequested, HidEnded, HidLinked, HidPrepareRequested
+from pmagent.contracts.payload import Payload, encode, type_of
+from pmagent.contracts.pla import TypeText, digest
+from pmagent.events.event import Event
+from pmagent.events.log import now
 from pmagent.pla.demo.stage import Device, Stage
 
 BETWEEN_S = 0.15

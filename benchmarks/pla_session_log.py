@@ -13,15 +13,15 @@ import time
 from typing import Any
 
 from benchmarks.harness import Bench, Row, Spread, child, peak_memory
-from contracts.hid import HidCommitRequested
-from contracts.payload import Payload, encode, type_of
-from contracts.pla import TypeText, digest
-from contracts.pla_events import PlaApproved, PlaExecuted, PlaProposed, PlaSessionBegan
-from events.event import Event, Kind, LogCreated, time_after
+from pmagent.contracts.hid import HidCommitRequested
+from pmagent.contracts.payload import Payload, encode, type_of
+from pmagent.contracts.pla import TypeText, digest
+from pmagent.contracts.pla_events import PlaApproved, PlaExecuted, PlaProposed, PlaSessionBegan
+from pmagent.events.event import Event, Kind, LogCreated, time_after
 from pmagent.pla.verifying import verify_stream
-from projections.documents import Documents
-from projections.pla.said import WRITERS
-from projections.pla.sessions import Sessions
+from pmagent.projections.core.documents import Documents
+from pmagent.projections.sessions.said import WRITERS
+from pmagent.projections.sessions.sessions import Sessions
 
 START = "2026-11-21T12:00:00.000000Z"
 SESSION = f"pla-{1:032x}"

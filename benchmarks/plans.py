@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from actors.orchestra.config import read_config
-from contracts.orchestra import PlanText
-from contracts.orchestra_config import OrchestraConfig
-from contracts.orchestra_events import Captured, RunRequested, TaskAttemptRequested, TaskExited
-from events.event import Event
+from pmagent.actors.orchestra.planning.config import read_config
+from pmagent.contracts.orchestra import PlanText
+from pmagent.contracts.orchestra_config import OrchestraConfig
+from pmagent.contracts.orchestra_events import Captured, RunRequested, TaskAttemptRequested, TaskExited
+from pmagent.events.event import Event
 
 NOTHING = Captured(sha256=sha256(b"").hexdigest(), size_bytes=0, total_bytes=0, cut=False)
 _NEAR = 200

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from benchmarks.harness import Bench, Row, Spread, alternate, seconds
 from benchmarks.workload import write_notes
-from events.evidence import log_in
-from events.line import TAIL_BYTES, decode_chunk
-from events.reader import runs
+from pmagent.events.evidence import log_in
+from pmagent.events.line import TAIL_BYTES, decode_chunk
+from pmagent.events.reader import runs
 
 
 def run(bench: Bench) -> list[Row]:

@@ -16,24 +16,24 @@ from typing import Any
 
 import msgspec
 
-from actors.actor import Io
-from actors.engine import Engine, Output
-from actors.intake import Intake
-from actors.oa.reasoning.rules.answer import Evidence
-from actors.oa.reasoning.rules.engine import answer, permitted, plan
-from actors.oa.reasoning.runs import PAGE, SEEN_MAX, ReasonerState
-from actors.registry import all_actors
-from actors.runtime import Runtime
+from pmagent.actors.core.actor import Io
+from pmagent.actors.core.engine import Engine, Output
+from pmagent.actors.core.intake import Intake
+from pmagent.actors.oa.reasoning.rules.answer import Evidence
+from pmagent.actors.oa.reasoning.rules.engine import answer, permitted, plan
+from pmagent.actors.oa.reasoning.runs import PAGE, SEEN_MAX, ReasonerState
+from pmagent.actors.registry import all_actors
+from pmagent.actors.core.runtime import Runtime
 from benchmarks.harness import Bench, Row, Spread, child, percentile
-from contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, ReasoningEnvelope
-from contracts.reasoning_events import OaToolRequested, OaToolReturned, ReasoningRequested
-from events.event import Event, Tail
-from events.log import now, opening_events
-from events.redact import Redactor
-from events.segment_log import SegmentLog
-from events.sequencer import Sequencer
-from pmagent.daemon import spare_collector
-from pmagent.io import RealIo
+from pmagent.contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, ReasoningEnvelope
+from pmagent.contracts.reasoning_events import OaToolRequested, OaToolReturned, ReasoningRequested
+from pmagent.events.event import Event, Tail
+from pmagent.events.log import now, opening_events
+from pmagent.events.redact import Redactor
+from pmagent.events.segment_log import SegmentLog
+from pmagent.events.sequencer import Sequencer
+from pmagent.service.daemon import spare_collector
+from pmagent.service.io import RealIo
 
 SOURCES = 16
 SEEN = (0, SEEN_MAX // 10, SEEN_MAX)

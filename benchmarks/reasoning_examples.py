@@ -19,10 +19,10 @@ import msgspec
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from actors.oa.reasoning.rules.answer import Answer
-from actors.oa.reasoning.rules.engine import answer, permitted, plan
+from pmagent.actors.oa.reasoning.rules.answer import Answer
+from pmagent.actors.oa.reasoning.rules.engine import answer, permitted, plan
 from benchmarks.recorded_examples import Example, read_examples
-from contracts.reasoning import (
+from pmagent.contracts.reasoning import (
     PROGRAM_IDS,
     OPSBlockGeneratorResult,
     PhaseTransitionValidatorResult,

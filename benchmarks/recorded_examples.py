@@ -25,9 +25,9 @@ from typing import Any
 
 import msgspec
 
-from actors.oa.reasoning.rules.answer import Evidence
-from contracts.kernel import Mode
-from contracts.reasoning import (
+from pmagent.actors.oa.reasoning.rules.answer import Evidence
+from pmagent.contracts.kernel import Mode
+from pmagent.contracts.reasoning import (
     PROGRAM_IDS,
     PROGRAM_TOOLS,
     KernelStateRef,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.harness import Bench, Row, Spread, alternate, child
 from benchmarks.workload import Steps, write_steps
-from replay.replayer import replay_log
+from pmagent.replay.replayer import replay_log
 
 _TEMPORAL = Spread(39.0, 36.0, 42.0)
 

@@ -15,16 +15,16 @@ from typing import Any
 
 import msgspec
 
-from actors.engine import Engine, Output
-from actors.kernel.reader import read_surfaces
-from actors.registry import all_actors
+from pmagent.actors.core.engine import Engine, Output
+from pmagent.actors.kernel.reader import read_surfaces
+from pmagent.actors.registry import all_actors
 from benchmarks.harness import ROOT, Bench, Row, Spread, child, peak_memory
 from benchmarks.plans import exited, graph, request
 from benchmarks.workload import draft
-from contracts.orchestra_events import RunEnded, TaskAttemptRequested
-from contracts.payload import encode, type_of
-from events.event import DATA_BYTES_MAX, Draft, Event, Tail, time_after
-from events.sequencer import Sequencer
+from pmagent.contracts.orchestra_events import RunEnded, TaskAttemptRequested
+from pmagent.contracts.payload import encode, type_of
+from pmagent.events.event import DATA_BYTES_MAX, Draft, Event, Tail, time_after
+from pmagent.events.sequencer import Sequencer
 
 SECONDS_MAX = 5.0
 WORKERS = 16

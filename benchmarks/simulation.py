@@ -12,9 +12,9 @@ import time
 from typing import Any
 
 from benchmarks.harness import Bench, Row, Spread, child
-from projections.documents import Documents
-from projections.registry import all_projections
-from replay.simulation.runner import Load, run_seeds
+from pmagent.projections.core.documents import Documents
+from pmagent.projections.registry import all_projections
+from pmagent.replay.simulation.runner import Load, run_seeds
 
 LOADS = {
     "everything": None,

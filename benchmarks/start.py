@@ -15,25 +15,26 @@ from pathlib import Path
 
 import msgspec
 
-from actors.engine import Engine
-from actors.kernel.reader import read_surfaces
-from actors.registry import all_actors
+from pmagent.actors.core.engine import Engine
+from pmagent.actors.kernel.reader import read_surfaces
+from pmagent.actors.registry import all_actors
 from benchmarks.harness import ROOT, Bench, Row, Spread
 from benchmarks.workload import Clock, draft, open_new
-from contracts.daemon import DaemonStarted
-from contracts.oa import OaPermitRequested
-from events.log import now
-from events.segments import SEGMENT_BYTES
-from pmagent import __version__, trust
-from pmagent.layout import Layout
-from pmagent.operations import call
-from pmagent.registry import Registry, describe
+from pmagent.contracts.daemon import DaemonStarted
+from pmagent.contracts.oa import OaPermitRequested
+from pmagent.events.log import now
+from pmagent.events.segments import SEGMENT_BYTES
+from pmagent import __version__
+from pmagent.workspace import trust
+from pmagent.workspace.layout import Layout
+from pmagent.service.operations import call
+from pmagent.workspace.user_registry import Registry, describe
 
 _UP = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from pmagent.daemon import serve
+from pmagent.service.daemon import serve
 serve(Path(sys.argv[2]))
 """
 _BATCH = 512

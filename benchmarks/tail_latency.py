@@ -15,10 +15,10 @@ from typing import Any
 
 from benchmarks.harness import ROOT, Bench, Row, Spread, percentile
 from benchmarks.workload import Noted, draft
-from contracts.payload import typed
-from events.evidence import log_in
-from events.log import open_log
-from events.reader import Follower, Progress
+from pmagent.contracts.payload import typed
+from pmagent.events.evidence import log_in
+from pmagent.events.log import open_log
+from pmagent.events.reader import Follower, Progress
 
 RATE = 1_000
 _END = "end"

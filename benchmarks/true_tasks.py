@@ -19,13 +19,13 @@ from typing import Any
 
 import anyio
 
-from actors.orchestra.runner import run as run_boxed
-from actors.orchestra.wishes import Wishes
+from pmagent.actors.orchestra.runner import run as run_boxed
+from pmagent.actors.orchestra.wishes import Wishes
 from benchmarks.harness import ROOT, Bench, Row, Spread, alternate, child
 from benchmarks.plans import apart, request
-from pmagent.daemon import spare_collector
-from pmagent.host import open_host
-from pmagent.trust import accept
+from pmagent.service.daemon import spare_collector
+from pmagent.service.host import open_host
+from pmagent.workspace.trust import accept
 
 WORKERS = 4
 _BWRAP = (

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import msgspec
 
-from actors.engine import Engine, Output
-from contracts.payload import Effect, Payload, encode, event_type, type_of
-from events.commit import Committer
-from events.event import Draft, Event
-from events.log import now, opening_events
-from events.segment_log import SegmentLog
-from events.sequencer import Sequencer
-from events.storage import Storage
+from pmagent.actors.core.engine import Engine, Output
+from pmagent.contracts.payload import Effect, Payload, encode, event_type, type_of
+from pmagent.events.commit import Committer
+from pmagent.events.event import Draft, Event
+from pmagent.events.log import now, opening_events
+from pmagent.events.segment_log import SegmentLog
+from pmagent.events.sequencer import Sequencer
+from pmagent.events.storage import Storage
 
 DATA_BYTES = 256
 """Length of a fact's encoded data, as in the peers' measurements."""

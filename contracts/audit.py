@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from contracts.audit_facts import PdfReading, RepoSurvey
+from pmagent.contracts.audit_facts import PdfReading, RepoSurvey
 
 Judge = Literal["Prosecutor", "Defense", "TechLead"]
 JUDGES: Final[tuple[Judge, ...]] = ("Prosecutor", "Defense", "TechLead")

@@ -14,10 +14,10 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from contracts.audit_facts import CONTENT_CHARS_MAX, RATIONALE_CHARS_MAX, PdfReading, PictureReading, RepoSurvey
-from contracts.model import ModelLimits, ModelPrice
-from contracts.payload import Effect, OutwardRequest, Payload, Scope, event_type
-from contracts.reasoning import Identifier
+from pmagent.contracts.audit_facts import CONTENT_CHARS_MAX, RATIONALE_CHARS_MAX, PdfReading, PictureReading, RepoSurvey
+from pmagent.contracts.model import ModelLimits, ModelPrice
+from pmagent.contracts.payload import Effect, OutwardRequest, Payload, Scope, event_type
+from pmagent.contracts.reasoning import Identifier
 
 DIMENSIONS_MAX: Final = 40
 EVIDENCE_MAX: Final = 60

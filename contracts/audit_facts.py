@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from contracts.payload import blob
+from pmagent.contracts.payload import blob
 
 CONTENT_CHARS_MAX: Final = 2_000
 """Longest content of a piece of evidence."""

@@ -12,8 +12,8 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from contracts.audit_events import DIMENSIONS_MAX
-from contracts.payload import END
+from pmagent.contracts.audit_events import DIMENSIONS_MAX
+from pmagent.contracts.payload import END
 
 GOALS_MAX: Final = 60
 """Most goals of one dimension."""

@@ -18,11 +18,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect
 
-from contracts.payload import in_blob, types
-from events.errors import PmagentError
-from events.event import StoredEvent
-from events.named_blobs import NamedBlob
-from events.storage import BLOB_PREFIX, Blobs
+from pmagent.contracts.payload import in_blob, types
+from pmagent.events.errors import PmagentError
+from pmagent.events.event import StoredEvent
+from pmagent.events.named_blobs import NamedBlob
+from pmagent.events.storage import BLOB_PREFIX, Blobs
 
 NEEDLES: Final = (b'"sha256":"', b'"checksum":"')
 """One of them stands in every line that names a blob: the names of the marked fields."""
@@ -84,7 +84,7 @@ def _finder(of: inspect.Type, above: tuple[type, ...]) -> _Finder | None:
 
 
 def mark_of(of: inspect.Type) -> tuple[str, str] | None:
-    """What ``contracts.payload.blob`` has said of a field of this type; None: it is no blob's name."""
+    """What ``pmagent.contracts.payload.blob`` has said of a field of this type; None: it is no blob's name."""
     if isinstance(of, inspect.Metadata):
         return (of.extra or {}).get("blob") or mark_of(of.type)
     return None

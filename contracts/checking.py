@@ -14,10 +14,10 @@ from typing import Any, Final
 import fastjsonschema
 import msgspec
 
-from contracts.checking_words import told
-from contracts.pla import Unfit
-from contracts.pla_schemas import SCHEMAS
-from contracts.strict_json import NotJson, Path, pointer, read, strange
+from pmagent.contracts.checking_words import told
+from pmagent.contracts.pla import Unfit
+from pmagent.contracts.pla_schemas import SCHEMAS
+from pmagent.contracts.strict_json import NotJson, Path, pointer, read, strange
 
 CONTRACTS: Final = tuple(SCHEMAS)
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from contracts.pla import Unfit, is_typable
-from contracts.pla_moment import MOMENT, VISIBLE
+from pmagent.contracts.pla import Unfit, is_typable
+from pmagent.contracts.pla_moment import MOMENT, VISIBLE
 
 Told = tuple[Unfit, str]
 

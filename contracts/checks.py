@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from contracts.payload import Effect, OutwardRequest, Payload, Scope, event_type
+from pmagent.contracts.payload import Effect, OutwardRequest, Payload, Scope, event_type
 
 CheckKind = Literal["check", "guard"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contracts.payload import Effect, Payload, event_type
+from pmagent.contracts.payload import Effect, Payload, event_type
 
 
 @event_type(

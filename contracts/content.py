@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from contracts.payload import BlobSource
+from pmagent.contracts.payload import BlobSource
 
 CHUNK_BYTES: Final = 64 * 1024
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from contracts.payload import END, Payload, event_type
+from pmagent.contracts.payload import END, Payload, event_type
 
 OperatorId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+" + END, min_length=2, max_length=64)]
 Channel = Literal["cli", "console", "api", "document", "daemon"]

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from contracts.audit_rubric import RubricDocument
-from contracts.jobs import JobStatus
-from contracts.oa_documents import (
+from pmagent.contracts.audit_rubric import RubricDocument
+from pmagent.contracts.jobs import JobStatus
+from pmagent.contracts.oa_documents import (
     BootAnswer,
     BootRefusal,
     GuardReport,
@@ -18,10 +18,10 @@ from contracts.oa_documents import (
     SnapshotAnswer,
     StateDocument,
 )
-from contracts.orchestra import PlanAnswer, PlanRequest, PlanTask, TaskAssignment, TaskDocument, TaskResult
-from contracts.orchestra_config import OrchestraConfig
-from contracts.orchestra_documents import RunLogLine, RunMetrics
-from contracts.reasoning import (
+from pmagent.contracts.orchestra import PlanAnswer, PlanRequest, PlanTask, TaskAssignment, TaskDocument, TaskResult
+from pmagent.contracts.orchestra_config import OrchestraConfig
+from pmagent.contracts.orchestra_documents import RunLogLine, RunMetrics
+from pmagent.contracts.reasoning import (
     PAYLOADS,
     PROGRAM_TOOLS,
     GuardFailureInterpreterResult,
@@ -31,7 +31,7 @@ from contracts.reasoning import (
     ReasoningResult,
     SafeOPSDecisionResult,
 )
-from contracts.reasoning_forms import (
+from pmagent.contracts.reasoning_forms import (
     GuardFailureInterpreterInput,
     GuardFailureInterpreterOutput,
     OPSBlockGeneratorInput,
@@ -134,5 +134,5 @@ RULES: dict[str, list[dict[str, Any]]] = {
     ],
 }
 """What a schema says beyond its type: what the fields of one document have to do with each other. The code's own checks
-of the same are ``contracts.reasoning.check_envelope``, ``check_result`` and ``check_payload``, and that of
-``contracts.jobs.JobStatus`` when one is made."""
+of the same are ``pmagent.contracts.reasoning.check_envelope``, ``check_result`` and ``check_payload``, and that of
+``pmagent.contracts.jobs.JobStatus`` when one is made."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from contracts.payload import Payload, Unknown, effect_of, event_type, type_of
+from pmagent.contracts.payload import Payload, Unknown, effect_of, event_type, type_of
 
 
 @event_type("effect.refused")

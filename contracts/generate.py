@@ -1,4 +1,4 @@
-"""Writes the JSON Schemas from the types: ``python -m contracts.generate`` (docs/design.md §3.4).
+"""Writes the JSON Schemas from the types: ``python -m pmagent.contracts.generate`` (docs/design.md §3.4).
 
 ``schemas/<area>/v1/<event type>.json`` for each payload type, ``schemas/<area>/v1/<document>.json`` for each document,
 ``schemas/pla/v1/<contract>.schema.json`` for the PLA's contracts, whose version and hash also go into
@@ -16,11 +16,11 @@ from typing import Any
 
 import msgspec
 
-import contracts
-from contracts.documents import DOCUMENTS, RULES
-from contracts.payload import types
-from contracts.pla import CONTRACT_VERSION
-from contracts.pla_schemas import CONTRACT_HASH, SCHEMAS, file_content
+import pmagent.contracts
+from pmagent.contracts.documents import DOCUMENTS, RULES
+from pmagent.contracts.payload import types
+from pmagent.contracts.pla import CONTRACT_VERSION
+from pmagent.contracts.pla_schemas import CONTRACT_HASH, SCHEMAS, file_content
 
 FOLDER = Path(__file__).parent / "schemas"
 FIRMWARE = Path(__file__).parents[1] / "firmware" / "contract.py"
@@ -48,7 +48,7 @@ def schemas() -> dict[str, bytes]:
 
 def firmware_contract() -> bytes:
     """The file from which the firmware knows what it was built for: two constants, nothing else."""
-    told = '"""Which contracts this firmware was built for (python -m contracts.generate)."""'
+    told = '"""Which contracts this firmware was built for (python -m pmagent.contracts.generate)."""'
     return f'{told}\n\nCONTRACT_VERSION = "{CONTRACT_VERSION}"\nCONTRACT_HASH = "{CONTRACT_HASH}"\n'.encode("ascii")
 
 

@@ -10,8 +10,8 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta
 
-from contracts.payload import Effect, OutwardRequest, Payload, Scope, event_type
-from contracts.pla import Action, ActionClass, ActionType, KillSwitch, PlaMode
+from pmagent.contracts.payload import Effect, OutwardRequest, Payload, Scope, event_type
+from pmagent.contracts.pla import Action, ActionClass, ActionType, KillSwitch, PlaMode
 
 ExecutionState = Literal["NONE", "PREPARED", "RUNNING", "DONE", "ABORTED"]
 """What a device knows of an execution: nothing, all of it but no order to begin, being typed, all reports sent, ended

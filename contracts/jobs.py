@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from contracts.oa_documents import Document
-from contracts.payload import END
-from contracts.pla_moment import VISIBLE, Moment
-from contracts.pla_schema_jobs import ASSET, ASSET_ROOT
+from pmagent.contracts.oa_documents import Document
+from pmagent.contracts.payload import END
+from pmagent.contracts.pla_moment import VISIBLE, Moment
+from pmagent.contracts.pla_schema_jobs import ASSET, ASSET_ROOT
 
 JobState = Literal["queued", "running", "complete", "failed"]
 JobId = Annotated[

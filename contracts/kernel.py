@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from contracts.payload import Effect, Payload, event_type
+from pmagent.contracts.payload import Effect, Payload, event_type
 
 WATCHER: Final = "kernel"
 """The actor that decides the mode."""

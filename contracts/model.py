@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from contracts.payload import Effect, OutwardRequest, Payload, Scope, blob, event_type
+from pmagent.contracts.payload import Effect, OutwardRequest, Payload, Scope, blob, event_type
 
 PROMPT_BYTES_MAX = 512 * 1024
 """Largest request to a model, as JSON: a decision has to fit into a line of the log."""

@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from contracts.kernel import Mode, Reason
-from contracts.payload import Payload, event_type
+from pmagent.contracts.kernel import Mode, Reason
+from pmagent.contracts.payload import Payload, event_type
 
 GRANTOR: Final = "oa"
 """The actor that grants permits."""

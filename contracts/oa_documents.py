@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from contracts.kernel import Mode
-from contracts.oa import Interpretation
+from pmagent.contracts.kernel import Mode
+from pmagent.contracts.oa import Interpretation
 
 GuardMode = Literal["STRICT", "HINT"]
 Severity = Literal["info", "warn", "error", "block"]

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
-from contracts.oa_documents import Document
-from contracts.orchestra_config import (
+from pmagent.contracts.oa_documents import Document
+from pmagent.contracts.orchestra_config import (
     FsMode,
     LlmSettings,
     NetMode,
@@ -23,8 +23,8 @@ from contracts.orchestra_config import (
     Whitelist,
     Workers,
 )
-from contracts.payload import END, blob
-from contracts.reasoning import Identifier, Sha256, Timestamp
+from pmagent.contracts.payload import END, blob
+from pmagent.contracts.reasoning import Identifier, Sha256, Timestamp
 
 TASKS_MAX: Final = 10_000
 DEPENDENCIES_MAX: Final = 200
@@ -49,7 +49,7 @@ COUNT_MAX: Final = 2**53 - 1
 
 TaskState = Literal["planned", "running", "blocked", "done", "failed"]
 Step = Literal["start", "succeed", "fail", "block", "unblock", "give_up"]
-"""How a task gets from one state to another; ``actors.orchestra.states.STEPS`` is the table."""
+"""How a task gets from one state to another; ``pmagent.actors.orchestra.running.states.STEPS`` is the table."""
 
 Intent = Annotated[
     str,

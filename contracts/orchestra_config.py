@@ -10,8 +10,8 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from contracts.oa_documents import Document
-from contracts.payload import END
+from pmagent.contracts.oa_documents import Document
+from pmagent.contracts.payload import END
 
 TOOLS_MAX: Final = 100
 PATHS_MAX: Final = 100

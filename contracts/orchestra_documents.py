@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from contracts.oa_documents import Document
-from contracts.orchestra import Count, ExitCode, LocalId, TaskState
-from contracts.orchestra_config import Retries
-from contracts.reasoning import Identifier, Timestamp
+from pmagent.contracts.oa_documents import Document
+from pmagent.contracts.orchestra import Count, ExitCode, LocalId, TaskState
+from pmagent.contracts.orchestra_config import Retries
+from pmagent.contracts.reasoning import Identifier, Timestamp
 
 LogLevel = Literal["debug", "info", "warn", "error"]
 Component = Literal["L1", "L2", "L3"]

@@ -10,8 +10,8 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
-from contracts.oa_documents import Document
-from contracts.orchestra import (
+from pmagent.contracts.oa_documents import Document
+from pmagent.contracts.orchestra import (
     Artifact,
     Constraints,
     Count,
@@ -27,9 +27,9 @@ from contracts.orchestra import (
     TaskState,
     Tools,
 )
-from contracts.orchestra_config import OrchestraConfig
-from contracts.payload import Effect, OutwardRequest, Payload, Scope, blob, event_type
-from contracts.reasoning import Identifier, Sha256
+from pmagent.contracts.orchestra_config import OrchestraConfig
+from pmagent.contracts.payload import Effect, OutwardRequest, Payload, Scope, blob, event_type
+from pmagent.contracts.reasoning import Identifier, Sha256
 
 REPLANS_MAX: Final = 10
 PLANNER_TRIES: Final = 3

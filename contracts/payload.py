@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 import msgspec
 
-from events.errors import CorruptLog, NotFound
-from events.event import Event, LogCreated, LogRecovered, StoredEvent
-from events.storage import BLOB_PREFIX
+from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.events.event import Event, LogCreated, LogRecovered, StoredEvent
+from pmagent.events.storage import BLOB_PREFIX
 
 END: Final = r"(?![\s\S])"
 """The end of a text in a pattern: ``$`` would let a newline pass behind it."""
@@ -58,7 +58,7 @@ class Effect(msgspec.Struct, frozen=True):
     ``limit_s``: seconds after which the performer is stopped (None: none). ``concurrency``: at most so many at once.
     ``bulky``: the outcome may be large, so it is redacted and encoded in a thread. ``attended``: it goes on only while
     the actor that asked for it does; with that one's halt it is cancelled. ``outcomes``: the event types of its own
-    outcomes; besides these only the ``effect.*`` types of ``contracts.effect`` end it.
+    outcomes; besides these only the ``effect.*`` types of ``pmagent.contracts.effect`` end it.
     """
 
     repeatable: bool

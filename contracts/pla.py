@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from contracts.payload import END
+from pmagent.contracts.payload import END
 
 CONTRACT_VERSION: Final = "1.0.0"
 """Of the PLA's contracts; the wire's hello and each device status carry it beside the hash of the schemas."""

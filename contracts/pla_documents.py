@@ -1,6 +1,6 @@
 """The documents that brain, operator and device hand each other (docs/design.md §16.1).
 
-Their JSON Schemas are written by hand, in ``contracts.pla_schemas``; tests hold both to accept the same documents. What
+Their JSON Schemas are written by hand, in ``pmagent.contracts.pla_schemas``; tests hold both to accept the same documents. What
 has to do with each other in a document is checked when it is made, so that no wrong one can be built either: msgspec
 turns the ValueError into its ValidationError when it decodes.
 """
@@ -12,12 +12,12 @@ from typing import Annotated, Any, Final, Literal, assert_never
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from contracts.control import OperatorId
-from contracts.hid import ExecutionState
-from contracts.jobs import JobManifest, JobStatus
-from contracts.oa_documents import Document
-from contracts.payload import END
-from contracts.pla import (
+from pmagent.contracts.control import OperatorId
+from pmagent.contracts.hid import ExecutionState
+from pmagent.contracts.jobs import JobManifest, JobStatus
+from pmagent.contracts.oa_documents import Document
+from pmagent.contracts.payload import END
+from pmagent.contracts.pla import (
     COORDINATE_MAX,
     COORDINATE_MIN,
     KEYS,
@@ -41,7 +41,7 @@ from contracts.pla import (
     PlaMode,
     TypeText,
 )
-from contracts.pla_moment import VISIBLE, Checksum, Count, Digest, FirmwareVersion, Moment, Version
+from pmagent.contracts.pla_moment import VISIBLE, Checksum, Count, Digest, FirmwareVersion, Moment, Version
 
 ELEMENTS_MAX = 200
 DETAILS_MAX = 32

@@ -19,10 +19,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from contracts.control import Channel, OperatorId
-from contracts.model import ModelLimits
-from contracts.payload import Effect, Payload, blob, event_type
-from contracts.pla import Action, ActionClass, ActionType, CredentialPolicy, Decision, PlaMode
+from pmagent.contracts.control import Channel, OperatorId
+from pmagent.contracts.model import ModelLimits
+from pmagent.contracts.payload import Effect, Payload, blob, event_type
+from pmagent.contracts.pla import Action, ActionClass, ActionType, CredentialPolicy, Decision, PlaMode
 
 GOAL_CHARS_MAX = 16_384
 NAME_CHARS_MAX = 200

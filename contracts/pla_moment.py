@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from contracts.payload import END
+from pmagent.contracts.payload import END
 
 _CLOCK: Final = r"([01][0-9]|2[0-3]):[0-5][0-9]"
 _LONG: Final = r"(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contracts.payload import END
-from contracts.pla import (
+from pmagent.contracts.payload import END
+from pmagent.contracts.pla import (
     COORDINATE_MAX,
     COORDINATE_MIN,
     KEYS,
@@ -16,8 +16,8 @@ from contracts.pla import (
     REASON_CHARS_MAX,
     TEXT_CHARS_MAX,
 )
-from contracts.pla_moment import VISIBLE
-from contracts.pla_schema_parts import (
+from pmagent.contracts.pla_moment import VISIBLE
+from pmagent.contracts.pla_schema_parts import (
     BOOLEAN,
     ID,
     MODE,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from contracts.payload import END
-from contracts.pla import EXECUTIONS_REMEMBERED
-from contracts.pla_schema_parts import (
+from pmagent.contracts.payload import END
+from pmagent.contracts.pla import EXECUTIONS_REMEMBERED
+from pmagent.contracts.pla_schema_parts import (
     BOOLEAN,
     BOOT,
     COUNT,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from contracts.payload import END
-from contracts.pla_moment import VISIBLE
-from contracts.pla_schema_parts import MOMENT_TEXT, Schema, closed, one_of, text, when
+from pmagent.contracts.payload import END
+from pmagent.contracts.pla_moment import VISIBLE
+from pmagent.contracts.pla_schema_parts import MOMENT_TEXT, Schema, closed, one_of, text, when
 
 _JOB = text(r"^[A-Za-z0-9][A-Za-z0-9._-]{2,127}" + END, description="can be a file's name")
 _SERVICE = text(VISIBLE, 2, 64)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contracts.payload import END
-from contracts.pla_schema_parts import (
+from pmagent.contracts.payload import END
+from pmagent.contracts.pla_schema_parts import (
     BOOLEAN,
     ID,
     MODE,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from contracts.payload import END
-from contracts.pla_moment import COUNT_MAX, MOMENT
+from pmagent.contracts.payload import END
+from pmagent.contracts.pla_moment import COUNT_MAX, MOMENT
 
 Schema = dict[str, Any]
 
@@ -18,7 +18,7 @@ def text(pattern: str, shortest: int = 0, longest: int = 0, description: str = "
 
 
 def integer(least: int, most: int, description: str = "") -> Schema:
-    """An integer, written as one (``contracts.checking`` refuses 1.0, which JSON Schema takes for an integer)."""
+    """An integer, written as one (``pmagent.contracts.checking`` refuses 1.0, which JSON Schema takes for an integer)."""
     return {"type": "integer", "minimum": least, "maximum": most} | (
         {"description": description} if description else {}
     )

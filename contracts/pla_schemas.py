@@ -1,8 +1,8 @@
 """The PLA's JSON Schemas, by name (docs/design.md §16.1).
 
-They are written by hand and not made from the types of ``contracts.pla_documents``, so that each is a check of the
+They are written by hand and not made from the types of ``pmagent.contracts.pla_documents``, so that each is a check of the
 other. Draft-07, which the validators of every language know; closed everywhere; each action's payload tied to its type;
-formats as anchored patterns. ``python -m contracts.generate`` writes them to ``schemas/pla/v1/<name>.schema.json``.
+formats as anchored patterns. ``python -m pmagent.contracts.generate`` writes them to ``schemas/pla/v1/<name>.schema.json``.
 
 Brain and device compare ``CONTRACT_HASH`` at hello: with another one nothing is typed.
 """
@@ -13,11 +13,11 @@ import json
 from hashlib import sha256
 from typing import Any, Final
 
-from contracts.pla import CONTRACT_VERSION
-from contracts.pla_schema_actions import action_decision, action_execute, action_proposal
-from contracts.pla_schema_device import device_status, hello
-from contracts.pla_schema_jobs import job_manifest, job_status
-from contracts.pla_schema_log import session_log
+from pmagent.contracts.pla import CONTRACT_VERSION
+from pmagent.contracts.pla_schema_actions import action_decision, action_execute, action_proposal
+from pmagent.contracts.pla_schema_device import device_status, hello
+from pmagent.contracts.pla_schema_jobs import job_manifest, job_status
+from pmagent.contracts.pla_schema_log import session_log
 
 Schema = dict[str, Any]
 

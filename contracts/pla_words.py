@@ -1,5 +1,5 @@
 """The PLA's vocabulary beyond the choices of its types: words that texts of events and documents are made of. They are
-known to everybody, so that none of them is taken for a secret (``pmagent.secrets``)."""
+known to everybody, so that none of them is taken for a secret (``pmagent.service.secrets``)."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Final, Literal, get_args
 import msgspec
 from msgspec import Meta
 
-from contracts.kernel import Mode
-from contracts.oa_documents import Document, OADiagnostic
-from contracts.payload import END
+from pmagent.contracts.kernel import Mode
+from pmagent.contracts.oa_documents import Document, OADiagnostic
+from pmagent.contracts.payload import END
 
 ProgramId = Literal["SafeOPSDecision", "OPSBlockGenerator", "GuardFailureInterpreter", "PhaseTransitionValidator"]
 

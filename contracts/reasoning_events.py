@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from contracts.model import ModelLimits, ModelPrice
-from contracts.payload import Effect, Payload, event_type
-from contracts.reasoning import Identifier, ProgramId, ReasoningEnvelope, ReasoningResult, Sha256, ToolId
+from pmagent.contracts.model import ModelLimits, ModelPrice
+from pmagent.contracts.payload import Effect, Payload, event_type
+from pmagent.contracts.reasoning import Identifier, ProgramId, ReasoningEnvelope, ReasoningResult, Sha256, ToolId
 
 EngineName = Literal["rules", "langchain", "dspy"]
 

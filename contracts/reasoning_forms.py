@@ -9,9 +9,9 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
-from contracts.kernel import Mode
-from contracts.oa_documents import Document
-from contracts.reasoning import COMMANDS_MAX, CRITERIA_MAX, Command, Goal, Text, Verdict
+from pmagent.contracts.kernel import Mode
+from pmagent.contracts.oa_documents import Document
+from pmagent.contracts.reasoning import COMMANDS_MAX, CRITERIA_MAX, Command, Goal, Text, Verdict
 
 LIST_MAX: Final = 500
 

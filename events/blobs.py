@@ -14,9 +14,9 @@ from hashlib import sha256
 from itertools import count
 from typing import Final
 
-from events.disk import Disk, DiskFile
-from events.errors import CorruptLog, NotFound
-from events.storage import BLOB_BYTES_MAX, CHUNK_BYTES
+from pmagent.events.disk import Disk, DiskFile
+from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.events.storage import BLOB_BYTES_MAX, CHUNK_BYTES
 
 _UNFINISHED: Final = re.compile(r"(?:[0-9a-f]{64}|stream)\.[0-9]+\.tmp")
 _NO_FILE: Final = frozenset((errno.ELOOP, errno.EISDIR, errno.EINVAL, errno.ENXIO))
@@ -24,7 +24,7 @@ _NO_FILE: Final = frozenset((errno.ELOOP, errno.EISDIR, errno.EINVAL, errno.ENXI
 
 
 class BlobStore:
-    """The blobs under ``folder`` (see ``events.storage.Blobs``)."""
+    """The blobs under ``folder`` (see ``pmagent.events.storage.Blobs``)."""
 
     def __init__(self, disk: Disk, folder: str) -> None:
         self._disk = disk
@@ -140,7 +140,7 @@ def _damaged(sha256_hex: str) -> CorruptLog:
 
 
 class FileBlobReader:
-    """A blob that is read piece by piece (see ``events.storage.BlobReader``). Made by ``BlobStore.reader``."""
+    """A blob that is read piece by piece (see ``pmagent.events.storage.BlobReader``). Made by ``BlobStore.reader``."""
 
     def __init__(self, sha256_hex: str, file: DiskFile) -> None:
         self._name = sha256_hex
@@ -167,7 +167,7 @@ class FileBlobReader:
 
 
 class FileBlobWriter:
-    """A blob that grows, in a file (see ``events.storage.BlobWriter``). Made by ``BlobStore.writer``."""
+    """A blob that grows, in a file (see ``pmagent.events.storage.BlobWriter``). Made by ``BlobStore.writer``."""
 
     def __init__(self, disk: Disk, folder: str, path: str, file: DiskFile) -> None:
         self._disk = disk

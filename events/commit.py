@@ -1,6 +1,6 @@
 """Group commit: everything that arrives while a batch is being made durable is the next batch (docs/design.md §2.2).
 
-This is the mechanism, without a thread: ``events.writer`` runs it in the one writer thread, the simulation calls
+This is the mechanism, without a thread: ``pmagent.events.writer`` runs it in the one writer thread, the simulation calls
 ``commit`` itself.
 """
 
@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import msgspec
 
-from events.event import Event, Tail
-from events.line import seal
-from events.storage import Storage
+from pmagent.events.event import Event, Tail
+from pmagent.events.line import seal
+from pmagent.events.storage import Storage
 
 BATCH_EVENTS_MAX: Final = 16_384
 """A batch holds so many events at most, but always one submission: what goes in together is never split."""

@@ -14,11 +14,11 @@ from typing import Final
 
 import msgspec
 
-from events.disk import DiskFile
-from events.event import LINE_BYTES_MAX, LogCreated, Tail
-from events.line import TAIL_BYTES, decode_line
-from events.segments import line_start
-from events.storage import CHUNK_BYTES
+from pmagent.events.disk import DiskFile
+from pmagent.events.event import LINE_BYTES_MAX, LogCreated, Tail
+from pmagent.events.line import TAIL_BYTES, decode_line
+from pmagent.events.segments import line_start
+from pmagent.events.storage import CHUNK_BYTES
 
 _WINDOW: Final = 4 * CHUNK_BYTES
 _TAIL: Final = re.compile(rb',"sum":"[0-9a-f]{64}"}')

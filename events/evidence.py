@@ -14,9 +14,9 @@ from typing import Final
 
 import msgspec
 
-from events.segment_log import SegmentLog
-from events.segments import SEGMENT_BYTES
-from events.store import LogStore
+from pmagent.events.segment_log import SegmentLog
+from pmagent.events.segments import SEGMENT_BYTES
+from pmagent.events.store import LogStore
 
 FOLDER: Final = ".pmagent"
 """The folder of a workspace that belongs to pmagent; agents and tasks can never write it."""

@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from events.disk import Disk, DiskFile, Status
-from events.event import Tail
+from pmagent.events.disk import Disk, DiskFile, Status
+from pmagent.events.event import Tail
 
 NAME: Final = "HEAD"
 SLOT_BYTES: Final = 512

@@ -14,8 +14,8 @@ from typing import Final
 
 import msgspec
 
-from events.errors import BadEvent
-from events.event import DATA_BYTES_MAX, LINE_BYTES_MAX, TEXT_BYTES_MAX, Event, Kind, StoredEvent, Tail
+from pmagent.events.errors import BadEvent
+from pmagent.events.event import DATA_BYTES_MAX, LINE_BYTES_MAX, TEXT_BYTES_MAX, Event, Kind, StoredEvent, Tail
 
 TAIL_BYTES: Final = len(b',"sum":"') + 64 + len(b'"}')
 """Length of a line's literal tail, without the newline."""

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from events.errors import LogLocked
+from pmagent.events.errors import LogLocked
 
 TRIES: Final = 10
 TRY_SECONDS: Final = 0.01

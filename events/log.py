@@ -20,15 +20,15 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from events.commit import Durable
-from events.errors import PmagentError
-from events.event import Draft, Event, LogCreated, Tail, format_time, parse_time
-from events.evidence import log_in
-from events.reader import event_at, runs
-from events.segments import SEGMENT_BYTES
-from events.sequencer import RECENT_FACTS_MAX, Sequencer
-from events.storage import Storage
-from events.writer import Writer
+from pmagent.events.commit import Durable
+from pmagent.events.errors import PmagentError
+from pmagent.events.event import Draft, Event, LogCreated, Tail, format_time, parse_time
+from pmagent.events.evidence import log_in
+from pmagent.events.reader import event_at, runs
+from pmagent.events.segments import SEGMENT_BYTES
+from pmagent.events.sequencer import RECENT_FACTS_MAX, Sequencer
+from pmagent.events.storage import Storage
+from pmagent.events.writer import Writer
 
 LOG_ACTOR = "log"
 """The actor that writes ``log.created`` and ``log.recovered``."""

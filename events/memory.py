@@ -6,10 +6,10 @@ import threading
 from collections.abc import Sequence
 from itertools import islice
 
-from events.errors import TailMoved
-from events.event import Tail
-from events.line import check_batch
-from events.storage import CHUNK_BYTES
+from pmagent.events.errors import TailMoved
+from pmagent.events.event import Tail
+from pmagent.events.line import check_batch
+from pmagent.events.storage import CHUNK_BYTES
 
 
 class MemoryStorage:

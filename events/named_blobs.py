@@ -1,7 +1,7 @@
 """Checks the blobs that events name: each is there, is a regular file, and has the size and the content that its name
 and the event say (docs/design.md §2.6).
 
-Payload types say which blobs they name (``contracts.blobs``); here is only how they are checked.
+Payload types say which blobs they name (``pmagent.contracts.blobs``); here is only how they are checked.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from events.blobs import blob_file
-from events.errors import CorruptLog, NotFound
-from events.event import StoredEvent
-from events.storage import Blobs
+from pmagent.events.blobs import blob_file
+from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.events.event import StoredEvent
+from pmagent.events.storage import Blobs
 
 FINDINGS_MAX: Final = 100
 """So many bad blobs are named one by one; all are counted."""

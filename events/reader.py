@@ -11,10 +11,10 @@ from typing import Final
 
 import msgspec
 
-from events.errors import CorruptLog, NotFound
-from events.event import StoredEvent, Tail
-from events.line import ChainChecker, decode_chunk, decode_line
-from events.storage import StorageReader
+from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.events.event import StoredEvent, Tail
+from pmagent.events.line import ChainChecker, decode_chunk, decode_line
+from pmagent.events.storage import StorageReader
 
 
 class Progress(Enum):

@@ -25,15 +25,15 @@ from typing import Final
 
 import msgspec
 
-from events.damage import belongs_elsewhere, created_log_id, follows, later_batch, linked, sum_of
-from events.disk import Disk, DiskFile
-from events.errors import CorruptLog
-from events.event import LogRecovered, Tail
-from events.head import NAME as HEAD_NAME
-from events.head import HeadSlot
-from events.line import ChainChecker, decode_line
-from events.segments import SegmentReader, first_line, last_lines, line_start, segment_firsts, segment_name
-from events.storage import CHUNK_BYTES
+from pmagent.events.damage import belongs_elsewhere, created_log_id, follows, later_batch, linked, sum_of
+from pmagent.events.disk import Disk, DiskFile
+from pmagent.events.errors import CorruptLog
+from pmagent.events.event import LogRecovered, Tail
+from pmagent.events.head import NAME as HEAD_NAME
+from pmagent.events.head import HeadSlot
+from pmagent.events.line import ChainChecker, decode_line
+from pmagent.events.segments import SegmentReader, first_line, last_lines, line_start, segment_firsts, segment_name
+from pmagent.events.storage import CHUNK_BYTES
 
 _WINDOW: Final = 4 * CHUNK_BYTES
 _DIGITS: Final = re.compile("[0-9]+")

@@ -1,9 +1,9 @@
 """The redactor: no secret enters the log or a blob (docs/design.md §2.7).
 
 Everything from outside passes it, on values and before encoding. Two ways of knowing a secret: its shape
-(``events.secret_shapes``), and exact match with the secrets that this process was told, also encoded and escaped
-(``events.secret_forms``). The exact match is the near-certain one; the shapes catch the rest's bulk. In content of
-blobs, which nobody waits for, more is found (``events.redact_content``).
+(``pmagent.events.secret_shapes``), and exact match with the secrets that this process was told, also encoded and escaped
+(``pmagent.events.secret_forms``). The exact match is the near-certain one; the shapes catch the rest's bulk. In content of
+blobs, which nobody waits for, more is found (``pmagent.events.redact_content``).
 
 Masking what is masked changes nothing. Keys of a mapping that become equal are told apart by a number.
 """
@@ -22,12 +22,12 @@ from uuid import UUID
 
 import msgspec
 
-from events import secret_forms
-from events.redact_content import PASSES, ContentMasker, shape_spans
-from events.redact_stream import RedactionStream
-from events.redact_views import has_unseen
-from events.secret_forms import SECRET_CHARS_MIN, text_forms, usable
-from events.secret_shapes import JWK_PRIVATE, SECRET_VARIABLE, TELLING_NAME, URL_PASSWORD, Shape, shapes_in
+from pmagent.events import secret_forms
+from pmagent.events.redact_content import PASSES, ContentMasker, shape_spans
+from pmagent.events.redact_stream import RedactionStream
+from pmagent.events.redact_views import has_unseen
+from pmagent.events.secret_forms import SECRET_CHARS_MIN, text_forms, usable
+from pmagent.events.secret_shapes import JWK_PRIVATE, SECRET_VARIABLE, TELLING_NAME, URL_PASSWORD, Shape, shapes_in
 
 MASK: Final = secret_forms.MASK
 """What stands where a secret stood."""

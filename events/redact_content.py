@@ -1,7 +1,7 @@
 """Masks secrets in a whole text as content of blobs has it, and tells where they stood (docs/design.md §2.7).
 
 It finds what ``Redactor.text`` finds, and more: the secrets that stand in one piece only in one of the views of
-``events.redact_views``, and more forms of the known ones. ``events.redact_stream`` asks it window by window.
+``pmagent.events.redact_views``, and more forms of the known ones. ``pmagent.events.redact_stream`` asks it window by window.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from math import inf
 from typing import Final, NamedTuple
 
-from events.redact_views import JOINED_HEX, JOINED_LINES, SHOWN, Span, View
-from events.secret_forms import (
+from pmagent.events.redact_views import JOINED_HEX, JOINED_LINES, SHOWN, Span, View
+from pmagent.events.secret_forms import (
     MASK,
     SECRET_CHARS_MIN,
     content_forms,
@@ -21,7 +21,7 @@ from events.secret_forms import (
     usable,
     wide_forms,
 )
-from events.secret_shapes import PEM_BEGIN, PEM_END, Shape, shapes_in
+from pmagent.events.secret_shapes import PEM_BEGIN, PEM_END, Shape, shapes_in
 
 PASSES: Final = 4
 """Masking may uncover a shape (a key that began right behind another one), hardly ever twice."""

@@ -13,8 +13,8 @@ import codecs
 import re
 from typing import Final
 
-from events.redact_content import ContentMasker, MaskedText, Piece
-from events.secret_forms import MASK
+from pmagent.events.redact_content import ContentMasker, MaskedText, Piece
+from pmagent.events.secret_forms import MASK
 
 BLOCK_CHARS: Final = 128 * 1024
 """A window, without what is seen around it. Larger ones are hardly faster, and keep other threads waiting."""

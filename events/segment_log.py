@@ -15,14 +15,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from events.blobs import BlobStore
-from events.disk import Disk, RealDisk
-from events.event import LINE_BYTES_MAX, format_time
-from events.head import NAME as HEAD_NAME
-from events.head import SLOT_BYTES, HeadSlot, decode_slot, read_head
-from events.lock import WriterLock, holder_of, is_locked
-from events.named_blobs import BlobCheck
-from events.segments import (
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import Disk, RealDisk
+from pmagent.events.event import LINE_BYTES_MAX, format_time
+from pmagent.events.head import NAME as HEAD_NAME
+from pmagent.events.head import SLOT_BYTES, HeadSlot, decode_slot, read_head
+from pmagent.events.lock import WriterLock, holder_of, is_locked
+from pmagent.events.named_blobs import BlobCheck
+from pmagent.events.segments import (
     SEGMENT_BYTES,
     SUFFIX,
     SegmentReader,
@@ -32,8 +32,8 @@ from events.segments import (
     segment_firsts,
     segment_name,
 )
-from events.storage import Storage
-from events.store import Holder, Identity, LocalFiles, Part, Size, Standing, Verification
+from pmagent.events.storage import Storage
+from pmagent.events.store import Holder, Identity, LocalFiles, Part, Size, Standing, Verification
 
 PARTS_SHOWN: Final = 200
 """So many segments are described one by one."""
@@ -43,7 +43,7 @@ _WRITABLE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 class SegmentLog:
-    """The store of the log in ``folder``, and its lease (see ``events.store``). ``locks``: all that its writer holds
+    """The store of the log in ``folder``, and its lease (see ``pmagent.events.store``). ``locks``: all that its writer holds
     locked; the last one is a file that says who that is."""
 
     def __init__(
@@ -82,7 +82,7 @@ class SegmentLog:
     def open(self, new_log_id: str = "") -> Storage:
         """See Lease. Without a lease only for a simulation, and for a benchmark or test that has no other writer. A new
         log gets ``new_log_id``, by default a random one."""
-        from events.segment_store import SegmentStorage
+        from pmagent.events.segment_store import SegmentStorage
 
         return SegmentStorage(self._disk, self.place, new_log_id or secrets.token_hex(16), self._segment_bytes)
 
@@ -103,7 +103,7 @@ class SegmentLog:
         self, *, decode: bool = False, blobs: BlobCheck | None = None, told: Callable[[int], None] | None = None
     ) -> Verification:
         """See LogStore."""
-        from events.verify import verify_log
+        from pmagent.events.verify import verify_log
 
         return verify_log(self.place, self._disk, decode=decode, blobs=blobs, told=told)
 
@@ -140,7 +140,7 @@ class SegmentLog:
 
     def written(self, position: int) -> tuple[int, str]:
         """See LogStore. Not by HEAD, which may be older than its segments after a power loss."""
-        from events.damage import sum_of
+        from pmagent.events.damage import sum_of
 
         last = self._last_position()
         if not 0 < position <= last:

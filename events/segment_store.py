@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from events.disk import Disk, DiskFile, Status
-from events.errors import CorruptLog, ForeignChange, OutcomeUnknown, TailMoved
-from events.event import LogRecovered, Tail
-from events.head import NAME as HEAD_NAME
-from events.head import HeadFile, HeadSlot
-from events.line import check_batch
-from events.recovery import Opening, open_segments
-from events.segments import SEGMENT_BYTES, SegmentReader, segment_name
-from events.storage import CHUNK_BYTES
+from pmagent.events.disk import Disk, DiskFile, Status
+from pmagent.events.errors import CorruptLog, ForeignChange, OutcomeUnknown, TailMoved
+from pmagent.events.event import LogRecovered, Tail
+from pmagent.events.head import NAME as HEAD_NAME
+from pmagent.events.head import HeadFile, HeadSlot
+from pmagent.events.line import check_batch
+from pmagent.events.recovery import Opening, open_segments
+from pmagent.events.segments import SEGMENT_BYTES, SegmentReader, segment_name
+from pmagent.events.storage import CHUNK_BYTES
 
 
 class SegmentStorage:
-    """The log in ``folder``, opened for writing. The caller holds the lock (``events.lock``).
+    """The log in ``folder``, opened for writing. The caller holds the lock (``pmagent.events.lock``).
 
     ``new_log_id`` is for a log that does not exist yet. Raises CorruptLog, and OSError of the disk, when it cannot be
     opened.

@@ -10,12 +10,12 @@ import re
 import time
 from typing import Final
 
-from events.disk import Disk, DiskFile
-from events.errors import CorruptLog, NotFound
-from events.event import LINE_BYTES_MAX, Tail
-from events.head import NAME as HEAD_NAME
-from events.head import HeadReading, HeadSlot, read_head
-from events.storage import CHUNK_BYTES
+from pmagent.events.disk import Disk, DiskFile
+from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.events.event import LINE_BYTES_MAX, Tail
+from pmagent.events.head import NAME as HEAD_NAME
+from pmagent.events.head import HeadReading, HeadSlot, read_head
+from pmagent.events.storage import CHUNK_BYTES
 
 SUFFIX: Final = ".jsonl"
 SEGMENT_BYTES: Final = 64 * 1024 * 1024

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import Final
 
-from events.event import Draft, Event, Tail
-from events.line import check_data, check_texts
+from pmagent.events.event import Draft, Event, Tail
+from pmagent.events.line import check_data, check_texts
 
 RECENT_FACTS_MAX: Final = 65_536
 """How many of the latest facts a resent one is recognised among. A source must not resend a fact after so many

@@ -1,7 +1,7 @@
 """Storage: protocols for keeping lines and blobs, with local files as the embedded default (docs/design.md §2.8).
 
 They hold no idea of files, so that a database can implement them: one batch is one row, appended if the tail is still
-the expected one. One contract test suite runs over every implementation. ``events.store`` opens a storage.
+the expected one. One contract test suite runs over every implementation. ``pmagent.events.store`` opens a storage.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
-from events.event import LogRecovered, Tail
+from pmagent.events.event import LogRecovered, Tail
 
 BLOB_PREFIX: Final = b'{"blob":{"sha256":"'
 """How ``data`` begins when the payload lies in the blob store; no payload type has a single field ``blob``."""
@@ -30,7 +30,7 @@ class StorageReader(Protocol):
 
     def read(self, position: int, bytes_max: int = CHUNK_BYTES) -> bytes:
         """Whole durable lines from ``position`` on, as they are stored: at least one line, and then as many as fit
-        ``bytes_max``; ``b""`` behind the tail. Unchecked: ``events.reader`` checks the chain.
+        ``bytes_max``; ``b""`` behind the tail. Unchecked: ``pmagent.events.reader`` checks the chain.
 
         Raises CorruptLog when the line cannot be found though the tail covers it; ValueError for position < 1.
         """
@@ -73,7 +73,7 @@ class Storage(LogReader, Protocol):
         """Make ``lines`` durable behind ``expected``; ``tail`` is the new end. Durable when it returns.
 
         Raises TailMoved when the storage's tail is not ``expected``, BadEvent when the lines do not follow it
-        (``events.line.check_batch``); nothing is written then. OutcomeUnknown when a write or sync failed, or somebody
+        (``pmagent.events.line.check_batch``); nothing is written then. OutcomeUnknown when a write or sync failed, or somebody
         else has changed what is stored: the storage is then poisoned, and raises it for every further call.
         """
         ...

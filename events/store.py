@@ -1,6 +1,6 @@
 """A log's store: opens the log for reading, or takes its lease and opens it for writing.
 
-``events.evidence.log_of`` gives the store of a workspace's log. Only the package ``events`` knows how a store keeps
+``pmagent.events.evidence.log_of`` gives the store of a workspace's log. Only the package ``events`` knows how a store keeps
 lines and excludes a second writer; a database can implement the same protocol.
 """
 
@@ -13,9 +13,9 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from events.event import Tail
-from events.named_blobs import BlobCheck, BlobsChecked
-from events.storage import Blobs, LogReader, Storage
+from pmagent.events.event import Tail
+from pmagent.events.named_blobs import BlobCheck, BlobsChecked
+from pmagent.events.storage import Blobs, LogReader, Storage
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -160,7 +160,7 @@ class LogStore(Protocol):
         self, *, decode: bool = False, blobs: BlobCheck | None = None, told: Callable[[int], None] | None = None
     ) -> Verification:
         """Make every check that can be made of the log. ``decode`` also decodes each line, as strictly as a reader
-        does; ``blobs`` also checks each blob that an event names (``actors.known.blob_check``); ``told`` is called,
+        does; ``blobs`` also checks each blob that an event names (``pmagent.actors.known.blob_check``); ``told`` is called,
         now and then, with how many bytes of lines and blobs have been checked.
 
         Raises NotFound when there is no log at all.

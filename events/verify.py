@@ -2,7 +2,7 @@
 
 Checked: segments without a gap, each line's sum, literal tail, position, batch and time, the log's identity, and HEAD's
 two slots. Each line is checked against the sum that the line before it claims; by induction the whole chain holds.
-On demand also: each line's shape, and every blob that an event names (``events.named_blobs``).
+On demand also: each line's shape, and every blob that an event names (``pmagent.events.named_blobs``).
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from collections.abc import Callable
 
 import msgspec
 
-from events.damage import belongs_elsewhere, created_log_id, later_batch, sum_of
-from events.disk import Disk, RealDisk
-from events.errors import CorruptLog, NotFound
-from events.event import LINE_BYTES_MAX, Tail
-from events.head import NAME as HEAD_NAME
-from events.head import SLOT_BYTES, HeadSlot, read_head
-from events.line import ChainChecker, decode_chunk, decode_line
-from events.named_blobs import BlobCheck
-from events.reader import RUN_BYTES
-from events.segments import SUFFIX, firsts_of, segment_firsts, segment_name
-from events.store import Finding, Verification
+from pmagent.events.damage import belongs_elsewhere, created_log_id, later_batch, sum_of
+from pmagent.events.disk import Disk, RealDisk
+from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.events.event import LINE_BYTES_MAX, Tail
+from pmagent.events.head import NAME as HEAD_NAME
+from pmagent.events.head import SLOT_BYTES, HeadSlot, read_head
+from pmagent.events.line import ChainChecker, decode_chunk, decode_line
+from pmagent.events.named_blobs import BlobCheck
+from pmagent.events.reader import RUN_BYTES
+from pmagent.events.segments import SUFFIX, firsts_of, segment_firsts, segment_name
+from pmagent.events.store import Finding, Verification
 
 
 def verify_log(
     folder: str, disk: Disk | None = None, *, decode: bool = False, blobs: BlobCheck | None = None,
     told: Callable[[int], None] | None = None,
 ) -> Verification:  # fmt: skip
-    """Verify the log in ``folder`` (see ``events.store.LogStore.verify``). Raises NotFound when there is no log."""
+    """Verify the log in ``folder`` (see ``pmagent.events.store.LogStore.verify``). Raises NotFound when there is no log."""
     return _Verifier(folder, disk or RealDisk(), decode, blobs, told).run()
 
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
-from events.commit import Committer, Durable
-from events.errors import OutcomeUnknown, PmagentError
-from events.event import Event
-from events.storage import Storage
+from pmagent.events.commit import Committer, Durable
+from pmagent.events.errors import OutcomeUnknown, PmagentError
+from pmagent.events.event import Event
+from pmagent.events.storage import Storage
 
 SETTLE_SECONDS: Final = 0.05
 """After so much quiet, HEAD is made durable."""

@@ -3,10 +3,10 @@
 Reports are computed one at a time, by their number: a long text needs no more room than its characters.
 """
 
-from firmware.clock import is_time
-from firmware.document import Unreadable, read, write
-from firmware.layout import MODIFIERS, key, letters, stroke
-from firmware.refusal import (
+from .clock import is_time
+from .document import Unreadable, read, write
+from .layout import MODIFIERS, key, letters, stroke
+from .refusal import (
     WORD,
     Refused,
     closed,
@@ -20,7 +20,7 @@ from firmware.refusal import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from firmware.shapes import Report, Sha256
+    from .shapes import Report, Sha256
 
 TEXT_MAX = 1024
 KEYS_MAX = 6

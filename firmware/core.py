@@ -3,15 +3,15 @@
 Pure: whoever has the clock, the switch, the line and USB calls ``step`` again and again, and does what it says.
 """
 
-from firmware.clock import Clock, is_time
-from firmware.executions import REMEMBERED, Executions
-from firmware.lines import LINE_MAX, LineReader, encode
-from firmware.outbox import Outbox
-from firmware.refusal import Refused, closed, integer_of, is_digest, is_id, text_of
+from .clock import Clock, is_time
+from .executions import REMEMBERED, Executions
+from .lines import LINE_MAX, LineReader, encode
+from .outbox import Outbox
+from .refusal import Refused, closed, integer_of, is_digest, is_id, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from firmware.shapes import Report, Sha256
+    from .shapes import Report, Sha256
 
 FIRMWARE_VERSION = "1.0.0"
 TICKS = 1 << 29

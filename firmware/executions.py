@@ -1,12 +1,12 @@
 """What the device knows of executions: one that is being handed over, one prepared, one running, and the last 64."""
 
-from firmware.actions import check
-from firmware.refusal import Refused, integer_of, is_digest, is_id, text_of
+from .actions import check
+from .refusal import Refused, integer_of, is_digest, is_id, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from firmware.actions import Action
-    from firmware.shapes import Sha256
+    from .actions import Action
+    from .shapes import Sha256
 
 REMEMBERED = 64
 PARTS_MAX = 16

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from usb_hid import Device
 
-    from firmware.shapes import Report
+    from .shapes import Report
 
 _LEFT_CTRL = 0xE0
 """The usage of the first modifier; the others follow in the order of their bits."""

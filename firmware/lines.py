@@ -1,6 +1,6 @@
 """Lines: ``<json>*<crc>`` and a newline, as bytes arrive and leave (docs/hid-protocol.md, Lines)."""
 
-from firmware.document import Unreadable, read, write
+from .document import Unreadable, read, write
 
 LINE_MAX = 2048
 """Bytes of a line, newline included."""

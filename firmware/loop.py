@@ -1,6 +1,6 @@
 """The main loop: one round serves the switch, the line and the machine, and is over soon."""
 
-from firmware.core import Core
+from .core import Core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from usb_cdc import Serial
     from watchdog import WatchDogTimer
 
-    from firmware.hands import Hands
-    from firmware.shapes import Sha256
-    from firmware.uart import UartLine
+    from .hands import Hands
+    from .shapes import Sha256
+    from .uart import UartLine
 
 CHUNK = 64
 """Bytes that are read in a round, and written to USB: one of its packets."""

@@ -1,6 +1,6 @@
 """The line over a UART: a serial line without a plug of its own, for typing on another machine than the host's."""
 
-from firmware.core import TICKS
+from .core import TICKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

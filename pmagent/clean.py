@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from events.unseen import UNSEEN
+from pmagent.events.unseen import UNSEEN
 
 _FORBIDDEN: Final = re.compile(f"[\t\n\ud800-\udfff{UNSEEN}]")
 """Surrogates too: bytes that were no text."""

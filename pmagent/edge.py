@@ -1,4 +1,4 @@
-"""An area's edge: its parts that touch the world or meet people, as data (``actors.area`` is the area itself).
+"""An area's edge: its parts that touch the world or meet people, as data (``pmagent.actors.core.area`` is the area itself).
 
 Parts are named as ``module:name`` and loaded when they are needed: the command line knows every edge, and loads none.
 """
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from actors.area import load
+from pmagent.actors.core.area import load
 
 if TYPE_CHECKING:
-    from actors.actor import Performers
-    from actors.model.models import Models
-    from actors.pla.line.holding import Line
-    from contracts.pla import Action
-    from pmagent.answer import Answer
+    from pmagent.actors.core.actor import Performers
+    from pmagent.actors.model.models import Models
+    from pmagent.actors.pla.line.holding import Line
+    from pmagent.contracts.pla import Action
+    from pmagent.service.answer import Answer
 
 
 class Given(NamedTuple):

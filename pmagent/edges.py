@@ -17,20 +17,20 @@ def _of_a_folder(workspace: Path, arguments: Mapping[str, Any]) -> bool:
 
 
 CORE: Final = Edge(
-    services=("pmagent.watching:fail_with_log", "pmagent.console.keeping:keep_console"),
+    services=("pmagent.service.watching:fail_with_log", "pmagent.console.keeping:keep_console"),
     operations={
-        "status": Operation(perform="pmagent.operations:status", alone="pmagent.operations:status_alone", looks=True),
-        "rebuild": Operation(perform="pmagent.operations:rebuild", alone="pmagent.operations:rebuild_alone"),
-        "control.pause": Operation(perform="pmagent.control:pause", lowers=True, stops=True, unwritten=True),
-        "control.resume": Operation(perform="pmagent.control:resume", unwritten=True),
+        "status": Operation(perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True),
+        "rebuild": Operation(perform="pmagent.service.operations:rebuild", alone="pmagent.service.operations:rebuild_alone"),
+        "control.pause": Operation(perform="pmagent.service.control:pause", lowers=True, stops=True, unwritten=True),
+        "control.resume": Operation(perform="pmagent.service.control:resume", unwritten=True),
         "console.note": Operation(
-            perform="pmagent.control:note", lowers=True,
+            perform="pmagent.service.control:note", lowers=True,
             stops=lambda arguments: arguments.get("what") == "signed_out",
         ),
-        "console.checked": Operation(perform="pmagent.control:checked"),
+        "console.checked": Operation(perform="pmagent.service.control:checked"),
     },
     views=tuple(
-        f"pmagent.console.views.{name}"
+        f"pmagent.console.pages.views.{name}"
         for name in ("now", "control", "log", "event", "integrity", "help", "theme", "entrance")
     ),
     sections=(
@@ -59,8 +59,8 @@ CORE: Final = Edge(
 
 KERNEL: Final = Edge(
     area="kernel",
-    performers=("actors.kernel.effects:PERFORMERS",),
-    services=("pmagent.watching:watch_surfaces",),
+    performers=("pmagent.actors.kernel.effects:PERFORMERS",),
+    services=("pmagent.service.watching:watch_surfaces",),
     commands={
         "kernel": Commands(
             "recompute the kernel surfaces",
@@ -72,11 +72,11 @@ KERNEL: Final = Edge(
     },
 )
 
-CLOCK: Final = Edge(area="clock", performers=("actors.clock.effects:PERFORMERS",))
+CLOCK: Final = Edge(area="clock", performers=("pmagent.actors.clock.effects:PERFORMERS",))
 
 OA: Final = Edge(
     area="oa",
-    performers=("actors.oa.effects:PERFORMERS", "pmagent.oa.effects:PERFORMERS"),
+    performers=("pmagent.actors.oa.effects:PERFORMERS", "pmagent.oa.effects:PERFORMERS"),
     operations={
         "oa.snapshot": Operation(perform="pmagent.oa.operations:snapshot", absent="pmagent.oa.operations:no_snapshot"),
         "boot.oa": Operation(perform="pmagent.oa.operations:boot"),
@@ -109,7 +109,7 @@ OA: Final = Edge(
             },
         ),
     },
-    views=("pmagent.console.views.sessions",),
+    views=("pmagent.console.pages.views.sessions",),
     sections=(
         Section(
             40, "sessions", "/sessions", "Sessions", "s",
@@ -119,12 +119,12 @@ OA: Final = Edge(
     ),
 )  # fmt: skip
 
-MODEL: Final = Edge(area="model", performers=("pmagent.performers:models",))
+MODEL: Final = Edge(area="model", performers=("pmagent.service.performers:models",))
 
 CHECKS: Final = Edge(
     area="checks",
-    performers=("actors.checks.effects:PERFORMERS",),
-    folders=("actors.checks.effects:FOLDER",),
+    performers=("pmagent.actors.checks.effects:PERFORMERS",),
+    folders=("pmagent.actors.checks.effects:FOLDER",),
     operations={
         "kernel.checks": Operation(
             perform="pmagent.workspace.checks:checks", seconds="pmagent.workspace.checks:answer_seconds",
@@ -135,8 +135,8 @@ CHECKS: Final = Edge(
 
 ORCHESTRA: Final = Edge(
     area="orchestra",
-    performers=("actors.orchestra.planner:PERFORMERS", "pmagent.performers:attempts"),
-    folders=("actors.orchestra.effects:FOLDER",),
+    performers=("pmagent.actors.orchestra.planning.effects:PERFORMERS", "pmagent.service.performers:attempts"),
+    folders=("pmagent.actors.orchestra.running.effects:FOLDER",),
     operations={
         "orchestra.run": Operation(perform="pmagent.jobs.asking:ask_run", configured=True),
         "orchestra.cancel": Operation(
@@ -148,7 +148,7 @@ ORCHESTRA: Final = Edge(
         "run": Command("pmagent.cli.run:run", "have a task done by tools in sandboxes"),
         "runs": Command("pmagent.cli.jobs:runs", "the runs there were, or one of them"),
     },
-    views=("pmagent.console.views.runs",),
+    views=("pmagent.console.pages.views.runs",),
     sections=(
         Section(
             20, "runs", "/runs", "Runs", "r",
@@ -160,8 +160,8 @@ ORCHESTRA: Final = Edge(
 
 AUDIT: Final = Edge(
     area="audit",
-    performers=("actors.audit.effects:PERFORMERS",),
-    folders=("actors.audit.effects:FOLDER",),
+    performers=("pmagent.actors.audit.effects:PERFORMERS",),
+    folders=("pmagent.actors.audit.effects:FOLDER",),
     operations={
         "audit.run": Operation(perform="pmagent.jobs.asking:ask_audit", configured=_of_a_folder),
         "audit.cancel": Operation(
@@ -172,7 +172,7 @@ AUDIT: Final = Edge(
         "audit": Command("pmagent.cli.audit:audit", "judge a repository and its report"),
         "audits": Command("pmagent.cli.jobs:audits", "the audits there were, or one of them"),
     },
-    views=("pmagent.console.views.audits",),
+    views=("pmagent.console.pages.views.audits",),
     sections=(
         Section(
             30, "audits", "/audits", "Audits", "u",
@@ -184,7 +184,7 @@ AUDIT: Final = Edge(
 
 PLA: Final = Edge(
     area="pla",
-    performers=("actors.pla.frames.taking:FRAME_PERFORMERS", "pmagent.performers:device"),
+    performers=("pmagent.actors.pla.frames.taking:FRAME_PERFORMERS", "pmagent.service.performers:device"),
     services=("pmagent.pla.linking:link_device",),
     operations={
         "pla.mode": Operation(
@@ -242,7 +242,7 @@ PLA: Final = Edge(
             },
         ),
     },
-    views=("pmagent.console.views.approvals", "pmagent.console.views.frames"),
+    views=("pmagent.console.pages.views.approvals", "pmagent.console.pages.views.frames"),
     sections=(
         Section(
             10, "approvals", "/approvals", "Approvals", "a",

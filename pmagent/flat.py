@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from events.errors import PmagentError
+from pmagent.events.errors import PmagentError
 
 
 @contextmanager

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from actors.area import load
-from actors.areas import AREAS
-from projections.projection import AnyProjection
+from pmagent.actors.core.area import load
+from pmagent.actors.areas import AREAS
+from pmagent.projections.core.projection import AnyProjection
 
 
 def all_projections() -> list[AnyProjection]:

@@ -20,11 +20,11 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from events.event import StoredEvent
-from events.evidence import log_in
-from events.reader import events
-from events.storage import StorageReader
-from replay.divergence import LISTED_MAX, unified
+from pmagent.events.event import StoredEvent
+from pmagent.events.evidence import log_in
+from pmagent.events.reader import events
+from pmagent.events.storage import StorageReader
+from pmagent.replay.divergence import LISTED_MAX, unified
 
 WINDOWS: Final = (32, 256, 4096)
 """So far ahead the place is looked for where two logs agree again: near first, then farther."""

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from events.event import Event
+from pmagent.events.event import Event
 
 LISTED_MAX: Final = 1000
 """So many divergences are kept one by one; all are counted."""

@@ -13,16 +13,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from actors.actor import AnyActor
-from actors.engine import ENGINE, Engine, HistoryError, RecordedReaction, about_whom
-from contracts.payload import BlobSource, Unknown, typed
-from events.errors import CorruptLog
-from events.event import Event, StoredEvent, Tail
-from events.evidence import log_in
-from events.reader import runs
-from events.sequencer import Sequencer
-from events.storage import StorageReader
-from replay.divergence import LISTED_MAX, Divergence, DivergenceCount, DivergenceKind, ReplayResult
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.core.engine import ENGINE, Engine, HistoryError, RecordedReaction, about_whom
+from pmagent.contracts.payload import BlobSource, Unknown, typed
+from pmagent.events.errors import CorruptLog
+from pmagent.events.event import Event, StoredEvent, Tail
+from pmagent.events.evidence import log_in
+from pmagent.events.reader import runs
+from pmagent.events.sequencer import Sequencer
+from pmagent.events.storage import StorageReader
+from pmagent.replay.divergence import LISTED_MAX, Divergence, DivergenceCount, DivergenceKind, ReplayResult
 
 CHUNK_BYTES: Final = 128 * 1024
 """Read at once: small enough for the events of a chunk to stay in the processor's cache."""

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from actors.kernel.reader import parse
-from actors.kernel.surfaces import NAMES, PATHS, REQUIRED
-from contracts.kernel import KernelObserved, SurfaceReading
-from pmagent import client
+from pmagent.actors.kernel.reader import parse
+from pmagent.actors.kernel.surfaces import NAMES, PATHS, REQUIRED
+from pmagent.contracts.kernel import KernelObserved, SurfaceReading
+from pmagent.service import client
 from pmagent.cli import console
-from pmagent.trust import accept
+from pmagent.workspace.trust import accept
 from tests.support import own_state
 
 __all__ = ["own_state"]

@@ -2,24 +2,24 @@
 
 from typing import Final
 
-from actors.area import Area
+from pmagent.actors.core.area import Area
 
 AREA: Final = Area(
     name="audit",
     families=("audit",),
-    contracts=("contracts.audit_events",),
-    actors={"auditor": "actors.audit.actor:Auditor"},
+    contracts=("pmagent.contracts.audit_events",),
+    actors={"auditor": "pmagent.actors.audit.actor:Auditor"},
     after=("orchestra",),
-    projections=("projections.audits.audits:Audits",),
+    projections=("pmagent.projections.audits.audits:Audits",),
     job="pmagent.jobs.kinds:AUDITS",
-    lines="actors.audit.lines:LINES",
+    lines="pmagent.actors.audit.lines:LINES",
     libraries={
         "langgraph": "langgraph>=1.2,<2",
         "langchain_core": "langchain-core>=1.7,<2",
         "pydantic": "pydantic>=2.14,<3",
     },
-    simulated="replay.simulation.audits:part",
-    laws=("replay.simulation.invariants_audits:check_audits",),
-    rests=("replay.simulation.invariants_audits:check_audits_idle",),
+    simulated="pmagent.replay.areas.audits:part",
+    laws=("pmagent.replay.areas.invariants_audits:check_audits",),
+    rests=("pmagent.replay.areas.invariants_audits:check_audits_idle",),
     outside=("pdf.*", "repository.*"),
 )

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from actors.audit.ends import AUDITOR, abandoned, failure
-from actors.audit.state import (
+from pmagent.actors.audit.ends import AUDITOR, abandoned, failure
+from pmagent.actors.audit.state import (
     AUDITS_MAX,
     QUESTION,
     Audit,
@@ -25,9 +25,9 @@ from actors.audit.state import (
     ended,
     of_request,
 )
-from actors.audit.vision import seen_in
-from actors.model.actor import GATEWAY
-from contracts.audit_events import (
+from pmagent.actors.audit.vision import seen_in
+from pmagent.actors.model.actor import GATEWAY
+from pmagent.contracts.audit_events import (
     AuditCancelAnswered,
     AuditCancelRequested,
     AuditCloneRequested,
@@ -45,7 +45,7 @@ from contracts.audit_events import (
     AuditSurveyed,
     FailureCode,
 )
-from contracts.effect import (
+from pmagent.contracts.effect import (
     EFFECT_ENDS,
     ActorHalted,
     ActorResumed,
@@ -56,10 +56,10 @@ from contracts.effect import (
     EffectTimedOut,
     RequestRefused,
 )
-from contracts.model import ModelAsked, ModelFailed, ModelReplied
-from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
-from contracts.payload import Correlated, Payload
-from events.event import Event
+from pmagent.contracts.model import ModelAsked, ModelFailed, ModelReplied
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.events.event import Event
 
 Decision = Payload | Correlated
 replace = msgspec.structs.replace
@@ -136,7 +136,7 @@ def _objection(state: AuditorState, asked: AuditRequested) -> tuple[FailureCode,
 
 def _is_checked(asked: AuditRequested) -> bool:
     """Whether the rubric is one: who asks by a command finds out before anything is recorded."""
-    from actors.audit.rubric import BadRubric, rubric_of
+    from pmagent.actors.audit.rubric import BadRubric, rubric_of
 
     try:
         rubric_of(asked.rubric)
@@ -237,7 +237,7 @@ def _reading(end: EffectEnd) -> tuple[FailureCode, str, str]:
 
 
 def _go_on(audit: Audit, event: Event) -> Iterable[Decision]:
-    from actors.audit.progress import progress  # the graph, and with it LangGraph, when the first audit is there
+    from pmagent.actors.audit.progress import progress  # the graph, and with it LangGraph, when the first audit is there
 
     return [_in(audit, event, decision) for decision in progress(audit, event)]
 

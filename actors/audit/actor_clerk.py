@@ -10,23 +10,23 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.audit.clerk import Brief, NodeFailed
-from actors.audit.ends import ACTION
-from actors.audit.judges.opinions import Misfit, answer_shape, read_opinion
-from actors.audit.judges.prompts import messages, picture_messages, retry
-from actors.audit.rules.judge import opinion as opinion_by_rules
-from actors.audit.state import QUESTION, Asked, Audit
-from contracts.audit import JUDGES, AuditReport, JudicialOpinion
-from contracts.audit_events import (
+from pmagent.actors.audit.clerk import Brief, NodeFailed
+from pmagent.actors.audit.ends import ACTION
+from pmagent.actors.audit.judges.opinions import Misfit, answer_shape, read_opinion
+from pmagent.actors.audit.judges.prompts import messages, picture_messages, retry
+from pmagent.actors.audit.judges.rules.judge import opinion as opinion_by_rules
+from pmagent.actors.audit.state import QUESTION, Asked, Audit
+from pmagent.contracts.audit import JUDGES, AuditReport, JudicialOpinion
+from pmagent.contracts.audit_events import (
     TRIES,
     AuditOpinionRejected,
     AuditPdfRequested,
     AuditPicturesRequested,
     Question,
 )
-from contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
-from contracts.model import ModelAsked, ModelMessage, ModelReplied
-from contracts.payload import Payload
+from pmagent.contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
+from pmagent.contracts.model import ModelAsked, ModelMessage, ModelReplied
+from pmagent.contracts.payload import Payload
 
 Rank = tuple[int, int, int]
 """Where a wish stands among the others: sources first, then images, then opinions by round, criterion and judge."""

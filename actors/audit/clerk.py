@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from contracts.audit import AuditReport, Evidence, Judge, JudicialOpinion
-from contracts.audit_events import FailureCode, Question
-from contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
+from pmagent.contracts.audit import AuditReport, Evidence, Judge, JudicialOpinion
+from pmagent.contracts.audit_events import FailureCode, Question
+from pmagent.contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
 
 
 class NodeFailed(Exception):

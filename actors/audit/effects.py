@@ -13,13 +13,13 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from actors.actor import Io, Performers
-from actors.audit.failures import SourceFailed
-from actors.audit.pdf.pictures import read_pictures
-from actors.audit.pdf.reading import read_pdf
-from actors.audit.repository.survey import survey_repository
-from actors.confined.stopping import stoppable
-from contracts.audit_events import (
+from pmagent.actors.core.actor import Io, Performers
+from pmagent.actors.audit.failures import SourceFailed
+from pmagent.actors.audit.sources.pdf.pictures import read_pictures
+from pmagent.actors.audit.sources.pdf.reading import read_pdf
+from pmagent.actors.audit.sources.repository.survey import survey_repository
+from pmagent.actors.confined.stopping import stoppable
+from pmagent.contracts.audit_events import (
     AuditCloneRequested,
     AuditPdfRead,
     AuditPdfRequested,
@@ -28,7 +28,7 @@ from contracts.audit_events import (
     AuditSourceFailed,
     AuditSurveyed,
 )
-from events.event import Event
+from pmagent.events.event import Event
 
 FOLDER: Final = ".pmagent/audits"
 """Where clones lie while they are surveyed; what a killed process left there goes at the next start."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from actors.audit.state import Audit
-from contracts.audit_events import REASON_CHARS_MAX, AuditFailed, FailureCode
-from contracts.effect import EffectCancelRequested
-from contracts.model import ModelWithdrawn
-from contracts.payload import Payload
+from pmagent.actors.audit.state import Audit
+from pmagent.contracts.audit_events import REASON_CHARS_MAX, AuditFailed, FailureCode
+from pmagent.contracts.effect import EffectCancelRequested
+from pmagent.contracts.model import ModelWithdrawn
+from pmagent.contracts.payload import Payload
 
 AUDITOR: Final = "auditor"
 """The actor's name: the holder of its permits."""

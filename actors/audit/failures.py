@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contracts.audit_events import FailureCode
-from events.errors import PmagentError
+from pmagent.contracts.audit_events import FailureCode
+from pmagent.events.errors import PmagentError
 
 
 class SourceFailed(PmagentError):

@@ -15,9 +15,9 @@ from functools import cache
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from actors.audit import nodes
-from actors.audit.clerk import Clerk
-from contracts.audit import AuditState
+from pmagent.actors.audit import nodes
+from pmagent.actors.audit.clerk import Clerk
+from pmagent.contracts.audit import AuditState
 
 Compiled = CompiledStateGraph[AuditState, None, AuditState, AuditState]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.lines import Line, at_path, count, shown
+from pmagent.actors.core.lines import Line, at_path, count, shown
 
 
 def _criterion_ruled(data: dict[str, Any]) -> str:

@@ -12,15 +12,15 @@ from typing import Any, Final
 
 from langchain_core.runnables import RunnableConfig
 
-from actors.audit.clerk import Brief, Clerk, NodeFailed
-from actors.audit.evidence.claims import cross_referenced
-from actors.audit.evidence.items import judgeable, key_of
-from actors.audit.evidence.pictures import picture_evidence
-from actors.audit.evidence.repo import repo_evidence
-from actors.audit.evidence.report import report_evidence
-from actors.audit.justice.synthesis import disputed, synthesize
-from actors.audit.rubric import BadRubric, Dimension, Rubric, questions, rubric_of
-from contracts.audit import JUDGES, AuditFailure, AuditState, Evidence, Judge, JudicialOpinion
+from pmagent.actors.audit.clerk import Brief, Clerk, NodeFailed
+from pmagent.actors.audit.detectors.evidence.claims import cross_referenced
+from pmagent.actors.audit.detectors.evidence.items import judgeable, key_of
+from pmagent.actors.audit.detectors.evidence.pictures import picture_evidence
+from pmagent.actors.audit.detectors.evidence.repo import repo_evidence
+from pmagent.actors.audit.detectors.evidence.report import report_evidence
+from pmagent.actors.audit.justice.synthesis import disputed, synthesize
+from pmagent.actors.audit.rubric import BadRubric, Dimension, Rubric, questions, rubric_of
+from pmagent.contracts.audit import JUDGES, AuditFailure, AuditState, Evidence, Judge, JudicialOpinion
 
 Update = dict[str, Any]
 

@@ -16,11 +16,11 @@ import msgspec
 from langchain_core.runnables import RunnableConfig
 from langsmith.run_helpers import tracing_context
 
-from actors.audit.actor_clerk import ActorClerk
-from actors.audit.ends import ACTION, AUDITOR, abandoned, failure
-from actors.audit.graph import audit_graph
-from actors.audit.state import QUESTIONS_MAX, Audit
-from contracts.audit import (
+from pmagent.actors.audit.actor_clerk import ActorClerk
+from pmagent.actors.audit.ends import ACTION, AUDITOR, abandoned, failure
+from pmagent.actors.audit.graph import audit_graph
+from pmagent.actors.audit.state import QUESTIONS_MAX, Audit
+from pmagent.contracts.audit import (
     JUDGES,
     AuditFailure,
     AuditReport,
@@ -30,7 +30,7 @@ from contracts.audit import (
     JudicialOpinion,
     UnjudgedCriterion,
 )
-from contracts.audit_events import (
+from pmagent.contracts.audit_events import (
     GRACE_SECONDS,
     AuditCloneRequested,
     AuditConcluded,
@@ -42,10 +42,10 @@ from contracts.audit_events import (
     OpinionItem,
     RuleItem,
 )
-from contracts.model import ModelReplied
-from contracts.oa import OaPermitGranted, OaPermitRequested
-from contracts.payload import Payload
-from events.event import Event
+from pmagent.contracts.model import ModelReplied
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRequested
+from pmagent.contracts.payload import Payload
+from pmagent.events.event import Event
 
 
 def progress(audit: Audit, event: Event) -> Iterator[Payload]:

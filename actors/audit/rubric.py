@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.audit.rubric_shape import BadRubric, content_of, persona_of, problem
-from actors.audit.rubric_words import derived, quoted
-from contracts.audit import Judge
-from contracts.audit_events import DIMENSIONS_MAX, Question
-from contracts.audit_rubric import TARGETS, TargetArtifact
+from pmagent.actors.audit.rubric_shape import BadRubric, content_of, persona_of, problem
+from pmagent.actors.audit.rubric_words import derived, quoted
+from pmagent.contracts.audit import Judge
+from pmagent.contracts.audit_events import DIMENSIONS_MAX, Question
+from pmagent.contracts.audit_rubric import TARGETS, TargetArtifact
 
 __all__ = [
     "ARCHITECTURE", "TARGETS", "BadRubric", "Dimension", "Rubric", "SynthesisParameters", "logic_for", "questions",
@@ -51,7 +51,7 @@ class Dimension(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SynthesisParameters(msgspec.Struct, frozen=True, kw_only=True):
-    """The chief justice's numbers; see ``contracts.audit_rubric.RubricParameters``."""
+    """The chief justice's numbers; see ``pmagent.contracts.audit_rubric.RubricParameters``."""
 
     security_cap: int = 3
     spread: int = 2

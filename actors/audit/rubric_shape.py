@@ -14,14 +14,14 @@ from typing import Any, Final, NamedTuple
 import fastjsonschema
 import msgspec
 
-from actors.audit.goals import GOALS
-from actors.audit.rubric_words import FAMILIES, TERM_GOALS, lowered
-from actors.orchestra.shape import nearest, shown
-from actors.orchestra.text import BadText, decoded, from_json
-from contracts.audit import Judge
-from contracts.audit_events import RUBRIC_BYTES_MAX
-from contracts.audit_rubric import TARGETS, RubricDocument
-from events.errors import PmagentError
+from pmagent.actors.audit.goals import GOALS
+from pmagent.actors.audit.rubric_words import FAMILIES, TERM_GOALS, lowered
+from pmagent.actors.orchestra.shape import nearest, shown
+from pmagent.actors.orchestra.text import BadText, decoded, from_json
+from pmagent.contracts.audit import Judge
+from pmagent.contracts.audit_events import RUBRIC_BYTES_MAX
+from pmagent.contracts.audit_rubric import TARGETS, RubricDocument
+from pmagent.events.errors import PmagentError
 
 _DIALECT: Final = "http://json-schema.org/draft-07/schema#"
 _PERSONAS: Final[dict[str, Judge]] = {"prosecutor": "Prosecutor", "defense": "Defense", "techlead": "TechLead"}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from actors.audit.goals import GOALS, Goal
+from pmagent.actors.audit.goals import GOALS, Goal
 
 TERMS_MAX: Final = 40
 TERM_CHARS_MAX: Final = 80

@@ -6,10 +6,10 @@ from typing import Final
 
 import msgspec
 
-from contracts.audit_events import AuditRequested, EvidenceItem, OpinionItem
-from contracts.audit_facts import PdfReading, PictureReading, RepoSurvey
-from contracts.model import ModelMessage
-from events.event import Event
+from pmagent.contracts.audit_events import AuditRequested, EvidenceItem, OpinionItem
+from pmagent.contracts.audit_facts import PdfReading, PictureReading, RepoSurvey
+from pmagent.contracts.model import ModelMessage
+from pmagent.events.event import Event
 
 AUDITS_MAX: Final = 8
 """So many audits are open at once; a further one fails at once (``busy``)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from contracts.model import ModelReplied
+from pmagent.contracts.model import ModelReplied
 
 SEEN_CHARS_MAX: Final = 4_000
 """So much of what a vision model says is kept."""

@@ -2,16 +2,16 @@
 
 from typing import Final
 
-from actors.area import Area
+from pmagent.actors.core.area import Area
 
 AREA: Final = Area(
     name="checks",
     families=("check",),
-    contracts=("contracts.checks",),
-    actors={"checker": "actors.checks.actor:Checker"},
+    contracts=("pmagent.contracts.checks",),
+    actors={"checker": "pmagent.actors.checks.actor:Checker"},
     after=("model",),
-    lines="actors.checks.lines:LINES",
-    simulated="replay.simulation.checks:part",
-    laws=("replay.simulation.invariants_checks:check_checks",),
-    rests=("replay.simulation.invariants_checks:check_checks_idle",),
+    lines="pmagent.actors.checks.lines:LINES",
+    simulated="pmagent.replay.areas.checks:part",
+    laws=("pmagent.replay.areas.invariants_checks:check_checks",),
+    rests=("pmagent.replay.areas.invariants_checks:check_checks_idle",),
 )

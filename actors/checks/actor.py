@@ -14,10 +14,10 @@ from typing import Final
 
 import msgspec
 
-from actors.checks import state as fold
-from actors.checks.results import not_run, of_run, of_unstarted
-from actors.checks.state import CheckerState, Item, Open
-from contracts.checks import (
+from pmagent.actors.checks import state as fold
+from pmagent.actors.checks.results import not_run, of_run, of_unstarted
+from pmagent.actors.checks.state import CheckerState, Item, Open
+from pmagent.contracts.checks import (
     AT_ONCE,
     CheckAnswered,
     CheckRan,
@@ -27,7 +27,7 @@ from contracts.checks import (
     CheckUnstarted,
     scope_of,
 )
-from contracts.effect import (
+from pmagent.contracts.effect import (
     EFFECT_ENDS,
     ActorHalted,
     ActorResumed,
@@ -40,9 +40,9 @@ from contracts.effect import (
     EffectTimedOut,
     RequestRefused,
 )
-from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
-from contracts.payload import Correlated, Payload
-from events.event import Event
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.events.event import Event
 
 CHECKER: Final = "checker"
 OA: Final = "oa"

@@ -15,14 +15,14 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
-from actors.actor import Io, Performers
-from actors.checks.text import plain
-from actors.orchestra.artifacts import remove
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
-from contracts.checks import OUTPUT_BYTES_MAX, CheckRan, CheckRunRequested, CheckUnstarted
-from events.event import Event
-from events.evidence import kept_outside
+from pmagent.actors.core.actor import Io, Performers
+from pmagent.actors.checks.text import plain
+from pmagent.actors.orchestra.artifacts import remove
+from pmagent.actors.orchestra.runner import run
+from pmagent.actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
+from pmagent.contracts.checks import OUTPUT_BYTES_MAX, CheckRan, CheckRunRequested, CheckUnstarted
+from pmagent.events.event import Event
+from pmagent.events.evidence import kept_outside
 
 HIDDEN: Final = ".pmagent"
 """Not a check's business: the log, the settings, and the daemon's socket."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.lines import Line, exited
+from pmagent.actors.core.lines import Line, exited
 
 LINES: Final[dict[str, Line]] = {
     "check.answered": "answer to {request}: {results}",

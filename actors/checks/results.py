@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from contracts.checks import TAIL_CHARS_MAX, CheckRan, CheckResult, CheckUnstarted
+from pmagent.contracts.checks import TAIL_CHARS_MAX, CheckRan, CheckResult, CheckUnstarted
 
 _MESSAGE_CHARS_MAX: Final = 300
 _MEND_CHARS_MAX: Final = 200

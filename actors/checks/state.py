@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from contracts.checks import CheckKind, CheckRequested, CheckResult, ConfiguredCheck, scope_of
+from pmagent.contracts.checks import CheckKind, CheckRequested, CheckResult, ConfiguredCheck, scope_of
 
 replace = msgspec.structs.replace
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from events.unseen import UNSEEN
+from pmagent.events.unseen import UNSEEN
 
 _SEQUENCES: Final = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, the cursor

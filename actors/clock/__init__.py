@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from actors.area import Area
+from pmagent.actors.core.area import Area
 
 AREA: Final = Area(
     name="clock",
     families=("timer",),
-    contracts=("contracts.clock",),
-    lines="actors.clock.lines:LINES",
-    simulated="replay.simulation.kernel:clock",
+    contracts=("pmagent.contracts.clock",),
+    lines="pmagent.actors.clock.lines:LINES",
+    simulated="pmagent.replay.areas.kernel:clock",
 )

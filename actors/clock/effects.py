@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.actor import Io, Performers
-from contracts.clock import TimerFired, TimerRequested
-from events.event import Event
+from pmagent.actors.core.actor import Io, Performers
+from pmagent.contracts.clock import TimerFired, TimerRequested
+from pmagent.events.event import Event
 
 
 async def fire(event: Event, io: Io) -> TimerFired:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.lines import Line
+from pmagent.actors.core.lines import Line
 
 LINES: Final[dict[str, Line]] = {
     "timer.fired": "timer {request} {name}",

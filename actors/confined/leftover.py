@@ -13,7 +13,7 @@ import signal
 from typing import Final
 
 PROGRAM: Final = "bwrap"
-_OURS: Final = b"actors.confined.limits"
+_OURS: Final = b"pmagent.actors.confined.limits"
 """Stands in the command of everything that is run behind a wall."""
 
 

@@ -21,10 +21,10 @@ from typing import Final, Literal
 
 import msgspec
 
-from actors.confined.conversation import Conversation
-from actors.confined.limits import OUT_OF_MEMORY
-from actors.confined.wall import ENVIRONMENT, isolated, lending, wall
-from actors.orchestra import syscalls
+from pmagent.actors.confined.conversation import Conversation
+from pmagent.actors.confined.limits import OUT_OF_MEMORY
+from pmagent.actors.confined.wall import ENVIRONMENT, isolated, lending, wall
+from pmagent.actors.orchestra import syscalls
 
 Ended = Literal["done", "timed_out", "memory", "output", "crashed", "stopped"]
 
@@ -72,7 +72,7 @@ def run_limited(
     try:
         words = (str(memory_bytes), str(math.ceil(seconds) + 1), str(held), module)
         process = subprocess.Popen(
-            (*walls, *isolated("from actors.confined.limits import main; main()"), *words),
+            (*walls, *isolated("from pmagent.actors.confined.limits import main; main()"), *words),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=ENVIRONMENT, cwd="/", start_new_session=True, pass_fds=(held,), bufsize=0,
         )  # fmt: skip

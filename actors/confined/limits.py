@@ -16,7 +16,7 @@ import select
 import sys
 from typing import Final
 
-from actors.orchestra import seccomp
+from pmagent.actors.orchestra import seccomp
 
 OUT_OF_MEMORY: Final = 97
 """Exit code: Python was told that there is no more memory."""

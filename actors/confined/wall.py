@@ -93,7 +93,7 @@ def isolated(statement: str) -> tuple[str, ...]:
 def _builds(program: str) -> bool:
     """Whether bubblewrap can build the wall here, and Python finds us behind it; an answer is asked for once. Raises
     OSError where there is none (no memory, no time): that is no reason to go without a wall, now or later."""
-    probe = (*_options(program, ()), *isolated("import actors.confined.limits"))
+    probe = (*_options(program, ()), *isolated("import pmagent.actors.confined.limits"))
     try:
         ended = subprocess.run(
             probe, env=ENVIRONMENT, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, check=False,

@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from actors.area import Area
+from pmagent.actors.core.area import Area
 
 AREA: Final = Area(
     name="kernel",
     families=("kernel",),
-    contracts=("contracts.kernel",),
-    actors={"kernel": "actors.kernel.actor:KernelWatcher"},
-    lines="actors.kernel.lines:LINES",
-    simulated="replay.simulation.kernel:part",
+    contracts=("pmagent.contracts.kernel",),
+    actors={"kernel": "pmagent.actors.kernel.actor:KernelWatcher"},
+    lines="pmagent.actors.kernel.lines:LINES",
+    simulated="pmagent.replay.areas.kernel:part",
     outside=("reader",),
 )

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from actors.kernel.mode import judged
-from contracts.daemon import DaemonStarted
-from contracts.kernel import WATCHER, KernelModeDecided, KernelObserved, KernelReadRequested, Reason
-from contracts.oa import OaBootRequested, OaSnapshotRequested
-from contracts.payload import Payload
-from events.event import Event
+from pmagent.actors.kernel.mode import judged
+from pmagent.contracts.daemon import DaemonStarted
+from pmagent.contracts.kernel import WATCHER, KernelModeDecided, KernelObserved, KernelReadRequested, Reason
+from pmagent.contracts.oa import OaBootRequested, OaSnapshotRequested
+from pmagent.contracts.payload import Payload
+from pmagent.events.event import Event
 
 READ_BY_THEMSELVES = frozenset(("oa.snapshot", "boot.oa", "log.adopt"))
 """Commands that run an engine of their own only to ask for something that has the surfaces read anyway, or for nothing

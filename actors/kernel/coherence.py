@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.kernel.surfaces import AGENTS_SYNC, BOOTSTRAP, DMS_ALIGNMENT, KEY_CHECKS, REALITY, SSOT, Kernel
-from contracts.oa_documents import Mismatch
+from pmagent.actors.kernel.surfaces import AGENTS_SYNC, BOOTSTRAP, DMS_ALIGNMENT, KEY_CHECKS, REALITY, SSOT, Kernel
+from pmagent.contracts.oa_documents import Mismatch
 
 BRANCH_CHECK = "branch"
 PHASE_CHECK = "phase"

@@ -12,11 +12,11 @@ import anyio
 import anyio.to_thread
 from watchfiles import Change, awatch
 
-from actors.actor import Io, Performers
-from actors.kernel import surfaces
-from actors.kernel.reader import Files, Moment, RealFiles, glance, read_surfaces
-from contracts.kernel import KernelObserved, KernelReadRequested
-from events.event import Event
+from pmagent.actors.core.actor import Io, Performers
+from pmagent.actors.kernel import surfaces
+from pmagent.actors.kernel.reader import Files, Moment, RealFiles, glance, read_surfaces
+from pmagent.contracts.kernel import KernelObserved, KernelReadRequested
+from pmagent.events.event import Event
 
 POLL_S = 1.0
 """The surfaces are looked at so often at least (seconds), whatever the system's notifications say or miss."""

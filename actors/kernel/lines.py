@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.lines import Line, shown
+from pmagent.actors.core.lines import Line, shown
 
 
 def _mode_decided(data: dict[str, Any]) -> str:

@@ -7,10 +7,10 @@ from typing import cast
 
 import msgspec
 
-from actors.kernel.coherence import BRANCH_CHECK, PHASE_CHECK, between_surfaces
-from actors.kernel.surfaces import HANDOFF, REALITY, REQUIRED, Kernel, digest, kernel
-from contracts.kernel import Mode, Reason, SurfaceReading
-from events.event import Event
+from pmagent.actors.kernel.coherence import BRANCH_CHECK, PHASE_CHECK, between_surfaces
+from pmagent.actors.kernel.surfaces import HANDOFF, REALITY, REQUIRED, Kernel, digest, kernel
+from pmagent.contracts.kernel import Mode, Reason, SurfaceReading
+from pmagent.events.event import Event
 
 BADNESS: dict[str, int] = {"NORMAL": 0, "DEGRADED": 1, "BLOCKED": 2}
 """Order of the modes: a higher one allows less."""

@@ -24,8 +24,8 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from actors.kernel import surfaces
-from contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading, SurfaceStatus
+from pmagent.actors.kernel import surfaces
+from pmagent.contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading, SurfaceStatus
 
 QUIET_S = 0.2
 """For so long no surface may have changed (seconds)."""

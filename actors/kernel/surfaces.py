@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from contracts.kernel import SurfaceReading
+from pmagent.contracts.kernel import SurfaceReading
 
 BOOTSTRAP = "pm_bootstrap_state"
 SSOT = "ssot_surface"

@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from actors.area import Area
+from pmagent.actors.core.area import Area
 
 AREA: Final = Area(
     name="model",
     families=("model",),
-    contracts=("contracts.model",),
-    actors={"model": "actors.model.actor:Gateway"},
+    contracts=("pmagent.contracts.model",),
+    actors={"model": "pmagent.actors.model.actor:Gateway"},
     after=("oa",),
-    lines="actors.model.lines:LINES",
-    simulated="replay.simulation.models:part",
-    laws=("replay.simulation.invariants_models:check_models_ended",),
+    lines="pmagent.actors.model.lines:LINES",
+    simulated="pmagent.replay.areas.models:part",
+    laws=("pmagent.replay.areas.invariants_models:check_models_ended",),
 )

@@ -15,12 +15,12 @@ from typing import Final
 
 import msgspec
 
-from actors.model import state as fold
-from actors.model.limits import Stop, exhausted, objection, pause_seconds, seconds_left
-from actors.model.plan import DEADLINE, Plan
-from actors.model.state import Ask, GatewayState
-from contracts.clock import TimerFired, TimerRequested
-from contracts.effect import (
+from pmagent.actors.model import state as fold
+from pmagent.actors.model.limits import Stop, exhausted, objection, pause_seconds, seconds_left
+from pmagent.actors.model.plan import DEADLINE, Plan
+from pmagent.actors.model.state import Ask, GatewayState
+from pmagent.contracts.clock import TimerFired, TimerRequested
+from pmagent.contracts.effect import (
     EFFECT_ENDS,
     ActorResumed,
     EffectCancelled,
@@ -31,7 +31,7 @@ from contracts.effect import (
     EffectTimedOut,
     RequestRefused,
 )
-from contracts.model import (
+from pmagent.contracts.model import (
     ModelAsked,
     ModelCallFailed,
     ModelCallRequested,
@@ -39,9 +39,9 @@ from contracts.model import (
     ModelReplied,
     ModelWithdrawn,
 )
-from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
-from contracts.payload import Correlated, Payload
-from events.event import Event
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.events.event import Event
 
 GATEWAY = "model"
 """The actor's name: the holder of its permits."""

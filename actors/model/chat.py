@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from actors.model.state import BYTES_PER_TOKEN, image_tokens
-from contracts.model import (
+from pmagent.actors.model.state import BYTES_PER_TOKEN, image_tokens
+from pmagent.contracts.model import (
     IMAGE_BYTES_MAX,
     ModelAnswer,
     ModelAsked,
@@ -56,7 +56,7 @@ Images = Mapping[str, bytes]
 
 NO_IMAGES: Final[Images] = {}
 
-_CLASSES: Final[Mapping[str, str]] = {"JudicialOpinion": "contracts.audit"}
+_CLASSES: Final[Mapping[str, str]] = {"JudicialOpinion": "pmagent.contracts.audit"}
 """Answers that are pydantic models: name of the class -> its module. A chat model is bound to the class itself
 (docs/design.md §15.8); the question's own schema says the same."""
 

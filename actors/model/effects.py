@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable
 import anyio
 import anyio.to_thread
 
-from actors.actor import Io, Performers
-from actors.model import chat, program
-from actors.model.chat import ImageTooLarge, Reply
-from actors.model.failures import Failure, failure_of
-from actors.model.models import Models, ModelUnavailable
-from contracts.model import REPLY_CHARS_MAX, ModelAsked, ModelCallFailed, ModelCallRequested, ModelReplied
-from contracts.payload import encode
-from events.event import Event, parse_time
+from pmagent.actors.core.actor import Io, Performers
+from pmagent.actors.model import chat, program
+from pmagent.actors.model.chat import ImageTooLarge, Reply
+from pmagent.actors.model.failures import Failure, failure_of
+from pmagent.actors.model.models import Models, ModelUnavailable
+from pmagent.contracts.model import REPLY_CHARS_MAX, ModelAsked, ModelCallFailed, ModelCallRequested, ModelReplied
+from pmagent.contracts.payload import encode
+from pmagent.events.event import Event, parse_time
 
 
 def model_performers(models: Models) -> Performers:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
-from contracts.model import ModelErrorCode
+from pmagent.contracts.model import ModelErrorCode
 
 RETRY_AFTER_MAX = 86_400.0
 """Longer waits (seconds) are told as this."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from actors.model.state import ASKS_MAX, Ask, GatewayState, Run
-from contracts.model import PROMPT_BYTES_MAX, ModelAsked
-from contracts.reasoning import PAYLOADS
-from events.event import parse_time
+from pmagent.actors.model.state import ASKS_MAX, Ask, GatewayState, Run
+from pmagent.contracts.model import PROMPT_BYTES_MAX, ModelAsked
+from pmagent.contracts.reasoning import PAYLOADS
+from pmagent.events.event import parse_time
 
 PAUSE_SECONDS_MAX = 60.0
 """Pauses double from one second up to this; a provider that asks for a longer one gets it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.lines import Line, at_path, shown
+from pmagent.actors.core.lines import Line, at_path, shown
 
 
 def _asked(data: dict[str, Any]) -> str:

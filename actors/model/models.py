@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from actors.extras import install
-from events.errors import PmagentError
+from pmagent.actors.core.extras import install
+from pmagent.events.errors import PmagentError
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

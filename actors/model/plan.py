@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from actors.model.limits import Stop, exhausted, seconds_left
-from actors.model.state import Ask, GatewayState, ended
-from contracts.clock import TimerRequested
-from contracts.effect import EffectCancelRequested
-from contracts.model import ModelCallRequested, ModelFailed
-from contracts.oa import OaPermitRequested
-from contracts.payload import Correlated, Payload
-from events.event import Event, time_after
+from pmagent.actors.model.limits import Stop, exhausted, seconds_left
+from pmagent.actors.model.state import Ask, GatewayState, ended
+from pmagent.contracts.clock import TimerRequested
+from pmagent.contracts.effect import EffectCancelRequested
+from pmagent.contracts.model import ModelCallRequested, ModelFailed
+from pmagent.contracts.oa import OaPermitRequested
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.events.event import Event, time_after
 
 DEADLINE = "deadline"
 PAUSE = "pause"

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from actors.model.chat import Reply, estimated
-from actors.model.signatures import signature
-from contracts.model import ModelAsked, ModelUsage
+from pmagent.actors.model.chat import Reply, estimated
+from pmagent.actors.model.signatures import signature
+from pmagent.contracts.model import ModelAsked, ModelUsage
 
 
 def prepare(lm: Any, asked: ModelAsked) -> Callable[[], Reply]:

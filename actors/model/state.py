@@ -6,9 +6,9 @@ from typing import Literal
 
 import msgspec
 
-from contracts.model import ModelAsked, ModelLimits, ModelPrice, ModelUsage
-from contracts.payload import encode
-from events.event import Event, time_after
+from pmagent.contracts.model import ModelAsked, ModelLimits, ModelPrice, ModelUsage
+from pmagent.contracts.payload import encode
+from pmagent.events.event import Event, time_after
 
 ASKS_MAX = 256
 """So many questions are open at once; a further one is refused (``busy``)."""

@@ -2,24 +2,24 @@
 
 from typing import Final
 
-from actors.area import Area
+from pmagent.actors.core.area import Area
 
 AREA: Final = Area(
     name="oa",
     families=("oa", "reasoning"),
-    contracts=("contracts.oa", "contracts.reasoning_events"),
+    contracts=("pmagent.contracts.oa", "pmagent.contracts.reasoning_events"),
     actors={
-        "oa": "actors.oa.actor:Oa",
-        "context": "actors.oa.context:ContextKeeper",
-        "reasoner": "actors.oa.reasoning.actor:Reasoner",
+        "oa": "pmagent.actors.oa.actor:Oa",
+        "context": "pmagent.actors.oa.context:ContextKeeper",
+        "reasoner": "pmagent.actors.oa.reasoning.actor:Reasoner",
     },
     after=("kernel",),
-    projections=("projections.oa_state:OaState",),
-    lines="actors.oa.lines:LINES",
-    simulated="replay.simulation.tools:part",
+    projections=("pmagent.projections.oa.state:OaState",),
+    lines="pmagent.actors.oa.lines:LINES",
+    simulated="pmagent.replay.areas.tools:part",
     laws=(
-        "replay.simulation.invariants_reasoning:check_reasoning",
-        "replay.simulation.invariants_reasoning:check_contexts",
+        "pmagent.replay.areas.invariants_reasoning:check_reasoning",
+        "pmagent.replay.areas.invariants_reasoning:check_contexts",
     ),
-    rests=("replay.simulation.invariants_reasoning:check_idle",),
+    rests=("pmagent.replay.areas.invariants_reasoning:check_idle",),
 )

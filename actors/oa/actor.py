@@ -16,13 +16,13 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from actors.kernel.mode import judged
-from actors.oa import permits, sessions
-from actors.oa.policy import AUTHORITY
-from actors.oa.state import WAITING_MAX, OaActorState, Session, Standing, Waiting, WaitingPermit
-from contracts.control import LogAdopted
-from contracts.daemon import DaemonStarted
-from contracts.effect import (
+from pmagent.actors.kernel.mode import judged
+from pmagent.actors.oa import permits, sessions
+from pmagent.actors.oa.policy import AUTHORITY
+from pmagent.actors.oa.state import WAITING_MAX, OaActorState, Session, Standing, Waiting, WaitingPermit
+from pmagent.contracts.control import LogAdopted
+from pmagent.contracts.daemon import DaemonStarted
+from pmagent.contracts.effect import (
     EFFECT_ENDS,
     ActorHalted,
     ActorResumed,
@@ -34,8 +34,8 @@ from contracts.effect import (
     EffectTimedOut,
     RequestRefused,
 )
-from contracts.kernel import WATCHER, KernelModeDecided, KernelObserved, KernelReadRequested, Reason
-from contracts.oa import (
+from pmagent.contracts.kernel import WATCHER, KernelModeDecided, KernelObserved, KernelReadRequested, Reason
+from pmagent.contracts.oa import (
     GRANTOR,
     OaBootRefused,
     OaBootRequested,
@@ -48,9 +48,9 @@ from contracts.oa import (
     OaSnapshotRequested,
     OaSnapshotTaken,
 )
-from contracts.orchestra_events import RunEnded, RunRefused
-from contracts.payload import Correlated, Payload
-from events.event import Event
+from pmagent.contracts.orchestra_events import RunEnded, RunRefused
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.events.event import Event
 
 replace = msgspec.structs.replace
 

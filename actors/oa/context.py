@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.kernel.surfaces import CONTEXT, PATHS
-from actors.oa.state import WAITING_MAX
-from contracts.daemon import DaemonStarted
-from contracts.effect import (
+from pmagent.actors.kernel.surfaces import CONTEXT, PATHS
+from pmagent.actors.oa.state import WAITING_MAX
+from pmagent.contracts.daemon import DaemonStarted
+from pmagent.contracts.effect import (
     EFFECT_ENDS,
     ActorHalted,
     ActorResumed,
@@ -30,17 +30,17 @@ from contracts.effect import (
     EffectTimedOut,
     RequestRefused,
 )
-from contracts.kernel import WATCHER, KernelModeDecided, KernelObserved
-from contracts.payload import Correlated, Payload
-from contracts.reasoning import CONTEXT_BYTES_MAX, ShapeError, check_bounds
-from contracts.reasoning_events import (
+from pmagent.contracts.kernel import WATCHER, KernelModeDecided, KernelObserved
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.contracts.reasoning import CONTEXT_BYTES_MAX, ShapeError, check_bounds
+from pmagent.contracts.reasoning_events import (
     OaContextAnswered,
     OaContextRequested,
     OaContextUnwritten,
     OaContextWriteRequested,
     OaContextWritten,
 )
-from events.event import Event
+from pmagent.events.event import Event
 
 PATH: Final = PATHS[CONTEXT]
 

@@ -17,19 +17,19 @@ from typing import Any, Final
 import anyio.to_thread
 import msgspec
 
-from actors.actor import Io, Performers
-from actors.kernel.reader import LeadsOut, RealFiles, parse
-from actors.kernel.surfaces import CONTEXT
-from actors.oa.context import PATH
-from contracts.kernel import SURFACE_BYTES_MAX
-from contracts.reasoning_events import (
+from pmagent.actors.core.actor import Io, Performers
+from pmagent.actors.kernel.reader import LeadsOut, RealFiles, parse
+from pmagent.actors.kernel.surfaces import CONTEXT
+from pmagent.actors.oa.context import PATH
+from pmagent.contracts.kernel import SURFACE_BYTES_MAX
+from pmagent.contracts.reasoning_events import (
     OaContextRequested,
     OaContextUnwritten,
     OaContextWriteRequested,
     OaContextWritten,
 )
-from events.atomic import write_atomic
-from events.event import Event
+from pmagent.events.atomic import write_atomic
+from pmagent.events.event import Event
 
 VERSION: Final = 1
 """Of the format of CONTEXT.json: ``{"version": 1, "context": {…}}``."""

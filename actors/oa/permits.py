@@ -6,12 +6,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from actors.oa.policy import ACTIONS, allows
-from actors.oa.state import PERMITS_MAX, OaActorState, Permit
-from contracts.kernel import KernelModeDecided
-from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested, OaPermitRevoked
-from contracts.payload import Correlated, Payload
-from events.event import Event, time_after
+from pmagent.actors.oa.policy import ACTIONS, allows
+from pmagent.actors.oa.state import PERMITS_MAX, OaActorState, Permit
+from pmagent.contracts.kernel import KernelModeDecided
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested, OaPermitRevoked
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.events.event import Event, time_after
 
 USES_MAX = 100_000
 SECONDS_MAX = 86_400.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from actors.authority import Authority
-from contracts.kernel import WATCHER, KernelModeDecided, Mode, Reason
-from contracts.oa import GRANTOR, Interpretation, OaPermitGranted, OaPermitRevoked
+from pmagent.actors.core.authority import Authority
+from pmagent.contracts.kernel import WATCHER, KernelModeDecided, Mode, Reason
+from pmagent.contracts.oa import GRANTOR, Interpretation, OaPermitGranted, OaPermitRevoked
 
 WORK = ("feature_work", "ops_blocks", "migrations", "phase_transitions")
 CARE = ("remediation", "diagnostic")

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from actors.oa.policy import interpret
-from actors.oa.state import SESSIONS_MAX, OaActorState, Session, Standing
-from contracts.kernel import KernelModeDecided, Mode, Reason
-from contracts.oa import OaBootRefused, OaEscalated, OaSessionBooted, OaSessionEnded
-from contracts.payload import Correlated, Payload
-from events.event import Event
+from pmagent.actors.oa.policy import interpret
+from pmagent.actors.oa.state import SESSIONS_MAX, OaActorState, Session, Standing
+from pmagent.contracts.kernel import KernelModeDecided, Mode, Reason
+from pmagent.contracts.oa import OaBootRefused, OaEscalated, OaSessionBooted, OaSessionEnded
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.events.event import Event
 
 LIMIT = "limit"
 

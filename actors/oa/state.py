@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import msgspec
 
-from contracts.kernel import Mode, Reason
-from contracts.oa import OaPermitRequested
+from pmagent.contracts.kernel import Mode, Reason
+from pmagent.contracts.oa import OaPermitRequested
 
 WAITING_MAX = 256
 """So many requests wait for readings at once; a further one is refused at once."""

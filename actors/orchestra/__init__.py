@@ -3,25 +3,25 @@
 
 from typing import Final
 
-from actors.area import Area
+from pmagent.actors.core.area import Area
 
 AREA: Final = Area(
     name="orchestra",
     families=("plan", "planner", "run", "task", "tasks"),
-    contracts=("contracts.orchestra_events",),
+    contracts=("pmagent.contracts.orchestra_events",),
     actors={
-        "orchestrator": "actors.orchestra.orchestrator:Orchestrator",
-        "coordinator": "actors.orchestra.coordinator:Coordinator",
-        "worker": "actors.orchestra.worker:Worker",
+        "orchestrator": "pmagent.actors.orchestra.running.orchestrator:Orchestrator",
+        "coordinator": "pmagent.actors.orchestra.running.coordinator:Coordinator",
+        "worker": "pmagent.actors.orchestra.running.worker:Worker",
     },
     after=("checks",),
-    projections=("projections.runs.folders:RunFolders",),
+    projections=("pmagent.projections.runs.folders:RunFolders",),
     job="pmagent.jobs.kinds:RUNS",
-    lines="actors.orchestra.lines:LINES",
+    lines="pmagent.actors.orchestra.lines:LINES",
     libraries={"yaml": "pyyaml>=6.0.3,<7"},
-    simulated="replay.simulation.attempts:part",
-    laws=("replay.simulation.invariants_runs:check_runs",),
-    rests=("replay.simulation.invariants_runs:check_runs_idle",),
+    simulated="pmagent.replay.areas.attempts:part",
+    laws=("pmagent.replay.areas.invariants_runs:check_runs",),
+    rests=("pmagent.replay.areas.invariants_runs:check_runs_idle",),
     outside=(
         "artifacts", "box", "bubblewrap", "claims", "doorway", "ground", "leavings", "lend", "netns", "orphans",
         "outside", "planner", "processes", "proxy", "proxy_forward", "proxy_streams", "runner", "watch",

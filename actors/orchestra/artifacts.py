@@ -18,9 +18,9 @@ from typing import BinaryIO, Final, NamedTuple
 
 import msgspec
 
-from actors.orchestra.protected import PROTECTED
-from actors.orchestra.sandbox import REPOSITORY, is_repository
-from contracts.orchestra import RelativePath
+from pmagent.actors.orchestra.protected import PROTECTED
+from pmagent.actors.orchestra.sandbox import REPOSITORY, is_repository
+from pmagent.contracts.orchestra import RelativePath
 
 TOLD_MAX: Final = 50
 """So many skipped things are told by name; of the others, their number."""

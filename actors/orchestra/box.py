@@ -18,10 +18,10 @@ import anyio.abc
 import anyio.to_thread
 import msgspec
 
-from actors.orchestra.doorway import Door
-from actors.orchestra.processes import Inside
-from actors.orchestra.watch import Watch
-from actors.orchestra.wishes import Outcome, SandboxUnavailable, Wishes
+from pmagent.actors.orchestra.doorway import Door
+from pmagent.actors.orchestra.processes import Inside
+from pmagent.actors.orchestra.watch import Watch
+from pmagent.actors.orchestra.wishes import Outcome, SandboxUnavailable, Wishes
 
 Heard = Callable[[Literal["stdout", "stderr"], bytes], None]
 """Gets what is kept of the output as it comes."""

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from typing import Final
 
-from actors.orchestra.wishes import SandboxUnavailable
+from pmagent.actors.orchestra.wishes import SandboxUnavailable
 
 NEEDED: Final = (
     "--args", "--bind-fd", "--ro-bind-fd", "--ro-bind-data", "--perms", "--size", "--tmpfs", "--remount-ro",

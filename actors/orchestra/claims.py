@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from actors.orchestra.wishes import within
+from pmagent.actors.orchestra.wishes import within
 
 Folders = tuple[str, ...]
 

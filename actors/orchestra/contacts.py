@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from actors.orchestra.proxy_rules import Caps, ContactRefused
-from actors.orchestra.wishes import Contact
-from events.errors import PmagentError
+from pmagent.actors.orchestra.proxy_rules import Caps, ContactRefused
+from pmagent.actors.orchestra.wishes import Contact
+from pmagent.events.errors import PmagentError
 
 CONTACTS_MAX: Final = 500
 """So many contacts of a run are kept; the others are counted."""

@@ -12,12 +12,12 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
-from actors.orchestra import netns
-from actors.orchestra.outside import Outside
-from actors.orchestra.processes import Inside
-from actors.orchestra.proxy import Proxy
-from actors.orchestra.proxy_rules import PORT, Caps, rules
-from actors.orchestra.wishes import Contact, SandboxUnavailable, Wishes
+from pmagent.actors.orchestra import netns
+from pmagent.actors.orchestra.outside import Outside
+from pmagent.actors.orchestra.processes import Inside
+from pmagent.actors.orchestra.proxy import Proxy
+from pmagent.actors.orchestra.proxy_rules import PORT, Caps, rules
+from pmagent.actors.orchestra.wishes import Contact, SandboxUnavailable, Wishes
 
 _SECONDS: Final = 10.0
 """For the way into a sandbox and back; it takes a fiftieth of one."""

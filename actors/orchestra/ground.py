@@ -17,9 +17,9 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Final
 
-from actors.orchestra import syscalls
-from actors.orchestra.protected import PACKAGES, names
-from actors.orchestra.sandbox import (
+from pmagent.actors.orchestra import syscalls
+from pmagent.actors.orchestra.protected import PACKAGES, names
+from pmagent.actors.orchestra.sandbox import (
     HELPERS,
     MASKED,
     REPOSITORY,
@@ -28,8 +28,8 @@ from actors.orchestra.sandbox import (
     Hidden,
     is_repository,
 )
-from actors.orchestra.wishes import OWN_TMP, SEARCH, SYSTEM, SandboxRefused, SandboxUnavailable, Wishes, check, within
-from events.user_state import state_folder
+from pmagent.actors.orchestra.wishes import OWN_TMP, SEARCH, SYSTEM, SandboxRefused, SandboxUnavailable, Wishes, check, within
+from pmagent.events.user_state import state_folder
 
 ENTRIES_MAX: Final = 200_000
 """A writable folder with more entries than this cannot be guarded in good time."""

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from actors.orchestra.ground import protected_in
-from actors.orchestra.protected import is_named
-from actors.orchestra.sandbox import REPOSITORY, Guarded
-from actors.orchestra.wishes import SYSTEM, Wishes, within
+from pmagent.actors.orchestra.ground import protected_in
+from pmagent.actors.orchestra.protected import is_named
+from pmagent.actors.orchestra.sandbox import REPOSITORY, Guarded
+from pmagent.actors.orchestra.wishes import SYSTEM, Wishes, within
 
 
 class Known(NamedTuple):

@@ -13,7 +13,7 @@ import signal
 from collections.abc import Iterator
 from typing import Final
 
-from actors.orchestra.wishes import within
+from pmagent.actors.orchestra.wishes import within
 
 _PROGRAM: Final = "bwrap"
 

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 import anyio
 import anyio.abc
 
-from actors.orchestra.addresses import refusal
-from actors.orchestra.proxy_rules import ContactRefused
+from pmagent.actors.orchestra.addresses import refusal
+from pmagent.actors.orchestra.proxy_rules import ContactRefused
 
 Endpoint = tuple[str, int]
 """An IP address and a port."""

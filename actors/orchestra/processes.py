@@ -15,7 +15,7 @@ from pathlib import Path
 
 import anyio
 
-from actors.orchestra.wishes import ARTIFACTS
+from pmagent.actors.orchestra.wishes import ARTIFACTS
 
 _RESIDENT = re.compile(r"^(?:RssAnon|RssShmem|VmPTE):\s+(\d+) kB$", re.MULTILINE)
 

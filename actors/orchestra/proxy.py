@@ -18,12 +18,12 @@ import anyio
 import anyio.lowlevel
 import h11
 
-from actors.orchestra import outside as outsides
-from actors.orchestra.contacts import Call, Ledger
-from actors.orchestra.outside import HostUnreachable, Outside
-from actors.orchestra.proxy_forward import Forward
-from actors.orchestra.proxy_rules import Asked, Caps, ContactRefused, Rules, judge
-from actors.orchestra.proxy_streams import ENDS, Line, Tool, abort, farewell, next_head, pump
+from pmagent.actors.orchestra import outside as outsides
+from pmagent.actors.orchestra.contacts import Call, Ledger
+from pmagent.actors.orchestra.outside import HostUnreachable, Outside
+from pmagent.actors.orchestra.proxy_forward import Forward
+from pmagent.actors.orchestra.proxy_rules import Asked, Caps, ContactRefused, Rules, judge
+from pmagent.actors.orchestra.proxy_streams import ENDS, Line, Tool, abort, farewell, next_head, pump
 
 _PASSING: Final = frozenset((errno.ECONNABORTED, errno.EAGAIN, errno.EPROTO, errno.EINTR))
 _FULL: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))

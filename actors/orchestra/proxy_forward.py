@@ -7,9 +7,9 @@ from collections.abc import Callable
 import anyio
 import h11
 
-from actors.orchestra.outside import HostUnreachable
-from actors.orchestra.proxy_rules import Asked, answered
-from actors.orchestra.proxy_streams import ENDS, Line, Tool, next_event, next_head
+from pmagent.actors.orchestra.outside import HostUnreachable
+from pmagent.actors.orchestra.proxy_rules import Asked, answered
+from pmagent.actors.orchestra.proxy_streams import ENDS, Line, Tool, next_event, next_head
 
 
 class Forward:

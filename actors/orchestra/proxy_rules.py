@@ -26,7 +26,7 @@ from typing import Final
 
 import msgspec
 
-from events.errors import PmagentError
+from pmagent.events.errors import PmagentError
 
 Headers = tuple[tuple[bytes, bytes], ...]
 """Names in lower case, and values, in order."""

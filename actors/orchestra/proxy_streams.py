@@ -11,7 +11,7 @@ import anyio
 import anyio.abc
 import h11
 
-from actors.orchestra.contacts import Call, Ledger, LimitReached
+from pmagent.actors.orchestra.contacts import Call, Ledger, LimitReached
 
 Tool = anyio.abc.SocketStream
 """The connection of the tool to its proxy."""

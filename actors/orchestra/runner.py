@@ -15,15 +15,15 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from actors.orchestra import ground as grounds
-from actors.orchestra import leavings, sandbox
-from actors.orchestra.box import Box, Heard, Start, in_memory
-from actors.orchestra.bubblewrap import bubblewrap
-from actors.orchestra.claims import Claims
-from actors.orchestra.doorway import Door
-from actors.orchestra.outside import OUTSIDE, Outside
-from actors.orchestra.proxy_rules import Caps
-from actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes, within
+from pmagent.actors.orchestra import ground as grounds
+from pmagent.actors.orchestra import leavings, sandbox
+from pmagent.actors.orchestra.box import Box, Heard, Start, in_memory
+from pmagent.actors.orchestra.bubblewrap import bubblewrap
+from pmagent.actors.orchestra.claims import Claims
+from pmagent.actors.orchestra.doorway import Door
+from pmagent.actors.orchestra.outside import OUTSIDE, Outside
+from pmagent.actors.orchestra.proxy_rules import Caps
+from pmagent.actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes, within
 
 OPEN_FILES: Final = 16_384
 

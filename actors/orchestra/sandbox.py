@@ -14,10 +14,10 @@ from typing import Final
 
 import msgspec
 
-from actors.orchestra import seccomp
-from actors.orchestra.protected import is_named
-from actors.orchestra.proxy_rules import PORT
-from actors.orchestra.wishes import (
+from pmagent.actors.orchestra import seccomp
+from pmagent.actors.orchestra.protected import is_named
+from pmagent.actors.orchestra.proxy_rules import PORT
+from pmagent.actors.orchestra.wishes import (
     ARTIFACTS,
     INPUTS,
     OWN_TMP,

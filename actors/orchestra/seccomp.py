@@ -14,7 +14,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
-from actors.orchestra import syscalls
+from pmagent.actors.orchestra import syscalls
 
 _LOAD: Final = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _JUMP: Final = 0x05  # BPF_JMP | BPF_JA

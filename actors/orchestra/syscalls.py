@@ -186,7 +186,7 @@ JUDGED: Final[_Table] = {
     "setrlimit": (160, 164),
     "prlimit64": (302, 261),
 }
-"""Refused for some arguments; which and how, ``actors.orchestra.seccomp`` says."""
+"""Refused for some arguments; which and how, ``pmagent.actors.orchestra.seccomp`` says."""
 
 
 def number(name: str, machine: str) -> int | None:

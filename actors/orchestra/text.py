@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import yaml
 
-from events.errors import PmagentError
+from pmagent.events.errors import PmagentError
 
 DEPTH_MAX: Final = 32
 """Deepest nesting of a configuration or plan."""

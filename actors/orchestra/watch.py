@@ -11,8 +11,8 @@ import os
 from collections.abc import Iterable
 from typing import Final
 
-from actors.orchestra.processes import Inside
-from actors.orchestra.wishes import ARTIFACTS, IN_MEMORY, Limits
+from pmagent.actors.orchestra.processes import Inside
+from pmagent.actors.orchestra.wishes import ARTIFACTS, IN_MEMORY, Limits
 
 DEPTH_MAX: Final = 64
 """Folders in folders among the artifacts, each of which costs the look a descriptor."""

@@ -8,8 +8,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from actors.orchestra.proxy_rules import ContactRefused, rules
-from events.errors import PmagentError
+from pmagent.actors.orchestra.proxy_rules import ContactRefused, rules
+from pmagent.events.errors import PmagentError
 
 ARTIFACTS: Final = "/artifacts"
 """Where the run's artifact folder lies inside; ``$ARTIFACTS`` names it."""

@@ -2,22 +2,22 @@
 
 from typing import Final
 
-from actors.area import Area
+from pmagent.actors.core.area import Area
 
 AREA: Final = Area(
     name="pla",
     families=("hid", "pla"),
-    contracts=("contracts.pla_events", "contracts.hid"),
+    contracts=("pmagent.contracts.pla_events", "pmagent.contracts.hid"),
     actors={
-        "brain": "actors.pla.brain.actor:Brain",
-        "warden": "actors.pla.warden.actor:Warden",
-        "hid": "actors.pla.hid.actor:HidLink",
+        "brain": "pmagent.actors.pla.brain.actor:Brain",
+        "warden": "pmagent.actors.pla.warden.actor:Warden",
+        "hid": "pmagent.actors.pla.hid.actor:HidLink",
     },
     after=("audit",),
-    projections=("projections.pla.sessions:Sessions",),
-    lines="actors.pla.lines:LINES",
+    projections=("pmagent.projections.sessions.sessions:Sessions",),
+    lines="pmagent.actors.pla.lines:LINES",
     libraries={"fastjsonschema": "fastjsonschema>=2.22,<3"},
-    laws=("replay.simulation.invariants_pla:check_pla_ended",),
-    rests=("replay.simulation.invariants_pla:check_pla_idle",),
+    laws=("pmagent.replay.areas.invariants_pla:check_pla_ended",),
+    rests=("pmagent.replay.areas.invariants_pla:check_pla_idle",),
     outside=("frames.*", "line.*"),
 )

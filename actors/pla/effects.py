@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from actors.actor import Io, Performers
-from actors.pla.line.holding import Line
-from contracts.hid import (
+from pmagent.actors.core.actor import Io, Performers
+from pmagent.actors.pla.line.holding import Line
+from pmagent.contracts.hid import (
     HidArmRequested,
     HidCommitRequested,
     HidDisarmRequested,
@@ -14,9 +14,9 @@ from contracts.hid import (
     HidPrepareRequested,
     HidStatusRequested,
 )
-from contracts.payload import Payload
-from contracts.pla import Action
-from events.event import Event
+from pmagent.contracts.payload import Payload
+from pmagent.contracts.pla import Action
+from pmagent.events.event import Event
 
 
 def pla_performers(line: Line, plain: Callable[[str], Action | None]) -> Performers:

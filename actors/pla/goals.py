@@ -3,13 +3,13 @@ r"""Goals that state an action literally; pure (docs/design.md §16.10; docs/pla
 ======================  =====================================================================================
 ``type: TEXT``          types TEXT as it stands, trailing blanks included; one blank behind the colon is left out
 ``type: "TEXT"``        the same, with ``\n``, ``\t``, ``\"`` and ``\\`` for newline, tab, quote and backslash
-``keys: ctrl+alt+t``    presses these keys together; names as in ``contracts.pla.KEYS``
+``keys: ctrl+alt+t``    presses these keys together; names as in ``pmagent.contracts.pla.KEYS``
 ``move: 10 -5``         moves the pointer by 10 to the right and 5 up
 ``click: left``         presses a button: left, right, middle
 ======================  =====================================================================================
 
 One word for one thing: there are no aliases, but who writes another well-known word is told ours. What is read here is
-no more than syntax; whether it may be typed is for ``contracts.pla.objections`` to say.
+no more than syntax; whether it may be typed is for ``pmagent.contracts.pla.objections`` to say.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from contracts.pla import KEYS, Action, KeyCombo, MouseClick, MouseMove, TypeText, Unfit
-from events.errors import PmagentError
+from pmagent.contracts.pla import KEYS, Action, KeyCombo, MouseClick, MouseMove, TypeText, Unfit
+from pmagent.events.errors import PmagentError
 
 BUTTONS: Final = ("left", "right", "middle")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from events.event import Event
+from pmagent.events.event import Event
 
 
 def derived(prefix: str, event: Event) -> str:

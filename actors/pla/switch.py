@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contracts.pla import KillSwitch
+from pmagent.contracts.pla import KillSwitch
 
 
 def latched(before: KillSwitch, told: KillSwitch) -> KillSwitch:

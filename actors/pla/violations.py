@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from contracts.pla_events import PlaViolation
+from pmagent.contracts.pla_events import PlaViolation
 
 Kind = Literal[
     "schema_validation", "missing_field", "bound_exceeded", "mode_mismatch", "missing_approval", "contract_mismatch"

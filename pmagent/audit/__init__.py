@@ -15,8 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from actors.audit.cross_reference import cross_reference
-    from actors.audit.pdf.doc_tools import (
+    from pmagent.actors.audit.cross_reference import cross_reference
+    from pmagent.actors.audit.sources.pdf.doc_tools import (
         PDFIngestionResult,
         PDFParseError,
         analyze_diagram,
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
         ingest_pdf,
         query_doc,
     )
-    from actors.audit.repository.repo_tools import analyze_graph_structure, clone_repo, extract_git_history
-    from contracts.audit import (
+    from pmagent.actors.audit.sources.repository.repo_tools import analyze_graph_structure, clone_repo, extract_git_history
+    from pmagent.contracts.audit import (
         AgentState,
         AuditReport,
         AuditState,
@@ -56,12 +56,12 @@ __all__ = [
 ]  # fmt: skip
 
 _PLACES: Final = {
-    "contracts.audit": ("AgentState", "AuditReport", "AuditState", "CriterionResult", "Evidence", "JudicialOpinion"),
-    "actors.audit.cross_reference": ("cross_reference",),
-    "actors.audit.pdf.doc_tools": (
+    "pmagent.contracts.audit": ("AgentState", "AuditReport", "AuditState", "CriterionResult", "Evidence", "JudicialOpinion"),
+    "pmagent.actors.audit.cross_reference": ("cross_reference",),
+    "pmagent.actors.audit.sources.pdf.doc_tools": (
         "PDFIngestionResult", "PDFParseError", "analyze_diagram", "extract_images_from_pdf", "ingest_pdf", "query_doc",
     ),
-    "actors.audit.repository.repo_tools": ("analyze_graph_structure", "clone_repo", "extract_git_history"),
+    "pmagent.actors.audit.sources.repository.repo_tools": ("analyze_graph_structure", "clone_repo", "extract_git_history"),
     "pmagent.audit.nodes": (
         "chief_justice_node", "defense_node", "doc_analyst_node", "evidence_aggregator_node", "prosecutor_node",
         "repo_investigator_node", "tech_lead_node", "vision_inspector_node",

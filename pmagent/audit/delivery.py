@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from contracts.audit import AuditReport
-from events.atomic import write_atomic
-from events.errors import PmagentError
+from pmagent.contracts.audit import AuditReport
+from pmagent.events.atomic import write_atomic
+from pmagent.events.errors import PmagentError
 from pmagent.audit.places import ENDINGS, check_ours, default_path, target_of
 from pmagent.audit.source import source_of
-from projections.audits.places import DOCUMENT, MARKDOWN
-from projections.audits.report import report_json, report_markdown
+from pmagent.projections.audits.places import DOCUMENT, MARKDOWN
+from pmagent.projections.audits.report import report_json, report_markdown
 
 
 def place_of(output_path: str, repo_url: str, here: Path) -> str:

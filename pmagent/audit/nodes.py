@@ -15,9 +15,9 @@ from typing import Any, Protocol, cast
 
 from langchain_core.runnables import RunnableConfig
 
-from actors.audit import nodes
-from actors.audit.clerk import NodeFailed
-from contracts.audit import AgentState, AuditFailure, AuditState
+from pmagent.actors.audit import nodes
+from pmagent.actors.audit.clerk import NodeFailed
+from pmagent.contracts.audit import AgentState, AuditFailure, AuditState
 from pmagent.audit.standalone import StandaloneClerk
 
 Update = dict[str, Any]

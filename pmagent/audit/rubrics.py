@@ -6,9 +6,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from actors.audit.rubric import BadRubric, Rubric, read_rubric
-from actors.audit.rubric_shape import Fault
-from contracts.audit_events import RUBRIC_BYTES_MAX
+from pmagent.actors.audit.rubric import BadRubric, Rubric, read_rubric
+from pmagent.actors.audit.rubric_shape import Fault
+from pmagent.contracts.audit_events import RUBRIC_BYTES_MAX
 
 DEFAULT: Final = "default"
 """What stands for the rubric that ships, where a rubric's source is named."""

@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from actors.audit import graph
-from actors.audit.graph import Compiled
-from contracts.audit import AuditReport
-from contracts.audit_events import AuditLimits
-from events.errors import PmagentError
+from pmagent.actors.audit import graph
+from pmagent.actors.audit.graph import Compiled
+from pmagent.contracts.audit import AuditReport
+from pmagent.contracts.audit_events import AuditLimits
+from pmagent.events.errors import PmagentError
 from pmagent.audit.delivery import place_of
 from pmagent.audit.rubrics import load_rubric
 from pmagent.audit.source import source_of

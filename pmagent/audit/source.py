@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from actors.audit.failures import SourceFailed
-from actors.audit.repository.address import Address, address
-from events.errors import PmagentError
+from pmagent.actors.audit.failures import SourceFailed
+from pmagent.actors.audit.sources.repository.address import Address, address
+from pmagent.events.errors import PmagentError
 
 SLUG_CHARS_MAX: Final = 50
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")

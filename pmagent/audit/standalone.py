@@ -17,25 +17,25 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-from actors.audit.clerk import Brief, NodeFailed
-from actors.audit.failures import SourceFailed
-from actors.audit.judges.opinions import Misfit, answer_shape, read_opinion
-from actors.audit.judges.prompts import messages, picture_messages, retry
-from actors.audit.pdf.pictures import read_pictures
-from actors.audit.pdf.reading import read_pdf
-from actors.audit.repository.survey import survey_repository
-from actors.audit.rubric import BadRubric
-from actors.audit.rules.judge import opinion as opinion_by_rules
-from actors.audit.vision import seen_in
-from actors.model.actor import SAID
-from actors.model.chat import Images, ask_now
-from actors.model.failures import failure_of
-from contracts.audit import AuditReport, JudicialOpinion
-from contracts.audit_events import TRIES, AuditLimits, Question
-from contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
-from contracts.model import ModelAnswer, ModelAsked, ModelMessage, ModelReplied
-from contracts.payload import decode, encode
-from events.errors import PmagentError
+from pmagent.actors.audit.clerk import Brief, NodeFailed
+from pmagent.actors.audit.failures import SourceFailed
+from pmagent.actors.audit.judges.opinions import Misfit, answer_shape, read_opinion
+from pmagent.actors.audit.judges.prompts import messages, picture_messages, retry
+from pmagent.actors.audit.sources.pdf.pictures import read_pictures
+from pmagent.actors.audit.sources.pdf.reading import read_pdf
+from pmagent.actors.audit.sources.repository.survey import survey_repository
+from pmagent.actors.audit.rubric import BadRubric
+from pmagent.actors.audit.judges.rules.judge import opinion as opinion_by_rules
+from pmagent.actors.audit.vision import seen_in
+from pmagent.actors.model.actor import SAID
+from pmagent.actors.model.chat import Images, ask_now
+from pmagent.actors.model.failures import failure_of
+from pmagent.contracts.audit import AuditReport, JudicialOpinion
+from pmagent.contracts.audit_events import TRIES, AuditLimits, Question
+from pmagent.contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
+from pmagent.contracts.model import ModelAnswer, ModelAsked, ModelMessage, ModelReplied
+from pmagent.contracts.payload import decode, encode
+from pmagent.events.errors import PmagentError
 from pmagent.audit.delivery import place_of, write_report
 from pmagent.audit.rubrics import load_rubric
 from pmagent.audit.source import BadAudit, source_of

@@ -11,8 +11,8 @@ from pmagent.cli.frame import App, Command, format_option, pass_app, request_opt
 from pmagent.cli.given import job_id, source_given
 
 if TYPE_CHECKING:
-    from contracts.audit_events import AuditRequested
-    from pmagent.config import AuditSettings
+    from pmagent.contracts.audit_events import AuditRequested
+    from pmagent.workspace.settings import AuditSettings
 
 
 @click.command(
@@ -66,7 +66,7 @@ def audit(
     Exit 0: there is a report. 1: the audit failed, was refused or cancelled; what was collected is kept. 2: what was
     given is wrong, or a model's key is missing; nothing was recorded. 6: a time limit. `pmagent audits` lists audits.
     """
-    from contracts.audit_events import RUBRIC_BYTES_MAX
+    from pmagent.contracts.audit_events import RUBRIC_BYTES_MAX
     from pmagent.audit.request import Wish, as_request
 
     settings = _settings(app, repo_url)
@@ -87,8 +87,8 @@ def audit(
 def _settings(app: App, repo_url: str) -> AuditSettings:
     """The settings of the audit. One of an address goes by the workspace's file only if that was accepted."""
     from pmagent.audit.source import is_address
-    from pmagent.config import resolve
-    from pmagent.trust import is_accepted, require_accepted
+    from pmagent.workspace.settings import resolve
+    from pmagent.workspace.trust import is_accepted, require_accepted
 
     workspace = app.workspace.resolve()
     if not is_address(repo_url, workspace):

@@ -18,17 +18,17 @@ from typing import Final, Literal
 
 import msgspec
 
-from actors.extras import install
-from actors.known import blob_check
-from events.errors import NotFound, PmagentError
-from events.event import parse_time
-from events.log import ahead_seconds
-from events.named_blobs import BlobsChecked
+from pmagent.actors.core.extras import install
+from pmagent.actors.known import blob_check
+from pmagent.events.errors import NotFound, PmagentError
+from pmagent.events.event import parse_time
+from pmagent.events.log import ahead_seconds
+from pmagent.events.named_blobs import BlobsChecked
 from pmagent import __version__, _origin
-from pmagent.config import FILE, AuditSettings, ConfigError, ReasoningSettings, resolve, unknown_variables
-from pmagent.layout import Layout
-from pmagent.registry import Registry, trusted
-from pmagent.trust import NotAccepted, require_accepted
+from pmagent.workspace.settings import FILE, AuditSettings, ConfigError, ReasoningSettings, resolve, unknown_variables
+from pmagent.workspace.layout import Layout
+from pmagent.workspace.user_registry import Registry, trusted
+from pmagent.workspace.trust import NotAccepted, require_accepted
 from pmagent.when import short, sized, spoken
 from pmagent.workspace.presence import log_gone
 
@@ -122,7 +122,7 @@ def _versions() -> Check:
 
 def _reasoning(settings: ReasoningSettings, environ: Mapping[str, str]) -> Check:
     """Whether the engine of the settings can be asked; nothing is imported or sent."""
-    from actors.model.models import Models, ModelUnavailable
+    from pmagent.actors.model.models import Models, ModelUnavailable
 
     if settings.engine == "rules":
         return Check("reasoning", "ok", "by rules: needs no model, no key and no network")
@@ -137,7 +137,7 @@ def _auditing(settings: AuditSettings, environ: Mapping[str, str]) -> Check:
     """Whether an audit by the settings could begin; nothing is imported or sent."""
     from importlib.util import find_spec
 
-    from actors.model.models import Models, ModelUnavailable
+    from pmagent.actors.model.models import Models, ModelUnavailable
 
     if find_spec("pymupdf") is None:
         return Check("audits", "warn", "PyMuPDF is not installed, which reads reports", install("audit"))
@@ -158,7 +158,7 @@ def _workspace(layout: Layout) -> Check:
 
 def _runs(layout: Layout) -> Check:
     """Whether a run could go by the workspace's configuration, and leave its documents where that says."""
-    from actors.orchestra.wishes import SEARCH
+    from pmagent.actors.orchestra.wishes import SEARCH
     from pmagent.orchestra.request import configured
 
     source, config = configured(layout.workspace)
@@ -231,9 +231,9 @@ def _accepted(layout: Layout) -> Check:
 def _daemon(layout: Layout) -> Check:
     import anyio
 
-    from pmagent.client import DaemonUnreachable, call_daemon
+    from pmagent.service.client import DaemonUnreachable, call_daemon
     from pmagent.jobs.following import held_by_job
-    from pmagent.wire import BadMessage, RemoteError
+    from pmagent.service.wire import BadMessage, RemoteError
 
     found = layout.store.holder()
     if not found.live:
@@ -252,7 +252,7 @@ def _daemon(layout: Layout) -> Check:
 
 def _operators(layout: Layout) -> Check:
     """Who may enter the console. Raises BadOperators."""
-    from pmagent.console.door import operators
+    from pmagent.console.auth import operators
     from pmagent.console.places import Places
 
     known = operators.read(Places(layout).operators).values()
@@ -325,7 +325,7 @@ def _clock_against_log(layout: Layout) -> Check:
 
 def _documents(layout: Layout) -> Check:
     """Whether a projection was halted when documents were written last. Raises DocumentUnwritable."""
-    from projections.disk import noted_halts
+    from pmagent.projections.core.disk import noted_halts
 
     stale = [f"{one.projection} since position {one.since} ({one.error} in {one.place})"
              for one in noted_halts(layout.workspace)]
@@ -346,9 +346,9 @@ def _sandbox() -> Check:
     """Whether tools can run: in a real sandbox, with a program that does nothing. Nothing else of pmagent needs it."""
     import anyio
 
-    from actors.orchestra.bubblewrap import bubblewrap
-    from actors.orchestra.runner import run
-    from actors.orchestra.wishes import Limits, SandboxRefused, SandboxUnavailable, Wishes
+    from pmagent.actors.orchestra.bubblewrap import bubblewrap
+    from pmagent.actors.orchestra.runner import run
+    from pmagent.actors.orchestra.wishes import Limits, SandboxRefused, SandboxUnavailable, Wishes
 
     with tempfile.TemporaryDirectory() as folder:
         wishes = Wishes(argv=("true",), artifacts=os.path.realpath(folder), limits=Limits(seconds=SANDBOX_SECONDS))

@@ -14,7 +14,7 @@ from pmagent.exitcodes import Exit
 from pmagent.log.source import store_at
 
 if TYPE_CHECKING:
-    from replay.diff import LogDiff
+    from pmagent.replay.diff import LogDiff
 
 _LOG = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -31,7 +31,7 @@ def diff(app: App, a: Path, b: Path, exact: bool, limit: int, format: str) -> in
 
     Events are equal when kind, actor, type and data are. Exit 0: nothing differs. Exit 1: something does.
     """
-    from replay.diff import diff_logs
+    from pmagent.replay.diff import diff_logs
 
     with closing(store_at(a).reader()) as log_a, closing(store_at(b).reader()) as log_b:
         result = diff_logs(log_a, log_b, exact=exact)

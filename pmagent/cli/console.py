@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pmagent.console.address import Address
-    from pmagent.console.door.operators import Operator, Role
+    from pmagent.console.auth.operators import Operator, Role
     from pmagent.console.places import Places
 
 READY_SECONDS: Final = 10.0
@@ -42,8 +42,8 @@ def console(app: App, operator: str | None, format: str) -> int:
     Whoever has it is in, so it is for a browser and for nobody's eyes. Where there are no operators yet you become the
     first, with the role approve. Exit 5 when no daemon runs.
     """
-    from pmagent.console.door.entrance import invite
-    from pmagent.console.door.invites import SECONDS
+    from pmagent.console.auth.entrance import invite
+    from pmagent.console.auth.invites import SECONDS
 
     address = _served(app)
     places = _places(app)
@@ -78,7 +78,7 @@ def add(app: App, name: str, role: Role, secret_stdin: bool, format: str) -> int
 
     Of the secret only what cannot be turned back is kept (scrypt). It has at least 12 characters.
     """
-    from pmagent.console.door import operators
+    from pmagent.console.auth import operators
 
     file = _places(app).operators
     operators.free(file, name)  # before a secret is asked for, and computed
@@ -94,7 +94,7 @@ def add(app: App, name: str, role: Role, secret_stdin: bool, format: str) -> int
 @pass_app
 def listing(app: App, format: str) -> int:
     """The operators: names, roles, and whether they have a secret."""
-    from pmagent.console.door import operators
+    from pmagent.console.auth import operators
 
     known = operators.read(_places(app).operators)
     if format == "json":
@@ -115,7 +115,7 @@ def listing(app: App, format: str) -> int:
 @pass_app
 def role(app: App, name: str, role: Role, format: str) -> int:
     """Give the operator NAME the role view or approve; who is signed in has it at once."""
-    from pmagent.console.door import operators
+    from pmagent.console.auth import operators
 
     file = _places(app).operators
     operators.named(file, name)  # where nothing but the surfaces is, nothing is made for it
@@ -131,7 +131,7 @@ def role(app: App, name: str, role: Role, format: str) -> int:
 @pass_app
 def secret(app: App, name: str, secret_stdin: bool, without: bool, format: str) -> int:
     """Give the operator NAME another secret; who is signed in under this name is not any more."""
-    from pmagent.console.door import operators
+    from pmagent.console.auth import operators
 
     if secret_stdin and without:
         raise click.UsageError("--secret-stdin gives one, --none takes it away; leave one out")
@@ -148,7 +148,7 @@ def secret(app: App, name: str, secret_stdin: bool, without: bool, format: str) 
 @pass_app
 def remove(app: App, name: str, format: str) -> int:
     """Take the operator NAME out; who is signed in under this name is not any more."""
-    from pmagent.console.door import operators
+    from pmagent.console.auth import operators
 
     file = _places(app).operators
     operators.named(file, name)
@@ -177,7 +177,7 @@ def _may(role: Role) -> str:
 
 def _secret(app: App, *, from_stdin: bool) -> tuple[str, str | None]:
     """The secret, and, if it was made here, that it be shown. Raises BadSecret, BadInput."""
-    from pmagent.console.door.passwords import checked_secret, new_secret
+    from pmagent.console.auth.passwords import checked_secret, new_secret
 
     if not from_stdin:
         made = new_secret()
@@ -204,7 +204,7 @@ def _places(app: App) -> Places:
 
 def _entering(app: App, places: Places, name: str) -> Operator:
     """The operator ``name``; who comes first of all is made one. Raises NoSuchOperator, BadOperators, OSError."""
-    from pmagent.console.door import operators
+    from pmagent.console.auth import operators
 
     file: Path = places.operators
     if operators.read(file):
@@ -219,9 +219,9 @@ def _entering(app: App, places: Places, name: str) -> Operator:
 
 def _served(app: App) -> Address:
     """Where the daemon's console is, once it is served. Raises DaemonUnreachable."""
-    from pmagent.client import DaemonUnreachable, daemon_listens
+    from pmagent.service.client import DaemonUnreachable, daemon_listens
     from pmagent.console.address import read
-    from pmagent.console.door.peers import serves
+    from pmagent.console.auth.peers import serves
 
     layout, places = app.layout, _places(app)
     until = time.monotonic() + READY_SECONDS

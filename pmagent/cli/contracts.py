@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from contracts.checking import CONTRACTS
+from pmagent.contracts.checking import CONTRACTS
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.given import BadInput, read_given, source_of
 from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
 
 if TYPE_CHECKING:
-    from pmagent.checked_documents import CheckedFile
+    from pmagent.service.checked_documents import CheckedFile
 
 FILE_BYTES_MAX = 256 * 1024 * 1024
 """A session log may be long; each of its lines is not."""
@@ -40,7 +40,7 @@ def check(app: App, files: tuple[str, ...], contract: str | None, format: str) -
     """
     import msgspec
 
-    from pmagent.checked_documents import checked_file
+    from pmagent.service.checked_documents import checked_file
 
     checked = [
         checked_file(source_of(name), read_given(name, FILE_BYTES_MAX, "it has to hold JSON"), contract)
@@ -82,8 +82,8 @@ def _screen(output: Output, checked: CheckedFile) -> None:
 @pass_app
 def listing(app: App, format: str) -> int:
     """The PLA's contracts, their version, and the hash that the device has to have."""
-    from contracts.pla import CONTRACT_VERSION
-    from contracts.pla_schemas import CONTRACT_HASH, SCHEMAS
+    from pmagent.contracts.pla import CONTRACT_VERSION
+    from pmagent.contracts.pla_schemas import CONTRACT_HASH, SCHEMAS
 
     told = [
         {"name": name, "id": schema["$id"], "description": schema["description"]} for name, schema in SCHEMAS.items()

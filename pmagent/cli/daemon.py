@@ -14,7 +14,7 @@ from pmagent.exitcodes import Exit
 from pmagent.when import short, spoken
 
 if TYPE_CHECKING:
-    from pmagent.host import Host
+    from pmagent.service.host import Host
 
 
 @click.command(cls=Command, example="pmagent up")
@@ -26,7 +26,7 @@ def up(app: App) -> int:
     operator console: `pmagent console` prints the address that lets you in.
     """
     from pmagent.cli.messages import log_through
-    from pmagent.daemon import serve
+    from pmagent.service.daemon import serve
 
     log_through(app.output)
 
@@ -51,7 +51,7 @@ def status(app: App, require_daemon: bool, format: str) -> int:
 
     The log's end is what HEAD notes; whether the whole log is intact is told by pmagent log verify.
     """
-    from pmagent.operations import call
+    from pmagent.service.operations import call
 
     answer = warned(app.output, call(app.workspace, "status", {}))
     document = {"workspace": str(app.workspace), **answer.document, "holder": _holder(app)}

@@ -13,8 +13,8 @@ import click
 from pmagent.cli.output import Output
 
 if TYPE_CHECKING:
-    from pmagent.config import Resolved
-    from pmagent.layout import Layout
+    from pmagent.workspace.settings import Resolved
+    from pmagent.workspace.layout import Layout
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,7 +38,7 @@ class App:
     def resolved(self) -> Resolved:
         """The settings and where each came from. Raises ConfigError."""
         if self._resolved is None:
-            from pmagent.config import resolve
+            from pmagent.workspace.settings import resolve
 
             self._resolved = resolve(self.workspace_flag, self.environ)
             self.output.set_color(self._resolved.settings.cli.color)
@@ -52,7 +52,7 @@ class App:
     @property
     def layout(self) -> Layout:
         """Where things lie in the workspace."""
-        from pmagent.layout import Layout
+        from pmagent.workspace.layout import Layout
 
         return Layout(self.workspace)
 

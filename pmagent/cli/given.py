@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 
 import click
 
-from contracts.reasoning import ShapeError, check_bounds
-from events.errors import PmagentError
+from pmagent.contracts.reasoning import ShapeError, check_bounds
+from pmagent.events.errors import PmagentError
 from pmagent.cli.output import Output, Styled
 
 if TYPE_CHECKING:

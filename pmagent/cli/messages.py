@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import structlog
 
-from events.log import now
+from pmagent.events.log import now
 from pmagent.cli.output import Output, Styled
 
 _STYLES: Final = {"warning": "yellow", "error": "red", "critical": "red"}

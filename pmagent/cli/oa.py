@@ -28,7 +28,7 @@ def snapshot(app: App, request: str | None, format: str) -> int:
 
     Exit 1, and STATE.json left as it was, when a required surface is missing or invalid.
     """
-    from pmagent.operations import call
+    from pmagent.service.operations import call
 
     answer = warned(app.output, call(app.workspace, "oa.snapshot", same_request(request), app.output.note))
     if format == "json":
@@ -109,7 +109,7 @@ def boot(app: App, request: str | None, format: str) -> int:
 
     DEGRADED boots with a warning; BLOCKED is refused: exit 1, with the reasons.
     """
-    from pmagent.operations import call
+    from pmagent.service.operations import call
 
     answer = warned(app.output, call(app.workspace, "boot.oa", same_request(request), app.output.note))
     if format == "json":

@@ -60,8 +60,8 @@ def _show(app: App, format: str) -> int:
 
 
 def _set(app: App, given: str, base: str | None, format: str) -> int:
-    from actors.kernel.surfaces import SurfaceInvalid
-    from actors.kernel.surfaces import context as unwrapped
+    from pmagent.actors.kernel.surfaces import SurfaceInvalid
+    from pmagent.actors.kernel.surfaces import context as unwrapped
     from pmagent.cli.given import BadInput, json_object, read_given, source_of
     from pmagent.oa.context import PATH, write_context
 

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from actors.oa.policy import CARE, WORK
-from contracts.reasoning_forms import (
+from pmagent.actors.oa.policy import CARE, WORK
+from pmagent.contracts.reasoning_forms import (
     OPSBlockGeneratorInput,
     PhaseTransitionValidatorInput,
     SafeOPSDecisionInput,

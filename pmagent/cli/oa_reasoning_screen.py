@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from contracts.reasoning import ReasoningEnvelope, ReasoningResult
-from contracts.reasoning_forms import (
+from pmagent.contracts.reasoning import ReasoningEnvelope, ReasoningResult
+from pmagent.contracts.reasoning_forms import (
     GuardFailureInterpreterOutput,
     OPSBlockGeneratorOutput,
     PhaseTransitionValidatorOutput,

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TextIO
 
 import msgspec
 
-from events.errors import PmagentError
+from pmagent.events.errors import PmagentError
 from pmagent.clean import clean_block, clean_line, escaped_json, json_bytes
 
 if TYPE_CHECKING:
-    from pmagent.answer import Answer
+    from pmagent.service.answer import Answer
 
 _CODES: Final = {
     "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36", "dim": "2", "bold": "1",

@@ -18,7 +18,7 @@ from pmagent.log.source import store_at
 from pmagent.when import spoken
 
 if TYPE_CHECKING:
-    from replay.divergence import Divergence, ReplayResult
+    from pmagent.replay.divergence import Divergence, ReplayResult
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -38,11 +38,11 @@ def replay(app: App, log: Path | None, until: int | None, actor: str | None, wha
     Exit 0: every decision is made again as recorded. Exit 3: the first difference is shown. Exit 2: an area decided
     something in the log, and is not installed here.
     """
-    from actors.areas import AREAS
-    from actors.engine import ENGINE
-    from actors.ledger import GATE
-    from actors.registry import all_actors
-    from replay.replayer import replay_log
+    from pmagent.actors.areas import AREAS
+    from pmagent.actors.core.engine import ENGINE
+    from pmagent.actors.core.ledger import GATE
+    from pmagent.actors.registry import all_actors
+    from pmagent.replay.replayer import replay_log
 
     actors = all_actors(area for area in AREAS if not area.lacks)
     names = [GATE, *(name for area in AREAS for name in area.actors), ENGINE]
@@ -69,7 +69,7 @@ def replay(app: App, log: Path | None, until: int | None, actor: str | None, wha
 
 
 def _result_document(place: str, result: ReplayResult, undecided: list[str]) -> dict[str, Any]:
-    from actors.registry import libraries
+    from pmagent.actors.registry import libraries
 
     return {
         "path": place,
@@ -87,7 +87,7 @@ def _result_document(place: str, result: ReplayResult, undecided: list[str]) -> 
 
 
 def _divergence_document(found: Divergence) -> dict[str, Any]:
-    from replay.divergence import pretty
+    from pmagent.replay.divergence import pretty
 
     return {
         "position": found.position, "kind": found.kind, "actor": found.shown.actor, "about": found.about,
@@ -99,7 +99,7 @@ def _divergence_document(found: Divergence) -> dict[str, Any]:
 def _result_screen(
     output: Output, result: ReplayResult, seconds: float, undecided: list[str], *, what_if: bool
 ) -> None:
-    from actors.registry import libraries
+    from pmagent.actors.registry import libraries
 
     rate = f"{result.events / seconds:,.0f} events/s" if seconds else ""
     amount = f"{result.events:,} events, {result.decisions:,} decisions compared, in {spoken(seconds)} ({rate})"
@@ -139,7 +139,7 @@ def rebuild(app: App, check: bool, format: str) -> int:
     """
     if check:
         return _rebuild_check(app, format)
-    from pmagent.operations import call
+    from pmagent.service.operations import call
 
     answer = call(app.workspace, "rebuild", {})
     for warning in answer.warnings:
@@ -158,8 +158,8 @@ def rebuild(app: App, check: bool, format: str) -> int:
 
 
 def _rebuild_check(app: App, format: str) -> int:
-    from actors.known import blob_check
-    from projections.rebuild import check_documents
+    from pmagent.actors.known import blob_check
+    from pmagent.projections.core.rebuild import check_documents
 
     check = blob_check(app.layout.store.blobs())
     differences = check_documents(app.workspace, check)

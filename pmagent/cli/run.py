@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from actors.oa.policy import CARE, WORK
+from pmagent.actors.oa.policy import CARE, WORK
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option
 from pmagent.cli.given import STDIN, job_id, source_given
 from pmagent.cli.output import Styled
 from pmagent.exitcodes import Exit
 
 if TYPE_CHECKING:
-    from contracts.orchestra_events import RunRequested
+    from pmagent.contracts.orchestra_events import RunRequested
 
 _OWN: Final = "orchestra.config.yaml"
 
@@ -55,7 +55,7 @@ def run(
     `pmagent runs` shows what became of it.
     """
     _check_flags(plan=plan, config=config, plan_only=plan_only, dry_run=dry_run, replan=replan, detach=detach)
-    from actors.orchestra.plan import BYTES_MAX
+    from pmagent.actors.orchestra.planning.plan import BYTES_MAX
     from pmagent.orchestra.request import Wish, as_request, warnings_of
 
     wish = Wish(
@@ -75,7 +75,7 @@ def run(
 def _check_given(app: App, asked: RunRequested, where: str) -> None:
     """A configuration that the command names is the workspace's no more than a plan is; what it lets be done is
     accepted all the same. Raises NotAccepted."""
-    from pmagent.trust import accept_also, require_accepted, require_covers, within_run
+    from pmagent.workspace.trust import accept_also, require_accepted, require_covers, within_run
 
     workspace = app.workspace.resolve()
     if app.trusting:

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.orchestra.graph import in_levels
-from contracts.orchestra import TaskState
-from contracts.orchestra_events import PlannedTask
-from events.log import now
+from pmagent.actors.orchestra.planning.graph import in_levels
+from pmagent.contracts.orchestra import TaskState
+from pmagent.contracts.orchestra_events import PlannedTask
+from pmagent.events.log import now
 from pmagent.clean import pad, shorten
 from pmagent.cli.job_text import (
     MARKS,
@@ -27,10 +27,10 @@ from pmagent.exitcodes import Exit
 from pmagent.jobs.kinds import RUNS
 from pmagent.orchestra.places import folder_of, report_of
 from pmagent.when import seconds_between, spoken, took
-from projections.jobs import End
-from projections.runs.changes import saying
-from projections.runs.numbers import task_documents
-from projections.runs.view import Run, Task
+from pmagent.projections.views.jobs import End
+from pmagent.projections.runs.changes import saying
+from pmagent.projections.runs.numbers import task_documents
+from pmagent.projections.views.runs import Run, Task
 
 FAILED_SHOWN: Final = 10
 LEVELS_SHOWN: Final = 50

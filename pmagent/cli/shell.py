@@ -47,7 +47,7 @@ def lnav(app: App, install: bool) -> None:
     if not install:
         app.output.raw(content)
         return
-    from events.atomic import write_atomic
+    from pmagent.events.atomic import write_atomic
 
     folder = _lnav_folder() / "formats" / "installed"
     folder.mkdir(parents=True, exist_ok=True)
@@ -92,9 +92,9 @@ def complete_jobs(ctx: click.Context, _param: click.Parameter, incomplete: str) 
 
 
 def _jobs(ctx: click.Context, kinds: Sequence[Kind], incomplete: str) -> list[str]:
-    from events.errors import PmagentError
+    from pmagent.events.errors import PmagentError
     from pmagent.jobs.catalogue import Catalogue
-    from pmagent.layout import Layout
+    from pmagent.workspace.layout import Layout
 
     try:
         jobs = Catalogue(Layout(_workspace(ctx)))
@@ -111,7 +111,7 @@ def _workspace(ctx: click.Context) -> Path:
 
 def complete_actors(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Actors of the latest events that begin so; none when there is no log."""
-    from events.errors import PmagentError
+    from pmagent.events.errors import PmagentError
     from pmagent.log.source import line_runs, store_at
 
     try:

@@ -16,7 +16,7 @@ from pmagent.when import spoken
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from replay.simulation.runner import SimResult, SimSummary
+    from pmagent.replay.simulation.runner import SimResult, SimSummary
 
 _PROGRESS_SECONDS = 2.0
 
@@ -35,9 +35,9 @@ def sim(app: App, seed: int, count: int, twice: bool, format: str) -> int:
     differ): the seed that shows it again is named. See docs/simulation.md.
     """
     from pmagent import __version__
-    from projections.documents import Documents
-    from projections.registry import all_projections
-    from replay.simulation.runner import run_seeds
+    from pmagent.projections.core.documents import Documents
+    from pmagent.projections.registry import all_projections
+    from pmagent.replay.simulation.runner import run_seeds
 
     histories: dict[int, str] = {}
     unequal: list[str] = []

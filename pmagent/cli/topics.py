@@ -33,7 +33,7 @@ def _exit_codes() -> str:
 
 
 def _environment() -> str:
-    from pmagent.config import FILE, WORKSPACE, settings_table
+    from pmagent.workspace.settings import FILE, WORKSPACE, settings_table
 
     rows = [f"  {WORKSPACE:<38} the workspace, without --workspace"]
     rows += [

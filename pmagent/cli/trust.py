@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from events.errors import PmagentError
+from pmagent.events.errors import PmagentError
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.given import can_answer, confirmed
 from pmagent.cli.output import Output, Styled
@@ -25,9 +25,9 @@ def trust(app: App, yes: bool, format: str) -> int:
     here or by pmagent init. An addition of a later version is asked for again; where there is nothing new, nobody is
     asked. A list of the console's operators that came from elsewhere is shown, and accepted, too. Exit 1: you said no.
     """
-    from pmagent.console.door import operators
+    from pmagent.console.auth import operators
     from pmagent.console.places import Places
-    from pmagent.trust import Powers, accept, offer, summary
+    from pmagent.workspace.trust import Powers, accept, offer, summary
 
     workspace = app.workspace.resolve()
     found = offer(workspace)
@@ -54,7 +54,7 @@ def trust(app: App, yes: bool, format: str) -> int:
 
 def accept_as_is(app: App, *, always_shown: bool = False) -> None:
     """Accept the configuration as it lies there; what is new of it is shown. Raises RegistryUnusable, OSError."""
-    from pmagent.trust import Powers, accept, lines, offer, summary
+    from pmagent.workspace.trust import Powers, accept, lines, offer, summary
 
     workspace = app.workspace.resolve()
     found = offer(workspace)
@@ -67,7 +67,7 @@ def accept_as_is(app: App, *, always_shown: bool = False) -> None:
 def asked(app: App, error: PmagentError) -> bool:
     """Ask on a terminal whether to accept what ``error`` refused; whether it was accepted. The shown version is
     accepted, whatever the files say by then. Raises RegistryUnusable, OSError."""
-    from pmagent.trust import Powers, accept, accept_also, lines, offer, summary
+    from pmagent.workspace.trust import Powers, accept, accept_also, lines, offer, summary
 
     if not can_answer(app.output):
         return False

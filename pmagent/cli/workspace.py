@@ -12,7 +12,7 @@ from pmagent.cli.output import Styled
 from pmagent.exitcodes import Exit
 
 if TYPE_CHECKING:
-    from contracts.checks import CheckResult
+    from pmagent.contracts.checks import CheckResult
 
 
 @click.command(cls=Command, example="pmagent init")
@@ -27,7 +27,7 @@ def init(app: App, new_log: bool, format: str) -> int:
     where STATE.json, jobs/, runs/ or sessions/ tell of a log that is not there, no other command begins one.
     """
     from pmagent.cli.trust import accept_as_is
-    from pmagent.workspace.config import PATH
+    from pmagent.workspace.kernel_settings import PATH
     from pmagent.workspace.presence import begin_log
     from pmagent.workspace.surfaces import init_workspace
 
@@ -59,7 +59,7 @@ def refresh(app: App, format: str) -> int:
     exit with 0. Whatever they say is written, and is no failure of this command. Exit 1 when one could not be run: it
     counts as failed.
     """
-    from pmagent.trust import require_accepted
+    from pmagent.workspace.trust import require_accepted
     from pmagent.workspace.surfaces import refresh_surfaces
 
     require_accepted(app.workspace.resolve())

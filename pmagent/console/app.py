@@ -14,11 +14,11 @@ from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from actors.engine import describe_failure
-from events.errors import CorruptLog, NotFound, PmagentError
-from pmagent.client import DaemonUnreachable
-from pmagent.console.desk import Desk, desk_of
-from pmagent.console.rendering import STATIC
+from pmagent.actors.core.engine import describe_failure
+from pmagent.events.errors import CorruptLog, NotFound, PmagentError
+from pmagent.service.client import DaemonUnreachable
+from pmagent.console.pages.context import Desk, desk_of
+from pmagent.console.pages.rendering import STATIC
 from pmagent.edges import EDGES
 from pmagent.exitcodes import Exit
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 
 
 class Places:

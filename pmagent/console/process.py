@@ -17,8 +17,8 @@ import anyio
 import anyio.to_thread
 import structlog
 
-from actors.engine import describe_failure
-from events.errors import PmagentError
+from pmagent.actors.core.engine import describe_failure
+from pmagent.events.errors import PmagentError
 from pmagent.clean import json_bytes
 from pmagent.console.address import Address
 from pmagent.console.giving_way import give_way

@@ -14,17 +14,17 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from pmagent.config import ConsoleSettings
+from pmagent.workspace.settings import ConsoleSettings
 from pmagent.console.address import Address, bound, tell
 from pmagent.console.app import Positioned, application
-from pmagent.console.desk import Desk
-from pmagent.console.door.entrance import Entrance
-from pmagent.console.door.guard import Guard
-from pmagent.console.door.peers import is_own
+from pmagent.console.pages.context import Desk
+from pmagent.console.auth.entrance import Entrance
+from pmagent.console.auth.guard import Guard
+from pmagent.console.auth.peers import is_own
 from pmagent.console.live.feed import Feed
 from pmagent.console.live.stream import Streams
-from pmagent.shapes import work_out_shapes
-from pmagent.trust import resolved
+from pmagent.service.shapes import work_out_shapes
+from pmagent.workspace.trust import resolved
 
 STOP_SECONDS = 3.0
 ANSWER_SECONDS = 1.0

@@ -14,21 +14,21 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from actors.oa.policy import CARE
-from actors.orchestra.bubblewrap import bubblewrap
-from contracts.audit_events import AuditRequested
-from contracts.orchestra_events import RunRequested
-from contracts.payload import Payload
-from events.errors import PmagentError
-from pmagent.answer import Answer
+from pmagent.actors.oa.policy import CARE
+from pmagent.actors.orchestra.bubblewrap import bubblewrap
+from pmagent.contracts.audit_events import AuditRequested
+from pmagent.contracts.orchestra_events import RunRequested
+from pmagent.contracts.payload import Payload
+from pmagent.events.errors import PmagentError
+from pmagent.service.answer import Answer
 from pmagent.audit.source import BadAudit
-from pmagent.host import Host
+from pmagent.service.host import Host
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
 from pmagent.oa.asking import OBSERVED_SECONDS, KernelUnread
 from pmagent.orchestra.request import BadRun
 from pmagent.orchestra.request import checked as checked_run
-from pmagent.trust import require_covers
-from projections.projection import ProjectionHalted
+from pmagent.workspace.trust import require_covers
+from pmagent.projections.core.projection import ProjectionHalted
 
 WRITTEN: Final = "orchestra.written"
 
@@ -74,7 +74,7 @@ async def _prepared_audit(host: Host, asked: AuditRequested) -> AuditRequested:
     from pmagent.audit.request import checked  # with the audit's models, which nobody else needs
 
     # The auditor's modules take their time to import; nobody who waits for the daemon waits for that.
-    await anyio.to_thread.run_sync(import_module, "actors.audit.progress")
+    await anyio.to_thread.run_sync(import_module, "pmagent.actors.audit.progress")
     asked = await anyio.to_thread.run_sync(checked, asked, host.layout.workspace)
     for name in (asked.model, asked.vision_model):
         if name:

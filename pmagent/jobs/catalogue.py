@@ -14,17 +14,17 @@ from typing import Final
 
 import msgspec
 
-from contracts.payload import typed
-from events.errors import CorruptLog
-from events.event import Event, StoredEvent, Tail
-from events.reader import event_at, runs
-from events.storage import BLOB_PREFIX
+from pmagent.contracts.payload import typed
+from pmagent.events.errors import CorruptLog
+from pmagent.events.event import Event, StoredEvent, Tail
+from pmagent.events.reader import event_at, runs
+from pmagent.events.storage import BLOB_PREFIX
 from pmagent.jobs.history import ID_CHARS, Jobs, NoSuchJob, opened
 from pmagent.jobs.kinds import Kind
 from pmagent.jobs.registry import KINDS
 from pmagent.jobs.sifting import sifted, stands
-from pmagent.layout import Layout
-from projections.jobs import End
+from pmagent.workspace.layout import Layout
+from pmagent.projections.views.jobs import End
 
 TITLE_CHARS: Final = 300
 """So much of what a job is about is remembered."""

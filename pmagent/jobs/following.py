@@ -14,15 +14,15 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from contracts.payload import typed
-from events.errors import LogLocked, PmagentError
-from events.event import StoredEvent
-from events.log import ahead_seconds
-from events.reader import Follower
-from events.reader import Progress as Pause
-from events.storage import LogReader
-from pmagent.answer import Answer
-from pmagent.client import (
+from pmagent.contracts.payload import typed
+from pmagent.events.errors import LogLocked, PmagentError
+from pmagent.events.event import StoredEvent
+from pmagent.events.log import ahead_seconds
+from pmagent.events.reader import Follower
+from pmagent.events.reader import Progress as Pause
+from pmagent.events.storage import LogReader
+from pmagent.service.answer import Answer
+from pmagent.service.client import (
     PATIENCE_SECONDS,
     TRY_SECONDS,
     DaemonUnreachable,
@@ -32,19 +32,19 @@ from pmagent.client import (
     daemon_listens,
     new_request,
 )
-from pmagent.host import Host, open_host
+from pmagent.service.host import Host, open_host
 from pmagent.jobs.asking import WRITTEN, open_jobs
 from pmagent.jobs.history import Jobs, opened
 from pmagent.jobs.kinds import JobRequest, Kind
 from pmagent.jobs.registry import KINDS
-from pmagent.layout import Layout
-from pmagent.operations import goes_by_configuration, perform
-from pmagent.pausing import PAUSED, RESUMED, by_whom, refuse_if_paused
-from pmagent.watching import fail_with_log, watch_surfaces
+from pmagent.workspace.layout import Layout
+from pmagent.service.operations import goes_by_configuration, perform
+from pmagent.service.pausing import PAUSED, RESUMED, by_whom, refuse_if_paused
+from pmagent.service.watching import fail_with_log, watch_surfaces
 from pmagent.when import spoken
-from pmagent.wire import RemoteError
+from pmagent.service.wire import RemoteError
 from pmagent.workspace.presence import require_workspace
-from projections.jobs import Change, JobView
+from pmagent.projections.views.jobs import Change, JobView
 
 NEWS_SECONDS: Final = 0.05
 """A follower of another process waits so long for news at once: a cancellation waits for that, too."""

@@ -8,16 +8,16 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.payload import typed
-from events.errors import NotFound, PmagentError
-from events.event import Event
-from events.reader import event_at
-from events.reader import runs as event_runs
-from events.storage import Blobs, LogReader
+from pmagent.contracts.payload import typed
+from pmagent.events.errors import NotFound, PmagentError
+from pmagent.events.event import Event
+from pmagent.events.reader import event_at
+from pmagent.events.reader import runs as event_runs
+from pmagent.events.storage import Blobs, LogReader
 from pmagent.jobs.kinds import Kind
 from pmagent.jobs.registry import KINDS
-from pmagent.layout import Layout
-from projections import jobs
+from pmagent.workspace.layout import Layout
+from pmagent.projections.views import jobs
 
 ID_CHARS: Final = 36
 

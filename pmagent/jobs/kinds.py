@@ -7,16 +7,16 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from contracts.audit_events import AuditCancelRequested, AuditRequested
-from contracts.orchestra_events import RunCancelRequested, RunRequested
-from contracts.payload import Payload
-from events.event import Event
-from events.redact import MASK
-from projections.audits import changes as audit_changes
-from projections.audits import fold as audit_fold
-from projections.jobs import Change, End
-from projections.runs import changes as run_changes
-from projections.runs import fold as run_fold
+from pmagent.contracts.audit_events import AuditCancelRequested, AuditRequested
+from pmagent.contracts.orchestra_events import RunCancelRequested, RunRequested
+from pmagent.contracts.payload import Payload
+from pmagent.events.event import Event
+from pmagent.events.redact import MASK
+from pmagent.projections.audits import changes as audit_changes
+from pmagent.projections.audits import fold as audit_fold
+from pmagent.projections.views.jobs import Change, End
+from pmagent.projections.runs import changes as run_changes
+from pmagent.projections.runs import fold as run_fold
 
 
 class Source(NamedTuple):

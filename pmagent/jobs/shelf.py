@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Generic, TypeVar
 
-from contracts.payload import typed
-from events.event import Event, StoredEvent, Tail
-from events.reader import event_at
+from pmagent.contracts.payload import typed
+from pmagent.events.event import Event, StoredEvent, Tail
+from pmagent.events.reader import event_at
 from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import Jobs, opened
 from pmagent.jobs.kinds import Kind
 from pmagent.jobs.sifting import sifted, stands
 from pmagent.jobs.story import Story
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 
 STORIES_KEPT: Final = 8
 WEIGHT_KEPT: Final = 30_000

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from events.event import StoredEvent, Tail
-from events.reader import RUN_BYTES
-from events.reader import runs as event_runs
-from events.storage import StorageReader
+from pmagent.events.event import StoredEvent, Tail
+from pmagent.events.reader import RUN_BYTES
+from pmagent.events.reader import runs as event_runs
+from pmagent.events.storage import StorageReader
 
 
 def stands(storage: StorageReader, tail: Tail) -> bool:

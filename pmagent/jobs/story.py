@@ -6,14 +6,14 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectRefused, EffectTimedOut
-from contracts.orchestra_events import Captured, TaskAttemptRequested, TaskExited, TaskUnstarted
-from events.event import Event
+from pmagent.contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectRefused, EffectTimedOut
+from pmagent.contracts.orchestra_events import Captured, TaskAttemptRequested, TaskExited, TaskUnstarted
+from pmagent.events.event import Event
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
-from projections.audits.audits import report_files
-from projections.audits.view import Audit
-from projections.jobs import JobView
-from projections.runs.view import Run
+from pmagent.projections.audits.audits import report_files
+from pmagent.projections.views.audits import Audit
+from pmagent.projections.views.jobs import JobView
+from pmagent.projections.views.runs import Run
 
 NAMES_MAX: Final = 8
 """So many names of one content are remembered."""

@@ -8,9 +8,9 @@ from typing import Final
 
 import msgspec
 
-from events.errors import NotFound
-from events.reader import event_at
-from events.storage import StorageReader
+from pmagent.events.errors import NotFound
+from pmagent.events.reader import event_at
+from pmagent.events.storage import StorageReader
 
 _DECISION: Final = re.compile(r"([1-9][0-9]{0,17})\.[^.]+\.[0-9]+")
 _CHUNK_BYTES: Final = 1 << 20

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.lines import at_path
-from events.errors import PmagentError
-from events.event import StoredEvent
+from pmagent.actors.core.lines import at_path
+from pmagent.events.errors import PmagentError
+from pmagent.events.event import StoredEvent
 from pmagent.clean import clean_line
 from pmagent.log.summaries import summary
 

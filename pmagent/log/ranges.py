@@ -9,9 +9,9 @@ from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
-from events.errors import CorruptLog, PmagentError
-from events.event import StoredEvent
-from events.storage import StorageReader
+from pmagent.events.errors import CorruptLog, PmagentError
+from pmagent.events.event import StoredEvent
+from pmagent.events.storage import StorageReader
 from pmagent.log.source import Needles, position_at_time, sifted
 from pmagent.when import BadTime, moment
 

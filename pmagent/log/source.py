@@ -7,14 +7,14 @@ from pathlib import Path
 
 import msgspec
 
-from events.errors import CorruptLog, NotFound
-from events.event import StoredEvent, Tail
-from events.evidence import FOLDER, log_in, log_of
-from events.line import decode_line
-from events.reader import RUN_BYTES, runs
-from events.storage import CHUNK_BYTES, StorageReader
-from events.store import LogStore
-from pmagent.layout import Layout
+from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.events.event import StoredEvent, Tail
+from pmagent.events.evidence import FOLDER, log_in, log_of
+from pmagent.events.line import decode_line
+from pmagent.events.reader import RUN_BYTES, runs
+from pmagent.events.storage import CHUNK_BYTES, StorageReader
+from pmagent.events.store import LogStore
+from pmagent.workspace.layout import Layout
 
 
 def store_at(path: Path) -> LogStore:

@@ -8,10 +8,10 @@ from typing import Final
 
 import msgspec
 
-from events.errors import NotFound
-from events.event import StoredEvent
-from events.reader import RUN_BYTES, event_at, runs
-from events.storage import StorageReader
+from pmagent.events.errors import NotFound
+from pmagent.events.event import StoredEvent
+from pmagent.events.reader import RUN_BYTES, event_at, runs
+from pmagent.events.storage import StorageReader
 
 _FEW: Final = 8
 _CAUSATION: Final = re.compile(rb'"causation":([0-9]{1,19}),')

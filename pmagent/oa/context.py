@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from actors.kernel import surfaces
-from actors.kernel.reader import read_surfaces
-from actors.kernel.surfaces import CONTEXT, PATHS
-from actors.oa.context import unfit
-from contracts.kernel import SurfaceReading
+from pmagent.actors.kernel import surfaces
+from pmagent.actors.kernel.reader import read_surfaces
+from pmagent.actors.kernel.surfaces import CONTEXT, PATHS
+from pmagent.actors.oa.context import unfit
+from pmagent.contracts.kernel import SurfaceReading
 from pmagent.oa.reading import OAToolError, workspace_path
 
 PATH = PATHS[CONTEXT]
@@ -61,7 +61,7 @@ def write_context(
     kernel is not BLOCKED. Secrets in it are masked, as in everything that enters the log. Raises BadContext,
     OAToolError (it was not written, and why), and what stands in the way of the log (PmagentError).
     """
-    from pmagent.operations import call  # what only reads needs no engine
+    from pmagent.service.operations import call  # what only reads needs no engine
 
     place = workspace_path(workspace)
     base = _reading(place).sha256 if base is None else base

@@ -15,11 +15,11 @@ from typing import Any, Final
 import anyio.to_thread
 import msgspec
 
-from actors.actor import Io, Performers
-from contracts.reasoning import PROGRAM_TOOLS
-from contracts.reasoning_events import OaToolFailed, OaToolRequested, OaToolReturned
-from events.event import Event
-from pmagent.config import ConfigError
+from pmagent.actors.core.actor import Io, Performers
+from pmagent.contracts.reasoning import PROGRAM_TOOLS
+from pmagent.contracts.reasoning_events import OaToolFailed, OaToolRequested, OaToolReturned
+from pmagent.events.event import Event
+from pmagent.workspace.settings import ConfigError
 from pmagent.oa import reading
 from pmagent.oa.guards.configured import configured
 from pmagent.oa.guards.table import GUARDS, normalized

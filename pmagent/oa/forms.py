@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.oa.reasoning.rules.guardfailure import GUARD_KEYS
-from actors.oa.reasoning.rules.text import bounded
-from contracts.oa_documents import OADiagnostic
-from contracts.reasoning import (
+from pmagent.actors.oa.reasoning.rules.guardfailure import GUARD_KEYS
+from pmagent.actors.oa.reasoning.rules.text import bounded
+from pmagent.contracts.oa_documents import OADiagnostic
+from pmagent.contracts.reasoning import (
     GuardFailureInterpreterResult,
     OPSBlockGeneratorResult,
     PhaseTransitionValidatorResult,
@@ -25,7 +25,7 @@ from contracts.reasoning import (
     SafeOPSDecisionResult,
     check_payload,
 )
-from contracts.reasoning_forms import (
+from pmagent.contracts.reasoning_forms import (
     DECISIONS,
     GuardFailureInterpreterInput,
     GuardFailureInterpreterOutput,

@@ -9,15 +9,15 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.kernel.mode import judge
-from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, PATHS, REALITY, REQUIRED, SSOT, problem
-from contracts.kernel import Mode, SurfaceReading
-from contracts.reasoning import CONTEXT_BYTES_MAX, SURFACE_BYTES_MAX, KernelStateRef, ShapeError, check_bounds
+from pmagent.actors.kernel.mode import judge
+from pmagent.actors.kernel.surfaces import BOOTSTRAP, CONTEXT, PATHS, REALITY, REQUIRED, SSOT, problem
+from pmagent.contracts.kernel import Mode, SurfaceReading
+from pmagent.contracts.reasoning import CONTEXT_BYTES_MAX, SURFACE_BYTES_MAX, KernelStateRef, ShapeError, check_bounds
 from pmagent.oa.guards.reading import STATE_PATH, Given, read_workspace
 from pmagent.oa.reading import workspace_path
 from pmagent.oa.reasoning_bridge import EnvelopeError, FrozenDict, freeze
-from projections.disk import require_current
-from projections.oa_state import OaState
+from pmagent.projections.core.disk import require_current
+from pmagent.projections.oa.state import OaState
 
 FIELDS: Final = KernelStateRef.__struct_fields__
 """The five names that ``kernel_data`` may have."""

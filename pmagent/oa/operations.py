@@ -10,9 +10,9 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from actors.oa.context import PATH as CONTEXT_PATH
-from actors.oa.context import unfit
-from contracts.oa import (
+from pmagent.actors.oa.context import PATH as CONTEXT_PATH
+from pmagent.actors.oa.context import unfit
+from pmagent.contracts.oa import (
     OaBootRefused,
     OaBootRequested,
     OaPermitGranted,
@@ -20,16 +20,16 @@ from contracts.oa import (
     OaSessionBooted,
     OaSnapshotRequested,
 )
-from contracts.oa_documents import SnapshotAnswer, StateDocument
-from contracts.reasoning_events import OaContextRequested
-from events.errors import PmagentError
-from pmagent.answer import Answer, BadOperation, request_of
-from pmagent.host import Host
+from pmagent.contracts.oa_documents import SnapshotAnswer, StateDocument
+from pmagent.contracts.reasoning_events import OaContextRequested
+from pmagent.events.errors import PmagentError
+from pmagent.service.answer import Answer, BadOperation, request_of
+from pmagent.service.host import Host
 from pmagent.oa.asking import OBSERVED_SECONDS
-from projections.answers import boot_answer, boot_refusal, snapshot_answer
-from projections.oa_state import PATH as STATE_PATH
-from projections.oa_state import OaState
-from projections.projection import ProjectionHalted
+from pmagent.projections.oa.answers import boot_answer, boot_refusal, snapshot_answer
+from pmagent.projections.oa.state import PATH as STATE_PATH
+from pmagent.projections.oa.state import OaState
+from pmagent.projections.core.projection import ProjectionHalted
 
 
 async def snapshot(host: Host, arguments: dict[str, Any]) -> Answer:

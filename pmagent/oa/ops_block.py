@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from actors.oa.reasoning.rules.text import bounded
-from contracts.reasoning import OPSBlockGeneratorResult, ReasoningEnvelope, ReasoningResult
+from pmagent.actors.oa.reasoning.rules.text import bounded
+from pmagent.contracts.reasoning import OPSBlockGeneratorResult, ReasoningEnvelope, ReasoningResult
 
 TITLE_CHARS: Final = 80
 EVIDENCE_CHARS: Final = 300

@@ -13,20 +13,20 @@ from typing import Any
 
 import msgspec
 
-from actors.kernel import surfaces
-from actors.kernel.mode import judge
-from actors.kernel.reader import read_surfaces
-from actors.kernel.surfaces import BOOTSTRAP, HANDOFF, REALITY, SSOT
-from actors.oa.policy import interpret
-from contracts.kernel import KernelObserved
-from contracts.oa_documents import GuardMode, KernelStatus, RealityCheck
-from events.errors import PmagentError
-from pmagent.config import ConfigError
+from pmagent.actors.kernel import surfaces
+from pmagent.actors.kernel.mode import judge
+from pmagent.actors.kernel.reader import read_surfaces
+from pmagent.actors.kernel.surfaces import BOOTSTRAP, HANDOFF, REALITY, SSOT
+from pmagent.actors.oa.policy import interpret
+from pmagent.contracts.kernel import KernelObserved
+from pmagent.contracts.oa_documents import GuardMode, KernelStatus, RealityCheck
+from pmagent.events.errors import PmagentError
+from pmagent.workspace.settings import ConfigError
 from pmagent.oa.guards.configured import configured
 from pmagent.oa.guards.table import GUARDS, normalized
 from pmagent.oa.guards.table import run_guard as _run_guard
-from projections.disk import DocumentUnwritable
-from projections.projection import ProjectionHalted
+from pmagent.projections.core.disk import DocumentUnwritable
+from pmagent.projections.core.projection import ProjectionHalted
 
 WORKSPACE_VARIABLE = "PMAGENT_WORKSPACE"
 

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from contracts.reasoning import DIAGNOSTIC_PROGRAMS
-from events.errors import PmagentError
-from events.log import now
-from events.redact import Redactor
-from pmagent.config import ConfigError, resolve
+from pmagent.contracts.reasoning import DIAGNOSTIC_PROGRAMS
+from pmagent.events.errors import PmagentError
+from pmagent.events.log import now
+from pmagent.events.redact import Redactor
+from pmagent.workspace.settings import ConfigError, resolve
 from pmagent.oa.forms import Task, merged
 from pmagent.oa.kernel_view import View, given_kernel, read_view
 from pmagent.oa.reading import workspace_path
@@ -38,12 +38,12 @@ from pmagent.oa.reasoning_bridge import (
     checked_result,
     new_envelope,
 )
-from pmagent.secrets import known_secrets
+from pmagent.service.secrets import known_secrets
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from pmagent.config import ReasoningSettings
+    from pmagent.workspace.settings import ReasoningSettings
 
 Workspace = str | os.PathLike[str] | None
 
@@ -156,9 +156,9 @@ def conclude(
     limits: Mapping[str, Any] | None = None,
 ) -> Concluded:
     """``run`` with settings that are known, telling how the run ended."""
-    from actors.model.models import Models
+    from pmagent.actors.model.models import Models
     from pmagent.oa.asking import reason_here
-    from pmagent.operations import call
+    from pmagent.service.operations import call
 
     _outside_event_loops()
     if engine is None and model is not None and not isinstance(model, str):

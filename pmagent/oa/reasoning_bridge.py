@@ -1,6 +1,6 @@
 """The reasoning bridge: its types, and values that nobody can change any more (docs/design.md §13.1).
 
-The types are those of ``contracts.reasoning``. Their attributes cannot be set, but the dicts and lists in them could be
+The types are those of ``pmagent.contracts.reasoning``. Their attributes cannot be set, but the dicts and lists in them could be
 changed by whoever holds them. ``checked_envelope`` and ``checked_result`` let in only what keeps its contract, and copy
 all of it into ``FrozenDict`` and ``FrozenList``: neither the program nor whoever built the envelope can alter it later.
 """
@@ -13,8 +13,8 @@ from typing import Any, Final, NoReturn, Self, TypeVar
 
 import msgspec
 
-from contracts.oa_documents import Document, OADiagnostic
-from contracts.reasoning import (
+from pmagent.contracts.oa_documents import Document, OADiagnostic
+from pmagent.contracts.reasoning import (
     DEPTH_MAX,
     PAYLOADS,
     PROGRAM_IDS,
@@ -31,7 +31,7 @@ from contracts.reasoning import (
     check_envelope,
     check_result,
 )
-from events.errors import PmagentError
+from pmagent.events.errors import PmagentError
 
 __all__ = [
     "PAYLOADS",

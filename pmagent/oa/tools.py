@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.oa_documents import GuardMode
+from pmagent.contracts.oa_documents import GuardMode
 from pmagent.oa import reading
 from pmagent.oa.guards.table import GUARDS, normalized
 from pmagent.oa.reading import (

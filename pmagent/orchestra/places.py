@@ -9,11 +9,11 @@ from typing import Final
 
 import msgspec
 
-from actors.orchestra.config import BadConfig
-from actors.orchestra.placeholders import filled, named
-from contracts.orchestra_config import OrchestraConfig, PathSettings
-from pmagent.places import Misplaced, check_ground, check_names, inside
-from projections.runs.places import FORBIDDEN, places
+from pmagent.actors.orchestra.planning.config import BadConfig
+from pmagent.actors.orchestra.planning.placeholders import filled, named
+from pmagent.contracts.orchestra_config import OrchestraConfig, PathSettings
+from pmagent.workspace.places import Misplaced, check_ground, check_names, inside
+from pmagent.projections.runs.places import FORBIDDEN, places
 
 RUN_ID: Final = "run_id"
 ANY_ID: Final = "0" * 8 + "-0000" * 3 + "-" + "0" * 12

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
-from contracts.control import OperatorId
-from contracts.pla import ActionClass, Decision, PlaMode
-from contracts.pla_events import GOAL_CHARS_MAX, LOOKED_MS_MAX, NAME_CHARS_MAX
-from events.errors import PmagentError
+from pmagent.contracts.control import OperatorId
+from pmagent.contracts.pla import ActionClass, Decision, PlaMode
+from pmagent.contracts.pla_events import GOAL_CHARS_MAX, LOOKED_MS_MAX, NAME_CHARS_MAX
+from pmagent.events.errors import PmagentError
 
 DOCUMENT_CHARS_MAX = 65_536
 """A contract document's text; the border refuses what has more bytes."""

@@ -15,12 +15,12 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from actors.engine import Engine
-from actors.pla.goals import parse_goal
-from actors.pla.warden.state import ProposalView
-from contracts.control import Channel
-from contracts.payload import Payload
-from contracts.pla_events import (
+from pmagent.actors.core.engine import Engine
+from pmagent.actors.pla.goals import parse_goal
+from pmagent.actors.pla.warden.state import ProposalView
+from pmagent.contracts.control import Channel
+from pmagent.contracts.payload import Payload
+from pmagent.contracts.pla_events import (
     PlaArmRequested,
     PlaDecisionRequested,
     PlaDisarmRequested,
@@ -31,12 +31,12 @@ from contracts.pla_events import (
     PlaProposed,
     PlaRevealed,
 )
-from events.event import Draft, Event
-from events.log import LogClock, now
-from pmagent.answer import Answer, OutcomeOpen
+from pmagent.events.event import Draft, Event
+from pmagent.events.log import LogClock, now
+from pmagent.service.answer import Answer, OutcomeOpen
 from pmagent.clean import is_seen
-from pmagent.folding import folded
-from pmagent.host import Host
+from pmagent.service.folding import folded
+from pmagent.service.host import Host
 from pmagent.pla import borders, reading
 from pmagent.pla.asked import (
     BadPla,

@@ -12,11 +12,11 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from contracts.control import Channel
-from contracts.pla import APPROVAL_SECONDS, Action, PlaMode
-from contracts.pla_documents import ActionDecision, ActionProposal, action_of
-from contracts.pla_events import PlaContractBroken, PlaDecisionRequested
-from events.event import parse_time
+from pmagent.contracts.control import Channel
+from pmagent.contracts.pla import APPROVAL_SECONDS, Action, PlaMode
+from pmagent.contracts.pla_documents import ActionDecision, ActionProposal, action_of
+from pmagent.contracts.pla_events import PlaContractBroken, PlaDecisionRequested
+from pmagent.events.event import parse_time
 
 PROPOSAL: Final = "action_proposal"
 DECISION: Final = "action_decision"
@@ -89,7 +89,7 @@ def _given(value: T | msgspec.UnsetType, otherwise: T) -> T:
 
 
 def _broken(contract: str, text: str) -> Broken | None:
-    from contracts.checking import check_bytes  # the validator: only who hands in a document waits for its import
+    from pmagent.contracts.checking import check_bytes  # the validator: only who hands in a document waits for its import
 
     problems = check_bytes(contract, text.encode("utf-8", "surrogatepass"))
     return Broken(contract, problems[0].kind, problems[0].pointer, problems[0].text) if problems else None

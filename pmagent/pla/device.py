@@ -38,8 +38,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from firmware.contract import CONTRACT_HASH, CONTRACT_VERSION
-from firmware.core import FIRMWARE_VERSION, TICKS, Core
+from pmagent.firmware.contract import CONTRACT_HASH, CONTRACT_VERSION
+from pmagent.firmware.core import FIRMWARE_VERSION, TICKS, Core
 from pmagent.pla.swallowing import Swallower
 from pmagent.pla.typed import Screen
 

@@ -13,13 +13,13 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from actors.pla.line.finding import PortUnusable, Wanted
-from contracts.hid import HidLinked, HidLost
-from contracts.payload import Payload, type_of
-from contracts.pla_events import PlaContractBroken
-from pmagent.host import Host
-from pmagent.registry import RegistryUnusable
-from pmagent.trust import NotAccepted, resolved
+from pmagent.actors.pla.line.finding import PortUnusable, Wanted
+from pmagent.contracts.hid import HidLinked, HidLost
+from pmagent.contracts.payload import Payload, type_of
+from pmagent.contracts.pla_events import PlaContractBroken
+from pmagent.service.host import Host
+from pmagent.workspace.user_registry import RegistryUnusable
+from pmagent.workspace.trust import NotAccepted, resolved
 
 SOURCE = "line"
 """The actor of facts that the device's line brings."""

@@ -7,9 +7,9 @@ import pwd
 import re
 from typing import Final
 
-from contracts.control import OperatorId
-from contracts.pla import NOBODY
-from events.errors import PmagentError
+from pmagent.contracts.control import OperatorId
+from pmagent.contracts.pla import NOBODY
+from pmagent.events.errors import PmagentError
 
 __all__ = ["BadOperator", "OperatorId", "checked", "login"]
 

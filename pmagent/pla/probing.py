@@ -11,13 +11,13 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from actors.pla.line.finding import Attached, PortUnusable, Wanted, attached, find
-from actors.pla.line.holding import NUMBERS, check_contract
-from actors.pla.wire.host import HostLink
-from actors.pla.wire.words import Broken, Heard, Hello, Status
-from contracts.pla import CONTRACT_VERSION
-from contracts.pla_schemas import CONTRACT_HASH
-from events.log import now as log_time
+from pmagent.actors.pla.line.finding import Attached, PortUnusable, Wanted, attached, find
+from pmagent.actors.pla.line.holding import NUMBERS, check_contract
+from pmagent.actors.pla.wire.host import HostLink
+from pmagent.actors.pla.wire.words import Broken, Heard, Hello, Status
+from pmagent.contracts.pla import CONTRACT_VERSION
+from pmagent.contracts.pla_schemas import CONTRACT_HASH
+from pmagent.events.log import now as log_time
 from pmagent.flat import flat_errors
 
 PROBE_SECONDS: Final = 10.0
@@ -47,7 +47,7 @@ def probe(wanted: Wanted) -> Probed:
 
 
 async def _probe(wanted: Wanted) -> Probed:
-    from actors.pla.line.port import open_port  # only who opens a port needs pyserial
+    from pmagent.actors.pla.line.port import open_port  # only who opens a port needs pyserial
 
     found = await anyio.to_thread.run_sync(find, wanted)
     awake = anyio.Event()

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.engine import Engine
-from actors.pla.warden.state import ProposalView, WardenState
-from contracts.pla import (
+from pmagent.actors.core.engine import Engine
+from pmagent.actors.pla.warden.state import ProposalView, WardenState
+from pmagent.contracts.pla import (
     MIN_ACTION_DELAY_MS,
     OCR_CHARS_MAX,
     TEXT_CHARS_MAX,
@@ -17,8 +17,8 @@ from contracts.pla import (
     action_type,
     payload,
 )
-from events.errors import PmagentError
-from events.event import parse_time
+from pmagent.events.errors import PmagentError
+from pmagent.events.event import parse_time
 
 RELIED_ON: Final = ("brain", "warden", "hid")
 """Actors without which nothing is proposed, approved or typed."""

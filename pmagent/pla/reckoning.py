@@ -6,8 +6,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from firmware.actions import Move
-from firmware.core import ACTION_MS, REPORT_MS
+from pmagent.firmware.actions import Move
+from pmagent.firmware.core import ACTION_MS, REPORT_MS
 
 Reversible = Literal["yes", "no", "not known"]
 

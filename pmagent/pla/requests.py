@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from actors.pla.credentials.findings import findings, masked
-from actors.pla.credentials.goal_masking import masked_beside, masked_goal
-from actors.pla.goals import parse_goal
-from contracts.control import Channel
-from contracts.pla import Action, TypeText, digest, objections
-from contracts.pla_events import GOAL_CHARS_MAX, FrameSource, PlaProposalRequested
-from events.errors import PmagentError
+from pmagent.actors.pla.credentials.findings import findings, masked
+from pmagent.actors.pla.credentials.goal_masking import masked_beside, masked_goal
+from pmagent.actors.pla.goals import parse_goal
+from pmagent.contracts.control import Channel
+from pmagent.contracts.pla import Action, TypeText, digest, objections
+from pmagent.contracts.pla_events import GOAL_CHARS_MAX, FrameSource, PlaProposalRequested
+from pmagent.events.errors import PmagentError
 from pmagent.pla.standing import Standing
 
 Redact = Callable[[str], str]

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import msgspec
 
-from contracts.model import ModelLimits
-from contracts.pla import CredentialPolicy
-from contracts.pla_events import FrameSource
-from events.errors import PmagentError
-from pmagent.config import FILE
-from pmagent.trust import resolved
+from pmagent.contracts.model import ModelLimits
+from pmagent.contracts.pla import CredentialPolicy
+from pmagent.contracts.pla_events import FrameSource
+from pmagent.events.errors import PmagentError
+from pmagent.workspace.settings import FILE
+from pmagent.workspace.trust import resolved
 
 
 class BadFrames(PmagentError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from actors.pla.wire.lines import Damaged, LineReader
+from pmagent.actors.pla.wire.lines import Damaged, LineReader
 
 
 class Swallower:

@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from contracts.pla import APPROVAL_SECONDS, Action
-from contracts.pla_events import PlaProposalClosed
-from events.errors import PmagentError
-from events.event import Event
+from pmagent.contracts.pla import APPROVAL_SECONDS, Action
+from pmagent.contracts.pla_events import PlaProposalClosed
+from pmagent.events.errors import PmagentError
+from pmagent.events.event import Event
 
 HELD_MAX: Final = 64
 """So many actions at most; one proposal is open at a time, so there are never many."""

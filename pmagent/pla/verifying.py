@@ -16,15 +16,15 @@ from typing import Any, BinaryIO, Final, Literal
 
 import msgspec
 
-from contracts.checking import check
-from contracts.content import Growing
-from events.errors import PmagentError
-from events.evidence import log_of
-from projections.documents import Documents, computed, folded
-from projections.pla.chain import GENESIS, canonical, checksum
-from projections.pla.sessions import Sessions
-from projections.projection import ProjectionHalted
-from projections.runs.places import SESSIONS
+from pmagent.contracts.checking import check
+from pmagent.contracts.content import Growing
+from pmagent.events.errors import PmagentError
+from pmagent.events.evidence import log_of
+from pmagent.projections.core.documents import Documents, computed, folded
+from pmagent.projections.sessions.chain import GENESIS, canonical, checksum
+from pmagent.projections.sessions.sessions import Sessions
+from pmagent.projections.core.projection import ProjectionHalted
+from pmagent.projections.runs.places import SESSIONS
 
 LINE_BYTES_MAX: Final = 64 * 1024
 """No entry is longer."""

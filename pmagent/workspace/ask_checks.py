@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from actors.checks.results import not_run
-from contracts.checks import CheckKind, CheckResult
-from events.errors import PmagentError
-from pmagent.config import KernelSettings, Resolved
-from pmagent.operations import call
+from pmagent.actors.checks.results import not_run
+from pmagent.contracts.checks import CheckKind, CheckResult
+from pmagent.events.errors import PmagentError
+from pmagent.workspace.settings import KernelSettings, Resolved
+from pmagent.service.operations import call
 
 
 def ask(workspace: Path, kind: CheckKind, names: Sequence[str], settings: KernelSettings) -> list[CheckResult]:

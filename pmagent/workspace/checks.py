@@ -13,14 +13,14 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from contracts.checks import AT_ONCE, CHECKS_MAX, CheckKind, CheckRequested, ConfiguredCheck, Name, Reads
-from contracts.checks import Seconds as CheckSeconds
-from events.errors import PmagentError
-from pmagent.answer import Answer, request_of
-from pmagent.config import FILE
-from pmagent.host import Host
-from pmagent.pausing import refuse_if_paused
-from pmagent.trust import resolved
+from pmagent.contracts.checks import AT_ONCE, CHECKS_MAX, CheckKind, CheckRequested, ConfiguredCheck, Name, Reads
+from pmagent.contracts.checks import Seconds as CheckSeconds
+from pmagent.events.errors import PmagentError
+from pmagent.service.answer import Answer, request_of
+from pmagent.workspace.settings import FILE
+from pmagent.service.host import Host
+from pmagent.service.pausing import refuse_if_paused
+from pmagent.workspace.trust import resolved
 
 OBSERVED_SECONDS: Final = 35.0
 """So long the first reading of the surfaces since a start is waited for; nothing is permitted before it."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, KEY_CHECKS, PATHS, REALITY, SSOT
+from pmagent.actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, KEY_CHECKS, PATHS, REALITY, SSOT
 
 Content = dict[str, Any]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from events.errors import PmagentError
+from pmagent.events.errors import PmagentError
 
 
 class WorkspaceError(PmagentError):

@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from events.errors import PmagentError
+from pmagent.events.errors import PmagentError
 from pmagent.workspace.errors import WorkspaceError
 
 LIMIT_S = 30.0

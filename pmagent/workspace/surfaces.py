@@ -11,18 +11,18 @@ from typing import Any
 
 import msgspec
 
-from actors.kernel.reader import Files, RealFiles, glance, parse, read_surfaces
-from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, NAMES, SSOT, WORD_CHARS_MAX, kernel
-from contracts.checks import CheckResult
-from contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading
-from events.atomic import write_atomic
-from events.event import format_time
-from events.evidence import evidence
-from pmagent.layout import FOLDER, GITIGNORE
+from pmagent.actors.kernel.reader import Files, RealFiles, glance, parse, read_surfaces
+from pmagent.actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, NAMES, SSOT, WORD_CHARS_MAX, kernel
+from pmagent.contracts.checks import CheckResult
+from pmagent.contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading
+from pmagent.events.atomic import write_atomic
+from pmagent.events.event import format_time
+from pmagent.events.evidence import evidence
+from pmagent.workspace.layout import FOLDER, GITIGNORE
 from pmagent.oa.guards import kernel_surfaces, log
 from pmagent.oa.guards.reading import Given
 from pmagent.oa.guards.report import Findings
-from pmagent.workspace import config, git
+from pmagent.workspace import kernel_settings as config, git
 from pmagent.workspace.documents import Content, Inputs, documents, encoded
 from pmagent.workspace.errors import WorkspaceError
 from pmagent.workspace.presence import require_text

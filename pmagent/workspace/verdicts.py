@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from actors.checks.results import details, not_run
-from contracts.checks import CheckResult
+from pmagent.actors.checks.results import details, not_run
+from pmagent.contracts.checks import CheckResult
 from pmagent.workspace.documents import CONFIGURED, Content
 
 REFRESH: Final = "pmagent kernel refresh"

@@ -11,14 +11,14 @@ from typing import Final
 
 import msgspec
 
-from contracts.audit_events import AuditRequested
-from events.event import Event, LogCreated
-from projections.audits import fold
-from projections.audits.job import job as job_document
-from projections.audits.places import DOCUMENT, MARKDOWN, job_path
-from projections.audits.view import Audit
-from projections.jobs import JobDocuments, JobsView
-from projections.projection import Part
+from pmagent.contracts.audit_events import AuditRequested
+from pmagent.events.event import Event, LogCreated
+from pmagent.projections.audits import fold
+from pmagent.projections.audits.job import job as job_document
+from pmagent.projections.audits.places import DOCUMENT, MARKDOWN, job_path
+from pmagent.projections.views.audits import Audit
+from pmagent.projections.views.jobs import JobDocuments, JobsView
+from pmagent.projections.core.projection import Part
 
 AUDITS_KEPT: Final = 16
 """So many ended audits stay in the state, the newest: after a crash it is seen whether their documents are there."""
@@ -76,14 +76,14 @@ def report_files(audit: Audit, log_id: str) -> dict[str, bytes]:
 
 
 def _markdown(audit: Audit, log_id: str) -> bytes:
-    from projections.audits.rebuilt import provenance_of, report_of  # pydantic, when the first report is there
-    from projections.audits.report import report_markdown
+    from pmagent.projections.audits.rebuilt import provenance_of, report_of  # pydantic, when the first report is there
+    from pmagent.projections.audits.report import report_markdown
 
     return report_markdown(report_of(audit), provenance_of(audit, log_id)).encode()
 
 
 def _document(audit: Audit, log_id: str) -> bytes:
-    from projections.audits.rebuilt import provenance_of, report_of
-    from projections.audits.report import report_json
+    from pmagent.projections.audits.rebuilt import provenance_of, report_of
+    from pmagent.projections.audits.report import report_json
 
     return report_json(report_of(audit), provenance_of(audit, log_id))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from contracts.audit_events import AuditCriterionRuled, AuditEvidenceFound, AuditOpinionGiven, AuditOpinionRejected
-from contracts.model import ModelCallFailed
-from events.event import Event
-from projections.audits.fold import counted
-from projections.audits.view import Audit, SourceName, changing
-from projections.jobs import Change
+from pmagent.contracts.audit_events import AuditCriterionRuled, AuditEvidenceFound, AuditOpinionGiven, AuditOpinionRejected
+from pmagent.contracts.model import ModelCallFailed
+from pmagent.events.event import Event
+from pmagent.projections.audits.fold import counted
+from pmagent.projections.views.audits import Audit, SourceName, changing
+from pmagent.projections.views.jobs import Change
 
 _READS: Final[dict[SourceName, str]] = {
     "repository": "cloned and surveyed", "report": "read", "images": "taken out of the report",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from actors.audit.justice.dissent import NAMES
-from actors.audit.justice.scores import shown
-from contracts.audit import CriterionResult, Evidence, Judge, JudicialOpinion, UnjudgedCriterion
-from projections.markdown import code, inline, table
+from pmagent.actors.audit.justice.dissent import NAMES
+from pmagent.actors.audit.justice.scores import shown
+from pmagent.contracts.audit import CriterionResult, Evidence, Judge, JudicialOpinion, UnjudgedCriterion
+from pmagent.projections.core.markdown import code, inline, table
 
 Known = Mapping[str, Evidence]
 """All evidence of an audit by key."""

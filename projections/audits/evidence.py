@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from actors.audit.justice.scores import shown
-from contracts.audit import AuditReport, Evidence
-from projections.markdown import code, cut, fenced, inline
+from pmagent.actors.audit.justice.scores import shown
+from pmagent.contracts.audit import AuditReport, Evidence
+from pmagent.projections.core.markdown import code, cut, fenced, inline
 
 CONTENT_LINES_MAX: Final = 20
 CONTENT_LINE_CHARS_MAX: Final = 500

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.audit_events import (
+from pmagent.contracts.audit_events import (
     AuditCloneRequested,
     AuditConcluded,
     AuditCriterionRuled,
@@ -23,12 +23,12 @@ from contracts.audit_events import (
     AuditSourceFailed,
     AuditSurveyed,
 )
-from contracts.effect import RequestRefused
-from events.event import Event
-from projections import jobs
-from projections.audits.places import report_path
-from projections.audits.view import Audit, Criterion, Given, Source, SourceName
-from projections.jobs import End
+from pmagent.contracts.effect import RequestRefused
+from pmagent.events.event import Event
+from pmagent.projections.views import jobs
+from pmagent.projections.audits.places import report_path
+from pmagent.projections.views.audits import Audit, Criterion, Given, Source, SourceName
+from pmagent.projections.views.jobs import End
 
 replace = msgspec.structs.replace
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from contracts.jobs import JobState
-from projections.audits.places import DOCUMENT, MARKDOWN
-from projections.audits.view import Audit
-from projections.jobs import job_document
+from pmagent.contracts.jobs import JobState
+from pmagent.projections.audits.places import DOCUMENT, MARKDOWN
+from pmagent.projections.views.audits import Audit
+from pmagent.projections.views.jobs import job_document
 
 SERVICE: Final = "pmagent-audit"
 _JUDGES: Final = 3

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from contracts.audit import (
+from pmagent.contracts.audit import (
     JUDGES,
     AppliedRule,
     AuditReport,
@@ -15,9 +15,9 @@ from contracts.audit import (
     JudicialOpinion,
     UnjudgedCriterion,
 )
-from contracts.audit_events import AuditCriterionRuled
-from projections.audits.report import Provenance
-from projections.audits.view import Audit
+from pmagent.contracts.audit_events import AuditCriterionRuled
+from pmagent.projections.audits.report import Provenance
+from pmagent.projections.views.audits import Audit
 
 
 def report_of(audit: Audit) -> AuditReport:

@@ -1,7 +1,7 @@
 """An audit's report for people (Markdown) and for programs (JSON); pure, and the same bytes for the same report.
 
 Evidence comes from a repository and a PDF, arguments from models, names and patterns from a rubric: all of it is
-hostile, and passes ``projections.markdown``, so that none of it becomes a heading, a link, an image or HTML.
+hostile, and passes ``pmagent.projections.core.markdown``, so that none of it becomes a heading, a link, an image or HTML.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.audit import AuditReport, CriterionResult, UnjudgedCriterion
-from projections.audits.criterion import Known, criterion_lines, unjudged_lines
-from projections.audits.evidence import evidence_lines
-from projections.markdown import code, inline, table
-from projections.runs import json
+from pmagent.contracts.audit import AuditReport, CriterionResult, UnjudgedCriterion
+from pmagent.projections.audits.criterion import Known, criterion_lines, unjudged_lines
+from pmagent.projections.audits.evidence import evidence_lines
+from pmagent.projections.core.markdown import code, inline, table
+from pmagent.projections.runs import json
 
 NONE: Final = "-"
 _LINE_CHARS: Final = 1_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from contracts.effect import RequestRefused
-from contracts.orchestra_events import (
+from pmagent.contracts.effect import RequestRefused
+from pmagent.contracts.orchestra_events import (
     PlanMade,
     PlannerCallRequested,
     PlannerFailed,
@@ -17,9 +17,9 @@ from contracts.orchestra_events import (
     TaskAttemptFailed,
     TasksChanged,
 )
-from events.event import Event
-from projections.jobs import Change
-from projections.runs.view import Run
+from pmagent.events.event import Event
+from pmagent.projections.views.jobs import Change
+from pmagent.projections.views.runs import Run
 
 
 def changes(before: Run, run: Run, event: Event) -> Iterator[Change]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from contracts.orchestra_events import PlannedTask
-from projections.markdown import cut, fenced, label
-from projections.runs.numbers import duration, milliseconds
-from projections.runs.view import Task
+from pmagent.contracts.orchestra_events import PlannedTask
+from pmagent.projections.core.markdown import cut, fenced, label
+from pmagent.projections.runs.numbers import duration, milliseconds
+from pmagent.projections.views.runs import Task
 
 TASKS_MAX: Final = 120
 EDGES_MAX: Final = 400

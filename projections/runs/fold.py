@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.orchestra.apart import apart
-from contracts.effect import EffectInterrupted, RequestRefused
-from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested, OaPermitRevoked
-from contracts.orchestra import UNENFORCED
-from contracts.orchestra_events import (
+from pmagent.actors.orchestra.running.artifact_paths import apart
+from pmagent.contracts.effect import EffectInterrupted, RequestRefused
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested, OaPermitRevoked
+from pmagent.contracts.orchestra import UNENFORCED
+from pmagent.contracts.orchestra_events import (
     NetContact,
     PlanFailed,
     PlanFinished,
@@ -35,11 +35,11 @@ from contracts.orchestra_events import (
     TasksPlanned,
     TaskUnstarted,
 )
-from events.event import Event
-from projections import jobs
-from projections.jobs import End
-from projections.runs.chunks import Chunks, chunked
-from projections.runs.view import (
+from pmagent.events.event import Event
+from pmagent.projections.views import jobs
+from pmagent.projections.views.jobs import End
+from pmagent.projections.runs.chunks import Chunks, chunked
+from pmagent.projections.views.runs import (
     LINE_CHARS_MAX,
     NOTES_MAX,
     SAID_MAX,

@@ -10,20 +10,20 @@ from typing import Final
 
 import msgspec
 
-from actors.orchestra.plan import answer
-from actors.orchestra.render import rendered
-from contracts.content import BlobContent, Content, Growing
-from contracts.orchestra_config import OrchestraConfig
-from contracts.orchestra_events import RunRequested
-from events.event import Event, LogCreated
-from projections.jobs import JobDocuments, JobsView
-from projections.projection import Part
-from projections.runs import fold, json
-from projections.runs.lines import lines
-from projections.runs.numbers import job, metrics
-from projections.runs.places import places
-from projections.runs.report import report
-from projections.runs.view import Plan, Run
+from pmagent.actors.orchestra.planning.plan import answer
+from pmagent.actors.orchestra.planning.render import rendered
+from pmagent.contracts.content import BlobContent, Content, Growing
+from pmagent.contracts.orchestra_config import OrchestraConfig
+from pmagent.contracts.orchestra_events import RunRequested
+from pmagent.events.event import Event, LogCreated
+from pmagent.projections.views.jobs import JobDocuments, JobsView
+from pmagent.projections.core.projection import Part
+from pmagent.projections.runs import fold, json
+from pmagent.projections.runs.lines import lines
+from pmagent.projections.runs.numbers import job, metrics
+from pmagent.projections.runs.places import places
+from pmagent.projections.runs.report import report
+from pmagent.projections.views.runs import Plan, Run
 
 RUNS_KEPT: Final = 32
 """So many ended runs stay in the state, the newest: after a crash it is seen whether their documents are there."""

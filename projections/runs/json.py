@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from projections.markdown import HIDDEN
+from pmagent.projections.core.markdown import HIDDEN
 
 
 def line(value: Any) -> bytes:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from contracts.effect import RequestRefused
-from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRevoked
-from contracts.orchestra_documents import Component, LogLevel, RunLogLine
-from contracts.orchestra_events import (
+from pmagent.contracts.effect import RequestRefused
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRevoked
+from pmagent.contracts.orchestra_documents import Component, LogLevel, RunLogLine
+from pmagent.contracts.orchestra_events import (
     PlanFailed,
     PlanFinished,
     PlanMade,
@@ -30,9 +30,9 @@ from contracts.orchestra_events import (
     TasksChanged,
     TaskUnstarted,
 )
-from events.event import Event
-from projections.runs import json
-from projections.runs.view import Run
+from pmagent.events.event import Event
+from pmagent.projections.runs import json
+from pmagent.projections.views.runs import Run
 
 _RANK: Final[dict[LogLevel, int]] = {"debug": 0, "info": 1, "warn": 2, "error": 3}
 _CHARS_MAX: Final = 16_384

@@ -7,15 +7,15 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.jobs import JobState
-from contracts.orchestra import LOG_CHARS_MAX, LogEntry, Metrics, TaskDocument, Timestamps
-from contracts.orchestra_documents import RunMetrics, TaskMetrics
-from contracts.orchestra_events import PlannedTask
-from events.event import parse_time
-from projections.jobs import DETAIL_CHARS_MAX, job_document
-from projections.runs import json
-from projections.runs.places import places
-from projections.runs.view import Run, Task
+from pmagent.contracts.jobs import JobState
+from pmagent.contracts.orchestra import LOG_CHARS_MAX, LogEntry, Metrics, TaskDocument, Timestamps
+from pmagent.contracts.orchestra_documents import RunMetrics, TaskMetrics
+from pmagent.contracts.orchestra_events import PlannedTask
+from pmagent.events.event import parse_time
+from pmagent.projections.views.jobs import DETAIL_CHARS_MAX, job_document
+from pmagent.projections.runs import json
+from pmagent.projections.runs.places import places
+from pmagent.projections.views.runs import Run, Task
 
 SERVICE: Final = "pmagent-orchestra"
 

@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-from actors.orchestra.placeholders import filled
-from contracts.orchestra_config import PathSettings
+from pmagent.actors.orchestra.planning.placeholders import filled
+from pmagent.contracts.orchestra_config import PathSettings
 
 JOBS: Final = "jobs"
 SESSIONS: Final = "sessions"

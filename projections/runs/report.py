@@ -1,6 +1,6 @@
 """``report.md``: a run told to people; pure, and the same bytes for the same events.
 
-Intents, arguments, names of files and what tools wrote are hostile: all of it passes ``projections.markdown``.
+Intents, arguments, names of files and what tools wrote are hostile: all of it passes ``pmagent.projections.core.markdown``.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from contracts.orchestra_events import PlannedTask
-from projections.markdown import code, cut, fenced, inline, table
-from projections.runs.charts import chart, waterfall
-from projections.runs.numbers import duration, retries, run_metrics
-from projections.runs.places import places
-from projections.runs.view import Counted, Run, Task
+from pmagent.contracts.orchestra_events import PlannedTask
+from pmagent.projections.core.markdown import code, cut, fenced, inline, table
+from pmagent.projections.runs.charts import chart, waterfall
+from pmagent.projections.runs.numbers import duration, retries, run_metrics
+from pmagent.projections.runs.places import places
+from pmagent.projections.views.runs import Counted, Run, Task
 
 ROWS_MAX: Final = 500
 """So many rows a table has at most; what is left out is said."""

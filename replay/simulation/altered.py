@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 
-from actors.actor import AnyActor
-from contracts.effect import EffectRefused
-from contracts.payload import BlobSource
-from events.event import Event, StoredEvent
-from events.memory import MemoryStorage
-from events.storage import StorageReader
-from replay.replayer import Replayer
-from replay.simulation.world import Violation
+from pmagent.actors.core.actor import AnyActor
+from pmagent.contracts.effect import EffectRefused
+from pmagent.contracts.payload import BlobSource
+from pmagent.events.event import Event, StoredEvent
+from pmagent.events.memory import MemoryStorage
+from pmagent.events.storage import StorageReader
+from pmagent.replay.replayer import Replayer
+from pmagent.replay.simulation.world import Violation
 
 
 class Alteration:

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from actors.engine import Engine, Output
-from actors.intake import Intake
-from actors.integrity import EngineBroken
-from actors.outcomes import fact_of, unrecorded
-from contracts.clock import TimerFired
-from contracts.payload import encode, type_of
-from events.event import Draft, Event
-from replay.simulation.faults import Faults
-from replay.simulation.world import World, require
+from pmagent.actors.core.engine import Engine, Output
+from pmagent.actors.core.intake import Intake
+from pmagent.actors.core.integrity import EngineBroken
+from pmagent.actors.core.outcomes import fact_of, unrecorded
+from pmagent.contracts.clock import TimerFired
+from pmagent.contracts.payload import encode, type_of
+from pmagent.events.event import Draft, Event
+from pmagent.replay.simulation.faults import Faults
+from pmagent.replay.simulation.world import World, require
 
 if TYPE_CHECKING:
-    from replay.simulation.invariants import Documents
-    from replay.simulation.machine import Machine
+    from pmagent.replay.simulation.invariants import Documents
+    from pmagent.replay.simulation.machine import Machine
 
 BORDER_CHANCES: Final[dict[str, float]] = {
     "engine: cut off in a reaction": 0.01,
@@ -69,7 +69,7 @@ class Borders:
             setattr(engine.effects, "book", book)  # noqa: B010
 
     def draft(self, intake: Intake, event: Event, payload: msgspec.Struct, word: str) -> Draft:
-        """The outcome's draft, as in ``actors.runtime``: one that cannot be kept is unknown."""
+        """The outcome's draft, as in ``pmagent.actors.core.runtime``: one that cannot be kept is unknown."""
         try:
             if self.faults.strike("outcome: cannot be kept"):
                 raise OSError(errno.ENOSPC, "no space left on device")

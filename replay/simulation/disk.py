@@ -14,10 +14,10 @@ from posixpath import dirname
 from random import Random
 from typing import Final
 
-from events.blobs import BlobStore
-from events.disk import Status
-from events.segments import SUFFIX
-from replay.simulation.faults import Faults
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import Status
+from pmagent.events.segments import SUFFIX
+from pmagent.replay.simulation.faults import Faults
 
 SECTOR: Final = 512
 

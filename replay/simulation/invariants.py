@@ -7,36 +7,36 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, Protocol
 
-from actors.actor import AnyActor
-from actors.area import load
-from actors.areas import AREAS
-from actors.engine import ENGINE, Engine
-from actors.known import blob_check
-from actors.snapshot import EngineState, export_engine
-from contracts.content import Content, whole
-from contracts.control import ResumeRequested
-from contracts.daemon import DaemonStarted
-from contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused
-from contracts.kernel import KernelObserved
-from contracts.model import ModelAsked
-from contracts.oa import OaPermitGranted, OaPermitRevoked
-from contracts.payload import BlobSource, OutwardRequest, effect_of, in_blob, is_request, typed
-from contracts.pla_events import PlaContractBroken
-from events.event import Event, StoredEvent, Tail
-from events.head import NAME as HEAD
-from events.head import decode_head
-from events.reader import runs
-from events.segment_log import SegmentLog
-from events.sequencer import Sequencer
-from events.storage import BLOB_PREFIX, StorageReader
-from replay.simulation.altered import Alteration, AlteredReplay
-from replay.simulation.disk import SimDisk
-from replay.simulation.invariants_pauses import Pauses, check_pauses
-from replay.simulation.invariants_pla import ANSWERS, OWN
-from replay.simulation.invariants_session_logs import check_session_logs
-from replay.simulation.invariants_starts import Starts
-from replay.simulation.rendering import Part, Rendering
-from replay.simulation.world import Violation, require
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.core.area import load
+from pmagent.actors.areas import AREAS
+from pmagent.actors.core.engine import ENGINE, Engine
+from pmagent.actors.known import blob_check
+from pmagent.actors.core.snapshot import EngineState, export_engine
+from pmagent.contracts.content import Content, whole
+from pmagent.contracts.control import ResumeRequested
+from pmagent.contracts.daemon import DaemonStarted
+from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused
+from pmagent.contracts.kernel import KernelObserved
+from pmagent.contracts.model import ModelAsked
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRevoked
+from pmagent.contracts.payload import BlobSource, OutwardRequest, effect_of, in_blob, is_request, typed
+from pmagent.contracts.pla_events import PlaContractBroken
+from pmagent.events.event import Event, StoredEvent, Tail
+from pmagent.events.head import NAME as HEAD
+from pmagent.events.head import decode_head
+from pmagent.events.reader import runs
+from pmagent.events.segment_log import SegmentLog
+from pmagent.events.sequencer import Sequencer
+from pmagent.events.storage import BLOB_PREFIX, StorageReader
+from pmagent.replay.simulation.altered import Alteration, AlteredReplay
+from pmagent.replay.simulation.disk import SimDisk
+from pmagent.replay.simulation.invariants_pauses import Pauses, check_pauses
+from pmagent.replay.areas.invariants_pla import ANSWERS, OWN
+from pmagent.replay.areas.invariants_session_logs import check_session_logs
+from pmagent.replay.simulation.invariants_starts import Starts
+from pmagent.replay.simulation.rendering import Part, Rendering
+from pmagent.replay.simulation.world import Violation, require
 
 DOCUMENTS: Final = "/workspace"
 """Where the documents lie."""
@@ -45,7 +45,7 @@ QUEUE_MAX: Final = 2000
 
 
 class Documents(Protocol):
-    """The projections, as far as the simulation needs them (``projections.documents``)."""
+    """The projections, as far as the simulation needs them (``pmagent.projections.core.documents``)."""
 
     def fold(self, events: Sequence[Event], sums: Sequence[str]) -> bool:
         """Take durable events."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from contracts.control import EffectsPaused, EffectsResumed, PauseRequested, ResumeRequested
-from contracts.effect import EffectInterrupted, EffectRefused
-from contracts.oa import OaPermitGranted
-from contracts.payload import OutwardRequest
-from events.event import Event
-from replay.simulation.world import require
+from pmagent.contracts.control import EffectsPaused, EffectsResumed, PauseRequested, ResumeRequested
+from pmagent.contracts.effect import EffectInterrupted, EffectRefused
+from pmagent.contracts.oa import OaPermitGranted
+from pmagent.contracts.payload import OutwardRequest
+from pmagent.events.event import Event
+from pmagent.replay.simulation.world import require
 
 GATE: Final = "gate"
 

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections import Counter
 
-from actors.oa.policy import allows
-from contracts.effect import EffectCancelRequested, EffectRefused
-from contracts.kernel import KernelModeDecided, KernelObserved
-from contracts.model import ModelAsked, ModelCallRequested
-from contracts.oa import OaPermitGranted, OaPermitRevoked
-from contracts.payload import OutwardRequest, effect_of
-from contracts.reasoning_events import ReasoningConcluded, ReasoningRequested
-from events.event import Event
-from replay.simulation.invariants_pauses import Pauses
-from replay.simulation.invariants_reasoning import Run, may_call
-from replay.simulation.world import require
+from pmagent.actors.oa.policy import allows
+from pmagent.contracts.effect import EffectCancelRequested, EffectRefused
+from pmagent.contracts.kernel import KernelModeDecided, KernelObserved
+from pmagent.contracts.model import ModelAsked, ModelCallRequested
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRevoked
+from pmagent.contracts.payload import OutwardRequest, effect_of
+from pmagent.contracts.reasoning_events import ReasoningConcluded, ReasoningRequested
+from pmagent.events.event import Event
+from pmagent.replay.simulation.invariants_pauses import Pauses
+from pmagent.replay.areas.invariants_reasoning import Run, may_call
+from pmagent.replay.simulation.world import require
 
 
 class Starts:

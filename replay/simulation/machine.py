@@ -1,6 +1,6 @@
 """The daemon's part in the simulation: opens the log, recovers, drives engine and scheduler, ends or is ended.
 
-It does the work of ``actors.runtime`` and the daemon, without threads and without waiting.
+It does the work of ``pmagent.actors.core.runtime`` and the daemon, without threads and without waiting.
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.actor import AnyActor
-from actors.engine import Engine, Output
-from actors.intake import Intake
-from actors.integrity import EngineBroken
-from actors.ledger import Cancel
-from actors.scheduler import Action, Conclude, Perform, Scheduler, Stop, Timer
-from actors.snapshot import export_engine, restore_engine, usable
-from contracts.content import BlobContent, Content, whole
-from contracts.daemon import DaemonStarted, DaemonStopped
-from contracts.effect import EffectCancelled, EffectInterrupted, EffectTimedOut
-from contracts.kernel import KernelObserved, KernelReadRequested
-from contracts.orchestra_events import RunRequested
-from contracts.payload import effect_of
-from events.commit import Committer
-from events.errors import OutcomeUnknown
-from events.event import Event, Tail
-from events.log import opening_events
-from events.reader import runs
-from events.redact import Redactor
-from events.segment_store import SegmentStorage
-from events.sequencer import Sequencer
-from replay.simulation.borders import Borders, Interrupted, end_broken
-from replay.simulation.disk import Crashed, SimBlobs
-from replay.simulation.invariants import DOCUMENTS, Documents, Watch
-from replay.simulation.running import Running
-from replay.simulation.snapshots import CODE, spoiled, taken
-from replay.simulation.world import World, require
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.core.engine import Engine, Output
+from pmagent.actors.core.intake import Intake
+from pmagent.actors.core.integrity import EngineBroken
+from pmagent.actors.core.ledger import Cancel
+from pmagent.actors.core.scheduler import Action, Conclude, Perform, Scheduler, Stop, Timer
+from pmagent.actors.core.snapshot import export_engine, restore_engine, usable
+from pmagent.contracts.content import BlobContent, Content, whole
+from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
+from pmagent.contracts.effect import EffectCancelled, EffectInterrupted, EffectTimedOut
+from pmagent.contracts.kernel import KernelObserved, KernelReadRequested
+from pmagent.contracts.orchestra_events import RunRequested
+from pmagent.contracts.payload import effect_of
+from pmagent.events.commit import Committer
+from pmagent.events.errors import OutcomeUnknown
+from pmagent.events.event import Event, Tail
+from pmagent.events.log import opening_events
+from pmagent.events.reader import runs
+from pmagent.events.redact import Redactor
+from pmagent.events.segment_store import SegmentStorage
+from pmagent.events.sequencer import Sequencer
+from pmagent.replay.simulation.borders import Borders, Interrupted, end_broken
+from pmagent.replay.simulation.disk import Crashed, SimBlobs
+from pmagent.replay.simulation.invariants import DOCUMENTS, Documents, Watch
+from pmagent.replay.simulation.running import Running
+from pmagent.replay.simulation.snapshots import CODE, spoiled, taken
+from pmagent.replay.simulation.world import World, require
 
 FOLDER: Final = "/state/log"
 BLOBS: Final = "/state/blobs"

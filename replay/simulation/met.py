@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from actors.orchestra.states import DEPENDENCY_FAILED
-from contracts.audit_events import (
+from pmagent.actors.orchestra.running.states import DEPENDENCY_FAILED
+from pmagent.contracts.audit_events import (
     AuditCancelAnswered,
     AuditConcluded,
     AuditCriterionRuled,
@@ -14,12 +14,12 @@ from contracts.audit_events import (
     AuditOpinionRejected,
     AuditSurveyed,
 )
-from contracts.checks import CheckAnswered, CheckRunRequested
-from contracts.daemon import DaemonStarted
-from contracts.effect import EffectInterrupted, RequestRefused
-from contracts.kernel import KernelModeDecided
-from contracts.model import ModelCallFailed, ModelFailed
-from contracts.orchestra_events import (
+from pmagent.contracts.checks import CheckAnswered, CheckRunRequested
+from pmagent.contracts.daemon import DaemonStarted
+from pmagent.contracts.effect import EffectInterrupted, RequestRefused
+from pmagent.contracts.kernel import KernelModeDecided
+from pmagent.contracts.model import ModelCallFailed, ModelFailed
+from pmagent.contracts.orchestra_events import (
     PlanMade,
     PlannerCallRequested,
     RunCancelAnswered,
@@ -30,8 +30,8 @@ from contracts.orchestra_events import (
     TaskChange,
     TasksChanged,
 )
-from contracts.reasoning import check_payload, is_safe
-from contracts.reasoning_events import (
+from pmagent.contracts.reasoning import check_payload, is_safe
+from pmagent.contracts.reasoning_events import (
     OaContextAnswered,
     OaToolRefused,
     OaToolRequested,
@@ -39,8 +39,8 @@ from contracts.reasoning_events import (
     ReasoningRefused,
     ReasoningRequested,
 )
-from events.event import Event
-from replay.simulation.faults import CONSEQUENCES
+from pmagent.events.event import Event
+from pmagent.replay.simulation.faults import CONSEQUENCES
 
 
 def met_in(history: Sequence[Event], verdicts: Mapping[int, Sequence[str]]) -> list[str]:

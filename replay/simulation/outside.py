@@ -7,25 +7,25 @@ from typing import Final
 
 import msgspec
 
-from actors.area import load
-from actors.areas import AREAS
-from actors.kernel.reader import read_surfaces
-from contracts.effect import ActorHalted, ActorResumed, EffectFailed
-from contracts.oa import OaBootRequested, OaPermitRequested, OaSnapshotRequested
-from events.event import Event
-from replay.simulation.attempts import CONTENTS
-from replay.simulation.audits import PICTURES, Audits
-from replay.simulation.checks import Checks
-from replay.simulation.machine import Machine
-from replay.simulation.part import How, Hows, Place
-from replay.simulation.pausing import Switch
-from replay.simulation.pla.desk import Desk
-from replay.simulation.reasoning import Reasoning
-from replay.simulation.running import Running
-from replay.simulation.runs import Runs
-from replay.simulation.surfaces import WORKSPACE, SimFiles
-from replay.simulation.workload import ACTIONS, HANDS, Done, QuestionAsked, WorkAsked
-from replay.simulation.world import World
+from pmagent.actors.core.area import load
+from pmagent.actors.areas import AREAS
+from pmagent.actors.kernel.reader import read_surfaces
+from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectFailed
+from pmagent.contracts.oa import OaBootRequested, OaPermitRequested, OaSnapshotRequested
+from pmagent.events.event import Event
+from pmagent.replay.areas.attempts import CONTENTS
+from pmagent.replay.areas.audits import PICTURES, Audits
+from pmagent.replay.areas.checks import Checks
+from pmagent.replay.simulation.machine import Machine
+from pmagent.replay.simulation.part import How, Hows, Place
+from pmagent.replay.simulation.pausing import Switch
+from pmagent.replay.areas.pla.desk import Desk
+from pmagent.replay.areas.reasoning import Reasoning
+from pmagent.replay.simulation.running import Running
+from pmagent.replay.areas.runs import Runs
+from pmagent.replay.simulation.surfaces import WORKSPACE, SimFiles
+from pmagent.replay.simulation.workload import ACTIONS, HANDS, Done, QuestionAsked, WorkAsked
+from pmagent.replay.simulation.world import World
 
 MISUSES = {
     "permit: used again": "again",

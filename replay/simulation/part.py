@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from events.event import Event
-from replay.simulation.running import Running
-from replay.simulation.surfaces import SimFiles
-from replay.simulation.world import World
+from pmagent.events.event import Event
+from pmagent.replay.simulation.running import Running
+from pmagent.replay.simulation.surfaces import SimFiles
+from pmagent.replay.simulation.world import World
 
 
 class Place(NamedTuple):

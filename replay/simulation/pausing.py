@@ -9,14 +9,14 @@ from typing import Final
 
 import msgspec
 
-from contracts.control import Channel, EffectsPaused, EffectsResumed, PauseRequested, ResumeRequested
-from contracts.effect import EffectCancelled, EffectRefused
-from events.event import Event
-from replay.simulation.faults import Faults
-from replay.simulation.invariants_pauses import Pauses
-from replay.simulation.machine import Machine
-from replay.simulation.workload import HANDS, WorkAsked
-from replay.simulation.world import World
+from pmagent.contracts.control import Channel, EffectsPaused, EffectsResumed, PauseRequested, ResumeRequested
+from pmagent.contracts.effect import EffectCancelled, EffectRefused
+from pmagent.events.event import Event
+from pmagent.replay.simulation.faults import Faults
+from pmagent.replay.simulation.invariants_pauses import Pauses
+from pmagent.replay.simulation.machine import Machine
+from pmagent.replay.simulation.workload import HANDS, WorkAsked
+from pmagent.replay.simulation.world import World
 
 NAMES: Final = ("ada", "grace")
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
-from contracts.content import Content
+from pmagent.contracts.content import Content
 
 
 class Part(Protocol):
-    """A document that is not computed yet (``projections.projection``)."""
+    """A document that is not computed yet (``pmagent.projections.core.projection``)."""
 
     @property
     def given(self) -> tuple[Any, ...]:

@@ -12,28 +12,28 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from actors.actor import AnyActor
-from actors.area import load
-from actors.areas import AREAS
-from actors.registry import all_actors
-from events.errors import PmagentError
-from events.segments import segment_firsts
-from replay.simulation.altered import Alteration
-from replay.simulation.borders import Borders, calm
-from replay.simulation.disk import Crashed
-from replay.simulation.faults import FOREIGN_CHANCES, FOREIGN_CONSEQUENCES, Faults
-from replay.simulation.invariants import Documents
-from replay.simulation.machine import FOLDER, Machine
-from replay.simulation.met import met_in
-from replay.simulation.outside import Outside
-from replay.simulation.pausing import PAUSE_CHANCES, PAUSE_CONSEQUENCES, Switch
-from replay.simulation.pla.desk import Desk
-from replay.simulation.pla.faults import ENDING_CHANCES, PLA_CHANCES, PLA_CONSEQUENCES, WHERE_LONG, WHILE_TYPING
-from replay.simulation.pla.forger import Forger
-from replay.simulation.pla.halting import FRAIL, Fatal, Frail
-from replay.simulation.tripwires import tripwires
-from replay.simulation.workload import HANDS, Fragile, Hand
-from replay.simulation.world import Others, Violation, World, require
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.core.area import load
+from pmagent.actors.areas import AREAS
+from pmagent.actors.registry import all_actors
+from pmagent.events.errors import PmagentError
+from pmagent.events.segments import segment_firsts
+from pmagent.replay.simulation.altered import Alteration
+from pmagent.replay.simulation.borders import Borders, calm
+from pmagent.replay.simulation.disk import Crashed
+from pmagent.replay.simulation.faults import FOREIGN_CHANCES, FOREIGN_CONSEQUENCES, Faults
+from pmagent.replay.simulation.invariants import Documents
+from pmagent.replay.simulation.machine import FOLDER, Machine
+from pmagent.replay.simulation.met import met_in
+from pmagent.replay.simulation.outside import Outside
+from pmagent.replay.simulation.pausing import PAUSE_CHANCES, PAUSE_CONSEQUENCES, Switch
+from pmagent.replay.areas.pla.desk import Desk
+from pmagent.replay.areas.pla.faults import ENDING_CHANCES, PLA_CHANCES, PLA_CONSEQUENCES, WHERE_LONG, WHILE_TYPING
+from pmagent.replay.areas.pla.forger import Forger
+from pmagent.replay.areas.pla.halting import FRAIL, Fatal, Frail
+from pmagent.replay.simulation.tripwires import tripwires
+from pmagent.replay.simulation.workload import HANDS, Fragile, Hand
+from pmagent.replay.simulation.world import Others, Violation, World, require
 
 SAFETY_SECONDS: Final = 60.0
 BORDERED: Final = 0.25

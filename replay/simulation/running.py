@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from events.event import Event
+from pmagent.events.event import Event
 
 
 class Running:

@@ -7,15 +7,15 @@ from typing import Final
 
 import msgspec
 
-from actors.actor import AnyActor
-from actors.engine import Engine
-from actors.snapshot import FORMAT, Snapshot, encode_snapshot, export_engine
-from contracts.payload import encode, type_of
-from events.event import Draft, Tail
-from events.sequencer import Sequencer
-from replay.simulation.invariants import Documents
-from replay.simulation.workload import Done, QuestionAsked
-from replay.simulation.world import World
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.core.engine import Engine
+from pmagent.actors.core.snapshot import FORMAT, Snapshot, encode_snapshot, export_engine
+from pmagent.contracts.payload import encode, type_of
+from pmagent.events.event import Draft, Tail
+from pmagent.events.sequencer import Sequencer
+from pmagent.replay.simulation.invariants import Documents
+from pmagent.replay.simulation.workload import Done, QuestionAsked
+from pmagent.replay.simulation.world import World
 
 CODE: Final = "simulated"
 """What the machine's own snapshots name as the code that made them."""

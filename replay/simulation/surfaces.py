@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.kernel.reader import Look
-from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, PATHS, REALITY, REQUIRED, SSOT
-from replay.simulation.world import World
+from pmagent.actors.kernel.reader import Look
+from pmagent.actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, PATHS, REALITY, REQUIRED, SSOT
+from pmagent.replay.simulation.world import World
 
 WORKSPACE: Final = Path("/workspace")
 LARGE: Final = 1_200_000

@@ -8,13 +8,13 @@ from typing import Final
 
 import msgspec
 
-from contracts.clock import TimerFired, TimerRequested
-from contracts.control import EffectsPaused, EffectsResumed
-from contracts.effect import EffectCancelRequested
-from contracts.model import ModelAsked, ModelLimits, ModelMessage, ModelPrice
-from contracts.oa import OaPermitGranted, OaPermitRequested
-from contracts.payload import Effect, OutwardRequest, Payload, Scope, effect_of, event_type
-from events.event import Event, time_after
+from pmagent.contracts.clock import TimerFired, TimerRequested
+from pmagent.contracts.control import EffectsPaused, EffectsResumed
+from pmagent.contracts.effect import EffectCancelRequested
+from pmagent.contracts.model import ModelAsked, ModelLimits, ModelMessage, ModelPrice
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRequested
+from pmagent.contracts.payload import Effect, OutwardRequest, Payload, Scope, effect_of, event_type
+from pmagent.events.event import Event, time_after
 
 HANDS: Final = ("hand", "mate")
 """The actors that use permits."""

@@ -9,10 +9,10 @@ from hashlib import sha256
 from random import Random
 from typing import Final, TypeVar
 
-from events.errors import ForeignChange
-from events.event import format_time, parse_time
-from replay.simulation.disk import SimDisk
-from replay.simulation.faults import FOREIGN_CHANCES, Faults
+from pmagent.events.errors import ForeignChange
+from pmagent.events.event import format_time, parse_time
+from pmagent.replay.simulation.disk import SimDisk
+from pmagent.replay.simulation.faults import FOREIGN_CHANCES, Faults
 
 T = TypeVar("T")
 

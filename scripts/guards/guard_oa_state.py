@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import msgspec
 
-from events.event import format_time
+from pmagent.events.event import format_time
 from pmagent.oa.guards.report import exit_code
 from pmagent.oa.guards.table import run_guard
 from pmagent.oa.reading import workspace_path

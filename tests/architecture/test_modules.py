@@ -69,7 +69,7 @@ def test_only_events_knows_how_a_log_is_kept() -> None:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("events."):
                 name = str(node.module).partition(".")[2]
                 if name in KEEPING and not (name in MEASURING and file.parts[0] == "benchmarks"):
-                    offenders.append(f"{file}: imports events.{name}; ask a LogStore (events.evidence)")
+                    offenders.append(f"{file}: imports events.{name}; ask a LogStore (pmagent.events.evidence)")
     for file in modules(*FIRST_PARTY):
         if file.parts[0] == "events" or file.parts[:2] == ("replay", "simulation"):
             continue

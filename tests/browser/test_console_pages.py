@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Page, expect
 
-from events.unseen import UNSEEN
+from pmagent.events.unseen import UNSEEN
 from tests.browser.conftest import Enter
 from tests.support.boxes import OBSTACLE
 from tests.support.furnished import Furnished

@@ -11,8 +11,8 @@ import pytest
 from langgraph.graph.state import CompiledStateGraph
 
 import pmagent.audit
-from actors.audit.code.parse import parsed
-from actors.audit.graphs.reader import GraphReader
+from pmagent.actors.audit.detectors.code.parse import parsed
+from pmagent.actors.audit.graphs.reader import GraphReader
 
 DETECTIVES = ("repo_investigator", "doc_analyst", "vision_inspector")
 BENCH = ("prosecutor", "defense", "tech_lead")

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.audit.goals import GOALS
-from contracts.audit import (
+from pmagent.actors.audit.goals import GOALS
+from pmagent.contracts.audit import (
     JUDGES,
     AgentState,
     AppliedRule,
@@ -24,7 +24,7 @@ from contracts.audit import (
     JudicialOpinion,
     UnjudgedCriterion,
 )
-from contracts.audit_events import (
+from pmagent.contracts.audit_events import (
     AuditCriterionRuled,
     AuditOpinionGiven,
     EvidenceItem,

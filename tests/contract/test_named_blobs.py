@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from msgspec import inspect
 
-from actors import known
-from actors.known import blob_check
-from contracts.blobs import NEEDLES, mark_of
-from contracts.generate import load_all
-from contracts.payload import types
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.verify import verify_log
+from pmagent.actors import known
+from pmagent.actors.known import blob_check
+from pmagent.contracts.blobs import NEEDLES, mark_of
+from pmagent.contracts.generate import load_all
+from pmagent.contracts.payload import types
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.verify import verify_log
 
 KNOWN = {name for name, cls in types().items() if not cls.__module__.startswith(("tests.", "replay."))}
 """Before all are loaded."""

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-import contracts
-from actors.area import load
-from contracts import payload as payloads
-from contracts.effect import EFFECT_ENDS
-from contracts.payload import Effect
+import pmagent.contracts
+from pmagent.actors.core.area import load
+from pmagent.contracts import payload as payloads
+from pmagent.contracts.effect import EFFECT_ENDS
+from pmagent.contracts.payload import Effect
 from pmagent.edges import EDGES
 
 REQUESTS: dict[type, Effect] = {

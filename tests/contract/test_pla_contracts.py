@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.checking import CONTRACTS, Problem, check, check_bytes, contract_of
-from contracts.generate import FIRMWARE, firmware_contract
-from contracts.payload import END
-from contracts.pla import KEYS, MIN_ACTION_DELAY_MS, TEXT_CHARS_MAX, TypeText, objections
-from contracts.pla_documents import TYPES, action_of
-from contracts.pla_moment import VISIBLE
-from contracts.pla_schemas import BASE, CONTRACT_HASH, SCHEMAS, set_hash
+from pmagent.contracts.checking import CONTRACTS, Problem, check, check_bytes, contract_of
+from pmagent.contracts.generate import FIRMWARE, firmware_contract
+from pmagent.contracts.payload import END
+from pmagent.contracts.pla import KEYS, MIN_ACTION_DELAY_MS, TEXT_CHARS_MAX, TypeText, objections
+from pmagent.contracts.pla_documents import TYPES, action_of
+from pmagent.contracts.pla_moment import VISIBLE
+from pmagent.contracts.pla_schemas import BASE, CONTRACT_HASH, SCHEMAS, set_hash
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "contracts" / "fixtures" / "pla"
@@ -211,7 +211,7 @@ def test_every_key_that_an_action_may_name_is_in_the_schemas() -> None:
 
 
 def test_the_firmware_was_built_for_these_contracts() -> None:
-    """Otherwise run ``python -m contracts.generate``."""
+    """Otherwise run ``python -m pmagent.contracts.generate``."""
     assert FIRMWARE.read_bytes() == firmware_contract()
     namespace: dict[str, Any] = {}
     exec(FIRMWARE.read_text(), namespace)

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-import contracts
-from contracts.compatibility import breaks, major
-from contracts.pla import CONTRACT_VERSION
-from contracts.pla_schemas import SCHEMAS, set_hash
+import pmagent.contracts
+from pmagent.contracts.compatibility import breaks, major
+from pmagent.contracts.pla import CONTRACT_VERSION
+from pmagent.contracts.pla_schemas import SCHEMAS, set_hash
 
 RELEASED = Path(contracts.__file__).parent / "released" / "pla"
 VERSIONS = sorted((folder.name for folder in RELEASED.iterdir()), key=lambda name: [int(n) for n in name.split(".")])

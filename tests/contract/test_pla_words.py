@@ -9,12 +9,12 @@ from typing import get_args
 
 import pytest
 
-from contracts.hid import HidLost
-from contracts.pla import Unfit
-from contracts.pla_documents import AbortCode
-from contracts.pla_events import PlaModeChanged, PlaProposalClosed, PlaViolation
-from contracts.pla_schemas import SCHEMAS
-from contracts.pla_words import FIELDS, LOSS_CODES, MODE_CODES, OUTCOMES, REFUSALS, VIOLATIONS
+from pmagent.contracts.hid import HidLost
+from pmagent.contracts.pla import Unfit
+from pmagent.contracts.pla_documents import AbortCode
+from pmagent.contracts.pla_events import PlaModeChanged, PlaProposalClosed, PlaViolation
+from pmagent.contracts.pla_schemas import SCHEMAS
+from pmagent.contracts.pla_words import FIELDS, LOSS_CODES, MODE_CODES, OUTCOMES, REFUSALS, VIOLATIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "hid-protocol.md").read_text()

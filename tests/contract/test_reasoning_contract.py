@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.documents import DOCUMENTS
-from contracts.generate import FOLDER
-from contracts.reasoning import (
+from pmagent.contracts.documents import DOCUMENTS
+from pmagent.contracts.generate import FOLDER
+from pmagent.contracts.reasoning import (
     PAYLOADS,
     PROGRAM_TOOLS,
     ReasoningEnvelope,

@@ -12,9 +12,9 @@ import fastjsonschema
 import msgspec
 import pytest
 
-from contracts.documents import DOCUMENTS
-from contracts.generate import FOLDER, load_all, schemas
-from contracts.payload import types
+from pmagent.contracts.documents import DOCUMENTS
+from pmagent.contracts.generate import FOLDER, load_all, schemas
+from pmagent.contracts.payload import types
 
 load_all()
 FIXTURES = Path(__file__).resolve().parents[2] / "contracts" / "fixtures"
@@ -40,7 +40,7 @@ def validator(name: str) -> Any:
 
 
 def test_the_committed_schemas_are_what_the_types_generate() -> None:
-    """Otherwise run ``python -m contracts.generate``, and look at what has changed in the contract."""
+    """Otherwise run ``python -m pmagent.contracts.generate``, and look at what has changed in the contract."""
     committed = {file.relative_to(FOLDER).as_posix(): file.read_bytes() for file in FOLDER.rglob("*.json")}
     made = schemas()
     assert sorted(committed) == sorted(made)

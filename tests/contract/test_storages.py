@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from events.disk import RealDisk
-from events.evidence import log_in
-from events.memory import MemoryStorage
-from events.store import LogStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.evidence import log_in
+from pmagent.events.memory import MemoryStorage
+from pmagent.events.store import LogStore
 from tests.support.logs import open_segments
 from tests.support.memory_disk import MemoryDisk
 from tests.support.memory_log import MemoryLog

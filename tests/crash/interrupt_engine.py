@@ -12,8 +12,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from actors.ledger import Cancel, EffectLedger
-from events.event import Event
+from pmagent.actors.core.ledger import Cancel, EffectLedger
+from pmagent.events.event import Event
 from pmagent.cli.app import run
 
 book = EffectLedger.book

@@ -27,12 +27,12 @@ from typing import Any
 import anyio
 import langchain_openai  # noqa: F401 - imported once, and not by each host
 
-from actors.audit import progress  # noqa: F401 - the graph, the same
-from actors.kernel import reader
-from events.event import Event
+from pmagent.actors.audit import progress  # noqa: F401 - the graph, the same
+from pmagent.actors.kernel import reader
+from pmagent.events.event import Event
 from pmagent.audit.request import Wish, as_request
-from pmagent.config import AuditSettings
-from pmagent.host import open_host
+from pmagent.workspace.settings import AuditSettings
+from pmagent.service.host import open_host
 from pmagent.jobs.kinds import Source
 from tests.support.planners import all_end, is_cut_off
 

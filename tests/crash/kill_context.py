@@ -21,9 +21,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from actors.kernel import reader
-from actors.oa.context import PATH
-from actors.oa.effects import write_context as perform
+from pmagent.actors.kernel import reader
+from pmagent.actors.oa.context import PATH
+from pmagent.actors.oa.effects import write_context as perform
 from pmagent.oa.context import look, write_context
 from pmagent.oa.tools import OAToolError
 

@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from actors.kernel import reader
-from events.event import Event
-from pmagent import daemon
-from pmagent.host import Host
+from pmagent.actors.kernel import reader
+from pmagent.events.event import Event
+from pmagent.service import daemon
+from pmagent.service.host import Host
 
 
 def tell(line: str) -> None:

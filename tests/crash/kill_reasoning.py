@@ -26,13 +26,13 @@ import msgspec
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
-from actors.kernel import reader
-from actors.kernel.surfaces import BOOTSTRAP, PATHS, REALITY, SSOT
-from contracts.reasoning import PAYLOADS, PROGRAM_IDS, ReasoningEnvelope, ReasoningResult
-from events.event import Event
-from pmagent.host import Host
+from pmagent.actors.kernel import reader
+from pmagent.actors.kernel.surfaces import BOOTSTRAP, PATHS, REALITY, SSOT
+from pmagent.contracts.reasoning import PAYLOADS, PROGRAM_IDS, ReasoningEnvelope, ReasoningResult
+from pmagent.events.event import Event
+from pmagent.service.host import Host
 from pmagent.oa.reasoning import build_envelope, run
-from replay.simulation.models import PERMITTING
+from pmagent.replay.areas.models import PERMITTING
 from tests.support.reasoning import GOALS
 
 

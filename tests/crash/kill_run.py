@@ -24,11 +24,11 @@ from typing import Any
 
 import anyio
 
-from actors.kernel import reader
-from contracts.orchestra import PlanText
-from contracts.orchestra_events import RunRequested
-from events.event import Event
-from pmagent.host import open_host
+from pmagent.actors.kernel import reader
+from pmagent.contracts.orchestra import PlanText
+from pmagent.contracts.orchestra_events import RunRequested
+from pmagent.events.event import Event
+from pmagent.service.host import open_host
 from tests.support.orchestra import config, plan
 from tests.support.planners import command_line
 

@@ -22,14 +22,14 @@ from typing import Any
 
 import anyio
 
-from actors.actor import Io
-from actors.intake import Intake
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.redact import Redactor
-from pmagent.host import open_host
-from pmagent.io import RealIo
-from pmagent.layout import Layout
+from pmagent.actors.core.actor import Io
+from pmagent.actors.core.intake import Intake
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.redact import Redactor
+from pmagent.service.host import open_host
+from pmagent.service.io import RealIo
+from pmagent.workspace.layout import Layout
 from tests.support.secrets import KNOWN
 
 CALLS = ("open", "mkdir", "write", "fdatasync", "fsync", "rename", "unlink", "close", "listdir")

@@ -15,11 +15,11 @@ import time
 import traceback
 from pathlib import Path
 
-from events.commit import Committer
-from events.event import Draft
-from events.evidence import log_in
-from events.log import now, opening_events
-from events.sequencer import Sequencer
+from pmagent.events.commit import Committer
+from pmagent.events.event import Draft
+from pmagent.events.evidence import log_in
+from pmagent.events.log import now, opening_events
+from pmagent.events.sequencer import Sequencer
 
 SEGMENT_BYTES = 20_000
 

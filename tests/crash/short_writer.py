@@ -18,12 +18,12 @@ import sys
 import tempfile
 import traceback
 
-from events.commit import Committer
-from events.disk import RealDisk
-from events.errors import OutcomeUnknown
-from events.event import Draft
-from events.segment_store import SegmentStorage
-from events.sequencer import Sequencer
+from pmagent.events.commit import Committer
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import OutcomeUnknown
+from pmagent.events.event import Draft
+from pmagent.events.segment_store import SegmentStorage
+from pmagent.events.sequencer import Sequencer
 
 LOG_ID = "ab" * 16
 PR_SET_PTRACER = 0x59616D61

@@ -14,20 +14,20 @@ from random import Random
 
 import pytest
 
-from actors.registry import all_actors
-from contracts.audit_events import AuditConcluded
-from contracts.model import ModelCallRequested, ModelReplied
-from contracts.payload import typed
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.event import Event
-from events.reader import events
-from events.segments import SegmentReader
-from events.verify import verify_log
-from pmagent.layout import Layout
-from replay.replayer import replay_log
-from replay.simulation.invariants_audits import check_audits
-from replay.simulation.invariants_models import check_models
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.audit_events import AuditConcluded
+from pmagent.contracts.model import ModelCallRequested, ModelReplied
+from pmagent.contracts.payload import typed
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.event import Event
+from pmagent.events.reader import events
+from pmagent.events.segments import SegmentReader
+from pmagent.events.verify import verify_log
+from pmagent.workspace.layout import Layout
+from pmagent.replay.replayer import replay_log
+from pmagent.replay.areas.invariants_audits import check_audits
+from pmagent.replay.areas.invariants_models import check_models
 from tests.support.audited import Sources
 from tests.support.bench import Bench, Question, sitting
 from tests.support.commands import pmagent

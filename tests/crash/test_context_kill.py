@@ -12,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from actors.oa.context import PATH
-from actors.registry import all_actors
-from contracts.payload import typed
-from contracts.reasoning_events import OaContextAnswered
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.reader import events
-from events.segments import SegmentReader
-from events.verify import verify_log
-from pmagent.layout import Layout
+from pmagent.actors.oa.context import PATH
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.payload import typed
+from pmagent.contracts.reasoning_events import OaContextAnswered
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.reader import events
+from pmagent.events.segments import SegmentReader
+from pmagent.events.verify import verify_log
+from pmagent.workspace.layout import Layout
 from pmagent.oa.context import look, read_context, write_context
-from pmagent.operations import call
-from replay.replayer import replay_log
+from pmagent.service.operations import call
+from pmagent.replay.replayer import replay_log
 from tests.crash.kill_context import CONTEXT, numbered
 
 ROUNDS = 40

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from actors.known import blob_check
-from events.disk import RealDisk
-from events.reader import events
-from events.segments import SegmentReader
-from events.verify import verify_log
-from pmagent.layout import Layout
+from pmagent.actors.known import blob_check
+from pmagent.events.disk import RealDisk
+from pmagent.events.reader import events
+from pmagent.events.segments import SegmentReader
+from pmagent.events.verify import verify_log
+from pmagent.workspace.layout import Layout
 from tests.support.commands import SECONDS, pmagent
 
 HANGING = Path(__file__).with_name("interrupt_engine.py")

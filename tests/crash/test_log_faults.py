@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import pytest
 
-from events.disk import RealDisk
-from events.errors import NotFound
-from events.reader import event_at
-from events.verify import verify_log
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import NotFound
+from pmagent.events.reader import event_at
+from pmagent.events.verify import verify_log
 from tests.crash.short_writer import LOG_ID
 from tests.support.logs import BatchWriter, draft, open_segments
 

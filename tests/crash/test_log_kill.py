@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from events.disk import RealDisk
-from events.reader import event_at
-from events.segments import SegmentReader, segment_firsts
-from events.verify import verify_log
+from pmagent.events.disk import RealDisk
+from pmagent.events.reader import event_at
+from pmagent.events.segments import SegmentReader, segment_firsts
+from pmagent.events.verify import verify_log
 from tests.support.logs import open_segments
 
 ROUNDS = 55

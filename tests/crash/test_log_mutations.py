@@ -12,12 +12,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from events.disk import RealDisk
-from events.event import Tail
-from events.line import decode_line
-from events.segment_store import SegmentStorage
-from events.segments import segment_name
-from pmagent.layout import Layout
+from pmagent.events.disk import RealDisk
+from pmagent.events.event import Tail
+from pmagent.events.line import decode_line
+from pmagent.events.segment_store import SegmentStorage
+from pmagent.events.segments import segment_name
+from pmagent.workspace.layout import Layout
 from tests.support.blob_mutations import BLOB_MUTATIONS
 from tests.support.commands import Ran, pmagent
 from tests.support.log_mutations import LOG_MUTATIONS, Evidence

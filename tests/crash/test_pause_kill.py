@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 
-from actors.registry import all_actors
-from contracts.control import EffectsResumed
-from contracts.effect import EffectCancelled
-from contracts.orchestra_events import RunEnded, TaskAttemptRequested, TaskExited
-from contracts.payload import OutwardRequest, typed
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.event import Event
-from events.reader import events
-from events.segments import SegmentReader
-from events.verify import verify_log
-from pmagent.layout import Layout
-from replay.replayer import replay_log
-from replay.simulation.invariants_pauses import check_pauses
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.control import EffectsResumed
+from pmagent.contracts.effect import EffectCancelled
+from pmagent.contracts.orchestra_events import RunEnded, TaskAttemptRequested, TaskExited
+from pmagent.contracts.payload import OutwardRequest, typed
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.event import Event
+from pmagent.events.reader import events
+from pmagent.events.segments import SegmentReader
+from pmagent.events.verify import verify_log
+from pmagent.workspace.layout import Layout
+from pmagent.replay.replayer import replay_log
+from pmagent.replay.simulation.invariants_pauses import check_pauses
 from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent
 from tests.support.daemons import Daemon, running

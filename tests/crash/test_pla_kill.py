@@ -17,16 +17,16 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.registry import all_actors
-from events.disk import RealDisk
-from events.reader import events
-from events.segments import SegmentReader
-from events.verify import verify_log
-from pmagent.client import DaemonUnreachable, call_daemon
-from pmagent.layout import Layout
+from pmagent.actors.registry import all_actors
+from pmagent.events.disk import RealDisk
+from pmagent.events.reader import events
+from pmagent.events.segments import SegmentReader
+from pmagent.events.verify import verify_log
+from pmagent.service.client import DaemonUnreachable, call_daemon
+from pmagent.workspace.layout import Layout
 from pmagent.pla.demo.stage import Device
-from pmagent.wire import RemoteError
-from replay.replayer import replay_log
+from pmagent.service.wire import RemoteError
+from pmagent.replay.replayer import replay_log
 from tests.support.commands import pmagent
 from tests.support.pla_live import configure
 

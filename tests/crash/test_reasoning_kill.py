@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from actors.kernel import reader
-from actors.registry import all_actors
-from contracts.payload import typed
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.event import Event
-from events.reader import events
-from events.segments import SegmentReader
-from events.verify import verify_log
-from pmagent.layout import Layout
-from replay.replayer import replay_log
-from replay.simulation.invariants_models import check_models
-from replay.simulation.invariants_reasoning import check_reasoning
+from pmagent.actors.kernel import reader
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.payload import typed
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.event import Event
+from pmagent.events.reader import events
+from pmagent.events.segments import SegmentReader
+from pmagent.events.verify import verify_log
+from pmagent.workspace.layout import Layout
+from pmagent.replay.replayer import replay_log
+from pmagent.replay.areas.invariants_models import check_models
+from pmagent.replay.areas.invariants_reasoning import check_reasoning
 from tests.crash.kill_reasoning import answered, digest, envelope
 
 ROUNDS = 25

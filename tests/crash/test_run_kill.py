@@ -15,20 +15,20 @@ from random import Random
 
 import pytest
 
-from actors.kernel import reader
-from actors.registry import all_actors
-from contracts.orchestra_events import RunEnded, TaskAttemptFailed, TaskAttemptRequested, TaskExited, TaskFinished
-from contracts.payload import typed
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.event import Event
-from events.reader import events
-from events.segments import SegmentReader
-from events.verify import verify_log
-from pmagent.layout import Layout
-from pmagent.operations import call
-from replay.replayer import replay_log
-from replay.simulation.invariants_runs import check_runs
+from pmagent.actors.kernel import reader
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.orchestra_events import RunEnded, TaskAttemptFailed, TaskAttemptRequested, TaskExited, TaskFinished
+from pmagent.contracts.payload import typed
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.event import Event
+from pmagent.events.reader import events
+from pmagent.events.segments import SegmentReader
+from pmagent.events.verify import verify_log
+from pmagent.workspace.layout import Layout
+from pmagent.service.operations import call
+from pmagent.replay.replayer import replay_log
+from pmagent.replay.areas.invariants_runs import check_runs
 from tests.crash.kill_run import working
 from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent

@@ -12,9 +12,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from events.redact import Redactor
-from pmagent.host import open_host
-from pmagent.layout import Layout
+from pmagent.events.redact import Redactor
+from pmagent.service.host import open_host
+from pmagent.workspace.layout import Layout
 from tests.crash.kill_stream import content
 from tests.support.secrets import KNOWN
 

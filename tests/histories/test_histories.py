@@ -9,37 +9,37 @@ import anyio
 import msgspec
 import pytest
 
-from actors.actor import AnyActor
-from actors.kernel import reader
-from actors.oa.actor import Oa
-from actors.oa.state import OaActorState
-from actors.registry import all_actors
-from contracts.audit_events import (
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.kernel import reader
+from pmagent.actors.oa.actor import Oa
+from pmagent.actors.oa.state import OaActorState
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.audit_events import (
     AuditConcluded,
     AuditCriterionRuled,
     AuditFailed,
     AuditOpinionGiven,
     AuditOpinionRejected,
 )
-from contracts.oa import OaPermitRequested, OaSnapshotRequested, OaSnapshotTaken
-from contracts.payload import Correlated, Payload, decode
-from contracts.pla_events import (
+from pmagent.contracts.oa import OaPermitRequested, OaSnapshotRequested, OaSnapshotTaken
+from pmagent.contracts.payload import Correlated, Payload, decode
+from pmagent.contracts.pla_events import (
     PlaDecisionRefused,
     PlaModeChanged,
     PlaProposalClosed,
     PlaProposalRefused,
     PlaViolation,
 )
-from contracts.reasoning import PROGRAM_IDS
-from contracts.reasoning_events import ReasoningConcluded
-from events.disk import RealDisk
-from events.errors import CorruptLog
-from events.event import Event
-from events.reader import events
-from events.segments import SegmentReader
-from pmagent.host import open_host
-from projections.oa_state import PATH
-from replay.divergence import DivergenceCount
+from pmagent.contracts.reasoning import PROGRAM_IDS
+from pmagent.contracts.reasoning_events import ReasoningConcluded
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import CorruptLog
+from pmagent.events.event import Event
+from pmagent.events.reader import events
+from pmagent.events.segments import SegmentReader
+from pmagent.service.host import open_host
+from pmagent.projections.oa.state import PATH
+from pmagent.replay.divergence import DivergenceCount
 from tests.support import audits_history, reasoning_history, runs_history, typing_history
 from tests.support.boxes import real_boxes
 from tests.support.histories import ABOUT, FOLDER, History, problems, record, recorded

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from actors.audit.failures import SourceFailed
-from actors.audit.repository import tree as trees
-from actors.audit.repository.clone import REF, Clone, fetch
-from actors.audit.repository.history import history
-from actors.audit.repository.objects import Missing, Objects
-from actors.audit.repository.tree import tree
-from contracts.audit_events import AuditLimits
+from pmagent.actors.audit.failures import SourceFailed
+from pmagent.actors.audit.sources.repository import tree as trees
+from pmagent.actors.audit.sources.repository.clone import REF, Clone, fetch
+from pmagent.actors.audit.sources.repository.history import history
+from pmagent.actors.audit.sources.repository.objects import Missing, Objects
+from pmagent.actors.audit.sources.repository.tree import tree
+from pmagent.contracts.audit_events import AuditLimits
 from tests.support.repositories import BEGAN, Made
 
 LIMITS = AuditLimits()

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from actors.audit.failures import SourceFailed
-from actors.audit.repository.clone import fetch
-from contracts.audit_events import AuditLimits
+from pmagent.actors.audit.failures import SourceFailed
+from pmagent.actors.audit.sources.repository.clone import fetch
+from pmagent.contracts.audit_events import AuditLimits
 from tests.support.repositories import Made
 
 LIMITS = AuditLimits(clone_seconds=60)
@@ -229,8 +229,8 @@ def test_what_git_started_is_ended_with_it(ssh: Path, folder: str) -> None:
 
 _OWNER = """
 import sys
-from actors.audit.repository.clone import fetch
-from contracts.audit_events import AuditLimits
+from pmagent.actors.audit.sources.repository.clone import fetch
+from pmagent.contracts.audit_events import AuditLimits
 fetch("git@example.org:x", AuditLimits(), sys.argv[1])
 """
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from actors.audit.failures import SourceFailed
-from actors.audit.goals import GOALS
-from actors.audit.repository import survey as surveys
-from actors.audit.repository.survey import fitted, survey_repository
-from contracts.audit_events import AuditLimits, Question
-from contracts.audit_facts import FILES_MAX, Finding, RepoSurvey
+from pmagent.actors.audit.failures import SourceFailed
+from pmagent.actors.audit.goals import GOALS
+from pmagent.actors.audit.sources.repository import survey as surveys
+from pmagent.actors.audit.sources.repository.survey import fitted, survey_repository
+from pmagent.contracts.audit_events import AuditLimits, Question
+from pmagent.contracts.audit_facts import FILES_MAX, Finding, RepoSurvey
 from tests.support.repositories import Made
 
 LIMITS = AuditLimits()
@@ -185,7 +185,7 @@ def test_too_many_files_that_end_the_process_end_the_survey(
     source: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(surveys, "_CHILD", TROUBLE)
-    monkeypatch.setattr("actors.audit.repository.wary.RESTARTS", 2)
+    monkeypatch.setattr("pmagent.actors.audit.sources.repository.wary.RESTARTS", 2)
     source.commit("Harm", {f"{name}.py": "# falls\n" for name in "abc"})
     with pytest.raises(SourceFailed) as raised:
         survey(source, tmp_path)

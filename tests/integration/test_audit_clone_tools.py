@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from actors.audit.failures import SourceFailed
-from actors.audit.repository.repo_tools import analyze_graph_structure, clone_repo, extract_git_history
-from contracts.audit_events import AuditLimits
+from pmagent.actors.audit.failures import SourceFailed
+from pmagent.actors.audit.sources.repository.repo_tools import analyze_graph_structure, clone_repo, extract_git_history
+from pmagent.contracts.audit_events import AuditLimits
 from tests.support.repositories import Made
 
 GRAPH = """\

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from contracts.audit import AuditReport
-from pmagent.layout import Layout
+from pmagent.contracts.audit import AuditReport
+from pmagent.workspace.layout import Layout
 from tests.support.audited import RUBRIC, Sources
 from tests.support.audits import dimension
 from tests.support.bench import Bench, Question, opinion, sitting

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from contracts.audit import AuditState
+from pmagent.contracts.audit import AuditState
 from pmagent.audit import AuditReport, compile_audit_graph
 from tests.support.audits import dimension, rubric
 from tests.support.audits_history import sources

@@ -10,12 +10,12 @@ import pytest
 from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel, GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
-from actors.audit.clerk import Brief
-from actors.audit.judges.opinions import Misfit, answer_shape, read_opinion
-from actors.audit.judges.prompts import messages, retry
-from actors.model.models import Models
-from contracts.audit import JUDGES, Evidence, JudicialOpinion
-from contracts.model import ModelFailed, ModelLimits, ModelMessage, ModelReplied
+from pmagent.actors.audit.clerk import Brief
+from pmagent.actors.audit.judges.opinions import Misfit, answer_shape, read_opinion
+from pmagent.actors.audit.judges.prompts import messages, retry
+from pmagent.actors.model.models import Models
+from pmagent.contracts.audit import JUDGES, Evidence, JudicialOpinion
+from pmagent.contracts.model import ModelFailed, ModelLimits, ModelMessage, ModelReplied
 from tests.support.audits import dimension
 from tests.support.live import on_loop
 from tests.support.models import WithTools, live_gateway, scripted

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 from tests.support.audited import Sources
 from tests.support.commands import pmagent
 from tests.support.histories import FOLDER
@@ -35,8 +35,8 @@ def hook(name, arguments):
         tripped.add(str(arguments[0]))
 
 
-from actors.registry import all_actors
-from replay.replayer import replay_log
+from pmagent.actors.registry import all_actors
+from pmagent.replay.replayer import replay_log
 
 actors = all_actors()
 sys.addaudithook(hook)

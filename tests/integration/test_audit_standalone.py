@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from actors.audit.graph import compile_audit_graph
-from contracts.audit import JUDGES, AuditReport
+from pmagent.actors.audit.graph import compile_audit_graph
+from pmagent.contracts.audit import JUDGES, AuditReport
 from pmagent.audit.standalone import StandaloneClerk
 from tests.support.audits import dimension, rubric
 from tests.support.pdfs import Report, image

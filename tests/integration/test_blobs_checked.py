@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.known import blob_check
-from contracts.orchestra_events import RunRequested
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.named_blobs import BlobsChecked
-from events.verify import verify_log
+from pmagent.actors.known import blob_check
+from pmagent.contracts.orchestra_events import RunRequested
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.named_blobs import BlobsChecked
+from pmagent.events.verify import verify_log
 from pmagent.cli import checks
 from pmagent.console.places import Places
-from pmagent.console.reading.checking import Checks
-from pmagent.host import open_host
-from pmagent.layout import Layout
+from pmagent.console.pages.reading.checking import Checks
+from pmagent.service.host import open_host
+from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent

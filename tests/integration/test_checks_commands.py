@@ -14,21 +14,21 @@ from typing import Any
 
 import pytest
 
-from actors.registry import all_actors
-from contracts.checks import CheckAnswered, CheckRan, CheckRequested, CheckRunRequested
-from contracts.payload import typed
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.event import Event
-from events.reader import events
-from events.segments import SegmentReader
-from events.verify import verify_log
-from pmagent.layout import Layout
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.checks import CheckAnswered, CheckRan, CheckRequested, CheckRunRequested
+from pmagent.contracts.payload import typed
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.event import Event
+from pmagent.events.reader import events
+from pmagent.events.segments import SegmentReader
+from pmagent.events.verify import verify_log
+from pmagent.workspace.layout import Layout
 from pmagent.oa import tools
-from pmagent.operations import call
-from pmagent.trust import accept
+from pmagent.service.operations import call
+from pmagent.workspace.trust import accept
 from pmagent.workspace.checks import BadCheckRequest
-from replay.replayer import replay_log
+from pmagent.replay.replayer import replay_log
 from tests.support.boxes import real_boxes
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent, spawn
 from tests.support.daemons import running

@@ -11,12 +11,12 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.checks.effects import FOLDER, run_check
-from contracts.checks import OUTPUT_BYTES_MAX, CheckRan, CheckRunRequested, CheckUnstarted
-from contracts.payload import decode, encode, type_of
-from events.event import Event
-from pmagent.host import open_host
-from pmagent.trust import accept
+from pmagent.actors.checks.effects import FOLDER, run_check
+from pmagent.contracts.checks import OUTPUT_BYTES_MAX, CheckRan, CheckRunRequested, CheckUnstarted
+from pmagent.contracts.payload import decode, encode, type_of
+from pmagent.events.event import Event
+from pmagent.service.host import open_host
+from pmagent.workspace.trust import accept
 from tests.support.boxes import PYTHON, PYTHON_FOLDERS, real_boxes
 from tests.support.live import NoIo, on_loop
 

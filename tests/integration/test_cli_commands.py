@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 from tests.support.commands import owned, pmagent
 from tests.support.daemons import running
 from tests.support.logged import segments
@@ -36,9 +36,9 @@ def recorded(workspace: Path) -> Path:
 
 def rewrite(workspace: Path, position: int, change: Any) -> None:
     """Alter one event of the log and compute the chain anew."""
-    from events.disk import RealDisk
-    from events.head import HeadSlot, encode_slot
-    from events.segments import SegmentReader
+    from pmagent.events.disk import RealDisk
+    from pmagent.events.head import HeadSlot, encode_slot
+    from pmagent.events.segments import SegmentReader
 
     storage = SegmentReader(RealDisk(), str(Layout(workspace).log))
     log_id = storage.log_id()
@@ -136,9 +136,9 @@ def test_commands_talk_to_the_daemon_when_one_runs(workspace: Path) -> None:
 
 
 def test_a_holder_that_does_not_answer_is_unreachable(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from events.lock import WriterLock
+    from pmagent.events.lock import WriterLock
 
-    monkeypatch.setattr("pmagent.client.CONNECT_SECONDS", 0.05)
+    monkeypatch.setattr("pmagent.service.client.CONNECT_SECONDS", 0.05)
     Layout(workspace).home.mkdir(parents=True)
     Layout(workspace).run.mkdir(mode=0o700, parents=True)
     lock = WriterLock(Layout(workspace).evidence.locks[-1], "pid 1, somebody")
@@ -244,7 +244,7 @@ def test_diff_finds_the_first_difference_and_counts_all(recorded: Path, tmp_path
 
 def fake_seeds(failing: bool, calls: list[int]) -> Any:
     """A ``run_seeds`` whose second round gives other histories when ``failing``."""
-    from replay.simulation.runner import SimResult, summary
+    from pmagent.replay.simulation.runner import SimResult, summary
 
     def run_seeds(first: int, count: int, *, report: Any, **_: Any) -> Any:
         calls.append(count)
@@ -258,12 +258,12 @@ def fake_seeds(failing: bool, calls: list[int]) -> Any:
 
 
 def test_sim_sums_up_and_a_history_that_is_not_repeated_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("replay.simulation.runner.run_seeds", fake_seeds(failing=False, calls=[]))
+    monkeypatch.setattr("pmagent.replay.simulation.runner.run_seeds", fake_seeds(failing=False, calls=[]))
     done = pmagent(tmp_path, "sim", "--seed", "3", "--count", "2", "--twice")
     assert done.code == 0
     assert "✓ held: 2 of 2 seeds from 3 on" in done.text
     assert "2  disk: full" in done.text
-    monkeypatch.setattr("replay.simulation.runner.run_seeds", fake_seeds(failing=True, calls=[]))
+    monkeypatch.setattr("pmagent.replay.simulation.runner.run_seeds", fake_seeds(failing=True, calls=[]))
     done = pmagent(tmp_path, "sim", "--seed", "3", "--count", "2", "--twice", "--format", "json")
     assert done.code == 1
     assert len(done.document["failures"]) == 2
@@ -271,7 +271,7 @@ def test_sim_sums_up_and_a_history_that_is_not_repeated_fails(tmp_path: Path, mo
 
 
 def test_sim_tells_a_failure_that_only_one_of_two_runs_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from replay.simulation import runner
+    from pmagent.replay.simulation import runner
 
     calls: list[int] = []
 
@@ -281,7 +281,7 @@ def test_sim_tells_a_failure_that_only_one_of_two_runs_has(tmp_path: Path, monke
             raise ValueError("an invariant")
         return runner.SimResult(seed, "a" * 8, 5, 9, 60.0, 2, {})
 
-    monkeypatch.setattr("replay.simulation.runner.play", moody)
+    monkeypatch.setattr("pmagent.replay.simulation.runner.play", moody)
     done = pmagent(tmp_path, "sim", "--seed", "12", "--twice", "--format", "json")
     assert done.code == 1
     assert done.document["ok"] is False
@@ -294,7 +294,7 @@ def test_sim_names_the_seed_that_failed(tmp_path: Path, monkeypatch: pytest.Monk
     def broken(*_: Any, **__: Any) -> Any:
         raise ValueError("an invariant")
 
-    monkeypatch.setattr("replay.simulation.runner.play", broken)
+    monkeypatch.setattr("pmagent.replay.simulation.runner.play", broken)
     done = pmagent(tmp_path, "sim", "--seed", "12")
     assert done.code == 1
     assert "seed 12: ValueError: an invariant" in done.text

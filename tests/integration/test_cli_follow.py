@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from events.line import decode_line
-from pmagent.layout import Layout
+from pmagent.events.line import decode_line
+from pmagent.workspace.layout import Layout
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, spawn
 from tests.support.daemons import running
 
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from events.event import Draft
-from events.log import open_log
+from pmagent.events.event import Draft
+from pmagent.events.log import open_log
 async def main():
     number = 0
     async with open_log(Path(sys.argv[1]), int(sys.argv[2])) as log:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.areas import AREAS
+from pmagent.actors.areas import AREAS
 from tests.conftest import fresh_example
 from tests.support.commands import clean_environment, spawn
 
@@ -29,7 +29,7 @@ SLOW = {
 OURS_MAX = 40
 
 DECLARED = {
-    "actors", "actors.area", "actors.areas", "actors.known", "actors.lines", "pmagent.edge", "pmagent.edges",
+    "actors", "pmagent.actors.core.area", "pmagent.actors.areas", "pmagent.actors.known", "pmagent.actors.core.lines", "pmagent.edge", "pmagent.edges",
     *(f"actors.{area.name}{part}" for area in AREAS for part in ("", ".lines")),
 }  # fmt: skip
 """The areas' declarations: data. Reading a log loads these, and nothing else of an area."""

@@ -16,8 +16,8 @@ from anyio.from_thread import start_blocking_portal
 
 from pmagent.console import serving
 from pmagent.console.address import Address
-from pmagent.layout import Layout
-from pmagent.trust import accept
+from pmagent.workspace.layout import Layout
+from pmagent.workspace.trust import accept
 
 AS_ANOTHER = """
 import os, socket, sys

@@ -12,20 +12,20 @@ from typing import Any
 
 import pytest
 
-from actors.registry import all_actors
-from contracts.payload import typed
-from contracts.reasoning import CONTEXT_BYTES_MAX
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.errors import PmagentError
-from events.event import Event
-from events.reader import events
-from events.segments import SegmentReader
-from events.verify import verify_log
-from pmagent.layout import Layout
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.payload import typed
+from pmagent.contracts.reasoning import CONTEXT_BYTES_MAX
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import PmagentError
+from pmagent.events.event import Event
+from pmagent.events.reader import events
+from pmagent.events.segments import SegmentReader
+from pmagent.events.verify import verify_log
+from pmagent.workspace.layout import Layout
 from pmagent.oa.context import PATH, look, read_context, write_context
-from pmagent.operations import call
-from replay.replayer import replay_log
+from pmagent.service.operations import call
+from pmagent.replay.replayer import replay_log
 from tests.support.commands import pmagent
 from tests.support.daemons import running
 

@@ -15,22 +15,22 @@ from pathlib import Path
 import anyio
 import pytest
 
-from contracts.daemon import DaemonStopped
-from contracts.kernel import KernelModeDecided
-from contracts.payload import typed
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.errors import LogLocked, PmagentError
-from events.event import Event
-from events.reader import Follower, Progress
-from events.segments import SegmentReader
-from events.verify import verify_log
-from pmagent.host import RequestReused, open_host
-from pmagent.layout import Layout
-from pmagent.operations import call
+from pmagent.contracts.daemon import DaemonStopped
+from pmagent.contracts.kernel import KernelModeDecided
+from pmagent.contracts.payload import typed
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import LogLocked, PmagentError
+from pmagent.events.event import Event
+from pmagent.events.reader import Follower, Progress
+from pmagent.events.segments import SegmentReader
+from pmagent.events.verify import verify_log
+from pmagent.service.host import RequestReused, open_host
+from pmagent.workspace.layout import Layout
+from pmagent.service.operations import call
 from pmagent.pla import asking
-from pmagent.wire import REQUEST_BYTES_MAX, RemoteError, reachable
-from projections.rebuild import check_documents
+from pmagent.service.wire import REQUEST_BYTES_MAX, RemoteError, reachable
+from pmagent.projections.core.rebuild import check_documents
 from tests.support.daemons import Daemon, running
 
 SUMMARY = "share/REALITY_GREEN_SUMMARY.json"

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from events.lock import WriterLock
-from pmagent import client
-from pmagent.client import Unanswered
+from pmagent.events.lock import WriterLock
+from pmagent.service import client
+from pmagent.service.client import Unanswered
 from pmagent.jobs.kinds import RUNS
-from pmagent.layout import Layout
-from pmagent.operations import call
-from pmagent.wire import BadMessage, RemoteError, reachable
+from pmagent.workspace.layout import Layout
+from pmagent.service.operations import call
+from pmagent.service.wire import BadMessage, RemoteError, reachable
 from tests.support.commands import pmagent, spawn
 from tests.support.daemons import Daemon, hurried, running, stopped
 from tests.support.pla_live import await_event, events

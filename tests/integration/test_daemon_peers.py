@@ -13,12 +13,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from events.lock import WriterLock
-from pmagent import client, daemon
-from pmagent.client import DaemonUnreachable
-from pmagent.layout import Layout
-from pmagent.operations import call, perform
-from pmagent.wire import reachable
+from pmagent.events.lock import WriterLock
+from pmagent.service import client, daemon
+from pmagent.service.client import DaemonUnreachable
+from pmagent.workspace.layout import Layout
+from pmagent.service.operations import call, perform
+from pmagent.service.wire import reachable
 from tests.support.commands import SECONDS
 from tests.support.consoles import LiveHost, live_host
 from tests.support.daemons import running

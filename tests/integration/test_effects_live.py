@@ -10,26 +10,26 @@ import anyio
 import msgspec
 import pytest
 
-from actors.actor import AnyActor, Io, Performers
-from actors.clock.effects import PERFORMERS as CLOCK
-from actors.engine import Engine
-from actors.intake import Intake
-from actors.runtime import Runtime
-from contracts.clock import TimerFired, TimerRequested
-from contracts.control import PauseRequested, ResumeRequested
-from contracts.effect import EffectCancelled, EffectCancelRequested, EffectInterrupted
-from contracts.kernel import KernelModeDecided
-from contracts.oa import OaPermitGranted
-from contracts.payload import Payload, typed
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.event import Event, Tail, time_after
-from events.log import now
-from events.memory import MemoryStorage
-from events.reader import event_at, events
-from events.redact import Redactor
-from events.sequencer import Sequencer
-from pmagent.io import RealIo
+from pmagent.actors.core.actor import AnyActor, Io, Performers
+from pmagent.actors.clock.effects import PERFORMERS as CLOCK
+from pmagent.actors.core.engine import Engine
+from pmagent.actors.core.intake import Intake
+from pmagent.actors.core.runtime import Runtime
+from pmagent.contracts.clock import TimerFired, TimerRequested
+from pmagent.contracts.control import PauseRequested, ResumeRequested
+from pmagent.contracts.effect import EffectCancelled, EffectCancelRequested, EffectInterrupted
+from pmagent.contracts.kernel import KernelModeDecided
+from pmagent.contracts.oa import OaPermitGranted
+from pmagent.contracts.payload import Payload, typed
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.event import Event, Tail, time_after
+from pmagent.events.log import now
+from pmagent.events.memory import MemoryStorage
+from pmagent.events.reader import event_at, events
+from pmagent.events.redact import Redactor
+from pmagent.events.sequencer import Sequencer
+from pmagent.service.io import RealIo
 from tests.support.recorded import stored_log
 from tests.support.toys import Bench, Done, FetchRequested, Grantor, Poked, SendRequested, WorkRequested, permit_for
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 
-from contracts.oa import OaSnapshotRequested
-from events.event import Event
-from pmagent.host import Host, open_host
+from pmagent.contracts.oa import OaSnapshotRequested
+from pmagent.events.event import Event
+from pmagent.service.host import Host, open_host
 from tests.support.live import on_loop
 
 

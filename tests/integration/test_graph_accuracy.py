@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.graph import StateGraph
 
-from actors.audit.code.source import Source
-from actors.audit.graphs.reader import GraphReader
+from pmagent.actors.audit.detectors.code.source import Source
+from pmagent.actors.audit.graphs.reader import GraphReader
 from benchmarks.graph_accuracy import (
     END,
     START,
@@ -27,7 +27,7 @@ from benchmarks.graph_accuracy import (
     read_graphs,
     total,
 )
-from contracts.audit_facts import CodeGraph, GraphEdge, GraphNode
+from pmagent.contracts.audit_facts import CodeGraph, GraphEdge, GraphNode
 
 
 @pytest.fixture(autouse=True)

@@ -29,7 +29,7 @@ import sys
 from pathlib import Path
 from starlette.testclient import TestClient
 from pmagent.console.app import application
-from pmagent.console.desk import Desk
+from pmagent.console.pages.context import Desk
 page = TestClient(application(Desk(Path.cwd()))).get("/greetings")
 assert page.status_code == 200, page.text
 assert '<a href="/greetings" data-key="e"' not in page.text, "nobody is signed in"
@@ -89,6 +89,6 @@ def test_the_example_works(project: Path, workspace: Path) -> None:
     assert "equal" in pmagent("replay")
     assert "Ada" in run("-c", PAGE)
     pmagent("sim", "--seed", "1")
-    run("-m", "contracts.generate")
+    run("-m", "pmagent.contracts.generate")
     made = project / "contracts" / "schemas" / "greeting" / "v1"
     assert {file.stem for file in made.iterdir()} == {"greeting.requested", "greeting.given", "greeting.celebrated"}

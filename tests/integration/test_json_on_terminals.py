@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.unseen import UNSEEN
+from pmagent.events.unseen import UNSEEN
 from pmagent.clean import escaped_json
-from pmagent.operations import call
+from pmagent.service.operations import call
 from tests.support.commands import PMAGENT, SECONDS, clean_environment
 from tests.support.logged import note, write_log
 from tests.support.terminals import open_pty

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.layout import Layout
-from pmagent.operations import call
+from pmagent.workspace.layout import Layout
+from pmagent.service.operations import call
 
 LNAV = shutil.which("lnav")
 

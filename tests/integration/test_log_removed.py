@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from actors.known import blob_check
-from events.errors import LogLocked, PmagentError
-from events.lock import is_locked
-from events.verify import verify_log
-from pmagent.layout import Layout
-from pmagent.operations import call, offline_status
-from pmagent.registry import LogMissing, Registry
-from pmagent.trust import NotAccepted
+from pmagent.actors.known import blob_check
+from pmagent.events.errors import LogLocked, PmagentError
+from pmagent.events.lock import is_locked
+from pmagent.events.verify import verify_log
+from pmagent.workspace.layout import Layout
+from pmagent.service.operations import call, offline_status
+from pmagent.workspace.user_registry import LogMissing, Registry
+from pmagent.workspace.trust import NotAccepted
 from pmagent.workspace.presence import LogGone
-from projections.oa_state import PATH as STATE
+from pmagent.projections.oa.state import PATH as STATE
 from tests.support.commands import accepted, pmagent
 from tests.support.daemons import running
 from tests.support.shipped import as_earlier

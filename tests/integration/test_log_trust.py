@@ -11,23 +11,23 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from actors.gate import GateState, Permit
-from actors.snapshot import decode_snapshot, encode_snapshot
-from contracts.control import LogAdopted
-from contracts.effect import EffectCancelled, EffectInterrupted
-from contracts.oa import OaPermitRevoked
-from contracts.orchestra_events import RunEnded, TaskAttemptRequested
-from contracts.payload import typed
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.event import Event
-from events.reader import events
-from events.segments import SegmentReader
-from pmagent.folding import folded
-from pmagent.layout import Layout
-from pmagent.operations import call, offline_status
-from pmagent.registry import Registry, snapshot_digest, trusted
-from pmagent.trust import accept
+from pmagent.actors.core.gate import GateState, Permit
+from pmagent.actors.core.snapshot import decode_snapshot, encode_snapshot
+from pmagent.contracts.control import LogAdopted
+from pmagent.contracts.effect import EffectCancelled, EffectInterrupted
+from pmagent.contracts.oa import OaPermitRevoked
+from pmagent.contracts.orchestra_events import RunEnded, TaskAttemptRequested
+from pmagent.contracts.payload import typed
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.event import Event
+from pmagent.events.reader import events
+from pmagent.events.segments import SegmentReader
+from pmagent.service.folding import folded
+from pmagent.workspace.layout import Layout
+from pmagent.service.operations import call, offline_status
+from pmagent.workspace.user_registry import Registry, snapshot_digest, trusted
+from pmagent.workspace.trust import accept
 from tests.support.commands import Ran, pmagent, spawn
 from tests.support.daemons import running
 from tests.support.shipped import as_earlier, git, lines_of, shipped

@@ -41,9 +41,9 @@ except SyntaxError:
 LOOP = """
 import sys
 sys.path.insert(0, "/project")
-from firmware.core import Core
-from firmware.loop import Board, run
-from firmware.sha256 import sha256
+from pmagent.firmware.core import Core
+from pmagent.firmware.loop import Board, run
+from pmagent.firmware.sha256 import sha256
 
 class Pin:
     value = False

@@ -10,14 +10,14 @@ import anyio
 import anyio.lowlevel
 from langchain_core.messages import AIMessage
 
-from actors.model.models import Models
-from actors.registry import all_actors
-from contracts.model import ModelCallRequested, ModelFailed, ModelReplied
-from contracts.oa import OaSnapshotRequested
-from contracts.payload import typed
-from events.event import Event
-from events.reader import events
-from pmagent.host import Host, open_host
+from pmagent.actors.model.models import Models
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.model import ModelCallRequested, ModelFailed, ModelReplied
+from pmagent.contracts.oa import OaSnapshotRequested
+from pmagent.contracts.payload import typed
+from pmagent.events.event import Event
+from pmagent.events.reader import events
+from pmagent.service.host import Host, open_host
 from tests.support.gateway import question
 from tests.support.histories import problems, record
 from tests.support.models import scripted

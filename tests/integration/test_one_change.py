@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from projections.oa_state import PATH as STATE
+from pmagent.projections.oa.state import PATH as STATE
 from tests.support.commands import SECONDS, spawn
 
 ROOT = Path(__file__).resolve().parents[2]

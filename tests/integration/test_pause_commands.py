@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.client import CONNECT_SECONDS
+from pmagent.service.client import CONNECT_SECONDS
 from pmagent.oa.reasoning import build_envelope
 from pmagent.oa.reasoning import run as reason
-from pmagent.operations import call
-from pmagent.pausing import Paused
-from pmagent.wire import RemoteError
+from pmagent.service.operations import call
+from pmagent.service.pausing import Paused
+from pmagent.service.wire import RemoteError
 from tests.conftest import fresh_example
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent, spawn
 from tests.support.daemons import running

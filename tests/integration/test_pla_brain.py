@@ -12,21 +12,21 @@ import anyio
 import pytest
 from langchain_core.messages import AIMessage
 
-from actors.model.models import Models
-from actors.registry import all_actors
-from contracts.payload import typed
-from contracts.pla import KeyCombo
-from contracts.pla_events import (
+from pmagent.actors.model.models import Models
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.payload import typed
+from pmagent.contracts.pla import KeyCombo
+from pmagent.contracts.pla_events import (
     FrameSource,
     PlaFrameObserved,
     PlaModeRequested,
     PlaObserveRequested,
     PlaProposalRequested,
 )
-from events.event import Event
-from events.reader import event_at
-from pmagent.host import Host, open_host
-from pmagent.layout import Layout
+from pmagent.events.event import Event
+from pmagent.events.reader import event_at
+from pmagent.service.host import Host, open_host
+from pmagent.workspace.layout import Layout
 from tests.support.frames import png, put, stand_in
 from tests.support.histories import problems, record
 from tests.support.models import Scripted, scripted

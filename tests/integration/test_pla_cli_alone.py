@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 from pmagent.pla.demo.stage import Device
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent
 from tests.support.daemons import running
@@ -235,7 +235,7 @@ def test_a_document_says_all_of_it(workspace: Path) -> None:
 
 
 def test_a_decision_s_document_approves_and_rejects(lab: Path) -> None:
-    from events.log import now
+    from pmagent.events.log import now
 
     for command, more, outcome in (
         ("approve", {"decision": "APPROVED"}, "recorded"),

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from contracts.pla import TypeText, digest
-from events.event import parse_time
+from pmagent.contracts.pla import TypeText, digest
+from pmagent.events.event import parse_time
 from tests.conftest import fresh_example
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent, spawn
 from tests.support.pla_live import Lab, await_event, end_of_log, events, on_terminal

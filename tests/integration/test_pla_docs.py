@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 import pytest
 
-from actors.pla.goals import parse_goal
+from pmagent.actors.pla.goals import parse_goal
 from pmagent.cli.app import program
 from pmagent.cli.frame import Group
-from pmagent.config import PlaSettings
+from pmagent.workspace.settings import PlaSettings
 from tests.conftest import fresh_example
 from tests.support.pla_live import Lab, configure, lab, on_terminal, pla
 

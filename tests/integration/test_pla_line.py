@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from contracts.hid import (
+from pmagent.contracts.hid import (
     HidDisarmRequested,
     HidEnded,
     HidReported,
@@ -19,7 +19,7 @@ from contracts.hid import (
     HidStatusRequested,
     HidTold,
 )
-from contracts.pla import KeyCombo, TypeText
+from pmagent.contracts.pla import KeyCombo, TypeText
 from tests.support.pla_pty import Held, Pretend, held, lost, opened, play, pretend
 from tests.support.pla_wired import HI, TIME, arm
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from events.errors import PmagentError
-from pmagent.layout import Layout
-from pmagent.operations import call
+from pmagent.events.errors import PmagentError
+from pmagent.workspace.layout import Layout
+from pmagent.service.operations import call
 from pmagent.pla.demo.stage import Device
 from tests.conftest import fresh_example
 from tests.support.commands import pmagent

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import anyio
 
-from actors.pla.hid.execution import ASK_SECONDS
-from actors.pla.line.finding import Wanted
-from actors.pla.line.holding import FACTS_WAITING_MAX, Line
-from actors.pla.wire.lines import encode
-from contracts.hid import (
+from pmagent.actors.pla.hid.execution import ASK_SECONDS
+from pmagent.actors.pla.line.finding import Wanted
+from pmagent.actors.pla.line.holding import FACTS_WAITING_MAX, Line
+from pmagent.actors.pla.wire.lines import encode
+from pmagent.contracts.hid import (
     HidDisarmRequested,
     HidEnded,
     HidLinked,
@@ -27,9 +27,9 @@ from contracts.hid import (
     HidStatusRequested,
     HidTold,
 )
-from contracts.payload import Payload
-from contracts.pla import TypeText
-from contracts.pla_events import PlaContractBroken
+from pmagent.contracts.payload import Payload
+from pmagent.contracts.pla import TypeText
+from pmagent.contracts.pla_events import PlaContractBroken
 from tests.support.fault_pipe import (
     Fault,
     FaultPipe,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import anyio
 
-from actors.pla.line.holding import REPORTS_MAX
-from actors.pla.wire.lines import encode
-from contracts.hid import HidLost, HidPinged, HidPingRequested, HidReported
+from pmagent.actors.pla.line.holding import REPORTS_MAX
+from pmagent.actors.pla.wire.lines import encode
+from pmagent.contracts.hid import HidLost, HidPinged, HidPingRequested, HidReported
 from tests.support.fault_pipe import FaultPipe
 from tests.support.pla_pty import held, pretend
 from tests.support.pla_wired import TIME

@@ -10,11 +10,11 @@ from typing import Any
 
 import anyio
 
-from actors.pla.wire.lines import encode
-from contracts.hid import HidLinked, HidLost, HidReported
-from contracts.pla_events import PlaContractBroken
-from events.event import Event
-from pmagent.host import Host, open_host
+from pmagent.actors.pla.wire.lines import encode
+from pmagent.contracts.hid import HidLinked, HidLost, HidReported
+from pmagent.contracts.pla_events import PlaContractBroken
+from pmagent.events.event import Event
+from pmagent.service.host import Host, open_host
 from pmagent.pla.linking import link_device, without_words
 from tests.conftest import fresh_example
 from tests.support.fault_pipe import Fault, FaultPipe

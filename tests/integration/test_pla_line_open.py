@@ -10,9 +10,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.pla.line.finding import PortUnusable
-from actors.pla.line.port import _Serial, open_port
-from contracts.hid import (
+from pmagent.actors.pla.line.finding import PortUnusable
+from pmagent.actors.pla.line.port import _Serial, open_port
+from pmagent.contracts.hid import (
     HidDisarmRequested,
     HidRefused,
     HidReported,
@@ -44,7 +44,7 @@ def test_a_lost_answer_to_commit_is_found_out_and_nothing_is_typed_twice(tmp_pat
 def test_a_device_that_falls_silent_is_lost_as_stale_and_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("actors.pla.wire.host.HEARTBEAT_SECONDS", 1.5)  # it reports each second
+    monkeypatch.setattr("pmagent.actors.pla.wire.host.HEARTBEAT_SECONDS", 1.5)  # it reports each second
 
     async def scene(device: Pretend, line: Held) -> None:
         await line.linked()
@@ -230,7 +230,7 @@ def test_a_device_that_keeps_the_closing_waiting_is_not_waited_for(
             assert await anyio.to_thread.run_sync(closed.wait, 10)
             assert opened(device.path) == 0
 
-    monkeypatch.setattr("actors.pla.line.port.CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr("pmagent.actors.pla.line.port.CLOSE_SECONDS", 0.05)
     real = _Serial.let_go
     monkeypatch.setattr(_Serial, "let_go", let_go)
     anyio.run(main)

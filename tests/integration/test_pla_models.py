@@ -12,13 +12,13 @@ import anyio
 import pytest
 from langchain_core.messages import AIMessage
 
-from actors.model.models import Models
-from contracts.pla import TypeText, digest
-from pmagent.answer import Answer
-from pmagent.client import new_request
+from pmagent.actors.model.models import Models
+from pmagent.contracts.pla import TypeText, digest
+from pmagent.service.answer import Answer
+from pmagent.service.client import new_request
 from pmagent.flat import flat_errors
-from pmagent.host import Host, open_host
-from pmagent.operations import perform
+from pmagent.service.host import Host, open_host
+from pmagent.service.operations import perform
 from pmagent.pla.demo.picture import picture
 from pmagent.pla.standing import BadFrames
 from tests.support.models import Scripted

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.answer import OutcomeOpen
-from pmagent.operations import call
+from pmagent.service.answer import OutcomeOpen
+from pmagent.service.operations import call
 from pmagent.pla.demo.stage import Device
 from tests.support.commands import PMAGENT, SECONDS, clean_environment
 from tests.support.daemons import running

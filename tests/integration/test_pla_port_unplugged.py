@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.pla.line.port import open_port
+from pmagent.actors.pla.line.port import open_port
 from tests.support.commands import SECONDS
 
 

@@ -34,8 +34,8 @@ def clock(*_):
     return 0.0
 
 
-from actors.registry import all_actors
-from replay.replayer import replay_log
+from pmagent.actors.registry import all_actors
+from pmagent.replay.replayer import replay_log
 
 actors = all_actors()
 sys.addaudithook(hook)

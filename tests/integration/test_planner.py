@@ -14,10 +14,10 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from actors.actor import Io
-from actors.orchestra import claude_code, planner
-from contracts.orchestra_events import PlannerFailed, PlannerReplied
-from events.event import Event
+from pmagent.actors.core.actor import Io
+from pmagent.actors.orchestra.planning import claude_code, effects as planner
+from pmagent.contracts.orchestra_events import PlannerFailed, PlannerReplied
+from pmagent.events.event import Event
 from tests.support.claude_stand_in import report
 from tests.support.held_clock import held_clock
 from tests.support.planners import RUN, SECONDS, StandIn, all_end, raw, request
@@ -309,8 +309,8 @@ CALLER = """
 # {folder}
 import sys, anyio
 sys.path.insert(0, {root!r})
-from actors.actor import Io
-from actors.orchestra import claude_code, planner
+from pmagent.actors.core.actor import Io
+from pmagent.actors.orchestra import claude_code, planner
 from tests.support.planners import request
 print("calling", flush=True)
 anyio.run(planner.ask, request(), None)

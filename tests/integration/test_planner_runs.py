@@ -16,9 +16,9 @@ import anyio.to_thread
 import msgspec
 import pytest
 
-from actors.orchestra import planner
-from actors.registry import all_actors
-from contracts.orchestra_events import (
+from pmagent.actors.orchestra.planning import effects as planner
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.orchestra_events import (
     PlanMade,
     PlannerCallRequested,
     PlannerFailed,
@@ -27,10 +27,10 @@ from contracts.orchestra_events import (
     RunRefused,
     RunRequested,
 )
-from contracts.payload import typed
-from events.event import Event
-from events.reader import events
-from pmagent.host import Host, open_host
+from pmagent.contracts.payload import typed
+from pmagent.events.event import Event
+from pmagent.events.reader import events
+from pmagent.service.host import Host, open_host
 from tests.support.histories import problems, record
 from tests.support.orchestra import config
 from tests.support.planners import RUN, StandIn, all_end

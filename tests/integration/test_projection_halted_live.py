@@ -10,14 +10,14 @@ from typing import Any
 import anyio
 import pytest
 
-from contracts.kernel import KernelObserved
-from events.event import Event
-from pmagent.host import open_host
-from pmagent.layout import Layout
-from pmagent.operations import perform
-from projections.disk import noted_halts
-from projections.oa_state import PATH, OaState, OaStateView
-from projections.runs.folders import RunFolders
+from pmagent.contracts.kernel import KernelObserved
+from pmagent.events.event import Event
+from pmagent.service.host import open_host
+from pmagent.workspace.layout import Layout
+from pmagent.service.operations import perform
+from pmagent.projections.core.disk import noted_halts
+from pmagent.projections.oa.state import PATH, OaState, OaStateView
+from pmagent.projections.runs.folders import RunFolders
 from tests.support.commands import pmagent
 
 STATE = "oa_state"
@@ -45,7 +45,7 @@ def fails_to_render(patch: pytest.MonkeyPatch) -> None:
     def raising(*_: Any) -> bytes:
         raise KeyError("planted")
 
-    patch.setattr("projections.oa_state.render", raising)
+    patch.setattr("pmagent.projections.oa.state.render", raising)
 
 
 FAILURES = {"evolve": fails_to_fold, "documents": fails_to_give_documents, "render": fails_to_render}

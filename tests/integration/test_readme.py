@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 from tests.support.boxes import real_boxes
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from actors.kernel.mode import judge
-from actors.kernel.reader import read_surfaces
-from contracts.oa_documents import LogPlace
+from pmagent.actors.kernel.mode import judge
+from pmagent.actors.kernel.reader import read_surfaces
+from pmagent.contracts.oa_documents import LogPlace
 from pmagent.oa import tools
-from projections.oa_state import PATH, render, state_document
+from pmagent.projections.oa.state import PATH, render, state_document
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "guards" / "guard_oa_state.py"
 MODE = {"coherent_green": "NORMAL", "coherent_red": "DEGRADED", "incoherent_bootstrap": "DEGRADED"}

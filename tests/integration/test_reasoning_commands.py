@@ -13,8 +13,8 @@ from typing import Any
 import fastjsonschema
 import pytest
 
-from contracts.generate import FOLDER
-from contracts.reasoning_forms import DECISIONS
+from pmagent.contracts.generate import FOLDER
+from pmagent.contracts.reasoning_forms import DECISIONS
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent, spawn
 from tests.support.daemons import running
 from tests.support.hostile import CORPUS, assert_harmless

@@ -14,8 +14,8 @@ from typing import Any
 import fastjsonschema
 import pytest
 
-from contracts.generate import FOLDER
-from pmagent.layout import Layout
+from pmagent.contracts.generate import FOLDER
+from pmagent.workspace.layout import Layout
 from tests.support.boxes import real_boxes
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent, spawn
 from tests.support.daemons import running

@@ -14,19 +14,19 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.engine import Engine
-from contracts.oa import OaSnapshotRequested
-from contracts.orchestra_events import RunRequested
-from events.event import Tail
-from pmagent import writing
-from pmagent.cache import SnapshotTaker
-from pmagent.host import Host, open_host
-from pmagent.layout import Layout
-from pmagent.operations import call
-from projections.disk import Desk
-from projections.documents import Documents, Taken
-from projections.rebuild import check_documents
-from projections.runs.folders import RUNS_KEPT, RunFolders
+from pmagent.actors.core.engine import Engine
+from pmagent.contracts.oa import OaSnapshotRequested
+from pmagent.contracts.orchestra_events import RunRequested
+from pmagent.events.event import Tail
+from pmagent.service import writing
+from pmagent.service.cache import SnapshotTaker
+from pmagent.service.host import Host, open_host
+from pmagent.workspace.layout import Layout
+from pmagent.service.operations import call
+from pmagent.projections.core.disk import Desk
+from pmagent.projections.core.documents import Documents, Taken
+from pmagent.projections.core.rebuild import check_documents
+from pmagent.projections.runs.folders import RUNS_KEPT, RunFolders
 from tests.conftest import fresh_example
 from tests.support.commands import SECONDS, clean_environment
 from tests.support.daemons import running
@@ -113,8 +113,8 @@ def test_a_daemon_writes_anew_what_somebody_has_changed(workspace: Path) -> None
 _KILLED = """
 import os, signal, sys, anyio
 from pathlib import Path
-from projections.disk import Desk
-from pmagent.host import open_host
+from pmagent.projections.core.disk import Desk
+from pmagent.service.host import open_host
 sys.path.insert(0, sys.argv[3])
 from tests.integration import test_run_documents as these
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from events.lock import WriterLock
-from pmagent.answer import Answer
-from pmagent.client import HolderGone, call_daemon
+from pmagent.events.lock import WriterLock
+from pmagent.service.answer import Answer
+from pmagent.service.client import HolderGone, call_daemon
 from pmagent.jobs import following
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent, spawn
 from tests.support.daemons import running
 from tests.support.started import QUICK, in_workspace, started
@@ -110,8 +110,8 @@ def test_what_stands_in_the_way_of_the_documents_is_said_before_anything_is_reco
 
 @pytest.mark.parametrize("name", ["run", "cancel"])
 def test_what_another_program_asks_the_daemon_is_checked_there(workspace: Path, name: str) -> None:
-    from pmagent.operations import call
-    from pmagent.wire import RemoteError
+    from pmagent.service.operations import call
+    from pmagent.service.wire import RemoteError
 
     with running(workspace):
         with pytest.raises(RemoteError) as caught:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pmagent.operations import call
+from pmagent.service.operations import call
 from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent, spawn
 from tests.support.daemons import Daemon, running

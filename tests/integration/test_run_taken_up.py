@@ -7,19 +7,19 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.actor import Io, Performers
-from contracts.clock import TimerFired, TimerRequested
-from contracts.daemon import DaemonStarted, DaemonStopped
-from contracts.oa import OaSnapshotRequested
-from contracts.orchestra_events import RunRequested, TaskAttemptFailed, TaskAttemptRequested, TaskExited
-from contracts.payload import typed
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.event import Event
-from events.log import now
-from events.reader import runs
-from pmagent.host import open_host
-from pmagent.io import RealIo
+from pmagent.actors.core.actor import Io, Performers
+from pmagent.contracts.clock import TimerFired, TimerRequested
+from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
+from pmagent.contracts.oa import OaSnapshotRequested
+from pmagent.contracts.orchestra_events import RunRequested, TaskAttemptFailed, TaskAttemptRequested, TaskExited
+from pmagent.contracts.payload import typed
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.event import Event
+from pmagent.events.log import now
+from pmagent.events.reader import runs
+from pmagent.service.host import open_host
+from pmagent.service.io import RealIo
 from tests.support.orchestra import RUN, config, exited, plan
 
 PAUSE_SECONDS = 0.25
@@ -35,7 +35,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> None:
     def performers() -> Performers:
         return {TaskAttemptRequested: fail}
 
-    monkeypatch.setattr("pmagent.performers.run_performers", performers)
+    monkeypatch.setattr("pmagent.service.performers.run_performers", performers)
 
 
 async def never(_: RealIo, at: str) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 
 PLAN = "- {task_id: one, intent: x, tools: [echo]}\n"
 

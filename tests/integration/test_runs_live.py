@@ -12,10 +12,10 @@ from typing import Any
 import anyio
 import pytest
 
-from contracts.effect import EffectCancelled
-from contracts.oa import OaPermitRevoked, OaSnapshotRequested
-from contracts.orchestra import PlanText
-from contracts.orchestra_events import (
+from pmagent.contracts.effect import EffectCancelled
+from pmagent.contracts.oa import OaPermitRevoked, OaSnapshotRequested
+from pmagent.contracts.orchestra import PlanText
+from pmagent.contracts.orchestra_events import (
     RunCancelRequested,
     RunEnded,
     RunRefused,
@@ -29,9 +29,9 @@ from contracts.orchestra_events import (
     TasksChanged,
     TaskUnstarted,
 )
-from events.event import Event
-from pmagent.host import Host, open_host
-from pmagent.layout import Layout
+from pmagent.events.event import Event
+from pmagent.service.host import Host, open_host
+from pmagent.workspace.layout import Layout
 from tests.support.boxes import real_boxes
 from tests.support.orchestra import RUN, config, plan
 

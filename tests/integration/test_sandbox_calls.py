@@ -11,13 +11,13 @@ from typing import cast
 import anyio
 import pytest
 
-from actors.actor import Io
-from actors.confined import limited, wall
-from actors.confined.limited import run_limited
-from actors.orchestra import planner
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import SEARCH, Limits, Wishes
-from contracts.orchestra_events import PlannerReplied
+from pmagent.actors.core.actor import Io
+from pmagent.actors.confined import limited, wall
+from pmagent.actors.confined.limited import run_limited
+from pmagent.actors.orchestra.planning import effects as planner
+from pmagent.actors.orchestra.runner import run
+from pmagent.actors.orchestra.wishes import SEARCH, Limits, Wishes
+from pmagent.contracts.orchestra_events import PlannerReplied
 from tests.support import claude_stand_in, every_call
 from tests.support.boxes import PYTHON, real_boxes, said
 from tests.support.every_call import FIRST, MARKS, NUMBERS

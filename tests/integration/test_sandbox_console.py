@@ -11,14 +11,14 @@ import anyio
 import msgspec
 import pytest
 
-from actors.orchestra.outside import Outside
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import Outcome
-from pmagent.console.door import operators
-from pmagent.console.door.entrance import invite
+from pmagent.actors.orchestra.outside import Outside
+from pmagent.actors.orchestra.runner import run
+from pmagent.actors.orchestra.wishes import Outcome
+from pmagent.console.auth import operators
+from pmagent.console.auth.entrance import invite
 from pmagent.console.places import Places
-from pmagent.layout import Layout
-from pmagent.wire import reachable
+from pmagent.workspace.layout import Layout
+from pmagent.service.wire import reachable
 from tests.support.boxes import boxed, real_boxes, wishes, writable
 from tests.support.networked import INSIDE, allowed
 from tests.support.proxied import NAME

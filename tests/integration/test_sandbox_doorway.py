@@ -14,8 +14,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.orchestra import doorway, netns, processes
-from actors.orchestra.wishes import SandboxUnavailable
+from pmagent.actors.orchestra import doorway, netns, processes
+from pmagent.actors.orchestra.wishes import SandboxUnavailable
 from tests.support.boxes import OTHER, real_boxes
 from tests.support.networked import allowed, sockets
 from tests.support.proxied import outside

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from actors.orchestra.bubblewrap import bubblewrap
-from actors.orchestra.processes import Inside
-from actors.orchestra.wishes import SandboxUnavailable
+from pmagent.actors.orchestra.bubblewrap import bubblewrap
+from pmagent.actors.orchestra.processes import Inside
+from pmagent.actors.orchestra.wishes import SandboxUnavailable
 from tests.support.boxes import boxed, real_boxes, said
 
 pytestmark = real_boxes

@@ -13,10 +13,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.orchestra import bubblewrap, processes
-from actors.orchestra.orphans import end_orphans
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
+from pmagent.actors.orchestra import bubblewrap, processes
+from pmagent.actors.orchestra.orphans import end_orphans
+from pmagent.actors.orchestra.runner import run
+from pmagent.actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
 from tests.support.boxes import PYTHON, boxed, real_boxes, said, wishes
 from tests.support.held_clock import timed_out
 
@@ -247,7 +247,7 @@ async def test_a_cancelled_run_leaves_nothing(tmp_path: Path, firsts: list[int])
 VICTIM = """
 import sys, anyio
 from pathlib import Path
-from actors.orchestra import processes, runner
+from pmagent.actors.orchestra import processes, runner
 from tests.support.boxes import wishes
 of = processes.Inside.of
 def noted(first):
@@ -407,8 +407,8 @@ def test_wherever_descriptors_run_out_nothing_is_left_open_or_alive(tmp_path: Pa
 MANY = """
 import resource, sys, anyio
 from pathlib import Path
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import Limits, Wishes
+from pmagent.actors.orchestra.runner import run
+from pmagent.actors.orchestra.wishes import Limits, Wishes
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 async def one(number):
     folder = Path(sys.argv[1]) / str(number)

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from actors.orchestra import leavings
-from actors.orchestra.leavings import before, clear
+from pmagent.actors.orchestra import leavings
+from pmagent.actors.orchestra.leavings import before, clear
 from tests.support import boxes
 from tests.support.boxes import boxed, real_boxes, wishes, writable
 

@@ -13,10 +13,10 @@ import anyio.abc
 import msgspec
 import pytest
 
-from actors.orchestra.doorway import Door
-from actors.orchestra.outside import Outside
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import Outcome
+from pmagent.actors.orchestra.doorway import Door
+from pmagent.actors.orchestra.outside import Outside
+from pmagent.actors.orchestra.runner import run
+from pmagent.actors.orchestra.wishes import Outcome
 from tests.support.boxes import real_boxes, wishes
 from tests.support.networked import INSIDE, allowed, echo, ran, sockets
 from tests.support.proxied import BROKEN, HEAD, NAME, answering, everything, host, outside

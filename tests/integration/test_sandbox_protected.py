@@ -13,11 +13,11 @@ import anyio
 import msgspec
 import pytest
 
-from actors.orchestra import ground
-from actors.orchestra.ground import look
-from actors.orchestra.runner import _opened, run
-from actors.orchestra.sandbox import Place, Plan, plan
-from actors.orchestra.wishes import Limits, Outcome, SandboxRefused
+from pmagent.actors.orchestra import ground
+from pmagent.actors.orchestra.ground import look
+from pmagent.actors.orchestra.runner import _opened, run
+from pmagent.actors.orchestra.sandbox import Place, Plan, plan
+from pmagent.actors.orchestra.wishes import Limits, Outcome, SandboxRefused
 from tests.support import boxes
 from tests.support.boxes import boxed, real_boxes, said, wishes, writable
 
@@ -269,8 +269,8 @@ os.mkdir("three"); open("three/HEAD", "w").close()
 CLOSED = """
 import os, tempfile, anyio
 import anyio._backends._asyncio
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import Limits, Wishes
+from pmagent.actors.orchestra.runner import run
+from pmagent.actors.orchestra.wishes import Limits, Wishes
 os.setgroups([]); os.setgid(54321); os.setuid(54321)
 top = os.path.realpath(tempfile.mkdtemp())
 os.mkdir(top + "/w"); os.mkdir(top + "/a")

@@ -12,12 +12,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.orchestra import watch
-from actors.orchestra.artifacts import remove
-from actors.orchestra.processes import Inside
-from actors.orchestra.runner import run
-from actors.orchestra.watch import Watch
-from actors.orchestra.wishes import TASK, Limits, Outcome, Wishes
+from pmagent.actors.orchestra import watch
+from pmagent.actors.orchestra.artifacts import remove
+from pmagent.actors.orchestra.processes import Inside
+from pmagent.actors.orchestra.runner import run
+from pmagent.actors.orchestra.watch import Watch
+from pmagent.actors.orchestra.wishes import TASK, Limits, Outcome, Wishes
 from tests.support.boxes import boxed, real_boxes, said, wishes
 from tests.support.held_clock import timed_out
 

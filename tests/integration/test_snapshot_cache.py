@@ -12,20 +12,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.engine import Engine
-from actors.registry import all_actors
-from actors.snapshot import EngineState, Snapshot, decode_snapshot, encode_snapshot
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.event import Tail
-from events.segments import SegmentReader
-from events.sequencer import Sequencer
-from pmagent import cache
-from pmagent.folding import fold_into
-from pmagent.layout import Layout
-from pmagent.operations import call, offline_status
-from projections.documents import Documents
-from projections.registry import all_projections
+from pmagent.actors.core.engine import Engine
+from pmagent.actors.registry import all_actors
+from pmagent.actors.core.snapshot import EngineState, Snapshot, decode_snapshot, encode_snapshot
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.event import Tail
+from pmagent.events.segments import SegmentReader
+from pmagent.events.sequencer import Sequencer
+from pmagent.service import cache
+from pmagent.service.folding import fold_into
+from pmagent.workspace.layout import Layout
+from pmagent.service.operations import call, offline_status
+from pmagent.projections.core.documents import Documents
+from pmagent.projections.registry import all_projections
 
 Change = Callable[[bytes], bytes]
 

@@ -12,10 +12,10 @@ import anyio
 import pytest
 from anyio.streams.memory import MemoryObjectReceiveStream
 
-from actors.kernel.effects import watch
-from actors.kernel.surfaces import digest
-from contracts.kernel import KernelObserved
-from events.atomic import write_atomic
+from pmagent.actors.kernel.effects import watch
+from pmagent.actors.kernel.surfaces import digest
+from pmagent.contracts.kernel import KernelObserved
+from pmagent.events.atomic import write_atomic
 
 BOOTSTRAP = "share/PM_BOOTSTRAP_STATE.json"
 Told = MemoryObjectReceiveStream[KernelObserved]

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from events.errors import NotFound
-from pmagent.layout import Layout
+from pmagent.events.errors import NotFound
+from pmagent.workspace.layout import Layout
 from pmagent.oa.guards.table import GUARDS, run_guard
-from pmagent.operations import call
-from pmagent.trust import accept
+from pmagent.service.operations import call
+from pmagent.workspace.trust import accept
 from pmagent.workspace.surfaces import init_workspace, refresh_surfaces
-from projections.oa_state import PATH as STATE
+from pmagent.projections.oa.state import PATH as STATE
 
 
 @pytest.fixture

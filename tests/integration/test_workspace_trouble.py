@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from events.errors import PmagentError
-from events.lock import WriterLock
-from events.verify import verify_log
-from pmagent.client import DaemonUnreachable
-from pmagent.layout import Layout
+from pmagent.events.errors import PmagentError
+from pmagent.events.lock import WriterLock
+from pmagent.events.verify import verify_log
+from pmagent.service.client import DaemonUnreachable
+from pmagent.workspace.layout import Layout
 from pmagent.oa.guards.table import run_guard
-from pmagent.operations import call
-from pmagent.wire import RemoteError
-from projections.oa_state import PATH as STATE
-from projections.rebuild import check_documents
+from pmagent.service.operations import call
+from pmagent.service.wire import RemoteError
+from pmagent.projections.oa.state import PATH as STATE
+from pmagent.projections.core.rebuild import check_documents
 from tests.support.daemons import running
 
 SUMMARY = "share/REALITY_GREEN_SUMMARY.json"
@@ -120,7 +120,7 @@ def test_a_holder_of_the_log_that_never_answers_is_unreachable(
 ) -> None:
     layout = Layout(workspace)
     layout.prepare()
-    monkeypatch.setattr("pmagent.client.CONNECT_SECONDS", 0.05)
+    monkeypatch.setattr("pmagent.service.client.CONNECT_SECONDS", 0.05)
     lock = WriterLock(layout.evidence.locks[-1], "pid 1, somebody")
     try:
         with pytest.raises(DaemonUnreachable, match="somebody"):

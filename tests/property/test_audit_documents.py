@@ -10,8 +10,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.audit import AuditReport
-from contracts.audit_events import (
+from pmagent.contracts.audit import AuditReport
+from pmagent.contracts.audit_events import (
     AuditCancelRequested,
     AuditCloneRequested,
     AuditConcluded,
@@ -20,12 +20,12 @@ from contracts.audit_events import (
     AuditRequested,
     AuditSourceFailed,
 )
-from contracts.effect import EffectFailed, EffectInterrupted
-from contracts.model import ModelCallRequested
-from events.event import Event
-from projections.audits.audits import Audits
-from projections.documents import Documents
-from projections.markdown import HIDDEN
+from pmagent.contracts.effect import EffectFailed, EffectInterrupted
+from pmagent.contracts.model import ModelCallRequested
+from pmagent.events.event import Event
+from pmagent.projections.audits.audits import Audits
+from pmagent.projections.core.documents import Documents
+from pmagent.projections.core.markdown import HIDDEN
 from tests.support.audit_documents import copied, folded, shown
 from tests.support.audits import Court, dimension, rubric, said
 from tests.support.hostile import CORPUS

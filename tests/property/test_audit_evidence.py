@@ -8,11 +8,11 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.audit.evidence.repo import repo_evidence
-from actors.audit.goals import GOALS, goal_id
-from actors.audit.rubric import Dimension
-from contracts.audit_events import EVIDENCE_MAX
-from contracts.audit_facts import Finding, RepoSurvey, Term, Unparsed
+from pmagent.actors.audit.detectors.evidence.repo import repo_evidence
+from pmagent.actors.audit.goals import GOALS, goal_id
+from pmagent.actors.audit.rubric import Dimension
+from pmagent.contracts.audit_events import EVIDENCE_MAX
+from pmagent.contracts.audit_facts import Finding, RepoSurvey, Term, Unparsed
 from tests.support.audits import survey
 from tests.support.hostile import CORPUS
 

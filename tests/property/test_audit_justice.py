@@ -11,12 +11,12 @@ import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from actors.audit.clerk import NodeFailed
-from actors.audit.goals import SECURITY, goal_id
-from actors.audit.justice.synthesis import disputed
-from actors.audit.progress import as_item, as_opinion_item
-from actors.audit.rubric import Rubric
-from contracts.audit import (
+from pmagent.actors.audit.clerk import NodeFailed
+from pmagent.actors.audit.goals import SECURITY, goal_id
+from pmagent.actors.audit.justice.synthesis import disputed
+from pmagent.actors.audit.progress import as_item, as_opinion_item
+from pmagent.actors.audit.rubric import Rubric
+from pmagent.contracts.audit import (
     JUDGES,
     AuditReport,
     CriterionResult,
@@ -24,7 +24,7 @@ from contracts.audit import (
     JudicialOpinion,
     UnjudgedCriterion,
 )
-from contracts.audit_events import AuditConcluded, AuditCriterionRuled, RuleItem
+from pmagent.contracts.audit_events import AuditConcluded, AuditCriterionRuled, RuleItem
 from tests.support.audits import AUDIT
 from tests.support.hostile import CORPUS
 from tests.support.verdicts import case, item, judged, said, scoped

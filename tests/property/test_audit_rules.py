@@ -9,14 +9,14 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.audit.clerk import Brief
-from actors.audit.evidence.items import judgeable
-from actors.audit.goals import GOALS
-from actors.audit.rubric import BadRubric, dimension_of, read_rubric, rubric_of
-from actors.audit.rules.judge import opinion
-from contracts.audit import JUDGES, Evidence, Judge, JudicialOpinion
-from contracts.audit_events import ARGUMENT_CHARS_MAX, CITATIONS_MAX, OpinionItem
-from contracts.audit_rubric import RubricDocument
+from pmagent.actors.audit.clerk import Brief
+from pmagent.actors.audit.detectors.evidence.items import judgeable
+from pmagent.actors.audit.goals import GOALS
+from pmagent.actors.audit.rubric import BadRubric, dimension_of, read_rubric, rubric_of
+from pmagent.actors.audit.judges.rules.judge import opinion
+from pmagent.contracts.audit import JUDGES, Evidence, Judge, JudicialOpinion
+from pmagent.contracts.audit_events import ARGUMENT_CHARS_MAX, CITATIONS_MAX, OpinionItem
+from pmagent.contracts.audit_rubric import RubricDocument
 from pmagent.audit.rubrics import default_rubric
 
 ASSETS = [goal.id for goal in GOALS.values() if goal.kind == "asset"]

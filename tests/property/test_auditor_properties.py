@@ -8,8 +8,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.audit import JUDGES
-from contracts.audit_events import (
+from pmagent.contracts.audit import JUDGES
+from pmagent.contracts.audit_events import (
     AuditCloneRequested,
     AuditConcluded,
     AuditCriterionRuled,
@@ -19,9 +19,9 @@ from contracts.audit_events import (
     AuditPdfRequested,
     AuditPicturesRequested,
 )
-from contracts.effect import ActorHalted
-from contracts.model import ModelAsked, ModelCallRequested
-from events.event import Event
+from pmagent.contracts.effect import ActorHalted
+from pmagent.contracts.model import ModelAsked, ModelCallRequested
+from pmagent.events.event import Event
 from tests.support.audits import Court, said
 
 KINDS = (AuditCloneRequested, AuditPdfRequested, AuditPicturesRequested, ModelCallRequested)

@@ -9,13 +9,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.checks.actor import ATTEMPTS, CHECKER, Checker
-from actors.kernel.actor import KernelWatcher
-from actors.kernel.surfaces import BOOTSTRAP, PATHS
-from actors.oa.actor import Oa
-from contracts.checks import AT_ONCE, CheckAnswered, CheckRequested, CheckRunRequested
-from contracts.effect import EffectFailed, EffectInterrupted, EffectRefused, EffectTimedOut
-from events.event import Event
+from pmagent.actors.checks.actor import ATTEMPTS, CHECKER, Checker
+from pmagent.actors.kernel.actor import KernelWatcher
+from pmagent.actors.kernel.surfaces import BOOTSTRAP, PATHS
+from pmagent.actors.oa.actor import Oa
+from pmagent.contracts.checks import AT_ONCE, CheckAnswered, CheckRequested, CheckRunRequested
+from pmagent.contracts.effect import EffectFailed, EffectInterrupted, EffectRefused, EffectTimedOut
+from pmagent.events.event import Event
 from tests.conftest import EXAMPLE, observed
 from tests.support.checking import CheckBench, ran, unstarted
 from tests.support.oa_loop import STARTED

@@ -9,8 +9,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.orchestra.config import BadConfig, read_config
-from actors.orchestra.render import rendered
+from pmagent.actors.orchestra.planning.config import BadConfig, read_config
+from pmagent.actors.orchestra.planning.render import rendered
 
 WHOLE: dict[str, Any] = msgspec.to_builtins(read_config('version: "1.0"'))
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.pla.warden import approvals as warden_approvals
-from contracts.pla_events import PlaApproved, PlaDecisionRequested, PlaDisarmRequested, PlaModeChanged, PlaProposed
-from pmagent.console.approvals.seen import unpacked
-from pmagent.console.views import approvals as views
+from pmagent.actors.pla.warden import approvals as warden_approvals
+from pmagent.contracts.pla_events import PlaApproved, PlaDecisionRequested, PlaDisarmRequested, PlaModeChanged, PlaProposed
+from pmagent.console.pages.approvals.seen import unpacked
+from pmagent.console.pages.views import approvals as views
 from tests.support.approval_court import ROLES, TEXTS, Court
 
 PEOPLE = list(ROLES)

@@ -9,11 +9,11 @@ from xml.etree import ElementTree as ET
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.orchestra.graph import in_levels
-from events.event import time_after
-from pmagent.console.drawing import dag, waterfall
-from pmagent.console.drawing.layers import BOX_HEIGHT, BOX_WIDTH, laid_out, orderly, passings
-from pmagent.console.drawing.waterfall import WIDTH, Lane, Part, bars, ticks
+from pmagent.actors.orchestra.planning.graph import in_levels
+from pmagent.events.event import time_after
+from pmagent.console.pages.drawing import dag, waterfall
+from pmagent.console.pages.drawing.layers import BOX_HEIGHT, BOX_WIDTH, laid_out, orderly, passings
+from pmagent.console.pages.drawing.waterfall import WIDTH, Lane, Part, bars, ticks
 from tests.support.hostile import CORPUS
 
 START = "2026-11-22T12:00:00.000000Z"

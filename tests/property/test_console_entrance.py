@@ -14,11 +14,11 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from pmagent.console.address import Address
-from pmagent.console.door import operators
-from pmagent.console.door.forms import FIELDS_MAX, read_form
-from pmagent.console.door.heads import Head, Ours, Refusal, judge, read_head
-from pmagent.console.door.limits import Bucket
-from pmagent.console.views.entrance import own_page
+from pmagent.console.auth import operators
+from pmagent.console.auth.forms import FIELDS_MAX, read_form
+from pmagent.console.auth.heads import Head, Ours, Refusal, judge, read_head
+from pmagent.console.auth.limits import Bucket
+from pmagent.console.pages.views.entrance import own_page
 from tests.support.entrances import Clock, House, unsynced
 
 PORT = 8123

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pmagent.console.door.entrance import Entered
+from pmagent.console.auth.entrance import Entered
 from tests.support.entrances import HOST, ORIGIN, House, unsynced
 
 WHO = ("ada", "vic", "gone", "")

@@ -10,14 +10,14 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from contracts.orchestra_events import RunCancelRequested, RunRequested
-from events.event import Event
+from pmagent.contracts.orchestra_events import RunCancelRequested, RunRequested
+from pmagent.events.event import Event
 from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import NoSuchJob
 from pmagent.jobs.kinds import RUNS
 from pmagent.jobs.shelf import Shelf
 from pmagent.jobs.story import RunStory
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 from tests.support.orchestra import config
 from tests.support.pages import RunYard, jobs_in, written
 from tests.support.run_folders import other

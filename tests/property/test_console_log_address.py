@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from starlette.datastructures import QueryParams
 
 from pmagent.cli.log.tail import tail
-from pmagent.console.reading.log_address import COUNT_MAX, Asked, read
+from pmagent.console.pages.reading.log_address import COUNT_MAX, Asked, read
 from pmagent.log.query import ENVELOPE, Query
 from pmagent.log.ranges import POSITION_MAX
 

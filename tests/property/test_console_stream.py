@@ -9,8 +9,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.event import Draft, StoredEvent
-from events.reader import events
+from pmagent.events.event import Draft, StoredEvent
+from pmagent.events.reader import events
 from pmagent.log.query import Query, compiled
 from tests.support.console_streams import ACCEPTS, Browser, Console, browsing
 from tests.support.hostile import CORPUS

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.segment_log import SegmentLog
-from events.store import Holder
-from pmagent import client, daemon
-from pmagent.answer import Answer
-from pmagent.client import HolderGone, Unanswered, call_daemon
-from pmagent.host import Host
-from pmagent.layout import Layout
-from pmagent.wire import stops
+from pmagent.events.segment_log import SegmentLog
+from pmagent.events.store import Holder
+from pmagent.service import client, daemon
+from pmagent.service.answer import Answer
+from pmagent.service.client import HolderGone, Unanswered, call_daemon
+from pmagent.service.host import Host
+from pmagent.workspace.layout import Layout
+from pmagent.service.wire import stops
 
 OPERATIONS = [
     ("control.pause", {}), ("pla.disarm", {}), ("pla.end", {}), ("pla.mode", {"mode": "OBSERVE"}),

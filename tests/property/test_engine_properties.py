@@ -9,9 +9,9 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.actor import AnyActor
-from actors.engine import Engine
-from actors.snapshot import (
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.core.engine import Engine
+from pmagent.actors.core.snapshot import (
     FORMAT,
     EngineState,
     Snapshot,
@@ -20,11 +20,11 @@ from actors.snapshot import (
     export_engine,
     restore_engine,
 )
-from contracts.effect import ActorHalted, ActorResumed
-from contracts.oa import OaPermitGranted
-from contracts.payload import Effect, OutwardRequest, effect_of
-from events.event import Event, Tail
-from events.sequencer import Sequencer
+from pmagent.contracts.effect import ActorHalted, ActorResumed
+from pmagent.contracts.oa import OaPermitGranted
+from pmagent.contracts.payload import Effect, OutwardRequest, effect_of
+from pmagent.events.event import Event, Tail
+from pmagent.events.sequencer import Sequencer
 from tests.support.toys import Asked, Bench, Done, Echoed, Grantor, Poked, Toy, outcome, permit_for, refolded, reread
 
 

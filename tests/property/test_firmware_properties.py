@@ -12,12 +12,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from contracts.pla import Action, KeyCombo, MouseMove, TypeText, digest, is_typable, objections
-from firmware.actions import TEXT_MAX, check
-from firmware.document import Unreadable, read, write
-from firmware.layout import SHIFT, stroke
-from firmware.lines import LineReader, decode, encode
-from firmware.refusal import Refused
+from pmagent.contracts.pla import Action, KeyCombo, MouseMove, TypeText, digest, is_typable, objections
+from pmagent.firmware.actions import TEXT_MAX, check
+from pmagent.firmware.document import Unreadable, read, write
+from pmagent.firmware.layout import SHIFT, stroke
+from pmagent.firmware.lines import LineReader, decode, encode
+from pmagent.firmware.refusal import Refused
 from tests.support.firmware_desk import BOOT, CONTRACT, TIME, compact, document
 from tests.support.firmware_monitor import RELEASE, TICKS, Monitor
 from tests.support.firmware_scripts import actions, script

@@ -8,9 +8,9 @@ from random import Random
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from events.errors import CorruptLog, OutcomeUnknown
-from events.event import Tail
-from events.verify import verify_log
+from pmagent.events.errors import CorruptLog, OutcomeUnknown
+from pmagent.events.event import Tail
+from pmagent.events.verify import verify_log
 from tests.support.logs import (
     FOLDER,
     HEAD_PATH,

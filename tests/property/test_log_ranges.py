@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.event import StoredEvent
-from events.storage import StorageReader
+from pmagent.events.event import StoredEvent
+from pmagent.events.storage import StorageReader
 from pmagent.log import ranges
 from pmagent.log.query import Query, compiled, needles
 from pmagent.log.ranges import Range, first_of, last_of, start_of_last

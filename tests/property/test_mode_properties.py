@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.kernel.mode import BADNESS, judge
-from actors.kernel.reader import parse
-from actors.kernel.surfaces import BOOTSTRAP, HANDOFF, NAMES, PATHS, REALITY, REQUIRED, SSOT, kernel
-from contracts.kernel import KernelObserved
-from contracts.oa_documents import LogPlace
-from contracts.payload import decode, encode
+from pmagent.actors.kernel.mode import BADNESS, judge
+from pmagent.actors.kernel.reader import parse
+from pmagent.actors.kernel.surfaces import BOOTSTRAP, HANDOFF, NAMES, PATHS, REALITY, REQUIRED, SSOT, kernel
+from pmagent.contracts.kernel import KernelObserved
+from pmagent.contracts.oa_documents import LogPlace
+from pmagent.contracts.payload import decode, encode
 from pmagent.oa.guards import oa_state
 from pmagent.oa.guards.reading import Given
 from pmagent.oa.guards.report import report
-from projections.oa_state import render, state_document
+from pmagent.projections.oa.state import render, state_document
 
 Contents = dict[str, Any]
 Observe = Callable[..., KernelObserved]

@@ -7,11 +7,11 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.model.actor import Gateway
-from contracts.clock import TimerRequested
-from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
-from contracts.model import ModelAsked, ModelCallRequested, ModelFailed, ModelLimits, ModelReplied
-from events.event import parse_time, time_after
+from pmagent.actors.model.actor import Gateway
+from pmagent.contracts.clock import TimerRequested
+from pmagent.contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
+from pmagent.contracts.model import ModelAsked, ModelCallRequested, ModelFailed, ModelLimits, ModelReplied
+from pmagent.events.event import parse_time, time_after
 from tests.support.gateway import GatewayBench
 from tests.support.toys import Grantor, Poked, refolded
 

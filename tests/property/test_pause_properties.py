@@ -10,17 +10,17 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.actor import AnyActor
-from actors.engine import Engine, Output
-from actors.gate import GateState
-from actors.scheduler import Action, Conclude, Perform, Scheduler, Stop
-from actors.snapshot import FORMAT, Snapshot, decode_snapshot, encode_snapshot, export_engine, restore_engine
-from contracts.control import EffectsPaused, EffectsResumed, PauseRequested, ResumeRequested
-from contracts.effect import EffectRefused
-from contracts.oa import OaPermitGranted
-from contracts.payload import OutwardRequest, effect_of
-from events.event import Event, Tail
-from events.sequencer import Sequencer
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.core.engine import Engine, Output
+from pmagent.actors.core.gate import GateState
+from pmagent.actors.core.scheduler import Action, Conclude, Perform, Scheduler, Stop
+from pmagent.actors.core.snapshot import FORMAT, Snapshot, decode_snapshot, encode_snapshot, export_engine, restore_engine
+from pmagent.contracts.control import EffectsPaused, EffectsResumed, PauseRequested, ResumeRequested
+from pmagent.contracts.effect import EffectRefused
+from pmagent.contracts.oa import OaPermitGranted
+from pmagent.contracts.payload import OutwardRequest, effect_of
+from pmagent.events.event import Event, Tail
+from pmagent.events.sequencer import Sequencer
 from tests.support.toys import Asked, Bench, Done, Echoed, Grantor, Poked, Toy, outcome, permit_for, refolded, reread
 
 NAMES = ("ada", "bob")

@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.effect import ActorHalted, EffectFailed, EffectInterrupted, EffectTimedOut, RequestRefused
-from contracts.model import ModelCallFailed, ModelCallRequested
-from contracts.pla import TypeText
-from contracts.pla_events import (
+from pmagent.contracts.effect import ActorHalted, EffectFailed, EffectInterrupted, EffectTimedOut, RequestRefused
+from pmagent.contracts.model import ModelCallFailed, ModelCallRequested
+from pmagent.contracts.pla import TypeText
+from pmagent.contracts.pla_events import (
     PlaEndRequested,
     PlaFrameFailed,
     PlaFrameRequested,
@@ -19,7 +19,7 @@ from contracts.pla_events import (
     PlaProposalRequested,
     PlaProposed,
 )
-from events.event import Event
+from pmagent.events.event import Event
 from tests.support.pla import ALICE
 from tests.support.pla_brain import MODEL, SOURCE, BrainDesk, asked, frame, reply, said
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contracts.checking import CONTRACTS, check, check_bytes
-from contracts.pla import KeyCombo, MouseClick, MouseMove, TypeText, objections
-from contracts.pla_documents import TYPES, action_of
-from contracts.pla_moment import MOMENT, VISIBLE
-from contracts.strict_json import NotJson, read
+from pmagent.contracts.checking import CONTRACTS, check, check_bytes
+from pmagent.contracts.pla import KeyCombo, MouseClick, MouseMove, TypeText, objections
+from pmagent.contracts.pla_documents import TYPES, action_of
+from pmagent.contracts.pla_moment import MOMENT, VISIBLE
+from pmagent.contracts.strict_json import NotJson, read
 from tests.support.pla_documents import DOCUMENTS, STRANGE, actions, prose, single_changes, spoiled
 
 FIXTURES = Path(__file__).resolve().parents[2] / "contracts" / "fixtures" / "pla"

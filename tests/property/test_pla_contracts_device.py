@@ -11,17 +11,17 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from actors.pla.wire import exchanges
-from contracts.checking import check, check_bytes
-from contracts.hid import HidPrepareRequested
-from contracts.pla import CONTRACT_VERSION, digest
-from contracts.pla_documents import TYPES, action_of
-from contracts.pla_schemas import CONTRACT_HASH
-from firmware.actions import check as device_check
-from firmware.core import TICKS, Core
-from firmware.executions import PARTS_MAX
-from firmware.lines import LineReader, encode
-from firmware.refusal import Refused
+from pmagent.actors.pla.wire import exchanges
+from pmagent.contracts.checking import check, check_bytes
+from pmagent.contracts.hid import HidPrepareRequested
+from pmagent.contracts.pla import CONTRACT_VERSION, digest
+from pmagent.contracts.pla_documents import TYPES, action_of
+from pmagent.contracts.pla_schemas import CONTRACT_HASH
+from pmagent.firmware.actions import check as device_check
+from pmagent.firmware.core import TICKS, Core
+from pmagent.firmware.executions import PARTS_MAX
+from pmagent.firmware.lines import LineReader, encode
+from pmagent.firmware.refusal import Refused
 from tests.support.pla_documents import DOCUMENTS, spoiled
 
 QUICK = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])

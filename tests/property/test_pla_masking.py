@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.pla.credentials.goal_masking import masked_beside, masked_goal
-from contracts.model import ModelLimits
-from contracts.pla import TypeText, digest
-from contracts.pla_events import PlaProposalRequested
-from events.redact import Redactor
-from events.secret_forms import MASK
+from pmagent.actors.pla.credentials.goal_masking import masked_beside, masked_goal
+from pmagent.contracts.model import ModelLimits
+from pmagent.contracts.pla import TypeText, digest
+from pmagent.contracts.pla_events import PlaProposalRequested
+from pmagent.events.redact import Redactor
+from pmagent.events.secret_forms import MASK
 from pmagent.pla.requests import Wish, made
 from pmagent.pla.standing import Standing
 from tests.support.labelled_texts import PASSWORDS, TOKENS

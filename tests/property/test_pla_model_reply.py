@@ -9,10 +9,10 @@ import fastjsonschema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.pla.brain.model_goal import SHAPE_NAME, answer_shape
-from actors.pla.brain.model_reply import Misfit, Proposal, read_proposal
-from contracts.model import ModelReplied, ModelToolCall, ModelUsage
-from contracts.pla import KEYS, action_type, objections, payload
+from pmagent.actors.pla.brain.model_goal import SHAPE_NAME, answer_shape
+from pmagent.actors.pla.brain.model_reply import Misfit, Proposal, read_proposal
+from pmagent.contracts.model import ModelReplied, ModelToolCall, ModelUsage
+from pmagent.contracts.pla import KEYS, action_type, objections, payload
 
 ANSWER = fastjsonschema.compile(answer_shape().schema)
 

@@ -16,19 +16,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.pla.hid import actor as hid
-from actors.pla.hid import arming as hid_arming
-from actors.pla.hid import execution as hid_execution
-from actors.pla.hid import tripping
-from actors.pla.hid.state import HidState
-from actors.pla.warden import actor as warden
-from actors.pla.warden import approvals, modes
-from actors.pla.warden.state import WardenState
-from contracts.hid import HidCommitRequested, HidOutcomeUnknown
-from contracts.payload import Correlated
-from contracts.pla_events import PlaExecuted, PlaProposalClosed, PlaSessionEnded
-from events.event import Event
-from replay.replayer import replay_log
+from pmagent.actors.pla.hid import actor as hid
+from pmagent.actors.pla.hid import arming as hid_arming
+from pmagent.actors.pla.hid import execution as hid_execution
+from pmagent.actors.pla.hid import tripping
+from pmagent.actors.pla.hid.state import HidState
+from pmagent.actors.pla.warden import actor as warden
+from pmagent.actors.pla.warden import approvals, modes
+from pmagent.actors.pla.warden.state import WardenState
+from pmagent.contracts.hid import HidCommitRequested, HidOutcomeUnknown
+from pmagent.contracts.payload import Correlated
+from pmagent.contracts.pla_events import PlaExecuted, PlaProposalClosed, PlaSessionEnded
+from pmagent.events.event import Event
+from pmagent.replay.replayer import replay_log
 from tests.support.pla_laws import check_laws, check_rest
 from tests.support.pla_milling import BREAKABLE, FAILURES, STEPS, WAYS, Press
 from tests.support.recorded import stored_log

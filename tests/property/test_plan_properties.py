@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.orchestra.config import read_config
-from actors.orchestra.graph import BadPlan, DependencyCycle, in_levels
-from actors.orchestra.plan import Plan, make_plan, read_plan
-from actors.orchestra.states import DEPENDENCY_FAILED, STEPS, Board, IllegalStep, abandoned, begun, board, ended
-from contracts.orchestra import TaskState
-from contracts.orchestra_events import TaskChange
+from pmagent.actors.orchestra.planning.config import read_config
+from pmagent.actors.orchestra.planning.graph import BadPlan, DependencyCycle, in_levels
+from pmagent.actors.orchestra.planning.plan import Plan, make_plan, read_plan
+from pmagent.actors.orchestra.running.states import DEPENDENCY_FAILED, STEPS, Board, IllegalStep, abandoned, begun, board, ended
+from pmagent.contracts.orchestra import TaskState
+from pmagent.contracts.orchestra_events import TaskChange
 
 RUN = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
 CONFIG = read_config('version: "1.0"')

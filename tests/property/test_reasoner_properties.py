@@ -8,11 +8,11 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.kernel.surfaces import HANDOFF
-from actors.registry import all_actors
-from contracts.clock import TimerFired, TimerRequested
-from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
-from contracts.model import (
+from pmagent.actors.kernel.surfaces import HANDOFF
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.clock import TimerFired, TimerRequested
+from pmagent.contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
+from pmagent.contracts.model import (
     ModelAsked,
     ModelCallFailed,
     ModelCallRequested,
@@ -21,8 +21,8 @@ from contracts.model import (
     ModelToolCall,
     ModelUsage,
 )
-from contracts.reasoning import PAYLOADS, PROGRAM_IDS, PROGRAM_TOOLS, TOOL_IDS
-from contracts.reasoning_events import (
+from pmagent.contracts.reasoning import PAYLOADS, PROGRAM_IDS, PROGRAM_TOOLS, TOOL_IDS
+from pmagent.contracts.reasoning_events import (
     OaToolFailed,
     OaToolRequested,
     OaToolReturned,
@@ -30,11 +30,11 @@ from contracts.reasoning_events import (
     ReasoningRefused,
     ReasoningRequested,
 )
-from events.event import Event, time_after
-from replay.replayer import replay_log
-from replay.simulation.invariants_models import check_models, check_models_ended
-from replay.simulation.invariants_reasoning import check_idle, check_reasoning
-from replay.simulation.models import PERMITTING
+from pmagent.events.event import Event, time_after
+from pmagent.replay.replayer import replay_log
+from pmagent.replay.areas.invariants_models import check_models, check_models_ended
+from pmagent.replay.areas.invariants_reasoning import check_idle, check_reasoning
+from pmagent.replay.areas.models import PERMITTING
 from tests.support.oa_loop import Contents, Observe
 from tests.support.reasoning import GREEN, RESULTS, START, STATUS, Desk, envelope, proceeding
 from tests.support.recorded import stored_log

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.kernel import Mode
-from contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, ShapeError
+from pmagent.contracts.kernel import Mode
+from pmagent.contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, ShapeError
 from pmagent.oa.forms import CONSTRAINTS, merged
 from pmagent.oa.kernel_view import SURFACES
 from pmagent.oa.reasoning import build_envelope

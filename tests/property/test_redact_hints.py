@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from events.secret_shapes import SHAPES, Shape, shapes_in
+from pmagent.events.secret_shapes import SHAPES, Shape, shapes_in
 
 TEXTS = st.text() | st.text(st.sampled_from("\u017f\u212a\u0130\u0131 =:pawordkesct"), max_size=20)
 

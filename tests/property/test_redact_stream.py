@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from events.redact import MASK, Redactor
-from events.redact_content import ContentMasker
-from events.redact_stream import BLOCK_CHARS, RedactionStream
+from pmagent.events.redact import MASK, Redactor
+from pmagent.events.redact_content import ContentMasker
+from pmagent.events.redact_stream import BLOCK_CHARS, RedactionStream
 from tests.support.secrets import ALNUM, BLANK_PEM, CONTENT_FORMS, KEYS, KNOWN, NAMED, pem
 
 SECRETS = [KNOWN, "hunter2hunter2", "aabaab", "ключ-секрет", "пароль中文字", "\udcff\udcfe-env"]

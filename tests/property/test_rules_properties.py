@@ -8,11 +8,11 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.oa.reasoning.rules.answer import Answer, Evidence
-from actors.oa.reasoning.rules.engine import answer, floor, permitted, plan
-from actors.oa.reasoning.rules.text import is_printable
-from contracts.kernel import Mode
-from contracts.reasoning import (
+from pmagent.actors.oa.reasoning.rules.answer import Answer, Evidence
+from pmagent.actors.oa.reasoning.rules.engine import answer, floor, permitted, plan
+from pmagent.actors.oa.reasoning.rules.text import is_printable
+from pmagent.contracts.kernel import Mode
+from pmagent.contracts.reasoning import (
     COMMANDS_MAX,
     PROGRAM_IDS,
     PROGRAM_TOOLS,

@@ -11,20 +11,20 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.content import BlobContent
-from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted
-from contracts.orchestra_events import (
+from pmagent.contracts.content import BlobContent
+from pmagent.contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted
+from pmagent.contracts.orchestra_events import (
     PlannerCallRequested,
     RunCancelRequested,
     TaskAttemptRequested,
     TaskFinished,
     TaskUnstarted,
 )
-from events.event import Event
-from projections.documents import Documents
-from projections.markdown import HIDDEN
-from projections.runs.folders import RunFolders
-from projections.runs.numbers import task_documents
+from pmagent.events.event import Event
+from pmagent.projections.core.documents import Documents
+from pmagent.projections.core.markdown import HIDDEN
+from pmagent.projections.runs.folders import RunFolders
+from pmagent.projections.runs.numbers import task_documents
 from tests.support.hostile import CORPUS
 from tests.support.orchestra import Yard, config, exited, plan, replied
 from tests.support.run_folders import PLAIN, artifact, copied, every, folded, parsed, schema, shown, sums

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from actors.orchestra.job import PAUSE_SECONDS_MAX, failure_of, pause_seconds
-from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectRefused, EffectTimedOut
-from contracts.orchestra_config import BACKOFF_SECONDS_MAX, RETRIES_MAX
-from contracts.orchestra_events import REASON_CHARS_MAX, RunEnded, TaskExited, TaskUnstarted
+from pmagent.actors.orchestra.running.task_state import PAUSE_SECONDS_MAX, failure_of, pause_seconds
+from pmagent.contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectRefused, EffectTimedOut
+from pmagent.contracts.orchestra_config import BACKOFF_SECONDS_MAX, RETRIES_MAX
+from pmagent.contracts.orchestra_events import REASON_CHARS_MAX, RunEnded, TaskExited, TaskUnstarted
 from tests.support.milling import ANSWERS, OUTCOMES, Mill
 from tests.support.orchestra import NOTHING, config, plan
 

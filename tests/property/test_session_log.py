@@ -11,13 +11,13 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.pla.violations import violation
-from contracts.checking import check_bytes
-from contracts.effect import ActorHalted, RequestRefused
-from contracts.hid import HidArmed, HidCommitRequested, HidDisarmed, HidLost, HidOutcomeUnknown, HidTripped
-from contracts.pla import KeyCombo, MouseClick, MouseMove, TypeText
-from contracts.pla_documents import SessionLogEntry
-from contracts.pla_events import (
+from pmagent.actors.pla.violations import violation
+from pmagent.contracts.checking import check_bytes
+from pmagent.contracts.effect import ActorHalted, RequestRefused
+from pmagent.contracts.hid import HidArmed, HidCommitRequested, HidDisarmed, HidLost, HidOutcomeUnknown, HidTripped
+from pmagent.contracts.pla import KeyCombo, MouseClick, MouseMove, TypeText
+from pmagent.contracts.pla_documents import SessionLogEntry
+from pmagent.contracts.pla_events import (
     PlaApproved,
     PlaArmAnswered,
     PlaDecisionRefused,
@@ -35,11 +35,11 @@ from contracts.pla_events import (
     PlaSessionEnded,
     PlaViolation,
 )
-from events.event import Event
+from pmagent.events.event import Event
 from pmagent.pla.verifying import verify_stream
-from projections.documents import Documents
-from projections.pla.said import WRITERS
-from projections.pla.sessions import Sessions
+from pmagent.projections.core.documents import Documents
+from pmagent.projections.sessions.said import WRITERS
+from pmagent.projections.sessions.sessions import Sessions
 from tests.support.hostile import CORPUS
 from tests.support.pla_sessions import KINDS, SESSION, START, Tale, copied, folded, plain, shown, typing
 from tests.support.run_folders import schema

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from contracts.checking import check_bytes
-from contracts.hid import HidCommitRequested, HidOutcomeUnknown
-from contracts.pla_events import (
+from pmagent.contracts.checking import check_bytes
+from pmagent.contracts.hid import HidCommitRequested, HidOutcomeUnknown
+from pmagent.contracts.pla_events import (
     PlaApproved,
     PlaExecuted,
     PlaModeChanged,
@@ -22,11 +22,11 @@ from contracts.pla_events import (
     PlaSessionEnded,
     PlaViolation,
 )
-from events.event import Event
+from pmagent.events.event import Event
 from pmagent.pla.verifying import verify_stream
-from projections.documents import Documents
-from projections.pla.said import WRITERS
-from replay.simulation.runner import simulate
+from pmagent.projections.core.documents import Documents
+from pmagent.projections.sessions.said import WRITERS
+from pmagent.replay.simulation.runner import simulate
 from tests.support.pla_milling import STEPS, WAYS, Press
 from tests.support.pla_sessions import folded, plain, shown
 from tests.support.simulated import TYPINGS

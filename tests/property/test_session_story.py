@@ -7,17 +7,17 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.content import whole as whole_of
-from contracts.hid import HidLost
-from contracts.pla_events import PlaDecisionRequested, PlaModeAnswered, PlaModeRequested, PlaProposalRefused
-from contracts.pla_events import PlaProposalRequested as Asked
-from events.event import Draft
-from events.reader import events
-from events.segments import SegmentReader
-from pmagent.console.reading.pla_story import _Fold
-from projections.documents import Documents, folded
-from projections.pla.places import log_path, violations_path
-from projections.pla.sessions import Sessions
+from pmagent.contracts.content import whole as whole_of
+from pmagent.contracts.hid import HidLost
+from pmagent.contracts.pla_events import PlaDecisionRequested, PlaModeAnswered, PlaModeRequested, PlaProposalRefused
+from pmagent.contracts.pla_events import PlaProposalRequested as Asked
+from pmagent.events.event import Draft
+from pmagent.events.reader import events
+from pmagent.events.segments import SegmentReader
+from pmagent.console.pages.reading.pla_story import _Fold
+from pmagent.projections.core.documents import Documents, folded
+from pmagent.projections.sessions.places import log_path, violations_path
+from pmagent.projections.sessions.sessions import Sessions
 from tests.support.logs import FOLDER, BatchWriter, open_segments
 from tests.support.memory_disk import MemoryDisk
 from tests.support.pla_sessions import LOG_ID, NO_BLOBS, Tale

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from actors.engine import Engine
-from actors.ledger import EffectLedger
-from projections.documents import Documents
-from projections.registry import all_projections
-from replay.simulation import runner
-from replay.simulation.borders import BORDER_CHANCES, BORDER_CONSEQUENCES, Borders
-from replay.simulation.machine import Machine
-from replay.simulation.runner import Load, run_seeds
+from pmagent.actors.core.engine import Engine
+from pmagent.actors.core.ledger import EffectLedger
+from pmagent.projections.core.documents import Documents
+from pmagent.projections.registry import all_projections
+from pmagent.replay.simulation import runner
+from pmagent.replay.simulation.borders import BORDER_CHANCES, BORDER_CONSEQUENCES, Borders
+from pmagent.replay.simulation.machine import Machine
+from pmagent.replay.simulation.runner import Load, run_seeds
 from tests.support.planted import plant
 
 LOAD = Load(demands=20, thoughts=2, runs=4, checks=1, audits=1, changes=6)

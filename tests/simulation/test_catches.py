@@ -13,22 +13,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors import engine, gate
-from actors.engine import Engine
-from actors.gate import Gate
-from actors.ledger import EffectLedger, Unfinished
-from actors.oa.actor import Oa
-from actors.scheduler import Action, Scheduler
-from contracts.payload import Correlated, Payload
-from events import log, recovery, segment_store
-from events.event import Event
-from events.head import HeadFile
-from events.redact import Redactor
-from events.segment_store import SegmentStorage
-from replay.replayer import Replayer
-from replay.simulation import machine
-from replay.simulation.disk import SimFile
-from replay.simulation.machine import Machine
+from pmagent.actors.core import engine, gate
+from pmagent.actors.core.engine import Engine
+from pmagent.actors.core.gate import Gate
+from pmagent.actors.core.ledger import EffectLedger, Unfinished
+from pmagent.actors.oa.actor import Oa
+from pmagent.actors.core.scheduler import Action, Scheduler
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.events import log, recovery, segment_store
+from pmagent.events.event import Event
+from pmagent.events.head import HeadFile
+from pmagent.events.redact import Redactor
+from pmagent.events.segment_store import SegmentStorage
+from pmagent.replay.replayer import Replayer
+from pmagent.replay.simulation import machine
+from pmagent.replay.simulation.disk import SimFile
+from pmagent.replay.simulation.machine import Machine
 from tests.support.commands import pmagent
 from tests.support.planted import plant
 from tests.support.simulated import DEMANDS, failure
@@ -204,7 +204,7 @@ def test_a_decision_that_depends_on_chance(monkeypatch: pytest.MonkeyPatch) -> N
 
 LEAKS = {
     "time.time()": "calls time.time",
-    "log.now()": "events.log:now calls time.time_ns",
+    "log.now()": "pmagent.events.log:now calls time.time_ns",
     "log.datetime.now()": "the clock is read through datetime",
     "uuid.uuid4()": "calls uuid.uuid4",
     "os.urandom(1)": "calls os.urandom",

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from actors.audit import actor, actor_clerk, nodes, progress
-from actors.audit.actor import Auditor
-from actors.audit.actor_clerk import ActorClerk
-from actors.audit.justice import ruling, synthesis
-from actors.audit.justice.ruling import _Rules
+from pmagent.actors.audit import actor, actor_clerk, nodes, progress
+from pmagent.actors.audit.actor import Auditor
+from pmagent.actors.audit.actor_clerk import ActorClerk
+from pmagent.actors.audit.justice import ruling, synthesis
+from pmagent.actors.audit.justice.ruling import _Rules
 from tests.support.planted import plant
 from tests.support.simulated import AUDITS, failure
 

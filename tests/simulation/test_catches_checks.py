@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from actors.checks import actor as checker
-from actors.checks import state
-from actors.checks.actor import Checker
+from pmagent.actors.checks import actor as checker
+from pmagent.actors.checks import state
+from pmagent.actors.checks.actor import Checker
 from tests.support.planted import plant
 from tests.support.simulated import CHECKS, failure
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from projections.documents import Documents
-from projections.oa_state import OaState
-from projections.runs.folders import RunFolders
-from replay.simulation.machine import Machine
-from replay.simulation.runner import Load, run_seeds
+from pmagent.projections.core.documents import Documents
+from pmagent.projections.oa.state import OaState
+from pmagent.projections.runs.folders import RunFolders
+from pmagent.replay.simulation.machine import Machine
+from pmagent.replay.simulation.runner import Load, run_seeds
 from tests.support.planted import plant
 
 RUNS = Load(0, 0, runs=12, checks=0, audits=0, changes=4)

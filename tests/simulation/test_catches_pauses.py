@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from actors import gate
-from actors.gate import Gate
-from actors.ledger import EffectLedger
-from actors.pla.warden import actor as warden
-from actors.pla.warden import modes
-from actors.scheduler import Scheduler
-from replay.simulation import machine
-from replay.simulation.runner import Load
+from pmagent.actors.core import gate
+from pmagent.actors.core.gate import Gate
+from pmagent.actors.core.ledger import EffectLedger
+from pmagent.actors.pla.warden import actor as warden
+from pmagent.actors.pla.warden import modes
+from pmagent.actors.core.scheduler import Scheduler
+from pmagent.replay.simulation import machine
+from pmagent.replay.simulation.runner import Load
 from tests.support.planted import plant
 from tests.support.simulated import PAUSES, TYPINGS_PAUSED, failure
 

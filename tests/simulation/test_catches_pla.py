@@ -8,24 +8,24 @@ from typing import Any
 
 import pytest
 
-from actors.ledger import EffectLedger
-from actors.pla.brain import objections as brain
-from actors.pla.hid import actor as hid
-from actors.pla.hid import arming as hid_arming
-from actors.pla.hid import execution as hid_execution
-from actors.pla.hid import tripping
-from actors.pla.warden import actor as warden
-from actors.pla.warden import approvals, modes
-from actors.pla.wire import exchanges
-from actors.pla.wire.host import HostLink
-from firmware import executions
-from firmware.core import Core
-from firmware.executions import Executions
-from firmware.loop import Board
-from projections.pla import job, said
-from projections.pla.chain import Chain
-from replay.simulation.pla import goals, link
-from replay.simulation.runner import run_seeds
+from pmagent.actors.core.ledger import EffectLedger
+from pmagent.actors.pla.brain import objections as brain
+from pmagent.actors.pla.hid import actor as hid
+from pmagent.actors.pla.hid import arming as hid_arming
+from pmagent.actors.pla.hid import execution as hid_execution
+from pmagent.actors.pla.hid import tripping
+from pmagent.actors.pla.warden import actor as warden
+from pmagent.actors.pla.warden import approvals, modes
+from pmagent.actors.pla.wire import exchanges
+from pmagent.actors.pla.wire.host import HostLink
+from pmagent.firmware import executions
+from pmagent.firmware.core import Core
+from pmagent.firmware.executions import Executions
+from pmagent.firmware.loop import Board
+from pmagent.projections.sessions import job, said
+from pmagent.projections.sessions.chain import Chain
+from pmagent.replay.areas.pla import goals, link
+from pmagent.replay.simulation.runner import run_seeds
 from tests.support.planted import plant
 from tests.support.simulated import TYPINGS, documents, failure
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from actors.model import actor as gateway
-from actors.model import limits, plan
-from actors.model.plan import Plan
-from actors.oa import context
-from actors.oa.context import ContextKeeper
-from actors.oa.reasoning import actor as reasoner
-from actors.oa.reasoning import conclusion
-from actors.oa.reasoning.actor import Reasoner
-from actors.oa.reasoning.rules import restrain
+from pmagent.actors.model import actor as gateway
+from pmagent.actors.model import limits, plan
+from pmagent.actors.model.plan import Plan
+from pmagent.actors.oa import context
+from pmagent.actors.oa.context import ContextKeeper
+from pmagent.actors.oa.reasoning import actor as reasoner
+from pmagent.actors.oa.reasoning import conclusion
+from pmagent.actors.oa.reasoning.actor import Reasoner
+from pmagent.actors.oa.reasoning.rules import restrain
 from tests.support.planted import plant
 from tests.support.simulated import THOUGHTS, failure
 

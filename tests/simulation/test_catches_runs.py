@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from actors.orchestra import coordinator, course, job, orchestrator, planning, states, worker
-from actors.orchestra.job import Job
-from actors.orchestra.worker import Worker
+from pmagent.actors.orchestra.running import coordinator, run_state as course, task_state as job, orchestrator, states, worker
+from pmagent.actors.orchestra.planning import prompts as planning
+from pmagent.actors.orchestra.running.task_state import Job
+from pmagent.actors.orchestra.running.worker import Worker
 from tests.support.planted import plant
 from tests.support.simulated import RUNS, failure
 

@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable
 import anyio
 import pytest
 
-from actors.actor import Io
-from actors.scheduler import Scheduler
-from contracts.control import PauseRequested, ResumeRequested
-from contracts.effect import EffectInterrupted, EffectTimedOut
-from contracts.payload import Payload
-from events.event import Event
-from events.memory import MemoryStorage
-from replay.simulation.runner import Load
+from pmagent.actors.core.actor import Io
+from pmagent.actors.core.scheduler import Scheduler
+from pmagent.contracts.control import PauseRequested, ResumeRequested
+from pmagent.contracts.effect import EffectInterrupted, EffectTimedOut
+from pmagent.contracts.payload import Payload
+from pmagent.events.event import Event
+from pmagent.events.memory import MemoryStorage
+from pmagent.replay.simulation.runner import Load
 from tests.support.live import Deaf, Rig, live, performing
 from tests.support.planted import plant
 from tests.support.simulated import DEMANDS, PAUSES, failure

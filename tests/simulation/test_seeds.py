@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from events.disk import Status
-from replay.simulation.disk import SimDisk
-from replay.simulation.faults import CHANCES, CONSEQUENCES, FOREIGN_CHANCES, FOREIGN_CONSEQUENCES, Faults
-from replay.simulation.runner import Load, play, run_seeds, simulate
+from pmagent.events.disk import Status
+from pmagent.replay.simulation.disk import SimDisk
+from pmagent.replay.simulation.faults import CHANCES, CONSEQUENCES, FOREIGN_CHANCES, FOREIGN_CONSEQUENCES, Faults
+from pmagent.replay.simulation.runner import Load, play, run_seeds, simulate
 from tests.support.simulated import AUDITS, CHECKS, DEMANDS, RUNS, THOUGHTS, documents
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,9 +25,9 @@ SEEDS = [int(line.split()[0]) for line in LINES if line[:1].isdigit()]
 HISTORIES = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from projections.documents import Documents
-from projections.registry import all_projections
-from replay.simulation.runner import simulate
+from pmagent.projections.core.documents import Documents
+from pmagent.projections.registry import all_projections
+from pmagent.replay.simulation.runner import simulate
 print(*(simulate(seed, documents=lambda: Documents(all_projections())).history for seed in range(40, 42)))
 """
 

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from replay.simulation.pausing import PAUSE_CHANCES, PAUSE_CONSEQUENCES
-from replay.simulation.runner import Load, play, run_seeds, simulate
+from pmagent.replay.simulation.pausing import PAUSE_CHANCES, PAUSE_CONSEQUENCES
+from pmagent.replay.simulation.runner import Load, play, run_seeds, simulate
 from tests.support.simulated import DEMANDS, PAUSES, TYPINGS_PAUSED, documents
 
 TYPED = {"pause: between approval and order", "pause: while it types", "pause: what must not wait is refused"}

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replay.simulation.pla.faults import ENDING_CHANCES, PLA_CHANCES, PLA_CONSEQUENCES
-from replay.simulation.runner import Load, play, run_seeds, simulate
+from pmagent.replay.areas.pla.faults import ENDING_CHANCES, PLA_CHANCES, PLA_CONSEQUENCES
+from pmagent.replay.simulation.runner import Load, play, run_seeds, simulate
 from tests.support.simulated import RUNS, TYPINGS, documents
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HISTORIES = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from replay.simulation.runner import Load, simulate
+from pmagent.replay.simulation.runner import Load, simulate
 print(*(simulate(seed, load=Load(0, 0, 0, 0, 0, 2, 6)).history for seed in range(40, 46)))
 """
 

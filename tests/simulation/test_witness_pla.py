@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.pla.wire.lines import encode
-from contracts.pla import KEYS, MODIFIERS, Action, KeyCombo, MouseClick, MouseMove, TypeText, digest, is_typable
-from contracts.pla_events import PlaExecutionRequested
-from firmware.actions import Keys, Move, Text
-from firmware.layout import ALT, CTRL, stroke
-from replay.simulation.pla.strokes import CHARACTERS, Typed
-from replay.simulation.pla.witness import Witness, crc, decoded
-from replay.simulation.world import Violation
+from pmagent.actors.pla.wire.lines import encode
+from pmagent.contracts.pla import KEYS, MODIFIERS, Action, KeyCombo, MouseClick, MouseMove, TypeText, digest, is_typable
+from pmagent.contracts.pla_events import PlaExecutionRequested
+from pmagent.firmware.actions import Keys, Move, Text
+from pmagent.firmware.layout import ALT, CTRL, stroke
+from pmagent.replay.areas.pla.strokes import CHARACTERS, Typed
+from pmagent.replay.areas.pla.witness import Witness, crc, decoded
+from pmagent.replay.simulation.world import Violation
 
 BOOT = "0" * 16
 EXECUTION = "exec-1234"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from contracts.payload import Correlated
-from events.event import Event
+from pmagent.contracts.payload import Correlated
+from pmagent.events.event import Event
 
 S = TypeVar("S")
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from events.event import StoredEvent, Tail
-from events.head import NAME
-from events.line import TAIL_BYTES, decode_line
+from pmagent.events.event import StoredEvent, Tail
+from pmagent.events.head import NAME
+from pmagent.events.line import TAIL_BYTES, decode_line
 from tests.support.logs import head_bytes
 
 Data = dict[str, Any]

@@ -11,19 +11,19 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
-from actors.gate import GateState
-from contracts.control import PauseRequested, ResumeRequested
-from contracts.pla import Action, TypeText
-from contracts.pla_events import PlaApproved, PlaDecisionRefused, PlaDecisionRequested, PlaRejected
-from events.event import Event
-from pmagent.answer import Answer
+from pmagent.actors.core.gate import GateState
+from pmagent.contracts.control import PauseRequested, ResumeRequested
+from pmagent.contracts.pla import Action, TypeText
+from pmagent.contracts.pla_events import PlaApproved, PlaDecisionRefused, PlaDecisionRequested, PlaRejected
+from pmagent.events.event import Event
+from pmagent.service.answer import Answer
 from pmagent.console.app import application
-from pmagent.console.approvals.history import Story
-from pmagent.console.desk import CHANNEL, Desk
-from pmagent.console.door.entrance import Visitor
+from pmagent.console.pages.approvals.history import Story
+from pmagent.console.pages.context import CHANNEL, Desk
+from pmagent.console.auth.entrance import Visitor
 from pmagent.pla import reading
 from pmagent.pla.asked import DecideArguments, understood
-from pmagent.wire import Failure, RemoteError
+from pmagent.service.wire import Failure, RemoteError
 from tests.support.pla import Desk as Actors
 
 T = TypeVar("T")

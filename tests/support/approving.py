@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from pmagent.pla import reading
-from pmagent.trust import accept
+from pmagent.workspace.trust import accept
 from tests.support.console_pages import Page, assert_harmless
 from tests.support.consoles import Console, LiveHost
 

@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from contracts.content import whole
-from events.event import Event
-from projections.audits.audits import Audits, AuditsView
-from projections.audits.view import Audit
-from projections.documents import Documents
+from pmagent.contracts.content import whole
+from pmagent.events.event import Event
+from pmagent.projections.audits.audits import Audits, AuditsView
+from pmagent.projections.views.audits import Audit
+from pmagent.projections.core.documents import Documents
 from tests.support.audits import AUDIT
 from tests.support.orchestra import START
 from tests.support.run_folders import CREATED, sums

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from contracts.audit import JUDGES
-from contracts.audit_events import (
+from pmagent.contracts.audit import JUDGES
+from pmagent.contracts.audit_events import (
     AuditCloneRequested,
     AuditConcluded,
     AuditFailed,
@@ -20,7 +20,7 @@ from contracts.audit_events import (
     AuditRequested,
     AuditSurveyed,
 )
-from contracts.audit_facts import (
+from pmagent.contracts.audit_facts import (
     Claim,
     Commit,
     Excerpt,
@@ -32,8 +32,8 @@ from contracts.audit_facts import (
     PictureReading,
     RepoSurvey,
 )
-from contracts.model import ModelAsked, ModelCallRequested, ModelReplied, ModelUsage
-from events.event import Event
+from pmagent.contracts.model import ModelAsked, ModelCallRequested, ModelReplied, ModelUsage
+from pmagent.events.event import Event
 from tests.support.orchestra import Yard
 
 AUDIT = "7d3f5a10-6f0c-4d0e-8c11-000000000001"

@@ -23,11 +23,11 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 
-from actors.model.models import Models
-from contracts.audit_events import AuditCancelRequested, AuditRequested
-from contracts.model import ModelLimits
-from events.event import Event
-from pmagent.host import Host, open_host
+from pmagent.actors.model.models import Models
+from pmagent.contracts.audit_events import AuditCancelRequested, AuditRequested
+from pmagent.contracts.model import ModelLimits
+from pmagent.events.event import Event
+from pmagent.service.host import Host, open_host
 from tests.conftest import ROOT, fresh_example
 from tests.support.audits import dimension, rubric
 from tests.support.histories import record

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from contracts.audit import JUDGES
+from pmagent.contracts.audit import JUDGES
 from tests.support.provider import Answer, Provider, completion, provider
 
 SCORES = {"Prosecutor": 2, "Defense": 4, "TechLead": 3}

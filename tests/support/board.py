@@ -16,7 +16,7 @@ from unittest import mock
 from tests.support.board_uart import Uart
 
 TICKS = 1 << 29
-OURS = ("firmware.code", "firmware.boot", "firmware.safemode", "firmware.hands", "firmware.loop", "firmware.uart")
+OURS = ("pmagent.firmware.code", "pmagent.firmware.boot", "pmagent.firmware.safemode", "pmagent.firmware.hands", "pmagent.firmware.loop", "pmagent.firmware.uart")
 
 
 class Pin:

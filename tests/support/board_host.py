@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from contracts.pla import Action, digest
-from firmware import contract
-from firmware.lines import LineReader, encode
+from pmagent.contracts.pla import Action, digest
+from pmagent.firmware import contract
+from pmagent.firmware.lines import LineReader, encode
 from tests.support.board import FakeBoard, Line
 from tests.support.board_uart import Uart
 from tests.support.firmware_desk import TIME, compact, document

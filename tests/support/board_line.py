@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from actors.pla.wire.exchanges import exchange
-from actors.pla.wire.host import HostLink
-from actors.pla.wire.talks import Talks
-from contracts.checking import check
-from contracts.payload import Payload
-from contracts.pla import CONTRACT_VERSION, Action
-from contracts.pla_schemas import CONTRACT_HASH
+from pmagent.actors.pla.wire.exchanges import exchange
+from pmagent.actors.pla.wire.host import HostLink
+from pmagent.actors.pla.wire.talks import Talks
+from pmagent.contracts.checking import check
+from pmagent.contracts.payload import Payload
+from pmagent.contracts.pla import CONTRACT_VERSION, Action
+from pmagent.contracts.pla_schemas import CONTRACT_HASH
 from tests.support.board import FakeBoard
 from tests.support.pla_wired import TIME, arm, commit, event, prepare
 

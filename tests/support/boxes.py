@@ -12,8 +12,8 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import Limits, Outcome, Wishes
+from pmagent.actors.orchestra.runner import run
+from pmagent.actors.orchestra.wishes import Limits, Outcome, Wishes
 
 PYTHON = os.path.realpath(sys.executable)
 _HOME = os.path.realpath(sys.base_prefix)

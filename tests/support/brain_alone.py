@@ -7,22 +7,22 @@ from typing import Any
 
 import msgspec
 
-from actors.pla.brain.actor import Brain
-from actors.pla.brain.state import BrainState, Look, Pending
-from contracts.model import (
+from pmagent.actors.pla.brain.actor import Brain
+from pmagent.actors.pla.brain.state import BrainState, Look, Pending
+from pmagent.contracts.model import (
     ModelReplied,
     ModelUsage,
 )
-from contracts.payload import encode, type_of
-from contracts.pla import TypeText, digest
-from contracts.pla_events import (
+from pmagent.contracts.payload import encode, type_of
+from pmagent.contracts.pla import TypeText, digest
+from pmagent.contracts.pla_events import (
     FrameSource,
     PlaFrameObserved,
     PlaObserveRequested,
     PlaProposalRequested,
 )
-from events.event import Event
-from events.secret_forms import MASK
+from pmagent.events.event import Event
+from pmagent.events.secret_forms import MASK
 from tests.support.alone import Alone
 
 TEXT, SECRET = TypeText(text="ls"), TypeText(text="the password is swordfish")

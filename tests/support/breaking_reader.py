@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from actors.audit.pdf import gallery, gathering
-from actors.audit.pdf.child import main
-from actors.audit.pdf.layout import Line
-from actors.audit.pdf.lines import lines
+from pmagent.actors.audit.sources.pdf import gallery, gathering
+from pmagent.actors.audit.sources.pdf.child import main
+from pmagent.actors.audit.sources.pdf.layout import Line
+from pmagent.actors.audit.sources.pdf.lines import lines
 
 
 def breaking(page: Any, number: int) -> tuple[list[Line], int]:

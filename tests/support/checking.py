@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from actors.actor import AnyActor
-from actors.checks.actor import Checker
-from actors.kernel.actor import KernelWatcher
-from actors.oa.actor import Oa
-from contracts.checks import (
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.checks.actor import Checker
+from pmagent.actors.kernel.actor import KernelWatcher
+from pmagent.actors.oa.actor import Oa
+from pmagent.contracts.checks import (
     CheckAnswered,
     CheckKind,
     CheckRan,
@@ -21,9 +21,9 @@ from contracts.checks import (
     CheckUnstarted,
     ConfiguredCheck,
 )
-from contracts.effect import EffectCancelled
-from contracts.kernel import KernelObserved, KernelReadRequested
-from events.event import Event
+from pmagent.contracts.effect import EffectCancelled
+from pmagent.contracts.kernel import KernelObserved, KernelReadRequested
+from pmagent.events.event import Event
 from tests.support.oa_loop import STARTED
 from tests.support.toys import Bench
 

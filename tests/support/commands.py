@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from events.disk import RealDisk
-from events.errors import NotFound, PmagentError
-from events.segments import SegmentReader
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import NotFound, PmagentError
+from pmagent.events.segments import SegmentReader
 from pmagent.cli.app import run
 from pmagent.cli.output import Output
-from pmagent.console.door import operators
+from pmagent.console.auth import operators
 from pmagent.console.places import Places
-from pmagent.layout import Layout
-from pmagent.registry import Registry, describe
-from pmagent.trust import accept
+from pmagent.workspace.layout import Layout
+from pmagent.workspace.user_registry import Registry, describe
+from pmagent.workspace.trust import accept
 
 PMAGENT = [sys.executable, "-I", "-m", "pmagent"]
 SECONDS = 60.0

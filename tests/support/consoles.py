@@ -19,24 +19,24 @@ import anyio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from starlette.testclient import TestClient
 
-from actors.model.models import Models
-from pmagent.answer import Answer
-from pmagent.client import new_request
-from pmagent.config import ConsoleSettings
+from pmagent.actors.model.models import Models
+from pmagent.service.answer import Answer
+from pmagent.service.client import new_request
+from pmagent.workspace.settings import ConsoleSettings
 from pmagent.console.address import Address
-from pmagent.console.desk import Desk
-from pmagent.console.door import operators
-from pmagent.console.door.entrance import invite
-from pmagent.console.door.limits import Bucket
+from pmagent.console.pages.context import Desk
+from pmagent.console.auth import operators
+from pmagent.console.auth.entrance import invite
+from pmagent.console.auth.limits import Bucket
 from pmagent.console.live.feed import Feed
 from pmagent.console.live.stream import Streams
 from pmagent.console.places import Places
 from pmagent.console.serving import guarded
-from pmagent.daemon import _listen, _serve_connections
-from pmagent.host import Host, open_host
-from pmagent.layout import Layout
-from pmagent.operations import perform
-from pmagent.watching import watch_surfaces
+from pmagent.service.daemon import _listen, _serve_connections
+from pmagent.service.host import Host, open_host
+from pmagent.workspace.layout import Layout
+from pmagent.service.operations import perform
+from pmagent.service.watching import watch_surfaces
 from tests.support.commands import SECONDS, owned
 
 PORT = 8321

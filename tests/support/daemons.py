@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent import client
+from pmagent.service import client
 from tests.support.commands import SECONDS, accepted, clean_environment
 
 _SERVE = """
@@ -21,7 +21,7 @@ import resource, sys
 from pathlib import Path
 from pmagent.cli.messages import log_through
 from pmagent.cli.output import Output
-from pmagent.daemon import serve
+from pmagent.service.daemon import serve
 log_through(Output.standard())
 limit = int(sys.argv[2])
 if limit:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
-from actors.audit.code.parse import parsed
-from actors.audit.code.source import Detector, Source
-from contracts.audit_facts import Finding
+from pmagent.actors.audit.detectors.code.parse import parsed
+from pmagent.actors.audit.detectors.code.source import Detector, Source
+from pmagent.contracts.audit_facts import Finding
 
 
 def source(text: str, path: str = "app/main.py") -> Source:

@@ -12,8 +12,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import anyio
 
-from actors.model.models import Models
-from contracts.model import ModelLimits
+from pmagent.actors.model.models import Models
+from pmagent.contracts.model import ModelLimits
 from tests.support.models import live_gateway
 from tests.support.provider import Answer, completion, error, provider
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from contracts.pla import Action, TypeText, action_type, digest, payload
+from pmagent.contracts.pla import Action, TypeText, action_type, digest, payload
 
 BOOT = "00112233445566aa"
 CONTRACT = {"contract_version": "1.0.0", "contract_hash": "c" * 64}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, digest
+from pmagent.contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, digest
 from tests.support.firmware_desk import (
     BOOT,
     CONTRACT,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
-from firmware.core import Core
-from firmware.lines import LINE_MAX, LineReader
+from pmagent.firmware.core import Core
+from pmagent.firmware.lines import LINE_MAX, LineReader
 from tests.support.firmware_player import DEVICE
 
 TICKS = 1 << 29

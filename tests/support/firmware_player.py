@@ -1,15 +1,15 @@
 """Plays vectors on the firmware. MicroPython runs this file as it is, so it keeps to what MicroPython has."""
 
-from firmware.core import Core
-from firmware.document import Unreadable, read, write
-from firmware.lines import LINE_MAX, LineReader, decode, encode
-from firmware.sha256 import sha256
+from pmagent.firmware.core import Core
+from pmagent.firmware.document import Unreadable, read, write
+from pmagent.firmware.lines import LINE_MAX, LineReader, decode, encode
+from pmagent.firmware.sha256 import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from firmware.shapes import Sha256
+    from pmagent.firmware.shapes import Sha256
 
 DEVICE = ("device-0001", "00112233445566aa", "1.0.0", "c" * 64, "1.0.0", "POWER_ON")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from contracts.pla import MouseClick, TypeText, digest
+from pmagent.contracts.pla import MouseClick, TypeText, digest
 from tests.support.firmware_desk import (
     BOOT,
     CONTRACT,

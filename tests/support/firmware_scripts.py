@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, digest
-from firmware.lines import encode
+from pmagent.contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, digest
+from pmagent.firmware.lines import encode
 from tests.support.firmware_desk import BOOT, CONTRACT, TIME, compact, document
 
 TEXTS = ("a", "Hi!", 'q"\\\n\t', "0123456789", "~`|", "abc" * 10)

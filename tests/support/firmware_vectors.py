@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, action_type, digest, payload
+from pmagent.contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, action_type, digest, payload
 from tests.support.firmware_exchanges import exchanges
 
 FOLDER = Path(__file__).parents[2] / "firmware" / "vectors"

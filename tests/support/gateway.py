@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from actors.actor import AnyActor
-from actors.engine import Output
-from actors.model.actor import Gateway
-from contracts.clock import TimerFired, TimerRequested
-from contracts.effect import EffectCancelled
-from contracts.model import (
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.core.engine import Output
+from pmagent.actors.model.actor import Gateway
+from pmagent.contracts.clock import TimerFired, TimerRequested
+from pmagent.contracts.effect import EffectCancelled
+from pmagent.contracts.model import (
     ModelAsked,
     ModelCallFailed,
     ModelCallRequested,
@@ -23,9 +23,9 @@ from contracts.model import (
     ModelUsage,
     ModelWithdrawn,
 )
-from contracts.oa import OaPermitRefused, OaPermitRequested
-from contracts.payload import Payload, decode, encode, type_of
-from events.event import Draft, Event, parse_time, time_after
+from pmagent.contracts.oa import OaPermitRefused, OaPermitRequested
+from pmagent.contracts.payload import Payload, decode, encode, type_of
+from pmagent.events.event import Draft, Event, parse_time, time_after
 from tests.support.toys import START, Bench, Grantor
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from textwrap import dedent
 
-from actors.audit.code.source import Role, Source
-from actors.audit.graphs.reader import GraphReader
-from contracts.audit_facts import CodeGraph, Finding
+from pmagent.actors.audit.detectors.code.source import Role, Source
+from pmagent.actors.audit.graphs.reader import GraphReader
+from pmagent.contracts.audit_facts import CodeGraph, Finding
 
 HEAD = """\
 from langgraph.graph import END, START, StateGraph

@@ -19,21 +19,21 @@ from typing import Final
 
 import msgspec
 
-from actors.actor import AnyActor
-from actors.engine import Engine
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.event import Tail
-from events.evidence import evidence
-from events.segments import SegmentReader
-from events.sequencer import Sequencer
-from events.verify import require_intact
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.core.engine import Engine
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.event import Tail
+from pmagent.events.evidence import evidence
+from pmagent.events.segments import SegmentReader
+from pmagent.events.sequencer import Sequencer
+from pmagent.events.verify import require_intact
 from pmagent import __version__
-from projections.documents import rebuild
-from projections.rebuild import documents_of
-from projections.registry import all_projections
-from replay.divergence import DivergenceCount
-from replay.replayer import fold_log, replay_log
+from pmagent.projections.core.documents import rebuild
+from pmagent.projections.core.rebuild import documents_of
+from pmagent.projections.registry import all_projections
+from pmagent.replay.divergence import DivergenceCount
+from pmagent.replay.replayer import fold_log, replay_log
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "histories"
 ABOUT: Final = "history.json"

@@ -9,9 +9,9 @@ from typing import Final
 import anyio
 import msgspec
 
-from events.event import Draft
-from events.log import open_log
-from pmagent.layout import Layout
+from pmagent.events.event import Draft
+from pmagent.events.log import open_log
+from pmagent.workspace.layout import Layout
 
 FAKE: Final = "99999999  11-21 19:50:00.000  oa          ✓ oa.permit_granted"
 """A line as ``log tail`` would print it; no command may begin a line with it that the log does not hold."""

@@ -11,21 +11,21 @@ from typing import Any
 import anyio
 import msgspec
 
-from actors.actor import BlobStream, Io, Performers
-from actors.engine import Engine, Output
-from actors.intake import Intake
-from actors.runtime import Runtime
-from contracts.effect import EffectCancelRequested
-from contracts.oa import OaPermitGranted
-from contracts.payload import Effect, Payload, effect_of, event_type, typed
-from events.blobs import BlobStore
-from events.event import Event, Tail
-from events.log import now, opening_events
-from events.memory import MemoryStorage
-from events.reader import events
-from events.redact import Redactor
-from events.sequencer import Sequencer
-from events.storage import BLOB_BYTES_MAX
+from pmagent.actors.core.actor import BlobStream, Io, Performers
+from pmagent.actors.core.engine import Engine, Output
+from pmagent.actors.core.intake import Intake
+from pmagent.actors.core.runtime import Runtime
+from pmagent.contracts.effect import EffectCancelRequested
+from pmagent.contracts.oa import OaPermitGranted
+from pmagent.contracts.payload import Effect, Payload, effect_of, event_type, typed
+from pmagent.events.blobs import BlobStore
+from pmagent.events.event import Event, Tail
+from pmagent.events.log import now, opening_events
+from pmagent.events.memory import MemoryStorage
+from pmagent.events.reader import events
+from pmagent.events.redact import Redactor
+from pmagent.events.sequencer import Sequencer
+from pmagent.events.storage import BLOB_BYTES_MAX
 from tests.support.memory_disk import MemoryDisk
 from tests.support.toys import Asked, Done, FetchRequested, Grantor, Toy
 

@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from events.head import SLOT_BYTES, HeadSlot, decode_head, encode_slot
+from pmagent.events.head import SLOT_BYTES, HeadSlot, decode_head, encode_slot
 
 LINE_TAIL: Final = re.compile(rb',"sum":"[0-9a-f]{64}"\}\Z')
 

@@ -9,10 +9,10 @@ from typing import Any
 import anyio
 import msgspec
 
-from events.event import Draft, Event, Kind
-from events.log import open_log
-from events.segments import SEGMENT_BYTES
-from pmagent.layout import Layout
+from pmagent.events.event import Draft, Event, Kind
+from pmagent.events.log import open_log
+from pmagent.events.segments import SEGMENT_BYTES
+from pmagent.workspace.layout import Layout
 
 
 def note(

@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from events.commit import Committer
-from events.disk import Disk
-from events.event import Draft, LogCreated, StoredEvent, Tail
-from events.head import NAME as HEAD_NAME
-from events.head import HeadSlot, encode_slot
-from events.reader import events
-from events.segment_store import SegmentStorage
-from events.segments import SegmentReader, segment_firsts, segment_name
-from events.sequencer import Sequencer
-from events.storage import Storage
+from pmagent.events.commit import Committer
+from pmagent.events.disk import Disk
+from pmagent.events.event import Draft, LogCreated, StoredEvent, Tail
+from pmagent.events.head import NAME as HEAD_NAME
+from pmagent.events.head import HeadSlot, encode_slot
+from pmagent.events.reader import events
+from pmagent.events.segment_store import SegmentStorage
+from pmagent.events.segments import SegmentReader, segment_firsts, segment_name
+from pmagent.events.sequencer import Sequencer
+from pmagent.events.storage import Storage
 from tests.support.memory_disk import MemoryDisk
 
 FOLDER = "/log"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import count
 from posixpath import dirname
 
-from events.disk import Status
+from pmagent.events.disk import Status
 
 SECTOR = 512
 

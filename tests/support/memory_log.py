@@ -9,13 +9,13 @@ from itertools import count
 
 import msgspec
 
-from events.blobs import BlobStore
-from events.errors import LogLocked, NotFound
-from events.log import now
-from events.memory import MemoryStorage
-from events.named_blobs import BlobCheck
-from events.reader import events
-from events.store import Holder, Identity, LocalFiles, Part, Size, Standing, Verification
+from pmagent.events.blobs import BlobStore
+from pmagent.events.errors import LogLocked, NotFound
+from pmagent.events.log import now
+from pmagent.events.memory import MemoryStorage
+from pmagent.events.named_blobs import BlobCheck
+from pmagent.events.reader import events
+from pmagent.events.store import Holder, Identity, LocalFiles, Part, Size, Standing, Verification
 from tests.support.memory_disk import MemoryDisk
 
 _numbers = count(1)

@@ -6,23 +6,23 @@ from typing import Any
 
 import msgspec
 
-from actors.engine import Engine
-from actors.registry import all_actors
-from contracts.daemon import DaemonStopped
-from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
-from contracts.kernel import KernelReadRequested
-from contracts.orchestra_events import (
+from pmagent.actors.core.engine import Engine
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.daemon import DaemonStopped
+from pmagent.contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
+from pmagent.contracts.kernel import KernelReadRequested
+from pmagent.contracts.orchestra_events import (
     PlannerCallRequested,
     PlannerFailed,
     RunCancelRequested,
     TaskAttemptRequested,
     TaskUnstarted,
 )
-from contracts.payload import effect_of
-from events.event import Event, Tail, time_after
-from events.sequencer import Sequencer
-from replay.replayer import replay_log
-from replay.simulation.invariants_runs import RunCheck, check_runs
+from pmagent.contracts.payload import effect_of
+from pmagent.events.event import Event, Tail, time_after
+from pmagent.events.sequencer import Sequencer
+from pmagent.replay.replayer import replay_log
+from pmagent.replay.areas.invariants_runs import RunCheck, check_runs
 from tests.support.orchestra import START, Yard, exited, replied
 from tests.support.recorded import stored_log
 

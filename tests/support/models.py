@@ -12,24 +12,24 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 
-from actors.actor import AnyActor, Io, Performers
-from actors.engine import Engine, Output
-from actors.intake import Intake
-from actors.model.actor import Gateway
-from actors.model.effects import model_performers
-from actors.model.models import Models
-from actors.runtime import Runtime
-from contracts.clock import TimerFired, TimerRequested
-from contracts.effect import EffectFailed
-from contracts.model import ModelAsked, ModelCallFailed, ModelFailed, ModelReplied
-from contracts.payload import typed
-from events.blobs import BlobStore
-from events.event import Event, Tail
-from events.log import now, opening_events
-from events.memory import MemoryStorage
-from events.reader import event_at
-from events.redact import Redactor
-from events.sequencer import Sequencer
+from pmagent.actors.core.actor import AnyActor, Io, Performers
+from pmagent.actors.core.engine import Engine, Output
+from pmagent.actors.core.intake import Intake
+from pmagent.actors.model.actor import Gateway
+from pmagent.actors.model.effects import model_performers
+from pmagent.actors.model.models import Models
+from pmagent.actors.core.runtime import Runtime
+from pmagent.contracts.clock import TimerFired, TimerRequested
+from pmagent.contracts.effect import EffectFailed
+from pmagent.contracts.model import ModelAsked, ModelCallFailed, ModelFailed, ModelReplied
+from pmagent.contracts.payload import typed
+from pmagent.events.blobs import BlobStore
+from pmagent.events.event import Event, Tail
+from pmagent.events.log import now, opening_events
+from pmagent.events.memory import MemoryStorage
+from pmagent.events.reader import event_at
+from pmagent.events.redact import Redactor
+from pmagent.events.sequencer import Sequencer
 from tests.support.gateway import question
 from tests.support.live import SECRET, NoIo, Rig
 from tests.support.memory_disk import MemoryDisk

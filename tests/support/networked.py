@@ -9,9 +9,9 @@ from typing import Any
 import anyio
 import anyio.abc
 
-from actors.orchestra.outside import Outside
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import Outcome
+from pmagent.actors.orchestra.outside import Outside
+from pmagent.actors.orchestra.runner import run
+from pmagent.actors.orchestra.wishes import Outcome
 from tests.support.boxes import wishes
 from tests.support.proxied import NAME, TRACE, Behave, Host, answering, host, outside
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import msgspec
 
-from actors.actor import AnyActor
-from actors.kernel.actor import KernelWatcher
-from actors.oa.actor import Oa
-from actors.oa.state import OaActorState
-from contracts.daemon import DaemonStarted
-from contracts.kernel import KernelObserved
-from contracts.oa import (
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.kernel.actor import KernelWatcher
+from pmagent.actors.oa.actor import Oa
+from pmagent.actors.oa.state import OaActorState
+from pmagent.contracts.daemon import DaemonStarted
+from pmagent.contracts.kernel import KernelObserved
+from pmagent.contracts.oa import (
     OaBootRequested,
     OaPermitRequested,
 )
-from contracts.payload import Correlated, encode, type_of
-from events.event import Event, time_after
+from pmagent.contracts.payload import Correlated, encode, type_of
+from pmagent.events.event import Event, time_after
 
 Contents = dict[str, Any]
 Observe = Callable[..., KernelObserved]

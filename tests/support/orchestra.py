@@ -10,17 +10,17 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from actors.engine import Engine, Output
-from actors.kernel.reader import read_surfaces
-from actors.kernel.surfaces import HANDOFF
-from actors.orchestra.config import read_config
-from actors.registry import all_actors
-from contracts.clock import TimerFired, TimerRequested
-from contracts.daemon import DaemonStarted
-from contracts.kernel import KernelObserved, KernelReadRequested, SurfaceReading
-from contracts.orchestra import PlanText
-from contracts.orchestra_config import OrchestraConfig
-from contracts.orchestra_events import (
+from pmagent.actors.core.engine import Engine, Output
+from pmagent.actors.kernel.reader import read_surfaces
+from pmagent.actors.kernel.surfaces import HANDOFF
+from pmagent.actors.orchestra.planning.config import read_config
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.clock import TimerFired, TimerRequested
+from pmagent.contracts.daemon import DaemonStarted
+from pmagent.contracts.kernel import KernelObserved, KernelReadRequested, SurfaceReading
+from pmagent.contracts.orchestra import PlanText
+from pmagent.contracts.orchestra_config import OrchestraConfig
+from pmagent.contracts.orchestra_events import (
     Captured,
     PlannerCallRequested,
     PlannerReplied,
@@ -30,9 +30,9 @@ from contracts.orchestra_events import (
     TaskAttemptRequested,
     TaskExited,
 )
-from contracts.payload import decode, encode, type_of
-from events.event import DATA_BYTES_MAX, Draft, Event, Tail, parse_time, time_after
-from events.sequencer import Sequencer
+from pmagent.contracts.payload import decode, encode, type_of
+from pmagent.events.event import DATA_BYTES_MAX, Draft, Event, Tail, parse_time, time_after
+from pmagent.events.sequencer import Sequencer
 
 START = "2026-11-21T12:00:00.000000Z"
 RUN = "5b0c7a52-3f7e-4c1d-9a55-000000000001"

@@ -8,8 +8,8 @@ import tempfile
 import anyio
 import anyio._backends._asyncio  # imported before the rights to read it are given up
 
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import Limits, Outcome, Wishes
+from pmagent.actors.orchestra.runner import run
+from pmagent.actors.orchestra.wishes import Limits, Outcome, Wishes
 
 FORKS = "while (defined($p = fork)) { exec(q(sleep), 30) if !$p; last if ++$n > 50 } print $n + 0"
 

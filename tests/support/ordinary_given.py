@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 import anyio._backends._asyncio  # imported before the rights to read it are given up
 
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import TASK, Limits, Wishes
+from pmagent.actors.orchestra.runner import run
+from pmagent.actors.orchestra.wishes import TASK, Limits, Wishes
 
 
 def main() -> None:

@@ -7,8 +7,8 @@ import tempfile
 
 import anyio
 
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import Limits, Wishes
+from pmagent.actors.orchestra.runner import run
+from pmagent.actors.orchestra.wishes import Limits, Wishes
 from tests.support.proxied import NAME, answering, host, outside
 
 TOOL = """

@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 import anyio._backends._asyncio  # imported before the rights to read it are given up
 
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import SandboxUnavailable, Wishes
+from pmagent.actors.orchestra.runner import run
+from pmagent.actors.orchestra.wishes import SandboxUnavailable, Wishes
 
 USER = 54321
 CLONE_NEWUSER = 0x10000000

@@ -8,8 +8,8 @@ import tempfile
 import anyio
 import anyio._backends._asyncio  # imported before the rights to read it are given up
 
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import Limits, Wishes
+from pmagent.actors.orchestra.runner import run
+from pmagent.actors.orchestra.wishes import Limits, Wishes
 
 TRIED = (
     ("mkdir /artifacts/dark; chmod 0 /artifacts/dark; sleep 60", Limits(seconds=60)),

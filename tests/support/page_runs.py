@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from contracts.orchestra import PlanText
-from contracts.orchestra_events import Captured
+from pmagent.contracts.orchestra import PlanText
+from pmagent.contracts.orchestra_events import Captured
 from tests.support.orchestra import exited
 from tests.support.pages import RunYard
 

@@ -13,22 +13,22 @@ from anyio.from_thread import start_blocking_portal
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from contracts.payload import encode, typed
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.errors import PmagentError
-from events.event import Event, LogCreated, Tail
-from events.line import seal
-from events.reader import events
-from events.segment_store import SegmentStorage
-from events.storage import BLOB_PREFIX
-from pmagent.answer import Answer
+from pmagent.contracts.payload import encode, typed
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import PmagentError
+from pmagent.events.event import Event, LogCreated, Tail
+from pmagent.events.line import seal
+from pmagent.events.reader import events
+from pmagent.events.segment_store import SegmentStorage
+from pmagent.events.storage import BLOB_PREFIX
+from pmagent.service.answer import Answer
 from pmagent.console.app import Positioned, application
-from pmagent.console.desk import Desk
-from pmagent.console.door.entrance import Visitor
+from pmagent.console.pages.context import Desk
+from pmagent.console.auth.entrance import Visitor
 from pmagent.jobs.history import opened
 from pmagent.jobs.kinds import Kind
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 from tests.support.audits import Court
 from tests.support.histories import FOLDER as HISTORIES
 from tests.support.hostile import unseen_in

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from actors.audit.pdf.reading import read_pdf
-from actors.confined.wall import UNWALLED
-from contracts.audit_events import AuditLimits, Question
-from contracts.audit_facts import PdfReading
+from pmagent.actors.audit.sources.pdf.reading import read_pdf
+from pmagent.actors.confined.wall import UNWALLED
+from pmagent.contracts.audit_events import AuditLimits, Question
+from pmagent.contracts.audit_facts import PdfReading
 
 
 def read(path: str, questions: Sequence[Question] = (), limits: AuditLimits | None = None) -> PdfReading:

@@ -8,17 +8,17 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from actors.actor import AnyActor
-from actors.kernel.actor import KernelWatcher
-from actors.oa.actor import Oa
-from actors.pla.hid.actor import HidLink
-from actors.pla.ids import derived
-from actors.pla.warden.actor import Warden
-from actors.pla.warden.state import WardenState
-from contracts.clock import TimerFired, TimerRequested
-from contracts.daemon import DaemonStarted
-from contracts.effect import EffectCancelled
-from contracts.hid import (
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.kernel.actor import KernelWatcher
+from pmagent.actors.oa.actor import Oa
+from pmagent.actors.pla.hid.actor import HidLink
+from pmagent.actors.pla.ids import derived
+from pmagent.actors.pla.warden.actor import Warden
+from pmagent.actors.pla.warden.state import WardenState
+from pmagent.contracts.clock import TimerFired, TimerRequested
+from pmagent.contracts.daemon import DaemonStarted
+from pmagent.contracts.effect import EffectCancelled
+from pmagent.contracts.hid import (
     HidArmed,
     HidArmRequested,
     HidCommitRequested,
@@ -34,10 +34,10 @@ from contracts.hid import (
     HidStatusRequested,
     HidTold,
 )
-from contracts.kernel import KernelReadRequested
-from contracts.payload import Payload, effect_of
-from contracts.pla import Action, TypeText, digest
-from contracts.pla_events import (
+from pmagent.contracts.kernel import KernelReadRequested
+from pmagent.contracts.payload import Payload, effect_of
+from pmagent.contracts.pla import Action, TypeText, digest
+from pmagent.contracts.pla_events import (
     PlaArmRequested,
     PlaDecisionRequested,
     PlaModeRequested,
@@ -45,7 +45,7 @@ from contracts.pla_events import (
     PlaProposed,
     PlaSessionBegan,
 )
-from events.event import Event, parse_time, time_after
+from pmagent.events.event import Event, parse_time, time_after
 from tests.support.orchestra import kernel
 from tests.support.toys import START, Bench
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from actors.model.actor import Gateway
-from actors.pla.brain.actor import Brain
-from actors.pla.brain.state import BrainState
-from contracts.model import ModelAsked, ModelCallRequested, ModelMessage, ModelReplied, ModelUsage
-from contracts.pla import Action, action_type, payload
-from contracts.pla_events import (
+from pmagent.actors.model.actor import Gateway
+from pmagent.actors.pla.brain.actor import Brain
+from pmagent.actors.pla.brain.state import BrainState
+from pmagent.contracts.model import ModelAsked, ModelCallRequested, ModelMessage, ModelReplied, ModelUsage
+from pmagent.contracts.pla import Action, action_type, payload
+from pmagent.contracts.pla_events import (
     FrameSource,
     PlaFrameObserved,
     PlaFrameRequested,
@@ -22,7 +22,7 @@ from contracts.pla_events import (
     PlaProposalRequested,
     PlaProposed,
 )
-from events.event import Event
+from pmagent.events.event import Event
 from tests.support.pla import ALICE, Desk
 
 SOURCE = FrameSource(path="/frames")

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from contracts.pla import KEYS, MODIFIERS
+from pmagent.contracts.pla import KEYS, MODIFIERS
 
 WORDS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 HEX = "0123456789abcdef"

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.control import EffectsPaused, EffectsResumed
-from contracts.daemon import DaemonStarted
-from contracts.effect import EffectRefused
-from contracts.hid import (
+from pmagent.contracts.control import EffectsPaused, EffectsResumed
+from pmagent.contracts.daemon import DaemonStarted
+from pmagent.contracts.effect import EffectRefused
+from pmagent.contracts.hid import (
     HidArmed,
     HidCommitRequested,
     HidDisarmRequested,
@@ -31,10 +31,10 @@ from contracts.hid import (
     HidTold,
     HidTripped,
 )
-from contracts.kernel import KernelModeDecided
-from contracts.oa import OaPermitGranted
-from contracts.pla import MODES, PlaMode, digest
-from contracts.pla_events import (
+from pmagent.contracts.kernel import KernelModeDecided
+from pmagent.contracts.oa import OaPermitGranted
+from pmagent.contracts.pla import MODES, PlaMode, digest
+from pmagent.contracts.pla_events import (
     PlaApproved,
     PlaArmAnswered,
     PlaArmRequested,
@@ -54,7 +54,7 @@ from contracts.pla_events import (
     PlaSessionEnded,
     PlaViolation,
 )
-from events.event import Event, time_after
+from pmagent.events.event import Event, time_after
 from tests.support.pla_pretended import Typed
 
 ANSWERS: Final[dict[type[msgspec.Struct], tuple[type[msgspec.Struct], ...]]] = {

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from actors.pla.wire.exchanges import exchange
-from actors.pla.wire.host import HostLink
-from actors.pla.wire.lines import encode
-from actors.pla.wire.talks import Talks
+from pmagent.actors.pla.wire.exchanges import exchange
+from pmagent.actors.pla.wire.host import HostLink
+from pmagent.actors.pla.wire.lines import encode
+from pmagent.actors.pla.wire.talks import Talks
 from tests.support.pla_wired import (
     BOOT,
     SCHEMAS,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pmagent.pla.demo.stage import Device
-from pmagent.trust import accept
+from pmagent.workspace.trust import accept
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent
 from tests.support.daemons import running
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.control import PauseRequested, ResumeRequested
-from contracts.daemon import DaemonStarted, DaemonStopped
-from contracts.effect import ActorResumed, EffectFailed, EffectInterrupted, EffectTimedOut
-from contracts.hid import (
+from pmagent.contracts.control import PauseRequested, ResumeRequested
+from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
+from pmagent.contracts.effect import ActorResumed, EffectFailed, EffectInterrupted, EffectTimedOut
+from pmagent.contracts.hid import (
     HidArmed,
     HidArmRequested,
     HidCommitRequested,
@@ -29,10 +29,10 @@ from contracts.hid import (
     HidStatusRequested,
     HidTold,
 )
-from contracts.kernel import KernelReadRequested
-from contracts.payload import Payload, effect_of
-from contracts.pla import KeyCombo, TypeText, digest
-from contracts.pla_events import (
+from pmagent.contracts.kernel import KernelReadRequested
+from pmagent.contracts.payload import Payload, effect_of
+from pmagent.contracts.pla import KeyCombo, TypeText, digest
+from pmagent.contracts.pla_events import (
     PlaApproved,
     PlaArmRequested,
     PlaDisarmRequested,
@@ -42,7 +42,7 @@ from contracts.pla_events import (
     PlaProposalRequested,
     PlaProposed,
 )
-from events.event import Event
+from pmagent.events.event import Event
 from tests.support.orchestra import kernel
 from tests.support.pla import BOB, TEXT, Brain, Desk
 from tests.support.pla_pretended import Pretended

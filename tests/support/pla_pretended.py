@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from contracts.hid import HidCommitRequested
+from pmagent.contracts.hid import HidCommitRequested
 
 
 class Typed(msgspec.Struct, frozen=True):

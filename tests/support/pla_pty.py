@@ -14,11 +14,11 @@ from typing import Any, Generic, TypeVar
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 
-from actors.pla.line.finding import PortUnusable, Wanted
-from actors.pla.line.holding import Line
-from actors.pla.wire.words import Check
-from contracts.hid import HidLinked, HidLost
-from contracts.payload import Payload
+from pmagent.actors.pla.line.finding import PortUnusable, Wanted
+from pmagent.actors.pla.line.holding import Line
+from pmagent.actors.pla.wire.words import Check
+from pmagent.contracts.hid import HidLinked, HidLost
+from pmagent.contracts.payload import Payload
 from tests.support.pla_wired import TIME, arm, commit, event, prepare
 
 T = TypeVar("T")

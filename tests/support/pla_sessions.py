@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from actors.pla.violations import HANDLING, violation
-from contracts.content import whole
-from contracts.hid import HidCommitRequested, HidOutcomeUnknown
-from contracts.payload import decode, encode, type_of
-from contracts.pla import Action, TypeText, digest
-from contracts.pla_events import (
+from pmagent.actors.pla.violations import HANDLING, violation
+from pmagent.contracts.content import whole
+from pmagent.contracts.hid import HidCommitRequested, HidOutcomeUnknown
+from pmagent.contracts.payload import decode, encode, type_of
+from pmagent.contracts.pla import Action, TypeText, digest
+from pmagent.contracts.pla_events import (
     PlaApproved,
     PlaDecisionRefused,
     PlaExecuted,
@@ -25,11 +25,11 @@ from contracts.pla_events import (
     PlaSessionBegan,
     PlaSessionEnded,
 )
-from events.event import Event, LogCreated, time_after
-from projections.documents import Documents, Taken
-from projections.pla.said import WRITERS
-from projections.pla.sessions import Sessions, SessionsView
-from projections.pla.view import Session
+from pmagent.events.event import Event, LogCreated, time_after
+from pmagent.projections.core.documents import Documents, Taken
+from pmagent.projections.sessions.said import WRITERS
+from pmagent.projections.sessions.sessions import Sessions, SessionsView
+from pmagent.projections.views.sessions import Session
 
 START = "2026-11-22T12:00:00.000000Z"
 LOG_ID = "ab" * 16

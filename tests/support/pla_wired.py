@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from actors.pla.wire.exchanges import exchange
-from actors.pla.wire.host import HostLink
-from actors.pla.wire.talks import Talks
-from actors.pla.wire.words import Heard, Problem
-from contracts.hid import (
+from pmagent.actors.pla.wire.exchanges import exchange
+from pmagent.actors.pla.wire.host import HostLink
+from pmagent.actors.pla.wire.talks import Talks
+from pmagent.actors.pla.wire.words import Heard, Problem
+from pmagent.contracts.hid import (
     HidArmRequested,
     HidCommitRequested,
     HidDisarmRequested,
@@ -20,10 +20,10 @@ from contracts.hid import (
     HidPrepareRequested,
     HidStatusRequested,
 )
-from contracts.payload import Payload, encode, type_of
-from contracts.pla import Action, TypeText, digest
-from events.event import Event
-from firmware.core import TICKS, Core
+from pmagent.contracts.payload import Payload, encode, type_of
+from pmagent.contracts.pla import Action, TypeText, digest
+from pmagent.events.event import Event
+from pmagent.firmware.core import TICKS, Core
 
 BOOT = "00112233445566ff"
 VERSION, SCHEMAS = "1.0.0", "5c" * 32

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from contracts.orchestra_events import PlannerCallRequested
-from events.event import Event
+from pmagent.contracts.orchestra_events import PlannerCallRequested
+from pmagent.events.event import Event
 
 PROGRAM: Final = Path(__file__).with_name("claude_stand_in.py")
 RUN: Final = "5b0c7a52-3f7e-4c1d-9a55-0000000000aa"

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from contracts.pla import Action, digest, payload
+from pmagent.contracts.pla import Action, digest, payload
 
 PROPOSAL = "prop-00000000000000000000000000000001"
 

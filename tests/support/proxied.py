@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 import anyio
 import anyio.abc
 
-from actors.orchestra.outside import Endpoint, Outside
-from actors.orchestra.proxy import Proxy
-from actors.orchestra.proxy_rules import Caps, rules
+from pmagent.actors.orchestra.outside import Endpoint, Outside
+from pmagent.actors.orchestra.proxy import Proxy
+from pmagent.actors.orchestra.proxy_rules import Caps, rules
 
 NAME = "api.example.org"
 """The one host that the proxies here allow."""

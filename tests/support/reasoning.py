@@ -7,17 +7,17 @@ from typing import Any
 
 import msgspec
 
-from actors.engine import Engine, Output
-from actors.oa.reasoning.runs import sha256_of
-from actors.registry import all_actors
-from contracts.kernel import KernelObserved
-from contracts.model import ModelCallRequested, ModelReplied, ModelToolCall, ModelUsage
-from contracts.payload import decode, encode, type_of
-from contracts.reasoning import PROGRAM_TOOLS, KernelStateRef, ReasoningEnvelope, ReasoningResult
-from contracts.reasoning_events import OaToolFailed, OaToolRequested, OaToolReturned, ReasoningConcluded
-from contracts.reasoning_events import ReasoningRequested as Asked
-from events.event import DATA_BYTES_MAX, Draft, Event, Tail, time_after
-from events.sequencer import Sequencer
+from pmagent.actors.core.engine import Engine, Output
+from pmagent.actors.oa.reasoning.runs import sha256_of
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.kernel import KernelObserved
+from pmagent.contracts.model import ModelCallRequested, ModelReplied, ModelToolCall, ModelUsage
+from pmagent.contracts.payload import decode, encode, type_of
+from pmagent.contracts.reasoning import PROGRAM_TOOLS, KernelStateRef, ReasoningEnvelope, ReasoningResult
+from pmagent.contracts.reasoning_events import OaToolFailed, OaToolRequested, OaToolReturned, ReasoningConcluded
+from pmagent.contracts.reasoning_events import ReasoningRequested as Asked
+from pmagent.events.event import DATA_BYTES_MAX, Draft, Event, Tail, time_after
+from pmagent.events.sequencer import Sequencer
 
 START = "2026-11-21T12:00:00.000000Z"
 GREEN: dict[str, Any] = {

@@ -18,11 +18,11 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable
 
-from actors.kernel.surfaces import PATHS, REALITY
-from contracts.reasoning import PAYLOADS, PROGRAM_IDS
+from pmagent.actors.kernel.surfaces import PATHS, REALITY
+from pmagent.contracts.reasoning import PAYLOADS, PROGRAM_IDS
 from pmagent.oa.context import look, write_context
 from pmagent.oa.reasoning import build_envelope, run
-from replay.simulation.models import PERMITTING
+from pmagent.replay.areas.models import PERMITTING
 from tests.conftest import fresh_example
 from tests.support.histories import record
 from tests.support.reasoning import GOALS

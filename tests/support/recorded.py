@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from events.event import Event, StoredEvent, Tail
-from events.line import seal
-from events.memory import MemoryStorage
-from events.reader import events
-from events.storage import StorageReader
+from pmagent.events.event import Event, StoredEvent, Tail
+from pmagent.events.line import seal
+from pmagent.events.memory import MemoryStorage
+from pmagent.events.reader import events
+from pmagent.events.storage import StorageReader
 
 
 def stored_log(history: Iterable[Event]) -> MemoryStorage:

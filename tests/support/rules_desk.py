@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.oa.reasoning.rules.answer import Answer, Evidence
-from actors.oa.reasoning.rules.engine import answer, permitted, plan
-from contracts.kernel import Mode
-from contracts.reasoning import PROGRAM_TOOLS, KernelStateRef, ProgramId, ReasoningEnvelope, check_envelope
+from pmagent.actors.oa.reasoning.rules.answer import Answer, Evidence
+from pmagent.actors.oa.reasoning.rules.engine import answer, permitted, plan
+from pmagent.contracts.kernel import Mode
+from pmagent.contracts.reasoning import PROGRAM_TOOLS, KernelStateRef, ProgramId, ReasoningEnvelope, check_envelope
 
 Content = dict[str, Any]
 

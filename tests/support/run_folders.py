@@ -11,13 +11,13 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from contracts.content import BlobContent, Growing
-from contracts.generate import FOLDER as SCHEMAS
-from contracts.orchestra import Artifact
-from contracts.orchestra_events import RunEnded
-from events.event import Event, LogCreated
-from projections.documents import Documents
-from projections.runs.folders import RunFolders, RunsView
+from pmagent.contracts.content import BlobContent, Growing
+from pmagent.contracts.generate import FOLDER as SCHEMAS
+from pmagent.contracts.orchestra import Artifact
+from pmagent.contracts.orchestra_events import RunEnded
+from pmagent.events.event import Event, LogCreated
+from pmagent.projections.core.documents import Documents
+from pmagent.projections.runs.folders import RunFolders, RunsView
 from tests.support.orchestra import RUN, START, Yard, exited
 
 LOG_ID = "ab" * 16

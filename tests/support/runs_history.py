@@ -19,12 +19,12 @@ from unittest.mock import patch
 
 import anyio
 
-from actors.kernel import reader
-from contracts.oa import OaSnapshotRequested
-from contracts.orchestra import PlanText
-from contracts.orchestra_events import RunCancelRequested, RunRequested
-from events.event import Event
-from pmagent.host import Host, open_host
+from pmagent.actors.kernel import reader
+from pmagent.contracts.oa import OaSnapshotRequested
+from pmagent.contracts.orchestra import PlanText
+from pmagent.contracts.orchestra_events import RunCancelRequested, RunRequested
+from pmagent.events.event import Event
+from pmagent.service.host import Host, open_host
 from tests.conftest import EXAMPLE
 from tests.support.histories import record
 from tests.support.orchestra import config, plan

@@ -10,12 +10,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.actor import Io, Performers
-from contracts.orchestra_events import RunRequested, TaskAttemptRequested, TaskExited
-from events.event import Event
-from pmagent.host import open_host
-from pmagent.layout import Layout
-from pmagent.trust import accept
+from pmagent.actors.core.actor import Io, Performers
+from pmagent.contracts.orchestra_events import RunRequested, TaskAttemptRequested, TaskExited
+from pmagent.events.event import Event
+from pmagent.service.host import open_host
+from pmagent.workspace.layout import Layout
+from pmagent.workspace.trust import accept
 from tests.conftest import fresh_example
 from tests.support.orchestra import RUN, config, plan
 
@@ -29,7 +29,7 @@ def shipped(folder: Path, state: Path) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(state))
         accept(workspace)
-        patch.setattr("pmagent.performers.run_performers", _performers)
+        patch.setattr("pmagent.service.performers.run_performers", _performers)
         anyio.run(_leave, workspace, left)
     return left
 

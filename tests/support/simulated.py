@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from projections.documents import Documents
-from projections.registry import all_projections
-from replay.simulation.runner import Load, run_seeds
+from pmagent.projections.core.documents import Documents
+from pmagent.projections.registry import all_projections
+from pmagent.replay.simulation.runner import Load, run_seeds
 
 COUNT = 300
 """So many seeds have to be enough to find a fault of our own."""

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from pmagent.console.door.operators import add
+from pmagent.console.auth.operators import add
 from pmagent.console.places import Places
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 from pmagent.pla.demo.stage import Device
 from tests.conftest import fresh_example
 from tests.support.commands import SECONDS, Ran, pmagent, spawn

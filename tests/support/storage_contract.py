@@ -1,5 +1,5 @@
-"""The storage contracts, as tests: what every implementation of ``events.storage.Storage``, and of the
-``events.store.LogStore`` that opens it, must do.
+"""The storage contracts, as tests: what every implementation of ``pmagent.events.storage.Storage``, and of the
+``pmagent.events.store.LogStore`` that opens it, must do.
 
 To run it against another implementation, make a test module with a subclass that says how a storage is made:
 
@@ -22,13 +22,13 @@ from hashlib import sha256
 
 import pytest
 
-from events.errors import BadEvent, LogLocked, NotFound, TailMoved
-from events.event import DATA_BYTES_MAX, Draft, Event, Tail, time_after
-from events.line import ChainChecker, seal
-from events.log import now
-from events.reader import CAUGHT_UP, Follower, Progress, Reader, event_at, events, runs
-from events.storage import Storage
-from events.store import LogStore
+from pmagent.events.errors import BadEvent, LogLocked, NotFound, TailMoved
+from pmagent.events.event import DATA_BYTES_MAX, Draft, Event, Tail, time_after
+from pmagent.events.line import ChainChecker, seal
+from pmagent.events.log import now
+from pmagent.events.reader import CAUGHT_UP, Follower, Progress, Reader, event_at, events, runs
+from pmagent.events.storage import Storage
+from pmagent.events.store import LogStore
 from tests.support.logs import LOG_ID, BatchWriter, draft, moment
 
 MakeStorage = Callable[[], Storage]

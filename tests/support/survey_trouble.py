@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 
-from actors.audit.code.parse import parsed
-from actors.audit.code.source import Source
-from actors.audit.repository import announced, survey_child
+from pmagent.actors.audit.detectors.code.parse import parsed
+from pmagent.actors.audit.detectors.code.source import Source
+from pmagent.actors.audit.sources.repository import announced, survey_child
 
 
 def _harmful(path: str, content: bytes) -> Source:

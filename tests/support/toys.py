@@ -7,12 +7,12 @@ from zlib import crc32
 
 import msgspec
 
-from actors.actor import AnyActor
-from actors.engine import Engine, Output
-from actors.oa.policy import AUTHORITY
-from contracts.effect import EffectCancelRequested, EffectFailed
-from contracts.oa import OaPermitGranted, OaPermitRequested, OaPermitRevoked
-from contracts.payload import (
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.core.engine import Engine, Output
+from pmagent.actors.oa.policy import AUTHORITY
+from pmagent.contracts.effect import EffectCancelRequested, EffectFailed
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRequested, OaPermitRevoked
+from pmagent.contracts.payload import (
     Correlated,
     Effect,
     OutwardRequest,
@@ -24,8 +24,8 @@ from contracts.payload import (
     event_type,
     type_of,
 )
-from events.event import Draft, Event, Tail, time_after
-from events.sequencer import Sequencer
+from pmagent.events.event import Draft, Event, Tail, time_after
+from pmagent.events.sequencer import Sequencer
 
 START = "2026-11-21T12:00:00.000000Z"
 EVER = "2026-11-22T12:00:00.000000Z"

@@ -16,9 +16,9 @@ from typing import Any
 
 import anyio
 
-from contracts.hid import HidLinked, HidLost, HidTripped
-from contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText
-from contracts.pla_events import (
+from pmagent.contracts.hid import HidLinked, HidLost, HidTripped
+from pmagent.contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText
+from pmagent.contracts.pla_events import (
     FrameSource,
     PlaArmRequested,
     PlaContractBroken,
@@ -31,8 +31,8 @@ from contracts.pla_events import (
     PlaProposalRequested,
     PlaProposed,
 )
-from events.event import Event
-from pmagent.host import Host, open_host
+from pmagent.events.event import Event
+from pmagent.service.host import Host, open_host
 from pmagent.pla.demo.picture import picture
 from pmagent.pla.linking import link_device
 from tests.conftest import fresh_example

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from actors.audit.goals import GOALS
-from actors.audit.justice.synthesis import synthesize
-from actors.audit.rubric import Rubric, rubric_of
-from contracts.audit import JUDGES, AuditReport, CriterionResult, Evidence, Judge, JudicialOpinion
+from pmagent.actors.audit.goals import GOALS
+from pmagent.actors.audit.justice.synthesis import synthesize
+from pmagent.actors.audit.rubric import Rubric, rubric_of
+from pmagent.contracts.audit import JUDGES, AuditReport, CriterionResult, Evidence, Judge, JudicialOpinion
 from tests.support.audits import dimension, rubric
 
 SCOPE = "repo.scope"

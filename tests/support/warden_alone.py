@@ -6,18 +6,18 @@ from typing import Any
 
 import msgspec
 
-from actors.pla.warden.actor import Warden
-from actors.pla.warden.state import Device, ProposalView, WardenState
-from contracts.control import EffectsPaused
-from contracts.daemon import DaemonStarted
-from contracts.effect import ActorHalted
-from contracts.payload import encode, type_of
-from contracts.pla import TypeText, digest
-from contracts.pla_events import (
+from pmagent.actors.pla.warden.actor import Warden
+from pmagent.actors.pla.warden.state import Device, ProposalView, WardenState
+from pmagent.contracts.control import EffectsPaused
+from pmagent.contracts.daemon import DaemonStarted
+from pmagent.contracts.effect import ActorHalted
+from pmagent.contracts.payload import encode, type_of
+from pmagent.contracts.pla import TypeText, digest
+from pmagent.contracts.pla_events import (
     PlaDecisionRequested,
     PlaProposed,
 )
-from events.event import Event
+from pmagent.events.event import Event
 from tests.support.alone import Alone
 
 TEXT = TypeText(text="ls")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from actors.audit.pdf.child import main
+from pmagent.actors.audit.sources.pdf.child import main
 
 if __name__ == "__main__":
     sys.modules["pymupdf"] = None  # type: ignore[assignment]

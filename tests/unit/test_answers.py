@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from contracts.kernel import Reason
-from contracts.oa import Interpretation, OaBootRefused, OaSessionBooted, OaSnapshotTaken
-from contracts.oa_documents import HintSummary, LogPlace, StateDocument
-from projections.answers import boot_answer, boot_refusal, snapshot_answer
-from projections.oa_state import REASONING, TOOLS
+from pmagent.contracts.kernel import Reason
+from pmagent.contracts.oa import Interpretation, OaBootRefused, OaSessionBooted, OaSnapshotTaken
+from pmagent.contracts.oa_documents import HintSummary, LogPlace, StateDocument
+from pmagent.projections.oa.answers import boot_answer, boot_refusal, snapshot_answer
+from pmagent.projections.oa.state import REASONING, TOOLS
 
 TIME = "2026-11-21T18:00:00.000000Z"
 MISSING = Reason(code="surface_missing", mode="BLOCKED", text="x.json: is missing", mend="pmagent init")

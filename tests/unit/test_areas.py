@@ -11,21 +11,21 @@ from typing import Any
 
 import pytest
 
-from actors.area import Area, in_order, lines_of, load
-from actors.areas import AREA_OF, AREAS
-from actors.authority import authority_of
-from actors.model.models import Models
-from actors.pla.line.holding import Line
-from actors.registry import all_actors, libraries
-from contracts import payload
-from contracts.payload import types
-from events.errors import PmagentError
+from pmagent.actors.core.area import Area, in_order, lines_of, load
+from pmagent.actors.areas import AREA_OF, AREAS
+from pmagent.actors.core.authority import authority_of
+from pmagent.actors.model.models import Models
+from pmagent.actors.pla.line.holding import Line
+from pmagent.actors.registry import all_actors, libraries
+from pmagent.contracts import payload
+from pmagent.contracts.payload import types
+from pmagent.events.errors import PmagentError
 from pmagent.edge import Given, performers_of
 from pmagent.edges import EDGES, OPERATIONS
 from pmagent.jobs.registry import KINDS
 from pmagent.log.summaries import known
-from pmagent.operations import NotInstalled, perform
-from projections.registry import all_projections
+from pmagent.service.operations import NotInstalled, perform
+from pmagent.projections.registry import all_projections
 from tests.support.commands import pmagent
 from tests.support.live import on_loop
 
@@ -147,7 +147,7 @@ def test_import_rules_name_the_modules_that_touch_the_world() -> None:
     """To add one: name it in its area's ``outside``, and in each list of pyproject.toml that is told here."""
     rules = {rule["name"]: rule for rule in tomllib.loads(PROJECT.read_text())["tool"]["importlinter"]["contracts"]}
     areas = {f"actors.{area.name}.{module}" for area in AREAS for module in area.outside}
-    touching = {"actors.runtime", "actors.performing", "actors.*.effects", "actors.confined.*", *areas}
+    touching = {"pmagent.actors.core.runtime", "pmagent.actors.core.performing", "actors.*.effects", "pmagent.actors.confined.*", *areas}
     for name, rule in rules.items():
         if "are pure" in name:
             assert {*rule["ignore_imports"]} == {f"{one} -> *" for one in touching}
@@ -160,10 +160,10 @@ def test_import_rules_name_the_modules_that_touch_the_world() -> None:
 def test_only_the_daemons_side_loads_parts_of_edges() -> None:
     """Import rules do not see a part that is loaded by name. The console and replay must not reach performers so."""
     root = PROJECT.parent
-    loads = re.compile(r"^from actors.area import .*\bload\b", re.MULTILINE)
+    loads = re.compile(r"^from pmagent.actors.core.area import .*\bload\b", re.MULTILINE)
     files = [file for folder in ("pmagent", "projections", "replay") for file in (root / folder).rglob("*.py")]
     assert {file.relative_to(root).as_posix() for file in files if loads.search(file.read_text())} == {
-        "pmagent/daemon.py", "pmagent/edge.py", "pmagent/host.py", "pmagent/jobs/registry.py", "pmagent/operations.py",
+        "pmagent/service/daemon.py", "pmagent/edge.py", "pmagent/service/host.py", "pmagent/jobs/registry.py", "pmagent/service/operations.py",
         "projections/registry.py", "replay/simulation/invariants.py", "replay/simulation/outside.py",
         "replay/simulation/runner.py",
     }  # fmt: skip
@@ -172,7 +172,7 @@ def test_only_the_daemons_side_loads_parts_of_edges() -> None:
 def test_an_engine_needs_no_area() -> None:
     """The core is a library of its own."""
     root = PROJECT.parent
-    listing = {"actors.areas", "actors.known", "actors.registry"}
+    listing = {"pmagent.actors.areas", "pmagent.actors.known", "pmagent.actors.registry"}
     modules = {f"actors.{file.stem}" for file in (root / "actors").glob("*.py")} - listing
     modules |= {f"replay.{file.stem}" for file in (root / "replay").glob("*.py")}
     modules |= {f"projections.{name}" for name in ("disk", "documents", "markdown", "projection")}
@@ -180,7 +180,7 @@ def test_an_engine_needs_no_area() -> None:
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True, timeout=60)
     loaded = set(done.stdout.split())
     parts = {f"actors.{area.name}" for area in AREAS} | {module for area in AREAS for module in area.contracts}
-    assert "actors.engine" in loaded
-    assert not loaded & (parts | {"actors.areas"})
+    assert "pmagent.actors.core.engine" in loaded
+    assert not loaded & (parts | {"pmagent.actors.areas"})
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from events.atomic import write_atomic
+from pmagent.events.atomic import write_atomic
 
 
 def test_content_and_mode_are_exactly_as_asked(tmp_path: Path) -> None:

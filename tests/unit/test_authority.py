@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 import pytest
 
-from actors.actor import AnyActor
-from actors.authority import NOBODY, authority_of
-from actors.oa.policy import AUTHORITY
-from actors.registry import all_actors
-from contracts.effect import EffectRefused
-from contracts.oa import OaPermitGranted, OaPermitRequested
-from contracts.payload import Payload
-from events.event import Event
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.core.authority import NOBODY, authority_of
+from pmagent.actors.oa.policy import AUTHORITY
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.effect import EffectRefused
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRequested
+from pmagent.contracts.payload import Payload
+from pmagent.events.event import Event
 from tests.support.toys import Bench, Grantor, GrantorState, Poked, SendRequested, Toy, ToyState, permit_for, worker
 
 

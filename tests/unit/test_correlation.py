@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from contracts.payload import Correlated, Payload
-from events.event import TEXT_BYTES_MAX, Event
-from replay.replayer import replay_log
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.events.event import TEXT_BYTES_MAX, Event
+from pmagent.replay.replayer import replay_log
 from tests.support.recorded import stored_log
 from tests.support.toys import Bench, Echoed, Poked, Toy, ToyState, refolded
 

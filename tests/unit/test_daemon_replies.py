@@ -12,16 +12,16 @@ import anyio.to_thread
 import msgspec
 import pytest
 
-from actors.pla.warden.state import WardenState
-from events.errors import NotFound
-from pmagent import daemon
-from pmagent.answer import Answer
+from pmagent.actors.pla.warden.state import WardenState
+from pmagent.events.errors import NotFound
+from pmagent.service import daemon
+from pmagent.service.answer import Answer
 from pmagent.edge import Operation
 from pmagent.edges import OPERATIONS
-from pmagent.host import Host
-from pmagent.layout import Layout
+from pmagent.service.host import Host
+from pmagent.workspace.layout import Layout
 from pmagent.pla import reading
-from pmagent.wire import Reply, Request, reachable
+from pmagent.service.wire import Reply, Request, reachable
 from tests.support.live import on_loop
 
 NOBODY = cast("Host", None)

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.effect import EffectFailed
-from contracts.payload import encode, type_of
-from events.commit import Committer
-from events.disk import RealDisk
-from events.errors import CorruptLog, NotFound
-from events.event import Draft, Event, LogCreated, Tail
-from events.memory import MemoryStorage
-from events.segment_store import SegmentStorage
-from events.sequencer import Sequencer
-from replay.diff import LogDiff, diff_logs
-from replay.divergence import LISTED_MAX
+from pmagent.contracts.effect import EffectFailed
+from pmagent.contracts.payload import encode, type_of
+from pmagent.events.commit import Committer
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.events.event import Draft, Event, LogCreated, Tail
+from pmagent.events.memory import MemoryStorage
+from pmagent.events.segment_store import SegmentStorage
+from pmagent.events.sequencer import Sequencer
+from pmagent.replay.diff import LogDiff, diff_logs
+from pmagent.replay.divergence import LISTED_MAX
 from tests.support.recorded import stored_log
 from tests.support.toys import START, Poked
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from contracts.content import CHUNK_BYTES, BlobContent, Content, Growing
-from events.errors import NotFound
-from projections import rebuild
-from projections.disk import LEADS_OUT, LINK, MARKS_MAX, Desk, Difference, DocumentUnwritable
-from projections.documents import Documents, Taken
-from projections.projection import Part
-from projections.rebuild import check_documents
+from pmagent.contracts.content import CHUNK_BYTES, BlobContent, Content, Growing
+from pmagent.events.errors import NotFound
+from pmagent.projections.core import rebuild
+from pmagent.projections.core.disk import LEADS_OUT, LINK, MARKS_MAX, Desk, Difference, DocumentUnwritable
+from pmagent.projections.core.documents import Documents, Taken
+from pmagent.projections.core.projection import Part
+from pmagent.projections.core.rebuild import check_documents
 
 SMALL = {"share/a.json": b"[1]", "b/c/d.json": b"{}"}
 LARGE = os.urandom(3_000_000)

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import msgspec
 import pytest
 
-from actors.engine import DECISIONS_MAX, Engine
-from actors.snapshot import export_engine
-from contracts.control import EffectsResumed, PauseRequested, ResumeRequested
-from contracts.effect import (
+from pmagent.actors.core.engine import DECISIONS_MAX, Engine
+from pmagent.actors.core.snapshot import export_engine
+from pmagent.contracts.control import EffectsResumed, PauseRequested, ResumeRequested
+from pmagent.contracts.effect import (
     ActorHalted,
     ActorResumed,
     EffectCancelRequested,
@@ -18,11 +18,11 @@ from contracts.effect import (
     EffectRefused,
     RequestRefused,
 )
-from contracts.oa import OaPermitRevoked
-from contracts.payload import Effect, OutwardRequest, Payload, Scope, encode, event_type
-from events.event import Draft, Event, Tail
-from events.sequencer import Sequencer
-from replay.replayer import replay_log
+from pmagent.contracts.oa import OaPermitRevoked
+from pmagent.contracts.payload import Effect, OutwardRequest, Payload, Scope, encode, event_type
+from pmagent.events.event import Draft, Event, Tail
+from pmagent.events.sequencer import Sequencer
+from pmagent.replay.replayer import replay_log
 from tests.support.recorded import stored_log
 from tests.support.toys import (
     EVER,
@@ -352,7 +352,7 @@ def test_no_actor_lets_go_what_an_operator_has_paused() -> None:
 
 
 def test_too_many_open_effects_halt_who_asks_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("actors.ledger.OPEN_EFFECTS_MAX", 2)
+    monkeypatch.setattr("pmagent.actors.core.ledger.OPEN_EFFECTS_MAX", 2)
     bench = Bench([worker(WorkRequested(n=1)), Scripted("other", {}, [Poked])])
     assert [len(bench.fact(Poked(n=1)).starts) for _ in range(3)] == [1, 1, 0]
     assert [event.data.error for event in bench.of(ActorHalted)] == ["ReactionTooLarge"]

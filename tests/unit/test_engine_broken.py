@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors import gate
-from actors.engine import Engine
-from actors.gate import Gate, Permit
-from actors.integrity import EngineBroken, Inconsistent, NotItsOutcome
-from actors.ledger import EffectLedger
-from actors.snapshot import export_engine
-from contracts.clock import TimerFired
-from contracts.effect import EffectRefused, EffectTimedOut
-from contracts.payload import Payload, encode, type_of
-from events.errors import BadEvent
-from events.event import DATA_BYTES_MAX, Draft
+from pmagent.actors.core import gate
+from pmagent.actors.core.engine import Engine
+from pmagent.actors.core.gate import Gate, Permit
+from pmagent.actors.core.integrity import EngineBroken, Inconsistent, NotItsOutcome
+from pmagent.actors.core.ledger import EffectLedger
+from pmagent.actors.core.snapshot import export_engine
+from pmagent.contracts.clock import TimerFired
+from pmagent.contracts.effect import EffectRefused, EffectTimedOut
+from pmagent.contracts.payload import Payload, encode, type_of
+from pmagent.events.errors import BadEvent
+from pmagent.events.event import DATA_BYTES_MAX, Draft
 from tests.support.toys import (
     Asked,
     Bench,

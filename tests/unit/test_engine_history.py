@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from actors.actor import AnyActor
-from actors.engine import HistoryError
-from contracts.payload import encode
-from events.event import Event, LogRecovered
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.core.engine import HistoryError
+from pmagent.contracts.payload import encode
+from pmagent.events.event import Event, LogRecovered
 from tests.support.toys import Bench, Echoed, Poked, Toy, WorkRequested, refolded, worker
 
 

@@ -7,18 +7,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from actors.intake import Intake
-from contracts.daemon import DaemonStopped
-from contracts.kernel import KernelObserved, SurfaceReading
-from contracts.payload import Unknown, encode, typed
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.errors import CorruptLog
-from events.event import DATA_BYTES_MAX, LINE_BYTES_MAX, Event, StoredEvent, Tail
-from events.line import decode_line, seal
-from events.redact import MASK, Redactor
-from events.sequencer import Sequencer
-from events.storage import BLOB_PREFIX
+from pmagent.actors.core.intake import Intake
+from pmagent.contracts.daemon import DaemonStopped
+from pmagent.contracts.kernel import KernelObserved, SurfaceReading
+from pmagent.contracts.payload import Unknown, encode, typed
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import CorruptLog
+from pmagent.events.event import DATA_BYTES_MAX, LINE_BYTES_MAX, Event, StoredEvent, Tail
+from pmagent.events.line import decode_line, seal
+from pmagent.events.redact import MASK, Redactor
+from pmagent.events.sequencer import Sequencer
+from pmagent.events.storage import BLOB_PREFIX
 
 SECRET = "correct-horse-battery"
 NOW = "2026-11-21T20:00:00.000000Z"

@@ -7,16 +7,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.kernel.actor import KernelWatcher
-from actors.ledger import GATE, Cancel, EffectLedger
-from actors.oa.policy import AUTHORITY
-from contracts.control import EffectsPaused, EffectsResumed
-from contracts.effect import ActorHalted, EffectCancelRequested, EffectRefused
-from contracts.hid import HidArmRequested, HidCommitRequested, HidDisarmRequested, HidPingRequested
-from contracts.kernel import KernelModeDecided
-from contracts.oa import OaPermitRevoked
-from contracts.payload import Effect, OutwardRequest, Scope, encode, event_type, type_of
-from events.event import Event
+from pmagent.actors.kernel.actor import KernelWatcher
+from pmagent.actors.core.ledger import GATE, Cancel, EffectLedger
+from pmagent.actors.oa.policy import AUTHORITY
+from pmagent.contracts.control import EffectsPaused, EffectsResumed
+from pmagent.contracts.effect import ActorHalted, EffectCancelRequested, EffectRefused
+from pmagent.contracts.hid import HidArmRequested, HidCommitRequested, HidDisarmRequested, HidPingRequested
+from pmagent.contracts.kernel import KernelModeDecided
+from pmagent.contracts.oa import OaPermitRevoked
+from pmagent.contracts.payload import Effect, OutwardRequest, Scope, encode, event_type, type_of
+from pmagent.events.event import Event
 from tests.support.toys import START, Done, SendRequested, WorkRequested
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.intake import Intake
-from contracts.oa import OaPermitRequested
-from events import log
-from events.blobs import BlobStore
-from events.event import parse_time, time_after
-from events.log import now
-from events.redact import Redactor
-from pmagent.host import open_host
-from pmagent.io import RealIo
+from pmagent.actors.core.intake import Intake
+from pmagent.contracts.oa import OaPermitRequested
+from pmagent.events import log
+from pmagent.events.blobs import BlobStore
+from pmagent.events.event import parse_time, time_after
+from pmagent.events.log import now
+from pmagent.events.redact import Redactor
+from pmagent.service.host import open_host
+from pmagent.service.io import RealIo
 from tests.support.commands import pmagent
 from tests.support.live import on_loop
 from tests.support.memory_disk import MemoryDisk

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, PATHS, REALITY, REQUIRED, SSOT
-from contracts.kernel import KernelObserved
-from contracts.oa_documents import StateDocument
-from contracts.payload import encode, type_of
-from events.event import Event, LogCreated
-from projections.oa_state import PATH, OaState, OaStateView
+from pmagent.actors.kernel.surfaces import BOOTSTRAP, CONTEXT, PATHS, REALITY, REQUIRED, SSOT
+from pmagent.contracts.kernel import KernelObserved
+from pmagent.contracts.oa_documents import StateDocument
+from pmagent.contracts.payload import encode, type_of
+from pmagent.events.event import Event, LogCreated
+from pmagent.projections.oa.state import PATH, OaState, OaStateView
 
 Contents = dict[str, Any]
 Observe = Callable[..., KernelObserved]

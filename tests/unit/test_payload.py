@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from contracts.payload import Payload, decode, event_type, typed, upcast
-from events.event import StoredEvent
+from pmagent.contracts.payload import Payload, decode, event_type, typed, upcast
+from pmagent.events.event import StoredEvent
 
 
 @event_type("upcast.first_noted")
@@ -34,7 +34,7 @@ class ThirdNoted(Payload, frozen=True, kw_only=True):
 @pytest.fixture(autouse=True)
 def _upcasters(monkeypatch: pytest.MonkeyPatch) -> None:
     """From the first to the second, from the second to the third; gone after the test."""
-    monkeypatch.setattr("contracts.payload._UPCASTS", {})
+    monkeypatch.setattr("pmagent.contracts.payload._UPCASTS", {})
     upcast("upcast.first_noted")(lambda old: SecondNoted(number=old.n))
     upcast("upcast.second_noted")(lambda old: ThirdNoted(number=old.number, unit="s"))
 

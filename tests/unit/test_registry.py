@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from events.user_state import state_folder
-from pmagent.log_files import NETWORK, file_system
-from pmagent.registry import KnownLog, Registry, RegistryUnusable
+from pmagent.events.user_state import state_folder
+from pmagent.service.log_files import NETWORK, file_system
+from pmagent.workspace.user_registry import KnownLog, Registry, RegistryUnusable
 
 KNOWN = KnownLog(
     workspace="/w", folder="/w/log", log_id="ab" * 16, device=1, inode=2, uid=3, position=4, sum="cd" * 32

@@ -8,18 +8,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from actors.actor import AnyActor
-from actors.engine import ENGINE
-from contracts.payload import Correlated, Payload, encode
-from events.blobs import BlobStore
-from events.commit import Committer
-from events.disk import RealDisk
-from events.errors import CorruptLog
-from events.event import Draft, Event
-from events.memory import MemoryStorage
-from events.segment_store import SegmentStorage
-from replay.divergence import LISTED_MAX, Divergence
-from replay.replayer import fold_log, replay_log
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.core.engine import ENGINE
+from pmagent.contracts.payload import Correlated, Payload, encode
+from pmagent.events.blobs import BlobStore
+from pmagent.events.commit import Committer
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import CorruptLog
+from pmagent.events.event import Draft, Event
+from pmagent.events.memory import MemoryStorage
+from pmagent.events.segment_store import SegmentStorage
+from pmagent.replay.divergence import LISTED_MAX, Divergence
+from pmagent.replay.replayer import fold_log, replay_log
 from tests.support.recorded import altered_log, inserted_log, stored_log
 from tests.support.toys import (
     Asked,

@@ -10,10 +10,10 @@ from typing import Any
 import anyio
 import pytest
 
-from contracts.oa import OaPermitRequested, OaSnapshotRequested
-from events.segments import SegmentReader
-from pmagent import requests
-from pmagent.host import Host, RequestReused, open_host
+from pmagent.contracts.oa import OaPermitRequested, OaSnapshotRequested
+from pmagent.events.segments import SegmentReader
+from pmagent.service import requests
+from pmagent.service.host import Host, RequestReused, open_host
 from tests.support.live import on_loop
 
 SNAPSHOT = {"oa.snapshot_taken"}

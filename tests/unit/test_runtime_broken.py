@@ -12,16 +12,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from actors.actor import Io
-from actors.engine import Engine
-from actors.integrity import EngineBroken, Inconsistent
-from actors.ledger import EffectLedger
-from actors.runtime import Runtime
-from contracts.effect import EffectInterrupted
-from contracts.payload import Payload
-from events.event import Event
-from events.memory import MemoryStorage
-from events.reader import events
+from pmagent.actors.core.actor import Io
+from pmagent.actors.core.engine import Engine
+from pmagent.actors.core.integrity import EngineBroken, Inconsistent
+from pmagent.actors.core.ledger import EffectLedger
+from pmagent.actors.core.runtime import Runtime
+from pmagent.contracts.effect import EffectInterrupted
+from pmagent.contracts.payload import Payload
+from pmagent.events.event import Event
+from pmagent.events.memory import MemoryStorage
+from pmagent.events.reader import events
 from tests.support.live import Rig, live, on_loop, performing
 from tests.support.toys import Done, Poked
 from tests.unit.test_engine_broken import Interrupted, counted

@@ -11,13 +11,13 @@ import anyio.lowlevel
 import msgspec
 import pytest
 
-from actors.actor import Io
-from actors.intake import Intake
-from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
-from contracts.payload import Payload
-from events.blobs import BlobStore
-from events.event import Draft, Event
-from events.redact import MASK, Redactor
+from pmagent.actors.core.actor import Io
+from pmagent.actors.core.intake import Intake
+from pmagent.contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
+from pmagent.contracts.payload import Payload
+from pmagent.events.blobs import BlobStore
+from pmagent.events.event import Draft, Event
+from pmagent.events.redact import MASK, Redactor
 from tests.support.live import REQUESTS, SECRET, Deaf, Said, Told, forever, live, on_loop, performing
 from tests.support.memory_disk import MemoryDisk
 from tests.support.toys import Done, Poked, permit_for
@@ -148,7 +148,7 @@ async def test_what_goes_wrong_in_an_end_that_a_timer_brings_ends_the_run(word: 
             await anyio.sleep_forever()  # the error cancels it
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("actors.scheduler.STOP_SECONDS", 0.01)
+        patch.setattr("pmagent.actors.core.scheduler.STOP_SECONDS", 0.01)
         with pytest.raises(BaseExceptionGroup) as raised:
             await run()
     assert raised.value.subgroup(KeyError) is not None
@@ -216,7 +216,7 @@ async def test_a_cancelled_performer_ends_and_an_actor_can_cancel_only_once() ->
 
 @on_loop
 async def test_a_performer_that_does_not_heed_cancelling_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("actors.scheduler.STOP_SECONDS", 0.02)
+    monkeypatch.setattr("pmagent.actors.core.scheduler.STOP_SECONDS", 0.02)
     deaf = Deaf()
     async with live(performing(deaf)) as rig:
         (request,) = await rig.tell("once")

@@ -14,14 +14,14 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from actors.actor import Io
-from actors.runtime import TimedOut
-from contracts.effect import EffectCancelled, EffectInterrupted
-from contracts.payload import Payload
-from events.commit import Committer
-from events.errors import OutcomeUnknown
-from events.event import Event, Tail
-from events.memory import MemoryStorage
+from pmagent.actors.core.actor import Io
+from pmagent.actors.core.runtime import TimedOut
+from pmagent.contracts.effect import EffectCancelled, EffectInterrupted
+from pmagent.contracts.payload import Payload
+from pmagent.events.commit import Committer
+from pmagent.events.errors import OutcomeUnknown
+from pmagent.events.event import Event, Tail
+from pmagent.events.memory import MemoryStorage
 from pmagent.flat import flat_errors
 from tests.support.live import Deaf, Rig, forever, live, on_loop, performing
 from tests.support.toys import Asked, Done, Poked, permit_for
@@ -220,7 +220,7 @@ async def test_an_orderly_stop_ends_what_runs_and_starts_nothing() -> None:
 
 @on_loop
 async def test_an_orderly_stop_does_not_wait_for_ever_for_a_deaf_performer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("actors.scheduler.STOP_SECONDS", 0.02)
+    monkeypatch.setattr("pmagent.actors.core.scheduler.STOP_SECONDS", 0.02)
     deaf = Deaf()
     async with live(performing(deaf)) as rig:
         (request,) = await rig.tell("once")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from actors.actor import Io
-from actors.runtime import Runtime
-from contracts.payload import Payload
-from events.event import Event
+from pmagent.actors.core.actor import Io
+from pmagent.actors.core.runtime import Runtime
+from pmagent.contracts.payload import Payload
+from pmagent.events.event import Event
 from tests.support.live import live, on_loop, performing
 from tests.support.toys import Done
 
@@ -23,7 +23,7 @@ async def test_error_in_recording_an_outcome_ends_the_run(monkeypatch: pytest.Mo
         raise KeyError("a bug")
 
     monkeypatch.setattr(Runtime, "_finish", broken)
-    monkeypatch.setattr("actors.scheduler.STOP_SECONDS", 0.01)
+    monkeypatch.setattr("pmagent.actors.core.scheduler.STOP_SECONDS", 0.01)
 
     async def run() -> None:
         async with live(performing(perform)) as rig:

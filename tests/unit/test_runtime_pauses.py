@@ -10,14 +10,14 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from actors.actor import Io
-from contracts.control import EffectsResumed, PauseRequested, ResumeRequested
-from contracts.effect import EffectCancelled
-from contracts.payload import Payload, typed
-from events.errors import OutcomeUnknown
-from events.event import Event, Tail
-from events.memory import MemoryStorage
-from events.reader import events
+from pmagent.actors.core.actor import Io
+from pmagent.contracts.control import EffectsResumed, PauseRequested, ResumeRequested
+from pmagent.contracts.effect import EffectCancelled
+from pmagent.contracts.payload import Payload, typed
+from pmagent.events.errors import OutcomeUnknown
+from pmagent.events.event import Event, Tail
+from pmagent.events.memory import MemoryStorage
+from pmagent.events.reader import events
 from tests.support.live import Rig, live, on_loop, performing
 from tests.support.toys import Done, FetchRequested, Poked, permit_for
 

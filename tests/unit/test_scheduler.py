@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.integrity import Inconsistent
-from actors.ledger import GATE, Cancel, EffectLedger
-from actors.scheduler import STEPS, Action, Conclude, Perform, Scheduler, Stop, Timer
-from contracts.control import EffectsPaused, EffectsResumed
-from contracts.effect import EffectCancelRequested
-from contracts.payload import encode, type_of
-from events.event import Event
+from pmagent.actors.core.integrity import Inconsistent
+from pmagent.actors.core.ledger import GATE, Cancel, EffectLedger
+from pmagent.actors.core.scheduler import STEPS, Action, Conclude, Perform, Scheduler, Stop, Timer
+from pmagent.contracts.control import EffectsPaused, EffectsResumed
+from pmagent.contracts.effect import EffectCancelRequested
+from pmagent.contracts.payload import encode, type_of
+from pmagent.events.event import Event
 from tests.support.live import AgainRequested, OnceRequested, ShortRequested
 from tests.support.toys import Done, FetchRequested
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.payload import types
-from events.redact import MASK, Redactor
-from pmagent.secrets import CHOICE_CHARS_MAX, choices, known_secrets
+from pmagent.contracts.payload import types
+from pmagent.events.redact import MASK, Redactor
+from pmagent.service.secrets import CHOICE_CHARS_MAX, choices, known_secrets
 
 
 @pytest.mark.parametrize("word", ["kernel", "kernel.observed", "NORMAL", "oa.kernel_status", "DEGRADED", "bootstrap"])

@@ -8,7 +8,7 @@ from types import ModuleType
 import msgspec
 import pytest
 
-from pmagent.shapes import work_out_shapes
+from pmagent.service.shapes import work_out_shapes
 
 PLANTED = """
 from __future__ import annotations

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from actors.gate import Permit
-from contracts.control import PauseRequested
-from contracts.oa import OaPermitRequested
-from events.event import Tail
-from events.log import LogClock
-from pmagent.status import status_of
+from pmagent.actors.core.gate import Permit
+from pmagent.contracts.control import PauseRequested
+from pmagent.contracts.oa import OaPermitRequested
+from pmagent.events.event import Tail
+from pmagent.events.log import LogClock
+from pmagent.service.status import status_of
 from tests.support.audits import AUDIT, Court
 from tests.support.orchestra import RUN, Yard
 

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.actor import BlobStream, Io, StoredBlob
-from actors.intake import Intake, text_end
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.redact import MASK, Redactor
-from events.storage import BLOB_BYTES_MAX
-from pmagent.io import RealIo
+from pmagent.actors.core.actor import BlobStream, Io, StoredBlob
+from pmagent.actors.core.intake import Intake, text_end
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.redact import MASK, Redactor
+from pmagent.events.storage import BLOB_BYTES_MAX
+from pmagent.service.io import RealIo
 from tests.support.live import on_loop
 from tests.support.memory_disk import MemoryDisk
 

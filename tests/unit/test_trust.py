@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.config import Settings, settings_table
-from pmagent.trust import (
+from pmagent.workspace.settings import Settings, settings_table
+from pmagent.workspace.trust import (
     LINES_MAX,
     NotAccepted,
     Powers,
@@ -130,7 +130,7 @@ def test_unchanged_files_are_not_parsed(folder: Path, monkeypatch: pytest.Monkey
     def never(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("pmagent.trust.read_config", never)
+    monkeypatch.setattr("pmagent.workspace.trust.read_config", never)
     require_accepted(folder)
 
 

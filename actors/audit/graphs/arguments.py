@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from actors.audit.graphs.scope import Scope
-from actors.audit.graphs.values import Value
+from pmagent.actors.audit.graphs.scope import Scope
+from pmagent.actors.audit.graphs.values import Value
 
 _SPELLED_MAX: Final = 120
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from actors.audit.graphs.arguments import Arguments
-from actors.audit.graphs.pure import items_of
-from actors.audit.graphs.values import (
+from pmagent.actors.audit.graphs.arguments import Arguments
+from pmagent.actors.audit.graphs.pure import items_of
+from pmagent.actors.audit.graphs.values import (
     END,
     START,
     UNKNOWN,
@@ -34,7 +34,7 @@ from actors.audit.graphs.values import (
 )
 
 if TYPE_CHECKING:
-    from actors.audit.graphs.run import Run
+    from pmagent.actors.audit.graphs.run import Run
 
 BUILDERS: Final = frozenset(("StateGraph", "MessageGraph", "Graph"))
 """The classes that build graphs."""

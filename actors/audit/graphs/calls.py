@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from actors.audit.graphs.arguments import Arguments
-from actors.audit.graphs.build import BUILDERS, begin, build, note
-from actors.audit.graphs.members import ancestry, attribute, class_attribute, is_enum
-from actors.audit.graphs.methods import dict_method, formatted, list_method, string_method
-from actors.audit.graphs.prebuilt import prebuilt
-from actors.audit.graphs.pure import called, items_of, ordered, truth
-from actors.audit.graphs.scope import Scope
-from actors.audit.graphs.values import (
+from pmagent.actors.audit.graphs.arguments import Arguments
+from pmagent.actors.audit.graphs.build import BUILDERS, begin, build, note
+from pmagent.actors.audit.graphs.members import ancestry, attribute, class_attribute, is_enum
+from pmagent.actors.audit.graphs.methods import dict_method, formatted, list_method, string_method
+from pmagent.actors.audit.graphs.prebuilt import prebuilt
+from pmagent.actors.audit.graphs.pure import called, items_of, ordered, truth
+from pmagent.actors.audit.graphs.scope import Scope
+from pmagent.actors.audit.graphs.values import (
     UNKNOWN,
     Builder,
     Class,
@@ -40,7 +40,7 @@ from actors.audit.graphs.values import (
 )
 
 if TYPE_CHECKING:
-    from actors.audit.graphs.run import Run
+    from pmagent.actors.audit.graphs.run import Run
 
 CALLS_MAX: Final = 16
 """So deep calls are followed."""

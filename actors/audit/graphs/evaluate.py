@@ -6,10 +6,10 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from actors.audit.graphs.arguments import Arguments
-from actors.audit.graphs.calls import call
-from actors.audit.graphs.members import attribute, item, part
-from actors.audit.graphs.pure import (
+from pmagent.actors.audit.graphs.arguments import Arguments
+from pmagent.actors.audit.graphs.calls import call
+from pmagent.actors.audit.graphs.members import attribute, item, part
+from pmagent.actors.audit.graphs.pure import (
     SIZE_MAX,
     added,
     compared,
@@ -21,8 +21,8 @@ from actors.audit.graphs.pure import (
     shown,
     truth,
 )
-from actors.audit.graphs.scope import Scope
-from actors.audit.graphs.values import (
+from pmagent.actors.audit.graphs.scope import Scope
+from pmagent.actors.audit.graphs.values import (
     UNKNOWN,
     Class,
     Const,
@@ -40,8 +40,8 @@ from actors.audit.graphs.values import (
 )
 
 if TYPE_CHECKING:
-    from actors.audit.graphs.run import Run
-    from actors.audit.graphs.statements import Flow
+    from pmagent.actors.audit.graphs.run import Run
+    from pmagent.actors.audit.graphs.statements import Flow
 
 _TRUE: Final = Const(value=True)
 _FALSE: Final = Const(value=False)

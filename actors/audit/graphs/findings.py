@@ -20,11 +20,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from actors.audit.graphs.build import BUILDERS
-from actors.audit.graphs.failure import speaks_of_failure
-from actors.audit.graphs.shape import Shape, linear, shape
-from actors.audit.graphs.values import END, Builder, EdgeSeen
-from contracts.audit_facts import CONTENT_CHARS_MAX, CodeGraph, Finding
+from pmagent.actors.audit.graphs.build import BUILDERS
+from pmagent.actors.audit.graphs.failure import speaks_of_failure
+from pmagent.actors.audit.graphs.shape import Shape, linear, shape
+from pmagent.actors.audit.graphs.values import END, Builder, EdgeSeen
+from pmagent.contracts.audit_facts import CONTENT_CHARS_MAX, CodeGraph, Finding
 
 _CONDITIONAL_UNREAD: Final = re.compile(r"(\d+): .*\bconditional edge\b.*")
 """What ``build.note`` says of a conditional edge that was not read whole."""

@@ -8,9 +8,9 @@ from typing import Final
 
 import msgspec
 
-from actors.audit.graphs.pure import SIZE_MAX, items_of
-from actors.audit.graphs.scope import Scope
-from actors.audit.graphs.values import (
+from pmagent.actors.audit.graphs.pure import SIZE_MAX, items_of
+from pmagent.actors.audit.graphs.scope import Scope
+from pmagent.actors.audit.graphs.values import (
     UNKNOWN,
     Builder,
     Class,

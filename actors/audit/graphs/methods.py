@@ -10,8 +10,8 @@ import string
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from actors.audit.graphs.pure import SIZE_MAX, distinct, extend, items_of, merge, ordered, shown
-from actors.audit.graphs.values import UNKNOWN, Const, Map, Member, Seq, Value, constant, key, one_of, text_of
+from pmagent.actors.audit.graphs.pure import SIZE_MAX, distinct, extend, items_of, merge, ordered, shown
+from pmagent.actors.audit.graphs.values import UNKNOWN, Const, Map, Member, Seq, Value, constant, key, one_of, text_of
 
 _STRING_METHODS: Final = frozenset(
     [

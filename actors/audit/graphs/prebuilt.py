@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, Literal
 
-from actors.audit.graphs.arguments import Arguments
-from actors.audit.graphs.build import action_name, add, begin, note
-from actors.audit.graphs.pure import items_of, truth
-from actors.audit.graphs.values import (
+from pmagent.actors.audit.graphs.arguments import Arguments
+from pmagent.actors.audit.graphs.build import action_name, add, begin, note
+from pmagent.actors.audit.graphs.pure import items_of, truth
+from pmagent.actors.audit.graphs.values import (
     END,
     START,
     UNKNOWN,
@@ -29,7 +29,7 @@ from actors.audit.graphs.values import (
 )
 
 if TYPE_CHECKING:
-    from actors.audit.graphs.run import Run
+    from pmagent.actors.audit.graphs.run import Run
 
 _MAKERS: Final = {
     ("langgraph", "create_react_agent"): "react",

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from actors.audit.code.source import Source
+from pmagent.actors.audit.detectors.code.source import Source
 
 _GRAPH_WORDS: Final = re.compile(
     r"\b(?:StateGraph|MessageGraph|Graph|create_react_agent|create_agent|create_supervisor|create_swarm|entrypoint"

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
-from actors.audit.graphs.values import (
+from pmagent.actors.audit.graphs.values import (
     UNKNOWN,
     Builder,
     Class,

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from actors.audit.code.source import Source
-from actors.audit.graphs.findings import graph_findings
-from actors.audit.graphs.program import Program, mentions_graphs
-from actors.audit.graphs.search import read_graphs
-from actors.audit.graphs.values import Builder
-from contracts.audit_facts import CodeGraph, Finding
+from pmagent.actors.audit.detectors.code.source import Source
+from pmagent.actors.audit.graphs.findings import graph_findings
+from pmagent.actors.audit.graphs.program import Program, mentions_graphs
+from pmagent.actors.audit.graphs.search import read_graphs
+from pmagent.actors.audit.graphs.values import Builder
+from pmagent.contracts.audit_facts import CodeGraph, Finding
 
 
 class GraphReader:

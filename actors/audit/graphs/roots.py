@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, TypeVar
 
-from actors.audit.graphs.arguments import Arguments
-from actors.audit.graphs.build import note
-from actors.audit.graphs.calls import call
-from actors.audit.graphs.members import ancestry, class_attribute
-from actors.audit.graphs.program import Mentions
-from actors.audit.graphs.run import Run
-from actors.audit.graphs.values import Class, Func, Value, alternatives
+from pmagent.actors.audit.graphs.arguments import Arguments
+from pmagent.actors.audit.graphs.build import note
+from pmagent.actors.audit.graphs.calls import call
+from pmagent.actors.audit.graphs.members import ancestry, class_attribute
+from pmagent.actors.audit.graphs.program import Mentions
+from pmagent.actors.audit.graphs.run import Run
+from pmagent.actors.audit.graphs.values import Class, Func, Value, alternatives
 
 _T = TypeVar("_T", Func, Class)
 

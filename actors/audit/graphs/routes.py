@@ -13,13 +13,13 @@ import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from actors.audit.graphs.arguments import Arguments
-from actors.audit.graphs.build import WRAPPERS, note
-from actors.audit.graphs.calls import call
-from actors.audit.graphs.failure import decides_by_failure
-from actors.audit.graphs.members import class_attribute
-from actors.audit.graphs.pure import items_of
-from actors.audit.graphs.values import (
+from pmagent.actors.audit.graphs.arguments import Arguments
+from pmagent.actors.audit.graphs.build import WRAPPERS, note
+from pmagent.actors.audit.graphs.calls import call
+from pmagent.actors.audit.graphs.failure import decides_by_failure
+from pmagent.actors.audit.graphs.members import class_attribute
+from pmagent.actors.audit.graphs.pure import items_of
+from pmagent.actors.audit.graphs.values import (
     END,
     START,
     UNKNOWN,
@@ -44,7 +44,7 @@ from actors.audit.graphs.values import (
 )
 
 if TYPE_CHECKING:
-    from actors.audit.graphs.run import Run
+    from pmagent.actors.audit.graphs.run import Run
 
 STEPS: Final = 20_000
 """So many steps a function that chooses is followed for."""

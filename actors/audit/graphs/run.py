@@ -11,13 +11,13 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from actors.audit.graphs.evaluate import evaluate
-from actors.audit.graphs.members import store_attribute, store_item
-from actors.audit.graphs.program import Program
-from actors.audit.graphs.pure import items_of
-from actors.audit.graphs.scope import Fork, Rest, Scope
-from actors.audit.graphs.statements import STATEMENTS, Flow
-from actors.audit.graphs.values import (
+from pmagent.actors.audit.graphs.evaluate import evaluate
+from pmagent.actors.audit.graphs.members import store_attribute, store_item
+from pmagent.actors.audit.graphs.program import Program
+from pmagent.actors.audit.graphs.pure import items_of
+from pmagent.actors.audit.graphs.scope import Fork, Rest, Scope
+from pmagent.actors.audit.graphs.statements import STATEMENTS, Flow
+from pmagent.actors.audit.graphs.values import (
     UNKNOWN,
     Arms,
     Builder,

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Iterable
 from typing import Final, Literal
 
-from actors.audit.graphs.values import UNKNOWN, External, Place, Seq, Value, one_of
+from pmagent.actors.audit.graphs.values import UNKNOWN, External, Place, Seq, Value, one_of
 
 _BUILTINS: Final = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 _STAR: Final = frozenset(

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
-from actors.audit.graphs.program import Program
-from actors.audit.graphs.roots import LINE_STEPS, follow_uncalled, told_when_cut
-from actors.audit.graphs.routes import settle
-from actors.audit.graphs.run import Run
-from actors.audit.graphs.shape import shape
-from actors.audit.graphs.values import Builder
-from contracts.audit_facts import CodeGraph, GraphEdge, GraphNode
+from pmagent.actors.audit.graphs.program import Program
+from pmagent.actors.audit.graphs.roots import LINE_STEPS, follow_uncalled, told_when_cut
+from pmagent.actors.audit.graphs.routes import settle
+from pmagent.actors.audit.graphs.run import Run
+from pmagent.actors.audit.graphs.shape import shape
+from pmagent.actors.audit.graphs.values import Builder
+from pmagent.contracts.audit_facts import CodeGraph, GraphEdge, GraphNode
 
 MODULE_STEPS: Final = 60_000
 """Steps for a module, and more for its lines."""

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from actors.audit.graphs.values import END, START, EdgeSeen, excluding
+from pmagent.actors.audit.graphs.values import END, START, EdgeSeen, excluding
 
 _SOURCES_MAX: Final = 64
 _REACH_MAX: Final = 200_000

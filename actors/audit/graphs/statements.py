@@ -6,17 +6,17 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from actors.audit.graphs.arguments import Arguments
-from actors.audit.graphs.calls import call
-from actors.audit.graphs.members import bind_class
-from actors.audit.graphs.methods import list_method, removed, update
-from actors.audit.graphs.prebuilt import workflow
-from actors.audit.graphs.pure import added, truth
-from actors.audit.graphs.scope import Scope
-from actors.audit.graphs.values import Const, External, Func, Imported, Map, Module, Seq, Thing, one_of
+from pmagent.actors.audit.graphs.arguments import Arguments
+from pmagent.actors.audit.graphs.calls import call
+from pmagent.actors.audit.graphs.members import bind_class
+from pmagent.actors.audit.graphs.methods import list_method, removed, update
+from pmagent.actors.audit.graphs.prebuilt import workflow
+from pmagent.actors.audit.graphs.pure import added, truth
+from pmagent.actors.audit.graphs.scope import Scope
+from pmagent.actors.audit.graphs.values import Const, External, Func, Imported, Map, Module, Seq, Thing, one_of
 
 if TYPE_CHECKING:
-    from actors.audit.graphs.run import Run
+    from pmagent.actors.audit.graphs.run import Run
 
 Flow = Literal["on", "ends", "breaks", "next"]
 """What happens behind a statement: the next one, nothing more of this function, of this loop, of this round."""

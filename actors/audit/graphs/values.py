@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 if TYPE_CHECKING:
-    from actors.audit.graphs.scope import Scope
+    from pmagent.actors.audit.graphs.scope import Scope
 
 START: Final = "__start__"
 END: Final = "__end__"

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.audit.clerk import Brief
-from contracts.audit import JUDGES, SCORE_MAX, SCORE_MIN, JudicialOpinion
-from contracts.audit_events import ARGUMENT_CHARS_MAX, CITATION_CHARS_MAX, CITATIONS_MAX
-from contracts.model import ModelAnswer, ModelReplied
-from contracts.reasoning import DEPTH_MAX, is_too_deep
+from pmagent.actors.audit.clerk import Brief
+from pmagent.contracts.audit import JUDGES, SCORE_MAX, SCORE_MIN, JudicialOpinion
+from pmagent.contracts.audit_events import ARGUMENT_CHARS_MAX, CITATION_CHARS_MAX, CITATIONS_MAX
+from pmagent.contracts.model import ModelAnswer, ModelReplied
+from pmagent.contracts.reasoning import DEPTH_MAX, is_too_deep
 
 SHAPE_NAME: Final = JudicialOpinion.__name__
 """Names the answer in ``model.asked``, and the tool call that holds it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from contracts.audit import Judge
+from pmagent.contracts.audit import Judge
 
 _PROSECUTOR: Final = """\
 You are the Prosecutor in an audit of somebody's software. Presume that corners were cut, and go after them. What is \

@@ -12,16 +12,16 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.audit.clerk import Brief
-from actors.audit.evidence.items import key_of
-from actors.audit.goals import GOALS, goal_id
-from actors.audit.judges.opinions import SHAPE_NAME, shown
-from actors.audit.judges.personas import LOGIC, PERSONAS, SECOND_ROUND
-from actors.audit.rubric import dimension_of, logic_for
-from contracts.audit import JUDGES, SCORE_MAX, SCORE_MIN, Evidence, Judge
-from contracts.audit_events import ARGUMENT_CHARS_MAX, CITATIONS_MAX
-from contracts.audit_facts import CONTENT_CHARS_MAX, Picture
-from contracts.model import ModelImage, ModelMessage, ModelReplied
+from pmagent.actors.audit.clerk import Brief
+from pmagent.actors.audit.detectors.evidence.items import key_of
+from pmagent.actors.audit.goals import GOALS, goal_id
+from pmagent.actors.audit.judges.opinions import SHAPE_NAME, shown
+from pmagent.actors.audit.judges.personas import LOGIC, PERSONAS, SECOND_ROUND
+from pmagent.actors.audit.rubric import dimension_of, logic_for
+from pmagent.contracts.audit import JUDGES, SCORE_MAX, SCORE_MIN, Evidence, Judge
+from pmagent.contracts.audit_events import ARGUMENT_CHARS_MAX, CITATIONS_MAX
+from pmagent.contracts.audit_facts import CONTENT_CHARS_MAX, Picture
+from pmagent.contracts.model import ModelImage, ModelMessage, ModelReplied
 
 DOCUMENT_BYTES_MAX: Final = 64 * 1024
 """Size of the user's document, as JSON, up to which evidence is shown longer; see ``_LENGTHS``."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from actors.audit.evidence.text import clean, one_line
-from actors.audit.goals import GOALS, goal_id
-from actors.audit.justice.scores import Opinions, spread
-from contracts.audit import Evidence, Judge, JudicialOpinion
-from contracts.audit_events import REMEDIATION_CHARS_MAX
+from pmagent.actors.audit.detectors.evidence.text import clean, one_line
+from pmagent.actors.audit.goals import GOALS, goal_id
+from pmagent.actors.audit.justice.scores import Opinions, spread
+from pmagent.contracts.audit import Evidence, Judge, JudicialOpinion
+from pmagent.contracts.audit_events import REMEDIATION_CHARS_MAX
 
 NAMES: Mapping[Judge, str] = {"Prosecutor": "Prosecutor", "Defense": "Defense", "TechLead": "Tech Lead"}
 """The judges as people read them."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from actors.audit.evidence.text import NOWHERE, one_line
-from actors.audit.goals import GOALS, goal_id
-from actors.audit.justice.advice import ADVICE
-from actors.audit.justice.dissent import NAMES
-from actors.audit.justice.scores import Opinions
-from contracts.audit import SCORE_MAX, Evidence
+from pmagent.actors.audit.detectors.evidence.text import NOWHERE, one_line
+from pmagent.actors.audit.goals import GOALS, goal_id
+from pmagent.actors.audit.justice.advice import ADVICE
+from pmagent.actors.audit.justice.dissent import NAMES
+from pmagent.actors.audit.justice.scores import Opinions
+from pmagent.contracts.audit import SCORE_MAX, Evidence
 
 REMEDIES: Final = 12
 """So many steps are told of one criterion: with their length, and a line about the rest, they fit into a ruling."""

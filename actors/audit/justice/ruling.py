@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final, Literal, NamedTuple
 
-from actors.audit.clerk import NodeFailed
-from actors.audit.evidence.text import one_line
-from actors.audit.goals import SECURITY, goal_id
-from actors.audit.justice.dissent import disagreement, dissent_summary, given
-from actors.audit.justice.remedy import remediation
-from actors.audit.justice.scores import Opinions, exact, half_up, median, shown, spread, weighted_mean
-from actors.audit.rubric import Dimension, SynthesisParameters
-from contracts.audit import (
+from pmagent.actors.audit.clerk import NodeFailed
+from pmagent.actors.audit.detectors.evidence.text import one_line
+from pmagent.actors.audit.goals import SECURITY, goal_id
+from pmagent.actors.audit.justice.dissent import disagreement, dissent_summary, given
+from pmagent.actors.audit.justice.remedy import remediation
+from pmagent.actors.audit.justice.scores import Opinions, exact, half_up, median, shown, spread, weighted_mean
+from pmagent.actors.audit.rubric import Dimension, SynthesisParameters
+from pmagent.contracts.audit import (
     JUDGES,
     SCORE_MAX,
     SCORE_MIN,
@@ -28,7 +28,7 @@ from contracts.audit import (
     JudicialOpinion,
     UnjudgedCriterion,
 )
-from contracts.audit_events import CITATION_CHARS_MAX, REASON_CHARS_MAX
+from pmagent.contracts.audit_events import CITATION_CHARS_MAX, REASON_CHARS_MAX
 
 CONFIRMED: Final = 0.8
 """From this confidence on a flaw is confirmed."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import floor
 
-from contracts.audit import Judge, JudicialOpinion
+from pmagent.contracts.audit import Judge, JudicialOpinion
 
 Opinions = Mapping[Judge, JudicialOpinion]
 """One opinion of each of some judges, in the order of ``JUDGES``."""

@@ -32,14 +32,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from actors.audit.clerk import NodeFailed
-from actors.audit.evidence.items import judgeable, key_of
-from actors.audit.evidence.text import one_line
-from actors.audit.justice.ruling import Case, confirmed, on_facts, ruled
-from actors.audit.justice.scores import exact, spread, tenths
-from actors.audit.justice.text import executive_summary, remediation_plan
-from actors.audit.rubric import Rubric
-from contracts.audit import (
+from pmagent.actors.audit.clerk import NodeFailed
+from pmagent.actors.audit.detectors.evidence.items import judgeable, key_of
+from pmagent.actors.audit.detectors.evidence.text import one_line
+from pmagent.actors.audit.justice.ruling import Case, confirmed, on_facts, ruled
+from pmagent.actors.audit.justice.scores import exact, spread, tenths
+from pmagent.actors.audit.justice.text import executive_summary, remediation_plan
+from pmagent.actors.audit.rubric import Rubric
+from pmagent.contracts.audit import (
     JUDGES,
     AuditReport,
     CriterionResult,
@@ -48,7 +48,7 @@ from contracts.audit import (
     JudicialOpinion,
     UnjudgedCriterion,
 )
-from contracts.audit_events import REASON_CHARS_MAX
+from pmagent.contracts.audit_events import REASON_CHARS_MAX
 
 Evidences = Mapping[str, Sequence[Evidence]]
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
-from actors.audit.evidence.items import key_of
-from actors.audit.evidence.text import clean, one_line
-from actors.audit.justice.dissent import disagreement
-from actors.audit.justice.remedy import NOTHING
-from actors.audit.justice.scores import exact, shown
-from actors.audit.rubric import Rubric
-from contracts.audit import CriterionResult, Evidence, UnjudgedCriterion
-from contracts.audit_events import PLAN_CHARS_MAX, SUMMARY_CHARS_MAX
+from pmagent.actors.audit.detectors.evidence.items import key_of
+from pmagent.actors.audit.detectors.evidence.text import clean, one_line
+from pmagent.actors.audit.justice.dissent import disagreement
+from pmagent.actors.audit.justice.remedy import NOTHING
+from pmagent.actors.audit.justice.scores import exact, shown
+from pmagent.actors.audit.rubric import Rubric
+from pmagent.contracts.audit import CriterionResult, Evidence, UnjudgedCriterion
+from pmagent.contracts.audit_events import PLAN_CHARS_MAX, SUMMARY_CHARS_MAX
 
 VERDICTS: Final = (
     (Fraction(9, 2), "meets the rubric"),

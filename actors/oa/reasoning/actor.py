@@ -15,12 +15,12 @@ from typing import Any, Final, Literal, cast
 
 import msgspec
 
-from actors.model.actor import GATEWAY
-from actors.oa.reasoning import conclusion
-from actors.oa.reasoning.prompts import Wish, answer_shape, guard_tool, inputs, opening, read_answer, said, told, wishes
-from actors.oa.reasoning.rules.engine import answer, permitted, plan
-from actors.oa.reasoning.rules.text import bounded
-from actors.oa.reasoning.runs import (
+from pmagent.actors.model.actor import GATEWAY
+from pmagent.actors.oa.reasoning import conclusion
+from pmagent.actors.oa.reasoning.prompts import Wish, answer_shape, guard_tool, inputs, opening, read_answer, said, told, wishes
+from pmagent.actors.oa.reasoning.rules.engine import answer, permitted, plan
+from pmagent.actors.oa.reasoning.rules.text import bounded
+from pmagent.actors.oa.reasoning.runs import (
     Call,
     ReasonerState,
     Refusal,
@@ -33,7 +33,7 @@ from actors.oa.reasoning.runs import (
     of_ask,
     of_tool,
 )
-from contracts.effect import (
+from pmagent.contracts.effect import (
     EFFECT_ENDS,
     ActorHalted,
     ActorResumed,
@@ -46,11 +46,11 @@ from contracts.effect import (
     EffectTimedOut,
     RequestRefused,
 )
-from contracts.kernel import WATCHER, KernelModeDecided
-from contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelFailed, ModelMessage, ModelReplied, ModelWithdrawn
-from contracts.payload import Correlated, Payload
-from contracts.reasoning import CALLS_MAX, TOOL_IDS, ShapeError, ToolId, check_envelope
-from contracts.reasoning_events import (
+from pmagent.contracts.kernel import WATCHER, KernelModeDecided
+from pmagent.contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelFailed, ModelMessage, ModelReplied, ModelWithdrawn
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.contracts.reasoning import CALLS_MAX, TOOL_IDS, ShapeError, ToolId, check_envelope
+from pmagent.contracts.reasoning_events import (
     TRIES,
     OaToolFailed,
     OaToolRefused,
@@ -60,7 +60,7 @@ from contracts.reasoning_events import (
     ReasoningRefused,
     ReasoningRequested,
 )
-from events.event import Event
+from pmagent.events.event import Event
 
 ToolEnd = OaToolReturned | OaToolFailed | EffectEnd
 """How a tool call ends."""

@@ -6,13 +6,13 @@ from typing import Final
 
 import msgspec
 
-from actors.oa.reasoning.prompts import ModelVerdict
-from actors.oa.reasoning.rules.answer import Answer, finding
-from actors.oa.reasoning.rules.engine import answer, floor, permitted
-from actors.oa.reasoning.rules.text import bounded
-from actors.oa.reasoning.runs import Run
-from contracts.oa_documents import OADiagnostic
-from contracts.reasoning import (
+from pmagent.actors.oa.reasoning.prompts import ModelVerdict
+from pmagent.actors.oa.reasoning.rules.answer import Answer, finding
+from pmagent.actors.oa.reasoning.rules.engine import answer, floor, permitted
+from pmagent.actors.oa.reasoning.rules.text import bounded
+from pmagent.actors.oa.reasoning.runs import Run
+from pmagent.contracts.oa_documents import OADiagnostic
+from pmagent.contracts.reasoning import (
     DIAGNOSTIC_PROGRAMS,
     OPSBlockGeneratorResult,
     ReasoningResult,
@@ -22,7 +22,7 @@ from contracts.reasoning import (
     is_safe,
     safe_payload,
 )
-from contracts.reasoning_events import ReasoningConcluded
+from pmagent.contracts.reasoning_events import ReasoningConcluded
 
 DIAGNOSTICS_MAX: Final = 100
 MESSAGE_CHARS_MAX: Final = 1_000

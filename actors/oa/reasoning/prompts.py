@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.oa.reasoning.rules.answer import Evidence
-from actors.oa.reasoning.tasks import TASKS
-from contracts.model import ModelAnswer, ModelMessage, ModelReplied, ModelTool
-from contracts.reasoning import (
+from pmagent.actors.oa.reasoning.rules.answer import Evidence
+from pmagent.actors.oa.reasoning.tasks import TASKS
+from pmagent.contracts.model import ModelAnswer, ModelMessage, ModelReplied, ModelTool
+from pmagent.contracts.reasoning import (
     CALLS_MAX,
     DEPTH_MAX,
     PAYLOADS,

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from actors.oa.reasoning.rules.answer import Evidence
-from contracts.model import ModelMessage
-from contracts.reasoning import ProgramId, ToolCall, ToolId
-from contracts.reasoning_events import OaToolRequested, ReasoningRequested
-from events.event import Event
+from pmagent.actors.oa.reasoning.rules.answer import Evidence
+from pmagent.contracts.model import ModelMessage
+from pmagent.contracts.reasoning import ProgramId, ToolCall, ToolId
+from pmagent.contracts.reasoning_events import OaToolRequested, ReasoningRequested
+from pmagent.events.event import Event
 
 RUNS_MAX = 64
 """So many runs are open at once; a further request is refused."""

@@ -16,9 +16,9 @@ from typing import Final
 
 import msgspec
 
-from actors.model.actor import GATEWAY
-from actors.pla.brain import state as fold
-from actors.pla.brain.answers import (
+from pmagent.actors.model.actor import GATEWAY
+from pmagent.actors.pla.brain import state as fold
+from pmagent.actors.pla.brain.answers import (
     HALTED,
     Decision,
     ended,
@@ -30,15 +30,15 @@ from actors.pla.brain.answers import (
     refused,
     refused_at_once,
 )
-from actors.pla.brain.model_goal import is_showable
-from actors.pla.brain.objections import refusal
-from actors.pla.brain.question import question
-from actors.pla.brain.reply import on_reply
-from actors.pla.brain.state import LOOKS_MAX, BrainState, Look, Pending
-from actors.pla.warden.actor import BRAIN, WARDEN
-from contracts.effect import EFFECT_ENDS, ActorHalted, ActorResumed, EffectEnd, RequestRefused
-from contracts.model import ModelAsked, ModelFailed, ModelReplied
-from contracts.pla_events import (
+from pmagent.actors.pla.brain.model_goal import is_showable
+from pmagent.actors.pla.brain.objections import refusal
+from pmagent.actors.pla.brain.question import question
+from pmagent.actors.pla.brain.reply import on_reply
+from pmagent.actors.pla.brain.state import LOOKS_MAX, BrainState, Look, Pending
+from pmagent.actors.pla.warden.actor import BRAIN, WARDEN
+from pmagent.contracts.effect import EFFECT_ENDS, ActorHalted, ActorResumed, EffectEnd, RequestRefused
+from pmagent.contracts.model import ModelAsked, ModelFailed, ModelReplied
+from pmagent.contracts.pla_events import (
     PlaFrameFailed,
     PlaFrameObserved,
     PlaFrameRequested,
@@ -52,7 +52,7 @@ from contracts.pla_events import (
     PlaSessionBegan,
     PlaSessionEnded,
 )
-from events.event import Event
+from pmagent.events.event import Event
 
 replace = msgspec.structs.replace
 

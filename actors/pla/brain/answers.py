@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from actors.pla.brain.objections import Refusal, found_in
-from actors.pla.brain.state import BrainState, Look, Pending
-from actors.pla.ids import derived
-from actors.pla.violations import violation
-from actors.pla.warden.actor import BRAIN
-from contracts.effect import (
+from pmagent.actors.pla.brain.objections import Refusal, found_in
+from pmagent.actors.pla.brain.state import BrainState, Look, Pending
+from pmagent.actors.pla.ids import derived
+from pmagent.actors.pla.violations import violation
+from pmagent.actors.pla.warden.actor import BRAIN
+from pmagent.contracts.effect import (
     EffectCancelled,
     EffectCancelRequested,
     EffectEnd,
@@ -18,9 +18,9 @@ from contracts.effect import (
     EffectRefused,
     EffectTimedOut,
 )
-from contracts.model import ModelFailed, ModelWithdrawn
-from contracts.payload import Correlated, Payload
-from contracts.pla import (
+from pmagent.contracts.model import ModelFailed, ModelWithdrawn
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.contracts.pla import (
     RATIONALE_CHARS_MAX,
     RATIONALE_CHARS_MIN,
     Action,
@@ -28,8 +28,8 @@ from contracts.pla import (
     Unfit,
     digest,
 )
-from contracts.pla_events import PlaFrameFailed, PlaFrameObserved, PlaObserved, PlaProposalRefused, PlaProposed
-from events.event import Event, time_after
+from pmagent.contracts.pla_events import PlaFrameFailed, PlaFrameObserved, PlaObserved, PlaProposalRefused, PlaProposed
+from pmagent.events.event import Event, time_after
 
 Decision = Payload | Correlated
 

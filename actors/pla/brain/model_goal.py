@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.model import IMAGE_BYTES_MAX, ModelAnswer, ModelImage, ModelMessage, ModelReplied
-from contracts.pla import COORDINATE_MAX, COORDINATE_MIN, KEYS, KEYS_MAX, RATIONALE_CHARS_MAX, TEXT_CHARS_MAX
-from contracts.pla_events import PlaFrameObserved
-from contracts.strict_json import strange
+from pmagent.contracts.model import IMAGE_BYTES_MAX, ModelAnswer, ModelImage, ModelMessage, ModelReplied
+from pmagent.contracts.pla import COORDINATE_MAX, COORDINATE_MIN, KEYS, KEYS_MAX, RATIONALE_CHARS_MAX, TEXT_CHARS_MAX
+from pmagent.contracts.pla_events import PlaFrameObserved
+from pmagent.contracts.strict_json import strange
 
 SHAPE_NAME: Final = "PlaAction"
 """Names the answer in ``model.asked``, and the tool call that holds it."""

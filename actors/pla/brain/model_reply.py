@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.pla.brain.model_goal import NOTHING, SHAPE_NAME
-from contracts.model import ModelReplied
-from contracts.pla import (
+from pmagent.actors.pla.brain.model_goal import NOTHING, SHAPE_NAME
+from pmagent.contracts.model import ModelReplied
+from pmagent.contracts.pla import (
     RATIONALE_CHARS_MAX,
     RATIONALE_CHARS_MIN,
     Action,
@@ -25,7 +25,7 @@ from contracts.pla import (
     Unfit,
     objections,
 )
-from contracts.strict_json import NotJson, read, strange
+from pmagent.contracts.strict_json import NotJson, read, strange
 
 REPLY_BYTES_MAX: Final = 16 * 1024
 """A longer reply is none that holds one action."""

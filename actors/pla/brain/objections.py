@@ -7,10 +7,10 @@ from typing import Final
 
 import msgspec
 
-from actors.pla.brain.state import BrainState
-from actors.pla.credentials.findings import findings
-from contracts.payload import END
-from contracts.pla import (
+from pmagent.actors.pla.brain.state import BrainState
+from pmagent.actors.pla.credentials.findings import findings
+from pmagent.contracts.payload import END
+from pmagent.contracts.pla import (
     COORDINATE_MAX,
     COORDINATE_MIN,
     KEYS_MAX,
@@ -24,8 +24,8 @@ from contracts.pla import (
     digest,
     objections,
 )
-from contracts.pla_events import PlaProposalRequested
-from events.secret_forms import MASK
+from pmagent.contracts.pla_events import PlaProposalRequested
+from pmagent.events.secret_forms import MASK
 
 FINDINGS_MAX: Final = 16
 FINDING_CHARS_MAX: Final = 100

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.pla.brain.answers import Decision, in_pending
-from actors.pla.brain.model_goal import answer_shape, asked_again
-from actors.pla.brain.state import Pending
-from contracts.model import ModelAsked
+from pmagent.actors.pla.brain.answers import Decision, in_pending
+from pmagent.actors.pla.brain.model_goal import answer_shape, asked_again
+from pmagent.actors.pla.brain.state import Pending
+from pmagent.contracts.model import ModelAsked
 
 ACTION: Final = "diagnostic"
 """The action class of the permits for asking a model: it reads, and changes nothing."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from actors.pla.brain.answers import Decision, proposed, refused, unfit
-from actors.pla.brain.model_goal import retry
-from actors.pla.brain.model_reply import Misfit, read_proposal
-from actors.pla.brain.question import question
-from actors.pla.brain.state import Pending, replace
-from actors.pla.credentials.findings import findings, masked
-from contracts.model import ModelReplied
-from contracts.pla import RATIONALE_CHARS_MAX, TypeText
-from events.event import Event
-from events.secret_forms import MASK
+from pmagent.actors.pla.brain.answers import Decision, proposed, refused, unfit
+from pmagent.actors.pla.brain.model_goal import retry
+from pmagent.actors.pla.brain.model_reply import Misfit, read_proposal
+from pmagent.actors.pla.brain.question import question
+from pmagent.actors.pla.brain.state import Pending, replace
+from pmagent.actors.pla.credentials.findings import findings, masked
+from pmagent.contracts.model import ModelReplied
+from pmagent.contracts.pla import RATIONALE_CHARS_MAX, TypeText
+from pmagent.events.event import Event
+from pmagent.events.secret_forms import MASK
 
 TRIES: Final = 3
 """So many replies are read at most."""

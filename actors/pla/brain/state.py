@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
-from contracts.model import ModelMessage
-from contracts.pla import PlaMode
-from contracts.pla_events import PlaFrameObserved, PlaProposalRequested
+from pmagent.contracts.model import ModelMessage
+from pmagent.contracts.pla import PlaMode
+from pmagent.contracts.pla_events import PlaFrameObserved, PlaProposalRequested
 
 LOOKS_MAX: Final = 8
 """So many may look at a frame at once; a further one is answered at once."""

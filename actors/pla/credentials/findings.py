@@ -16,12 +16,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from actors.pla.credentials.places import masked_places, put
-from actors.pla.credentials.shapes import DETECTORS, KNOWN
-from events.secret_forms import MASK
+from pmagent.actors.pla.credentials.places import masked_places, put
+from pmagent.actors.pla.credentials.shapes import DETECTORS, KNOWN
+from pmagent.events.secret_forms import MASK
 
 Redact = Callable[[str], str]
-"""Masks what a process knows to be secret, and the published shapes of keys (``events.redact.Redactor.text``)."""
+"""Masks what a process knows to be secret, and the published shapes of keys (``pmagent.events.redact.Redactor.text``)."""
 
 LINES_AROUND: Final = 1
 """So many lines before and behind one that speaks of a credential are masked on a screen."""

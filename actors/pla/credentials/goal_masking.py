@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from actors.pla.credentials.findings import Redact, masked
-from actors.pla.goals import GoalError, parse_goal
-from contracts.pla import TypeText
-from events.secret_forms import MASK
+from pmagent.actors.pla.credentials.findings import Redact, masked
+from pmagent.actors.pla.goals import GoalError, parse_goal
+from pmagent.contracts.pla import TypeText
+from pmagent.events.secret_forms import MASK
 
 _LETTERS: Final = re.compile("[A-Za-z0-9]+")
 

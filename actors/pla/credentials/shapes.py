@@ -1,6 +1,6 @@
 """What credentials look like when somebody types them; pure (docs/design.md §16.5).
 
-The published shapes of keys are the redactor's (``events.secret_shapes``). Here is what beside them counts before
+The published shapes of keys are the redactor's (``pmagent.events.secret_shapes``). Here is what beside them counts before
 something is typed: AWS keys, private keys, the word "password", API keys, tokens, passwords in URLs, login forms,
 codes, cards, and text that looks as if it had been drawn at random. Every pattern takes time linear in the text, or is
 asked of single words; all of them see ASCII alone.
@@ -17,9 +17,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from events.redact_content import shape_spans
-from events.secret_forms import MASK
-from events.secret_shapes import shapes_in
+from pmagent.events.redact_content import shape_spans
+from pmagent.events.secret_forms import MASK
+from pmagent.events.secret_shapes import shapes_in
 
 KNOWN: Final = "known secret"
 """What a process was told, or its redactor's shapes."""

@@ -14,8 +14,8 @@ import time
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from actors.pla.frames.pictures import NotAPicture, Picture, TooLarge, picture
-from actors.pla.frames.problem import NoFrame
+from pmagent.actors.pla.frames.pictures import NotAPicture, Picture, TooLarge, picture
+from pmagent.actors.pla.frames.problem import NoFrame
 
 BYTES_MAX: Final = 16 * 2**20
 """A larger file is no frame."""

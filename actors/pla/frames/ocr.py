@@ -9,9 +9,9 @@ import re
 import threading
 from typing import Final, NamedTuple
 
-from actors.confined.wall import UNWALLED
-from actors.pla.frames.program import found, run
-from events.unseen import UNSEEN
+from pmagent.actors.confined.wall import UNWALLED
+from pmagent.actors.pla.frames.program import found, run
+from pmagent.events.unseen import UNSEEN
 
 SECONDS: Final = 25.0
 TEXT_BYTES_MAX: Final = 256 * 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from events.errors import PmagentError
+from pmagent.events.errors import PmagentError
 
 Code = Literal["no_frame", "no_source", "not_a_picture", "too_large", "timed_out", "no_program"]
 

@@ -9,9 +9,9 @@ import threading
 from collections.abc import Sequence
 from typing import Final
 
-from actors.confined.limited import Limited, run_limited
+from pmagent.actors.confined.limited import Limited, run_limited
 
-MODULE: Final = "actors.pla.frames.program_child"
+MODULE: Final = "pmagent.actors.pla.frames.program_child"
 MEMORY_BYTES: Final = 2 * 2**30
 
 

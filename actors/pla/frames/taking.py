@@ -10,15 +10,15 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from actors.actor import Io, Performers
-from actors.confined.stopping import stoppable
-from actors.pla.credentials.findings import masked_screen
-from actors.pla.frames import camera, folder, ocr
-from actors.pla.frames.folder import Taken
-from actors.pla.frames.problem import NoFrame
-from contracts.pla import OCR_CHARS_MAX
-from contracts.pla_events import FrameSource, PlaFrameFailed, PlaFrameObserved, PlaFrameRequested
-from events.event import Event
+from pmagent.actors.core.actor import Io, Performers
+from pmagent.actors.confined.stopping import stoppable
+from pmagent.actors.pla.credentials.findings import masked_screen
+from pmagent.actors.pla.frames import camera, folder, ocr
+from pmagent.actors.pla.frames.folder import Taken
+from pmagent.actors.pla.frames.problem import NoFrame
+from pmagent.contracts.pla import OCR_CHARS_MAX
+from pmagent.contracts.pla_events import FrameSource, PlaFrameFailed, PlaFrameObserved, PlaFrameRequested
+from pmagent.events.event import Event
 
 _NOTE_CHARS_MAX: Final = 2000
 _ALTERED: Final = "the picture's bytes look as if they held a secret, and it is not kept"

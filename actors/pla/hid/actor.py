@@ -13,18 +13,18 @@ from typing import Final
 
 import msgspec
 
-from actors.engine import ENGINE
-from actors.ledger import GATE
-from actors.pla.hid import arming, execution
-from actors.pla.hid.state import HID, Arming, HidState, Link
-from actors.pla.hid.tripping import WARDEN, disarmed, lapsed, tripped
-from actors.pla.switch import latched
-from actors.pla.violations import violation
-from contracts.clock import TimerFired, TimerRequested
-from contracts.control import EffectsPaused
-from contracts.daemon import DaemonStarted, DaemonStopped
-from contracts.effect import EFFECT_ENDS, ActorHalted, ActorResumed, EffectEnd, EffectRefused, RequestRefused
-from contracts.hid import (
+from pmagent.actors.core.engine import ENGINE
+from pmagent.actors.core.ledger import GATE
+from pmagent.actors.pla.hid import arming, execution
+from pmagent.actors.pla.hid.state import HID, Arming, HidState, Link
+from pmagent.actors.pla.hid.tripping import WARDEN, disarmed, lapsed, tripped
+from pmagent.actors.pla.switch import latched
+from pmagent.actors.pla.violations import violation
+from pmagent.contracts.clock import TimerFired, TimerRequested
+from pmagent.contracts.control import EffectsPaused
+from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
+from pmagent.contracts.effect import EFFECT_ENDS, ActorHalted, ActorResumed, EffectEnd, EffectRefused, RequestRefused
+from pmagent.contracts.hid import (
     ARM_SUBJECT,
     HidArmed,
     HidArmRequested,
@@ -42,9 +42,9 @@ from contracts.hid import (
     HidTold,
     HidTripped,
 )
-from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
-from contracts.payload import Correlated, Payload
-from contracts.pla_events import (
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.contracts.pla_events import (
     PlaApproved,
     PlaArmAnswered,
     PlaArmRequested,
@@ -54,7 +54,7 @@ from contracts.pla_events import (
     PlaSessionBegan,
     PlaSessionEnded,
 )
-from events.event import Event, time_after
+from pmagent.events.event import Event, time_after
 
 OA: Final = "oa"
 """The actor that grants permits."""

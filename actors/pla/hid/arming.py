@@ -11,17 +11,17 @@ from typing import Final
 
 import msgspec
 
-from actors.pla.hid.state import HID, Arming, HidState
-from actors.pla.hid.tripping import disarmed, lapsed, tripped
-from contracts.clock import TimerRequested
-from contracts.effect import EffectRefused, RequestRefused
-from contracts.hid import HidArmed, HidArmRequested, HidDisarmed, HidPinged, HidPingRequested, HidRefused, HidSilent
-from contracts.hid import arm_scope as scope_of
-from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
-from contracts.payload import Correlated, Payload
-from contracts.pla import HEARTBEAT_SECONDS
-from contracts.pla_events import PlaArmAnswered, PlaArmRequested, PlaDisarmRequested
-from events.event import Event, time_after
+from pmagent.actors.pla.hid.state import HID, Arming, HidState
+from pmagent.actors.pla.hid.tripping import disarmed, lapsed, tripped
+from pmagent.contracts.clock import TimerRequested
+from pmagent.contracts.effect import EffectRefused, RequestRefused
+from pmagent.contracts.hid import HidArmed, HidArmRequested, HidDisarmed, HidPinged, HidPingRequested, HidRefused, HidSilent
+from pmagent.contracts.hid import arm_scope as scope_of
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.contracts.pla import HEARTBEAT_SECONDS
+from pmagent.contracts.pla_events import PlaArmAnswered, PlaArmRequested, PlaDisarmRequested
+from pmagent.events.event import Event, time_after
 
 PING_SECONDS: Final = 1.0
 """Between the answer to a ping and the next one."""

@@ -11,13 +11,13 @@ from typing import Final
 
 import msgspec
 
-from actors.pla.hid.arming import objections as unready
-from actors.pla.hid.state import HID, Execution, HidState
-from actors.pla.hid.tripping import WARDEN, disarmed, not_executed, tripped
-from actors.pla.violations import Kind, violation
-from contracts.daemon import DaemonStarted
-from contracts.effect import EffectRefused, RequestRefused
-from contracts.hid import (
+from pmagent.actors.pla.hid.arming import objections as unready
+from pmagent.actors.pla.hid.state import HID, Execution, HidState
+from pmagent.actors.pla.hid.tripping import WARDEN, disarmed, not_executed, tripped
+from pmagent.actors.pla.violations import Kind, violation
+from pmagent.contracts.daemon import DaemonStarted
+from pmagent.contracts.effect import EffectRefused, RequestRefused
+from pmagent.contracts.hid import (
     ARM_SUBJECT,
     HidCommitRequested,
     HidEnded,
@@ -31,12 +31,12 @@ from contracts.hid import (
     HidTold,
     commit_scope,
 )
-from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
-from contracts.payload import Correlated, Payload
-from contracts.pla import action_type, digest
-from contracts.pla import objections as unfit
-from contracts.pla_events import PlaApproved, PlaExecuted, PlaExecutionRequested
-from events.event import Event, parse_time, time_after
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.contracts.pla import action_type, digest
+from pmagent.contracts.pla import objections as unfit
+from pmagent.contracts.pla_events import PlaApproved, PlaExecuted, PlaExecutionRequested
+from pmagent.events.event import Event, parse_time, time_after
 
 DOUBT_SECONDS: Final = 30.0
 """So long a device may be looked for that could tell what it typed; anew with each daemon, for no other process can."""

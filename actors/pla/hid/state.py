@@ -6,8 +6,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from contracts.pla import Action, ActionClass, KillSwitch, PlaMode
-from contracts.pla_events import PlaApproved
+from pmagent.contracts.pla import Action, ActionClass, KillSwitch, PlaMode
+from pmagent.contracts.pla_events import PlaApproved
 
 HID: Final = "hid"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from actors.pla.hid.state import HidState
-from contracts.effect import EffectCancelRequested
-from contracts.hid import HidDisarmRequested, HidTripped
-from contracts.payload import Correlated, Payload
-from contracts.pla import action_type
-from contracts.pla_events import PlaArmAnswered, PlaExecuted
+from pmagent.actors.pla.hid.state import HidState
+from pmagent.contracts.effect import EffectCancelRequested
+from pmagent.contracts.hid import HidDisarmRequested, HidTripped
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.contracts.pla import action_type
+from pmagent.contracts.pla_events import PlaArmAnswered, PlaExecuted
 
 WARDEN: Final = "warden"
 

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from events.errors import PmagentError
+from pmagent.events.errors import PmagentError
 
 PRODUCT: Final = "PLA keyboard"
 """The product name that our firmware gives to USB (firmware/boot.py)."""

@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import anyio.to_thread
 
-from actors.pla.line.finding import Attached, PortUnusable, Wanted, find
-from actors.pla.wire.exchanges import Exchange, exchange, goodbye, without_device
-from actors.pla.wire.host import HostLink
-from actors.pla.wire.reports import Reporter
-from actors.pla.wire.talks import Talks
-from actors.pla.wire.words import Check, Problem
-from contracts.hid import HidArmRequested, HidCommitRequested, HidPrepareRequested
-from contracts.payload import Payload
-from contracts.pla import CONTRACT_VERSION, Action
-from contracts.pla_schemas import CONTRACT_HASH
-from events.event import Event
-from events.log import now as log_time
+from pmagent.actors.pla.line.finding import Attached, PortUnusable, Wanted, find
+from pmagent.actors.pla.wire.exchanges import Exchange, exchange, goodbye, without_device
+from pmagent.actors.pla.wire.host import HostLink
+from pmagent.actors.pla.wire.reports import Reporter
+from pmagent.actors.pla.wire.talks import Talks
+from pmagent.actors.pla.wire.words import Check, Problem
+from pmagent.contracts.hid import HidArmRequested, HidCommitRequested, HidPrepareRequested
+from pmagent.contracts.payload import Payload
+from pmagent.contracts.pla import CONTRACT_VERSION, Action
+from pmagent.contracts.pla_schemas import CONTRACT_HASH
+from pmagent.events.event import Event
+from pmagent.events.log import now as log_time
 
 if TYPE_CHECKING:
-    from actors.pla.line.port import Port
+    from pmagent.actors.pla.line.port import Port
 
 OnFact = Callable[[Payload], Awaitable[None]]
 
@@ -54,8 +54,8 @@ _PRESSING: Final = (HidArmRequested, HidPrepareRequested, HidCommitRequested)
 
 
 def check_contract(contract: str, document: object) -> Sequence[Problem]:
-    """``contracts.checking.check``; schemas are compiled by who needs them."""
-    from contracts.checking import check
+    """``pmagent.contracts.checking.check``; schemas are compiled by who needs them."""
+    from pmagent.contracts.checking import check
 
     return check(contract, document)
 
@@ -215,7 +215,7 @@ class Line:
 
     async def _hold(self, found: Attached, wanted: Wanted) -> None:
         """One link, from opening the port to its loss. Raises PortUnusable when the device was never greeted."""
-        from actors.pla.line.port import open_port  # only who opens a port needs pyserial
+        from pmagent.actors.pla.line.port import open_port  # only who opens a port needs pyserial
 
         port = await open_port(found.path, self._wake)
         # What USB does not tell, the device has to.

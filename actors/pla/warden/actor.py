@@ -11,20 +11,20 @@ from typing import Final
 
 import msgspec
 
-from actors.kernel.mode import judge
-from actors.ledger import GATE
-from actors.pla.ids import derived
-from actors.pla.switch import latched
-from actors.pla.violations import HANDLING, Kind, violation
-from actors.pla.warden import modes
-from actors.pla.warden.approvals import on_decision
-from actors.pla.warden.closing import closed, ended_when_idle
-from actors.pla.warden.state import Device, ProposalView, WardenState, held
-from contracts.clock import TimerFired, TimerRequested
-from contracts.control import EffectsPaused, EffectsResumed
-from contracts.daemon import DaemonStarted, DaemonStopped
-from contracts.effect import ActorHalted, ActorResumed
-from contracts.hid import (
+from pmagent.actors.kernel.mode import judge
+from pmagent.actors.core.ledger import GATE
+from pmagent.actors.pla.ids import derived
+from pmagent.actors.pla.switch import latched
+from pmagent.actors.pla.violations import HANDLING, Kind, violation
+from pmagent.actors.pla.warden import modes
+from pmagent.actors.pla.warden.approvals import on_decision
+from pmagent.actors.pla.warden.closing import closed, ended_when_idle
+from pmagent.actors.pla.warden.state import Device, ProposalView, WardenState, held
+from pmagent.contracts.clock import TimerFired, TimerRequested
+from pmagent.contracts.control import EffectsPaused, EffectsResumed
+from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
+from pmagent.contracts.effect import ActorHalted, ActorResumed
+from pmagent.contracts.hid import (
     HidDisarmRequested,
     HidLinked,
     HidLost,
@@ -33,9 +33,9 @@ from contracts.hid import (
     HidReported,
     HidTripped,
 )
-from contracts.kernel import WATCHER, KernelObserved
-from contracts.payload import Correlated, Payload
-from contracts.pla_events import (
+from pmagent.contracts.kernel import WATCHER, KernelObserved
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.contracts.pla_events import (
     PlaApproved,
     PlaArmAnswered,
     PlaArmRequested,
@@ -55,7 +55,7 @@ from contracts.pla_events import (
     PlaSessionEnded,
     PlaViolation,
 )
-from events.event import Event
+from pmagent.events.event import Event
 
 WARDEN: Final = "warden"
 BRAIN: Final = "brain"

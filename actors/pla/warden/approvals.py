@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from actors.pla.ids import derived
-from actors.pla.warden.closing import closed
-from actors.pla.warden.state import ProposalView, WardenState
-from contracts.payload import Correlated, Payload
-from contracts.pla import APPROVAL_SECONDS, CREDENTIAL_SECONDS
-from contracts.pla_events import (
+from pmagent.actors.pla.ids import derived
+from pmagent.actors.pla.warden.closing import closed
+from pmagent.actors.pla.warden.state import ProposalView, WardenState
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.contracts.pla import APPROVAL_SECONDS, CREDENTIAL_SECONDS
+from pmagent.contracts.pla_events import (
     PlaApproved,
     PlaDecisionRefused,
     PlaDecisionRequested,
     PlaExecutionRequested,
     PlaRejected,
 )
-from events.event import Event, time_after
+from pmagent.events.event import Event, time_after
 
 Objection = tuple[str, str, str]
 """Code, reason, and what would mend it."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from actors.pla.warden.state import ProposalView, WardenState
-from contracts.effect import EffectCancelRequested
-from contracts.payload import Correlated
-from contracts.pla_events import PlaProposalClosed, PlaSessionEnded
+from pmagent.actors.pla.warden.state import ProposalView, WardenState
+from pmagent.contracts.effect import EffectCancelRequested
+from pmagent.contracts.payload import Correlated
+from pmagent.contracts.pla_events import PlaProposalClosed, PlaSessionEnded
 
 
 def closed(view: ProposalView, outcome: str, why: str, *, fired: bool = False) -> Iterator[Correlated]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from actors.pla.ids import derived
-from actors.pla.warden.closing import closed, ended_when_idle
-from actors.pla.warden.state import WardenState
-from contracts.control import Channel
-from contracts.payload import Correlated, Payload
-from contracts.pla import MODES, ActionClass, PlaMode
-from contracts.pla_events import (
+from pmagent.actors.pla.ids import derived
+from pmagent.actors.pla.warden.closing import closed, ended_when_idle
+from pmagent.actors.pla.warden.state import WardenState
+from pmagent.contracts.control import Channel
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.contracts.pla import MODES, ActionClass, PlaMode
+from pmagent.contracts.pla_events import (
     PlaEndRequested,
     PlaModeAnswered,
     PlaModeChanged,
     PlaModeRequested,
     PlaSessionBegan,
 )
-from events.event import Event
+from pmagent.events.event import Event
 
 
 def lowered(

@@ -6,9 +6,9 @@ from typing import Final, Literal
 
 import msgspec
 
-from contracts.kernel import Mode
-from contracts.pla import ActionClass, KillSwitch, PlaMode
-from contracts.pla_events import PlaProposed
+from pmagent.contracts.kernel import Mode
+from pmagent.contracts.pla import ActionClass, KillSwitch, PlaMode
+from pmagent.contracts.pla_events import PlaProposed
 
 PROPOSALS_KEPT: Final = 100
 """So many proposals stay in the state, the newest; older ones are in the session logs."""

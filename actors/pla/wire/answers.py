@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from actors.pla.wire.words import Broken, Check, Count, Ended, Name, Op, Refused
-from contracts.hid import ExecutionState
+from pmagent.actors.pla.wire.words import Broken, Check, Count, Ended, Name, Op, Refused
+from pmagent.contracts.hid import ExecutionState
 
 
 class HelloAnswer(msgspec.Struct, frozen=True):

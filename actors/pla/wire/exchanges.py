@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.pla.hid.state import HID
-from actors.pla.wire.answers import (
+from pmagent.actors.pla.hid.state import HID
+from pmagent.actors.pla.wire.answers import (
     ArmAnswer,
     CommitAnswer,
     DisarmAnswer,
@@ -22,8 +22,8 @@ from actors.pla.wire.answers import (
     PrepareAnswer,
     StatusAnswer,
 )
-from actors.pla.wire.words import Answered, Ask, Ended, Refused, Reply, Unanswered, WaitEnded
-from contracts.hid import (
+from pmagent.actors.pla.wire.words import Answered, Ask, Ended, Refused, Reply, Unanswered, WaitEnded
+from pmagent.contracts.hid import (
     HidArmed,
     HidArmRequested,
     HidCommitRequested,
@@ -39,8 +39,8 @@ from contracts.hid import (
     HidStatusRequested,
     HidTold,
 )
-from contracts.payload import Payload
-from contracts.pla import (
+from pmagent.contracts.payload import Payload
+from pmagent.contracts.pla import (
     LEASE_SECONDS,
     MIN_ACTION_DELAY_MS,
     TEXT_CHARS_MAX,
@@ -50,7 +50,7 @@ from contracts.pla import (
     objections,
     payload,
 )
-from events.event import Event
+from pmagent.events.event import Event
 
 Exchange = Generator[Ask | WaitEnded, Reply | Ended | None, Payload]
 """One request's conversation with the device."""
@@ -177,7 +177,7 @@ def _prepare(position: int, asked: HidPrepareRequested, plain: Action | None, no
     if unfit is not None:
         return _other(position, asked, unfit)
     assert action is not None, "else it is unfit"
-    from contracts.checking import check  # compiles schemas; commands that only look load none of it
+    from pmagent.contracts.checking import check  # compiles schemas; commands that only look load none of it
 
     execute = document(asked, action, now)
     broken = check("action_execute", execute)

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.pla.wire.answers import DisarmAnswer, HelloAnswer, StatusAnswer, answer_of, broken, ended_of
-from actors.pla.wire.lines import SPOILER, Damaged, LineReader, encode
-from actors.pla.wire.words import (
+from pmagent.actors.pla.wire.answers import DisarmAnswer, HelloAnswer, StatusAnswer, answer_of, broken, ended_of
+from pmagent.actors.pla.wire.lines import SPOILER, Damaged, LineReader, encode
+from pmagent.actors.pla.wire.words import (
     ANSWER_SECONDS,
     Answered,
     Broken,
@@ -30,7 +30,7 @@ from actors.pla.wire.words import (
     Status,
     Unanswered,
 )
-from contracts.pla import EXECUTIONS_REMEMBERED, HEARTBEAT_SECONDS
+from pmagent.contracts.pla import EXECUTIONS_REMEMBERED, HEARTBEAT_SECONDS
 
 HELLO_TRIES: Final = 3
 UNANSWERED_MAX: Final = 3

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.pla.wire.words import Broken, Heard, Hello, Lost, Status
-from contracts.hid import HidLinked, HidLost, HidReported
-from contracts.payload import Payload
-from contracts.pla_events import NAME_CHARS_MAX, PlaContractBroken
+from pmagent.actors.pla.wire.words import Broken, Heard, Hello, Lost, Status
+from pmagent.contracts.hid import HidLinked, HidLost, HidReported
+from pmagent.contracts.payload import Payload
+from pmagent.contracts.pla_events import NAME_CHARS_MAX, PlaContractBroken
 
 _UNIMPORTANT: Final = {"error_count": 0, "action_count": 0}
 """What may change in a status without being told."""

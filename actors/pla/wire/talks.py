@@ -6,10 +6,10 @@ from collections import deque
 
 import msgspec
 
-from actors.pla.wire.exchanges import Exchange
-from actors.pla.wire.host import HostLink
-from actors.pla.wire.words import Ask, Ended, Reply, Unanswered, WaitEnded
-from contracts.payload import Payload
+from pmagent.actors.pla.wire.exchanges import Exchange
+from pmagent.actors.pla.wire.host import HostLink
+from pmagent.actors.pla.wire.words import Ask, Ended, Reply, Unanswered, WaitEnded
+from pmagent.contracts.payload import Payload
 
 
 class _Talk(msgspec.Struct, eq=False):

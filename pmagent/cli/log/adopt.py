@@ -14,7 +14,7 @@ from pmagent.cli.pla.common import operator_option
 from pmagent.exitcodes import Exit
 
 if TYPE_CHECKING:
-    from pmagent.adoption import Found
+    from pmagent.service.adoption import Found
 
 LINES_MAX: Final = 12
 
@@ -32,8 +32,8 @@ def adopt(app: App, yes: bool, operator: str | None, format: str) -> int:
     PLA's session and every open effect ended. Nothing is started meanwhile. The adoption stands in the log. Exit 1: it
     is trusted already, or you said no.
     """
-    from pmagent.adoption import adopt as adopting
-    from pmagent.adoption import look
+    from pmagent.service.adoption import adopt as adopting
+    from pmagent.service.adoption import look
     from pmagent.pla.operators import checked, login
 
     workspace = app.workspace.resolve()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from events.storage import StorageReader
+from pmagent.events.storage import StorageReader
 from pmagent.cli.frame import App, Command, pass_app
 from pmagent.cli.output import write_file
 from pmagent.exitcodes import Exit

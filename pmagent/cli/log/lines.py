@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from events.event import StoredEvent
-from events.named_blobs import BlobsChecked
+from pmagent.events.event import StoredEvent
+from pmagent.events.named_blobs import BlobsChecked
 from pmagent.clean import pad, shorten
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.log.summaries import summary

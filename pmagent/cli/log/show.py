@@ -7,11 +7,11 @@ from contextlib import closing
 import click
 import msgspec
 
-from events.errors import PmagentError
-from events.event import StoredEvent
-from events.reader import event_at
-from events.storage import BLOB_PREFIX, StorageReader
-from events.store import LogStore
+from pmagent.events.errors import PmagentError
+from pmagent.events.event import StoredEvent
+from pmagent.events.reader import event_at
+from pmagent.events.storage import BLOB_PREFIX, StorageReader
+from pmagent.events.store import LogStore
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.log.lines import event_line
 from pmagent.cli.log.why import plain

@@ -10,9 +10,9 @@ from typing import Final
 import click
 import msgspec
 
-from events.event import StoredEvent
-from events.storage import StorageReader
-from events.store import LogStore
+from pmagent.events.event import StoredEvent
+from pmagent.events.storage import StorageReader
+from pmagent.events.store import LogStore
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import click
 
-from events.event import StoredEvent
-from events.reader import CAUGHT_UP, Follower
-from events.storage import StorageReader
+from pmagent.events.event import StoredEvent
+from pmagent.events.reader import CAUGHT_UP, Follower
+from pmagent.events.storage import StorageReader
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.log.lines import event_line
 from pmagent.cli.output import Output, PipeClosed

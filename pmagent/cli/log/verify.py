@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from actors.known import blob_check
-from events.store import LogStore, Verification
+from pmagent.actors.known import blob_check
+from pmagent.events.store import LogStore, Verification
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.log.lines import blob_lines
 from pmagent.cli.output import Output, Styled
@@ -52,8 +52,8 @@ def verify(app: App, path: Path | None, decode: bool, no_blobs: bool, format: st
 def _distrust(store: LogStore) -> tuple[str, bool]:
     """Why the log is not trusted ("": it is), and whether that is because events are gone. A folder that is no
     workspace's own (a copy, an export) is only verified."""
-    from pmagent.layout import workspace_of_log
-    from pmagent.registry import EventsGone, LogMissing, distrust
+    from pmagent.workspace.layout import workspace_of_log
+    from pmagent.workspace.user_registry import EventsGone, LogMissing, distrust
 
     layout = workspace_of_log(Path(store.place))
     error = distrust(layout) if layout is not None else None

@@ -7,7 +7,7 @@ from contextlib import closing
 import click
 import msgspec
 
-from events.event import StoredEvent
+from pmagent.events.event import StoredEvent
 from pmagent.clean import shorten, width
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.log.lines import marker

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from contracts.pla import REASON_CHARS_MAX
+from pmagent.contracts.pla import REASON_CHARS_MAX
 from pmagent.cli.frame import App
 from pmagent.cli.output import Output, Styled, warned
 
 if TYPE_CHECKING:
-    from pmagent.answer import Answer
+    from pmagent.service.answer import Answer
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,7 +38,7 @@ def acting(app: App, given: str | None) -> str:
 
 def ask(app: App, operation: str, **arguments: Any) -> Answer:
     """Perform an operation, through the daemon or here; what it warns of is told. Raises PmagentError."""
-    from pmagent.operations import call
+    from pmagent.service.operations import call
     from pmagent.pla.asked import readable
 
     readable(arguments)
@@ -53,10 +53,10 @@ def ask_to_lower(app: App, operation: str, operator: str | None, undone: str, **
     from it; they are warned of. Nor does a reason that is no UTF-8: what cannot be written of it becomes a question
     mark, and what is too long of it is left out. Raises PmagentError.
     """
-    from pmagent.config import ConfigError, workspace_of
+    from pmagent.workspace.settings import ConfigError, workspace_of
     from pmagent.jobs.following import HeldByJob, held_by_job
-    from pmagent.layout import Layout
-    from pmagent.operations import call
+    from pmagent.workspace.layout import Layout
+    from pmagent.service.operations import call
     from pmagent.pla.operators import BadOperator, checked, login
 
     held = held_by_job(Layout(workspace_of(app.workspace_flag, app.environ)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from events.errors import PmagentError
+from pmagent.events.errors import PmagentError
 from pmagent.clean import is_seen
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
 from pmagent.cli.output import Output, Styled
@@ -20,7 +20,7 @@ from pmagent.exitcodes import Exit
 from pmagent.when import spoken
 
 if TYPE_CHECKING:
-    from pmagent.answer import Answer
+    from pmagent.service.answer import Answer
     from pmagent.pla.reckoning import Means
 
 OUTCOME_SECONDS: Final = 300.0
@@ -187,8 +187,8 @@ def _is_answered() -> bool:
 
 def _wait_with_credentials(output: Output, shown: dict[str, Any]) -> None:
     """Credentials stand for a while before they can be approved; what is left of that is waited for."""
-    from contracts.pla import CREDENTIAL_SECONDS
-    from events.log import now
+    from pmagent.contracts.pla import CREDENTIAL_SECONDS
+    from pmagent.events.log import now
     from pmagent.when import seconds_between
 
     # The log's time may stand ahead of the clock: it is never longer than this.

@@ -11,7 +11,7 @@ from pmagent.cli.output import Styled
 from pmagent.cli.pla.common import acting, ask, ask_to_lower, because, operator_option, refusal
 
 if TYPE_CHECKING:
-    from pmagent.client import Unanswered
+    from pmagent.service.client import Unanswered
 
 
 @click.command(cls=Command, example="pmagent pla arm")
@@ -38,11 +38,11 @@ def arm(app: App, operator: str | None, request: str | None, format: str) -> int
 
 def _ended_from_beside(app: App, error: Unanswered) -> Unanswered:
     """End the line past a daemon that does not answer: what is to be said of both."""
-    from actors.pla.line.beside import hang_up
-    from events.errors import PmagentError
-    from pmagent.client import Unanswered
-    from pmagent.config import workspace_of
-    from pmagent.operations import call_logged
+    from pmagent.actors.pla.line.beside import hang_up
+    from pmagent.events.errors import PmagentError
+    from pmagent.service.client import Unanswered
+    from pmagent.workspace.settings import workspace_of
+    from pmagent.service.operations import call_logged
 
     try:
         status = call_logged(workspace_of(app.workspace_flag, app.environ), "pla.status")
@@ -72,7 +72,7 @@ def disarm(app: App, reason: str, operator: str | None, request: str | None, for
     Where the daemon does not answer within 2 s, this command takes the device's line down itself (DTR falls; nothing is
     written into it), and says what came of that. Exit 6 then: the daemon disarms as well, when it goes on.
     """
-    from pmagent.client import Unanswered
+    from pmagent.service.client import Unanswered
 
     asked = {"reason": reason, **same_request(request)}
     try:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from contracts.pla_words import OUTCOMES
+from pmagent.contracts.pla_words import OUTCOMES
 from pmagent.cli.daemon import daemon_pieces
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Output, Styled
@@ -33,7 +33,7 @@ def status(app: App, format: str) -> int:
 
 def _violations(app: App, session: dict[str, Any] | None) -> dict[str, Any] | None:
     """How many contract violations the session's log of them has, and where that is; None where there were none."""
-    from projections.pla.places import violations_path
+    from pmagent.projections.sessions.places import violations_path
 
     if session is None:
         return None

@@ -13,7 +13,7 @@ from pmagent.cli.pla.proposal_screen import show_proposal
 from pmagent.cli.pla.session import frames_path
 
 if TYPE_CHECKING:
-    from pmagent.answer import Answer
+    from pmagent.service.answer import Answer
 
 DOCUMENT_BYTES_MAX: Final = 65_536
 GOAL_BYTES_MAX: Final = 65_536

@@ -14,10 +14,10 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
-from events.errors import NotFound, PmagentError
-from events.event import StoredEvent, Tail
-from events.reader import Reader
-from events.storage import LogReader
+from pmagent.events.errors import NotFound, PmagentError
+from pmagent.events.event import StoredEvent, Tail
+from pmagent.events.reader import Reader
+from pmagent.events.storage import LogReader
 from pmagent.console.live.packing import Piece
 
 LOOK_SECONDS: Final = 0.1

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from events.event import StoredEvent
+from pmagent.events.event import StoredEvent
 from pmagent.console.live.feed import Run
 from pmagent.console.live.packing import NOTHING, Piece, piece
 

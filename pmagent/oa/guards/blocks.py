@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.kernel.coherence import compared
-from contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, TOOL_IDS
+from pmagent.actors.kernel.coherence import compared
+from pmagent.contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, TOOL_IDS
 from pmagent.oa.guards.reading import STATE_PATH, Given
 from pmagent.oa.guards.report import SNAPSHOT, Findings, lacking, mismatched
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from actors.checks.results import details
-from contracts.checks import CheckResult
-from contracts.oa_documents import OADiagnostic
-from pmagent.config import resolve
-from pmagent.config_programs import Programs
+from pmagent.actors.checks.results import details
+from pmagent.contracts.checks import CheckResult
+from pmagent.contracts.oa_documents import OADiagnostic
+from pmagent.workspace.settings import resolve
+from pmagent.workspace.settings_programs import Programs
 from pmagent.oa.guards.report import Findings
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from contracts.oa_documents import GuardMode, GuardReport
-from pmagent.config import resolve
-from pmagent.config_programs import normalized
+from pmagent.contracts.oa_documents import GuardMode, GuardReport
+from pmagent.workspace.settings import resolve
+from pmagent.workspace.settings_programs import normalized
 from pmagent.oa.guards.configured import findings
 from pmagent.oa.guards.report import report
 from pmagent.workspace.ask_checks import ask

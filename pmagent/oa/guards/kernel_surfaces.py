@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.kernel.coherence import between_surfaces, compared
-from actors.kernel.surfaces import (
+from pmagent.actors.kernel.coherence import between_surfaces, compared
+from pmagent.actors.kernel.surfaces import (
     BOOTSTRAP,
     CONTEXT,
     DMS_ALIGNMENT,
@@ -17,7 +17,7 @@ from actors.kernel.surfaces import (
     Handoff,
     Kernel,
 )
-from contracts.oa_documents import Mismatch
+from pmagent.contracts.oa_documents import Mismatch
 from pmagent.oa.guards.reading import Given
 from pmagent.oa.guards.report import REFRESH, Findings, lacking, mismatched, surface_lacking
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from actors.known import blob_check
-from contracts.oa_documents import OADiagnostic
-from events.errors import CorruptLog, NotFound
-from events.evidence import evidence, log_of
+from pmagent.actors.known import blob_check
+from pmagent.contracts.oa_documents import OADiagnostic
+from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.events.evidence import evidence, log_of
 from pmagent.oa.guards.reading import Given
 from pmagent.oa.guards.report import Findings, lacking
-from projections.disk import Difference
-from projections.rebuild import check_documents
+from pmagent.projections.core.disk import Difference
+from pmagent.projections.core.rebuild import check_documents
 
 REBUILD = "pmagent rebuild"
 

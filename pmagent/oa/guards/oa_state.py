@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.kernel.coherence import BRANCH_CHECK, PHASE_CHECK, REALITY_CHECK, between_surfaces, compared
-from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, KEY_CHECKS, REALITY, REQUIRED, SSOT
-from contracts.oa_documents import Mismatch, OADiagnostic
+from pmagent.actors.kernel.coherence import BRANCH_CHECK, PHASE_CHECK, REALITY_CHECK, between_surfaces, compared
+from pmagent.actors.kernel.surfaces import BOOTSTRAP, CONTEXT, KEY_CHECKS, REALITY, REQUIRED, SSOT
+from pmagent.contracts.oa_documents import Mismatch, OADiagnostic
 from pmagent.oa.guards.reading import STATE_PATH, Given
 from pmagent.oa.guards.report import REFRESH, SNAPSHOT, Findings, lacking, mismatched, surface_lacking
 

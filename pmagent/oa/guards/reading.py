@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from actors.kernel.reader import Files, RealFiles, parse, read_surfaces
-from actors.kernel.surfaces import Kernel, kernel
-from contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading
-from projections import oa_state
+from pmagent.actors.kernel.reader import Files, RealFiles, parse, read_surfaces
+from pmagent.actors.kernel.surfaces import Kernel, kernel
+from pmagent.contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading
+from pmagent.projections.oa import state as oa_state
 
 STATE = "oa_state"
 STATE_PATH = oa_state.PATH

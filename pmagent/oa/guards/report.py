@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from contracts.oa_documents import GuardMode, GuardReport, Mismatch, OADiagnostic
+from pmagent.contracts.oa_documents import GuardMode, GuardReport, Mismatch, OADiagnostic
 
 REFRESH = "pmagent kernel refresh"
 SNAPSHOT = "pmagent oa snapshot"

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from events.event import time_after
-from events.log import now
+from pmagent.events.event import time_after
+from pmagent.events.log import now
 from pmagent.pla.demo.stage import Device, Stage, Surprise
 
 HELLO: Final = "echo hello, lab\n"

@@ -15,13 +15,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from events.errors import PmagentError
-from events.event import StoredEvent
-from events.reader import Follower
-from pmagent.layout import Layout
-from pmagent.operations import call
+from pmagent.events.errors import PmagentError
+from pmagent.events.event import StoredEvent
+from pmagent.events.reader import Follower
+from pmagent.workspace.layout import Layout
+from pmagent.service.operations import call
 from pmagent.pla.demo.picture import picture
-from pmagent.trust import accept
+from pmagent.workspace.trust import accept
 
 WORKSPACE: Final = "workspace"
 """The demo's workspace, in its folder."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from actors.audit.actor import Auditor
-from contracts.audit_events import (
+from pmagent.actors.audit.actor import Auditor
+from pmagent.contracts.audit_events import (
     AuditCancelAnswered,
     AuditCancelRequested,
     AuditCloneRequested,
@@ -21,10 +21,10 @@ from contracts.audit_events import (
     AuditSourceFailed,
     AuditSurveyed,
 )
-from contracts.effect import ActorHalted, EffectCancelRequested, EffectFailed
-from contracts.model import ModelAsked, ModelReplied, ModelWithdrawn
-from contracts.oa import OaPermitRequested
-from events.event import Event
+from pmagent.contracts.effect import ActorHalted, EffectCancelRequested, EffectFailed
+from pmagent.contracts.model import ModelAsked, ModelReplied, ModelWithdrawn
+from pmagent.contracts.oa import OaPermitRequested
+from pmagent.events.event import Event
 from tests.support.audits import AUDIT, Court, dimension, finding, rubric, said, survey
 
 

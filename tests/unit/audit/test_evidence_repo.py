@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.audit.evidence.items import judgeable, key_of
-from actors.audit.evidence.repo import ABSENCE, UNRESOLVED, at_boundary, repo_evidence
-from actors.audit.evidence.text import clean
-from actors.audit.goals import GOALS, goal_id
-from actors.audit.progress import as_item
-from actors.audit.rubric import Dimension, dimension_of
-from contracts.audit import Evidence
-from contracts.audit_events import EVIDENCE_MAX, AuditEvidenceFound
-from contracts.audit_facts import CodeGraph, GraphEdge, GraphNode, Term, Unparsed
+from pmagent.actors.audit.detectors.evidence.items import judgeable, key_of
+from pmagent.actors.audit.detectors.evidence.repo import ABSENCE, UNRESOLVED, at_boundary, repo_evidence
+from pmagent.actors.audit.detectors.evidence.text import clean
+from pmagent.actors.audit.goals import GOALS, goal_id
+from pmagent.actors.audit.progress import as_item
+from pmagent.actors.audit.rubric import Dimension, dimension_of
+from pmagent.contracts.audit import Evidence
+from pmagent.contracts.audit_events import EVIDENCE_MAX, AuditEvidenceFound
+from pmagent.contracts.audit_facts import CodeGraph, GraphEdge, GraphNode, Term, Unparsed
 from tests.support.audits import AUDIT, dimension, finding, survey
 from tests.support.hostile import CORPUS
 

@@ -8,17 +8,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.audit.evidence.claims import cross_referenced
-from actors.audit.evidence.items import judgeable
-from actors.audit.evidence.pictures import NOT_INSPECTED, SEEN_SURE, picture_evidence
-from actors.audit.evidence.report import EXPLAINED, report_evidence
-from actors.audit.evidence.text import clean
-from actors.audit.goals import goal_id
-from actors.audit.progress import as_item
-from actors.audit.rubric import Dimension, dimension_of
-from contracts.audit import Evidence
-from contracts.audit_events import EVIDENCE_MAX, AuditEvidenceFound
-from contracts.audit_facts import (
+from pmagent.actors.audit.detectors.evidence.claims import cross_referenced
+from pmagent.actors.audit.detectors.evidence.items import judgeable
+from pmagent.actors.audit.detectors.evidence.pictures import NOT_INSPECTED, SEEN_SURE, picture_evidence
+from pmagent.actors.audit.detectors.evidence.report import EXPLAINED, report_evidence
+from pmagent.actors.audit.detectors.evidence.text import clean
+from pmagent.actors.audit.goals import goal_id
+from pmagent.actors.audit.progress import as_item
+from pmagent.actors.audit.rubric import Dimension, dimension_of
+from pmagent.contracts.audit import Evidence
+from pmagent.contracts.audit_events import EVIDENCE_MAX, AuditEvidenceFound
+from pmagent.contracts.audit_facts import (
     Claim,
     CodeGraph,
     Excerpt,

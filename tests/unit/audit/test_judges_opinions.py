@@ -11,18 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from actors.audit.clerk import Brief
-from actors.audit.judges.opinions import SHAPE_NAME, Misfit, answer_shape, read_opinion, shown
-from contracts.audit import JudicialOpinion
-from contracts.audit_events import (
+from pmagent.actors.audit.clerk import Brief
+from pmagent.actors.audit.judges.opinions import SHAPE_NAME, Misfit, answer_shape, read_opinion, shown
+from pmagent.contracts.audit import JudicialOpinion
+from pmagent.contracts.audit_events import (
     ARGUMENT_CHARS_MAX,
     CITATION_CHARS_MAX,
     CITATIONS_MAX,
     REASON_CHARS_MAX,
     AuditOpinionGiven,
 )
-from contracts.model import ModelReplied, ModelToolCall, ModelUsage
-from contracts.payload import decode, encode
+from pmagent.contracts.model import ModelReplied, ModelToolCall, ModelUsage
+from pmagent.contracts.payload import decode, encode
 from tests.support.audits import dimension
 
 BRIEF = Brief(judge="TechLead", round=1, dimension=dimension("state"), evidence=[])

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.audit.clerk import Brief
-from actors.audit.code.personas import similarity
-from actors.audit.judges.opinions import SHAPE_NAME, answer_shape
-from actors.audit.judges.personas import PERSONAS
-from actors.audit.judges.prompts import (
+from pmagent.actors.audit.clerk import Brief
+from pmagent.actors.audit.detectors.code.personas import similarity
+from pmagent.actors.audit.judges.opinions import SHAPE_NAME, answer_shape
+from pmagent.actors.audit.judges.personas import PERSONAS
+from pmagent.actors.audit.judges.prompts import (
     DOCUMENT_BYTES_MAX,
     REPLY_CHARS_MAX,
     RUBRIC_CHARS_MAX,
@@ -26,11 +26,11 @@ from actors.audit.judges.prompts import (
     retry,
     system_prompt,
 )
-from contracts.audit import JUDGES, Evidence, Judge, JudicialOpinion
-from contracts.audit_events import ARGUMENT_CHARS_MAX, EVIDENCE_MAX, TRIES
-from contracts.audit_facts import CONTENT_CHARS_MAX, RATIONALE_CHARS_MAX
-from contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelMessage, ModelReplied, ModelToolCall, ModelUsage
-from contracts.payload import encode
+from pmagent.contracts.audit import JUDGES, Evidence, Judge, JudicialOpinion
+from pmagent.contracts.audit_events import ARGUMENT_CHARS_MAX, EVIDENCE_MAX, TRIES
+from pmagent.contracts.audit_facts import CONTENT_CHARS_MAX, RATIONALE_CHARS_MAX
+from pmagent.contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelMessage, ModelReplied, ModelToolCall, ModelUsage
+from pmagent.contracts.payload import encode
 from tests.support.audits import dimension, pictures
 
 HOSTILE = (

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from actors.audit.clerk import NodeFailed
-from actors.audit.goals import GOALS
-from actors.audit.justice.advice import ADVICE
-from actors.audit.justice.remedy import NOTHING, REMEDIES
-from actors.audit.justice.synthesis import disputed
-from contracts.audit import JUDGES, Judge
-from contracts.audit_events import REMEDIATION_CHARS_MAX
-from projections.audits.report import report_markdown
+from pmagent.actors.audit.clerk import NodeFailed
+from pmagent.actors.audit.goals import GOALS
+from pmagent.actors.audit.justice.advice import ADVICE
+from pmagent.actors.audit.justice.remedy import NOTHING, REMEDIES
+from pmagent.actors.audit.justice.synthesis import disputed
+from pmagent.contracts.audit import JUDGES, Judge
+from pmagent.contracts.audit_events import REMEDIATION_CHARS_MAX
+from pmagent.projections.audits.report import report_markdown
 from tests.support.verdicts import bench, case, item, judged, rules, ruling, said, scoped
 
 FLAW = "security.os_system"

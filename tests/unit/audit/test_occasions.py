@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from actors.audit.code.survey import survey_code
-from actors.audit.evidence.items import judgeable
-from actors.audit.evidence.repo import repo_evidence
-from actors.audit.goals import GOALS
-from actors.audit.occasions import NEEDS, no_occasion
-from actors.audit.rubric import Dimension, dimension_of
-from contracts.audit_facts import History
+from pmagent.actors.audit.detectors.code.survey import survey_code
+from pmagent.actors.audit.detectors.evidence.items import judgeable
+from pmagent.actors.audit.detectors.evidence.repo import repo_evidence
+from pmagent.actors.audit.goals import GOALS
+from pmagent.actors.audit.occasions import NEEDS, no_occasion
+from pmagent.actors.audit.rubric import Dimension, dimension_of
+from pmagent.contracts.audit_facts import History
 from pmagent.audit.rubrics import default_rubric
 from tests.support.audits import dimension, finding, survey
 

@@ -15,26 +15,26 @@ from typing import Any
 
 import pytest
 
-from actors.audit import nodes
-from actors.audit.clerk import Brief
-from actors.audit.code.parse import parsed
-from actors.audit.code.survey import survey_code
-from actors.audit.cross_reference import cross_reference
-from actors.audit.evidence.pictures import picture_evidence
-from actors.audit.evidence.repo import repo_evidence
-from actors.audit.failures import SourceFailed
-from actors.audit.goals import GOALS, goal_id
-from actors.audit.graph import compile_audit_graph
-from actors.audit.pdf.doc_tools import extract_images_from_pdf
-from actors.audit.pdf.layout import Paragraph
-from actors.audit.pdf.paths import named
-from actors.audit.pdf.reading import read_pdf
-from actors.audit.repository.address import address
-from actors.audit.repository.survey import survey_repository
-from actors.audit.rubric import BadRubric, Dimension, read_rubric, rubric_of
-from actors.audit.rules.judge import opinion
-from contracts.audit import JUDGES, AuditReport, Evidence, JudicialOpinion
-from contracts.audit_events import (
+from pmagent.actors.audit import nodes
+from pmagent.actors.audit.clerk import Brief
+from pmagent.actors.audit.detectors.code.parse import parsed
+from pmagent.actors.audit.detectors.code.survey import survey_code
+from pmagent.actors.audit.cross_reference import cross_reference
+from pmagent.actors.audit.detectors.evidence.pictures import picture_evidence
+from pmagent.actors.audit.detectors.evidence.repo import repo_evidence
+from pmagent.actors.audit.failures import SourceFailed
+from pmagent.actors.audit.goals import GOALS, goal_id
+from pmagent.actors.audit.graph import compile_audit_graph
+from pmagent.actors.audit.sources.pdf.doc_tools import extract_images_from_pdf
+from pmagent.actors.audit.sources.pdf.layout import Paragraph
+from pmagent.actors.audit.sources.pdf.paths import named
+from pmagent.actors.audit.sources.pdf.reading import read_pdf
+from pmagent.actors.audit.sources.repository.address import address
+from pmagent.actors.audit.sources.repository.survey import survey_repository
+from pmagent.actors.audit.rubric import BadRubric, Dimension, read_rubric, rubric_of
+from pmagent.actors.audit.judges.rules.judge import opinion
+from pmagent.contracts.audit import JUDGES, AuditReport, Evidence, JudicialOpinion
+from pmagent.contracts.audit_events import (
     AuditConcluded,
     AuditCriterionRuled,
     AuditFailed,
@@ -43,9 +43,9 @@ from contracts.audit_events import (
     AuditSourceFailed,
     Question,
 )
-from contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
+from pmagent.contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
 from pmagent.audit.rubrics import default_rubric
-from projections.audits.report import report_markdown
+from pmagent.projections.audits.report import report_markdown
 from tests.support.audit_documents import DOCUMENT, JOB, REPORT, folded, shown
 from tests.support.audits import RULES, Court, dimension, pictures, reading, rubric, said, survey
 from tests.support.graphs import graphs_of, reader_of
@@ -352,7 +352,7 @@ def test_the_report_prints_what_each_opinion_cites_in_the_order_of_the_personas(
 
 def test_every_key_that_is_offered_is_one_that_is_used() -> None:
     """Once three providers were offered, of which one worked."""
-    from actors.model.models import PROVIDERS
+    from pmagent.actors.model.models import PROVIDERS
 
     used = {name for provider in PROVIDERS.values() for name in provider.keys}
     example = Path(__file__).parents[3].joinpath(".env.example").read_text()

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from actors.audit.rubric import BadRubric, logic_for, questions, read_rubric, rubric_of
-from contracts.audit import JUDGES
-from contracts.audit_events import DIMENSIONS_MAX, RUBRIC_BYTES_MAX
+from pmagent.actors.audit.rubric import BadRubric, logic_for, questions, read_rubric, rubric_of
+from pmagent.contracts.audit import JUDGES
+from pmagent.contracts.audit_events import DIMENSIONS_MAX, RUBRIC_BYTES_MAX
 
 GIVEN = Path(__file__).resolve().parents[4] / "shared" / "data" / "auditor"
 RULES = (

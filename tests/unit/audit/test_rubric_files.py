@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from actors.audit.goals import GOALS
-from actors.audit.rubric import BadRubric, read_rubric
-from actors.audit.rules.weighing import LIMITS
-from contracts.audit_events import RUBRIC_BYTES_MAX
+from pmagent.actors.audit.goals import GOALS
+from pmagent.actors.audit.rubric import BadRubric, read_rubric
+from pmagent.actors.audit.judges.rules.weighing import LIMITS
+from pmagent.contracts.audit_events import RUBRIC_BYTES_MAX
 from pmagent.audit.rubrics import default_rubric, load_rubric
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from actors.audit.goals import GOALS
-from actors.audit.rubric_words import FAMILIES, TERMS_MAX, derived, means, names, quoted
+from pmagent.actors.audit.goals import GOALS
+from pmagent.actors.audit.rubric_words import FAMILIES, TERMS_MAX, derived, means, names, quoted
 
 
 def goals(text: str, target: str = "github_repo") -> tuple[str, ...]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from actors.audit.clerk import Brief, NodeFailed
-from actors.audit.goals import GOALS
-from actors.audit.rules.judge import opinion
-from contracts.audit import JUDGES, Evidence, Judge, JudicialOpinion
-from contracts.audit_events import ARGUMENT_CHARS_MAX, CITATIONS_MAX, EVIDENCE_MAX
+from pmagent.actors.audit.clerk import Brief, NodeFailed
+from pmagent.actors.audit.goals import GOALS
+from pmagent.actors.audit.judges.rules.judge import opinion
+from pmagent.contracts.audit import JUDGES, Evidence, Judge, JudicialOpinion
+from pmagent.contracts.audit_events import ARGUMENT_CHARS_MAX, CITATIONS_MAX, EVIDENCE_MAX
 
 GRAPH = ("graph.builder", "graph.fan_out", "graph.fan_in", "graph.conditional")
 

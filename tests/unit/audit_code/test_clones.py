@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from actors.audit.code.clones import clones
-from actors.audit.code.scopes import module_of
+from pmagent.actors.audit.detectors.code.clones import clones
+from pmagent.actors.audit.detectors.code.scopes import module_of
 from tests.support.detected import source
 
 HEAD = "import asyncio, git, os, pygit2, shlex, shutil, subprocess\nfrom dulwich import porcelain\n"

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.audit.code.agents import AgentReader
-from actors.audit.code.engineering import ProjectReader
-from actors.audit.code.outputs import OutputReader
-from actors.audit.code.personas import PersonaReader
-from actors.audit.code.processes import ProcessReader
-from actors.audit.code.security import SecurityReader
-from actors.audit.code.source import Detector, Source
-from actors.audit.code.state import StateReader
-from actors.audit.code.synthesis import SynthesisReader
-from actors.audit.goals import GOALS
-from contracts.audit_facts import CONTENT_CHARS_MAX, Finding
+from pmagent.actors.audit.detectors.code.agents import AgentReader
+from pmagent.actors.audit.detectors.code.engineering import ProjectReader
+from pmagent.actors.audit.detectors.code.outputs import OutputReader
+from pmagent.actors.audit.detectors.code.personas import PersonaReader
+from pmagent.actors.audit.detectors.code.processes import ProcessReader
+from pmagent.actors.audit.detectors.code.security import SecurityReader
+from pmagent.actors.audit.detectors.code.source import Detector, Source
+from pmagent.actors.audit.detectors.code.state import StateReader
+from pmagent.actors.audit.detectors.code.synthesis import SynthesisReader
+from pmagent.actors.audit.goals import GOALS
+from pmagent.contracts.audit_facts import CONTENT_CHARS_MAX, Finding
 
 READERS: tuple[Callable[[], Detector], ...] = (
     AgentReader, ProjectReader, OutputReader, PersonaReader, ProcessReader, SecurityReader, StateReader,

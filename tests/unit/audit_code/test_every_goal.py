@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from actors.audit.code.parse import parsed
-from actors.audit.code.survey import CodeFacts, survey_code
-from actors.audit.goals import GOALS
-from contracts.audit_events import Question
-from contracts.audit_facts import Commit, History
+from pmagent.actors.audit.detectors.code.parse import parsed
+from pmagent.actors.audit.detectors.code.survey import CodeFacts, survey_code
+from pmagent.actors.audit.goals import GOALS
+from pmagent.contracts.audit_events import Question
+from pmagent.contracts.audit_facts import Commit, History
 
 STATE = """
 import operator

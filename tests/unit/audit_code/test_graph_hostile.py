@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from actors.audit.code.source import Source
-from actors.audit.graphs.reader import GraphReader
-from actors.audit.graphs.run import Run
-from contracts.audit_facts import CodeGraph, Finding
+from pmagent.actors.audit.detectors.code.source import Source
+from pmagent.actors.audit.graphs.reader import GraphReader
+from pmagent.actors.audit.graphs.run import Run
+from pmagent.contracts.audit_facts import CodeGraph, Finding
 from tests.support.graphs import HEAD, graph_of, graphs_of
 
 PROGRAMS = sorted((Path(__file__).resolve().parents[3] / "benchmarks" / "graph_programs").glob("*.py"))

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from actors.audit.code.parse import parsed
-from actors.audit.graphs.program import Mentions, Program
-from actors.audit.graphs.reader import GraphReader
+from pmagent.actors.audit.detectors.code.parse import parsed
+from pmagent.actors.audit.graphs.program import Mentions, Program
+from pmagent.actors.audit.graphs.reader import GraphReader
 from tests.support.graphs import edges, graphs_of, nodes, source
 
 FILES = (

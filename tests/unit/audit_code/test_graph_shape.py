@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.audit.graphs.failure import speaks_of_failure
-from actors.audit.graphs.shape import linear, shape
-from actors.audit.graphs.values import END, START, EdgeSeen, excluding
+from pmagent.actors.audit.graphs.failure import speaks_of_failure
+from pmagent.actors.audit.graphs.shape import linear, shape
+from pmagent.actors.audit.graphs.values import END, START, EdgeSeen, excluding
 from tests.support.graphs import findings_of, goals_of, graph_of
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from actors.audit.code.history import history_findings, stage_of
-from contracts.audit_facts import Commit, History
+from pmagent.actors.audit.detectors.code.history import history_findings, stage_of
+from pmagent.contracts.audit_facts import Commit, History
 from tests.support.detected import goals, of
 
 TOLD = (

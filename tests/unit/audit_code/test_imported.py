@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actors.audit.code.imported import defined_in
+from pmagent.actors.audit.detectors.code.imported import defined_in
 
 
 @pytest.mark.parametrize(

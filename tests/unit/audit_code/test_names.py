@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from actors.audit.code.names import called, dotted, last_name
-from actors.audit.code.scopes import Module, module_of
+from pmagent.actors.audit.detectors.code.names import called, dotted, last_name
+from pmagent.actors.audit.detectors.code.scopes import Module, module_of
 from tests.support.detected import source
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from actors.audit.code.outputs import OutputReader
-from contracts.audit_facts import Finding
+from pmagent.actors.audit.detectors.code.outputs import OutputReader
+from pmagent.contracts.audit_facts import Finding
 from tests.support.detected import detected, goals, lines, of
 
 HEAD = """

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.audit.code.decode import (
+from pmagent.actors.audit.detectors.code.decode import (
     NOT_UTF8,
     NULS,
     TWO_ENCODINGS,
@@ -18,8 +18,8 @@ from actors.audit.code.decode import (
     WRONG_ENCODING,
     decoded,
 )
-from actors.audit.code.notebook import BROKEN, FOREIGN, SHAPELESS, plain
-from actors.audit.code.parse import (
+from pmagent.actors.audit.detectors.code.notebook import BROKEN, FOREIGN, SHAPELESS, plain
+from pmagent.actors.audit.detectors.code.parse import (
     CONFLICT,
     INDENTATION,
     LFS,

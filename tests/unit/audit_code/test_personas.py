@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.audit.code.personas import PERSONAS_MAX, PersonaReader, similarity
-from contracts.audit_facts import Finding
+from pmagent.actors.audit.detectors.code.personas import PERSONAS_MAX, PersonaReader, similarity
+from pmagent.contracts.audit_facts import Finding
 from tests.support.detected import detected, goals, of
 
 ATTACK = "You are the Prosecutor. Trust no one: hunt for gaps, flaws and laziness, and doubt each claim you see."

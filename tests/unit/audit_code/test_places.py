@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from actors.audit.code.names import last_name
-from actors.audit.code.places import is_own_file, place_of
-from actors.audit.code.scopes import module_of
+from pmagent.actors.audit.detectors.code.names import last_name
+from pmagent.actors.audit.detectors.code.places import is_own_file, place_of
+from pmagent.actors.audit.detectors.code.scopes import module_of
 from tests.support.detected import source
 
 HEAD = "import anyio, os, pathlib, tempfile\nfrom pathlib import Path\n"

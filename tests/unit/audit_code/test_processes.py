@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from actors.audit.code.processes import ProcessReader
-from contracts.audit_facts import Finding
+from pmagent.actors.audit.detectors.code.processes import ProcessReader
+from pmagent.contracts.audit_facts import Finding
 from tests.support.detected import detected, goals, lines, of
 
 HEAD = "import asyncio, os, re, requests, subprocess, tempfile\nfrom pathlib import Path\n"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from actors.audit.code.engineering import ProjectReader
-from actors.audit.code.project import project_findings
-from contracts.audit_facts import Finding
+from pmagent.actors.audit.detectors.code.engineering import ProjectReader
+from pmagent.actors.audit.detectors.code.project import project_findings
+from pmagent.contracts.audit_facts import Finding
 from tests.support.detected import detected, goals, of, source
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actors.audit.code.security import SecurityReader
+from pmagent.actors.audit.detectors.code.security import SecurityReader
 from tests.support.detected import detected, of
 
 URL_PATTERN = r"http[s]?://(?:[a-zA-Z]|[0-9]|[$-_@.&+]|[!*\\(\\),]|(?:%[0-9a-fA-F][0-9a-fA-F]))+"

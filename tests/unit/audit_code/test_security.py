@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.audit.code.security import SecurityReader
-from contracts.audit_facts import Finding
+from pmagent.actors.audit.detectors.code.security import SecurityReader
+from pmagent.contracts.audit_facts import Finding
 from tests.support.detected import detected, goals, lines, of
 
 CONFIRMED = 0.8

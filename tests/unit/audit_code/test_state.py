@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from actors.audit.code.state import StateReader
-from contracts.audit_facts import Finding
+from pmagent.actors.audit.detectors.code.state import StateReader
+from pmagent.contracts.audit_facts import Finding
 from tests.support.detected import detected, goals, lines, of
 
 GRAPH = "from langgraph.graph import StateGraph as SG\n"

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.audit.code.names import last_name
-from actors.audit.code.scopes import Scope, module_of
-from actors.audit.code.strings import folded, is_constant, with_holes
+from pmagent.actors.audit.detectors.code.names import last_name
+from pmagent.actors.audit.detectors.code.scopes import Scope, module_of
+from pmagent.actors.audit.detectors.code.strings import folded, is_constant, with_holes
 from tests.support.detected import source
 
 

@@ -6,11 +6,11 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.audit.code.parse import parsed
-from actors.audit.code.survey import CodeFacts, kept, storable, survey_code
-from actors.audit.goals import GOALS
-from contracts.audit_events import Question
-from contracts.audit_facts import CONTENT_CHARS_MAX, FINDINGS_MAX, Finding, History
+from pmagent.actors.audit.detectors.code.parse import parsed
+from pmagent.actors.audit.detectors.code.survey import CodeFacts, kept, storable, survey_code
+from pmagent.actors.audit.goals import GOALS
+from pmagent.contracts.audit_events import Question
+from pmagent.contracts.audit_facts import CONTENT_CHARS_MAX, FINDINGS_MAX, Finding, History
 
 NO_HISTORY = History(total=0, shown=[], span_s=0, burst=0)
 SHELL = "import os\n\n\ndef run(command):\n    os.system(command)\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from actors.audit.code.synthesis import SynthesisReader
-from contracts.audit_facts import Finding
+from pmagent.actors.audit.detectors.code.synthesis import SynthesisReader
+from pmagent.contracts.audit_facts import Finding
 from tests.support.detected import detected, goals, of
 
 BY_CODE = """

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.audit.code.parse import parsed
-from actors.audit.code.term_patterns import pattern, squashed
-from actors.audit.code.terms import PLACES_MAX, TermReader, matching
-from contracts.audit_facts import Term
+from pmagent.actors.audit.detectors.code.parse import parsed
+from pmagent.actors.audit.detectors.code.term_patterns import pattern, squashed
+from pmagent.actors.audit.detectors.code.terms import PLACES_MAX, TermReader, matching
+from pmagent.contracts.audit_facts import Term
 
 
 def found(term: str, *texts: str, paths: tuple[str, ...] = ()) -> list[tuple[str, int]]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.audit.cross_reference import cross_reference
+from pmagent.actors.audit.cross_reference import cross_reference
 
 FILES = [
     "Dockerfile",

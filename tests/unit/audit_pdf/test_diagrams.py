@@ -10,8 +10,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from actors.audit.pdf.diagrams import IMAGE_BYTES_MAX, NOT_INSPECTED, BadImage, analyze_diagram
-from actors.audit.pdf.doc_tools import PDFImage
+from pmagent.actors.audit.sources.pdf.diagrams import IMAGE_BYTES_MAX, NOT_INSPECTED, BadImage, analyze_diagram
+from pmagent.actors.audit.sources.pdf.doc_tools import PDFImage
 from tests.support.pdfs import image
 
 PNG: bytes = bytes(image(64, 48).tobytes("png"))

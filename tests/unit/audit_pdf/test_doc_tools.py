@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from actors.audit.pdf import doc_tools
-from actors.audit.pdf.doc_tools import (
+from pmagent.actors.audit.sources.pdf import doc_tools
+from pmagent.actors.audit.sources.pdf.doc_tools import (
     NOTHING_FOUND,
     PDFIngestionResult,
     PDFParseError,
@@ -16,8 +16,8 @@ from actors.audit.pdf.doc_tools import (
     ingest_pdf,
     query_doc,
 )
-from contracts.audit_events import AuditLimits
-from events.errors import PmagentError
+from pmagent.contracts.audit_events import AuditLimits
+from pmagent.events.errors import PmagentError
 from tests.support import pdfs
 
 JUDGES = "Three judges score the same evidence. The Prosecutor attacks it, the Defense credits effort."

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.audit.pdf.index import EXCERPT_CHARS, DocStore, excerpt
-from actors.audit.pdf.wire import Segment
+from pmagent.actors.audit.sources.pdf.index import EXCERPT_CHARS, DocStore, excerpt
+from pmagent.actors.audit.sources.pdf.wire import Segment
 
 
 def store(*texts: str) -> DocStore:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actors.audit.pdf.layout import Line, Paragraph, headings, look, paragraphs
+from pmagent.actors.audit.sources.pdf.layout import Line, Paragraph, headings, look, paragraphs
 
 
 class Page:

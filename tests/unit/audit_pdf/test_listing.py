@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.audit.pdf.layout import Paragraph
-from actors.audit.pdf.listing import parted
-from actors.audit.pdf.paths import named
+from pmagent.actors.audit.sources.pdf.layout import Paragraph
+from pmagent.actors.audit.sources.pdf.listing import parted
+from pmagent.actors.audit.sources.pdf.paths import named
 
 TREE = """auditor/
 ├── src/

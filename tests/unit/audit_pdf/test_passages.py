@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from actors.audit.pdf.index import DocStore
-from actors.audit.pdf.layout import Paragraph
-from actors.audit.pdf.passages import Mention, about, excerpts, summarises
-from actors.audit.pdf.wire import Segment
-from actors.audit.pdf.words import parts
-from contracts.audit_events import Question
-from contracts.audit_facts import Excerpt
+from pmagent.actors.audit.sources.pdf.index import DocStore
+from pmagent.actors.audit.sources.pdf.layout import Paragraph
+from pmagent.actors.audit.sources.pdf.passages import Mention, about, excerpts, summarises
+from pmagent.actors.audit.sources.pdf.wire import Segment
+from pmagent.actors.audit.sources.pdf.words import parts
+from pmagent.contracts.audit_events import Question
+from pmagent.contracts.audit_facts import Excerpt
 
 TERMS = ["Dialectical Synthesis", "Fan-In / Fan-Out", "Metacognition", "State Synchronization"]
 INSTRUCTION = "Search the report for these terms and how the judges work."

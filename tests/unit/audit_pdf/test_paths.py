@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.audit.pdf.layout import Paragraph
-from actors.audit.pdf.paths import CLAIMS_MAX, claims, named
+from pmagent.actors.audit.sources.pdf.layout import Paragraph
+from pmagent.actors.audit.sources.pdf.paths import CLAIMS_MAX, claims, named
 
 
 def paths(text: str, *, code: bool = False, heading: str = "") -> list[str]:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from actors.audit.failures import SourceFailed
-from actors.audit.pdf import gallery, reader
-from actors.audit.pdf.pictures import read_pictures
-from actors.audit.pdf.wire import Task
-from contracts.audit_events import AuditLimits
-from contracts.audit_facts import Picture, PictureReading
+from pmagent.actors.audit.failures import SourceFailed
+from pmagent.actors.audit.sources.pdf import gallery, reader
+from pmagent.actors.audit.sources.pdf.pictures import read_pictures
+from pmagent.actors.audit.sources.pdf.wire import Task
+from pmagent.contracts.audit_events import AuditLimits
+from pmagent.contracts.audit_facts import Picture, PictureReading
 from tests.support import pdfs
 from tests.support.pdfs import Report, image, mupdf
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from actors.audit.failures import SourceFailed
-from actors.audit.pdf import reader
-from actors.audit.pdf.reader import content, shown
-from actors.audit.pdf.reading import read_pdf
-from contracts.audit_events import AuditLimits
-from contracts.audit_facts import PdfReading
+from pmagent.actors.audit.failures import SourceFailed
+from pmagent.actors.audit.sources.pdf import reader
+from pmagent.actors.audit.sources.pdf.reader import content, shown
+from pmagent.actors.audit.sources.pdf.reading import read_pdf
+from pmagent.contracts.audit_events import AuditLimits
+from pmagent.contracts.audit_facts import PdfReading
 from tests.support import pdfs
 from tests.support.pdf_readings import read
 

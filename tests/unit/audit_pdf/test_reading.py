@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.audit_events import Question
-from contracts.audit_facts import PdfReading
+from pmagent.contracts.audit_events import Question
+from pmagent.contracts.audit_facts import PdfReading
 from tests.support import pdfs
 from tests.support.pdf_readings import read
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from actors.audit.pdf.doc_tools import ingest_pdf
-from contracts.audit_events import AuditLimits, Question
-from contracts.audit_facts import PdfReading
+from pmagent.actors.audit.sources.pdf.doc_tools import ingest_pdf
+from pmagent.contracts.audit_events import AuditLimits, Question
+from pmagent.contracts.audit_facts import PdfReading
 from tests.support import pdfs
 from tests.support.pdf_readings import read
 from tests.support.pdfs import Report, image, mupdf

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.audit.pdf.segments import CHUNK_CHARS, OVERLAP_CHARS, chunks, segments
+from pmagent.actors.audit.sources.pdf.segments import CHUNK_CHARS, OVERLAP_CHARS, chunks, segments
 
 LONG_WORDS = st.text(st.sampled_from("ab"), min_size=1, max_size=3 * CHUNK_CHARS)
 TEXTS = st.lists(

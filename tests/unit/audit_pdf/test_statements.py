@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from actors.audit.goals import GOALS
-from actors.audit.pdf.layout import Paragraph
-from actors.audit.pdf.statements import _CLAIMS, EACH_MAX, claimed, statements
+from pmagent.actors.audit.goals import GOALS
+from pmagent.actors.audit.sources.pdf.layout import Paragraph
+from pmagent.actors.audit.sources.pdf.statements import _CLAIMS, EACH_MAX, claimed, statements
 
 
 def passage(text: str, *, heading: str = "", level: int = 0, page: int = 1) -> Paragraph:

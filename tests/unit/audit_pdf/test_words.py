@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.audit.pdf.words import clean, clipped, parts, sentences, telling, words
-from events.unseen import UNSEEN
+from pmagent.actors.audit.sources.pdf.words import clean, clipped, parts, sentences, telling, words
+from pmagent.events.unseen import UNSEEN
 
 
 @pytest.mark.parametrize(

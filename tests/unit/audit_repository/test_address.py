@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.audit.failures import SourceFailed
-from actors.audit.repository.address import address
+from pmagent.actors.audit.failures import SourceFailed
+from pmagent.actors.audit.sources.repository.address import address
 
 
 @pytest.mark.parametrize(

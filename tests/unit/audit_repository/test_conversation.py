@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.confined.conversation import Conversation
+from pmagent.actors.confined.conversation import Conversation
 
 
 def started(script: str) -> subprocess.Popen[bytes]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from actors.audit.failures import SourceFailed
-from actors.audit.repository.folder import python_files
+from pmagent.actors.audit.failures import SourceFailed
+from pmagent.actors.audit.sources.repository.folder import python_files
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.audit.repository.history import BURST_SECONDS, MESSAGE_CHARS, burst, every_commit, history, stamp
-from contracts.audit_facts import COMMITS_SHOWN
+from pmagent.actors.audit.sources.repository.history import BURST_SECONDS, MESSAGE_CHARS, burst, every_commit, history, stamp
+from pmagent.contracts.audit_facts import COMMITS_SHOWN
 
 
 class Log:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from actors.confined import leftover, limits
-from actors.confined.leftover import end_cut_off
+from pmagent.actors.confined import leftover, limits
+from pmagent.actors.confined.leftover import end_cut_off
 from tests.support.boxes import real_boxes
 from tests.support.planners import all_end
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from actors.confined import limited, wall
-from actors.confined.limited import Limited, run_limited
+from pmagent.actors.confined import limited, wall
+from pmagent.actors.confined.limited import Limited, run_limited
 from tests.support.limited_child import WAITING
 
 CHILD = "tests.support.limited_child"
@@ -152,7 +152,7 @@ def test_behind_the_wall_there_is_no_network() -> None:
 
 _OWNER = """
 import sys
-from actors.confined import limited
+from pmagent.actors.confined import limited
 if sys.argv[1] == "unwalled":
     limited.wall = lambda _: ()
 memory = int(sys.argv[2])

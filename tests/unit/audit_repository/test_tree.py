@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.audit.failures import SourceFailed
-from actors.audit.repository.tree import named, shown, tree
+from pmagent.actors.audit.failures import SourceFailed
+from pmagent.actors.audit.sources.repository.tree import named, shown, tree
 
 BLOB = b"1" * 40
 

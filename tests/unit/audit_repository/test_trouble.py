@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actors.audit.repository.trouble import failed, last_line
+from pmagent.actors.audit.sources.repository.trouble import failed, last_line
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from actors.audit.pdf.reading import read_pdf
-from actors.audit.repository.survey import survey_repository
-from actors.confined import wall as walls
-from actors.confined.wall import UNWALLED
-from contracts.audit_events import AuditLimits
+from pmagent.actors.audit.sources.pdf.reading import read_pdf
+from pmagent.actors.audit.sources.repository.survey import survey_repository
+from pmagent.actors.confined import wall as walls
+from pmagent.actors.confined.wall import UNWALLED
+from pmagent.contracts.audit_events import AuditLimits
 from tests.support.audits_history import sources
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from actors.confined import wall
+from pmagent.actors.confined import wall
 
 
 def test_ctrl_c_in_the_terminal_does_not_reach_the_probe(tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.audit.justice.synthesis import synthesize
-from actors.audit.progress import as_evidence, as_opinion
-from actors.audit.rubric import rubric_of
-from contracts.audit import AuditReport
-from contracts.audit_events import (
+from pmagent.actors.audit.justice.synthesis import synthesize
+from pmagent.actors.audit.progress import as_evidence, as_opinion
+from pmagent.actors.audit.rubric import rubric_of
+from pmagent.contracts.audit import AuditReport
+from pmagent.contracts.audit_events import (
     AuditCancelRequested,
     AuditConcluded,
     AuditEvidenceFound,
@@ -22,13 +22,13 @@ from contracts.audit_events import (
     AuditSourceFailed,
     AuditSurveyed,
 )
-from contracts.effect import RequestRefused
-from contracts.model import ModelAsked
-from events.event import Event
-from projections.audits.audits import Audits
-from projections.audits.places import report_path, usable
-from projections.audits.rebuilt import report_of
-from projections.documents import Documents
+from pmagent.contracts.effect import RequestRefused
+from pmagent.contracts.model import ModelAsked
+from pmagent.events.event import Event
+from pmagent.projections.audits.audits import Audits
+from pmagent.projections.audits.places import report_path, usable
+from pmagent.projections.audits.rebuilt import report_of
+from pmagent.projections.core.documents import Documents
 from tests.support.audit_documents import DOCUMENT, JOB, REPORT, folded, shown, text, value, view
 from tests.support.audits import AUDIT, Court, dimension, finding, rubric, survey
 from tests.support.audits import said as opined

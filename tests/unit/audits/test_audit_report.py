@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from contracts.audit import AuditReport, JudicialOpinion
-from projections.audits.report import Provenance, report_json, report_markdown
-from projections.markdown import HIDDEN
+from pmagent.contracts.audit import AuditReport, JudicialOpinion
+from pmagent.projections.audits.report import Provenance, report_json, report_markdown
+from pmagent.projections.core.markdown import HIDDEN
 from tests.support.hostile import CORPUS
 from tests.support.run_folders import PLAIN, cells, every, fences, headings, parsed
 from tests.support.verdicts import bench, case, item, judged, said, scoped

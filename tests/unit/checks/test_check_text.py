@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.checks.text import plain
+from pmagent.actors.checks.text import plain
 from pmagent.clean import clean_line
 
 STAND_INS = ("\ufffd", *map(chr, range(0x2400, 0x2422)))

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.actor import AnyActor
-from actors.checks.actor import ATTEMPTS, CHECKER, OPEN_MAX, Checker
-from actors.gate import Gate
-from actors.kernel.actor import KernelWatcher
-from actors.kernel.surfaces import BOOTSTRAP, HANDOFF
-from actors.oa.actor import Oa
-from actors.snapshot import export_engine
-from contracts.checks import AT_ONCE, CheckAnswered, CheckRunRequested
-from contracts.effect import (
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.checks.actor import ATTEMPTS, CHECKER, OPEN_MAX, Checker
+from pmagent.actors.core.gate import Gate
+from pmagent.actors.kernel.actor import KernelWatcher
+from pmagent.actors.kernel.surfaces import BOOTSTRAP, HANDOFF
+from pmagent.actors.oa.actor import Oa
+from pmagent.actors.core.snapshot import export_engine
+from pmagent.contracts.checks import AT_ONCE, CheckAnswered, CheckRunRequested
+from pmagent.contracts.effect import (
     ActorHalted,
     ActorResumed,
     EffectCancelled,
@@ -26,8 +26,8 @@ from contracts.effect import (
     EffectTimedOut,
     RequestRefused,
 )
-from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested, OaPermitRevoked
-from events.event import DATA_BYTES_MAX, Event
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested, OaPermitRevoked
+from pmagent.events.event import DATA_BYTES_MAX, Event
 from tests.support.checking import CheckBench, ran, unstarted
 from tests.support.oa_loop import STARTED, Contents, Observe
 from tests.support.toys import Poked, refolded, reread
@@ -95,7 +95,7 @@ def test_only_an_end_of_its_own_with_exit_code_0_is_a_pass(bench: CheckBench, mo
 def ends(run: int) -> list[msgspec.Struct]:
     """Every way in which a run ends that says nothing about the check, and is not tried again."""
     return [
-        EffectFailed(request=run, error="OSError", place="actors.checks.effects:run_check"),
+        EffectFailed(request=run, error="OSError", place="pmagent.actors.checks.effects:run_check"),
         EffectTimedOut(request=run, limit_s=660.0),
         EffectInterrupted(request=run, reason="stop"),
     ]

@@ -8,12 +8,12 @@ from typing import get_args, get_type_hints
 import msgspec
 import pytest
 
-from contracts.audit_events import DIMENSIONS_MAX, TRIES, AuditLimits
-from contracts.model import ModelLimits
-from contracts.pla import CredentialPolicy
-from contracts.pla_events import PlaProposalRequested
-from contracts.reasoning_events import EngineName
-from pmagent.config import (
+from pmagent.contracts.audit_events import DIMENSIONS_MAX, TRIES, AuditLimits
+from pmagent.contracts.model import ModelLimits
+from pmagent.contracts.pla import CredentialPolicy
+from pmagent.contracts.pla_events import PlaProposalRequested
+from pmagent.contracts.reasoning_events import EngineName
+from pmagent.workspace.settings import (
     AuditSettings,
     ConfigError,
     PlaSettings,

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts import checks as contract
-from pmagent import config_programs
-from pmagent.config import ConfigError, resolve, settings_table, unknown_variables
-from pmagent.config_programs import BUILT_IN_CHECKS, BUILT_IN_GUARDS, TABLES, programs
+from pmagent.contracts import checks as contract
+from pmagent.workspace import settings_programs as config_programs
+from pmagent.workspace.settings import ConfigError, resolve, settings_table, unknown_variables
+from pmagent.workspace.settings_programs import BUILT_IN_CHECKS, BUILT_IN_GUARDS, TABLES, programs
 from pmagent.oa.guards.table import GUARDS
 from pmagent.workspace.documents import OA_STATE_CHECK
 from pmagent.workspace.surfaces import CHECKS, LOG_CHECK

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from contracts.checking import CONTRACTS
-from contracts.pla_schemas import CONTRACT_HASH
+from pmagent.contracts.checking import CONTRACTS
+from pmagent.contracts.pla_schemas import CONTRACT_HASH
 from tests.support.commands import PMAGENT, clean_environment, invoke
 
 FIXTURES = Path(__file__).resolve().parents[3] / "contracts" / "fixtures" / "pla"

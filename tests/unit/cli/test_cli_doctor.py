@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from actors.orchestra.bubblewrap import NEEDED
-from events.lock import WriterLock
+from pmagent.actors.orchestra.bubblewrap import NEEDED
+from pmagent.events.lock import WriterLock
 from pmagent._origin import Misplaced
 from pmagent.cli import checks
 from pmagent.cli.checks import Check, all_checks
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent
 from tests.support.logged import flip, note, segments, write_log
@@ -121,7 +121,7 @@ def test_a_link_in_the_place_of_the_log_fails(healthy: Path, tmp_path: Path) -> 
 
 
 def test_a_holder_without_a_socket_fails(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pmagent.client.CONNECT_SECONDS", 0.05)
+    monkeypatch.setattr("pmagent.service.client.CONNECT_SECONDS", 0.05)
     lock = WriterLock(Layout(healthy).evidence.locks[-1], "pid 1, somebody")
     try:
         found = looked(healthy, "daemon")
@@ -152,7 +152,7 @@ def test_a_configuration_of_runs_is_looked_at_before_a_run_is(healthy: Path) -> 
 
 
 def test_events_of_the_future_are_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("events.log.now", lambda: "2999-01-01T00:00:00.000000Z")
+    monkeypatch.setattr("pmagent.events.log.now", lambda: "2999-01-01T00:00:00.000000Z")
     write_log(tmp_path, [note(1)])
     found = looked(tmp_path, "log time")
     assert found.state == "warn"

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from events.errors import (
+from pmagent.events.errors import (
     BadEvent,
     CorruptLog,
     LogLocked,
@@ -21,12 +21,12 @@ from events.errors import (
     PmagentError,
     TailMoved,
 )
-from events.lock import WriterLock
+from pmagent.events.lock import WriterLock
 from pmagent.cli import app as application
 from pmagent.cli.frame import Command, Entry
 from pmagent.cli.output import Output
 from pmagent.exitcodes import MEANINGS, Exit, kind
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 from tests.support.altered import rewrite
 from tests.support.commands import PMAGENT, clean_environment, invoke, owned, spawn
 
@@ -137,7 +137,7 @@ def test_5_no_daemon(workspace: Path) -> None:
 
 
 def test_5_a_holder_of_the_log_that_is_no_daemon(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pmagent.client.CONNECT_SECONDS", 0.05)
+    monkeypatch.setattr("pmagent.service.client.CONNECT_SECONDS", 0.05)
     Layout(workspace).home.mkdir(parents=True)
     lock = WriterLock(Layout(workspace).evidence.locks[-1], "pid 1, a test")
     try:

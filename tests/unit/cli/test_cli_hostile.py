@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from events.line import decode_line
-from events.lock import WriterLock
+from pmagent.events.line import decode_line
+from pmagent.events.lock import WriterLock
 from pmagent.exitcodes import Exit
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 from tests.conftest import EXAMPLE
 from tests.support.altered import rewrite
 from tests.support.commands import Ran, accepted, invoke, owned

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 from pmagent.log.summaries import known
 from tests.support.commands import pmagent
 from tests.support.logged import flip, note, segments, write_log
@@ -203,8 +203,8 @@ def test_stat_stays_bounded_with_endless_names(tmp_path: Path) -> None:
 
 
 def test_every_type_there_is_has_a_line_of_its_own() -> None:
-    from actors.registry import all_actors
-    from contracts.payload import types
+    from pmagent.actors.registry import all_actors
+    from pmagent.contracts.payload import types
 
     assert all_actors()
     ours = {name for name, cls in types().items() if cls.__module__.startswith(("contracts.", "events."))}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from events.errors import CorruptLog
+from pmagent.events.errors import CorruptLog
 from pmagent.cli.output import Output, PipeClosed, Styled, write_file
 from tests.support.commands import PMAGENT, SECONDS, clean_environment
 

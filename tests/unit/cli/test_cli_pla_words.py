@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from contracts.pla import KEYS, MODES, NOBODY, ActionClass, PlaMode
+from pmagent.contracts.pla import KEYS, MODES, NOBODY, ActionClass, PlaMode
 from pmagent.cli.pla.common import MODE_STYLES
 from pmagent.cli.pla.session import CLASSES
 from pmagent.cli.pla.session import MODES as OFFERED

@@ -9,11 +9,11 @@ from typing import Any
 import click
 import pytest
 
-from events.lock import WriterLock
+from pmagent.events.lock import WriterLock
 from pmagent.cli import job_screen
 from pmagent.cli.jobs import runs
 from pmagent.jobs import catalogue, following
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 from tests.support.commands import Ran, invoke, pmagent
 from tests.support.hostile import CORPUS, assert_harmless
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.event import parse_time
+from pmagent.events.event import parse_time
 from pmagent.when import BadTime, duration, moment, seconds_between, short, sized, spoken, took
 
 NOW = datetime(2026, 11, 21, 19, 50, 0, 123456, tzinfo=UTC)

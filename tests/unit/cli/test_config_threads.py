@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from pmagent import config
+from pmagent.workspace import settings as config
 
 THREADS = 4
 

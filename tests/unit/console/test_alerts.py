@@ -11,12 +11,12 @@ import anyio
 import msgspec
 import pytest
 
-from events.errors import CorruptLog
-from events.event import Draft
-from events.log import open_log
-from pmagent.console.reading import alerts
-from pmagent.console.reading.alerts import KEPT, Alerts
-from pmagent.layout import Layout
+from pmagent.events.errors import CorruptLog
+from pmagent.events.event import Draft
+from pmagent.events.log import open_log
+from pmagent.console.pages.reading import alerts
+from pmagent.console.pages.reading.alerts import KEPT, Alerts
+from pmagent.workspace.layout import Layout
 
 Said = tuple[str, dict[str, Any]]
 NUMBERS = itertools.count()

@@ -14,15 +14,15 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
-from contracts.audit_events import AuditCancelRequested, AuditOpinionGiven, AuditSourceFailed, AuditSurveyed
-from contracts.model import ModelAsked, ModelReplied
-from contracts.payload import typed
-from events.event import Event
-from events.reader import events
-from pmagent.console.door.entrance import Visitor
-from pmagent.console.jobs.audit import blocks
+from pmagent.contracts.audit_events import AuditCancelRequested, AuditOpinionGiven, AuditSourceFailed, AuditSurveyed
+from pmagent.contracts.model import ModelAsked, ModelReplied
+from pmagent.contracts.payload import typed
+from pmagent.events.event import Event
+from pmagent.events.reader import events
+from pmagent.console.auth.entrance import Visitor
+from pmagent.console.pages.jobs.audit import blocks
 from pmagent.jobs.history import opened
-from projections.rebuild import documents_of
+from pmagent.projections.core.rebuild import documents_of
 from tests.conftest import fresh_example
 from tests.support.audits import AUDIT, dimension, finding, rubric, said, survey
 from tests.support.consoles import console, live_host
@@ -164,7 +164,7 @@ def test_one_criterion_can_be_looked_at_by_itself(lived: TestClient) -> None:
 def test_of_much_evidence_the_cited_is_shown_and_the_rest_is_a_page_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pmagent.console.jobs.audit.ITEMS_MAX", 10)
+    monkeypatch.setattr("pmagent.console.pages.jobs.audit.ITEMS_MAX", 10)
     court = AuditCourt()
     court.model = judged
     court.ask(rubric(*(dimension(f"d{n}") for n in range(6))), engine="langchain", model="toy")

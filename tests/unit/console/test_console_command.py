@@ -16,10 +16,10 @@ from pmagent.cli import console as command
 from pmagent.cli.checks import all_checks
 from pmagent.console import address
 from pmagent.console.address import Address
-from pmagent.console.door import invites, operators, passwords
-from pmagent.console.door.tokens import digest
+from pmagent.console.auth import invites, operators, passwords
+from pmagent.console.auth.tokens import digest
 from pmagent.console.places import Places
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 from pmagent.pla.operators import login
 from tests.support.commands import pmagent
 from tests.support.consoles import live_host

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from contracts.orchestra_events import RunRequested
+from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.pla import reading
 from tests.support.approving import APPROVING, ASKING, LOOKING, forms, page_of, proposed, told, until
 from tests.support.consoles import Console, LiveHost

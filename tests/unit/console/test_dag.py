@@ -6,9 +6,9 @@ import re
 import time
 from xml.etree import ElementTree as ET
 
-from pmagent.console.drawing import dag
-from pmagent.console.drawing.dag import BOXES_MAX, ROWS_MAX, Node, drawn
-from pmagent.console.drawing.layers import BOX_HEIGHT, laid_out, orderly
+from pmagent.console.pages.drawing import dag
+from pmagent.console.pages.drawing.dag import BOXES_MAX, ROWS_MAX, Node, drawn
+from pmagent.console.pages.drawing.layers import BOX_HEIGHT, laid_out, orderly
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 

@@ -9,11 +9,11 @@ import anyio
 import pytest
 import uvicorn
 
-from pmagent.answer import Answer
-from pmagent.client import DaemonUnreachable
-from pmagent.console import desk as desks
+from pmagent.service.answer import Answer
+from pmagent.service.client import DaemonUnreachable
+from pmagent.console.pages import context as desks
 from pmagent.console import serving
-from pmagent.console.desk import Desk, reading_for
+from pmagent.console.pages.context import Desk, reading_for
 from pmagent.console.serving import _Server
 from tests.conftest import fresh_example
 from tests.support.consoles import console, live_host

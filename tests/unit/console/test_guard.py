@@ -8,8 +8,8 @@ from urllib.parse import quote
 import anyio
 import pytest
 
-from pmagent.console.door.entrance import Entered
-from pmagent.console.door.headers import CSP
+from pmagent.console.auth.entrance import Entered
+from pmagent.console.auth.headers import CSP
 from tests.support.entrances import ABSENT, HOST, ORIGIN, PORT, House, refused, unsynced
 
 

@@ -10,10 +10,10 @@ from urllib.parse import quote
 
 import pytest
 
-from events.event import StoredEvent
-from pmagent.console.reading.lines import rows
-from pmagent.console.reading.texts import decoded, marked
-from pmagent.layout import Layout
+from pmagent.events.event import StoredEvent
+from pmagent.console.pages.reading.lines import rows
+from pmagent.console.pages.reading.texts import decoded, marked
+from pmagent.workspace.layout import Layout
 from pmagent.log.source import line_runs
 from tests.support.commands import pmagent
 from tests.support.console_pages import Page, Reader, assert_harmless, reading

@@ -12,10 +12,10 @@ from typing import Any, Final
 import pytest
 from msgspec import inspect
 
-from contracts.payload import types
-from events.event import StoredEvent
-from pmagent.console.reading.lines import rows
-from pmagent.layout import Layout
+from pmagent.contracts.payload import types
+from pmagent.events.event import StoredEvent
+from pmagent.console.pages.reading.lines import rows
+from pmagent.workspace.layout import Layout
 from pmagent.log.source import line_runs
 from pmagent.log.summaries import known
 from tests.support.console_pages import Page, Reader, assert_harmless, reading

@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from events.segments import segment_name
+from pmagent.events.segments import segment_name
 from pmagent.console.places import Places
-from pmagent.console.reading.checking import Busy, Check, Checks
-from pmagent.console.views import integrity
-from pmagent.layout import Layout
+from pmagent.console.pages.reading.checking import Busy, Check, Checks
+from pmagent.console.pages.views import integrity
+from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.commands import owned, pmagent
 from tests.support.console_pages import Page, Reader, assert_harmless, reading
@@ -236,7 +236,7 @@ def test_one_check_goes_on_at_a_time_and_is_seen(
     waiting = workspace / "wait"
     os.mkfifo(waiting)
     child = f"import os; os.write(1, b'{{\"done\":5,\"of\":10}}\\n'); open({str(waiting)!r}).read()"
-    monkeypatch.setattr("pmagent.console.reading.checking.COMMAND", ("-c", child))
+    monkeypatch.setattr("pmagent.console.pages.reading.checking.COMMAND", ("-c", child))
     browser.desk.places.prepare()
     checks = integrity.checks_of(browser.desk)
     checks.begin("log", "ada")

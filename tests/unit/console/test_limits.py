@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from pmagent.console.door.limits import Bucket, Seats
+from pmagent.console.auth.limits import Bucket, Seats
 from tests.support.entrances import Clock
 
 

@@ -15,8 +15,8 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
-from events.event import Draft, StoredEvent
-from events.segments import SegmentReader, segment_name
+from pmagent.events.event import Draft, StoredEvent
+from pmagent.events.segments import SegmentReader, segment_name
 from pmagent.console.live import feed as feeds
 from pmagent.console.live import filters
 from pmagent.console.live.filters import EXPRESSIONS_MAX

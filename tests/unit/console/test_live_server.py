@@ -15,7 +15,7 @@ import pytest
 import uvicorn
 from anyio.abc import SocketStream
 
-from events.event import Draft
+from pmagent.events.event import Draft
 from pmagent.console.live.stream import Streams
 from pmagent.console.serving import _OwnUserOnly, _Server
 from tests.support.console_streams import Console, EventSource, Unchunked

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.console.reading.log_address import Asked
-from pmagent.console.views import log as log_view
-from pmagent.layout import Layout
+from pmagent.console.pages.reading.log_address import Asked
+from pmagent.console.pages.views import log as log_view
+from pmagent.workspace.layout import Layout
 from tests.support.commands import pmagent
 from tests.support.console_pages import Page, Reader, reading
 from tests.support.logged import fill_log, flip, note, segments, write_log
@@ -212,7 +212,7 @@ def test_where_there_was_no_time_the_page_goes_on_from_there(tmp_path: Path, mon
 
 def test_an_expression_that_takes_for_ever_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_log(tmp_path, [note(0, {"text": "a" * 60})])
-    monkeypatch.setattr("pmagent.console.reading.searching.TEXTS_SECONDS", 0.2)
+    monkeypatch.setattr("pmagent.console.pages.reading.searching.TEXTS_SECONDS", 0.2)
     with reading(tmp_path) as browser:
         page = browser.page("/log?grep=(a%2B)%2B%24x")
         assert "takes too long" in page.text

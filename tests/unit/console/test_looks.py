@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from events.unseen import UNSEEN
+from pmagent.events.unseen import UNSEEN
 from pmagent.cli.topics import TOPICS
-from pmagent.console.rendering import STATIC, TEMPLATES, environment
+from pmagent.console.pages.rendering import STATIC, TEMPLATES, environment
 from pmagent.edges import SECTIONS
 from tests.conftest import fresh_example
 from tests.support.consoles import Console, LiveHost, console, live_host
@@ -172,7 +172,7 @@ def test_templates_of_another_version_change_no_page_of_a_console_that_runs(
 ) -> None:
     installed = tmp_path / "error.html"
     installed.write_text("before {{ what }}")
-    monkeypatch.setattr("pmagent.console.rendering.TEMPLATES", tmp_path)
+    monkeypatch.setattr("pmagent.console.pages.rendering.TEMPLATES", tmp_path)
     running = environment(tmp_path)
     installed.write_text("after {{ what }} {{ unheard_of }}")
     assert running.get_template("error.html").render(what="this") == "before this"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.console.door import operators, passwords
-from pmagent.console.door.operators import BadOperators, NoSuchOperator
-from pmagent.console.door.passwords import BadSecret, checked_secret
+from pmagent.console.auth import operators, passwords
+from pmagent.console.auth.operators import BadOperators, NoSuchOperator
+from pmagent.console.auth.passwords import BadSecret, checked_secret
 from pmagent.pla.operators import BadOperator
 from tests.support.entrances import SECRET, cheap_secrets, unsynced
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pmagent.console.address import Address
-from pmagent.console.door import peers
+from pmagent.console.auth import peers
 
 AS_ANOTHER = """
 import os, socket, sys

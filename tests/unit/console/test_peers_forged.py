@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import pytest
 
-from pmagent.console.door import peers
+from pmagent.console.auth import peers
 
 HERE, THERE = ("127.0.0.1", 8321), ("127.0.0.1", 50_000)
 

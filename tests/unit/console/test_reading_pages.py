@@ -96,5 +96,5 @@ def test_an_old_event_is_not_looked_at_again_by_itself(
     (row, *_) = [row for row in Page(vera.page("/log?type=pla.mode_*")).all("tr") if "id" in row]
     address = f"/log/{row['id'][1:]}"
     assert Page(vera.page(address)).one("body")["data-live"] == "pla."
-    monkeypatch.setattr("pmagent.console.views.event.FRESH_EVENTS", -1)
+    monkeypatch.setattr("pmagent.console.pages.views.event.FRESH_EVENTS", -1)
     assert not Page(vera.page(address)).one("body")["data-live"]

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from contracts.orchestra_events import RunCancelRequested, RunEnded, RunRequested
-from events.errors import CorruptLog, NotFound
-from events.event import Event, StoredEvent
+from pmagent.contracts.orchestra_events import RunCancelRequested, RunEnded, RunRequested
+from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.events.event import Event, StoredEvent
 from pmagent.jobs import catalogue as catalogue_module
 from pmagent.jobs.catalogue import Catalogue, Entry
 from pmagent.jobs.history import NoSuchJob
@@ -20,7 +20,7 @@ from pmagent.jobs.kinds import AUDITS, RUNS, Kind
 from pmagent.jobs.shelf import Shelf
 from pmagent.jobs.sifting import sifted
 from pmagent.jobs.story import RunStory
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 from tests.support.commands import invoke
 from tests.support.logged import flip, segments
 from tests.support.orchestra import RUN, config

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from events.event import Event
-from events.reader import events
-from pmagent.console.jobs.audit import audit_page
-from pmagent.console.jobs.desk import JobsAtHand
-from pmagent.console.jobs.task import task_page
+from pmagent.events.event import Event
+from pmagent.events.reader import events
+from pmagent.console.pages.jobs.audit import audit_page
+from pmagent.console.pages.jobs.desk import JobsAtHand
+from pmagent.console.pages.jobs.task import task_page
 from pmagent.jobs.history import opened
 from pmagent.jobs.kinds import AUDITS, RUNS
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 from tests.support.pages import assert_quiet, page, pages, recorded, written
 from tests.support.recorded import as_event
 
@@ -52,7 +52,7 @@ def test_what_is_told_is_what_a_first_look_tells(
 ) -> None:
     history, log_id = history_of(tmp_path / "recorded", name)
     for module in ("run", "audit"):  # what is open is told up to now, and two looks are not at the same moment
-        monkeypatch.setattr(f"pmagent.console.jobs.{module}.now", lambda: history[-1].time)
+        monkeypatch.setattr(f"pmagent.console.pages.jobs.{module}.now", lambda: history[-1].time)
     workspace = tmp_path / "grown"
     blobs = [blob.read_bytes() for blob in Layout(tmp_path / "recorded").blobs.rglob("*") if blob.is_file()]
     written(workspace, history[:1], blobs, log_id)

@@ -12,13 +12,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.orchestra import PlanText
-from contracts.orchestra_events import RunCancelRequested
-from contracts.payload import typed
-from events.event import Event
-from events.reader import Follower, events
+from pmagent.contracts.orchestra import PlanText
+from pmagent.contracts.orchestra_events import RunCancelRequested
+from pmagent.contracts.payload import typed
+from pmagent.events.event import Event
+from pmagent.events.reader import Follower, events
 from pmagent.jobs.history import opened
-from pmagent.trust import accept_also, within_run
+from pmagent.workspace.trust import accept_also, within_run
 from tests.conftest import fresh_example
 from tests.support.boxes import real_boxes
 from tests.support.consoles import Console, LiveHost, console, live_host

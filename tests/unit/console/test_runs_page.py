@@ -10,14 +10,14 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
-from contracts.orchestra_events import TaskAttemptRequested
-from events.event import Event, time_after
-from events.log import now
-from pmagent.console.door.entrance import Visitor
-from pmagent.console.jobs.desk import JobsAtHand
-from pmagent.layout import Layout
+from pmagent.contracts.orchestra_events import TaskAttemptRequested
+from pmagent.events.event import Event, time_after
+from pmagent.events.log import now
+from pmagent.console.auth.entrance import Visitor
+from pmagent.console.pages.jobs.desk import JobsAtHand
+from pmagent.workspace.layout import Layout
 from pmagent.when import seconds_between
-from projections.rebuild import documents_of
+from pmagent.projections.core.rebuild import documents_of
 from tests.support.hostile import hostile_log
 from tests.support.logged import flip, note, segments, write_log
 from tests.support.orchestra import RUN, config, exited
@@ -262,8 +262,8 @@ def test_what_runs_is_told_up_to_now_also_while_nothing_happens(
     jobs = JobsAtHand(Layout(written(tmp_path, open_)))
     for seconds, expected in ((0.0, "1m 30s"), (2.0, "2m 00s")):
         later = time_after(open_[-1].time, 90.0 + 15.0 * seconds)
-        monkeypatch.setattr("pmagent.console.jobs.run.now", lambda later=later: later)
-        monkeypatch.setattr("pmagent.console.jobs.desk.time.monotonic", lambda seconds=seconds: seconds)
+        monkeypatch.setattr("pmagent.console.pages.jobs.run.now", lambda later=later: later)
+        monkeypatch.setattr("pmagent.console.pages.jobs.desk.time.monotonic", lambda seconds=seconds: seconds)
         page_now = jobs.run_page(RUN, "", 0)
         assert page_now.took == expected
         assert page_now.tasks[0].took == expected

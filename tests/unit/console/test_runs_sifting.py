@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.errors import CorruptLog
-from events.event import Event
-from events.memory import MemoryStorage
-from events.reader import events
+from pmagent.events.errors import CorruptLog
+from pmagent.events.event import Event
+from pmagent.events.memory import MemoryStorage
+from pmagent.events.reader import events
 from pmagent.jobs.history import opened
 from pmagent.jobs.sifting import sifted
-from pmagent.layout import Layout
+from pmagent.workspace.layout import Layout
 from tests.support.logged import flip, segments
 from tests.support.pages import written
 from tests.support.recorded import stored_log

@@ -12,10 +12,10 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from contracts.orchestra_events import NetContact, TaskExited
-from events.event import Event
-from pmagent.console.jobs.task import GIVEN_CHARS_MAX
-from pmagent.layout import Layout
+from pmagent.contracts.orchestra_events import NetContact, TaskExited
+from pmagent.events.event import Event
+from pmagent.console.pages.jobs.task import GIVEN_CHARS_MAX
+from pmagent.workspace.layout import Layout
 from tests.support.hostile import CORPUS
 from tests.support.orchestra import RUN, config, exited
 from tests.support.page_runs import captured, plan_of, task_ids, told

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from events.event import StoredEvent
-from pmagent.console.reading import searching
-from pmagent.console.reading.searching import picking
+from pmagent.events.event import StoredEvent
+from pmagent.console.pages.reading import searching
+from pmagent.console.pages.reading.searching import picking
 from pmagent.log.query import BadFilter, Query, compiled
 from pmagent.log.ranges import TooSlow
 from tests.support.hostile import CORPUS
@@ -102,7 +102,7 @@ def test_an_expression_that_takes_all_memory_is_given_up() -> None:
 
 
 def test_where_no_process_can_be_started_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pmagent.console.reading.searching._COMMAND", ("/nowhere/python",))
+    monkeypatch.setattr("pmagent.console.pages.reading.searching._COMMAND", ("/nowhere/python",))
     with picking(Query(grep="x")) as pick, pytest.raises(TooSlow, match="no process can be started"):
         pick(EVENTS)
 

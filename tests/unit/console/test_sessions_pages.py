@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from events.event import Draft
-from events.reader import event_at
-from pmagent.console.reading import oa_story, pla_story, session_list
-from pmagent.layout import Layout
+from pmagent.events.event import Draft
+from pmagent.events.reader import event_at
+from pmagent.console.pages.reading import oa_story, pla_story, session_list
+from pmagent.workspace.layout import Layout
 from tests.support.commands import owned, pmagent
 from tests.support.console_pages import Page, Reader, reading
 from tests.support.hostile import CORPUS
@@ -315,8 +315,8 @@ def test_a_frame_of_another_session_is_not_served(browser: Reader) -> None:
 
 @pytest.mark.parametrize("content", [b"<script>alert(1)</script>", b"<svg/>", b"GIF89a", b"\x89PNG\r\n\x1a\n"])
 def test_what_is_no_picture_is_not_served_whatever_the_log_calls_it(tmp_path: Path, content: bytes) -> None:
-    from events.blobs import BlobStore
-    from events.disk import RealDisk
+    from pmagent.events.blobs import BlobStore
+    from pmagent.events.disk import RealDisk
 
     (tmp_path / ".pmagent").mkdir()
     digest = BlobStore(RealDisk(), str(Layout(tmp_path).blobs)).put(content)
@@ -335,7 +335,7 @@ def test_what_is_no_picture_is_not_served_whatever_the_log_calls_it(tmp_path: Pa
 
 
 def test_what_is_too_large_for_a_picture_is_not_even_read(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pmagent.console.views.frames.BYTES_MAX", 100)
+    monkeypatch.setattr("pmagent.console.pages.views.frames.BYTES_MAX", 100)
     with reading(recorded) as browser:
         answer = browser.get(f"/sessions/{SESSION}/frames/18")
         assert answer.status_code == 404

@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pmagent.console.door import operators, passwords
-from pmagent.console.door.entrance import Entered, NotAdmitted
+from pmagent.console.auth import operators, passwords
+from pmagent.console.auth.entrance import Entered, NotAdmitted
 from tests.support.entrances import SECRET, House, cheap_secrets, unsynced
 
 

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from pmagent.console.door import operators, passwords
-from pmagent.console.door.entrance import invite
-from pmagent.console.door.guard import cookie_name
-from pmagent.layout import Layout
+from pmagent.console.auth import operators, passwords
+from pmagent.console.auth.entrance import invite
+from pmagent.console.auth.guard import cookie_name
+from pmagent.workspace.layout import Layout
 from pmagent.log.source import line_runs
 from tests.support.consoles import ORIGIN, Console, LiveHost, live_host
 from tests.support.entrances import SECRET, cheap_secrets

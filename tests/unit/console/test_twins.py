@@ -12,7 +12,7 @@ from typing import Any, Final, get_args
 import click
 import pytest
 
-from contracts.orchestra_events import RunState
+from pmagent.contracts.orchestra_events import RunState
 from pmagent.console.app import VIEWS
 from pmagent.edges import SECTIONS
 from pmagent.jobs.kinds import AUDITS, RUNS

@@ -6,11 +6,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from contracts.orchestra import TaskState
-from events.event import time_after
-from pmagent.console.drawing.waterfall import ROWS_MAX, WIDTH, Lane, Part, bars, drawn, ticks
-from pmagent.console.jobs.run import parts_of
-from projections.runs.view import Task, Try
+from pmagent.contracts.orchestra import TaskState
+from pmagent.events.event import time_after
+from pmagent.console.pages.drawing.waterfall import ROWS_MAX, WIDTH, Lane, Part, bars, drawn, ticks
+from pmagent.console.pages.jobs.run import parts_of
+from pmagent.projections.views.runs import Task, Try
 
 START = "2026-11-22T12:00:00.000000Z"
 NAMESPACE = "{http://www.w3.org/2000/svg}"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.errors import CorruptLog, NotFound
-from events.storage import BlobReader
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.events.storage import BlobReader
 
 CONTENT = bytes(range(256)) * 40
 

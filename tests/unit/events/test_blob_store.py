@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from actors.known import blob_check
-from events.blobs import BlobStore, blob_file
-from events.disk import RealDisk
-from events.errors import CorruptLog, NotFound
-from events.event import Draft
-from events.named_blobs import FINDINGS_MAX
-from events.storage import BLOB_BYTES_MAX
-from events.store import Finding
-from events.verify import verify_log
+from pmagent.actors.known import blob_check
+from pmagent.events.blobs import BlobStore, blob_file
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.events.event import Draft
+from pmagent.events.named_blobs import FINDINGS_MAX
+from pmagent.events.storage import BLOB_BYTES_MAX
+from pmagent.events.store import Finding
+from pmagent.events.verify import verify_log
 from tests.support.logs import FOLDER, LOG_ID, BatchWriter, open_segments
 from tests.support.memory_disk import MemoryDisk
 

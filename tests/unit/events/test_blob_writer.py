@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from events import blobs as blobs_module
-from events.blobs import BlobStore
-from events.disk import RealDisk
-from events.errors import CorruptLog, NotFound
-from replay.simulation.disk import Crashed, SimDisk
-from replay.simulation.faults import Faults
+from pmagent.events import blobs as blobs_module
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.replay.simulation.disk import Crashed, SimDisk
+from pmagent.replay.simulation.faults import Faults
 from tests.support.memory_disk import MemoryDisk
 
 PIECES = [b"first ", b"", b"second " * 1000, b"third"]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from events.commit import Committer
-from events.event import Event, Tail
-from events.memory import MemoryStorage
-from events.reader import events
-from events.sequencer import Sequencer
+from pmagent.events.commit import Committer
+from pmagent.events.event import Event, Tail
+from pmagent.events.memory import MemoryStorage
+from pmagent.events.reader import events
+from pmagent.events.sequencer import Sequencer
 from tests.support.logs import draft, moment
 
 
@@ -50,8 +50,8 @@ def submitting() -> Submitting:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of at most 4 events and 10,000 bytes."""
-    monkeypatch.setattr("events.commit.BATCH_EVENTS_MAX", 4)
-    monkeypatch.setattr("events.commit.BATCH_BYTES_MAX", 10_000)
+    monkeypatch.setattr("pmagent.events.commit.BATCH_EVENTS_MAX", 4)
+    monkeypatch.setattr("pmagent.events.commit.BATCH_BYTES_MAX", 10_000)
 
 
 @pytest.mark.usefixtures("small")

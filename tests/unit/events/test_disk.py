@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from events.disk import Disk, RealDisk
+from pmagent.events.disk import Disk, RealDisk
 from tests.support.memory_disk import MemoryDisk
 
 

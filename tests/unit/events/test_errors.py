@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from events.errors import CorruptLog
+from pmagent.events.errors import CorruptLog
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from events.evidence import evidence, kept_outside
+from pmagent.events.evidence import evidence, kept_outside
 
 
 def configured(workspace: Path, text: str) -> Path:

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from events.disk import RealDisk
-from events.errors import BadEvent, ForeignChange, LogLocked, NotFound, OutcomeUnknown, PmagentError, TailMoved
-from events.event import Event, Tail
-from events.line import seal
-from events.lock import WriterLock, is_locked
-from events.log import open_log
-from events.reader import Follower, Reader
-from events.segment_store import SegmentStorage
-from events.segments import SegmentReader, segment_name
-from events.writer import Writer
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import BadEvent, ForeignChange, LogLocked, NotFound, OutcomeUnknown, PmagentError, TailMoved
+from pmagent.events.event import Event, Tail
+from pmagent.events.line import seal
+from pmagent.events.lock import WriterLock, is_locked
+from pmagent.events.log import open_log
+from pmagent.events.reader import Follower, Reader
+from pmagent.events.segment_store import SegmentStorage
+from pmagent.events.segments import SegmentReader, segment_name
+from pmagent.events.writer import Writer
 from tests.support.logs import LOG_ID, BatchWriter, draft, moment, open_segments, write_log
 from tests.support.memory_disk import MemoryDisk
 
@@ -75,7 +75,7 @@ def writer(tmp_path: Path) -> BatchWriter:
 
 def _age(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no name in the folder have changed for a long time: no later change has the same time."""
-    monkeypatch.setattr("events.disk.time.time_ns", lambda: time.clock_gettime_ns(time.CLOCK_REALTIME) + 10**13)
+    monkeypatch.setattr("pmagent.events.disk.time.time_ns", lambda: time.clock_gettime_ns(time.CLOCK_REALTIME) + 10**13)
     clock = folder.with_name("clock")
     clock.touch()
     while clock.stat().st_ctime_ns <= folder.stat().st_ctime_ns:
@@ -144,7 +144,7 @@ def test_files_that_roll_stay_known(tmp_path: Path) -> None:
 
 
 def test_an_idle_writer_notices_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("events.writer.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("pmagent.events.writer.LOOK_SECONDS", 0.01)
 
     async def notice() -> PmagentError:
         failed: asyncio.Future[PmagentError] = asyncio.get_running_loop().create_future()

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.event import Tail
-from events.head import NAME, SLOT_BYTES, HeadFile, HeadSlot, decode_head, decode_slot, encode_slot, read_head
+from pmagent.events.event import Tail
+from pmagent.events.head import NAME, SLOT_BYTES, HeadFile, HeadSlot, decode_head, decode_slot, encode_slot, read_head
 from tests.support.logs import FOLDER, HEAD_PATH, LOG_ID
 from tests.support.memory_disk import MemoryDisk, MemoryFile
 

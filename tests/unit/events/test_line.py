@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.errors import BadEvent
-from events.event import DATA_BYTES_MAX, LINE_BYTES_MAX, TEXT_BYTES_MAX, ZERO_SUM, Event, Tail, format_time, parse_time
-from events.event import time_after as later
-from events.line import TAIL_BYTES, ChainChecker, check_data, check_texts, decode_chunk, decode_line, seal
+from pmagent.events.errors import BadEvent
+from pmagent.events.event import DATA_BYTES_MAX, LINE_BYTES_MAX, TEXT_BYTES_MAX, ZERO_SUM, Event, Tail, format_time, parse_time
+from pmagent.events.event import time_after as later
+from pmagent.events.line import TAIL_BYTES, ChainChecker, check_data, check_texts, decode_chunk, decode_line, seal
 
 TIMES = [f"2026-11-21T19:50:0{second}.000000Z" for second in range(10)]
 

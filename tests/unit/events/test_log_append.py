@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from events.disk import RealDisk
-from events.errors import BadEvent, CorruptLog, LogLocked, OutcomeUnknown
-from events.event import DATA_BYTES_MAX, Draft, Event
-from events.head import NAME as HEAD_NAME
-from events.lock import WriterLock, is_locked
-from events.log import Log, open_log
-from events.reader import events
-from events.segments import SegmentReader
-from events.sequencer import Sequencer
-from events.verify import verify_log
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import BadEvent, CorruptLog, LogLocked, OutcomeUnknown
+from pmagent.events.event import DATA_BYTES_MAX, Draft, Event
+from pmagent.events.head import NAME as HEAD_NAME
+from pmagent.events.lock import WriterLock, is_locked
+from pmagent.events.log import Log, open_log
+from pmagent.events.reader import events
+from pmagent.events.segments import SegmentReader
+from pmagent.events.sequencer import Sequencer
+from pmagent.events.verify import verify_log
 from tests.support.logs import FOLDER, LOG_ID, BatchWriter, all_events, draft, open_segments
 from tests.support.memory_disk import MemoryDisk
 
@@ -197,7 +197,7 @@ def test_somebody_who_looks_at_the_lock_keeps_no_writer_out(tmp_path: Path, monk
     path.touch()
     looking = os.open(path, os.O_RDONLY)
     fcntl.flock(looking, fcntl.LOCK_SH)
-    monkeypatch.setattr("events.lock.time.sleep", lambda _seconds: fcntl.flock(looking, fcntl.LOCK_UN))
+    monkeypatch.setattr("pmagent.events.lock.time.sleep", lambda _seconds: fcntl.flock(looking, fcntl.LOCK_UN))
     WriterLock(path, "me").release()
     os.close(looking)
 
@@ -205,7 +205,7 @@ def test_somebody_who_looks_at_the_lock_keeps_no_writer_out(tmp_path: Path, monk
 HOLDER = """
 import sys, time
 from pathlib import Path
-from events.lock import WriterLock
+from pmagent.events.lock import WriterLock
 lock = WriterLock(Path(sys.argv[1]), "holder")
 print("held", flush=True)
 sys.stdin.read()

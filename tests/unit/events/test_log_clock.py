@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events import log
-from events.event import parse_time, time_after
-from events.log import LogClock, now
+from pmagent.events import log
+from pmagent.events.event import parse_time, time_after
+from pmagent.events.log import LogClock, now
 
 SECOND = 10**9
 

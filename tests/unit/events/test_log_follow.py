@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.disk import RealDisk
-from events.errors import CorruptLog, NotFound
-from events.event import Draft, StoredEvent, Tail
-from events.memory import MemoryStorage
-from events.reader import CAUGHT_UP, Follower, Progress, Reader, event_at
-from events.reader import events as read_events
-from events.segments import SegmentReader, segment_firsts
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.events.event import Draft, StoredEvent, Tail
+from pmagent.events.memory import MemoryStorage
+from pmagent.events.reader import CAUGHT_UP, Follower, Progress, Reader, event_at
+from pmagent.events.reader import events as read_events
+from pmagent.events.segments import SegmentReader, segment_firsts
 from tests.support.logs import (
     FOLDER,
     HEAD_PATH,
@@ -189,9 +189,9 @@ def test_a_slow_follower_holds_one_chunk_and_slows_nobody() -> None:
 
 FOLLOWER = """
 import sys
-from events.disk import RealDisk
-from events.reader import CAUGHT_UP, Follower
-from events.segments import SegmentReader
+from pmagent.events.disk import RealDisk
+from pmagent.events.reader import CAUGHT_UP, Follower
+from pmagent.events.segments import SegmentReader
 until = int(sys.argv[2])
 for found in Follower(SegmentReader(RealDisk(), sys.argv[1]), 3).follow():
     if found is CAUGHT_UP:

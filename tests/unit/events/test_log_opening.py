@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from events.errors import CorruptLog
-from events.event import LogRecovered, Tail, format_time, parse_time
-from events.head import NAME as HEAD_NAME
-from events.head import SLOT_BYTES
-from events.log import opening_events
-from events.segments import segment_name
-from events.verify import verify_log
+from pmagent.events.errors import CorruptLog
+from pmagent.events.event import LogRecovered, Tail, format_time, parse_time
+from pmagent.events.head import NAME as HEAD_NAME
+from pmagent.events.head import SLOT_BYTES
+from pmagent.events.log import opening_events
+from pmagent.events.segments import segment_name
+from pmagent.events.verify import verify_log
 from tests.support.logs import (
     FOLDER,
     HEAD_PATH,

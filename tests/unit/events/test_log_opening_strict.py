@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from events.errors import OutcomeUnknown
-from events.event import Tail, format_time
-from events.head import SLOT_BYTES, decode_head
-from events.log import opening_events
-from events.segments import segment_name
-from events.verify import verify_log
+from pmagent.events.errors import OutcomeUnknown
+from pmagent.events.event import Tail, format_time
+from pmagent.events.head import SLOT_BYTES, decode_head
+from pmagent.events.log import opening_events
+from pmagent.events.segments import segment_name
+from pmagent.events.verify import verify_log
 from tests.support.logs import (
     FOLDER,
     HEAD_PATH,

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from events.errors import CorruptLog
-from events.event import StoredEvent
-from events.line import decode_line
-from events.segments import segment_name
-from events.verify import require_intact, verify_log
+from pmagent.events.errors import CorruptLog
+from pmagent.events.event import StoredEvent
+from pmagent.events.line import decode_line
+from pmagent.events.segments import segment_name
+from pmagent.events.verify import require_intact, verify_log
 from tests.support.altered import rechained
 from tests.support.logs import (
     FOLDER,

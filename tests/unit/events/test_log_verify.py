@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from events.errors import CorruptLog, NotFound
-from events.event import Tail
-from events.head import NAME as HEAD
-from events.reader import event_at
-from events.segments import SegmentReader, segment_name
-from events.store import Finding, Verification
-from events.verify import verify_log
+from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.events.event import Tail
+from pmagent.events.head import NAME as HEAD
+from pmagent.events.reader import event_at
+from pmagent.events.segments import SegmentReader, segment_name
+from pmagent.events.store import Finding, Verification
+from pmagent.events.verify import verify_log
 from tests.support.logs import (
     FOLDER,
     HEAD_PATH,

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.redact import DEPTH_MAX, MASK, Redactor, secrets_in
-from events.secret_shapes import SHAPES, shapes_in
+from pmagent.events.redact import DEPTH_MAX, MASK, Redactor, secrets_in
+from pmagent.events.secret_shapes import SHAPES, shapes_in
 from tests.support.secrets import ALNUM, BLANK_PEM, FORMS, JWKS, KEYS, KNOWN, NAMED
 
 AROUND = ["{}", "my key is {} ok?", "KEY_{} ", "<{}>", '{{"a":"{}"}}', "x={};", "line\n{}\nline", "({})", "/{}/"]

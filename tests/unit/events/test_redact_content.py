@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.redact import MASK, Redactor
-from events.redact_content import ContentMasker, MaskedText, Piece
+from pmagent.events.redact import MASK, Redactor
+from pmagent.events.redact_content import ContentMasker, MaskedText, Piece
 from tests.support.secrets import ALNUM, CONTENT_FORMS, KEYS, KNOWN, NAMED, as_bytes
 
 PLAIN = "correct-horse/battery+9"

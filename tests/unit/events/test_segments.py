@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.disk import RealDisk
-from events.errors import CorruptLog, NotFound
-from events.event import LINE_BYTES_MAX, Tail
-from events.segments import SegmentReader, first_line, last_lines, line_start, segment_firsts, segment_name
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.events.event import LINE_BYTES_MAX, Tail
+from pmagent.events.segments import SegmentReader, first_line, last_lines, line_start, segment_firsts, segment_name
 from tests.support.logs import FOLDER, HEAD_PATH, LOG_ID, path, segment_paths, write_log
 from tests.support.memory_disk import MemoryDisk, MemoryFile
 

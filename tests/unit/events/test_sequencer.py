@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events import sequencer as module
-from events.errors import BadEvent
-from events.event import Draft, Tail
-from events.sequencer import Sequencer
+from pmagent.events import sequencer as module
+from pmagent.events.errors import BadEvent
+from pmagent.events.event import Draft, Tail
+from pmagent.events.sequencer import Sequencer
 from tests.support.logs import draft, moment
 
 
@@ -43,7 +43,7 @@ def test_the_latest_facts_are_known_and_decisions_are_not(monkeypatch: pytest.Mo
 
 
 def test_facts_noted_together_are_bounded_like_those_noted_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("events.sequencer.RECENT_FACTS_MAX", 3)
+    monkeypatch.setattr("pmagent.events.sequencer.RECENT_FACTS_MAX", 3)
     sequencer = Sequencer(Tail(), [("b", 2)])
     sequencer.remember_all([("d", 4), ("a", 1), ("c", 3)])
     assert sequencer.recent() == [("b", 2), ("c", 3), ("d", 4)]

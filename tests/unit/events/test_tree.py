@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from events.tree import LeadsOut, Tree
+from pmagent.events.tree import LeadsOut, Tree
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from events.errors import OutcomeUnknown
-from events.event import Tail
-from events.log import Log
-from events.memory import MemoryStorage
-from events.sequencer import Sequencer
+from pmagent.events.errors import OutcomeUnknown
+from pmagent.events.event import Tail
+from pmagent.events.log import Log
+from pmagent.events.memory import MemoryStorage
+from pmagent.events.sequencer import Sequencer
 from tests.support.logs import draft
 
 
@@ -28,7 +28,7 @@ class _SetJustAfterTimeout(threading.Event):
 
 def test_wake_up_that_comes_as_a_wait_for_quiet_ends_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     async def append_twice() -> list[int]:
-        monkeypatch.setattr("events.writer.threading.Event", _SetJustAfterTimeout)
+        monkeypatch.setattr("pmagent.events.writer.threading.Event", _SetJustAfterTimeout)
         log = Log(MemoryStorage(), Sequencer(Tail()))
         monkeypatch.undo()
         first = await log.append(draft(1))  # the thread now waits for quiet, with a timeout

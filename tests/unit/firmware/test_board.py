@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, is_typable
-from firmware import contract
-from firmware.core import Core
+from pmagent.contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, is_typable
+from pmagent.firmware import contract
+from pmagent.firmware.core import Core
 from tests.support.board import FakeBoard
 from tests.support.board_host import FREE, ONE, RELEASE, Host, between_releases, started
 from tests.support.firmware_desk import TIME
@@ -74,8 +74,8 @@ def test_combinations_movements_and_clicks_go_out_as_the_library_would_send_them
 
 
 def test_every_key_has_the_library_s_code() -> None:
-    from contracts.pla import KEYS
-    from firmware.layout import MODIFIERS, key
+    from pmagent.contracts.pla import KEYS
+    from pmagent.firmware.layout import MODIFIERS, key
 
     with FakeBoard().program():
         from adafruit_hid.keycode import Keycode
@@ -350,8 +350,8 @@ def test_without_its_line_it_does_not_start() -> None:
 
 @pytest.mark.parametrize("hashed", ["wrong", "missing"])
 def test_a_board_without_a_right_sha256_uses_ours(hashed: str) -> None:
-    from firmware.loop import checked
-    from firmware.sha256 import sha256
+    from pmagent.firmware.loop import checked
+    from pmagent.firmware.sha256 import sha256
 
     fast = (lambda _: "0" * 64) if hashed == "wrong" else None
     assert checked(fast, sha256) is sha256

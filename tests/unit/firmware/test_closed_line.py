@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from firmware.core import Core
-from firmware.lines import encode
+from pmagent.firmware.core import Core
+from pmagent.firmware.lines import encode
 
 BOOT = "00112233445566ff"
 

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.checking import check as contract_check
-from contracts.pla import digest
-from firmware import contract
-from firmware.actions import check
-from firmware.core import Core
-from firmware.lines import LineReader, encode
-from firmware.refusal import Refused
+from pmagent.contracts.checking import check as contract_check
+from pmagent.contracts.pla import digest
+from pmagent.firmware import contract
+from pmagent.firmware.actions import check
+from pmagent.firmware.core import Core
+from pmagent.firmware.lines import LineReader, encode
+from pmagent.firmware.refusal import Refused
 from tests.support import firmware_player
 from tests.support.firmware_desk import BOOT, ONE, TIME, document
 from tests.support.firmware_scripts import actions

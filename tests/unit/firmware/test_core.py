@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from contracts.pla import TypeText, digest
-from firmware.core import Core, Step
-from firmware.lines import LineReader, encode
+from pmagent.contracts.pla import TypeText, digest
+from pmagent.firmware.core import Core, Step
+from pmagent.firmware.lines import LineReader, encode
 from tests.support.firmware_desk import BOOT, CONTRACT, HELLO, TIME, compact, document
 from tests.support.firmware_player import DEVICE
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.pla import TypeText
+from pmagent.contracts.pla import TypeText
 from tests.support.pla_wired import Wired, commit
 
 LONG = TypeText(text="x" * 100)

@@ -65,8 +65,8 @@ sys.path.insert(0, "/project")
 for name in {names}:
     with open("/project/firmware/" + name) as file:
         compile(file.read(), name, "exec")
-from firmware.loop import checked
-from firmware.sha256 import sha256
+from pmagent.firmware.loop import checked
+from pmagent.firmware.sha256 import sha256
 def sha1_only(data):
     raise ValueError("Unsupported hash algorithm")
 assert checked(sha1_only, sha256) is checked(None, sha256) is checked(lambda _: "0" * 64, sha256) is sha256

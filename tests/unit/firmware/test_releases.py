@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.pla import TypeText
-from firmware import loop
-from firmware.core import Core
-from firmware.sha256 import sha256
+from pmagent.contracts.pla import TypeText
+from pmagent.firmware import loop
+from pmagent.firmware.core import Core
+from pmagent.firmware.sha256 import sha256
 from tests.support.board import FakeBoard
 from tests.support.board_host import RELEASE, between_releases, started
 from tests.support.board_releases import (
@@ -99,7 +99,7 @@ def test_where_even_our_own_is_wrong_it_does_not_start(monkeypatch: pytest.Monke
     board, _ = started(TEXT)
     board.spoil = lambda modules: modules.update(hashlib=None)
     with monkeypatch.context() as damaged:
-        damaged.setattr("firmware.sha256.sha256", lambda _: "0" * 64)
+        damaged.setattr("pmagent.firmware.sha256.sha256", lambda _: "0" * 64)
         board.run(3)
     stands_still(board, OTHER)
 
@@ -151,9 +151,9 @@ SPOILT: dict[str, tuple[int, Spoil]] = {
     "there is no chance": (OTHER, lambda modules: modules.update(os=without(modules_os(), "urandom"))),
     "adafruit_hid is missing": (FILES, gone("adafruit_hid")),
     "adafruit_hid has no mouse": (FILES, gone("adafruit_hid.mouse")),
-    "the core is missing": (FILES, gone("firmware.core")),
-    "sha256.py is missing": (FILES, gone("firmware.sha256")),
-    "contract.py is missing": (OTHER, gone("firmware.contract")),
+    "the core is missing": (FILES, gone("pmagent.firmware.core")),
+    "sha256.py is missing": (FILES, gone("pmagent.firmware.sha256")),
+    "contract.py is missing": (OTHER, gone("pmagent.firmware.contract")),
 }  # fmt: skip
 
 
@@ -272,7 +272,7 @@ def test_whatever_fails_in_boot_the_board_works_or_says_so_and_shows_no_line(dat
 
 def test_where_boot_is_not_run_at_all_the_board_has_a_console_and_says_so() -> None:
     board = FakeBoard()
-    board.spoil = lambda modules: modules.update({"firmware.boot": None})
+    board.spoil = lambda modules: modules.update({"pmagent.firmware.boot": None})
     board.boot()
     board.spoil = lambda _: None
     board.run(3)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText
-from firmware.lines import LINE_MAX, encode
+from pmagent.contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText
+from pmagent.firmware.lines import LINE_MAX, encode
 from tests.support.board import FakeBoard, Line
 from tests.support.board_host import ONE, RELEASE, Host, between_releases, started, typing
 from tests.support.board_uart import Uart

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from contracts.hid import HidArmed, HidEnded, HidPrepared
-from contracts.pla import TypeText
+from pmagent.contracts.hid import HidArmed, HidEnded, HidPrepared
+from pmagent.contracts.pla import TypeText
 from pmagent.pla.typed import Screen
 from tests.support.board import FakeBoard
 from tests.support.board_host import RELEASE

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from firmware.lines import crc16 as firmware_crc16
-from firmware.sha256 import sha256 as firmware_sha256
+from pmagent.firmware.lines import crc16 as firmware_crc16
+from pmagent.firmware.sha256 import sha256 as firmware_sha256
 from tests.support import firmware_player as player
 from tests.support.firmware_vectors import FOLDER, crc16, files
 

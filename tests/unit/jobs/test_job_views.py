@@ -9,23 +9,23 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from contracts.audit_events import AuditPicturesRead
-from contracts.audit_facts import PictureReading
-from contracts.content import Growing
-from contracts.effect import RequestRefused
-from contracts.orchestra_events import RunState
-from contracts.payload import encode, type_of, typed
-from events.event import Event, StoredEvent
-from events.reader import events
+from pmagent.contracts.audit_events import AuditPicturesRead
+from pmagent.contracts.audit_facts import PictureReading
+from pmagent.contracts.content import Growing
+from pmagent.contracts.effect import RequestRefused
+from pmagent.contracts.orchestra_events import RunState
+from pmagent.contracts.payload import encode, type_of, typed
+from pmagent.events.event import Event, StoredEvent
+from pmagent.events.reader import events
 from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import opened
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
 from pmagent.jobs.registry import KINDS
-from pmagent.layout import Layout
-from projections.audits.audits import Audits
-from projections.documents import Documents
-from projections.jobs import Change, End, JobView
-from projections.runs.folders import RunFolders
+from pmagent.workspace.layout import Layout
+from pmagent.projections.audits.audits import Audits
+from pmagent.projections.core.documents import Documents
+from pmagent.projections.views.jobs import Change, End, JobView
+from pmagent.projections.runs.folders import RunFolders
 from tests.support.pages import jobs_in, recorded
 
 SHARED = JobView.__struct_fields__

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.kernel.mode import judge
-from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, REALITY, REQUIRED, SSOT, WORD_CHARS_MAX
-from contracts.kernel import KernelObserved
-from events.event import DATA_BYTES_MAX
+from pmagent.actors.kernel.mode import judge
+from pmagent.actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, REALITY, REQUIRED, SSOT, WORD_CHARS_MAX
+from pmagent.contracts.kernel import KernelObserved
+from pmagent.events.event import DATA_BYTES_MAX
 
 Contents = dict[str, Any]
 Observe = Callable[..., KernelObserved]

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.kernel.reader import DEPTH_MAX, QUIET_S, WAIT_S, Look, RealFiles, parse, read_surfaces
-from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, NAMES, PATHS, REALITY, SSOT
-from contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading
-from contracts.payload import encode
+from pmagent.actors.kernel.reader import DEPTH_MAX, QUIET_S, WAIT_S, Look, RealFiles, parse, read_surfaces
+from pmagent.actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, NAMES, PATHS, REALITY, SSOT
+from pmagent.contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading
+from pmagent.contracts.payload import encode
 
 Step = Callable[[], None]
 ROOT = Path("/workspace")

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.kernel import surfaces
-from actors.kernel.mode import judge
-from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, REALITY, SSOT, problem
+from pmagent.actors.kernel import surfaces
+from pmagent.actors.kernel.mode import judge
+from pmagent.actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, REALITY, SSOT, problem
 from tests.conftest import Contents
 from tests.support.oa_loop import Observe
 

@@ -10,8 +10,8 @@ from langchain_core.messages import AIMessage
 from langchain_openai import AzureChatOpenAI, ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
-from actors.model.chat import _CLASSES, _validates_itself
-from contracts.model import ModelAnswer, ModelToolCall
+from pmagent.actors.model.chat import _CLASSES, _validates_itself
+from pmagent.contracts.model import ModelAnswer, ModelToolCall
 from tests.support.live import on_loop
 from tests.support.models import WithTools, live_gateway, scripted
 

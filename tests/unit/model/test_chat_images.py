@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from actors.model.state import IMAGE_TOKENS
-from contracts.effect import EffectFailed
-from contracts.model import IMAGE_BYTES_MAX, ModelFailed, ModelImage, ModelLimits, ModelMessage, ModelReplied
-from contracts.payload import encode
+from pmagent.actors.model.state import IMAGE_TOKENS
+from pmagent.contracts.effect import EffectFailed
+from pmagent.contracts.model import IMAGE_BYTES_MAX, ModelFailed, ModelImage, ModelLimits, ModelMessage, ModelReplied
+from pmagent.contracts.payload import encode
 from tests.support.gateway import question
 from tests.support.live import on_loop
 from tests.support.models import live_gateway, scripted
@@ -101,7 +101,7 @@ def direct(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 def shown_to(answer: Any, direct: pytest.MonkeyPatch) -> tuple[Any, Any]:
     """The end of a question with an image to a provider's real client, and what its server was sent."""
-    from actors.model.models import Models
+    from pmagent.actors.model.models import Models
 
     ends: list[Any] = []
     with provider(answer) as server:

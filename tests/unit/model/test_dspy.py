@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from actors.model.failures import failure_of
-from actors.model.signatures import signature
-from contracts.model import ModelLimits
-from contracts.reasoning import PAYLOADS, PROGRAM_IDS, check_payload
-from events.event import parse_time
+from pmagent.actors.model.failures import failure_of
+from pmagent.actors.model.signatures import signature
+from pmagent.contracts.model import ModelLimits
+from pmagent.contracts.reasoning import PAYLOADS, PROGRAM_IDS, check_payload
+from pmagent.events.event import parse_time
 from tests.support.live import SECRET, on_loop
 from tests.support.models import live_gateway
 from tests.support.toys import START
@@ -136,8 +136,8 @@ def test_nothing_is_kept_on_the_disk(tmp_path: Path) -> None:
     script = (
         "import sys, anyio\n"
         "from dspy.utils import DummyLM\n"
-        "from actors.model.program import prepare\n"
-        "from contracts.model import ModelAsked\n"
+        "from pmagent.actors.model.program import prepare\n"
+        "from pmagent.contracts.model import ModelAsked\n"
         "asked = ModelAsked(engine='dspy', model='m', action='diagnostic', program='SafeOPSDecision',"
         " inputs={'envelope': {}, 'evidence': {}})\n"
         "fields = {'allowed_action': 'WARN', 'safety_check_summary': 's', 'rationale': 'r', 'conditions': '[]',"

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.model.failures import RETRY_AFTER_MAX, Failure, failure_of
-from events.event import parse_time
+from pmagent.actors.model.failures import RETRY_AFTER_MAX, Failure, failure_of
+from pmagent.events.event import parse_time
 from tests.support.toys import START
 
 NOW = parse_time(START)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 import pytest
 
-from actors.actor import AnyActor
-from actors.model.actor import Gateway
-from actors.model.state import GatewayState
-from contracts.clock import TimerRequested
-from contracts.effect import (
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.model.actor import Gateway
+from pmagent.actors.model.state import GatewayState
+from pmagent.contracts.clock import TimerRequested
+from pmagent.contracts.effect import (
     ActorHalted,
     ActorResumed,
     EffectCancelled,
@@ -21,10 +21,10 @@ from contracts.effect import (
     EffectRefused,
     EffectTimedOut,
 )
-from contracts.model import ModelCallRequested, ModelLimits, ModelReplied
-from contracts.oa import OaPermitGranted, OaPermitRequested
-from contracts.payload import Correlated, Payload
-from events.event import Event
+from pmagent.contracts.model import ModelCallRequested, ModelLimits, ModelReplied
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRequested
+from pmagent.contracts.payload import Correlated, Payload
+from pmagent.events.event import Event
 from tests.support.gateway import GatewayBench, Refuser
 from tests.support.toys import Grantor, GrantorState, Poked, Scripted, refolded
 

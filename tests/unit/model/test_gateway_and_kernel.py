@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from actors.kernel.actor import KernelWatcher
-from actors.kernel.surfaces import BOOTSTRAP
-from actors.oa.actor import Oa
-from contracts.daemon import DaemonStarted
-from contracts.effect import EffectCancelled
-from contracts.kernel import KernelObserved, KernelReadRequested
-from contracts.model import ModelCallRequested, ModelLimits
-from contracts.oa import OaPermitRevoked
+from pmagent.actors.kernel.actor import KernelWatcher
+from pmagent.actors.kernel.surfaces import BOOTSTRAP
+from pmagent.actors.oa.actor import Oa
+from pmagent.contracts.daemon import DaemonStarted
+from pmagent.contracts.effect import EffectCancelled
+from pmagent.contracts.kernel import KernelObserved, KernelReadRequested
+from pmagent.contracts.model import ModelCallRequested, ModelLimits
+from pmagent.contracts.oa import OaPermitRevoked
 from tests.support.gateway import GatewayBench
 
 Contents = dict[str, Any]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from actors.model import state as gateway_state
-from actors.model.state import ASKS_MAX
-from contracts.effect import EffectTimedOut
-from contracts.model import (
+from pmagent.actors.model import state as gateway_state
+from pmagent.actors.model.state import ASKS_MAX
+from pmagent.contracts.effect import EffectTimedOut
+from pmagent.contracts.model import (
     PROMPT_BYTES_MAX,
     ModelAsked,
     ModelCallRequested,
@@ -18,8 +18,8 @@ from contracts.model import (
     ModelMessage,
     ModelPrice,
 )
-from contracts.oa import OaPermitRequested
-from contracts.payload import encode
+from pmagent.contracts.oa import OaPermitRequested
+from pmagent.contracts.payload import encode
 from tests.support.gateway import GatewayBench, question
 from tests.support.toys import Scripted
 

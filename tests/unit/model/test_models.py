@@ -13,9 +13,9 @@ from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from actors.extras import EXTRAS, install
-from actors.model import models as module
-from actors.model.models import PROVIDERS, Engine, Models, ModelUnavailable
+from pmagent.actors.core.extras import EXTRAS, install
+from pmagent.actors.model import models as module
+from pmagent.actors.model.models import PROVIDERS, Engine, Models, ModelUnavailable
 from tests.support.live import on_loop
 from tests.support.models import live_gateway, scripted
 
@@ -134,8 +134,8 @@ async def test_a_call_of_a_model_that_is_not_here_fails_without_another_attempt(
 def test_checking_a_name_imports_neither_langchain_nor_dspy() -> None:
     script = (
         "import sys\n"
-        "import pmagent.host\n"
-        "from actors.model.models import Models\n"
+        "import pmagent.service.host\n"
+        "from pmagent.actors.model.models import Models\n"
         "Models({'OPENAI_API_KEY': 'k'}).check('langchain', 'openai:gpt-5')\n"
         "Models({'OPENAI_API_KEY': 'k'}).check('dspy', 'openai:gpt-5')\n"
         "print(sorted({name.split('.')[0] for name in sys.modules} & "

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from actors.model.models import Models
-from contracts.model import (
+from pmagent.actors.model.models import Models
+from pmagent.contracts.model import (
     ModelAnswer,
     ModelFailed,
     ModelLimits,

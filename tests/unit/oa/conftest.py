@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.kernel import KernelReadRequested
+from pmagent.contracts.kernel import KernelReadRequested
 from tests.support.oa_loop import STARTED, Contents, Loop, Observe
 from tests.support.reasoning import Desk
 

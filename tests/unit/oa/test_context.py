@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.actor import AnyActor
-from actors.kernel.actor import KernelWatcher
-from actors.kernel.surfaces import HANDOFF
-from actors.oa.context import PATH, ContextKeeper, ContextState, unfit
-from actors.oa.state import WAITING_MAX
-from actors.snapshot import export_engine
-from contracts.effect import (
+from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.kernel.actor import KernelWatcher
+from pmagent.actors.kernel.surfaces import HANDOFF
+from pmagent.actors.oa.context import PATH, ContextKeeper, ContextState, unfit
+from pmagent.actors.oa.state import WAITING_MAX
+from pmagent.actors.core.snapshot import export_engine
+from pmagent.contracts.effect import (
     ActorHalted,
     ActorResumed,
     EffectCancelled,
@@ -25,16 +25,16 @@ from contracts.effect import (
     EffectTimedOut,
     RequestRefused,
 )
-from contracts.kernel import KernelObserved, KernelReadRequested
-from contracts.reasoning import CONTEXT_BYTES_MAX, DEPTH_MAX
-from contracts.reasoning_events import (
+from pmagent.contracts.kernel import KernelObserved, KernelReadRequested
+from pmagent.contracts.reasoning import CONTEXT_BYTES_MAX, DEPTH_MAX
+from pmagent.contracts.reasoning_events import (
     OaContextAnswered,
     OaContextRequested,
     OaContextUnwritten,
     OaContextWriteRequested,
     OaContextWritten,
 )
-from events.event import Event
+from pmagent.events.event import Event
 from tests.support.oa_loop import STARTED, Contents, Observe
 from tests.support.toys import Bench, refolded, reread
 

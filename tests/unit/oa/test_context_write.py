@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from actors.oa.context import PATH
-from actors.oa.effects import PERFORMERS, write_context
-from contracts.kernel import SURFACE_BYTES_MAX
-from contracts.payload import decode, encode, type_of
-from contracts.reasoning import CONTEXT_BYTES_MAX
-from contracts.reasoning_events import (
+from pmagent.actors.oa.context import PATH
+from pmagent.actors.oa.effects import PERFORMERS, write_context
+from pmagent.contracts.kernel import SURFACE_BYTES_MAX
+from pmagent.contracts.payload import decode, encode, type_of
+from pmagent.contracts.reasoning import CONTEXT_BYTES_MAX
+from pmagent.contracts.reasoning_events import (
     OaContextRequested,
     OaContextUnwritten,
     OaContextWriteRequested,
     OaContextWritten,
 )
-from events.event import Event
+from pmagent.events.event import Event
 from tests.support.live import NoIo, on_loop
 
 CONTEXT: dict[str, Any] = {"active_goal": "a lamp", "constraints": ["no_git_push"]}

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.kernel.surfaces import HANDOFF, REALITY, SSOT
-from actors.oa.state import SESSIONS_MAX, WAITING_MAX
-from contracts.effect import (
+from pmagent.actors.kernel.surfaces import HANDOFF, REALITY, SSOT
+from pmagent.actors.oa.state import SESSIONS_MAX, WAITING_MAX
+from pmagent.contracts.effect import (
     EffectCancelled,
     EffectFailed,
     EffectInterrupted,
@@ -17,8 +17,8 @@ from contracts.effect import (
     EffectTimedOut,
     RequestRefused,
 )
-from contracts.kernel import KernelModeDecided, KernelObserved, KernelReadRequested
-from contracts.oa import (
+from pmagent.contracts.kernel import KernelModeDecided, KernelObserved, KernelReadRequested
+from pmagent.contracts.oa import (
     OaBootRefused,
     OaBootRequested,
     OaEscalated,

@@ -5,25 +5,25 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from actors.kernel.surfaces import HANDOFF, REALITY
-from actors.oa.actor import Oa
-from actors.oa.permits import SECONDS_MAX, USES_MAX, live
-from actors.oa.state import PERMITS_MAX, Permit
-from contracts.effect import (
+from pmagent.actors.kernel.surfaces import HANDOFF, REALITY
+from pmagent.actors.oa.actor import Oa
+from pmagent.actors.oa.permits import SECONDS_MAX, USES_MAX, live
+from pmagent.actors.oa.state import PERMITS_MAX, Permit
+from pmagent.contracts.effect import (
     ActorHalted,
     ActorResumed,
     EffectFailed,
 )
-from contracts.kernel import KernelReadRequested
-from contracts.oa import (
+from pmagent.contracts.kernel import KernelReadRequested
+from pmagent.contracts.oa import (
     OaPermitGranted,
     OaPermitRefused,
     OaPermitRequested,
     OaPermitRevoked,
     OaSnapshotRequested,
 )
-from contracts.payload import encode
-from events.event import Event
+from pmagent.contracts.payload import encode
+from pmagent.events.event import Event
 from tests.support.oa_loop import START, STARTED, Contents, Loop, Observe, boot, of, permit
 
 

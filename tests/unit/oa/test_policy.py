@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from actors.oa.policy import ACTIONS, allows, interpret
-from contracts.kernel import Mode, Reason
+from pmagent.actors.oa.policy import ACTIONS, allows, interpret
+from pmagent.contracts.kernel import Mode, Reason
 
 WORK = ["feature_work", "ops_blocks", "migrations", "phase_transitions"]
 

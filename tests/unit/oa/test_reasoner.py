@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.oa.reasoning import conclusion
-from actors.oa.reasoning.runs import OPEN_BYTES_MAX, PAGE, RUNS_MAX, SEEN_MAX, ReasonerState, begun, ended, sha256_of
-from contracts.clock import TimerFired, TimerRequested
-from contracts.effect import (
+from pmagent.actors.oa.reasoning import conclusion
+from pmagent.actors.oa.reasoning.runs import OPEN_BYTES_MAX, PAGE, RUNS_MAX, SEEN_MAX, ReasonerState, begun, ended, sha256_of
+from pmagent.contracts.clock import TimerFired, TimerRequested
+from pmagent.contracts.effect import (
     ActorHalted,
     ActorResumed,
     EffectCancelRequested,
@@ -18,8 +18,8 @@ from contracts.effect import (
     EffectTimedOut,
     RequestRefused,
 )
-from contracts.model import ModelAsked, ModelCallFailed, ModelCallRequested, ModelReplied, ModelWithdrawn
-from contracts.reasoning import (
+from pmagent.contracts.model import ModelAsked, ModelCallFailed, ModelCallRequested, ModelReplied, ModelWithdrawn
+from pmagent.contracts.reasoning import (
     PROGRAM_IDS,
     PROGRAM_TOOLS,
     ReasoningResult,
@@ -27,7 +27,7 @@ from contracts.reasoning import (
     check_result,
     is_safe,
 )
-from contracts.reasoning_events import (
+from pmagent.contracts.reasoning_events import (
     OaToolFailed,
     OaToolRequested,
     OaToolReturned,
@@ -35,7 +35,7 @@ from contracts.reasoning_events import (
     ReasoningRefused,
     ReasoningRequested,
 )
-from events.event import Event
+from pmagent.events.event import Event
 from tests.support.oa_loop import Observe
 from tests.support.reasoning import GREEN, LANGCHAIN, STATUS, Desk, envelope, messages, proceeding, replied, scripted
 

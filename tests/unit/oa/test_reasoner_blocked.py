@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.reasoning import PROGRAM_IDS
-from contracts.reasoning_events import OaToolRequested
+from pmagent.contracts.reasoning import PROGRAM_IDS
+from pmagent.contracts.reasoning_events import OaToolRequested
 from tests.support.oa_loop import Observe
 from tests.support.reasoning import Desk, envelope
 

@@ -9,13 +9,13 @@ import fastjsonschema
 import msgspec
 import pytest
 
-from actors.engine import Engine
-from actors.oa.reasoning.actor import TURNS_MAX
-from actors.oa.reasoning.prompts import PIECE_CHARS_MAX, answer_shape, read_answer
-from actors.registry import all_actors
-from actors.snapshot import EngineState, export_engine, restore_engine
-from contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelCallFailed
-from contracts.reasoning import (
+from pmagent.actors.core.engine import Engine
+from pmagent.actors.oa.reasoning.actor import TURNS_MAX
+from pmagent.actors.oa.reasoning.prompts import PIECE_CHARS_MAX, answer_shape, read_answer
+from pmagent.actors.registry import all_actors
+from pmagent.actors.core.snapshot import EngineState, export_engine, restore_engine
+from pmagent.contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelCallFailed
+from pmagent.contracts.reasoning import (
     CALLS_MAX,
     DEPTH_MAX,
     PROGRAM_IDS,
@@ -24,14 +24,14 @@ from contracts.reasoning import (
     check_payload,
     safe_payload,
 )
-from contracts.reasoning_events import (
+from pmagent.contracts.reasoning_events import (
     TRIES,
     OaToolRefused,
     OaToolRequested,
     ReasoningConcluded,
 )
-from events.event import Event, Tail
-from events.sequencer import Sequencer
+from pmagent.events.event import Event, Tail
+from pmagent.events.sequencer import Sequencer
 from tests.support.reasoning import GREEN, LANGCHAIN, STATUS, Desk, envelope, messages, proceeding, replied, scripted
 
 

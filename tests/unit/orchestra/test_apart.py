@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.orchestra.apart import NAME_BYTES_MAX, apart
-from contracts.orchestra import PATH_CHARS_MAX, Artifact
+from pmagent.actors.orchestra.running.artifact_paths import NAME_BYTES_MAX, apart
+from pmagent.contracts.orchestra import PATH_CHARS_MAX, Artifact
 
 TASK = "6b0c7a52-3f7e-4c1d-9a55-000000000001"
 

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.orchestra import artifacts
-from actors.orchestra.artifacts import Bounds, Collected, remove
-from contracts.orchestra import RelativePath
+from pmagent.actors.orchestra import artifacts
+from pmagent.actors.orchestra.artifacts import Bounds, Collected, remove
+from pmagent.contracts.orchestra import RelativePath
 
 
 def taken(folder: Path, **bounds: int) -> tuple[dict[str, bytes], tuple[str, ...]]:
@@ -185,7 +185,7 @@ def test_every_file_is_closed_when_reading_stops_early(tmp_path: Path) -> None:
 
 AS_NOBODY = """
 import os, sys
-from actors.orchestra.artifacts import Collected, remove
+from pmagent.actors.orchestra.artifacts import Collected, remove
 os.setgroups([]); os.setgid(54321); os.setuid(54321)
 folder = sys.argv[1]
 os.makedirs(folder + "/shut/below"); os.mkdir(folder + "/list")

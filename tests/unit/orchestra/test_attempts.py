@@ -10,12 +10,12 @@ from typing import Any, Self
 import anyio
 import pytest
 
-from actors.actor import StoredBlob
-from actors.orchestra import effects
-from actors.orchestra.effects import VIOLATIONS_MAX, Attempts
-from actors.orchestra.wishes import Outcome
-from contracts.orchestra_events import TaskAttemptRequested, TaskExited
-from events.event import Event
+from pmagent.actors.core.actor import StoredBlob
+from pmagent.actors.orchestra.running import effects
+from pmagent.actors.orchestra.running.effects import VIOLATIONS_MAX, Attempts
+from pmagent.actors.orchestra.wishes import Outcome
+from pmagent.contracts.orchestra_events import TaskAttemptRequested, TaskExited
+from pmagent.events.event import Event
 from tests.support.orchestra import Yard
 
 

@@ -8,8 +8,8 @@ from anyio.lowlevel import checkpoint
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.orchestra.claims import Claims
-from actors.orchestra.wishes import within
+from pmagent.actors.orchestra.claims import Claims
+from pmagent.actors.orchestra.wishes import within
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
 

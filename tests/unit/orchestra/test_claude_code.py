@@ -9,10 +9,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.checks.text import plain
-from actors.orchestra.claude_code import Ended, arguments, environment, outcome
-from contracts.orchestra_events import REASON_CHARS_MAX, PlannerFailed, PlannerReplied
-from contracts.payload import decode, encode, type_of
+from pmagent.actors.checks.text import plain
+from pmagent.actors.orchestra.planning.claude_code import Ended, arguments, environment, outcome
+from pmagent.contracts.orchestra_events import REASON_CHARS_MAX, PlannerFailed, PlannerReplied
+from pmagent.contracts.payload import decode, encode, type_of
 from tests.support.planners import request
 
 VALUES = st.recursive(

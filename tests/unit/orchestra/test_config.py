@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.orchestra.config import BadConfig, Flags, effective, read_config
-from actors.orchestra.placeholders import filled, named
-from actors.orchestra.render import rendered
-from contracts.orchestra_config import WHITELIST, OrchestraConfig, PromptSettings
+from pmagent.actors.orchestra.planning.config import BadConfig, Flags, effective, read_config
+from pmagent.actors.orchestra.planning.placeholders import filled, named
+from pmagent.actors.orchestra.planning.render import rendered
+from pmagent.contracts.orchestra_config import WHITELIST, OrchestraConfig, PromptSettings
 
 REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "orchestra" / "orchestra.config.yaml"
 HEAD = 'version: "1.0"\n'

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
-from contracts.oa import OaPermitRequested
-from contracts.orchestra import PlanText
-from contracts.orchestra_events import (
+from pmagent.contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
+from pmagent.contracts.oa import OaPermitRequested
+from pmagent.contracts.orchestra import PlanText
+from pmagent.contracts.orchestra_events import (
     PLANNER_TRIES,
     PlanFailed,
     PlanFinished,
@@ -26,7 +26,7 @@ from contracts.orchestra_events import (
     TasksChanged,
     TasksPlanned,
 )
-from events.event import Event
+from pmagent.events.event import Event
 from tests.support.orchestra import RUN, Waits, Yard, config, exited, plan, replied
 
 GOOD = json.dumps([{"task_id": "a", "intent": "x", "tools": ["ls"]}])

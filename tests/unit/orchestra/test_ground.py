@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from actors.orchestra import ground
-from actors.orchestra.effects import ready
-from actors.orchestra.ground import look, protected_in
-from actors.orchestra.sandbox import Guarded
-from actors.orchestra.wish import documents_of
-from actors.orchestra.wishes import SandboxRefused, SandboxUnavailable, Wishes
+from pmagent.actors.orchestra import ground
+from pmagent.actors.orchestra.running.effects import ready
+from pmagent.actors.orchestra.ground import look, protected_in
+from pmagent.actors.orchestra.sandbox import Guarded
+from pmagent.actors.orchestra.running.sandbox_spec import documents_of
+from pmagent.actors.orchestra.wishes import SandboxRefused, SandboxUnavailable, Wishes
 from tests.support.boxes import writable
 from tests.support.orchestra import RUN, config
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.orchestra.ids import derived
+from pmagent.actors.orchestra.running.ids import derived
 
 
 @given(st.uuids(), st.text(st.characters(exclude_categories=["Cs"])))

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from actors.oa.actor import Oa
-from actors.orchestra.coordinator import Coordinator
-from actors.orchestra.orchestrator import DAY_SECONDS, GRACE_SECONDS, RUNS_MAX, STOPS_MAX, Orchestrator
-from actors.orchestra.worker import WORKER, Worker
-from contracts.clock import TimerRequested
-from contracts.effect import ActorHalted, ActorResumed, EffectCancelled, EffectCancelRequested
-from contracts.oa import OaPermitGranted, OaPermitRequested
-from contracts.orchestra_events import (
+from pmagent.actors.oa.actor import Oa
+from pmagent.actors.orchestra.running.coordinator import Coordinator
+from pmagent.actors.orchestra.running.orchestrator import DAY_SECONDS, GRACE_SECONDS, RUNS_MAX, STOPS_MAX, Orchestrator
+from pmagent.actors.orchestra.running.worker import WORKER, Worker
+from pmagent.contracts.clock import TimerRequested
+from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectCancelled, EffectCancelRequested
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRequested
+from pmagent.contracts.orchestra_events import (
     PlannerCallRequested,
     PlanRequested,
     RunBegun,
@@ -26,7 +26,7 @@ from contracts.orchestra_events import (
     RunStopping,
     TaskAttemptRequested,
 )
-from events.event import parse_time
+from pmagent.events.event import parse_time
 from tests.support.orchestra import RUN, Yard, config, exited, plan, replied
 
 OTHER = "5b0c7a52-3f7e-4c1d-9a55-000000000002"

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.orchestra.allowance import LimitExceeded, SandboxRefused, ToolRefused
-from actors.orchestra.config import read_config
-from actors.orchestra.graph import BadPlan, DependencyCycle, DuplicateTask, SelfDependency, UnknownDependency
-from actors.orchestra.plan import Plan, answer, assignment, document, make_plan, read_plan
-from contracts.orchestra import PlanAnswer, TaskDocument
-from contracts.orchestra_config import OrchestraConfig
+from pmagent.actors.orchestra.planning.allowance import LimitExceeded, SandboxRefused, ToolRefused
+from pmagent.actors.orchestra.planning.config import read_config
+from pmagent.actors.orchestra.planning.graph import BadPlan, DependencyCycle, DuplicateTask, SelfDependency, UnknownDependency
+from pmagent.actors.orchestra.planning.plan import Plan, answer, assignment, document, make_plan, read_plan
+from pmagent.contracts.orchestra import PlanAnswer, TaskDocument
+from pmagent.contracts.orchestra_config import OrchestraConfig
 
 RUN = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
 OTHER = "5b0c7a52-3f7e-4c1d-9a55-000000000002"

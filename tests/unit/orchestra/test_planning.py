@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.orchestra.course import Course
-from actors.orchestra.graph import BadPlan
-from actors.orchestra.planning import PROMPT_BYTES_MAX, TASKS_TOLD, given_plan, made_from, prompt_for
-from contracts.orchestra import PlanText
-from contracts.orchestra_config import PromptSettings
-from contracts.orchestra_events import (
+from pmagent.actors.orchestra.running.run_state import Course
+from pmagent.actors.orchestra.planning.graph import BadPlan
+from pmagent.actors.orchestra.planning.prompts import PROMPT_BYTES_MAX, TASKS_TOLD, given_plan, made_from, prompt_for
+from pmagent.contracts.orchestra import PlanText
+from pmagent.contracts.orchestra_config import PromptSettings
+from pmagent.contracts.orchestra_events import (
     PLANNER_TRIES,
     PlanFailed,
     PlanMade,
@@ -28,7 +28,7 @@ from contracts.orchestra_events import (
     RunRequested,
     TasksPlanned,
 )
-from events.event import DATA_BYTES_MAX, Event
+from pmagent.events.event import DATA_BYTES_MAX, Event
 from tests.support.orchestra import RUN, Yard, config, exited, plan, replied
 
 TASKS = [

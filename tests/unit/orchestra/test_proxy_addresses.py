@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.orchestra.addresses import REFUSED, refusal
+from pmagent.actors.orchestra.addresses import REFUSED, refusal
 
 
 @pytest.mark.parametrize(

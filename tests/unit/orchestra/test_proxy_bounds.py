@@ -8,7 +8,7 @@ import anyio
 import anyio.abc
 import pytest
 
-from actors.orchestra.proxy_rules import Caps
+from pmagent.actors.orchestra.proxy_rules import Caps
 from tests.support.proxied import BROKEN, HEAD, Served, answering, everything, host, outside, proxied
 
 GET = b"GET http://api.example.org/x HTTP/1.1\r\nHost: api.example.org\r\n\r\n"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from actors.orchestra import proxy as proxies
-from actors.orchestra.proxy_rules import Caps
-from actors.orchestra.proxy_streams import CHUNK, Line
+from pmagent.actors.orchestra import proxy as proxies
+from pmagent.actors.orchestra.proxy_rules import Caps
+from pmagent.actors.orchestra.proxy_streams import CHUNK, Line
 from tests.support.proxied import BROKEN, HEAD, Behave, answering, everything, host, outside, proxied
 
 GET = b"GET http://api.example.org/x HTTP/1.1\r\nHost: api.example.org\r\n\r\n"

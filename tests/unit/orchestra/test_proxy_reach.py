@@ -11,12 +11,12 @@ import anyio
 import anyio.abc
 import pytest
 
-from actors.orchestra import outside as outsides
-from actors.orchestra import proxy as proxies
-from actors.orchestra.contacts import CONTACTS_MAX, Call, Ledger, LimitReached
-from actors.orchestra.outside import Endpoint, HostUnreachable, Outside
-from actors.orchestra.proxy_rules import Caps, ContactRefused, rules
-from actors.orchestra.wishes import Contact
+from pmagent.actors.orchestra import outside as outsides
+from pmagent.actors.orchestra import proxy as proxies
+from pmagent.actors.orchestra.contacts import CONTACTS_MAX, Call, Ledger, LimitReached
+from pmagent.actors.orchestra.outside import Endpoint, HostUnreachable, Outside
+from pmagent.actors.orchestra.proxy_rules import Caps, ContactRefused, rules
+from pmagent.actors.orchestra.wishes import Contact
 from tests.support.proxied import BROKEN, NAME, Behave, Served, answering, everything, host, outside, proxied
 
 GET = b"GET http://api.example.org/ HTTP/1.1\r\nHost: api.example.org\r\n\r\n"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from actors.orchestra.proxy_rules import Asked, ContactRefused, Headers, answered, host_name, judge, rules
+from pmagent.actors.orchestra.proxy_rules import Asked, ContactRefused, Headers, answered, host_name, judge, rules
 
 RULES = rules(("api.example.org", "xn--bcher-kva.example"), ("X-Trace", "run-7"))
 HOST: Headers = ((b"host", b"api.example.org"),)

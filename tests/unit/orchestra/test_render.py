@@ -8,9 +8,9 @@ import sys
 import msgspec
 import pytest
 
-from actors.orchestra.config import read_config
-from actors.orchestra.render import rendered
-from events.unseen import UNSEEN
+from pmagent.actors.orchestra.planning.config import read_config
+from pmagent.actors.orchestra.planning.render import rendered
+from pmagent.events.unseen import UNSEEN
 from tests.support.orchestra import config
 
 UNSEEN_CHARS = re.findall(f"[{UNSEEN}]", "".join(map(chr, range(sys.maxunicode + 1))))

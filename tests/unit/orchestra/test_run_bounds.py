@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from actors.oa.actor import Oa
-from actors.orchestra.coordinator import Coordinator
-from actors.orchestra.orchestrator import RUNS_MAX, STOPS_MAX, WORKERS_MAX, Orchestrator
-from actors.orchestra.worker import Worker
-from contracts.clock import TimerRequested
-from contracts.effect import ActorHalted, ActorResumed, EffectInterrupted, EffectRefused, RequestRefused
-from contracts.oa import OaPermitGranted, OaPermitRevoked
-from contracts.orchestra_config import BACKOFF_SECONDS_MAX
-from contracts.orchestra_config import WORKERS_MAX as WORKERS_OF_ONE
-from contracts.orchestra_events import (
+from pmagent.actors.oa.actor import Oa
+from pmagent.actors.orchestra.running.coordinator import Coordinator
+from pmagent.actors.orchestra.running.orchestrator import RUNS_MAX, STOPS_MAX, WORKERS_MAX, Orchestrator
+from pmagent.actors.orchestra.running.worker import Worker
+from pmagent.contracts.clock import TimerRequested
+from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectInterrupted, EffectRefused, RequestRefused
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRevoked
+from pmagent.contracts.orchestra_config import BACKOFF_SECONDS_MAX
+from pmagent.contracts.orchestra_config import WORKERS_MAX as WORKERS_OF_ONE
+from pmagent.contracts.orchestra_events import (
     REASON_CHARS_MAX,
     SOURCE_CHARS_MAX,
     PlannerCallRequested,
@@ -30,7 +30,7 @@ from contracts.orchestra_events import (
     TaskFinished,
     TasksChanged,
 )
-from events.event import DATA_BYTES_MAX
+from pmagent.events.event import DATA_BYTES_MAX
 from tests.support.orchestra import RUN, Yard, config, exited, plan, replied
 
 OTHER = "5b0c7a52-3f7e-4c1d-9a55-000000000002"

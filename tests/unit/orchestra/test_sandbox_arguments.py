@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.orchestra.sandbox import Content, Ground, Guarded, Hidden, Place, plan
-from actors.orchestra.wishes import Limits, SandboxRefused, Wishes, within
+from pmagent.actors.orchestra.sandbox import Content, Ground, Guarded, Hidden, Place, plan
+from pmagent.actors.orchestra.wishes import Limits, SandboxRefused, Wishes, within
 
 GROUND = Ground(
     machine="x86_64",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.orchestra import syscalls
+from pmagent.actors.orchestra import syscalls
 from tests.support.filters import ALLOW, KILL, LACKING, NATIVE, REFUSED, answer
 
 HIGH = 0xDEADBEEF << 32

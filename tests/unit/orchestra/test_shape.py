@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from actors.orchestra import shape
-from actors.orchestra.shape import NAMES_SHOWN, nearest
+from pmagent.actors.orchestra import shape
+from pmagent.actors.orchestra.shape import NAMES_SHOWN, nearest
 
 TOOLS = ["echo", "ls", "cat", "node", "python", "poetry", "pnpm", "git"]
 

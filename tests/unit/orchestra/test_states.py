@@ -6,9 +6,9 @@ from typing import get_args
 
 import pytest
 
-from actors.orchestra.states import STEPS, Board, IllegalStep, abandoned, begun, board, ended
-from contracts.orchestra import Step, TaskState
-from contracts.orchestra_events import TaskChange
+from pmagent.actors.orchestra.running.states import STEPS, Board, IllegalStep, abandoned, begun, board, ended
+from pmagent.contracts.orchestra import Step, TaskState
+from pmagent.contracts.orchestra_events import TaskChange
 
 WAITS: dict[str, list[str]] = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"], "e": []}
 A, B, C, D, E = range(5)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from actors.orchestra.artifacts import Bounds
-from actors.orchestra.wishes import Limits
+from pmagent.actors.orchestra.artifacts import Bounds
+from pmagent.actors.orchestra.wishes import Limits
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.orchestra.wish import documents_of, wishes_of
-from actors.orchestra.wishes import TASK, SandboxRefused, Wishes, check
-from contracts.orchestra_config import OrchestraConfig
-from contracts.orchestra_events import TaskAssigned, TaskAttemptRequested
+from pmagent.actors.orchestra.running.sandbox_spec import documents_of, wishes_of
+from pmagent.actors.orchestra.wishes import TASK, SandboxRefused, Wishes, check
+from pmagent.contracts.orchestra_config import OrchestraConfig
+from pmagent.contracts.orchestra_events import TaskAssigned, TaskAttemptRequested
 from tests.support.orchestra import RUN, config
 
 ROOT = "/srv/work"

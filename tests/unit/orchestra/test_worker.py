@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.clock import TimerFired, TimerRequested
-from contracts.effect import EffectCancelled, EffectCancelRequested, EffectFailed, EffectInterrupted
-from contracts.orchestra import Artifact
-from contracts.orchestra_events import (
+from pmagent.contracts.clock import TimerFired, TimerRequested
+from pmagent.contracts.effect import EffectCancelled, EffectCancelRequested, EffectFailed, EffectInterrupted
+from pmagent.contracts.orchestra import Artifact
+from pmagent.contracts.orchestra_events import (
     RunCancelRequested,
     RunEnded,
     TaskAttemptFailed,
@@ -18,7 +18,7 @@ from contracts.orchestra_events import (
     TaskFinished,
     TaskUnstarted,
 )
-from events.event import Event, parse_time
+from pmagent.events.event import Event, parse_time
 from tests.support.orchestra import RUN, Yard, config, exited, plan
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.engine import Engine
-from actors.pla.brain.actor import Brain
-from actors.pla.brain.state import BrainState
-from actors.snapshot import EngineState, export_engine, restore_engine
-from contracts.effect import (
+from pmagent.actors.core.engine import Engine
+from pmagent.actors.pla.brain.actor import Brain
+from pmagent.actors.pla.brain.state import BrainState
+from pmagent.actors.core.snapshot import EngineState, export_engine, restore_engine
+from pmagent.contracts.effect import (
     ActorHalted,
     ActorResumed,
     EffectCancelRequested,
@@ -20,9 +20,9 @@ from contracts.effect import (
     EffectTimedOut,
     RequestRefused,
 )
-from contracts.model import ModelAsked
-from contracts.pla import KeyCombo, MouseMove, TypeText, digest
-from contracts.pla_events import (
+from pmagent.contracts.model import ModelAsked
+from pmagent.contracts.pla import KeyCombo, MouseMove, TypeText, digest
+from pmagent.contracts.pla_events import (
     PlaFrameFailed,
     PlaFrameRequested,
     PlaModeChanged,
@@ -33,9 +33,9 @@ from contracts.pla_events import (
     PlaProposed,
     PlaViolation,
 )
-from events.event import Tail, time_after
-from events.secret_forms import MASK
-from events.sequencer import Sequencer
+from pmagent.events.event import Tail, time_after
+from pmagent.events.secret_forms import MASK
+from pmagent.events.sequencer import Sequencer
 from tests.support.pla import ALICE
 from tests.support.pla_brain import MODEL, SOURCE, BrainDesk, asked, frame, replies, said
 from tests.support.toys import refolded
@@ -327,7 +327,7 @@ def test_nothing_is_proposed_while_the_warden_is_halted(monkeypatch: pytest.Monk
         raise ValueError("broken")
 
     with monkeypatch.context() as patched:
-        patched.setattr("actors.pla.warden.actor.Warden.decide", broken)
+        patched.setattr("pmagent.actors.pla.warden.actor.Warden.decide", broken)
         desk.mode("EXECUTE")
     assert desk.of(ActorHalted)[-1].data.name == "warden"
     assert refusal(desk.answer(request)) == ("mode", "the warden is halted")
@@ -346,7 +346,7 @@ def test_a_request_on_which_the_warden_breaks_has_the_brains_answer_all_the_same
         raise ValueError("broken")
 
     with monkeypatch.context() as patched:
-        patched.setattr("actors.pla.warden.actor.Warden.decide", broken)
+        patched.setattr("pmagent.actors.pla.warden.actor.Warden.decide", broken)
         request = desk.ask(HELLO, frame=SOURCE)
     assert desk.last(RequestRefused).name == "warden"
     assert refusal(desk.answer(request)) == ("mode", "the warden is halted")

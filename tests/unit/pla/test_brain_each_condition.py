@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from actors.pla.brain.actor import Brain
-from actors.pla.brain.state import LOOKS_MAX, BrainState, Look
-from contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, RequestRefused
-from contracts.model import (
+from pmagent.actors.pla.brain.actor import Brain
+from pmagent.actors.pla.brain.state import LOOKS_MAX, BrainState, Look
+from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, RequestRefused
+from pmagent.contracts.model import (
     ModelAsked,
     ModelImage,
     ModelMessage,
     ModelWithdrawn,
 )
-from contracts.pla import KeyCombo, MouseMove, TypeText, digest
-from contracts.pla_events import (
+from pmagent.contracts.pla import KeyCombo, MouseMove, TypeText, digest
+from pmagent.contracts.pla_events import (
     PlaFrameFailed,
     PlaFrameRequested,
     PlaModeChanged,
@@ -29,7 +29,7 @@ from contracts.pla_events import (
     PlaSessionEnded,
     PlaViolation,
 )
-from events.secret_forms import MASK
+from pmagent.events.secret_forms import MASK
 from tests.support.brain_alone import (
     ASKED,
     EMPTY,

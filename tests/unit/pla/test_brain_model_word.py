@@ -8,22 +8,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.pla.brain.model_goal import NOTHING, SHAPE_NAME
-from actors.pla.brain.model_reply import REPLY_BYTES_MAX, Misfit, read_proposal
-from contracts.model import (
+from pmagent.actors.pla.brain.model_goal import NOTHING, SHAPE_NAME
+from pmagent.actors.pla.brain.model_reply import REPLY_BYTES_MAX, Misfit, read_proposal
+from pmagent.contracts.model import (
     IMAGE_BYTES_MAX,
     ModelAsked,
     ModelFailed,
     ModelReplied,
     ModelToolCall,
 )
-from contracts.pla import Action, KeyCombo, MouseClick, MouseMove, digest
-from contracts.pla_events import (
+from pmagent.contracts.pla import Action, KeyCombo, MouseClick, MouseMove, digest
+from pmagent.contracts.pla_events import (
     PlaProposalRefused,
     PlaProposed,
     PlaViolation,
 )
-from events.secret_forms import MASK
+from pmagent.events.secret_forms import MASK
 from tests.support.brain_alone import (
     EMPTY,
     MODEL,

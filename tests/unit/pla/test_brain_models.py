@@ -9,10 +9,10 @@ import fastjsonschema
 import msgspec
 import pytest
 
-from actors.pla.brain.model_goal import SHAPE_NAME, answer_shape
-from actors.pla.brain.model_reply import REPLY_BYTES_MAX, Misfit, read_proposal
-from contracts.effect import ActorHalted
-from contracts.model import (
+from pmagent.actors.pla.brain.model_goal import SHAPE_NAME, answer_shape
+from pmagent.actors.pla.brain.model_reply import REPLY_BYTES_MAX, Misfit, read_proposal
+from pmagent.contracts.effect import ActorHalted
+from pmagent.contracts.model import (
     PROMPT_BYTES_MAX,
     ModelAsked,
     ModelCallFailed,
@@ -22,10 +22,10 @@ from contracts.model import (
     ModelUsage,
     ModelWithdrawn,
 )
-from contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, digest
-from contracts.pla_events import PlaProposalRefused, PlaProposed, PlaViolation
-from events.event import Event
-from events.secret_forms import MASK
+from pmagent.contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, digest
+from pmagent.contracts.pla_events import PlaProposalRefused, PlaProposed, PlaViolation
+from pmagent.events.event import Event
+from pmagent.events.secret_forms import MASK
 from tests.support.pla_brain import MODEL, SOURCE, BrainDesk, frame, replies, reply, said
 
 OPEN = KeyCombo(keys=["ctrl", "alt", "t"])
@@ -330,7 +330,7 @@ def test_a_halted_gateway_ends_the_request(monkeypatch: pytest.MonkeyPatch) -> N
         raise ValueError("broken")
 
     with monkeypatch.context() as patched:
-        patched.setattr("actors.model.actor.Gateway.decide", broken)
+        patched.setattr("pmagent.actors.model.actor.Gateway.decide", broken)
         desk.model = lambda event: reply(event, said())
         desk.go()
     assert desk.of(ActorHalted)[-1].data.name == "model"
@@ -344,7 +344,7 @@ def test_a_gateway_that_is_halted_already_refuses_the_question(monkeypatch: pyte
         raise ValueError("broken")
 
     with monkeypatch.context() as patched:
-        patched.setattr("actors.model.actor.Gateway.decide", broken)
+        patched.setattr("pmagent.actors.model.actor.Gateway.decide", broken)
         code, reason = refusal(desk.from_model())
     assert code == "model"
     assert "halted" in reason

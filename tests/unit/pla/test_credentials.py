@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from actors.pla.credentials.findings import findings, masked, masked_screen
-from contracts.pla import is_typable
-from events.redact import Redactor
-from events.secret_forms import MASK
+from pmagent.actors.pla.credentials.findings import findings, masked, masked_screen
+from pmagent.contracts.pla import is_typable
+from pmagent.events.redact import Redactor
+from pmagent.events.secret_forms import MASK
 from tests.support.labelled_texts import CARDS, PASSWORDS, TOKENS, WITH, WITHOUT
 from tests.support.secrets import KEYS
 

@@ -10,12 +10,12 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from actors.pla.frames.ocr import MISSING
-from actors.pla.frames.taking import FRAME_PERFORMERS, take
-from contracts.pla_events import FrameSource, PlaFrameFailed, PlaFrameObserved, PlaFrameRequested
-from events.event import Event
-from events.redact import Redactor
-from events.secret_forms import MASK
+from pmagent.actors.pla.frames.ocr import MISSING
+from pmagent.actors.pla.frames.taking import FRAME_PERFORMERS, take
+from pmagent.contracts.pla_events import FrameSource, PlaFrameFailed, PlaFrameObserved, PlaFrameRequested
+from pmagent.events.event import Event
+from pmagent.events.redact import Redactor
+from pmagent.events.secret_forms import MASK
 from tests.support.frames import png, put, stand_in
 from tests.support.live import NoIo, on_loop
 from tests.support.secrets import KEYS

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.pla.frames.pictures import SIDE_MAX, NotAPicture, Picture, TooLarge, picture
+from pmagent.actors.pla.frames.pictures import SIDE_MAX, NotAPicture, Picture, TooLarge, picture
 from tests.support.frames import bmp, chunk, jpeg, png, webp
 
 GOOD = {

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from actors.confined import limited, wall
-from actors.confined.limited import run_limited
-from actors.pla.frames import camera, folder, ocr
-from actors.pla.frames.folder import BYTES_MAX, newest
-from actors.pla.frames.problem import NoFrame
-from actors.pla.frames.program import run
-from actors.pla.frames.taking import frame
-from contracts.pla_events import FrameSource
-from events.redact import Redactor
-from events.secret_forms import MASK
+from pmagent.actors.confined import limited, wall
+from pmagent.actors.confined.limited import run_limited
+from pmagent.actors.pla.frames import camera, folder, ocr
+from pmagent.actors.pla.frames.folder import BYTES_MAX, newest
+from pmagent.actors.pla.frames.problem import NoFrame
+from pmagent.actors.pla.frames.program import run
+from pmagent.actors.pla.frames.taking import frame
+from pmagent.contracts.pla_events import FrameSource
+from pmagent.events.redact import Redactor
+from pmagent.events.secret_forms import MASK
 from tests.support.frames import jpeg, png, put, stand_in
 from tests.support.secrets import KEYS
 
@@ -300,7 +300,7 @@ def test_a_program_that_is_not_there_is_told_as_one_that_fails(tmp_path: Path) -
 
 def test_what_is_no_command_is_not_run() -> None:
     ended = run_limited(
-        "actors.pla.frames.program_child", b"x" * 20_000, seconds=20, memory_bytes=2**30, output_bytes=10
+        "pmagent.actors.pla.frames.program_child", b"x" * 20_000, seconds=20, memory_bytes=2**30, output_bytes=10
     )
     assert (ended.ended, ended.exit_code) == ("crashed", 96)
 

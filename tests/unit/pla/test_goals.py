@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.pla.goals import GoalError, nearest, parse_goal
-from contracts.pla import KEYS, Action, KeyCombo, MouseClick, MouseMove, TypeText, objections
+from pmagent.actors.pla.goals import GoalError, nearest, parse_goal
+from pmagent.contracts.pla import KEYS, Action, KeyCombo, MouseClick, MouseMove, TypeText, objections
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from contracts.daemon import DaemonStarted
-from contracts.effect import EffectCancelRequested, EffectFailed
-from contracts.hid import (
+from pmagent.contracts.daemon import DaemonStarted
+from pmagent.contracts.effect import EffectCancelRequested, EffectFailed
+from pmagent.contracts.hid import (
     HidArmed,
     HidArmRequested,
     HidDisarmed,
@@ -19,10 +19,10 @@ from contracts.hid import (
     HidSilent,
     HidTripped,
 )
-from contracts.kernel import KernelReadRequested
-from contracts.oa import OaPermitGranted
-from contracts.pla_events import PlaArmAnswered, PlaArmRequested, PlaDisarmRequested, PlaModeChanged, PlaModeRequested
-from events.event import Event, parse_time
+from pmagent.contracts.kernel import KernelReadRequested
+from pmagent.contracts.oa import OaPermitGranted
+from pmagent.contracts.pla_events import PlaArmAnswered, PlaArmRequested, PlaDisarmRequested, PlaModeChanged, PlaModeRequested
+from pmagent.events.event import Event, parse_time
 from tests.support.orchestra import kernel
 from tests.support.pla import ALICE, BOOT, DEVICE, Desk, answering, silent
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from contracts.hid import HidCommitRequested, HidEnded, HidPrepared, HidPrepareRequested
-from contracts.oa import OaPermitGranted
-from contracts.payload import Payload
-from contracts.pla import digest
-from contracts.pla_events import PlaExecuted
+from pmagent.contracts.hid import HidCommitRequested, HidEnded, HidPrepared, HidPrepareRequested
+from pmagent.contracts.oa import OaPermitGranted
+from pmagent.contracts.payload import Payload
+from pmagent.contracts.pla import digest
+from pmagent.contracts.pla_events import PlaExecuted
 from tests.support.pla import BOOT, TEXT, Brain, Desk
 from tests.support.toys import Poked, Scripted
 

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.pla.hid.actor import HidLink
-from actors.pla.hid.execution import PERMIT_SECONDS_MIN
-from actors.pla.hid.state import Arming, Execution, HidState, Link
-from contracts.control import EffectsPaused
-from contracts.daemon import DaemonStarted, DaemonStopped
-from contracts.effect import ActorHalted, ActorResumed, EffectRefused, EffectTimedOut, RequestRefused
-from contracts.hid import (
+from pmagent.actors.pla.hid.actor import HidLink
+from pmagent.actors.pla.hid.execution import PERMIT_SECONDS_MIN
+from pmagent.actors.pla.hid.state import Arming, Execution, HidState, Link
+from pmagent.contracts.control import EffectsPaused
+from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
+from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectRefused, EffectTimedOut, RequestRefused
+from pmagent.contracts.hid import (
     HidArmed,
     HidArmRequested,
     HidCommitRequested,
@@ -28,10 +28,10 @@ from contracts.hid import (
     HidReported,
     HidTripped,
 )
-from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
-from contracts.payload import Correlated, encode, type_of
-from contracts.pla import TypeText, digest
-from contracts.pla_events import (
+from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
+from pmagent.contracts.payload import Correlated, encode, type_of
+from pmagent.contracts.pla import TypeText, digest
+from pmagent.contracts.pla_events import (
     PlaApproved,
     PlaArmRequested,
     PlaDisarmRequested,
@@ -40,7 +40,7 @@ from contracts.pla_events import (
     PlaModeChanged,
     PlaSessionEnded,
 )
-from events.event import Event
+from pmagent.events.event import Event
 
 TEXT, OTHER = TypeText(text="ls"), TypeText(text="rm")
 BOOT, SESSION, NAME, EXEC = "0" * 16, "pla-1", "prop-0001", "exec-0001"

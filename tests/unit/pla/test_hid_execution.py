@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.pla.hid.execution import VIOLATIONS
-from contracts.daemon import DaemonStarted, DaemonStopped
-from contracts.effect import EffectCancelRequested, EffectFailed, EffectInterrupted, EffectTimedOut
-from contracts.hid import (
+from pmagent.actors.pla.hid.execution import VIOLATIONS
+from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
+from pmagent.contracts.effect import EffectCancelRequested, EffectFailed, EffectInterrupted, EffectTimedOut
+from pmagent.contracts.hid import (
     HidCommitRequested,
     HidDisarmRequested,
     HidEnded,
@@ -25,9 +25,9 @@ from contracts.hid import (
     HidTold,
     HidTripped,
 )
-from contracts.oa import OaPermitGranted
-from contracts.pla import digest
-from contracts.pla_events import (
+from pmagent.contracts.oa import OaPermitGranted
+from pmagent.contracts.pla import digest
+from pmagent.contracts.pla_events import (
     PlaApproved,
     PlaDisarmRequested,
     PlaEndRequested,
@@ -38,7 +38,7 @@ from contracts.pla_events import (
     PlaProposalClosed,
     PlaViolation,
 )
-from events.event import Event
+from pmagent.events.event import Event
 from tests.support.orchestra import kernel
 from tests.support.pla import ALICE, BOOT, TEXT, Desk, answering, silent
 from tests.support.toys import Poked

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from contracts.hid import (
+from pmagent.contracts.hid import (
     HidCommitRequested,
     HidPrepareRequested,
 )
-from contracts.payload import Payload
-from contracts.pla import TypeText, digest
-from contracts.pla_events import (
+from pmagent.contracts.payload import Payload
+from pmagent.contracts.pla import TypeText, digest
+from pmagent.contracts.pla_events import (
     PlaApproved,
     PlaArmRequested,
     PlaDecisionRequested,
@@ -21,7 +21,7 @@ from contracts.pla_events import (
     PlaModeRequested,
     PlaViolation,
 )
-from events.event import Event
+from pmagent.events.event import Event
 from tests.support.orchestra import kernel
 from tests.support.pla import ALICE, BOOT, TEXT, Brain, Desk
 from tests.support.toys import Poked

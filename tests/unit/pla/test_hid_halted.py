@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from actors.pla.hid.actor import HidLink
-from actors.pla.warden.actor import Warden
-from contracts.effect import ActorHalted
-from contracts.hid import HidCommitRequested, HidDisarmRequested, HidPingRequested, HidReported
+from pmagent.actors.pla.hid.actor import HidLink
+from pmagent.actors.pla.warden.actor import Warden
+from pmagent.contracts.effect import ActorHalted
+from pmagent.contracts.hid import HidCommitRequested, HidDisarmRequested, HidPingRequested, HidReported
 from tests.support.pla import BOOT, Desk
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from actors.pla.line.beside import hang_up
-from actors.pla.line.finding import PortUnusable
+from pmagent.actors.pla.line.beside import hang_up
+from pmagent.actors.pla.line.finding import PortUnusable
 from pmagent.pla.device import Terminal
 
 _HOLD = """
@@ -29,8 +29,8 @@ sys.stdin.read()
 _HANG_UP = """
 import os, sys
 user = int(sys.argv[1])
-from actors.pla.line.beside import hang_up
-from actors.pla.line.finding import PortUnusable
+from pmagent.actors.pla.line.beside import hang_up
+from pmagent.actors.pla.line.finding import PortUnusable
 os.setgroups([])
 os.setgid(user)
 os.setuid(user)

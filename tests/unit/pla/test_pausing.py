@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.control import EffectsPaused, EffectsResumed, PauseRequested, ResumeRequested
-from contracts.hid import HidArmRequested, HidCommitRequested, HidDisarmRequested
-from contracts.payload import types
-from contracts.pla_events import (
+from pmagent.contracts.control import EffectsPaused, EffectsResumed, PauseRequested, ResumeRequested
+from pmagent.contracts.hid import HidArmRequested, HidCommitRequested, HidDisarmRequested
+from pmagent.contracts.payload import types
+from pmagent.contracts.pla_events import (
     PlaApproved,
     PlaArmAnswered,
     PlaDecisionRefused,

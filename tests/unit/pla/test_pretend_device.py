@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from actors.pla.wire.lines import LineReader, encode
-from contracts.pla import KeyCombo, TypeText
-from firmware.core import FIRMWARE_VERSION
+from pmagent.actors.pla.wire.lines import LineReader, encode
+from pmagent.contracts.pla import KeyCombo, TypeText
+from pmagent.firmware.core import FIRMWARE_VERSION
 from pmagent.pla.device import PretendDevice
 from pmagent.pla.swallowing import Swallower
 from pmagent.pla.typed import Screen

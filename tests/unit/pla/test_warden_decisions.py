@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from contracts.hid import HidCommitRequested, HidDisarmRequested, HidReported
-from contracts.pla import TypeText, digest
-from contracts.pla_events import (
+from pmagent.contracts.hid import HidCommitRequested, HidDisarmRequested, HidReported
+from pmagent.contracts.pla import TypeText, digest
+from pmagent.contracts.pla_events import (
     PlaApproved,
     PlaArmRequested,
     PlaContractBroken,

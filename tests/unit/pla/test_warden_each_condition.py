@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from actors.pla.warden.actor import Warden
-from actors.pla.warden.state import ProposalView, WardenState
-from contracts.daemon import DaemonStopped
-from contracts.effect import ActorResumed, EffectCancelRequested
-from contracts.hid import HidDisarmRequested, HidLost, HidTripped
-from contracts.pla import digest
-from contracts.pla_events import (
+from pmagent.actors.pla.warden.actor import Warden
+from pmagent.actors.pla.warden.state import ProposalView, WardenState
+from pmagent.contracts.daemon import DaemonStopped
+from pmagent.contracts.effect import ActorResumed, EffectCancelRequested
+from pmagent.contracts.hid import HidDisarmRequested, HidLost, HidTripped
+from pmagent.contracts.pla import digest
+from pmagent.contracts.pla_events import (
     FrameSource,
     PlaApproved,
     PlaArmRequested,
@@ -30,7 +30,7 @@ from contracts.pla_events import (
     PlaRejected,
     PlaViolation,
 )
-from events.event import Event
+from pmagent.events.event import Event
 from tests.support.orchestra import kernel
 from tests.support.warden_alone import (
     ASKED,

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from contracts.daemon import DaemonStarted, DaemonStopped
-from contracts.effect import ActorHalted
-from contracts.hid import HidDisarmRequested, HidLinked, HidLost, HidReported, HidTripped
-from contracts.kernel import KernelReadRequested
-from contracts.payload import Correlated
-from contracts.pla_events import (
+from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
+from pmagent.contracts.effect import ActorHalted
+from pmagent.contracts.hid import HidDisarmRequested, HidLinked, HidLost, HidReported, HidTripped
+from pmagent.contracts.kernel import KernelReadRequested
+from pmagent.contracts.payload import Correlated
+from pmagent.contracts.pla_events import (
     PlaArmAnswered,
     PlaArmRequested,
     PlaEndRequested,

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from actors.pla.warden.actor import Warden
-from actors.pla.warden.state import PROPOSALS_KEPT, WardenState, held
-from contracts.clock import TimerFired, TimerRequested
-from contracts.control import EffectsResumed
-from contracts.effect import ActorResumed, EffectCancelRequested
-from contracts.hid import HidLinked, HidOutcomeUnknown, HidPinged, HidReported
-from contracts.pla import TypeText, digest
-from contracts.pla_events import (
+from pmagent.actors.pla.warden.actor import Warden
+from pmagent.actors.pla.warden.state import PROPOSALS_KEPT, WardenState, held
+from pmagent.contracts.clock import TimerFired, TimerRequested
+from pmagent.contracts.control import EffectsResumed
+from pmagent.contracts.effect import ActorResumed, EffectCancelRequested
+from pmagent.contracts.hid import HidLinked, HidOutcomeUnknown, HidPinged, HidReported
+from pmagent.contracts.pla import TypeText, digest
+from pmagent.contracts.pla_events import (
     PlaApproved,
     PlaArmAnswered,
     PlaEndRequested,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from actors.pla.wire.answers import CommitAnswer, StatusAnswer, answer_of, ended_of
-from actors.pla.wire.words import Broken, Ended
+from pmagent.actors.pla.wire.answers import CommitAnswer, StatusAnswer, answer_of, ended_of
+from pmagent.actors.pla.wire.words import Broken, Ended
 from tests.support.pla_wired import no_check
 
 FITTING = [("DONE", 3, 3), ("ABORTED", 0, 3), ("ABORTED", 3, 3), ("RUNNING", 1, 3), ("RUNNING", 0, 0)]

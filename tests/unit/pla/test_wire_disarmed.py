@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from contracts.hid import HidArmed, HidEnded, HidSilent
-from contracts.pla import TypeText
-from firmware.core import LEASE_MAX_MS
+from pmagent.contracts.hid import HidArmed, HidEnded, HidSilent
+from pmagent.contracts.pla import TypeText
+from pmagent.firmware.core import LEASE_MAX_MS
 from tests.support.pla_wired import DISARM, HI, PING, Wired, arm, commit, prepare
 
 LONG = TypeText(text="x" * 1024)

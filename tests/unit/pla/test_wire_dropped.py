@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import pytest
 
-from actors.pla.wire.words import Op, Unanswered
-from contracts.hid import HidSilent
-from contracts.pla import TypeText
+from pmagent.actors.pla.wire.words import Op, Unanswered
+from pmagent.contracts.hid import HidSilent
+from pmagent.contracts.pla import TypeText
 from tests.support.pla_links import greeted
 from tests.support.pla_wired import STATUS, Wired, commit
 

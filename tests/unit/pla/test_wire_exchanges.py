@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.pla.wire.exchanges import PART_CHARS, document, exchange, goodbye, parts_of
-from actors.pla.wire.lines import encode
-from actors.pla.wire.words import Ended
-from contracts.checking import check
-from contracts.clock import TimerRequested
-from contracts.hid import (
+from pmagent.actors.pla.wire.exchanges import PART_CHARS, document, exchange, goodbye, parts_of
+from pmagent.actors.pla.wire.lines import encode
+from pmagent.actors.pla.wire.words import Ended
+from pmagent.contracts.checking import check
+from pmagent.contracts.clock import TimerRequested
+from pmagent.contracts.hid import (
     HidArmed,
     HidDisarmed,
     HidEnded,
@@ -27,7 +27,7 @@ from contracts.hid import (
     HidSilent,
     HidTold,
 )
-from contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, digest
+from pmagent.contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, digest
 from tests.support.pla_wired import (
     BOOT,
     DISARM,

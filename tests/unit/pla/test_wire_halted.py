@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
-from actors.pla.hid.state import HID
-from actors.pla.warden.actor import WARDEN, Warden
-from actors.pla.warden.state import Device
-from actors.pla.wire.exchanges import exchange
-from contracts.effect import ActorHalted
-from contracts.hid import HidDisarmed, HidDisarmRequested, HidEnded
-from contracts.payload import encode, type_of
-from contracts.pla import TypeText
-from events.event import Event
+from pmagent.actors.pla.hid.state import HID
+from pmagent.actors.pla.warden.actor import WARDEN, Warden
+from pmagent.actors.pla.warden.state import Device
+from pmagent.actors.pla.wire.exchanges import exchange
+from pmagent.contracts.effect import ActorHalted
+from pmagent.contracts.hid import HidDisarmed, HidDisarmRequested, HidEnded
+from pmagent.contracts.payload import encode, type_of
+from pmagent.contracts.pla import TypeText
+from pmagent.events.event import Event
 from tests.support.pla_wired import BOOT, TIME, Wired, commit, event
 
 LONG = TypeText(text="x" * 1024)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from actors.pla.wire.host import GRACE_SECONDS, HELLO_TRIES, HostLink
-from actors.pla.wire.lines import encode
-from actors.pla.wire.words import Answered, Broken, Hello, Lost, Problem, Status, Unanswered
-from contracts.checking import check
-from contracts.pla import HEARTBEAT_SECONDS
+from pmagent.actors.pla.wire.host import GRACE_SECONDS, HELLO_TRIES, HostLink
+from pmagent.actors.pla.wire.lines import encode
+from pmagent.actors.pla.wire.words import Answered, Broken, Hello, Lost, Problem, Status, Unanswered
+from pmagent.contracts.checking import check
+from pmagent.contracts.pla import HEARTBEAT_SECONDS
 from tests.support.pla_links import HELLO, WRONG, answer, greeted, ops
 from tests.support.pla_wired import BOOT, HI, SCHEMAS, TIME, VERSION, Wired, arm, commit, no_check, prepare
 

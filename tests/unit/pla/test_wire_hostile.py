@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.hid import (
+from pmagent.contracts.hid import (
     HidEnded,
     HidPrepared,
     HidRefused,
     HidSilent,
     HidTold,
 )
-from contracts.pla import Action, KeyCombo, MouseClick, TypeText, digest
+from pmagent.contracts.pla import Action, KeyCombo, MouseClick, TypeText, digest
 from tests.support.pla_links import Scripted
 from tests.support.pla_wired import (
     EXECUTION,

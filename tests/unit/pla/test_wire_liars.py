@@ -10,16 +10,16 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.pla.wire.exchanges import exchange
-from actors.pla.wire.host import HostLink
-from actors.pla.wire.lines import encode
-from actors.pla.wire.reports import Reporter
-from actors.pla.wire.talks import Talks
-from contracts.checking import check
-from contracts.hid import HidDisarmRequested, HidEnded, HidPingRequested, HidPrepared, HidStatusRequested
-from contracts.payload import Payload, decode, type_of
-from contracts.payload import encode as encode_payload
-from contracts.pla import digest
+from pmagent.actors.pla.wire.exchanges import exchange
+from pmagent.actors.pla.wire.host import HostLink
+from pmagent.actors.pla.wire.lines import encode
+from pmagent.actors.pla.wire.reports import Reporter
+from pmagent.actors.pla.wire.talks import Talks
+from pmagent.contracts.checking import check
+from pmagent.contracts.hid import HidDisarmRequested, HidEnded, HidPingRequested, HidPrepared, HidStatusRequested
+from pmagent.contracts.payload import Payload, decode, type_of
+from pmagent.contracts.payload import encode as encode_payload
+from pmagent.contracts.pla import digest
 from tests.support.pla_wired import BOOT, EXECUTION, HI, SCHEMAS, TIME, VERSION, Wired, arm, commit, event, prepare
 
 SCALARS = (

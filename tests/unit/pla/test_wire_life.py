@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from actors.pla.wire.host import TALK_BYTES_MAX, HostLink
-from actors.pla.wire.lines import encode
-from actors.pla.wire.words import Broken, Ended, Lost, Refused, Unanswered
-from contracts.pla import EXECUTIONS_REMEMBERED, HEARTBEAT_SECONDS
+from pmagent.actors.pla.wire.host import TALK_BYTES_MAX, HostLink
+from pmagent.actors.pla.wire.lines import encode
+from pmagent.actors.pla.wire.words import Broken, Ended, Lost, Refused, Unanswered
+from pmagent.contracts.pla import EXECUTIONS_REMEMBERED, HEARTBEAT_SECONDS
 from tests.support.pla_links import WRONG, answer, greeted
 from tests.support.pla_wired import BOOT, HI, SCHEMAS, TIME, VERSION, Wired, arm, commit, no_check
 

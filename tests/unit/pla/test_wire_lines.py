@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.pla.wire.lines import LINE_BYTES_MAX, Damaged, LineReader, LineTooLong, crc16, decode, encode
+from pmagent.actors.pla.wire.lines import LINE_BYTES_MAX, Damaged, LineReader, LineTooLong, crc16, decode, encode
 
 VECTORS = json.loads((Path(__file__).parents[3] / "firmware/vectors/frames.json").read_text())
 

@@ -8,9 +8,9 @@ from typing import Any, get_args
 
 import pytest
 
-from actors.pla.wire.answers import answer_of, ended_of
-from actors.pla.wire.words import Broken, Ended, Op, Refused
-from contracts.checking import check
+from pmagent.actors.pla.wire.answers import answer_of, ended_of
+from pmagent.actors.pla.wire.words import Broken, Ended, Op, Refused
+from pmagent.contracts.checking import check
 from tests.support.pla_wired import no_check
 
 EXCHANGES = json.loads((Path(__file__).parents[3] / "firmware/vectors/exchanges.json").read_text())

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 
 import pmagent.audit
-from contracts.audit import AppliedRule
-from contracts.audit_rubric import RubricDimension, RubricParameters
+from pmagent.contracts.audit import AppliedRule
+from pmagent.contracts.audit_rubric import RubricDimension, RubricParameters
 from pmagent.cli.app import program
-from pmagent.config import AuditSettings
+from pmagent.workspace.settings import AuditSettings
 
 MANUAL = (Path(__file__).resolve().parents[3] / "docs" / "audit.md").read_text("utf-8")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.audit_events import (
+from pmagent.contracts.audit_events import (
     AuditCloneRequested,
     AuditConcluded,
     AuditCriterionRuled,
@@ -29,18 +29,18 @@ from contracts.audit_events import (
     OpinionItem,
     RuleItem,
 )
-from contracts.audit_facts import CodeGraph, History, PdfReading, PictureReading, RepoSurvey
-from contracts.effect import RequestRefused
-from contracts.model import ModelCallFailed
-from contracts.payload import Payload, encode, type_of
-from events.event import Event
+from pmagent.contracts.audit_facts import CodeGraph, History, PdfReading, PictureReading, RepoSurvey
+from pmagent.contracts.effect import RequestRefused
+from pmagent.contracts.model import ModelCallFailed
+from pmagent.contracts.payload import Payload, encode, type_of
+from pmagent.events.event import Event
 from pmagent.clean import width
 from pmagent.cli.audit_text import criterion_rows, document, exit_code, table
 from pmagent.cli.job_text import change_line
 from pmagent.cli.output import Piece, Styled, _line
 from pmagent.jobs.kinds import AUDITS
-from projections.audits.view import JUDGES, Audit, Standing
-from projections.jobs import Change
+from pmagent.projections.views.audits import JUDGES, Audit, Standing
+from pmagent.projections.views.jobs import Change
 from tests.support.hostile import CORPUS, assert_harmless
 
 AUDIT = "5b0c7a52-3f7e-4c1d-9a55-000000000001"

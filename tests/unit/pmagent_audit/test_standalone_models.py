@@ -18,11 +18,11 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 
-from actors.audit.clerk import Brief, NodeFailed
-from actors.audit.vision import SEEN_CHARS_MAX, SILENT
-from contracts.audit import JUDGES, Evidence, Judge, JudicialOpinion
-from contracts.audit_events import TRIES
-from contracts.audit_facts import Picture
+from pmagent.actors.audit.clerk import Brief, NodeFailed
+from pmagent.actors.audit.vision import SEEN_CHARS_MAX, SILENT
+from pmagent.contracts.audit import JUDGES, Evidence, Judge, JudicialOpinion
+from pmagent.contracts.audit_events import TRIES
+from pmagent.contracts.audit_facts import Picture
 from pmagent.audit.standalone import StandaloneClerk
 from tests.support.audits import dimension
 from tests.support.pdfs import Report, image

@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.checks import CheckResult
-from contracts.oa_documents import GuardReport
-from contracts.payload import decode, encode, type_of
-from contracts.reasoning_events import OaToolFailed, OaToolRequested, OaToolReturned
-from events.event import Event
+from pmagent.contracts.checks import CheckResult
+from pmagent.contracts.oa_documents import GuardReport
+from pmagent.contracts.payload import decode, encode, type_of
+from pmagent.contracts.reasoning_events import OaToolFailed, OaToolRequested, OaToolReturned
+from pmagent.events.event import Event
 from pmagent.oa import tools
 from pmagent.oa.effects import PERFORMERS
 from pmagent.oa.guards import configured_run
 from pmagent.oa.tools import OAToolError
-from pmagent.trust import accept
+from pmagent.workspace.trust import accept
 from tests.support.commands import pmagent
 from tests.support.live import NoIo, on_loop
 

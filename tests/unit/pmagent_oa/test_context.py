@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from events.errors import NotFound
-from pmagent.layout import Layout
+from pmagent.events.errors import NotFound
+from pmagent.workspace.layout import Layout
 from pmagent.oa.context import PATH, BadContext, ContextFile, look, read_context, write_context
 from pmagent.oa.tools import OAToolError
 
@@ -20,8 +20,8 @@ CONTEXT: dict[str, Any] = {"active_goal": "a lamp", "constraints": ["no_git_push
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody writes these files but the test: no need to wait for quiet."""
-    monkeypatch.setattr("actors.kernel.reader.QUIET_S", 0.0)
-    monkeypatch.setattr("actors.kernel.reader.WAIT_S", 0.0)
+    monkeypatch.setattr("pmagent.actors.kernel.reader.QUIET_S", 0.0)
+    monkeypatch.setattr("pmagent.actors.kernel.reader.WAIT_S", 0.0)
 
 
 def digest(workspace: Path) -> str:

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from actors.kernel.reader import read_surfaces
-from contracts.payload import encode
-from contracts.reasoning import PROGRAM_TOOLS, TOOL_IDS
-from events.event import Event, LogCreated
+from pmagent.actors.kernel.reader import read_surfaces
+from pmagent.contracts.payload import encode
+from pmagent.contracts.reasoning import PROGRAM_TOOLS, TOOL_IDS
+from pmagent.events.event import Event, LogCreated
 from pmagent.oa import tools
 from pmagent.oa.guards.table import GUARDS
 from pmagent.oa.tools import OAToolError
-from projections.oa_state import PATH as STATE
-from projections.oa_state import OaState
+from pmagent.projections.oa.state import PATH as STATE
+from pmagent.projections.oa.state import OaState
 
 BOOTSTRAP = "share/PM_BOOTSTRAP_STATE.json"
 REALITY = "share/REALITY_GREEN_SUMMARY.json"
@@ -28,8 +28,8 @@ CONTEXT = "share/oa/CONTEXT.json"
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody writes these files but the test: no need to wait for quiet."""
-    monkeypatch.setattr("actors.kernel.reader.QUIET_S", 0.0)
-    monkeypatch.setattr("actors.kernel.reader.WAIT_S", 0.0)
+    monkeypatch.setattr("pmagent.actors.kernel.reader.QUIET_S", 0.0)
+    monkeypatch.setattr("pmagent.actors.kernel.reader.WAIT_S", 0.0)
 
 
 @pytest.fixture

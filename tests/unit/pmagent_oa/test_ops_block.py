@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from contracts.reasoning import OPSBlockGeneratorResult
+from pmagent.contracts.reasoning import OPSBlockGeneratorResult
 from pmagent.oa.ops_block import evidence_of, fenced, inline, ops_block, split_preflight
 from pmagent.oa.reasoning_bridge import checked_envelope, checked_result
 from tests.support.hostile import CORPUS

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.reasoning import ShapeError
+from pmagent.contracts.reasoning import ShapeError
 from pmagent.oa import reasoning_bridge as bridge
 from pmagent.oa.reasoning_bridge import (
     EnvelopeError,

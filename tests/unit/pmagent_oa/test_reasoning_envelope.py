@@ -11,9 +11,9 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from actors.kernel.surfaces import PATHS
-from contracts.kernel import Mode
-from contracts.reasoning import KernelStateRef
+from pmagent.actors.kernel.surfaces import PATHS
+from pmagent.contracts.kernel import Mode
+from pmagent.contracts.reasoning import KernelStateRef
 from pmagent.oa.forms import Task
 from pmagent.oa.kernel_view import SURFACES
 from pmagent.oa.reasoning import build_envelope, envelope_of

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.reasoning import PROGRAM_IDS, TEXT_CHARS_MAX, ReasoningResult, safe_payload
-from contracts.reasoning_forms import (
+from pmagent.contracts.reasoning import PROGRAM_IDS, TEXT_CHARS_MAX, ReasoningResult, safe_payload
+from pmagent.contracts.reasoning_forms import (
     GuardFailureInterpreterInput,
     GuardFailureInterpreterOutput,
     OPSBlockGeneratorInput,

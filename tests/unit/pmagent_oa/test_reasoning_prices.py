@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.config import ConfigError, ReasoningSettings
-from pmagent.layout import Layout
+from pmagent.workspace.settings import ConfigError, ReasoningSettings
+from pmagent.workspace.layout import Layout
 from pmagent.oa.reasoning import build_envelope, conclude
 
 

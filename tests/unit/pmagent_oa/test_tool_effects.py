@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from actors.kernel.surfaces import BOOTSTRAP, PATHS, REALITY
-from contracts.payload import decode, encode, type_of
-from contracts.reasoning import PROGRAM_TOOLS, TOOL_IDS
-from contracts.reasoning_events import OaToolFailed, OaToolRequested, OaToolReturned
-from events.disk import RealDisk
-from events.event import Event
-from events.reader import events
-from events.segments import SegmentReader
-from pmagent.layout import Layout
+from pmagent.actors.kernel.surfaces import BOOTSTRAP, PATHS, REALITY
+from pmagent.contracts.payload import decode, encode, type_of
+from pmagent.contracts.reasoning import PROGRAM_TOOLS, TOOL_IDS
+from pmagent.contracts.reasoning_events import OaToolFailed, OaToolRequested, OaToolReturned
+from pmagent.events.disk import RealDisk
+from pmagent.events.event import Event
+from pmagent.events.reader import events
+from pmagent.events.segments import SegmentReader
+from pmagent.workspace.layout import Layout
 from pmagent.oa import effects, reading, reasoning, tools
 from pmagent.oa.effects import PERFORMERS
 from tests.support.live import NoIo, on_loop

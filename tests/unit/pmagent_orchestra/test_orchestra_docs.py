@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from actors.orchestra.config import read_config
-from actors.orchestra.plan import make_plan, read_plan
-from contracts.orchestra_config import OrchestraConfig
+from pmagent.actors.orchestra.planning.config import read_config
+from pmagent.actors.orchestra.planning.plan import make_plan, read_plan
+from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.cli.topics import TOPICS
 from pmagent.orchestra.request import DEFAULTS
 from tests.support.orchestra import RUN

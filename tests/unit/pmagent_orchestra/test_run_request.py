@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.orchestra.config import BadConfig
-from contracts.orchestra_config import OrchestraConfig, PathSettings, SecuritySettings
-from events.errors import PmagentError
+from pmagent.actors.orchestra.planning.config import BadConfig
+from pmagent.contracts.orchestra_config import OrchestraConfig, PathSettings, SecuritySettings
+from pmagent.events.errors import PmagentError
 from pmagent.jobs.kinds import Source
 from pmagent.orchestra.places import check_places, placed
 from pmagent.orchestra.request import DEFAULTS, BadRun, Wish, as_request, checked, warnings_of
-from projections.runs.places import places
+from pmagent.projections.runs.places import places
 from tests.support.orchestra import RUN
 
 PLAN = Source("plan.yaml", b"- {task_id: a, intent: x, tools: [echo]}")

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from actors.pla.violations import HANDLING, violation
-from contracts.hid import HidOutcomeUnknown
-from contracts.payload import encode, type_of
-from contracts.pla_events import PlaExecuted, PlaModeAnswered, PlaModeChanged
-from events.event import Event
-from pmagent.alerts import alert
+from pmagent.actors.pla.violations import HANDLING, violation
+from pmagent.contracts.hid import HidOutcomeUnknown
+from pmagent.contracts.payload import encode, type_of
+from pmagent.contracts.pla_events import PlaExecuted, PlaModeAnswered, PlaModeChanged
+from pmagent.events.event import Event
+from pmagent.service.alerts import alert
 
 IDS: dict[str, Any] = {"session_id": "pla-12345678", "proposal_id": "prop-12345678", "execution_id": "exec-12345678"}
 

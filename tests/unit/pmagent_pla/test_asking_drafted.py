@@ -7,11 +7,11 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from contracts.payload import encode, type_of
-from contracts.pla import TypeText, digest
-from contracts.pla_events import PlaProposalRequested
-from events.event import Draft
-from pmagent.host import Host
+from pmagent.contracts.payload import encode, type_of
+from pmagent.contracts.pla import TypeText, digest
+from pmagent.contracts.pla_events import PlaProposalRequested
+from pmagent.events.event import Draft
+from pmagent.service.host import Host
 from pmagent.pla.asking import _drafted
 from pmagent.pla.requests import BadProposal, Made
 

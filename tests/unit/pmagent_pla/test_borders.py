@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from contracts.pla import KeyCombo, TypeText
-from contracts.pla_events import PlaDecisionRequested
+from pmagent.contracts.pla import KeyCombo, TypeText
+from pmagent.contracts.pla_events import PlaDecisionRequested
 from pmagent.pla import borders
 
 NOW = "2026-11-22T09:00:00.000000Z"

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from actors.pla.warden.state import ProposalView
-from contracts.checking import check
-from contracts.pla import TEXT_CHARS_MAX, Action, TypeText, digest
-from contracts.pla_events import PlaProposed
+from pmagent.actors.pla.warden.state import ProposalView
+from pmagent.contracts.checking import check
+from pmagent.contracts.pla import TEXT_CHARS_MAX, Action, TypeText, digest
+from pmagent.contracts.pla_events import PlaProposed
 from pmagent.pla import borders, reading
 from tests.support.pla_documents import actions
 

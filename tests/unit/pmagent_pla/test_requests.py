@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.pla.goals import GoalError
-from contracts.model import ModelLimits
-from contracts.pla import KeyCombo, MouseMove, TypeText, digest
-from contracts.pla_events import GOAL_CHARS_MAX
-from events.redact import MASK, Redactor
+from pmagent.actors.pla.goals import GoalError
+from pmagent.contracts.model import ModelLimits
+from pmagent.contracts.pla import KeyCombo, MouseMove, TypeText, digest
+from pmagent.contracts.pla_events import GOAL_CHARS_MAX
+from pmagent.events.redact import MASK, Redactor
 from pmagent.pla.requests import DECLARED, BadProposal, Made, Wish, made
 from pmagent.pla.standing import Standing
 

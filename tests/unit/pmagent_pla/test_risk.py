@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.pla import KEYS
-from firmware.actions import Click, Keys, Move, Text
+from pmagent.contracts.pla import KEYS
+from pmagent.firmware.actions import Click, Keys, Move, Text
 from pmagent.pla.reckoning import cost, means, reversal
 from pmagent.pla.risk import TIERS, risk
 from tests.support.proposals import clicked, moved, pressed, proposal, status, typed

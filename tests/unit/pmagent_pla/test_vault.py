@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.payload import encode
-from contracts.pla import TypeText, digest
-from contracts.pla_events import PlaProposalClosed
-from events.event import Event
+from pmagent.contracts.payload import encode
+from pmagent.contracts.pla import TypeText, digest
+from pmagent.contracts.pla_events import PlaProposalClosed
+from pmagent.events.event import Event
 from pmagent.pla.vault import GRACE_SECONDS, HELD_MAX, Vault, VaultFull
 
 ACTION = TypeText(text="correct horse battery staple")

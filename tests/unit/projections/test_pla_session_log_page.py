@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from contracts.payload import types
-from projections.pla.said import WRITERS
-from projections.pla.sessions import Sessions
+from pmagent.contracts.payload import types
+from pmagent.projections.sessions.said import WRITERS
+from pmagent.projections.sessions.sessions import Sessions
 from tests.support.pla_sessions import SESSION, entries, folded, shown, typing
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "session-log.md").read_text()

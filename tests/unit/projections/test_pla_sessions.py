@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from contracts.effect import ActorHalted, RequestRefused
-from contracts.hid import HidArmed, HidDisarmed, HidLost, HidTripped
-from contracts.pla import KeyCombo, MouseClick, MouseMove, TypeText
-from contracts.pla_events import (
+from pmagent.contracts.effect import ActorHalted, RequestRefused
+from pmagent.contracts.hid import HidArmed, HidDisarmed, HidLost, HidTripped
+from pmagent.contracts.pla import KeyCombo, MouseClick, MouseMove, TypeText
+from pmagent.contracts.pla_events import (
     PlaArmAnswered,
     PlaArmRequested,
     PlaDecisionRequested,
@@ -21,9 +21,9 @@ from contracts.pla_events import (
     PlaProposalRefused,
     PlaProposalRequested,
 )
-from projections.documents import Documents
-from projections.pla import sessions
-from projections.pla.sessions import Sessions
+from pmagent.projections.core.documents import Documents
+from pmagent.projections.sessions import sessions
+from pmagent.projections.sessions.sessions import Sessions
 from tests.support.hostile import CORPUS
 from tests.support.pla_sessions import (
     EXECUTION,

@@ -13,7 +13,7 @@ import pytest
 
 from pmagent.pla import verifying
 from pmagent.pla.verifying import SessionLogUnreadable, Verdict, verify_session_log, verify_stream
-from projections.pla.chain import GENESIS, Chain, canonical, checksum
+from pmagent.projections.sessions.chain import GENESIS, Chain, canonical, checksum
 from tests.support.pla_sessions import SESSION, folded, shown, typing
 
 GOOD = shown(folded(typing().events))[f"sessions/{SESSION}.jsonl"]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from events.errors import NotFound
-from events.event import Draft, LogCreated
+from pmagent.events.errors import NotFound
+from pmagent.events.event import Draft, LogCreated
 from pmagent.pla.verifying import SessionLogUnreadable, session_log, verify_alone, verify_with_log, verify_workspace
-from projections.rebuild import rewrite_documents
+from pmagent.projections.core.rebuild import rewrite_documents
 from tests.support.logged import write_log
 from tests.support.pla_sessions import SESSION, Tale, typing
 

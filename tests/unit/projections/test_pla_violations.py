@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from actors.pla.violations import violation
-from contracts.pla_events import PlaProposalRequested
+from pmagent.actors.pla.violations import violation
+from pmagent.contracts.pla_events import PlaProposalRequested
 from tests.support.pla_sessions import KINDS, SESSION, Tale, entries, job
 
 LOG = f"sessions/{SESSION}.jsonl"

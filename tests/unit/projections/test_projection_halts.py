@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from contracts.content import Content
-from contracts.payload import encode, type_of
-from events.event import Event
-from projections.disk import (
+from pmagent.contracts.content import Content
+from pmagent.contracts.payload import encode, type_of
+from pmagent.events.event import Event
+from pmagent.projections.core.disk import (
     HALTS,
     Desk,
     DocumentUnwritable,
@@ -18,8 +18,8 @@ from projections.disk import (
     noted_halts,
     require_current,
 )
-from projections.documents import Documents, computed
-from projections.projection import Halt, Part, ProjectionHalted
+from pmagent.projections.core.documents import Documents, computed
+from pmagent.projections.core.projection import Halt, Part, ProjectionHalted
 from tests.support.toys import START, Poked
 
 

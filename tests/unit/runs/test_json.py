@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from projections.runs.json import document, line
+from pmagent.projections.runs.json import document, line
 from tests.support.hostile import CORPUS, assert_harmless
 
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from projections.markdown import code, cut, fenced, inline, label, table, visible
+from pmagent.projections.core.markdown import code, cut, fenced, inline, label, table, visible
 from tests.support.hostile import CORPUS, assert_harmless
 from tests.support.run_folders import every, parsed
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import msgspec
 
-from contracts.effect import EffectInterrupted
-from contracts.orchestra import UNENFORCED, PlanAnswer
-from contracts.orchestra_events import (
+from pmagent.contracts.effect import EffectInterrupted
+from pmagent.contracts.orchestra import UNENFORCED, PlanAnswer
+from pmagent.contracts.orchestra_events import (
     PlannerCallRequested,
     RunEnded,
     RunRequested,
     TaskAttemptRequested,
     TaskExited,
 )
-from events.event import Event
-from projections.runs.numbers import task_documents
-from projections.runs.view import NOTES_MAX, SAID_MAX
+from pmagent.events.event import Event
+from pmagent.projections.runs.numbers import task_documents
+from pmagent.projections.views.runs import NOTES_MAX, SAID_MAX
 from tests.support.orchestra import RUN, Yard, config, exited, plan, replied
 from tests.support.run_folders import (
     FOLDER,

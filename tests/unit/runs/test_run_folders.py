@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts.clock import TimerRequested
-from contracts.content import BlobContent
-from contracts.effect import RequestRefused
-from contracts.orchestra_events import (
+from pmagent.contracts.clock import TimerRequested
+from pmagent.contracts.content import BlobContent
+from pmagent.contracts.effect import RequestRefused
+from pmagent.contracts.orchestra_events import (
     RunBegun,
     RunCancelRequested,
     RunEnded,
@@ -21,12 +21,12 @@ from contracts.orchestra_events import (
     TaskAttemptRequested,
     TaskFinished,
 )
-from events.event import Event
-from events.tree import Mark, Tree
-from projections import disk
-from projections.disk import Desk
-from projections.documents import Documents, computed
-from projections.runs.folders import RUNS_KEPT, RunFolders, RunsView
+from pmagent.events.event import Event
+from pmagent.events.tree import Mark, Tree
+from pmagent.projections.core import disk
+from pmagent.projections.core.disk import Desk
+from pmagent.projections.core.documents import Documents, computed
+from pmagent.projections.runs.folders import RUNS_KEPT, RunFolders, RunsView
 from tests.support.orchestra import RUN, Yard, config, exited, plan
 from tests.support.run_folders import (
     FOLDER,

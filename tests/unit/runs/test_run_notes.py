@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from contracts.orchestra import UNENFORCED
-from contracts.orchestra_events import TaskExited
-from events.event import Event
+from pmagent.contracts.orchestra import UNENFORCED
+from pmagent.contracts.orchestra_events import TaskExited
+from pmagent.events.event import Event
 from tests.support.orchestra import Yard, exited
 from tests.support.run_folders import ended, text
 

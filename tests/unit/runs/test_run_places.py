@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.orchestra_config import PathSettings
-from projections.runs.places import FORBIDDEN, Places, places
+from pmagent.contracts.orchestra_config import PathSettings
+from pmagent.projections.runs.places import FORBIDDEN, Places, places
 
 ONE = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
 TWO = "5b0c7a52-3f7e-4c1d-9a55-000000000002"

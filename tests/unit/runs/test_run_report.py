@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.orchestra_events import RunEnded, RunRequested, TaskExited
-from events.event import Event
-from projections.markdown import cut, visible
-from projections.runs.charts import BARS_MAX, COLUMNS, TASKS_MAX
-from projections.runs.numbers import duration
-from projections.runs.report import ROWS_MAX, TRIED_MAX
+from pmagent.contracts.orchestra_events import RunEnded, RunRequested, TaskExited
+from pmagent.events.event import Event
+from pmagent.projections.core.markdown import cut, visible
+from pmagent.projections.runs.charts import BARS_MAX, COLUMNS, TASKS_MAX
+from pmagent.projections.runs.numbers import duration
+from pmagent.projections.runs.report import ROWS_MAX, TRIED_MAX
 from tests.support.hostile import CORPUS, assert_harmless
 from tests.support.orchestra import RUN, Yard, config, exited, plan
 from tests.support.run_folders import (

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from actors.checks.results import not_run
-from actors.kernel.mode import judge
-from actors.kernel.reader import read_surfaces
-from contracts.checks import CheckResult
-from events.errors import PmagentError
-from pmagent.config import resolve
-from pmagent.trust import accept
+from pmagent.actors.checks.results import not_run
+from pmagent.actors.kernel.mode import judge
+from pmagent.actors.kernel.reader import read_surfaces
+from pmagent.contracts.checks import CheckResult
+from pmagent.events.errors import PmagentError
+from pmagent.workspace.settings import resolve
+from pmagent.workspace.trust import accept
 from pmagent.workspace import ask_checks
 from pmagent.workspace.surfaces import init_workspace, refresh_surfaces
 
@@ -28,8 +28,8 @@ HANDOFF = "share/HANDOFF_KERNEL.json"
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody writes these files but the test: no need to wait for quiet."""
-    monkeypatch.setattr("actors.kernel.reader.QUIET_S", 0.0)
-    monkeypatch.setattr("actors.kernel.reader.WAIT_S", 0.0)
+    monkeypatch.setattr("pmagent.actors.kernel.reader.QUIET_S", 0.0)
+    monkeypatch.setattr("pmagent.actors.kernel.reader.WAIT_S", 0.0)
 
 
 @pytest.fixture

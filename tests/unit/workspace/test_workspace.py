@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from actors.kernel.mode import judge
-from actors.kernel.reader import read_surfaces
-from contracts.oa_documents import LogPlace
-from events.errors import PmagentError
+from pmagent.actors.kernel.mode import judge
+from pmagent.actors.kernel.reader import read_surfaces
+from pmagent.contracts.oa_documents import LogPlace
+from pmagent.events.errors import PmagentError
 from pmagent.oa.guards.table import run_guard
 from pmagent.workspace import git
 from pmagent.workspace import surfaces as workspace_surfaces
 from pmagent.workspace.errors import WorkspaceError
 from pmagent.workspace.surfaces import init_workspace, refresh_surfaces
-from projections.oa_state import PATH as STATE
-from projections.oa_state import render, state_document
+from pmagent.projections.oa.state import PATH as STATE
+from pmagent.projections.oa.state import render, state_document
 
 NOW = "2026-11-21T18:00:00.000000Z"
 LATER = "2026-11-21T19:00:00.000000Z"
@@ -33,8 +33,8 @@ HANDOFF = "share/HANDOFF_KERNEL.json"
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody writes these files but the test: no need to wait for quiet."""
-    monkeypatch.setattr("actors.kernel.reader.QUIET_S", 0.0)
-    monkeypatch.setattr("actors.kernel.reader.WAIT_S", 0.0)
+    monkeypatch.setattr("pmagent.actors.kernel.reader.QUIET_S", 0.0)
+    monkeypatch.setattr("pmagent.actors.kernel.reader.WAIT_S", 0.0)
 
 
 def run_git(folder: Path, *arguments: str) -> str:

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from actors.oa.policy import ACTIONS, CARE
-from actors.oa.reasoning.rules.adverse import adverse
-from actors.oa.reasoning.rules.commands import danger
-from actors.oa.reasoning.rules.facts import mapping
-from actors.oa.reasoning.rules.text import QUOTED_CHARS_MAX, quoted, stem, stems
-from actors.oa.reasoning.rules.topics import done, looks_only
+from pmagent.actors.oa.policy import ACTIONS, CARE
+from pmagent.actors.oa.reasoning.rules.adverse import adverse
+from pmagent.actors.oa.reasoning.rules.commands import danger
+from pmagent.actors.oa.reasoning.rules.facts import mapping
+from pmagent.actors.oa.reasoning.rules.text import QUOTED_CHARS_MAX, quoted, stem, stems
+from pmagent.actors.oa.reasoning.rules.topics import done, looks_only
 
 _MIGRATION = stems("migrate migration alembic flyway backfill reindex")
 _SCHEMA = stems("schema table column database index")

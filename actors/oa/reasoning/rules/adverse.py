@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from actors.oa.reasoning.rules.freshness import stale_key
-from actors.oa.reasoning.rules.text import denied, listed, quoted, stems, words
-from actors.oa.reasoning.rules.text import stem as stem_of
+from pmagent.actors.oa.reasoning.rules.freshness import stale_key
+from pmagent.actors.oa.reasoning.rules.text import denied, listed, quoted, stems, words
+from pmagent.actors.oa.reasoning.rules.text import stem as stem_of
 
 Weight = Literal["hard", "soft", "stale", "impact"]
 """hard: it failed. soft: it may fail again, or not all was looked at. stale: it is too old to count. impact: what is at

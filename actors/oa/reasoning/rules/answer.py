@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from contracts.oa_documents import OADiagnostic, Severity
-from contracts.reasoning import Payloads
+from pmagent.contracts.oa_documents import OADiagnostic, Severity
+from pmagent.contracts.reasoning import Payloads
 
 Category = Literal[
     "engine",  # who answered

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from actors.oa.reasoning.rules.facts import listing, mapping
-from actors.oa.reasoning.rules.text import denied, listed, quoted, stems, words
-from actors.oa.reasoning.rules.text import stem as stem_of
+from pmagent.actors.oa.reasoning.rules.facts import listing, mapping
+from pmagent.actors.oa.reasoning.rules.text import denied, listed, quoted, stems, words
+from pmagent.actors.oa.reasoning.rules.text import stem as stem_of
 
 LOG, MISSING, INVALID, UNREACHABLE, INCOHERENT, FAILED, FOLLOWS = range(7)
 """Depths of causes: what is smaller lies deeper. ``FOLLOWS``: it is what a failed check leads to."""

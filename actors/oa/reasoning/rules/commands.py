@@ -11,9 +11,9 @@ from functools import lru_cache
 
 import msgspec
 
-from actors.oa.reasoning.rules.constraints import Constraint, Hit, hits
-from actors.oa.reasoning.rules.text import is_printable
-from contracts.reasoning import COMMAND_CHARS_MAX
+from pmagent.actors.oa.reasoning.rules.constraints import Constraint, Hit, hits
+from pmagent.actors.oa.reasoning.rules.text import is_printable
+from pmagent.contracts.reasoning import COMMAND_CHARS_MAX
 
 _GIT = r"\bgit\b"
 _FETCH = r"\b(?:curl|wget|fetch)\b"

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from actors.oa.reasoning.rules.limits import Limit, limit, meets
-from actors.oa.reasoning.rules.text import clauses, quoted, stem, stems, words
-from actors.oa.reasoning.rules.topics import done, looks_only
+from pmagent.actors.oa.reasoning.rules.limits import Limit, limit, meets
+from pmagent.actors.oa.reasoning.rules.text import clauses, quoted, stem, stems, words
+from pmagent.actors.oa.reasoning.rules.topics import done, looks_only
 
 CONSTRAINTS_MAX = 200
 CHARS_MAX = 2_000

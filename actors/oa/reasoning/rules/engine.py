@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from actors.oa.reasoning.rules import guardfailure, opsblock, safeops, transition
-from actors.oa.reasoning.rules.answer import Answer, Evidence, finding
-from actors.oa.reasoning.rules.facts import GUARD_RUN, forbidden, gather
-from actors.oa.reasoning.rules.restrain import restrained
-from contracts.oa_documents import OADiagnostic
-from contracts.reasoning import PROGRAM_TOOLS, Payloads, ReasoningEnvelope
+from pmagent.actors.oa.reasoning.rules import guardfailure, opsblock, safeops, transition
+from pmagent.actors.oa.reasoning.rules.answer import Answer, Evidence, finding
+from pmagent.actors.oa.reasoning.rules.facts import GUARD_RUN, forbidden, gather
+from pmagent.actors.oa.reasoning.rules.restrain import restrained
+from pmagent.contracts.oa_documents import OADiagnostic
+from pmagent.contracts.reasoning import PROGRAM_TOOLS, Payloads, ReasoningEnvelope
 
 ENGINE: Final = "rules"
 

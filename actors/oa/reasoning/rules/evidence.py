@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.oa.reasoning.rules.adverse import Adverse, adverse
-from actors.oa.reasoning.rules.answer import finding
-from actors.oa.reasoning.rules.facts import KERNEL_STATUS, REALITY_SUMMARY, Facts
-from actors.oa.reasoning.rules.text import quoted
-from contracts.oa_documents import OADiagnostic
-from contracts.reasoning import ReasoningEnvelope
+from pmagent.actors.oa.reasoning.rules.adverse import Adverse, adverse
+from pmagent.actors.oa.reasoning.rules.answer import finding
+from pmagent.actors.oa.reasoning.rules.facts import KERNEL_STATUS, REALITY_SUMMARY, Facts
+from pmagent.actors.oa.reasoning.rules.text import quoted
+from pmagent.contracts.oa_documents import OADiagnostic
+from pmagent.contracts.reasoning import ReasoningEnvelope
 
 PIECES_MAX = 200
 """So many of the caller's checks are read; more are an input that nobody can answer for."""

@@ -12,15 +12,15 @@ from typing import Any, cast
 
 import msgspec
 
-from actors.kernel.mode import BADNESS, worst
-from actors.kernel.surfaces import PATHS, REALITY
-from actors.oa.reasoning.rules.answer import Evidence, finding
-from actors.oa.reasoning.rules.commands import danger
-from actors.oa.reasoning.rules.reasons import Reasons
-from actors.oa.reasoning.rules.text import listed, quoted
-from contracts.kernel import Mode
-from contracts.oa_documents import OADiagnostic
-from contracts.reasoning import DIAGNOSTIC_PROGRAMS, PROGRAM_TOOLS, ReasoningEnvelope
+from pmagent.actors.kernel.mode import BADNESS, worst
+from pmagent.actors.kernel.surfaces import PATHS, REALITY
+from pmagent.actors.oa.reasoning.rules.answer import Evidence, finding
+from pmagent.actors.oa.reasoning.rules.commands import danger
+from pmagent.actors.oa.reasoning.rules.reasons import Reasons
+from pmagent.actors.oa.reasoning.rules.text import listed, quoted
+from pmagent.contracts.kernel import Mode
+from pmagent.contracts.oa_documents import OADiagnostic
+from pmagent.contracts.reasoning import DIAGNOSTIC_PROGRAMS, PROGRAM_TOOLS, ReasoningEnvelope
 
 REFRESH = "pmagent kernel refresh"
 STATUS = "pmagent status (it names what would mend the mode)"

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from actors.oa.reasoning.rules.facts import REALITY_CHECK, REALITY_SUMMARY, REFRESH, Facts, mapping
-from actors.oa.reasoning.rules.text import quoted, words
-from contracts.reasoning import ReasoningEnvelope
+from pmagent.actors.oa.reasoning.rules.facts import REALITY_CHECK, REALITY_SUMMARY, REFRESH, Facts, mapping
+from pmagent.actors.oa.reasoning.rules.text import quoted, words
+from pmagent.contracts.reasoning import ReasoningEnvelope
 
 FRESH_FOR = timedelta(hours=12)
 """A working day: evidence of the day before is none any more."""

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from actors.oa.reasoning.rules.adverse import adverse
-from actors.oa.reasoning.rules.answer import Answer, Evidence, finding
-from actors.oa.reasoning.rules.causes import (
+from pmagent.actors.oa.reasoning.rules.adverse import adverse
+from pmagent.actors.oa.reasoning.rules.answer import Answer, Evidence, finding
+from pmagent.actors.oa.reasoning.rules.causes import (
     FAILED,
     FAILED_CHECK,
     FOLLOWS,
@@ -29,13 +29,13 @@ from actors.oa.reasoning.rules.causes import (
     spoken,
     summary,
 )
-from actors.oa.reasoning.rules.commands import danger
-from actors.oa.reasoning.rules.facts import GUARD_RUN, KERNEL_STATUS, REFRESH, Facts, gather, listing, mapping
-from actors.oa.reasoning.rules.intents import guard_command, guard_name
-from actors.oa.reasoning.rules.safeops import DIAGNOSTICS_MAX
-from actors.oa.reasoning.rules.text import bounded, listed, quoted
-from contracts.oa_documents import OADiagnostic
-from contracts.reasoning import GuardFailureInterpreterResult, ReasoningEnvelope
+from pmagent.actors.oa.reasoning.rules.commands import danger
+from pmagent.actors.oa.reasoning.rules.facts import GUARD_RUN, KERNEL_STATUS, REFRESH, Facts, gather, listing, mapping
+from pmagent.actors.oa.reasoning.rules.intents import guard_command, guard_name
+from pmagent.actors.oa.reasoning.rules.safeops import DIAGNOSTICS_MAX
+from pmagent.actors.oa.reasoning.rules.text import bounded, listed, quoted
+from pmagent.contracts.oa_documents import OADiagnostic
+from pmagent.contracts.reasoning import GuardFailureInterpreterResult, ReasoningEnvelope
 
 PROGRAM = "GuardFailureInterpreter"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actors.oa.reasoning.rules.text import asserted, stem, stems, words
+from pmagent.actors.oa.reasoning.rules.text import asserted, stem, stems, words
 
 GUARD_NAMES = (
     "oa_state",

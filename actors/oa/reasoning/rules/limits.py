@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from actors.oa.reasoning.rules.text import stem, stems
+from pmagent.actors.oa.reasoning.rules.text import stem, stems
 
 Kind = Literal["still", "only", "freeze", "first", "near"]
 """still: nothing changes. only: nothing but ``kept`` changes. freeze: nothing goes out. first: something has to be

@@ -13,20 +13,20 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from actors.oa.policy import allows
-from actors.oa.reasoning.rules import freshness
-from actors.oa.reasoning.rules.actions import classified
-from actors.oa.reasoning.rules.answer import Answer, Evidence, finding
-from actors.oa.reasoning.rules.commands import danger, judged, score
-from actors.oa.reasoning.rules.constraints import hits, read
-from actors.oa.reasoning.rules.evidence import weighed
-from actors.oa.reasoning.rules.facts import REFRESH, Facts, forbidden, gather, listing, mapping
-from actors.oa.reasoning.rules.intents import intended
-from actors.oa.reasoning.rules.safeops import DIAGNOSTICS_MAX, refused
-from actors.oa.reasoning.rules.stated import stated, without_commands
-from actors.oa.reasoning.rules.text import bounded, is_printable, listed, quoted
-from contracts.oa_documents import OADiagnostic
-from contracts.reasoning import COMMAND_CHARS_MAX, COMMANDS_MAX, OPSBlockGeneratorResult, ReasoningEnvelope
+from pmagent.actors.oa.policy import allows
+from pmagent.actors.oa.reasoning.rules import freshness
+from pmagent.actors.oa.reasoning.rules.actions import classified
+from pmagent.actors.oa.reasoning.rules.answer import Answer, Evidence, finding
+from pmagent.actors.oa.reasoning.rules.commands import danger, judged, score
+from pmagent.actors.oa.reasoning.rules.constraints import hits, read
+from pmagent.actors.oa.reasoning.rules.evidence import weighed
+from pmagent.actors.oa.reasoning.rules.facts import REFRESH, Facts, forbidden, gather, listing, mapping
+from pmagent.actors.oa.reasoning.rules.intents import intended
+from pmagent.actors.oa.reasoning.rules.safeops import DIAGNOSTICS_MAX, refused
+from pmagent.actors.oa.reasoning.rules.stated import stated, without_commands
+from pmagent.actors.oa.reasoning.rules.text import bounded, is_printable, listed, quoted
+from pmagent.contracts.oa_documents import OADiagnostic
+from pmagent.contracts.reasoning import COMMAND_CHARS_MAX, COMMANDS_MAX, OPSBlockGeneratorResult, ReasoningEnvelope
 
 PROGRAM = "OPSBlockGenerator"
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from actors.oa.reasoning.rules.facts import Facts, mapping, word
-from actors.oa.reasoning.rules.text import printable
-from contracts.reasoning import ReasoningEnvelope
+from pmagent.actors.oa.reasoning.rules.facts import Facts, mapping, word
+from pmagent.actors.oa.reasoning.rules.text import printable
+from pmagent.contracts.reasoning import ReasoningEnvelope
 
 PHASE_CHARS_MAX = 40
 

@@ -11,8 +11,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from actors.kernel.mode import BADNESS
-from contracts.kernel import Mode
+from pmagent.actors.kernel.mode import BADNESS
+from pmagent.contracts.kernel import Mode
 
 Rank = Literal[0, 1, 2]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from actors.oa.reasoning.rules.answer import Answer, finding
-from actors.oa.reasoning.rules.commands import danger, judged, score
-from actors.oa.reasoning.rules.constraints import read
-from actors.oa.reasoning.rules.opsblock import risky
-from actors.oa.reasoning.rules.text import bounded, listed, quoted
-from contracts.oa_documents import OADiagnostic
-from contracts.reasoning import (
+from pmagent.actors.oa.reasoning.rules.answer import Answer, finding
+from pmagent.actors.oa.reasoning.rules.commands import danger, judged, score
+from pmagent.actors.oa.reasoning.rules.constraints import read
+from pmagent.actors.oa.reasoning.rules.opsblock import risky
+from pmagent.actors.oa.reasoning.rules.text import bounded, listed, quoted
+from pmagent.contracts.oa_documents import OADiagnostic
+from pmagent.contracts.reasoning import (
     CRITERIA_MAX,
     GuardFailureInterpreterResult,
     OPSBlockGeneratorResult,

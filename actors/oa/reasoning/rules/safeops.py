@@ -11,19 +11,19 @@ from collections.abc import Sequence
 
 import msgspec
 
-from actors.oa.policy import allows
-from actors.oa.reasoning.rules import freshness
-from actors.oa.reasoning.rules.actions import Action, classified, is_care
-from actors.oa.reasoning.rules.answer import Answer, Evidence, finding
-from actors.oa.reasoning.rules.commands import danger, judged
-from actors.oa.reasoning.rules.constraints import Constraint, hits, read
-from actors.oa.reasoning.rules.evidence import weighed
-from actors.oa.reasoning.rules.facts import REALITY_SUMMARY, REFRESH, SSOT_SURFACE, Facts, forbidden, gather, listing
-from actors.oa.reasoning.rules.stated import stated
-from actors.oa.reasoning.rules.text import listed, quoted, stems, words
-from actors.oa.reasoning.rules.text import stem as stem_of
-from contracts.oa_documents import OADiagnostic
-from contracts.reasoning import ReasoningEnvelope, SafeOPSDecisionResult, safe_payload
+from pmagent.actors.oa.policy import allows
+from pmagent.actors.oa.reasoning.rules import freshness
+from pmagent.actors.oa.reasoning.rules.actions import Action, classified, is_care
+from pmagent.actors.oa.reasoning.rules.answer import Answer, Evidence, finding
+from pmagent.actors.oa.reasoning.rules.commands import danger, judged
+from pmagent.actors.oa.reasoning.rules.constraints import Constraint, hits, read
+from pmagent.actors.oa.reasoning.rules.evidence import weighed
+from pmagent.actors.oa.reasoning.rules.facts import REALITY_SUMMARY, REFRESH, SSOT_SURFACE, Facts, forbidden, gather, listing
+from pmagent.actors.oa.reasoning.rules.stated import stated
+from pmagent.actors.oa.reasoning.rules.text import listed, quoted, stems, words
+from pmagent.actors.oa.reasoning.rules.text import stem as stem_of
+from pmagent.contracts.oa_documents import OADiagnostic
+from pmagent.contracts.reasoning import ReasoningEnvelope, SafeOPSDecisionResult, safe_payload
 
 PROGRAM = "SafeOPSDecision"
 DIAGNOSTICS_MAX = 200

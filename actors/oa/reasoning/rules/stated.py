@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from actors.oa.reasoning.rules.commands import writable
-from actors.oa.reasoning.rules.facts import listing
-from actors.oa.reasoning.rules.text import quoted
+from pmagent.actors.oa.reasoning.rules.commands import writable
+from pmagent.actors.oa.reasoning.rules.facts import listing
+from pmagent.actors.oa.reasoning.rules.text import quoted
 
 _STATED = re.compile(r"```(?:[A-Za-z]+\n)?(.*?)```|`([^`\n]+)`", re.DOTALL)
 _PROGRAM_NAME = re.compile(r"(?:\S*/)?[a-z0-9_][a-z0-9_.+-]*|[A-Z][A-Z0-9_]*=\S*")

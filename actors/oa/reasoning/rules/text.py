@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from contracts.reasoning import TEXT_CHARS_MAX
+from pmagent.contracts.reasoning import TEXT_CHARS_MAX
 
 QUOTED_CHARS_MAX = 200
 """So much of an input is repeated in an answer."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from actors.oa.reasoning.rules.text import asserted, clauses, stem, stems
+from pmagent.actors.oa.reasoning.rules.text import asserted, clauses, stem, stems
 
 _LOOKING = stems(
     "list read inspect compare comparison inventory investigate investigation overview show print look count"

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from actors.oa.policy import allows
-from actors.oa.reasoning.rules import freshness
-from actors.oa.reasoning.rules.answer import Answer, Category, Evidence, finding
-from actors.oa.reasoning.rules.constraints import hits, read
-from actors.oa.reasoning.rules.evidence import weighed
-from actors.oa.reasoning.rules.facts import REFRESH, SSOT_SURFACE, Facts, forbidden, gather, listing, mapping, word
-from actors.oa.reasoning.rules.phases import asked, known_phases, order, phase_word, same, skipped
-from actors.oa.reasoning.rules.safeops import DIAGNOSTICS_MAX, refused
-from actors.oa.reasoning.rules.text import bounded, denied, listed, quoted
-from contracts.oa_documents import OADiagnostic
-from contracts.reasoning import CRITERIA_MAX, PhaseTransitionValidatorResult, ReasoningEnvelope
+from pmagent.actors.oa.policy import allows
+from pmagent.actors.oa.reasoning.rules import freshness
+from pmagent.actors.oa.reasoning.rules.answer import Answer, Category, Evidence, finding
+from pmagent.actors.oa.reasoning.rules.constraints import hits, read
+from pmagent.actors.oa.reasoning.rules.evidence import weighed
+from pmagent.actors.oa.reasoning.rules.facts import REFRESH, SSOT_SURFACE, Facts, forbidden, gather, listing, mapping, word
+from pmagent.actors.oa.reasoning.rules.phases import asked, known_phases, order, phase_word, same, skipped
+from pmagent.actors.oa.reasoning.rules.safeops import DIAGNOSTICS_MAX, refused
+from pmagent.actors.oa.reasoning.rules.text import bounded, denied, listed, quoted
+from pmagent.contracts.oa_documents import OADiagnostic
+from pmagent.contracts.reasoning import CRITERIA_MAX, PhaseTransitionValidatorResult, ReasoningEnvelope
 
 PROGRAM = "PhaseTransitionValidator"
 CHECKLIST_KEYS = ("phase_done_checklist", "checklist", "exit_criteria")

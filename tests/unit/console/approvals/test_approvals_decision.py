@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from pmagent.console.approvals.decision import Sent, arguments, request_id, sent, wanting
-from pmagent.console.approvals.seen import BadDecision, Seen, compared, differences, packed, seen, unpacked
+from pmagent.console.pages.approvals.decision import Sent, arguments, request_id, sent, wanting
+from pmagent.console.pages.approvals.seen import BadDecision, Seen, compared, differences, packed, seen, unpacked
 from tests.support.proposals import PROPOSAL, status, typed
 
 NONCE = "0123456789abcdef" * 2

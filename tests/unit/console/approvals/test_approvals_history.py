@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from events.errors import NotFound
-from pmagent.console.approvals import history
-from pmagent.console.approvals.history import Stories
-from pmagent.layout import Layout
+from pmagent.events.errors import NotFound
+from pmagent.console.pages.approvals import history
+from pmagent.console.pages.approvals.history import Stories
+from pmagent.workspace.layout import Layout
 from pmagent.pla import reading
 from tests.support.pages import written
 from tests.support.pla import BOB, Desk

@@ -59,7 +59,7 @@ def test_masked_text_is_shown_to_who_may_approve_when_they_ask(host: LiveHost, b
 def test_masked_text_is_approved_only_where_it_was_revealed_and_acknowledged(
     host: LiveHost, bob: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("actors.pla.warden.approvals.CREDENTIAL_SECONDS", 0.0)
+    monkeypatch.setattr("pmagent.actors.pla.warden.approvals.CREDENTIAL_SECONDS", 0.0)
     name = credential(host)
     (fields,) = forms(revealed(bob, name).text, f"/approvals/{name}/approve")
     fields |= {"read": "yes", "first": fields["digest"][:6]}

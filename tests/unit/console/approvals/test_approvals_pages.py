@@ -7,7 +7,7 @@ import re
 import msgspec
 import pytest
 
-from pmagent.console.approvals.seen import Situation, packed, unpacked
+from pmagent.console.pages.approvals.seen import Situation, packed, unpacked
 from tests.support.approving import (
     APPROVING,
     ASKING,

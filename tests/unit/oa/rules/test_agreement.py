@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.reasoning_examples import agreement, answered, main
 from benchmarks.recorded_examples import example, parts, read_examples
-from contracts.reasoning import PROGRAM_IDS
+from pmagent.contracts.reasoning import PROGRAM_IDS
 from tests.support.labelled import FORMS, OTHERS, PHASES, SAFEOPS, run, write_examples
 
 REAL = Path(__file__).resolve().parents[5] / "shared" / "data" / "oa" / "examples"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from actors.oa.reasoning.rules.causes import INVALID, spoken
-from contracts.reasoning import TEXT_CHARS_MAX
+from pmagent.actors.oa.reasoning.rules.causes import INVALID, spoken
+from pmagent.contracts.reasoning import TEXT_CHARS_MAX
 
 REFRESH = "pmagent kernel refresh"
 MISMATCH = {"check": "phase", "expected": "7", "actual": "6", "surfaces": ["share/A.json", "share/B.json"]}

@@ -8,10 +8,10 @@ from typing import Any
 import click
 import pytest
 
-from actors.oa.reasoning.rules.commands import danger, score
-from actors.oa.reasoning.rules.intents import GUARD_NAMES, guard_command, intended
-from actors.oa.reasoning.rules.opsblock import CLOSING, MANUAL, PREFLIGHT
-from contracts.reasoning import COMMANDS_MAX
+from pmagent.actors.oa.reasoning.rules.commands import danger, score
+from pmagent.actors.oa.reasoning.rules.intents import GUARD_NAMES, guard_command, intended
+from pmagent.actors.oa.reasoning.rules.opsblock import CLOSING, MANUAL, PREFLIGHT
+from pmagent.contracts.reasoning import COMMANDS_MAX
 from pmagent.cli.app import program as cli
 
 

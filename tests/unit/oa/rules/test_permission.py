@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from actors.oa.reasoning.rules.engine import permitted, plan
-from actors.oa.reasoning.rules.intents import GUARD_NAMES
-from contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, is_safe
+from pmagent.actors.oa.reasoning.rules.engine import permitted, plan
+from pmagent.actors.oa.reasoning.rules.intents import GUARD_NAMES
+from pmagent.contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, is_safe
 from pmagent.oa.guards.table import GUARDS
 
 OTHERS = [program for program in PROGRAM_IDS if program != "GuardFailureInterpreter"]

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.oa.reasoning.rules.engine import floor
-from contracts.reasoning import check_payload
+from pmagent.actors.oa.reasoning.rules.engine import floor
+from pmagent.contracts.reasoning import check_payload
 
 
 def held(run: Any, decision: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from actors.oa.reasoning.rules.text import (
+from pmagent.actors.oa.reasoning.rules.text import (
     QUOTED_CHARS_MAX,
     asserted,
     bounded,

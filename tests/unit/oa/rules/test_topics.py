@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.oa.reasoning.rules.topics import done, looks_only
+from pmagent.actors.oa.reasoning.rules.topics import done, looks_only
 
 ORDERS = ("drop", "migrat", "delet", "releas")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from actors.oa.reasoning.rules.phases import order, same, skipped
-from contracts.reasoning import CRITERIA_MAX
+from pmagent.actors.oa.reasoning.rules.phases import order, same, skipped
+from pmagent.contracts.reasoning import CRITERIA_MAX
 from tests.support.rules_desk import OLD
 
 

@@ -1,0 +1,142 @@
+"""Engineering at large, as far as it stands in the code: annotations, tests, settings, dropped exceptions; pure."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pmagent.actors.audit.detectors.code.excerpts import by_place, found
+from pmagent.actors.audit.detectors.code.names import called, dotted, last_name, parameters
+from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, module_of
+from pmagent.actors.audit.detectors.code.source import Source
+from pmagent.contracts.audit_facts import Finding
+
+TYPED_MIN: Final = 0.6
+"""From this share of functions on a project is annotated."""
+
+
+class ProjectReader:
+    """Finds project.types and project.swallowed; a Detector. ``project_findings`` asks it about the code: ``tests``
+    (path, line, name) of which ``asserting`` can fail, and ``settings``."""
+
+    def __init__(self) -> None:
+        self._swallowed: list[Finding] = []
+        self._reads: list[Finding] = []
+        self.tests: list[tuple[str, int, str]] = []
+        self.asserting = 0
+        self.functions = 0
+        self.typed = 0
+        self._first_typed: tuple[str, int] = ("", 0)
+
+    def take(self, source: Source) -> None:
+        """Look at a file."""
+        module = module_of(source)
+        if module is None:
+            return
+        if source.role == "test":
+            self._take_tests(module)
+        if source.role != "code":
+            return
+        for function, _site in module.functions():
+            self.functions += 1
+            if _is_annotated(function):
+                self.typed += 1
+                if not self._first_typed[0]:
+                    self._first_typed = (source.path, function.lineno)
+        self._swallowed.extend(_swallowed(module))
+        self._reads.extend(_environment(module))
+
+    def findings(self) -> Iterator[Finding]:
+        """Annotations and dropped exceptions."""
+        if self.functions and self.typed >= TYPED_MIN * self.functions:
+            path, line = self._first_typed
+            text = f"{self.typed} of {self.functions} functions are annotated ({self.typed / self.functions:.0%})"
+            yield Finding(goal="project.types", path=path, line=line, text=text)
+        yield from by_place(self._swallowed)
+
+    @property
+    def examined(self) -> Mapping[str, int]:
+        """How many functions and tests there are."""
+        return {"functions": self.functions, "tests": len(self.tests)}
+
+    @property
+    def settings(self) -> list[Finding]:
+        """Where the code reads the environment."""
+        return by_place(self._reads)
+
+    def _take_tests(self, module: Module) -> None:
+        for function, _site in module.functions():
+            if not function.name.startswith("test"):
+                continue
+            self.tests.append((module.source.path, function.lineno, function.name))
+            if _asserts(function):
+                self.asserting += 1
+
+
+def _is_annotated(function: Function) -> bool:
+    """Whether it says what it takes and what it returns; ``self`` needs no annotation, ``__init__`` no return."""
+    own = [one for one in parameters(function) if one.arg not in {"self", "cls"}]
+    returns = function.returns is not None or (function.name == "__init__" and bool(own))
+    return returns and all(one.annotation is not None for one in own)
+
+
+def _swallowed(module: Module) -> Iterator[Finding]:
+    """Handlers of everything that do nothing: 0.9; of everything with a mere ``return`` or ``continue``: 0.6."""
+    for site in module.sites(ast.ExceptHandler):
+        handler = site.node
+        if not isinstance(handler, ast.ExceptHandler) or not _catches_all(module, handler, site.scope):
+            continue
+        if all(_does_nothing(stmt) for stmt in handler.body):
+            yield found("project.swallowed", module, handler, says="caught and dropped", confidence=0.9, lines=4)
+        elif len(handler.body) == 1 and _leaves_silently(handler.body[0]):
+            yield found("project.swallowed", module, handler, says="caught and passed over", confidence=0.6, lines=4)
+
+
+def _catches_all(module: Module, handler: ast.ExceptHandler, scope: Scope) -> bool:
+    if handler.type is None:
+        return True
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(dotted(module, kind, scope) in {"builtins.Exception", "builtins.BaseException"} for kind in kinds)
+
+
+def _does_nothing(stmt: ast.stmt) -> bool:
+    return isinstance(stmt, ast.Pass) or (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant))
+
+
+def _leaves_silently(stmt: ast.stmt) -> bool:
+    match stmt:
+        case ast.Continue() | ast.Break() | ast.Return(value=None | ast.Constant()):
+            return True
+        case ast.Return(value=ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts)):
+            return all(isinstance(part, ast.Constant) for part in parts)
+    return False
+
+
+def _environment(module: Module) -> Iterator[Finding]:
+    for call, site in module.calls():
+        name = called(module, call, site)
+        if name in {"os.getenv", "os.environ.get", "dotenv.load_dotenv", "environs.Env", "decouple.config"}:
+            yield found("project.environment", module, site, lines=3)
+    for site in module.sites(ast.Subscript):
+        if isinstance(site.node, ast.Subscript) and dotted(module, site.node.value, site.scope) == "os.environ":
+            yield found("project.environment", module, site, lines=3)
+    for node, site in module.classes():
+        if any(last_name(base) == "BaseSettings" for base in node.bases):
+            yield found("project.environment", module, site, lines=6)
+
+
+def _asserts(function: Function) -> bool:
+    """Whether a test can fail by what it checks: assert, an ``assert…`` method, ``raises``, or a helper that checks."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assert):
+            return True
+        if isinstance(node, ast.Call):
+            written = last_name(node.func).lower()
+            if written.startswith(("assert", "check", "expect", "verify", "should")) or written in {
+                "raises",
+                "fail",
+                "warns",
+            }:
+                return True
+    return False

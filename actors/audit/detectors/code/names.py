@@ -1,0 +1,215 @@
+"""What an expression of a Python file names, as a dotted name, through imports, aliases and simple assignments; pure.
+
+``sp.run`` under ``import subprocess as sp`` is ``subprocess.run``; a call's result is the name with ``()`` behind it:
+``tempfile.TemporaryDirectory().name``. What stands for nothing that can be told is "".
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Final
+
+from pmagent.actors.audit.detectors.code.scopes import Binding, Function, Module, Scope, Site
+
+DEPTH_MAX: Final = 16
+"""So many steps (attributes, assignments) are followed for one name."""
+BINDINGS_MAX: Final = 24
+"""So many assignments to one name are looked at."""
+
+_BUILTINS: Final = frozenset(dir(builtins))
+_STARRED: Final = {
+    "os": ("system", "popen", "getcwd", "environ", "getenv", "path"),
+    "subprocess": ("run", "call", "Popen", "check_call", "check_output", "getoutput", "getstatusoutput"),
+    "pickle": ("load", "loads", "Unpickler"),
+    "tempfile": ("mkdtemp", "TemporaryDirectory", "gettempdir"),
+    "pydantic": ("BaseModel", "Field"),
+    "typing": ("TypedDict", "Annotated", "NamedTuple"),
+    "langgraph.graph": ("StateGraph", "MessagesState", "START", "END", "add_messages"),
+}
+
+
+def dotted(module: Module, expression: ast.expr, scope: Scope, depth: int = 0) -> str:
+    """The dotted name of ``expression`` as it is read in ``scope``. A name of the file's own is ``:name``, an
+    attribute of ``self`` what is assigned to it."""
+    if depth > DEPTH_MAX:
+        return ""
+    match expression:
+        case ast.Name(id=name):
+            return _of_name(module, name, expression, scope, depth)
+        case ast.Attribute(value=value, attr=attr):
+            own = _of_self(module, expression, scope, depth)
+            if own:
+                return own
+            base = dotted(module, value, scope, depth + 1)
+            return f"{base}.{attr}" if base else ""
+        case ast.Call(func=func):
+            return _of_call(module, expression, func, scope, depth)
+        case ast.Await(value=value) | ast.NamedExpr(value=value):
+            return dotted(module, value, scope, depth + 1)
+    return ""
+
+
+def called(module: Module, call: ast.Call, site: Site) -> str:
+    """What ``call`` calls, as a dotted name; looked up once for all detectors."""
+    name = module.called.get(call)
+    if name is None:
+        name = module.called[call] = dotted(module, call.func, site.scope)
+    return name
+
+
+def last_name(expression: ast.expr | None) -> str:
+    """The last part of what is written there: ``run`` of ``self.tools.run``, of ``run(x)`` and of ``run[T]``."""
+    for _ in range(DEPTH_MAX):
+        match expression:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                return name
+            case ast.Call(func=inner) | ast.Subscript(value=inner) | ast.Await(value=inner):
+                expression = inner
+            case ast.Constant(value=str(text)):  # a quoted annotation
+                return text.rpartition(".")[2] if text.replace(".", "").isidentifier() else ""
+            case _:
+                return ""
+    return ""
+
+
+def bindings(scope: Scope, expression: ast.expr) -> list[Binding]:
+    """What a name or an attribute of ``self`` may stand for: its assignments, parameters, imports, in order."""
+    match expression:
+        case ast.Name(id=name):
+            found = scope.lookup(name)
+            return [] if found is None else found[1][-BINDINGS_MAX:]
+        case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name):
+            around = scope.enclosing_class
+            return [] if around is None else around.attributes.get(name, [])[-BINDINGS_MAX:]
+        case ast.Attribute(value=ast.Name(id=owner), attr=name):
+            found = scope.lookup(owner)
+            if found is not None and found[1][-1].kind == "class":
+                inner = class_attributes(found[1][-1], name)
+                return inner[-BINDINGS_MAX:]
+    return []
+
+
+def class_attributes(binding: Binding, name: str) -> list[Binding]:
+    """What the body of a class binds ``name`` to."""
+    found: list[Binding] = []
+    if isinstance(binding.node, ast.ClassDef):
+        for stmt in binding.node.body:
+            match stmt:
+                case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
+                    found.append(Binding("value", stmt, binding.scope, value))
+                case ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value) if target == name:
+                    found.append(Binding("value", stmt, binding.scope, value))
+                case ast.FunctionDef(name=target) | ast.AsyncFunctionDef(name=target) if target == name:
+                    found.append(Binding("function", stmt, binding.scope))
+    return found
+
+
+def nearest(found: list[Binding], line: int, here: bool) -> Binding | None:
+    """The binding that holds at ``line``: of those in the same scope (``here``) the last one before, else the last."""
+    if not found:
+        return None
+    if not here:
+        return found[-1]
+    earlier = bisect_left(found, line, key=lambda binding: binding.line)
+    return found[max(0, earlier - 1)]
+
+
+def _of_name(module: Module, name: str, node: ast.Name, scope: Scope, depth: int) -> str:
+    found = scope.lookup(name)
+    if found is None:
+        if name in _BUILTINS:
+            return f"builtins.{name}"
+        return next((f"{star}.{name}" for star in module.stars if name in _STARRED.get(star, ())), "")
+    home, all_bindings = found
+    binding = nearest(all_bindings, node.lineno, home is scope)
+    if binding is None:
+        return ""
+    match binding.kind:
+        case "import":
+            return binding.dotted
+        case "function" | "class":
+            return f":{name}"
+        case "value" | "with" if binding.value is not None:
+            return dotted(module, binding.value, binding.scope, depth + 2)
+    return ""
+
+
+def _of_self(module: Module, expression: ast.Attribute, scope: Scope, depth: int) -> str:
+    """What an attribute of ``self`` is assigned, if that names something. Found out once: attributes may be assigned
+    to each other in as many ways as there are."""
+    if not isinstance(expression.value, ast.Name) or expression.value.id not in {"self", "cls"}:
+        return ""
+    around = scope.enclosing_class
+    if around is None:
+        return ""
+    known = module.attributes.get((around, expression.attr))
+    if known is None:
+        module.attributes[around, expression.attr] = ""  # for whoever comes round in a ring
+        known = module.attributes[around, expression.attr] = _assigned(module, expression, scope, depth)
+    return known
+
+
+def _assigned(module: Module, expression: ast.Attribute, scope: Scope, depth: int) -> str:
+    told = [one for one in bindings(scope, expression) if not isinstance(one.value, ast.Constant)]
+    for binding in told[-2:]:
+        if binding.kind in {"value", "with"} and binding.value is not None:
+            name = dotted(module, binding.value, binding.scope, depth + 2)
+            if name:
+                return name
+        if binding.kind == "function":
+            return f":{expression.attr}"
+    return ""
+
+
+def _of_call(module: Module, call: ast.Call, func: ast.expr, scope: Scope, depth: int) -> str:
+    name = dotted(module, func, scope, depth + 1)
+    match name, call.args:
+        case "builtins.__import__" | "importlib.import_module", [ast.Constant(value=str(imported)), *_]:
+            return imported
+        case "builtins.getattr", [owner, ast.Constant(value=str(attr)), *_]:
+            base = dotted(module, owner, scope, depth + 1)
+            return f"{base}.{attr}" if base else ""
+    return f"{name}()" if name else ""
+
+
+def own_function(module: Module, expression: ast.expr, scope: Scope) -> Function | None:
+    """The function of this file that ``expression`` names, be it a method of the class around."""
+    for binding in reversed(bindings(scope, expression)):
+        if isinstance(binding.node, Function) and binding.kind == "function":
+            return binding.node
+    if isinstance(expression, ast.Name):
+        followed = dotted(module, expression, scope)
+        if followed.startswith(":"):
+            found = module.scope.bindings.get(followed[1:], [])
+            return next((one.node for one in reversed(found) if isinstance(one.node, Function)), None)
+    return None
+
+
+def parameters(function: Function) -> list[ast.arg]:
+    """Its parameters in the order of a call, those by keyword only last."""
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
+def keyword(call: ast.Call, *names: str) -> ast.expr | None:
+    """The value given to one of these keywords."""
+    return next((one.value for one in call.keywords if one.arg in names), None)
+
+
+def argument(call: ast.Call, index: int, *names: str) -> ast.expr | None:
+    """The value of a parameter given at ``index`` or by one of ``names``."""
+    if index < len(call.args) and not any(isinstance(one, ast.Starred) for one in call.args[: index + 1]):
+        return call.args[index]
+    return keyword(call, *names)
+
+
+def inside(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes of a function's body or an expression, those of functions and classes within left out."""
+    todo = list(ast.iter_child_nodes(node))
+    while todo:
+        one = todo.pop()
+        yield one
+        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            todo.extend(ast.iter_child_nodes(one))

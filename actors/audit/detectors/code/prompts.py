@@ -1,0 +1,273 @@
+"""Prompts in the code: long texts that are given to models, and the persona that each of them speaks to; pure."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from pmagent.actors.audit.detectors.code.names import last_name
+from pmagent.actors.audit.detectors.code.parse import role_of
+from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, Site
+from pmagent.actors.audit.detectors.code.strings import with_holes
+
+CHARS_MIN: Final = 60
+"""Shorter texts are no prompts of a persona."""
+CHARS_MAX: Final = 20_000
+OPENING_MAX: Final = 400
+"""Within so many characters a prompt says to whom it speaks."""
+_OPENING: Final = re.compile(
+    r"(?:\A|[\n.!?#*>:\"'])\s*"
+    r"(?:you are|you're|you act as|act as|you play|your role is|role:|assume the role of|adopt the role of)\s+[*\"']*"
+    r"(?:(?:the|an?|our)\s+[*\"']*|(?=(?-i:[A-Z])|\{))([^\n.,;:!?(){}\"]{2,60})",
+    re.IGNORECASE,
+)
+"""``You are the …`` at the beginning of a sentence, and whom it names."""
+_KEYWORDS: Final = frozenset({
+    "system_prompt", "prompt", "instructions", "system_message", "system", "system_instruction", "backstory",
+    "persona", "state_modifier", "messages_modifier", "template", "prefix", "role_description",
+})  # fmt: skip
+_PROMPT_NAME: Final = re.compile(
+    r"prompt|persona|system|instruction|template|philosophy|backstory|role|stance", re.IGNORECASE
+)
+_NOISE: Final = re.compile(
+    r"(?:^|_)(?:system|prompts?|templates?|instructions?|messages?|msg|text|default|base|personas?|judge|judges|node|agent"
+    r"|role|build|get|make|create|the|role_description|philosophy|backstory|description|content|str|md|user|human|v\d+)(?=_|$)"
+)
+_WORD: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_ROLE: Final = re.compile(
+    r"prosecut|defen[sc]e|defender|defendant|tech[_ ]?lead|judge|juror|critic|advocate|skeptic|sceptic|optimis|pessimis"
+    r"|attorney|counsel|examiner|evaluator|arbiter|mediator|pragmati|contrarian|devil|adversar|auditor|inspector",
+    re.IGNORECASE,
+)
+_SAME_ROLE: Final = (
+    ("prosecutor", re.compile(r"prosecut", re.IGNORECASE)),
+    ("defense", re.compile(r"defen[sc]e|defender|defendant", re.IGNORECASE)),
+    ("tech lead", re.compile(r"tech(?:nical)?[_ ]?lead", re.IGNORECASE)),
+    ("optimist", re.compile(r"optimis", re.IGNORECASE)),
+    ("pessimist", re.compile(r"pessimis", re.IGNORECASE)),
+    ("skeptic", re.compile(r"s[kc]eptic", re.IGNORECASE)),
+    ("pragmatist", re.compile(r"pragmatist", re.IGNORECASE)),
+    ("contrarian", re.compile(r"contrarian", re.IGNORECASE)),
+)
+"""Roles that are one persona by whatever words they are introduced."""
+_STOPS: Final = frozenset({"who", "that", "for", "in", "with", "and", "of", "on", "responsible", "tasked", "agent"})
+FILE_CHARS_MAX: Final = 100_000
+_PROMPT_ENDINGS: Final = frozenset({
+    "txt", "md", "jinja", "jinja2", "j2", "prompt", "yaml", "yml", "toml", "json", "xml",
+})  # fmt: skip
+_PROMPT_FOLDER: Final = re.compile(r"(?:\w+_)?(?:prompts?|personas?|judges|system_prompts)")
+_PROMPT_FILE: Final = re.compile(r"prompt|persona", re.IGNORECASE)
+
+
+class Prompt(NamedTuple):
+    """A text given to a model. ``persona``: whom it speaks to, in lower case; "" where that is not said.
+    ``said``: whom its opening ``You are …`` names, "" without one; ``slot``: it names by a placeholder, so that it is
+    one for all. ``judges``: the persona judges, by its name. ``family``: the dict of prompts in which it stands."""
+
+    persona: str
+    text: str
+    path: str
+    line: int
+    said: str
+    slot: bool
+    judges: bool
+    family: str = ""
+
+    @property
+    def label(self) -> str:
+        """``prosecutor (judges.py:12)``."""
+        return f"{self.persona} ({self.path}:{self.line})"
+
+
+def _prompt(persona: str, text: str, place: tuple[str, int], said: str, family: str = "") -> Prompt:
+    judges = _ROLE.search(persona) is not None
+    return Prompt(persona, text, *place, said, _has_slot(text), judges, family)
+
+
+def prompts_in(module: Module) -> Iterator[Prompt]:
+    """The prompts of a file, each text once for a persona."""
+    seen: set[tuple[str, str]] = set()
+    for name, expression, site, family in _candidates(module):
+        if not _may_be_long(expression):
+            continue
+        text = with_holes(module, expression, site.scope)
+        if text is None or len(text) < CHARS_MIN:
+            continue
+        text = text[:CHARS_MAX]
+        opening = _OPENING.search(text[:OPENING_MAX])
+        named = family or (_PROMPT_NAME.search(name) and _ROLE.search(name + _around(site)))
+        if opening is None and not named and not _has_slot(text):
+            continue
+        said = _same(_said(opening))
+        persona = _whom(name, said, site)
+        if (persona, text) not in seen:
+            seen.add((persona, text))
+            line = getattr(expression, "lineno", site.line)
+            yield _prompt(persona, text, (module.source.path, line), said, family)
+
+
+def _candidates(module: Module) -> Iterator[tuple[str, ast.expr, Site, str]]:
+    """Texts with the name under which they stand: variable, key, keyword, function; and their family."""
+    for site in module.sites(ast.Assign, ast.AnnAssign, ast.Call, ast.Dict, ast.Tuple, ast.Return):
+        match site.node:
+            case ast.Assign(targets=[*_, target], value=value):
+                yield last_name(target) or _key(target), value, site, ""
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                yield last_name(target), value, site, ""
+            case ast.Call() as call:
+                yield from ((name, value, site, "") for name, value in _given(call))
+            case ast.Dict() as mapping:
+                family = _family(module, mapping, site)
+                yield from ((name, value, site, family) for name, value in _entries(mapping.keys, mapping.values))
+            case ast.Tuple(elts=[ast.Constant(value="system"), value]):
+                yield "system", value, site, ""
+            case ast.Return(value=ast.expr() as value) if isinstance(site.scope.node, Function):
+                yield site.scope.node.name, value, site, ""
+
+
+def _family(module: Module, mapping: ast.Dict, site: Site) -> str:
+    """The place of a dict whose name says that it holds prompts, and that holds two long texts; else ""."""
+    match site.stmt:
+        case ast.Assign(targets=[*_, target], value=value) | ast.AnnAssign(target=target, value=value):
+            long = [one for one in mapping.values if _may_be_long(one)]
+            if value is mapping and len(long) >= 2 and _PROMPT_NAME.search(last_name(target)):
+                return f"{module.source.path}:{mapping.lineno}"
+    return ""
+
+
+def _given(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    written = last_name(call.func)
+    named = next(
+        (
+            one.value.value
+            for one in call.keywords
+            if one.arg in {"name", "role", "judge", "persona"}
+            and isinstance(one.value, ast.Constant)
+            and isinstance(one.value.value, str)
+        ),
+        "",
+    )
+    for one in call.keywords:
+        if one.arg in _KEYWORDS or (written == "SystemMessage" and one.arg == "content"):
+            yield named or one.arg or "", one.value
+    if written in {"SystemMessage", "SystemMessagePromptTemplate"} and call.args:
+        yield "system", call.args[0]
+    if written in {"from_template", "PromptTemplate", "Template"} and call.args:
+        yield "prompt", call.args[0]
+    if named and call.args[1:]:  # Persona("Prosecutor", "You are …")
+        yield from ((named, one) for one in call.args)
+    elif len(call.args) >= 2 and isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str):
+        first = call.args[0].value
+        if len(first) <= 40 and written[:1].isupper():
+            yield from ((first, one) for one in call.args[1:])
+
+
+def _entries(keys: list[ast.expr | None], values: list[ast.expr]) -> Iterator[tuple[str, ast.expr]]:
+    said = {
+        key.value: value
+        for key, value in zip(keys, values, strict=True)
+        if isinstance(key, ast.Constant) and isinstance(key.value, str)
+    }
+    role = said.get("role")
+    if isinstance(role, ast.Constant) and role.value in {"user", "assistant", "human", "ai", "tool"}:
+        return
+    whom = next((said[key] for key in ("persona", "judge", "name") if key in said), None)
+    named = whom.value if isinstance(whom, ast.Constant) and isinstance(whom.value, str) else ""
+    for key, value in zip(keys, values, strict=True):
+        written = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else last_name(key)
+        yield f"{named} prompt" if named and written in _KEYWORDS else named or written, value
+
+
+def _key(target: ast.expr) -> str:
+    if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
+        return str(target.slice.value)
+    return ""
+
+
+def _may_be_long(expression: ast.expr) -> bool:
+    """Whether it is worth folding: most expressions are no text at all."""
+    if isinstance(expression, ast.Constant):
+        return isinstance(expression.value, str) and len(expression.value) >= CHARS_MIN
+    return isinstance(expression, ast.JoinedStr | ast.BinOp | ast.Call | ast.NamedExpr)
+
+
+def _persona(name: str) -> str:
+    """What is left of a name without the words that every prompt's name has: ``PROSECUTOR_SYSTEM_PROMPT`` is
+    ``prosecutor``."""
+    words = "_".join(word.lower() for word in _WORD.findall(name))
+    before = ""
+    while words != before:
+        before = words
+        words = _NOISE.sub("", words).strip("_")
+    return words.replace("_", " ")
+
+
+def _said(opening: re.Match[str] | None) -> str:
+    """The persona that a text's opening names: at most four words."""
+    if opening is None:
+        return ""
+    words = re.findall(r"[A-Za-z][\w'-]*", opening[1])
+    cut = next((number for number, word in enumerate(words) if word.lower() in _STOPS), 4)
+    return " ".join(words[: min(cut, 4)]).lower()
+
+
+def _whom(name: str, said: str, site: Site) -> str:
+    """The persona by the name under which its text stands; by the function or class around, where that is a role and
+    the name is none; by what the text says."""
+    by_name = _same(_persona(name))
+    if _ROLE.search(by_name):
+        return by_name
+    return _same(_around(site)) or by_name or said
+
+
+def _same(persona: str) -> str:
+    """One name for a role, however it is introduced: ``ruthless prosecutor`` is the ``prosecutor``."""
+    return next((role for role, words in _SAME_ROLE if words.search(persona)), persona)
+
+
+def _around(site: Site) -> str:
+    """The persona by the function or class in which the text stands."""
+    scope: Scope | None = site.scope
+    while scope is not None:
+        if isinstance(scope.node, Function | ast.ClassDef):
+            found = _persona(scope.node.name)
+            if found and _ROLE.search(found):
+                return found
+        scope = scope.parent
+    return ""
+
+
+def _has_slot(text: str) -> bool:
+    """Whether the opening says ``You are {…}``: one text for all."""
+    return re.search(r"(?:you are|act as)\s+(?:the|an?)?\s*\{[\w.\[\]'\"]*\}", text[:400], re.IGNORECASE) is not None
+
+
+# --- in files of their own ----------------------------------------------------------------------------------------
+
+
+def is_prompt_file(path: str) -> bool:
+    """Whether a file may hold prompts, by its name: text in a folder of prompts or personas, or named for one."""
+    *folders, name = path.split("/")
+    stem, _dot, ending = name.rpartition(".")
+    if ending.lower() not in _PROMPT_ENDINGS or role_of(path) != "code":
+        return False
+    return any(_PROMPT_FOLDER.fullmatch(folder.lower()) for folder in folders) or _PROMPT_FILE.search(stem) is not None
+
+
+def prompts_in_text(path: str, text: str) -> Iterator[Prompt]:
+    """The prompts of a text file: one from each ``You are …`` to the next, or the whole file where there is one."""
+    text = text[:FILE_CHARS_MAX]
+    openings = list(_OPENING.finditer(text))
+    if not openings:
+        return
+    named = _same(_persona(path.rpartition("/")[2].rpartition(".")[0]))
+    whole = len({_same(_said(one)) for one in openings}) == 1
+    starts = [0] if whole else [one.start() for one in openings]
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        part = text[start:end][:CHARS_MAX]
+        said = _same(_said(_OPENING.search(part)))
+        if len(part) >= CHARS_MIN and (said or named):
+            persona = named if whole and _ROLE.search(named) else said or named
+            yield _prompt(persona, part, (path, text.count("\n", 0, start) + 1), said)

@@ -1,0 +1,366 @@
+"""What a name in a Python file may stand for: one walk over its tree, lexical scopes, what stands where; pure.
+
+The walk is iterative and visits every node once, so that neither depth nor length of a foreign file matters.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
+
+from pmagent.actors.audit.detectors.code.source import Source
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+_NEW_LINE: Final = re.compile(r"\r\n|\r|\n")
+_KEPT: Final = (
+    ast.Call, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.ExceptHandler,
+    ast.Subscript, ast.Compare, ast.Dict, ast.Tuple, ast.Return, ast.Raise,
+)  # fmt: skip
+
+
+class Binding(NamedTuple):
+    """A place where a name gets a meaning. ``value``: the expression it is bound to (of a loop: what is looped over, of
+    a with statement: the context manager), to be read in ``scope``. ``dotted``: of an import, what it imports."""
+
+    kind: Literal["import", "value", "augmented", "with", "loop", "param", "function", "class", "other"]
+    node: ast.AST
+    scope: Scope
+    value: ast.expr | None = None
+    dotted: str = ""
+
+    @property
+    def line(self) -> int:
+        """Where it stands."""
+        return getattr(self.node, "lineno", 0)
+
+
+class Scope:
+    """A module, class, function or lambda. ``attributes``, of a class: what its methods assign to ``self``, and what
+    its body binds. ``returned``, of a function: what it returns or yields."""
+
+    __slots__ = ("attributes", "bindings", "elsewhere", "node", "parent", "returned")
+
+    def __init__(self, node: ast.AST, parent: Scope | None) -> None:
+        self.node = node
+        self.parent = parent
+        self.bindings: dict[str, list[Binding]] = {}
+        self.attributes: dict[str, list[Binding]] = {}
+        self.elsewhere: set[str] = set()  # declared global or nonlocal here
+        self.returned: list[ast.expr] = []
+
+    @property
+    def is_class(self) -> bool:
+        """Whether names bound here are seen by the body of the class only."""
+        return isinstance(self.node, ast.ClassDef)
+
+    @property
+    def function(self) -> Function | None:
+        """The nearest function around, or this one."""
+        scope: Scope | None = self
+        while scope is not None and not isinstance(scope.node, Function):
+            scope = scope.parent
+        return None if scope is None or not isinstance(scope.node, Function) else scope.node
+
+    @property
+    def enclosing_class(self) -> Scope | None:
+        """The nearest class around, or this one."""
+        scope: Scope | None = self
+        while scope is not None and not scope.is_class:
+            scope = scope.parent
+        return scope
+
+    def bind(self, name: str, binding: Binding) -> None:
+        """Add a meaning of ``name``, where Python would bind it."""
+        home = self
+        if name in self.elsewhere:
+            while home.parent is not None:
+                home = home.parent
+        home.bindings.setdefault(name, []).append(binding)
+        if home.is_class:
+            home.attributes.setdefault(name, []).append(binding)
+
+    def lookup(self, name: str) -> tuple[Scope, list[Binding]] | None:
+        """Where ``name`` is bound as it is seen from here, and to what; None: a builtin, or nothing known."""
+        scope: Scope | None = self
+        first = True
+        while scope is not None:
+            if name in scope.bindings and (first or not scope.is_class):
+                return scope, scope.bindings[name]
+            first = False
+            scope = scope.parent
+        return None
+
+
+class Frame(NamedTuple):
+    """A statement and, in ``parent``, the one that it is part of; ``field`` says which part (body, handlers …)."""
+
+    stmt: ast.stmt
+    field: str
+    parent: Frame | None
+
+    def outward(self) -> Iterator[Frame]:
+        """This statement and those around it, up to the function, class or module that they are the body of."""
+        frame: Frame | None = self
+        while frame is not None and not isinstance(frame.stmt, Function | ast.ClassDef):
+            yield frame
+            frame = frame.parent
+
+
+class Site(NamedTuple):
+    """A node, the scope in which its names are read, and the statement in which it stands."""
+
+    node: ast.AST
+    scope: Scope
+    frame: Frame | None
+
+    @property
+    def line(self) -> int:
+        """From 1."""
+        return getattr(self.node, "lineno", 0)
+
+    @property
+    def stmt(self) -> ast.AST:
+        """The statement in which it stands; the node itself, where there is none."""
+        return self.node if self.frame is None else self.frame.stmt
+
+    def around(self) -> Iterator[Frame]:
+        """The statements around it within its function, the nearest first."""
+        return iter(()) if self.frame is None else self.frame.outward()
+
+
+class Module:
+    """A source that parsed, walked once. ``stars``: modules that it imports everything from; ``additions``:
+    where something is put into the list of a name; ``memo``, ``called`` and ``attributes``: what was found out once for
+    all detectors."""
+
+    def __init__(self, source: Source, tree: ast.Module) -> None:
+        self.source = source
+        self.tree = tree
+        self.scope = Scope(tree, None)
+        self.scopes: dict[ast.AST, Scope] = {tree: self.scope}
+        self.stars: list[str] = []
+        self.imported: set[str] = set()
+        self.lines = _NEW_LINE.split(source.text)
+        self.memo: dict[str, frozenset[str]] = {}
+        self.called: dict[ast.Call, str] = {}
+        self.attributes: dict[tuple[Scope, str], str] = {}
+        self._sites: dict[type[ast.AST], list[Site]] = {kind: [] for kind in _KEPT}
+        _walk(self, self._sites)
+        self.additions = _additions(self._sites[ast.Call])
+
+    def sites(self, *kinds: type[ast.AST]) -> Iterable[Site]:
+        """All nodes of these kinds (calls, functions, classes, assignments …), in the order in which they stand."""
+        if len(kinds) == 1:
+            return self._sites[kinds[0]]
+        found = [site for kind in kinds for site in self._sites[kind]]
+        return sorted(found, key=lambda site: (site.line, getattr(site.node, "col_offset", 0)))
+
+    def calls(self) -> Iterator[tuple[ast.Call, Site]]:
+        """All calls."""
+        for site in self._sites[ast.Call]:
+            if isinstance(site.node, ast.Call):
+                yield site.node, site
+
+    def functions(self) -> Iterator[tuple[Function, Site]]:
+        """All functions and methods; the site's scope is the one around."""
+        for site in self.sites(ast.FunctionDef, ast.AsyncFunctionDef):
+            if isinstance(site.node, Function):
+                yield site.node, site
+
+    def classes(self) -> Iterator[tuple[ast.ClassDef, Site]]:
+        """All classes; the site's scope is the one around."""
+        for site in self._sites[ast.ClassDef]:
+            if isinstance(site.node, ast.ClassDef):
+                yield site.node, site
+
+    def imports(self, *packages: str) -> bool:
+        """Whether the file imports one of these packages or something of it."""
+        return any(name == package or name.startswith(f"{package}.") for name in self.imported for package in packages)
+
+
+def _additions(calls: list[Site]) -> dict[tuple[Scope, str], list[Site]]:
+    """Calls ``name.append(x)``, ``name.extend(x)`` and ``name.insert(i, x)``, by scope and name."""
+    found: dict[tuple[Scope, str], list[Site]] = {}
+    for site in calls:
+        match site.node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend" | "insert")):
+                found.setdefault((site.scope, name), []).append(site)
+    return found
+
+
+@lru_cache(maxsize=2)
+def _module(source: Source) -> Module | None:
+    return None if source.tree is None else Module(source, source.tree)
+
+
+def module_of(source: Source) -> Module | None:
+    """The walked source, or None if it did not parse. Kept for the detectors that look at the same source next."""
+    return _module(source)
+
+
+def _walk(module: Module, sites: dict[type[ast.AST], list[Site]]) -> None:
+    todo: list[tuple[ast.AST, Scope, Frame | None, str]] = [(module.tree, module.scope, None, "")]
+    while todo:
+        node, scope, frame, field = todo.pop()
+        kind = type(node)
+        if isinstance(node, ast.stmt):
+            frame = Frame(node, field, frame)
+        if kind in sites:
+            sites[kind].append(Site(node, scope, frame))
+        bind = _BINDERS.get(kind)
+        if bind is not None:
+            bind(module, node, scope)
+        inner = scope
+        if kind in _SCOPES:
+            inner = module.scopes[node] = Scope(node, scope)
+            if isinstance(node, Function | ast.Lambda):
+                _bind_arguments(node.args, inner)
+        children = _children(node, scope, inner, frame, field)
+        children.reverse()
+        todo += children
+
+
+_SCOPES: Final = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
+_LEAVES: Final = frozenset({ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.alias, ast.Import,
+                            ast.ImportFrom, ast.Global, ast.Nonlocal})  # fmt: skip
+
+
+def _children(
+    node: ast.AST, scope: Scope, inner: Scope, frame: Frame | None, field: str
+) -> list[tuple[ast.AST, Scope, Frame | None, str]]:
+    found: list[tuple[ast.AST, Scope, Frame | None, str]] = []
+    if type(node) in _LEAVES:
+        return found
+    named = isinstance(node, ast.stmt | ast.Module)
+    for name in node._fields:
+        value = getattr(node, name, None)
+        part = name if named else field
+        if isinstance(value, list):
+            seen_from = inner if name == "body" else scope
+            found += [(one, seen_from, frame, part) for one in value if isinstance(one, ast.AST)]
+        elif isinstance(value, ast.AST) and not isinstance(value, _PLAIN):
+            found.append((value, inner if name == "body" and inner is not scope else scope, frame, part))
+    return found
+
+
+_PLAIN: Final = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop)
+
+
+def _bind_arguments(arguments: ast.arguments, scope: Scope) -> None:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
+    for argument, default in zip(positional, [*defaults, *arguments.defaults], strict=False):
+        scope.bind(argument.arg, Binding("param", argument, scope.parent or scope, default))
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=False):
+        scope.bind(argument.arg, Binding("param", argument, scope.parent or scope, default))
+    for rest in (arguments.vararg, arguments.kwarg):
+        if rest is not None:
+            scope.bind(rest.arg, Binding("param", rest, scope))
+
+
+def _bind_assign(_module: Module, node: ast.AST, scope: Scope) -> None:
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                _bind_target(target, "value", value, node, scope)
+        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+            _bind_target(target, "value", value, node, scope)
+        case ast.AugAssign(target=target, value=value):
+            _bind_target(target, "augmented", value, node, scope)
+
+
+def _bind_loop(_module: Module, node: ast.AST, scope: Scope) -> None:
+    assert isinstance(node, ast.For | ast.AsyncFor | ast.comprehension)
+    _bind_target(node.target, "loop", node.iter, node.target, scope)
+
+
+def _bind_with(_module: Module, node: ast.AST, scope: Scope) -> None:
+    assert isinstance(node, ast.withitem)
+    if node.optional_vars is not None:
+        _bind_target(node.optional_vars, "with", node.context_expr, node.optional_vars, scope)
+
+
+def _bind_name(_module: Module, node: ast.AST, scope: Scope) -> None:
+    """What a statement or pattern itself gives a name to."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            scope.bind(name, Binding("function", node, scope))
+        case ast.ClassDef(name=name):
+            scope.bind(name, Binding("class", node, scope))
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            scope.bind(name, Binding("other", node, scope))
+
+
+def _bind_elsewhere(_module: Module, node: ast.AST, scope: Scope) -> None:
+    assert isinstance(node, ast.Global | ast.Nonlocal)
+    scope.elsewhere.update(node.names)
+
+
+def _bind_returned(_module: Module, node: ast.AST, scope: Scope) -> None:
+    assert isinstance(node, ast.Return | ast.Yield)
+    if node.value is not None:
+        scope.returned.append(node.value)
+
+
+def _bind_import(module: Module, node: ast.AST, scope: Scope) -> None:
+    assert isinstance(node, ast.Import | ast.ImportFrom)
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            module.imported.add(alias.name)
+            name = alias.asname or alias.name.partition(".")[0]
+            dotted = alias.name if alias.asname else name
+            scope.bind(name, Binding("import", node, scope, dotted=dotted))
+        return
+    base = "." * node.level + (node.module or "")
+    module.imported.add(base)
+    for alias in node.names:
+        if alias.name == "*":
+            module.stars.append(base)
+            continue
+        dotted = f"{base}.{alias.name}" if base.strip(".") else f"{base}{alias.name}"
+        module.imported.add(dotted)
+        scope.bind(alias.asname or alias.name, Binding("import", node, scope, dotted=dotted))
+
+
+def _bind_target(
+    target: ast.expr, kind: Literal["value", "augmented", "loop", "with"], value: ast.expr, node: ast.AST, scope: Scope
+) -> None:
+    """Bind what stands left of an assignment; ``a, b = x, y`` one by one where both sides are written out."""
+    todo: list[tuple[ast.expr, ast.expr, Literal["value", "augmented", "loop", "with", "other"]]] = [
+        (target, value, kind)
+    ]
+    while todo:
+        left, right, how = todo.pop()
+        match left:
+            case ast.Name(id=name):
+                scope.bind(name, Binding(how, node, scope, right))
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name):
+                around = scope.enclosing_class
+                if around is not None and scope is not around:
+                    around.attributes.setdefault(name, []).append(Binding(how, node, scope, right))
+            case ast.Starred(value=inner):
+                todo.append((inner, right, "other"))
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                values = right.elts if isinstance(right, ast.Tuple | ast.List) and how == "value" else []
+                if len(values) == len(parts) and not any(isinstance(one, ast.Starred) for one in [*parts, *values]):
+                    todo.extend(zip(reversed(parts), reversed(values), ["value"] * len(parts), strict=True))
+                else:
+                    todo.extend((part, right, "loop" if how == "loop" else "other") for part in reversed(parts))
+
+
+_BINDERS: Final[dict[type[ast.AST], Callable[[Module, ast.AST, Scope], None]]] = {
+    **dict.fromkeys((ast.Import, ast.ImportFrom), _bind_import),
+    **dict.fromkeys((ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.AugAssign), _bind_assign),
+    **dict.fromkeys((ast.For, ast.AsyncFor, ast.comprehension), _bind_loop),
+    **dict.fromkeys(
+        (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar), _bind_name
+    ),
+    **dict.fromkeys((ast.Global, ast.Nonlocal), _bind_elsewhere),
+    **dict.fromkeys((ast.Return, ast.Yield), _bind_returned),
+    ast.withitem: _bind_with,
+}
+"""How each kind of node gives names a meaning."""

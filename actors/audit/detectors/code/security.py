@@ -1,0 +1,233 @@
+"""Unsafe calls and secrets in code nobody here wrote, by its syntax tree: never by words in it; pure.
+
+Confidence: 0.9 and more where the call is the unsafe one and its text is not constant; below 0.8, which no longer
+counts as confirmed, where the value may well be harmless (a constant of another module, a pickle of the same file).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pmagent.actors.audit.detectors.code.calls import SHELLS, Start, Word, start
+from pmagent.actors.audit.detectors.code.clones import clones
+from pmagent.actors.audit.detectors.code.excerpts import by_place, found
+from pmagent.actors.audit.detectors.code.handed import Handed
+from pmagent.actors.audit.detectors.code.names import argument, bindings, called, dotted, keyword
+from pmagent.actors.audit.detectors.code.places import Place, is_own_file, place_of
+from pmagent.actors.audit.detectors.code.scopes import Module, Site, module_of
+from pmagent.actors.audit.detectors.code.secret_literals import secrets_in
+from pmagent.actors.audit.detectors.code.source import Source
+from pmagent.actors.audit.detectors.code.strings import is_constant, pieces
+from pmagent.actors.audit.detectors.code.unsafe_loads import Unsafe, is_load, unsafe_load
+from pmagent.contracts.audit_facts import Finding
+
+_COMMANDS: Final = frozenset({
+    "os.system", "os.popen", "os.popen2", "os.popen3", "os.popen4", "popen2.popen2", "popen2.popen3", "popen2.popen4",
+    "commands.getoutput", "commands.getstatusoutput", "posix.system", "nt.system",
+})  # fmt: skip
+_SHELL_TEXTS: Final = frozenset({
+    "subprocess.getoutput", "subprocess.getstatusoutput", "asyncio.create_subprocess_shell",
+    "asyncio.subprocess.create_subprocess_shell",
+})  # fmt: skip
+_MODEL_SHELLS: Final = ("ShellTool", "BashProcess", "BashTool")
+_MODEL_CODE: Final = ("PythonREPL", "PythonREPLTool", "PythonAstREPLTool")
+_INTERPRETER: Final = re.compile(r"(?:.*/)?(?:python[\d.]*|node|ruby|perl|php)(?:\.exe)?")
+_GIVEN: Final = frozenset({"sys.executable", "sys.platform", "os.name", "os.sep", "os.linesep", "sys.prefix"})
+_QUOTING: Final = frozenset({"shlex.quote", "shlex.join", "pipes.quote", "subprocess.list2cmdline"})
+
+
+class SecurityReader:
+    """Finds security.* and tools.no_unsafe_calls; a Detector."""
+
+    def __init__(self) -> None:
+        self._found: list[Finding] = []
+        self._in_tests: list[Finding] = []
+        self._calls = 0
+        self._in_code = 0
+        self._first = ""
+        self._clones = Handed()
+
+    def take(self, source: Source) -> None:
+        """Look at a file."""
+        module = module_of(source)
+        if module is None:
+            return
+        for call, site in module.calls():
+            self._examine(module, call, site)
+        for clone in clones(module):
+            place = _target(module, clone.target, clone.folder, clone.site)
+            unsafe = Unsafe("security.clone_in_place", place.sure)
+            if place.param:
+                self._clones.wait(module, clone.site, place.param, _finding(module, clone.site, unsafe))
+            if place.where in {"working", "fixed"} and not clone.unknown:
+                self._flaw(module, clone.site, unsafe)
+        self._clones.take(module)
+        for finding in secrets_in(module):
+            self._keep(module, finding)
+
+    def findings(self) -> Iterator[Finding]:
+        """All flaws; that there is none, where calls that could be unsafe were examined."""
+        flaws = by_place([*self._found, *self._clones.findings()])
+        yield from flaws
+        yield from by_place(self._in_tests)
+        if self._in_code and not any(finding.goal in _OF_CALLS for finding in flaws):
+            text = f"calls that start processes, evaluate code or load objects: {self._in_code} examined, none unsafe"
+            path, _, line = self._first.rpartition(":")
+            yield Finding(goal="tools.no_unsafe_calls", path=path, line=int(line), text=text, confidence=0.9)
+
+    @property
+    def examined(self) -> Mapping[str, int]:
+        """How many calls could have been unsafe."""
+        return {"calls_examined": self._calls}
+
+    def _examine(self, module: Module, call: ast.Call, site: Site) -> None:
+        relevant, unsafe = judged(module, call, site)
+        if not relevant:
+            return
+        self._calls += 1
+        if module.source.role == "code":
+            self._in_code += 1
+            self._first = self._first or f"{module.source.path}:{call.lineno}"
+        if unsafe is not None:
+            self._flaw(module, site, unsafe)
+
+    def _flaw(self, module: Module, site: Site, unsafe: Unsafe) -> None:
+        self._keep(module, _finding(module, site, unsafe))
+
+    def _keep(self, module: Module, finding: Finding) -> None:
+        if module.source.role == "code":
+            self._found.append(finding)
+        else:
+            text = f"in a {module.source.role}: {finding.goal}\n{finding.text}"
+            self._in_tests.append(
+                Finding(
+                    goal="security.in_tests",
+                    path=finding.path,
+                    line=finding.line,
+                    text=text[:2_000],
+                    confidence=finding.confidence,
+                )
+            )
+
+
+_OF_CALLS: Final = frozenset(
+    {"security.os_system", "security.shell", "security.evaluation", "security.unsafe_load", "security.clone_in_place"}
+)
+
+
+def _finding(module: Module, site: Site, unsafe: Unsafe) -> Finding:
+    return found(unsafe.goal, module, site, confidence=unsafe.sure, lines=6)
+
+
+def judged(module: Module, call: ast.Call, site: Site) -> tuple[bool, Unsafe | None]:
+    """Whether ``call`` belongs to those that can be unsafe, and what is wrong with it."""
+    if not isinstance(call.func, ast.Name | ast.Attribute | ast.Call):
+        return False, None
+    name = called(module, call, site)
+    started = start(module, call, site)
+    if started is not None:
+        return True, _started(module, started)
+    if name in _COMMANDS:
+        return True, _text(module, argument(call, 0, "command", "cmd"), site, "security.os_system")
+    if name in _SHELL_TEXTS or name.endswith(".subprocess_shell"):
+        index = 1 if name.endswith(".subprocess_shell") else 0
+        return True, _text(module, argument(call, index, "cmd", "command"), site, "security.shell")
+    if name in {"builtins.eval", "builtins.exec", "builtins.execfile"}:
+        return True, _evaluated(module, call, site)
+    if name in {"pandas.eval", "runpy.run_path"}:
+        unsafe = _text(module, argument(call, 0, "expr", "path_name"), site, "security.evaluation")
+        return True, unsafe and unsafe._replace(sure=0.5)
+    if is_load(name):
+        return True, unsafe_load(module, call, site, name)
+    if _is_true(keyword(call, "allow_dangerous_deserialization")):
+        return True, Unsafe("security.unsafe_load", 0.7)  # an index of LangChain's, pickled; most likely its own
+    last = name.removesuffix("()").rpartition(".")[2]
+    if name.startswith("langchain") and last in _MODEL_SHELLS:
+        return True, Unsafe("security.shell", 0.7)
+    if name.startswith("langchain") and last in _MODEL_CODE:
+        return True, Unsafe("security.evaluation", 0.7)
+    return False, None
+
+
+def _is_true(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value is True
+
+
+def _started(module: Module, started: Start) -> Unsafe | None:
+    row = started.words
+    if row is not None and len(row) > 2 and row[0].text is not None:
+        program = row[0].text.replace("\\", "/").rpartition("/")[2]
+        if program in SHELLS and row[1].text in {"-c", "-lc", "-ec", "-exc", "/c", "-Command"}:
+            return _text(module, row[2].value, started.site, "security.shell")
+    if row is not None and len(row) > 2 and row[1].text in {"-c", "-e"} and _is_interpreter(module, row[0]):
+        unsafe = _text(module, row[2].value, started.site, "security.evaluation")
+        return unsafe and unsafe._replace(sure=0.6)  # in a process of its own, perhaps a confined one
+    if started.shell is False or started.command is None:
+        return None
+    command = row[0].value if row else started.command
+    unsafe = _text(module, command, started.site, "security.shell")
+    if unsafe is not None and started.shell is None:
+        return unsafe._replace(sure=0.5)
+    return unsafe
+
+
+def _text(module: Module, text: ast.expr | None, site: Site, goal: str) -> Unsafe | None:
+    """Text that a shell will read: nothing wrong where it is constant, or every hole of it is quoted."""
+    if text is None or is_constant(module, text, site.scope):
+        return None
+    holes = [piece for piece in pieces(module, text, site.scope) if not isinstance(piece, str)]
+    if holes and all(_is_quoted(module, hole, site) for hole in holes):
+        return None
+    return Unsafe(goal, 0.6 if all(_is_foreign_constant(hole, site) for hole in holes) else 0.95)
+
+
+def _is_interpreter(module: Module, word: Word) -> bool:
+    """Whether a program runs the code that it is given: ``python -c``, ``node -e``."""
+    if word.text is not None:
+        return _INTERPRETER.fullmatch(word.text) is not None
+    return dotted(module, word.value, word.scope) == "sys.executable"
+
+
+def _is_quoted(module: Module, hole: ast.expr, site: Site) -> bool:
+    """Whether a hole is quoted for a shell, or has a value that the machine gives rather than a person."""
+    if dotted(module, hole, site.scope) in _GIVEN or (isinstance(hole, ast.Name) and hole.id == "__file__"):
+        return True
+    if isinstance(hole, ast.Name):
+        assigned = [one for one in bindings(site.scope, hole) if one.kind == "value" and one.value is not None]
+        if len(assigned) == 1 and len(bindings(site.scope, hole)) == 1 and assigned[0].value is not None:
+            hole = assigned[0].value
+    return isinstance(hole, ast.Call) and dotted(module, hole.func, site.scope) in _QUOTING
+
+
+def _is_foreign_constant(hole: ast.expr, site: Site) -> bool:
+    """Whether a name in capitals is imported: a constant of another module, most likely."""
+    return (
+        isinstance(hole, ast.Name)
+        and hole.id.isupper()
+        and all(one.kind == "import" for one in bindings(site.scope, hole))
+    )
+
+
+def _evaluated(module: Module, call: ast.Call, site: Site) -> Unsafe | None:
+    code = argument(call, 0, "source", "object")
+    if isinstance(code, ast.Call) and dotted(module, code.func, site.scope) == "builtins.compile":
+        code = argument(code, 0, "source")
+    if code is None or is_constant(module, code, site.scope):
+        return None
+    if is_own_file(module, code, site.scope):
+        return Unsafe("security.evaluation", 0.5)
+    return Unsafe("security.evaluation", 0.9)
+
+
+def _target(module: Module, target: ast.expr | None, folder: ast.expr | None, site: Site) -> Place:
+    """Where a clone goes: its target, below the folder it is started in."""
+    if folder is None:
+        return Place("working", 0.9) if target is None else place_of(module, target, site.scope)
+    around = place_of(module, folder, site.scope)
+    if target is None:
+        return around
+    inner = place_of(module, target, site.scope)
+    return around if inner.where == "working" else inner

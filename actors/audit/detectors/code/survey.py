@@ -1,0 +1,149 @@
+"""All that is read out of the code of a repository: the detectors, one after the other over each file; pure."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from pmagent.actors.audit.detectors.code.agents import AgentReader
+from pmagent.actors.audit.detectors.code.history import history_findings
+from pmagent.actors.audit.detectors.code.outputs import OutputReader
+from pmagent.actors.audit.detectors.code.parse import role_of
+from pmagent.actors.audit.detectors.code.personas import PersonaReader
+from pmagent.actors.audit.detectors.code.processes import ProcessReader
+from pmagent.actors.audit.detectors.code.project import ProjectReader, Read, project_findings
+from pmagent.actors.audit.detectors.code.security import SecurityReader
+from pmagent.actors.audit.detectors.code.source import Detector, Role, Source
+from pmagent.actors.audit.detectors.code.state import StateReader
+from pmagent.actors.audit.detectors.code.synthesis import SynthesisReader
+from pmagent.actors.audit.detectors.code.terms import TermReader
+from pmagent.actors.audit.graphs.reader import GraphReader
+from pmagent.contracts.audit_events import Question
+from pmagent.contracts.audit_facts import (
+    CONTENT_CHARS_MAX,
+    FINDINGS_MAX,
+    CodeGraph,
+    Fact,
+    Finding,
+    History,
+    Similarity,
+    Term,
+    Unparsed,
+)
+
+UNPARSED_MAX: Final = 200
+GRAPHS_MAX: Final = 100
+
+_RANK: Final[Mapping[Role, int]] = {"code": 0, "example": 1, "test": 2}
+
+
+class CodeFacts(Fact, frozen=True, kw_only=True):
+    """The part of a ``RepoSurvey`` that is about code; see there. ``unparsed`` are the first files that
+    Python would not take, also those of them that were read nevertheless; ``examined`` counts those that were not."""
+
+    examined: dict[str, int]
+    graphs: list[CodeGraph]
+    findings: list[Finding]
+    counts: dict[str, int]
+    similarities: list[Similarity]
+    terms: list[Term]
+    unparsed: list[Unparsed]
+
+
+class CodeReader:
+    """Takes each file once, in the order of the paths."""
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        self._graphs = GraphReader()
+        self._personas = PersonaReader()
+        self._project = ProjectReader()
+        self._detectors: tuple[Detector, ...] = (
+            StateReader(),
+            self._graphs,
+            ProcessReader(),
+            SecurityReader(),
+            OutputReader(),
+            self._personas,
+            SynthesisReader(),
+            AgentReader(),
+            self._project,
+        )
+        self._terms = TermReader(term for question in questions for term in question.terms)
+        self._unparsed: list[Unparsed] = []
+        self._examined = {"python_files": 0, "notebooks": 0, "lines": 0, "parsed": 0, "unparsed": 0}
+
+    def take(self, source: Source) -> None:
+        """Look at a file."""
+        self._examined["notebooks" if source.path.endswith(".ipynb") else "python_files"] += 1
+        self._examined["lines"] += source.text.count("\n") + 1 if source.text else 0
+        if source.reason:
+            self._note(Unparsed(path=source.path, line=source.line, reason=source.reason))
+        if source.tree is None:
+            self._examined["unparsed"] += 1
+            return
+        self._examined["parsed"] += 1
+        for detector in self._detectors:
+            detector.take(source)
+        self._terms.take(source)
+
+    def refuse(self, unparsed: Unparsed) -> None:
+        """A file that is not to be looked at, because of what it did to who looked."""
+        self._examined["notebooks" if unparsed.path.endswith(".ipynb") else "python_files"] += 1
+        self._examined["unparsed"] += 1
+        self._note(unparsed)
+
+    def _note(self, unparsed: Unparsed) -> None:
+        if len(self._unparsed) < UNPARSED_MAX:
+            self._unparsed.append(unparsed)
+
+    def facts(self, files: Sequence[str], read: Read, history: History) -> CodeFacts:
+        """What was found. ``files`` are the repository's paths, ``read`` gives the content of one."""
+        self._personas.take_files(files, read)
+        of_project = project_findings(files, read, self._project)
+        all_found = (*(one.findings() for one in self._detectors), of_project, history_findings(history))
+        found: dict[str, list[Finding]] = {}
+        for finding in itertools.chain.from_iterable(all_found):
+            found.setdefault(finding.goal, []).append(finding)
+        examined = dict(self._examined)
+        for detector in self._detectors:
+            for name, count in detector.examined.items():
+                examined[name] = max(examined.get(name, 0), count)
+        facts = CodeFacts(
+            examined=dict(sorted(examined.items())),
+            graphs=self._graphs.graphs()[:GRAPHS_MAX],
+            findings=[finding for goal in sorted(found) for finding in kept(found[goal])],
+            counts={goal: len(found[goal]) for goal in sorted(found)},
+            similarities=self._personas.similarities(),
+            terms=self._terms.terms(files),
+            unparsed=self._unparsed,
+        )
+        return msgspec.convert(storable(msgspec.to_builtins(facts)), CodeFacts)
+
+
+def kept(found: list[Finding]) -> list[Finding]:
+    """The first findings of a goal; those in what ships go before those in examples and tests."""
+    return sorted(found, key=lambda finding: _RANK[role_of(finding.path)])[:FINDINGS_MAX]
+
+
+def survey_code(
+    sources: Iterable[Source], questions: Sequence[Question], files: Sequence[str], read: Read, history: History
+) -> CodeFacts:
+    """Read ``sources`` (in the order of their paths) once, and say what there is in them; the rest as ``facts``."""
+    reader = CodeReader(questions)
+    for source in sources:
+        reader.take(source)
+    return reader.facts(files, read, history)
+
+
+def storable(value: Any) -> Any:
+    """A value whose texts can be encoded (a literal in code may hold half a surrogate pair) and are not too long."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()[:CONTENT_CHARS_MAX]
+    if isinstance(value, dict):
+        return {storable(key): storable(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [storable(one) for one in value]
+    return value

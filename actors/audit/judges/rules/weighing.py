@@ -1,0 +1,185 @@
+"""What evidence weighs on a criterion, without whose eyes look at it; pure.
+
+Only what cannot be talked into something counts: which goal an item is about, whether it was found, how sure that is,
+and whether it can be pointed at. Contents and rationales come from what is audited, and are not read.
+
+All numbers are fractions: sums do not depend on their order, and are the same on every machine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from pmagent.actors.audit.goals import GOALS, Goal, goal_id
+from pmagent.actors.audit.rubric import Dimension
+from pmagent.actors.audit.rubric_words import means, names
+from pmagent.contracts.audit import Evidence, Judge
+
+NAMED: Final = 4
+"""Weight of what the success pattern names, or the rubric lists among its goals."""
+MEANT: Final = 2
+"""Weight of what only the instruction or the failure pattern names."""
+FAMILY_MAX: Final = 12
+"""Goals of one family weigh no more than this together: many details of one thing are still one thing."""
+TERMS_MAX: Final = 4
+"""The same of the names that a rubric quotes: equivalents of them do as well."""
+VAGUE: Final = Fraction(2, 3)
+"""What a thing weighs for who asks whether it works, when it can only be said to be there, and not where."""
+SURE: Final = Fraction(6, 10)
+"""A flaw that is less sure than this limits no score."""
+UNREAD_MAX: Final = 3
+"""Highest score where the evidence is a description that the rules do not read."""
+
+_SECURITY: Final = Fraction(2)
+_NAMED_FLAW: Final = Fraction(1)
+_OTHER_FLAW: Final = Fraction(1, 2)
+_PLACE: Final = re.compile(r".+:[1-9][0-9]*|page [1-9][0-9]*|[0-9a-f]{7,64}", re.DOTALL)
+
+LIMITS: Final[dict[str, dict[Judge, int]]] = {
+    "graph.linear": {"Prosecutor": 1},
+    "output.freeform": {"Prosecutor": 2},
+    "judges.collusion": {"Prosecutor": 2},
+    "state.plain_dicts": {"Prosecutor": 3, "TechLead": 3},
+    "report.hallucinated": {"Prosecutor": 2, "TechLead": 3, "Defense": 4},
+    "report.contradicted": {"Prosecutor": 1, "TechLead": 3, "Defense": 4},
+}
+"""Highest score of a judge beside a flaw that the failure pattern names."""
+SECURITY_LIMITS: Final[dict[Judge, int]] = {"Prosecutor": 2, "TechLead": 3}
+
+
+class Item(NamedTuple):
+    """An item of evidence that counts. ``weight``: of an asset its share of the whole, of a flaw the points that it
+    costs; ``sure`` above 0; ``placed``: it can be pointed at. ``about``: which term."""
+
+    key: str
+    goal: Goal
+    about: str
+    found: bool
+    sure: Fraction
+    placed: bool
+    weight: Fraction
+    limits: tuple[tuple[Judge, int], ...] = ()
+    unread: bool = False
+
+
+class Measure(NamedTuple):
+    """``share``: how much of what was looked for is there, from 0 to 1; ``placed``: the same for who counts what cannot
+    be pointed at for less. ``damage``: points that flaws cost. ``limits``: highest score of each judge."""
+
+    share: Fraction
+    placed: Fraction
+    damage: Fraction
+    limits: dict[Judge, int]
+
+
+def items(dimension: Dimension, keyed: Iterable[tuple[str, Evidence]]) -> list[Item]:
+    """What counts of the evidence, in its order: assets, found or not, and flaws that were found; not what nobody could
+    look at, and not what only describes."""
+    found = [item for key, evidence in keyed if (item := _item(dimension, key, evidence)) is not None]
+    assets = [one for one in found if one.goal.kind == "asset"]
+    if any(one.weight for one in assets):
+        return [one for one in found if one.weight]
+    # nothing but names that the instruction quotes: then these count
+    return [one if one.weight else one._replace(weight=Fraction(MEANT)) for one in found]
+
+
+def measure(counted: Sequence[Item]) -> Measure:
+    """The evidence as numbers. Where no asset was looked for there are only flaws to find: nothing is missing."""
+    assets = [one for one in counted if one.goal.kind == "asset"]
+    flaws = [one for one in counted if one.goal.kind == "flaw"]
+    return Measure(
+        share=_share(assets, Fraction(1)),
+        placed=_share(assets, VAGUE),
+        damage=sum((_cost(flaws, goal) for goal in sorted({one.goal.id for one in flaws})), Fraction(0)),
+        limits=_lowest(one.limits for one in counted),
+    )
+
+
+def has_ground(dimension: Dimension, counted: Sequence[Item], evidence: Sequence[Evidence]) -> bool:
+    """Whether there is anything to judge by: something that counts, or flaws that would have been seen."""
+    looked = any(GOALS[goal].kind == "flaw" for goal in dimension.goals) and any(
+        goal_id(one.goal).endswith(".scope") and one.found and one.confidence > 0 for one in evidence
+    )
+    return bool(counted) or looked
+
+
+# One item.
+
+
+def _item(dimension: Dimension, key: str, evidence: Evidence) -> Item | None:
+    goal = GOALS.get(goal_id(evidence.goal))
+    sure = Fraction(round(evidence.confidence * 1000), 1000)
+    if goal is None or goal.kind == "context" or not sure or (goal.kind == "flaw" and not evidence.found):
+        return None
+    about = evidence.goal[len(goal.text) :].removeprefix(": ")
+    named = _is_named(dimension, goal)
+    unread = goal.id == "images.inspected" or (goal.id == "report.term" and not dimension.terms)
+    limits: dict[Judge, int] = {}
+    if unread:
+        limits = dict.fromkeys(("Prosecutor", "Defense", "TechLead"), UNREAD_MAX)
+    elif goal.kind == "flaw" and sure >= SURE:
+        limits = SECURITY_LIMITS if goal.security else LIMITS.get(goal.id, {}) if named else {}
+    return Item(
+        key=key,
+        goal=goal,
+        about=about,
+        found=evidence.found,
+        sure=sure,
+        placed=_PLACE.fullmatch(evidence.location) is not None,
+        weight=_weight(dimension, goal, about, named=named),
+        limits=tuple(limits.items()),
+        unread=unread,
+    )
+
+
+def _is_named(dimension: Dimension, goal: Goal) -> bool:
+    if dimension.explicit and goal.id in dimension.goals:
+        return True
+    return means(dimension.failure_pattern if goal.kind == "flaw" else dimension.success_pattern, goal)
+
+
+def _weight(dimension: Dimension, goal: Goal, about: str, *, named: bool) -> Fraction:
+    if goal.kind == "flaw":
+        return _SECURITY if goal.security else _NAMED_FLAW if named else _OTHER_FLAW
+    if goal.id == "repo.term":
+        return Fraction(MEANT if names(dimension.success_pattern, about) else 0)
+    return Fraction(NAMED if named or goal.id == "report.term" else MEANT)
+
+
+# Many items.
+
+
+def _share(assets: Sequence[Item], vague: Fraction) -> Fraction:
+    """The share of what is there: by family, each weighing as its goals do up to a limit."""
+    there = whole = Fraction(0)
+    for family in sorted({one.goal.id.partition(".")[0] for one in assets}):
+        inside = [one for one in assets if one.goal.id.partition(".")[0] == family]
+        credit = gap = weight = Fraction(0)
+        for name in sorted({(one.goal.id, one.about) for one in inside}):
+            group = [one for one in inside if (one.goal.id, one.about) == name]
+            most = max(one.sure for one in group)
+            best = max((one.sure for one in group if one.found), default=Fraction(0))
+            seen = max((one.sure * (1 if one.placed else vague) for one in group if one.found), default=Fraction(0))
+            weight += group[0].weight * most
+            credit += group[0].weight * seen
+            gap += group[0].weight * (most - best)
+        limited = min(weight, Fraction(TERMS_MAX if family == "repo" else FAMILY_MAX))
+        there += limited * (credit / (credit + gap) if credit else 0)
+        whole += limited
+    return there / whole if whole else Fraction(1)
+
+
+def _cost(flaws: Sequence[Item], goal: str) -> Fraction:
+    """The points that a flaw costs; found again and again, at most twice as many."""
+    found = sorted((one.sure * one.weight for one in flaws if one.goal.id == goal), reverse=True)
+    return sum((cost / 2**place for place, cost in enumerate(found)), Fraction(0))
+
+
+def _lowest(limits: Iterable[tuple[tuple[Judge, int], ...]]) -> dict[Judge, int]:
+    lowest: dict[Judge, int] = {}
+    for judge, limit in (pair for pairs in limits for pair in pairs):
+        lowest[judge] = min(limit, lowest.get(judge, limit))
+    return lowest

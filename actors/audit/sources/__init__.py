@@ -1,0 +1,1 @@
+"""Reading what is audited, each in a process of its own: a repository and a PDF."""

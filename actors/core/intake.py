@@ -1,0 +1,140 @@
+"""The way in: every fact passes here before it may be appended (docs/design.md §2.7).
+
+Redaction on values, then encoding, then, for what is too large for a line, the blob store; synced before the event
+that names it is written.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from pmagent.actors.core.actor import StoredBlob
+from pmagent.actors.core.outcomes import fact_of, unrecorded
+from pmagent.contracts.effect import EffectFailed, may_end
+from pmagent.contracts.payload import decode, encode, type_of
+from pmagent.events.event import DATA_BYTES_MAX, Draft, Event
+from pmagent.events.redact import Redactor
+from pmagent.events.storage import BLOB_BYTES_MAX, Blobs, BlobWriter
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class Intake:
+    """Makes drafts of facts. ``blobs`` is where large payloads go."""
+
+    def __init__(self, redactor: Redactor, blobs: Blobs) -> None:
+        self._redactor = redactor
+        self._blobs = blobs
+
+    def fact(self, payload: msgspec.Struct, id: str, actor: str, correlation: str = "", causation: int = 0) -> Draft:
+        """A draft of ``payload``, redacted. May write and sync a blob (call it in a thread for large payloads).
+
+        Raises OSError when the blob cannot be written, msgspec.ValidationError when ``payload`` does not have the shape
+        of its type, TypeError when it holds what cannot be redacted or encoded.
+        """
+        text = self._redactor.text
+        return self._draft(payload, text(id), actor, text(correlation), causation)
+
+    def _draft(self, payload: msgspec.Struct, id: str, actor: str, correlation: str, causation: int) -> Draft:
+        clean = self._redactor.value(payload)
+        name, raw = type_of(clean), encode(clean)
+        seen = decode(name, raw)  # what actors see live is what they will see when the log is read
+        if len(raw) > DATA_BYTES_MAX:
+            sha256 = self._blobs.put(raw)
+            raw = _encode({"blob": {"sha256": sha256, "size": len(raw), "media_type": "application/json"}})
+        return Draft(name, seen, raw, id, actor, correlation, causation)
+
+    def outcome(self, event: Event, outcome: msgspec.Struct) -> Draft:
+        """The draft of the outcome of the effect that ``event`` requested. An outcome that is no payload of its type,
+        or of a type that the request does not declare, is the performer's failure; one that cannot be kept (a full
+        disk) is unknown. May write and sync a blob."""
+        try:
+            if may_end(event.data, outcome):
+                return self._draft(*fact_of(event, outcome))  # its id is ours, its correlation stands in the log
+            failure = "NotItsOutcome"
+        except (TypeError, ValueError, msgspec.MsgspecError) as error:
+            failure = type(error).__name__
+        except OSError as error:
+            return self._draft(*fact_of(event, unrecorded(event, error)))
+        return self._draft(*fact_of(event, EffectFailed(request=event.position, error=failure, place=event.type)))
+
+    def masked(self, text: str) -> str:
+        """``text`` as a fact will hold it."""
+        return self._redactor.text(text)
+
+    def blob(self, sha256: str) -> bytes:
+        """The content of the blob with this hash. Raises NotFound, CorruptLog."""
+        return self._blobs.get(sha256)
+
+    def content(self, content: bytes) -> str:
+        """Put redacted ``content`` into the blob store; its SHA-256."""
+        return self._blobs.put(self._redactor.content(content))
+
+    def stream(self, limit: int = BLOB_BYTES_MAX) -> ContentStream:
+        """A stream into the blob store. Raises ValueError when ``limit`` is below 0 or above ``BLOB_BYTES_MAX``."""
+        return ContentStream(self._redactor, self._blobs, limit)
+
+
+class ContentStream:
+    """Content on its way into the blob store; blocking. What the methods mean: see ``pmagent.actors.core.actor.BlobStream``.
+
+    The limit is one of the masked content, so that it cannot cut a secret in two and keep the first part.
+    """
+
+    def __init__(self, redactor: Redactor, blobs: Blobs, limit: int) -> None:
+        if not 0 <= limit <= BLOB_BYTES_MAX:
+            raise ValueError(f"a stream keeps 0 to {BLOB_BYTES_MAX} bytes, not {limit}")
+        self._redaction = redactor.stream()
+        self._blobs = blobs
+        self._limit = limit
+        self._writer: BlobWriter | None = None
+        self._total = 0
+        self._cut = False
+        self._ended = False
+
+    def write(self, chunk: bytes) -> None:
+        """Take more content. Raises OSError; ValueError when the stream has ended."""
+        writer = self._begun()
+        self._total += len(chunk)
+        if not self._cut:
+            self._keep(writer, self._redaction.feed(chunk))
+
+    def finish(self) -> StoredBlob:
+        """Store what was kept. Raises OSError; ValueError when the stream has ended."""
+        writer = self._begun()
+        if not self._cut:
+            self._keep(writer, self._redaction.finish())
+        sha256, size = writer.finish()
+        self._ended = True
+        return StoredBlob(sha256=sha256, size=size, total=self._total, cut=self._cut)
+
+    def abandon(self) -> None:
+        """Leave nothing of it. Raises OSError."""
+        if not self._ended:
+            self._ended = True
+            if self._writer is not None:
+                self._writer.abandon()
+
+    def _begun(self) -> BlobWriter:
+        if self._ended:
+            raise ValueError("this stream is finished, or abandoned")
+        if self._writer is None:
+            self._writer = self._blobs.writer()
+        return self._writer
+
+    def _keep(self, writer: BlobWriter, masked: bytes) -> None:
+        end = text_end(masked, self._limit - writer.size)
+        self._cut = end < len(masked)
+        writer.append(masked[:end])
+
+
+def text_end(content: bytes, limit: int) -> int:
+    """Where to cut ``content`` so that at most ``limit`` bytes remain, and no character of a text is cut in two."""
+    if len(content) <= limit:
+        return len(content)
+    for end in range(limit, max(limit - 4, -1), -1):
+        if content[end] & 0xC0 != 0x80:  # a character begins here
+            return end
+    return limit  # no text

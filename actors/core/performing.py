@@ -1,0 +1,44 @@
+"""An effect while it is performed, on an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import anyio
+
+from pmagent.contracts.payload import Effect
+from pmagent.events.event import Event
+
+
+class Running:
+    """An effect that is being performed."""
+
+    __slots__ = ("_make_scope", "_scope", "_stopped", "_timer", "effect", "event")
+
+    def __init__(self, event: Event, effect: Effect, make_scope: Callable[[], anyio.CancelScope]) -> None:
+        self.event = event
+        self.effect = effect
+        self._make_scope = make_scope
+        self._timer: asyncio.TimerHandle | None = None
+        self._scope: anyio.CancelScope | None = None
+        self._stopped = False
+
+    def begin(self) -> anyio.CancelScope:
+        """The scope in which it is performed; to be called in its own task, outside of which scopes cannot be made."""
+        self._scope = self._make_scope()
+        if self._stopped:
+            self._scope.cancel()
+        return self._scope
+
+    def stop(self) -> None:
+        """End it, also when it has not begun."""
+        self._stopped = True
+        if self._scope is not None:
+            self._scope.cancel()
+
+    def time(self, timer: asyncio.TimerHandle | None) -> None:
+        """Replace its timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = timer

@@ -1,0 +1,1 @@
+"""From a plan to ended tasks: orchestrator, coordinator and worker."""

@@ -1,0 +1,282 @@
+"""Attempts, performed: a task's program in its sandbox, and what it left, kept (docs/design.md §14.6, §14.8).
+
+All that an attempt writes on the host lies in a folder of its own below ``.pmagent/tasks``, which is gone when it ends.
+Output and artifacts go into the blob store, masked; the run's folder is made from there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Generator
+from contextlib import asynccontextmanager, closing, suppress
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from pmagent.actors.core.actor import Io, Performers, StoredBlob
+from pmagent.actors.checks.text import plain
+from pmagent.actors.orchestra import artifacts as found
+from pmagent.actors.orchestra.running.artifact_paths import apart
+from pmagent.actors.orchestra.artifacts import Collected, Found
+from pmagent.actors.orchestra.orphans import end_orphans
+from pmagent.actors.orchestra.runner import run
+from pmagent.actors.orchestra.running.sandbox_spec import HIDDEN, OUTPUT_BYTES, DocumentPaths, documents_of, wishes_of
+from pmagent.actors.orchestra.wishes import Outcome, SandboxRefused, SandboxUnavailable
+from pmagent.contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact
+from pmagent.contracts.orchestra_events import (
+    CONTACTS_MAX,
+    LAST_LINES_MAX,
+    Captured,
+    NetContact,
+    RunRequested,
+    TaskAssigned,
+    TaskAttemptRequested,
+    TaskExited,
+    TaskFinished,
+    TaskUnstarted,
+)
+from pmagent.events.event import Event
+from pmagent.events.evidence import kept_outside
+from pmagent.events.tree import LeadsOut, Tree
+
+FOLDER: Final = f"{HIDDEN}/tasks"
+"""Where the folders of attempts lie, in the workspace."""
+
+STREAMS: Final = ("stdout", "stderr")
+"""Artifacts that every attempt has: what it wrote."""
+
+LINE_CHARS_MAX: Final = 500
+PATH_SHOWN: Final = 100
+VIOLATIONS_MAX: Final = 100
+"""So many things that a tool made and may not are told by name."""
+SIMULATED: Final = b"[dry run] nothing was started\n"
+_CHUNK: Final = 256 * 1024
+_REQUESTS_KEPT: Final = 64
+
+
+class Attempts:
+    """The performer of ``task.attempt_requested``. Remembers the requests of runs that it has read, and that a
+    workspace's blobs hold what the simulated tool writes: always the same."""
+
+    def __init__(self) -> None:
+        self._requests: OrderedDict[tuple[str, int], RunRequested] = OrderedDict()
+        self._simulated: dict[str, tuple[Captured, Captured]] = {}
+
+    async def __call__(self, event: Event, io: Io) -> TaskExited | TaskUnstarted:
+        """Run the program once. What could not be started is an outcome; OSError (a full disk) is raised."""
+        asked: TaskAttemptRequested = event.data
+        if asked.simulated:
+            return await self._dry(event, io)
+        request = await self._request(asked.requested, io)
+        assigned: TaskAssigned = (await io.event(asked.assigned)).data
+        root = await anyio.to_thread.run_sync(os.path.realpath, str(io.workspace))
+        folder = f"{root}/{FOLDER}/{event.position}"
+        async with _folder(folder):
+            before = await _before(assigned, io, f"{folder}/inputs")
+            try:
+                hidden = await anyio.to_thread.run_sync(kept_outside, Path(root))
+                wishes = wishes_of(root, request.config, assigned, asked, f"{folder}/artifacts", before, hidden)
+                if wishes.fs == "rw":
+                    await anyio.to_thread.run_sync(ready, root, documents_of(root, request.config, asked.run_id))
+                outcome = await run(wishes)
+            except (SandboxRefused, SandboxUnavailable) as refusal:
+                return TaskUnstarted(
+                    request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt,
+                    reason=refusal.message, mend=refusal.hint, security=False, again=False,
+                )
+            return await _kept(event, outcome, f"{folder}/artifacts", io)
+
+    async def _dry(self, event: Event, io: Io) -> TaskExited:
+        """What the simulated tool of a dry run answers: it did well, and nothing."""
+        asked: TaskAttemptRequested = event.data
+        key = str(io.workspace)
+        if key not in self._simulated:
+            self._simulated[key] = await _captured(SIMULATED, len(SIMULATED), io), await _captured(b"", 0, io)
+        said, nothing = self._simulated[key]
+        return TaskExited(
+            request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt, exit_code=0,
+            signal=None, timed_out=False, exceeded="", duration_ms=0, stdout=said, stderr=nothing,
+            last_lines=[SIMULATED.decode().strip()],
+            artifacts=[Artifact(path="stdout", size_bytes=said.size_bytes, checksum=said.sha256)],
+        )
+
+    async def _request(self, position: int, io: Io) -> RunRequested:
+        key = (str(io.workspace), position)
+        known = self._requests.get(key)
+        if known is None:
+            known = (await io.event(position)).data
+            self._requests[key] = known
+            while len(self._requests) > _REQUESTS_KEPT:
+                self._requests.popitem(last=False)
+        return known
+
+
+def performers() -> Performers:
+    """The performers of a host's runs."""
+    return {TaskAttemptRequested: Attempts()}
+
+
+def ready(root: str, documents: DocumentPaths) -> None:
+    """Make the folders of documents, so that a task that may write around them finds them there and protected. Raises
+    SandboxRefused, OSError."""
+    tree = Tree(Path(root))
+    for folder in documents.folders:
+        try:
+            tree.make_folder(os.path.relpath(folder, root))
+        except (LeadsOut, NotADirectoryError) as error:
+            raise SandboxRefused(
+                f"{folder} is to hold documents, and is no folder here", "move away what is there"
+            ) from error
+
+
+def sweep(workspace: Path, *folders: str) -> None:
+    """End and remove what a process that was killed has left in ``folders`` of the workspace; called while the log's
+    lock is held and before anything begins. Raises OSError."""
+    root = os.path.realpath(workspace)
+    for folder in (f"{root}/{name}" for name in folders):
+        with suppress(FileNotFoundError):
+            if os.listdir(folder):
+                end_orphans(folder)
+        found.remove(folder)
+
+
+@asynccontextmanager
+async def _folder(folder: str) -> AsyncIterator[None]:
+    """The attempt's folder, while the block lasts."""
+
+    def make() -> None:
+        os.makedirs(f"{folder}/artifacts", mode=0o700)
+
+    try:
+        await anyio.to_thread.run_sync(make)
+        yield
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(found.remove, folder)
+
+
+async def _before(assigned: TaskAssigned, io: Io, folder: str) -> str:
+    """Lay out what the tasks before have left, each in a folder of its name, without what cannot lie beside the others
+    (``apart``: the report tells of it); the folder of all, "" where it waited for none."""
+    for name, position in assigned.after.items():
+        finished: TaskFinished = (await io.event(position)).data
+        await anyio.to_thread.run_sync(_make_folder, f"{folder}/{name}")
+        for artifact in apart("", finished.result.artifacts)[0]:
+            content = await io.blob(artifact.checksum)
+            await anyio.to_thread.run_sync(_put, f"{folder}/{name}/{artifact.path}", content)
+    return folder if assigned.after else ""
+
+
+def _make_folder(path: str) -> None:
+    Path(path).mkdir(mode=0o755, parents=True, exist_ok=True)
+
+
+def _put(path: str, content: bytes) -> None:
+    """A file for a tool to read, whoever it is."""
+    _make_folder(os.path.dirname(path))
+    with Path(path).open("xb") as file:
+        file.write(content)
+    os.chmod(path, 0o444)
+
+
+async def _stored(content: bytes, io: Io) -> StoredBlob:
+    async with io.store_stream(OUTPUT_BYTES) as stream:
+        await stream.write(content)
+        return await stream.finish()
+
+
+async def _captured(content: bytes, total: int, io: Io) -> Captured:
+    """The stream's blob. What the sandbox had cut off is told with what the cap cuts off here."""
+    stored = await _stored(content, io)
+    return Captured(
+        sha256=stored.sha256, size_bytes=stored.size, total_bytes=total, cut=stored.cut or total > len(content)
+    )
+
+
+async def _kept(event: Event, outcome: Outcome, folder: str, io: Io) -> TaskExited:
+    """The attempt's outcome, when all that it left is in the blob store."""
+    asked: TaskAttemptRequested = event.data
+    stdout = await _captured(outcome.stdout, outcome.stdout_bytes, io)
+    stderr = await _captured(outcome.stderr, outcome.stderr_bytes, io)
+    artifacts, skipped = await _collected(folder, io)
+    own = [
+        Artifact(path=name, size_bytes=stream.size_bytes, checksum=stream.sha256)
+        for name, stream in zip(STREAMS, (stdout, stderr), strict=True)
+    ]
+    cut = [
+        f"of {name}, {stream.size_bytes} of {stream.total_bytes} bytes were kept"
+        for name, stream in zip(STREAMS, (stdout, stderr), strict=True)
+        if stream.cut
+    ]
+    dropped = [f"{outcome.contacts_dropped} more network requests"] if outcome.contacts_dropped else []
+    return TaskExited(
+        request=event.position,
+        run_id=asked.run_id,
+        task_id=asked.task_id,
+        attempt=asked.attempt,
+        exit_code=outcome.exit_code,
+        signal=outcome.signal,
+        timed_out=outcome.timed_out,
+        exceeded=outcome.exceeded,
+        duration_ms=round(outcome.seconds * 1000),
+        stdout=stdout,
+        stderr=stderr,
+        last_lines=await _last_lines(stderr if stderr.size_bytes else stdout, io),
+        artifacts=[*own, *artifacts],
+        notes=[*cut, *skipped, *dropped, *(f"{UNENFORCED}{what}" for what in outcome.unenforced)],
+        violations=_violations(outcome.planted),
+        contacts=[_contact(contact) for contact in outcome.contacts[:CONTACTS_MAX]],
+    )
+
+
+def _violations(planted: tuple[str, ...]) -> list[str]:
+    more = [f"it made {len(planted) - VIOLATIONS_MAX} more"] if len(planted) > VIOLATIONS_MAX else []
+    return [*(f"it made {what}" for what in planted[:VIOLATIONS_MAX]), *more]
+
+
+def _contact(contact: msgspec.Struct) -> NetContact:
+    return msgspec.convert(msgspec.structs.asdict(contact), NetContact)
+
+
+async def _collected(folder: str, io: Io) -> tuple[list[Artifact], list[str]]:
+    """The files that the attempt left, stored; and what of them was not kept."""
+    collected = Collected(folder)
+    artifacts: list[Artifact] = []
+    notes: list[str] = []
+    with closing(_walk(collected)) as files:
+        while (file := await anyio.to_thread.run_sync(next, files, None)) is not None:
+            path = io.masked(file.path)
+            if file.path.partition("/")[0] in STREAMS:
+                notes.append(f"artifact {path}: the name is that of the task's output")
+            elif len(path) > PATH_CHARS_MAX:  # else the whole outcome, violations and all, would be none that can be
+                notes.append(f"artifact {path[:PATH_SHOWN]}…: with its secrets masked, the name is too long")
+            else:
+                stored = await _content(file, io)
+                artifacts.append(Artifact(path=path, size_bytes=stored.size, checksum=stored.sha256))
+                if stored.cut:
+                    notes.append(f"of artifact {path}, {stored.size} of {stored.total} bytes were kept")
+    return artifacts, [*notes, *(f"artifact {what}" for what in collected.skipped)]
+
+
+def _walk(collected: Collected) -> Generator[Found, None, None]:
+    yield from collected
+
+
+async def _content(file: Found, io: Io) -> StoredBlob:
+    async with io.store_stream() as stream:
+        while chunk := await anyio.to_thread.run_sync(file.content.read, _CHUNK):
+            await stream.write(chunk)
+        return await stream.finish()
+
+
+async def _last_lines(stream: Captured, io: Io) -> list[str]:
+    """The last lines of what was kept, as plain text; from the blob, where secrets are masked already."""
+    if not stream.size_bytes:
+        return []
+    text = plain(await io.blob(stream.sha256), cut=False)
+    lines = [line.rstrip() for line in text[-LINE_CHARS_MAX * LAST_LINES_MAX * 4 :].split("\n")]
+    return [line[:LINE_CHARS_MAX] for line in lines if line][-LAST_LINES_MAX:]

@@ -1,0 +1,1 @@
+"""The console's pages, and how they are drawn."""

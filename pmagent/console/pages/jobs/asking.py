@@ -1,0 +1,215 @@
+"""The pages of runs and of audits alike: the list, the way to end a job, and how a page finds its own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import msgspec
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from pmagent.contracts.orchestra_events import REASON_CHARS_MAX
+from pmagent.events.errors import NotFound, PmagentError
+from pmagent.clean import shorten
+from pmagent.console.pages.context import desk_of, form_of, visitor_of
+from pmagent.console.pages.jobs.desk import JobsAtHand, jobs_of, whole_id
+from pmagent.console.pages.jobs.run import address
+from pmagent.jobs.catalogue import Entry, Listing
+from pmagent.jobs.history import Jobs, NoSuchJob
+from pmagent.jobs.kinds import Kind
+from pmagent.when import took
+
+LISTED: Final = 50
+OPEN_LOOKED_AT: Final = 5
+"""Of so many open jobs a list says how far they are, the newest."""
+TEXT_CHARS_MAX: Final = 200
+NUMBER_MAX: Final = 2**53
+TRACE: Final = "x-orchestra-trace-id"
+"""On the pages of a job this header is its correlation (docs/design.md §14.1)."""
+
+T = TypeVar("T")
+Page = Callable[[Request, str], Awaitable[Response]]
+"""Answers a request for the job with this whole id."""
+
+
+class BadQuestion(PmagentError):
+    """What an address asks for is not understood."""
+
+    exit_code = 2
+
+
+class NotEnded(PmagentError):
+    """A job could not be cancelled: it is not as the page showed it."""
+
+    exit_code = 1
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What is asked of a list of jobs: in this state, about this text, older than the one at position ``after``."""
+
+    state: str = ""
+    text: str = ""
+    after: int = 0
+
+
+def asked_of(query: QueryParams, states: Sequence[str]) -> Asked:
+    """What an address asks of a list. Raises BadQuestion."""
+    state, text = query.get("state", ""), query.get("text", "")
+    if state and state not in states:
+        raise BadQuestion(f"state={state[:60]!r} is none of the states", f"state: {', '.join(states)}")
+    if len(text) > TEXT_CHARS_MAX:
+        raise BadQuestion(f"text: at most {TEXT_CHARS_MAX} characters are looked for, not {len(text)}", "give fewer")
+    return Asked(state, text, number_of(query, "after"))
+
+
+def twin(kind: Kind, asked: Asked) -> list[str]:
+    """The command that lists the same."""
+    argv = [*kind.command.split(), "-n", str(LISTED)]
+    argv += ["--state", asked.state] if asked.state else []
+    argv += [f"--text={asked.text}"] if asked.text else []
+    return argv + (["--before", str(asked.after)] if asked.after else [])
+
+
+def choices(states: Sequence[str]) -> list[tuple[str, str]]:
+    """The states as a form offers them: value and words."""
+    return [("", "any"), *((state, state.replace("_", " ")) for state in states)]
+
+
+def number_of(query: QueryParams, name: str) -> int:
+    """A whole number in an address; 0 where there is none. Raises BadQuestion."""
+    given = query.get(name, "")
+    if not given:
+        return 0
+    if not (given.isascii() and given.isdigit()) or int(given[:20]) > NUMBER_MAX:
+        raise BadQuestion(f"{name}={given[:60]!r} is no whole number", f"e.g. {name}=100")
+    return int(given)
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A job in the list. ``word``: how it stands; ``cell``: what the list's own column says."""
+
+    entry: Entry
+    word: str
+    title: str
+    took: str
+    cell: str
+    reason: str
+
+
+async def list_page(request: Request, kind: Kind, live: tuple[str, ...]) -> Response:
+    """The list of jobs that the address asks for; empty where there is no log."""
+    desk, section = desk_of(request), f"{kind.word}s"
+    asked = asked_of(request.query_params, kind.states)
+
+    def read(jobs: JobsAtHand) -> tuple[Listing, list[Row]]:
+        try:
+            found = jobs.catalogue.listed(kind, LISTED, before=asked.after, state=asked.state, text=asked.text)
+        except NotFound:
+            found = Listing([], more=False, looked=1, forgotten=False)
+        return found, _rows(jobs, kind, found.entries)
+
+    listing, rows = await desk.read(read, jobs_of(request))
+    newest, older = pages(f"/{section}", asked, listing)
+    return await desk.page(
+        request, "jobs.html", title=section.capitalize(), section=section, live=live,
+        command=twin(kind, asked), asked=asked, states=choices(kind.states), kind=kind,
+        rows=rows, listing=listing, newest=newest, older=older, full=LISTED,
+    )  # fmt: skip
+
+
+def _rows(jobs: JobsAtHand, kind: Kind, entries: Sequence[Entry]) -> list[Row]:
+    """The list's rows; of open jobs, as far as there are few, how far they are. Raises CorruptLog."""
+    rows, looked = [], 0
+    for entry in entries:
+        word, cell, ending = entry.state, "", entry.ending
+        if ending is not None:
+            cell = ending.gist
+        elif looked < OPEN_LOOKED_AT:
+            looked += 1
+            with jobs.shelves[kind].story(entry.job_id) as (story, _):
+                if story.view.requested == entry.position:  # else its id has been used again
+                    word, cell = story.view.word, story.view.so_far
+        spent = took(entry.time, ending.time) if ending is not None else ""
+        rows.append(Row(entry, word, shorten(entry.title, 160), spent, cell, shorten("; ".join(entry.reasons), 200)))
+    return rows
+
+
+def pages(path: str, asked: Asked, listing: Listing) -> tuple[str, str]:
+    """Where the newest are, and those older than this page's; "" where these are they."""
+    last = listing.entries[-1].position if listing.entries else listing.looked
+    newest = address(path, state=asked.state, text=asked.text) if asked.after else ""
+    older = address(path, state=asked.state, text=asked.text, after=last) if listing.more else ""
+    return newest, older
+
+
+async def cancelled(request: Request, kind: Kind) -> Response:
+    """``POST``: ask the daemon to end a job; ``reason``, and the request's id, by which asking twice is asking once.
+    Raises NotEnded, BadQuestion, NotFound, DaemonUnreachable, RemoteError."""
+    job_id = await whole_id(request, kind, request.path_params[kind.id_field])
+    form = form_of(request)
+    reason, asked = form.get("reason", "").strip(), form.get("request", "")
+    if not reason or len(reason) > REASON_CHARS_MAX:
+        raise BadQuestion(
+            f"why the {kind.word} is to end has to be said, in at most {REASON_CHARS_MAX} characters",
+            "go back, and give a reason; nothing was cancelled",
+        )
+    if asked and not asked.startswith(f"{kind.cancel}-"):
+        raise BadQuestion("the form's request id is none of ours", "open the page again; nothing was cancelled")
+    arguments: dict[str, Any] = {kind.id_field: job_id, "reason": reason}
+    answer = await desk_of(request).ask(kind.cancel, visitor_of(request), request=asked, **arguments)
+    if not answer.document["accepted"]:
+        text = answer.document["text"] or "it was refused"
+        raise NotEnded(f"The {kind.word} was not cancelled: {text}", f"/{kind.word}s/{job_id} shows how it stands")
+    return RedirectResponse(f"/{kind.word}s/{job_id}", 303)
+
+
+async def read_of(request: Request, read: Callable[[JobsAtHand], T]) -> T:
+    """The result of ``read`` for the jobs at hand. Raises NotFound, CorruptLog, OSError."""
+    try:
+        return await desk_of(request).read(read, jobs_of(request))
+    except NoSuchJob as error:
+        raise NotFound(error.message, error.hint) from None
+
+
+async def story_of(request: Request, kind: Kind, job_id: str, read: Callable[[Any, Jobs], T]) -> T:
+    """The result of ``read`` for a job's story and the log. Raises NotFound, CorruptLog, OSError."""
+
+    def told(jobs: JobsAtHand) -> T:
+        with jobs.shelves[kind].story(job_id) as (story, log):
+            return read(story, log)
+
+    return await read_of(request, told)
+
+
+def job_routes(kind: Kind, live: tuple[str, ...], pages: Mapping[str, Page]) -> list[BaseRoute]:
+    """The list of jobs, which events whose types begin with ``live`` change; the way to end one; and the pages of one,
+    by what stands behind its id in the address."""
+    root = f"/{kind.word}s"
+    one = f"{root}/{{{kind.id_field}}}"
+    return [
+        Route(root, partial(list_page, kind=kind, live=live)),
+        *(Route(one + path, job_page(kind, page)) for path, page in pages.items()),
+        Route(f"{one}/cancel", partial(cancelled, kind=kind), methods=["POST"]),
+    ]
+
+
+def job_page(kind: Kind, page: Page) -> Callable[[Request], Awaitable[Response]]:
+    """The endpoint of a page of one job. The beginning of an id leads on to the whole one; the rest of the address goes
+    along."""
+
+    async def endpoint(request: Request) -> Response:
+        given = request.path_params[kind.id_field]
+        job_id = await whole_id(request, kind, given)
+        if job_id != given:
+            root = f"/{kind.word}s/"
+            path = request.url.path.replace(root + given, root + job_id, 1)
+            return RedirectResponse(path + (f"?{request.url.query}" if request.url.query else ""), 303)
+        answer = await page(request, job_id)
+        answer.headers[TRACE] = job_id
+        return answer
+
+    return endpoint

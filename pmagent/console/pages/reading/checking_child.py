@@ -1,0 +1,88 @@
+"""Checks the log, or the documents: ``python -I -m pmagent.console.pages.reading.checking_child KIND WORKSPACE``.
+
+It says JSON, a line each: how far it is (``done`` of ``of`` bytes), at the end ``result``, or ``error`` and ``hint``.
+It reads, and writes nothing. It ends when its input ends, which is whoever started it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from pmagent.actors.known import blob_check
+from pmagent.events.errors import PmagentError
+from pmagent.clean import json_bytes
+from pmagent.console.giving_way import give_way
+from pmagent.workspace.layout import Layout
+from pmagent.projections.core.rebuild import check_documents
+
+DIFFERENCES_MAX: Final = 100
+"""So many differences are told one by one."""
+PACE_SECONDS: Final = 0.25
+NICENESS: Final = 5
+"""Checking waits for pages, which wait for the log."""
+
+
+def main(arguments: list[str]) -> int:
+    """Check; the exit code is 0 when there is an answer."""
+    give_way(NICENESS)
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    kind, layout = arguments[0], Layout(Path(arguments[1]))
+    try:
+        _say(result=_log(layout) if kind == "log" else _documents(layout))
+    except PmagentError as error:
+        _say(error=error.message, hint=error.hint, exit_code=error.exit_code)
+    except OSError as error:
+        what = f"{error.filename or 'something'} cannot be read: {error.strerror or type(error).__name__}"
+        _say(error=what, hint="mend that, and check again", exit_code=1)
+    return 0
+
+
+def _log(layout: Layout) -> Any:
+    store = layout.store
+    whole = sum(store.size())
+    last = 0.0
+
+    def told(done: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= PACE_SECONDS:
+            last = time.monotonic()
+            _say(done=done, of=max(whole, done))
+
+    return msgspec.to_builtins(store.verify(decode=True, blobs=blob_check(store.blobs()), told=told))
+
+
+def _documents(layout: Layout) -> Any:
+    """With the log that they were held against, and how far it went at least."""
+    store = layout.store
+    with closing(store.reader()) as storage:
+        log_id, end = storage.log_id(), storage.tail()
+    blobs = blob_check(store.blobs())
+    found = check_documents(layout.workspace, blobs)
+    shown = [msgspec.to_builtins(one) for one in found[:DIFFERENCES_MAX]]
+    return {
+        "ok": not found and not blobs.result.bad, "differences": shown, "count": len(found), "log_id": log_id,
+        "end": msgspec.to_builtins(end), "blobs": msgspec.to_builtins(blobs.result),
+        "halted": any(one.state == "halted" for one in found),
+    }  # fmt: skip
+
+
+def _say(**said: Any) -> None:
+    os.write(1, json_bytes(said) + b"\n")
+
+
+def _end_with_input() -> None:
+    while os.read(0, 64):
+        pass
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

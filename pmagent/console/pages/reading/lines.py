@@ -1,0 +1,66 @@
+"""Events as rows of a table: the same in the page and in what is added to it live (docs/design.md §18.1).
+
+Made by hand and not by a template, for there are thousands a second. Each text passes ``clean_line`` and is escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import Final
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from pmagent.events.event import StoredEvent
+from pmagent.clean import clean_line
+from pmagent.log.summaries import summary
+from pmagent.when import short
+
+RUN_CHARS: Final = 12
+"""So much of a correlation stands in a row."""
+
+_BAD: Final = (
+    "failed", "refused", "halted", "revoked", "timed_out", "interrupted", "cancelled", "escalated", "recovered",
+)
+_GOOD: Final = ("granted", "booted", "taken", "resumed", "created", "started")
+
+
+def sign(event: StoredEvent) -> tuple[str, str]:
+    """A sign and the word for it, the signs that ``pmagent log tail`` marks lines with."""
+    last = event.type.rsplit(".", 1)[-1]
+    if last.endswith(_BAD):
+        return "✗", "bad"
+    if last.endswith(_GOOD):
+        return "✓", "good"
+    return ("▸", "decision") if event.kind == "decision" else ("•", "fact")
+
+
+def rows(events: Iterable[StoredEvent]) -> Markup:
+    """One ``<tr id="e<position>">`` an event."""
+    return Markup("".join(map(_row, events)))  # noqa: S704 - each text in it is escaped by _text
+
+
+def _row(event: StoredEvent) -> str:
+    mark, word = sign(event)
+    at, time = event.position, _text(event.time)
+    return (
+        f'<tr id="e{at}" class="{word}"><th class="c-position" scope="row"><a href="/log/{at}">{at}</a></th>'
+        f'<td class="c-time"><time datetime="{time}" title="{time}">{_text(short(event.time))}</time></td>'
+        f'<td class="c-actor">{_text(event.actor)}</td>'
+        f'<td class="c-type"><span class="sign" aria-hidden="true">{mark}</span>{_text(event.type)}</td>'
+        f'<td class="c-run">{_belonging(event.correlation)}</td><td class="c-gist">{_text(summary(event))}</td></tr>'
+    )
+
+
+def _belonging(correlation: str) -> str:
+    """The end of a correlation, where ids differ, as a link to what belongs to it."""
+    if not correlation:
+        return ""
+    end = correlation if len(correlation) <= RUN_CHARS else "…" + correlation[1 - RUN_CHARS :]
+    address = quote(correlation.encode("utf-8", "replace"), safe="")
+    return f'<a href="/log?correlation={address}" title="{_text(correlation)}">{_text(end)}</a>'
+
+
+def _text(text: str) -> str:
+    return escape(clean_line(text))

@@ -1,0 +1,107 @@
+"""Entering and leaving: the one-time address, name and secret, the way out (docs/design.md §18.2)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from pmagent.console.pages.context import desk_of, form_of
+from pmagent.console.auth.entrance import Entered, Entrance, NotAdmitted, Visitor
+from pmagent.console.auth.guard import cookie_name
+
+NEXT_CHARS_MAX: Final = 2048
+
+_OWN_PAGE: Final = re.compile(r"/(?![/\\])[\x21-\x7e]*")
+
+
+async def enter(request: Request) -> Response:
+    """``/enter?token=``: the one-time address. What merely looks ahead (HEAD, a browser that prefetches) uses up
+    nothing."""
+    ahead = "prefetch" in request.headers.get("sec-purpose", request.headers.get("purpose", ""))
+    if request.method == "HEAD" or ahead:
+        return Response(status_code=204 if request.method == "HEAD" else 403)
+    token = request.query_params.get("token", "")
+    try:
+        entered = await _entrance(request).enter(token, request.state.cookie)
+    except NotAdmitted as error:
+        return await _refused(request, "enter.html", "This address lets nobody in", error)
+    return _in(request, entered, "/")
+
+
+async def sign_in_page(request: Request) -> Response:
+    """``/sign-in``: name and secret; and how to enter without. Who is in already is led on."""
+    if request.state.visitor is not None:
+        return RedirectResponse(own_page(request.query_params.get("next", "")), 303)
+    return await desk_of(request).page(
+        request, "sign_in.html", title="Sign in", section="", what="", hint="", name="",
+        next=own_page(request.query_params.get("next", "")), secrets=_entrance(request).has_secrets(),
+    )
+
+
+async def sign_in(request: Request) -> Response:
+    """Name and secret, as they were typed."""
+    form = form_of(request)
+    name = form.get("name", "").strip()
+    try:
+        entered = await _entrance(request).sign_in(name, form.get("secret", ""), request.state.cookie)
+    except NotAdmitted as error:
+        return await _refused(
+            request, "sign_in.html", "Sign in", error, name=name[:64], next=own_page(form.get("next", "")),
+            secrets=True,
+        )
+    return _in(request, entered, own_page(form.get("next", "")))
+
+
+async def sign_out(request: Request) -> Response:
+    """The way out: the session ends, here and everywhere it is used."""
+    visitor: Visitor | None = request.state.visitor
+    answer = RedirectResponse("/sign-in", 303)
+    answer.delete_cookie(_cookie(request), path="/", httponly=True, samesite="strict")
+    if visitor is not None:
+        await _entrance(request).sign_out(visitor)
+    return answer
+
+
+def own_page(address: str) -> str:
+    """``address``, if it is one of a page here; else that of the first page. It leads to no other site, however a
+    browser reads it."""
+    fits = len(address) <= NEXT_CHARS_MAX and _OWN_PAGE.fullmatch(address) is not None
+    return address if fits and not address.startswith(("/enter", "/sign-")) else "/"
+
+
+def _in(request: Request, entered: Entered, page: str) -> Response:
+    answer = RedirectResponse(page, 303)
+    answer.set_cookie(_cookie(request), entered.cookie, path="/", httponly=True, samesite="strict")
+    return answer
+
+
+async def _refused(request: Request, template: str, title: str, error: NotAdmitted, **context: Any) -> Response:
+    """The page says by itself how else one enters; when to try again, it has to be told."""
+    answer = await desk_of(request).page(
+        request, template, title=title, section="", status=429 if error.after else 403, what=error.message,
+        hint=error.hint if error.after else "", **context,
+    )
+    if error.after:
+        answer.headers["retry-after"] = f"{error.after:.0f}"
+    return answer
+
+
+def _cookie(request: Request) -> str:
+    return cookie_name(desk_of(request).workspace)
+
+
+def _entrance(request: Request) -> Entrance:
+    entrance: Entrance = request.app.state.entrance
+    return entrance
+
+
+routes: list[BaseRoute] = [
+    Route("/enter", enter, methods=["GET"]),
+    Route("/sign-in", sign_in_page, methods=["GET"]),
+    Route("/sign-in", sign_in, methods=["POST"]),
+    Route("/sign-out", sign_out, methods=["POST"]),
+]

@@ -1,0 +1,141 @@
+"""The page Integrity: what the log's files are like, and whether they and the documents are what they must be."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+from typing import Any, Final
+
+import anyio
+import msgspec
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from pmagent.events.errors import PmagentError
+from pmagent.events.event import Tail
+from pmagent.events.store import Standing
+from pmagent.console.pages.context import Desk, desk_of, visitor_of
+from pmagent.console.pages.reading.checking import Check, Checks, Kind
+from pmagent.console.pages.reading.standing_of_log import Held, Snapshots, held, passed_over
+from pmagent.exitcodes import MEANINGS, Exit
+
+_POSITION: Final = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
+_SUM: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
+COMMANDS: Final[dict[Kind, tuple[str, ...]]] = {
+    "log": ("pmagent", "log", "verify", "--decode"), "documents": ("pmagent", "rebuild", "--check"),
+}  # fmt: skip
+
+
+@cache
+def checks_of(desk: Desk) -> Checks:
+    """The checks of a console, one for all who ask."""
+    return Checks(desk.workspace, desk.places.folder, lambda check: anyio.run(_recorded, desk, check))
+
+
+@cache
+def _snapshots_of(desk: Desk) -> Snapshots:
+    return Snapshots(desk.layout)
+
+
+async def _recorded(desk: Desk, check: Check) -> None:
+    """Have the log say who had what checked, and what came of it. Raises DaemonUnreachable, RemoteError."""
+    tail: dict[str, Any] = check.result.get("tail", {})
+    await desk.ask(
+        "console.checked", operator_id=check.operator, what=check.kind, exit_code=check.exit_code,
+        position=tail.get("position", 0), sum=tail.get("sum", ""),
+    )  # fmt: skip
+
+
+async def show(request: Request) -> Response:
+    """``GET /integrity``."""
+    return await _page(request)
+
+
+async def verify(request: Request) -> Response:
+    """``POST /integrity/verify``: begin to check the log."""
+    return await _begin(request, "log")
+
+
+async def documents(request: Request) -> Response:
+    """``POST /integrity/documents``: begin to compare the documents with the log."""
+    return await _begin(request, "documents")
+
+
+async def _begin(request: Request, kind: Kind) -> Response:
+    desk = desk_of(request)
+    checks = checks_of(desk)
+    await desk.read(checks.begin, kind, visitor_of(request).operator)
+    return RedirectResponse(f"/integrity#{kind}", status_code=303)
+
+
+async def _page(request: Request) -> Response:
+    desk = desk_of(request)
+    checks = checks_of(desk)
+    log, docs = await desk.read(checks.latest, "log"), await desk.read(checks.latest, "documents")
+    trouble, seen, snapshot = "", None, None
+    outdated = {"log": "", "documents": ""}
+    try:
+        seen = await desk.read(desk.layout.store.stat)
+        snapshot = await desk.read(_snapshots_of(desk).look)
+        outdated["log"] = await desk.read(_passed_over, desk, log, "tail")
+        outdated["documents"] = await desk.read(_passed_over, desk, docs, "end")
+    except OSError as error:
+        trouble = f"{error.filename or 'a file'} cannot be read: {error.strerror or os.strerror(error.errno or 0)}"
+    compared, wrong = await _compared(request)
+    return await desk.page(
+        request, "integrity.html", title="Integrity", section="integrity", command=COMMANDS["log"],
+        live=("console.checked",),
+        seen=seen, snapshot=snapshot, unread=trouble, log=log, documents=docs, commands=COMMANDS,
+        running=checks.running, ends=_ends(log, docs), grown=_grown(log, seen),
+        passed_over=outdated, compared=compared, wrong=wrong, given=request.query_params,
+        status=400 if wrong else 200,
+    )
+
+
+async def _compared(request: Request) -> tuple[Held | None, dict[str, str]]:
+    """The sum that the address holds against the log, and what of it is not understood: field -> why."""
+    at, noted = (request.query_params.get(name, "").strip() for name in ("at", "sum"))
+    wrong: dict[str, str] = {}
+    if not (at or noted):
+        return None, wrong
+    if not _POSITION.fullmatch(at):
+        wrong["at"] = "a position, e.g. 1284"
+    if not _SUM.fullmatch(noted.lower()):
+        wrong["sum"] = "64 hexadecimal digits"
+    if wrong:
+        return None, wrong
+    try:
+        return await desk_of(request).read(held, desk_of(request).layout, int(at), noted.lower()), wrong
+    except PmagentError as error:
+        return None, {"at": error.message}
+
+
+def _ends(*checks: Check | None) -> dict[str, str]:
+    """What the exit codes of these checks mean, in words."""
+    return {check.kind: MEANINGS[Exit(check.exit_code)] for check in checks if check is not None}
+
+
+def _passed_over(desk: Desk, check: Check | None, end: str) -> str:
+    """Why what was found says nothing of the log that lies there now; "" where it does, or nothing was found. ``end``:
+    under which name the result says how far the log went."""
+    if check is None or not check.result:
+        return ""
+    if end not in check.result:
+        return "it does not say of which log it is"
+    return passed_over(desk.layout, check.result["log_id"], msgspec.convert(check.result[end], Tail))
+
+
+def _grown(log: Check | None, seen: Standing | None) -> int:
+    """How many events have come since the log was checked."""
+    tail: dict[str, Any] = log.result.get("tail", {}) if log is not None else {}
+    newest = seen.newest if seen is not None else None
+    return max(0, newest.position - tail["position"]) if newest is not None and tail else 0
+
+
+routes: list[BaseRoute] = [
+    Route("/integrity", show),
+    Route("/integrity/verify", verify, methods=["POST"]),
+    Route("/integrity/documents", documents, methods=["POST"]),
+]

@@ -1,0 +1,134 @@
+"""The first page: how everything stands now, what an operator should know of, and the stop switch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any, Final, get_args
+from weakref import WeakKeyDictionary
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from pmagent.actors.oa.policy import ALLOWED, FORBIDDEN
+from pmagent.contracts.pla import MODES, ActionClass
+from pmagent.events.errors import CorruptLog, NotFound, PmagentError
+from pmagent.events.log import now as log_now
+from pmagent.console.pages.context import Desk, desk_of
+from pmagent.console.pages.reading.alerts import Alert, Alerts
+from pmagent.console.pages.views.integrity import checks_of
+from pmagent.workspace.layout import Layout
+from pmagent.log.source import time_at
+from pmagent.when import seconds_between
+
+LIVE: Final = (
+    "kernel.", "oa.", "run.", "audit.", "pla.", "hid.linked", "hid.lost", "hid.reported", "hid.tripped", "hid.outcome_",
+    "control.", "actor.", "effect.", "daemon.", "console.refused", "task.attempt_requested", "task.exited",
+)  # fmt: skip
+CLASSES: Final = get_args(ActionClass)
+CHANGES: Final = ("", "stop", "mode")
+
+URGENT_SECONDS: Final = 3600.0
+"""So long a bad alert stands at the head of the page."""
+_SCHEDULED: Final = ("timer.requested", "hid.ping_requested")
+"""Effects that wait for a time, all day long."""
+
+_ALERTS: Final[WeakKeyDictionary[Desk, Alerts]] = WeakKeyDictionary()
+"""What was read of each console's log; it goes on from there."""
+
+
+class Effects(msgspec.Struct, frozen=True):
+    """Open effects of one type: how many, how many of them wait for the stop switch (``first_held``: the position of
+    the first, 0: none), and since when the oldest."""
+
+    type: str
+    count: int
+    held: int
+    first_held: int
+    since: str
+
+
+async def now(request: Request) -> Response:
+    """``/?change=``: how things stand; with ``change`` (stop or mode) the form with all that may be said to that.
+    Raises HTTPException (400)."""
+    desk, change = desk_of(request), request.query_params.get("change", "")
+    if change not in CHANGES:
+        raise HTTPException(400, "There is nothing of that name to change.")
+    status, pla = await _standing(desk)
+    alerts, looked_from, unread = await _alerts(desk)
+    jobs = status.get("jobs", [])
+    begun = await desk.read(_times, desk.layout, [job["position"] for job in jobs])
+    modes = reachable(pla["mode"]) if pla else []
+    return await desk.page(
+        request, "now.html", title="Now", section="now", live=LIVE, command=("pmagent", "status"), status_now=status,
+        pla=pla, jobs=[{**job, "since": since} for job, since in zip(jobs, begun, strict=True)],
+        effects=grouped(status.get("open_effects", [])), alerts=alerts, urgent=urgent(alerts, log_now()),
+        looked_from=looked_from, unread=unread, modes=modes,
+        modes_shown=[(name, f"{name}: {says}") for name, says in modes],
+        classes=[(word, word.replace("_", " ")) for word in CLASSES], change=change,
+        allowed=ALLOWED[status["mode"]] if status.get("mode") else (),
+        forbidden=FORBIDDEN[status["mode"]] if status.get("mode") else (),
+        chain=await desk.read(checks_of(desk).latest, "log"),
+    )  # fmt: skip
+
+
+async def _standing(desk: Desk) -> tuple[dict[str, Any], dict[str, Any]]:
+    """How things stand, as the daemon tells it; nothing while it cannot be asked (the head of the page says so)."""
+    try:
+        return (await desk.standing("status")).document, (await desk.standing("pla.status")).document
+    except PmagentError:
+        return {}, {}
+
+
+async def _alerts(desk: Desk) -> tuple[list[Alert], int, str]:
+    """The newest alerts, from which position on, and why they are not known. A log that is not intact keeps nobody from
+    the stop switch."""
+    try:
+        return *await desk.read(_ALERTS.setdefault(desk, Alerts(desk.layout)).newest), ""
+    except CorruptLog as error:
+        return [], 1, error.message
+
+
+def urgent(alerts: Sequence[Alert], now: str) -> Alert | None:
+    """The newest alert that is bad, if it is of the last hour."""
+    return next((one for one in alerts if one.kind == "bad" and seconds_between(one.time, now) < URGENT_SECONDS), None)
+
+
+def reachable(mode: str) -> list[tuple[str, str]]:
+    """The modes that may be asked for from ``mode``, each with what it means: one up, any down."""
+    at = MODES.index(mode)
+    says = {
+        "OBSERVE": "frames are looked at, nothing is proposed; what is open is withdrawn",
+        "SUGGEST": "actions are proposed; approving one is recorded, and types nothing",
+        "EXECUTE": "what is approved is typed, if the device is armed",
+    }
+    return [(name, says[name]) for place, name in enumerate(MODES) if place != at and place <= at + 1]
+
+
+def grouped(effects: Sequence[dict[str, Any]]) -> list[Effects]:
+    """Open effects by type, those with the oldest first; without those that only wait for a time."""
+    by_type: dict[str, list[dict[str, Any]]] = {}
+    for one in effects:
+        if one["type"] not in _SCHEDULED:
+            by_type.setdefault(one["type"], []).append(one)
+    found: list[Effects] = []
+    for type_, some in by_type.items():
+        held = [one["position"] for one in some if one["held"]]
+        since = min(one["since"] for one in some)
+        found.append(Effects(type_, len(some), len(held), min(held, default=0), since))
+    return sorted(found, key=lambda each: each.since)
+
+
+def _times(layout: Layout, positions: Sequence[int]) -> list[str]:
+    """The times of these positions, "" where they cannot be read. Blocking."""
+    try:
+        with closing(layout.store.reader()) as storage:
+            return [time_at(storage, position) for position in positions]
+    except (NotFound, CorruptLog):
+        return ["" for _ in positions]
+
+
+routes: list[BaseRoute] = [Route("/", now, methods=["GET"])]

@@ -1,0 +1,89 @@
+"""The pages of sessions: those of the PLA, with their logs checked, and those of the OA."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from pmagent.events.errors import NotFound, PmagentError
+from pmagent.console.pages import downloads
+from pmagent.console.pages.context import desk_of
+from pmagent.console.pages.reading import oa_story, pla_story
+from pmagent.console.pages.reading.session_list import Kind, listed
+from pmagent.log.summaries import summary
+from pmagent.projections.sessions.places import log_path
+
+OA: Final = "oa-session-"
+
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
+
+
+class BadAddress(PmagentError):
+    """Something in the address that cannot be meant."""
+
+    exit_code = 2
+
+
+async def show_list(request: Request) -> Response:
+    """``GET /sessions?kind=pla|oa&before=``: sessions, newest first."""
+    desk = desk_of(request)
+    kind: Kind = "pla"
+    if request.query_params.get("kind", "pla") == "oa":
+        kind = "oa"
+    elif request.query_params.get("kind", "pla") != "pla":
+        raise BadAddress("kind is pla or oa", "leave it out")
+    before = _number(request, "before")
+    end = getattr(request.state, "position", 0) or desk.position()
+    try:
+        found = await desk.read(listed, desk.layout, kind, before, end)
+    except NotFound:
+        found = None
+    return await desk.page(
+        request, "sessions.html", title="Sessions", section="sessions", live=(f"{kind}.session_", f"{kind}.boot_"),
+        command=["pmagent", "log", "tail", "-n", "100", "--type", f"{kind}.session_*"],
+        kind=kind, listing=found, before=before,
+    )
+
+
+async def show(request: Request) -> Response:
+    """``GET /sessions/{session_id}``; ``?entry=`` with which entry of its log the page begins. Raises NotFound,
+    CorruptLog."""
+    desk, session_id = desk_of(request), str(request.path_params["session_id"])
+    if session_id.startswith(OA):
+        found = await desk.read(oa_story.story, desk.layout, session_id)
+        return await desk.page(
+            request, "session_oa.html", title="Session of the OA", section="sessions", live=("oa.",), story=found,
+            summary=summary, command=["pmagent", "log", "why", str(found.began.position)],
+        )
+    first = _number(request, "entry") or 1
+    told = await desk.read(pla_story.story, desk.layout, session_id, first)
+    return await desk.page(
+        request, "session.html", title="Session of the PLA", section="sessions", live=("pla.",), story=told,
+        told=told.told, frames=pla_story.used_frames(told.told), entries_shown=pla_story.ENTRIES_SHOWN,
+        command=["pmagent", "pla", "verify-log", log_path(session_id)],
+    )
+
+
+async def download(request: Request) -> Response:
+    """``GET /sessions/{session_id}/log``: the session log as it lies there. Raises NotFound, SessionLogUnreadable."""
+    desk, session_id = desk_of(request), str(request.path_params["session_id"])
+    content = await desk.read(pla_story.log_of, desk.layout, session_id)
+    if content is None:
+        raise NotFound(f"there is no session log of {session_id[:64]!r}", "pmagent rebuild writes what the log says")
+    return downloads.whole(f"{session_id}.jsonl", content)
+
+
+def _number(request: Request, name: str) -> int:
+    text = request.query_params.get(name, "")
+    if text and not _NUMBER.fullmatch(text):
+        raise BadAddress(f"{name}={text[:20]!r} is no position", "leave it out")
+    return int(text or 0)
+
+
+routes: list[BaseRoute] = [
+    Route("/sessions", show_list), Route("/sessions/{session_id}", show), Route("/sessions/{session_id}/log", download),
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""The live workspace: host, daemon, operations, and the client that asks it."""

@@ -1,0 +1,40 @@
+"""How a live host and this user's registry meet: what is let in, and what the registry hears of it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from pmagent.service.folding import work_in
+from pmagent.workspace.layout import Layout
+from pmagent.workspace.user_registry import Keeper, KnownLog, admit
+from pmagent.service.remarks import remark
+
+REGISTRY_SECONDS: Final = 1.0
+"""The registry hears at most so often how far the log is durable."""
+
+
+def admitted(layout: Layout) -> KnownLog | None:
+    """The registry's entry of the workspace's log, which may be acted on; None: there is none yet. That a log is
+    registered because an earlier release began it is remarked. Raises what ``registry.admit`` raises."""
+    known, said = admit(layout, partial(work_in, layout))
+    if said:
+        remark(said)
+    return known
+
+
+async def keep_registry(keeper: Keeper) -> None:
+    """Write the registry's entry of a live log, until cancelled. A write that fails is warned of, once."""
+    told = False
+    while True:
+        await anyio.sleep(REGISTRY_SECONDS)
+        await anyio.to_thread.run_sync(keeper.write)
+        if keeper.failure is not None and not told:
+            import structlog  # commands that only look need none
+
+            reason = str(keeper.failure)
+            structlog.get_logger("pmagent").warning("this user's registry cannot be written", reason=reason)
+        told = keeper.failure is not None

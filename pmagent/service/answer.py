@@ -1,0 +1,40 @@
+"""Requests and answers of operations, whatever these do."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import msgspec
+
+from pmagent.events.errors import PmagentError
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What an operation answers: the document, the exit code, and warnings for stderr."""
+
+    document: dict[str, Any]
+    exit_code: int = 0
+    warnings: list[str] = []
+
+
+class BadOperation(PmagentError):
+    """There is no such operation, or its arguments do not fit."""
+
+    exit_code = 2
+
+
+class OutcomeOpen(PmagentError):
+    """It is not over yet; it goes on."""
+
+    exit_code = 6
+
+
+def request_of(arguments: dict[str, Any], kind: str) -> str:
+    """The id that the request brings, or a new one of this kind. Raises BadOperation."""
+    request = arguments.get("request") or f"{kind}-{uuid.uuid4()}"
+    if not isinstance(request, str) or not 0 < len(request) <= 200:
+        raise BadOperation("the request id must be a short text")
+    if ":" in request or request.endswith(".outcome"):  # an effect whose outcome's id is taken would never end
+        raise BadOperation("the request id looks like a fact's own id", "use no colon, and not the end .outcome")
+    return request

@@ -1,0 +1,281 @@
+"""Asking the daemon (docs/design.md §11.2)."""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import anyio
+import msgspec
+from anyio.abc import SocketAttribute
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from pmagent.events.errors import PmagentError
+from pmagent.events.log import now
+from pmagent.service.answer import Answer
+from pmagent.workspace.layout import Layout
+from pmagent.when import short
+from pmagent.service.wire import (
+    LOOKING,
+    REPLY_BYTES_MAX,
+    REQUEST_BYTES_MAX,
+    UNDECODABLE,
+    BadMessage,
+    RemoteError,
+    Reply,
+    Request,
+    peer_pid,
+    peer_uid,
+    reachable,
+    receive_line,
+    stops,
+)
+
+CONNECT_SECONDS: Final = 15.0
+"""How long a daemon that holds the lock may take to open its socket: it folds the log first. A command that only looks
+reads the log after ``SILENT_SECONDS``."""
+
+REPLY_SECONDS: Final = 90.0
+
+TRY_SECONDS: Final = 0.02
+SILENT_SECONDS: Final = 2.0
+"""A daemon that says nothing for so long does not answer; it says something every ``wire.BEAT_SECONDS``."""
+BUSY_SECONDS: Final = 30.0
+"""So long a daemon that computes, and says nothing, is taken to be busy by who asks for more than a look or a stop."""
+AT_THE_DEVICE: Final = "an armed device disarms itself within 5 s; hit the switch on the device to end it at once"
+
+_WITH_REQUEST: Final = ("control.", "pla.", "orchestra.", "audit.", "boot.", "oa.snapshot")
+"""Operations (their beginnings) whose commands have the option ``--request``."""
+
+PATIENCE_SECONDS: Final = 30.0
+"""So long a command tries again when others hold the log for a moment each. Requests are idempotent, so it may."""
+
+
+Say = Callable[[str], None]
+"""Is told what somebody who waits should know."""
+
+
+def _unheard(_: str) -> None:
+    """Nobody is told."""
+
+
+def new_request(kind: str) -> str:
+    """A fresh id for a request; sending the same one twice is harmless."""
+    return f"{kind}-{uuid.uuid4()}"
+
+
+class DaemonUnreachable(PmagentError):
+    """A process holds the log, but does not answer on its socket."""
+
+    exit_code = 5
+
+
+class HolderGone(DaemonUnreachable):
+    """Who held the log has ended before it answered: a command without a socket, or a daemon that was stopping."""
+
+
+class DaemonStarting(DaemonUnreachable):
+    """A process holds the log and does not listen; nothing was asked of it. ``daemon``: how a status says that."""
+
+    def __init__(self, message: str, hint: str, daemon: Literal["starting", "none"]) -> None:
+        super().__init__(message, hint)
+        self.daemon = daemon
+
+
+class Unanswered(DaemonUnreachable):
+    """The daemon was asked, and does not answer. ``request``: the request's id; ``pid``: the daemon's, 0 where it is
+    not known. ``outcome``: ``none`` (nothing was done, and nothing will be) or ``unknown``, with the exit code 6."""
+
+    daemon: Final = "unresponsive"
+
+    def __init__(self, message: str, hint: str, *, outcome: Literal["none", "unknown"], request: str, pid: int) -> None:
+        super().__init__(message, hint)
+        self.outcome = outcome
+        self.request = request
+        self.pid = pid
+        self.exit_code = 6 if outcome == "unknown" else 5
+        self.facts = {"outcome": outcome, "request": request} if request else {"outcome": outcome}
+
+
+async def call_daemon(
+    layout: Layout, name: str, arguments: dict[str, Any], seconds: float = REPLY_SECONDS, say: Say = _unheard
+) -> Answer:
+    """Perform an operation through the daemon, which may take ``seconds`` to answer as long as it says that it works
+    on it. ``say`` is told what keeps it waiting.
+
+    Raises DaemonStarting, Unanswered, DaemonUnreachable (HolderGone: asking again, with the same request id, is
+    harmless and may succeed), RemoteError (what the daemon met), BadMessage.
+    """
+    message = msgspec.json.encode(Request(name, arguments, heartbeat=True)) + b"\n"
+    if len(message) > REQUEST_BYTES_MAX:
+        raise BadMessage(f"the request is longer than {REQUEST_BYTES_MAX} bytes", "ask for less at once")
+    call = _Call(layout, name, arguments)
+    try:
+        stream = await call.connected(say)
+        async with stream:
+            reply = await call.replied(stream, message, seconds)
+    except (anyio.EndOfStream, anyio.BrokenResourceError) as error:
+        raise _unreachable(layout, "went away before its answer", gone=True) from error
+    except OSError as error:
+        raise _unreachable(layout, f"cannot be reached ({type(error).__name__})") from error
+    except UNDECODABLE as error:
+        raise BadMessage("the daemon's answer is not understood", "is it of another version? restart it") from error
+    if reply.failure is not None and reply.failure.kind == BadMessage.__name__ and not call.taken:
+        what = "the daemon does not understand this request, and did nothing"
+        raise BadMessage(what, "it is of another version: restart it (end pmagent up, and start it again)")
+    if reply.failure is not None:
+        raise RemoteError(reply.failure)
+    return Answer(document=reply.document or {}, exit_code=reply.exit_code, warnings=reply.warnings)
+
+
+class _Call:
+    """One request, from the connection to its reply; ``taken``: the daemon said that it has taken it."""
+
+    def __init__(self, layout: Layout, name: str, arguments: dict[str, Any]) -> None:
+        self.taken = False
+        self._layout = layout
+        self._name = name
+        self._request = str(arguments.get("request", ""))
+        self._stops = stops(name, arguments)
+        self._since = now()
+        self._pid = 0
+
+    async def connected(self, say: Say) -> anyio.abc.SocketStream:
+        """A connection to the daemon, which may be starting. Raises DaemonStarting, HolderGone, Unanswered,
+        DaemonUnreachable, OSError."""
+        told = False
+        began = anyio.current_time()
+        while True:
+            try:
+                with reachable(self._layout.socket) as address, anyio.fail_after(SILENT_SECONDS):
+                    stream = await anyio.connect_unix(address)
+            except TimeoutError:  # nobody takes connections, and no more can wait
+                raise self._unanswered(f"does not answer ({self._whose}, since {short(self._since)} UTC)") from None
+            except (FileNotFoundError, ConnectionRefusedError):
+                if not self._layout.store.holder().live:
+                    raise _unreachable(self._layout, "has ended", gone=True) from None
+            else:
+                raw: socket.socket = stream.extra(SocketAttribute.raw_socket)
+                self._pid = peer_pid(raw)
+                if peer_uid(raw) not in (os.getuid(), 0):
+                    await stream.aclose()
+                    where = f"look at {self._layout.socket}"
+                    raise DaemonUnreachable("the socket belongs to another user's process", where)
+                return stream
+            waited = anyio.current_time() - began
+            patience = min(SILENT_SECONDS, CONNECT_SECONDS) if self._name in LOOKING else CONNECT_SECONDS
+            if waited >= patience:
+                raise _starting(self._layout)
+            if waited >= SILENT_SECONDS and not told:
+                told = True
+                say(f"{_starting(self._layout).message}; waiting for it")
+            await anyio.sleep(TRY_SECONDS)
+
+    async def replied(self, stream: anyio.abc.SocketStream, message: bytes, seconds: float) -> Reply:
+        """The reply to ``message``. Raises Unanswered, and what a broken connection raises."""
+        lines = BufferedByteReceiveStream(stream)
+        raw: socket.socket = stream.extra(SocketAttribute.raw_socket)
+        limit = anyio.current_time() + seconds
+        try:
+            with anyio.fail_after(SILENT_SECONDS):
+                await stream.send(message)
+            while True:
+                reply = msgspec.json.decode(await self._line(lines), type=Reply)
+                if reply.taken is None:
+                    return reply
+                self.taken = True
+                if anyio.current_time() > limit:
+                    self._leave(raw, lines)
+                    raise self._unanswered(f"has not answered in {seconds:g} s ({self._whose})")
+        except TimeoutError:
+            self._leave(raw, lines)
+            raise self._unanswered(f"does not answer ({self._whose}, since {short(self._since)} UTC)") from None
+
+    async def _line(self, lines: BufferedByteReceiveStream) -> bytes:
+        """The next line. A request that only looks, or stops something, waits for no daemon that is silent; everything
+        else waits a while for one that is silent because it computes. Raises TimeoutError."""
+        urgent = self._stops or self._name in LOOKING
+        began, worked = anyio.current_time(), 0 if urgent else _processor_ticks(self._pid)
+        while True:
+            with anyio.move_on_after(SILENT_SECONDS):
+                return await receive_line(lines, REPLY_BYTES_MAX)
+            working = 0 if urgent else _processor_ticks(self._pid)
+            if working <= worked or anyio.current_time() - began >= BUSY_SECONDS:
+                raise TimeoutError
+            worked = working
+
+    def _leave(self, raw: socket.socket, lines: BufferedByteReceiveStream) -> None:
+        """Say that nobody waits any more; then look whether the request was taken before that."""
+        with suppress(OSError):
+            raw.shutdown(socket.SHUT_WR)
+            self.taken = self.taken or bool(lines.buffer or raw.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+
+    @property
+    def _whose(self) -> str:
+        return self._layout.store.holder().note or f"pid {self._pid}"
+
+    def _unanswered(self, what: str) -> Unanswered:
+        """That the daemon ``what``, with all that is known of what becomes of the request."""
+        said, hints = [f"the daemon {what}"], []
+        outcome: Literal["none", "unknown"] = "none"
+        if self._name in LOOKING:
+            pass
+        elif self._stops:
+            outcome = "unknown"
+            how = "was taken, and not answered" if self.taken else "could not be delivered yet"
+            said.append(f"outcome unknown: the request {how}, and may still happen")
+            hints.append(AT_THE_DEVICE)
+        elif self.taken:
+            outcome = "unknown"
+            said.append("outcome unknown: it has taken the request, and may still carry it out")
+        else:
+            said.append("it has not taken the request, which is dropped and never carried out")
+        if self._name not in LOOKING and self._request:
+            said[-1] += f" (request {self._request})"
+            if self._name.startswith(_WITH_REQUEST):
+                hints.append(f"the same command with --request {self._request} asks again, and does it once")
+        hints.append(f"if it hangs, end it (kill -9 {self._pid or 'its pid'}), and start pmagent up again")
+        request = "" if self._name in LOOKING else self._request
+        return Unanswered(": ".join(said), "; ".join(hints), outcome=outcome, request=request, pid=self._pid)
+
+
+def _processor_ticks(pid: int) -> int:
+    """How long a process has computed so far (clock ticks); -1 when it is stopped, has ended, or is not known."""
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+        return -1 if state in "tTZX" else int(fields[10]) + int(fields[11])
+    except (OSError, ValueError, IndexError):
+        return -1
+
+
+def daemon_listens(layout: Layout) -> bool:
+    """Whether a daemon accepts connections; who holds the log without one is a command, and done before long."""
+    try:
+        with reachable(layout.socket) as address, socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(SILENT_SECONDS)
+            probe.connect(address)
+    except OSError:
+        return False
+    return True
+
+
+def _starting(layout: Layout) -> DaemonStarting:
+    holder = layout.store.holder()
+    note = holder.note or "unknown"
+    if holder.role == "daemon":
+        what = f"the daemon ({note}) does not listen: it is starting, or stopping"
+        return DaemonStarting(what, "ask again in a moment; pmagent doctor looks closer", "starting")
+    what = f"the process that holds the log ({note}) takes no requests"
+    return DaemonStarting(what, "wait for that command to end, or stop it; pmagent doctor looks closer", "none")
+
+
+def _unreachable(layout: Layout, what: str, *, gone: bool = False) -> DaemonUnreachable:
+    return (HolderGone if gone else DaemonUnreachable)(
+        f"the process that holds the log ({layout.store.holder().note or 'unknown'}) {what}",
+        "ask again; pmagent doctor looks closer",
+    )

@@ -1,0 +1,252 @@
+"""The daemon: a host that stays, watches the surfaces, and answers on its socket (docs/design.md §11.2)."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import resource
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import msgspec
+import structlog
+from anyio.abc import SocketAttribute, SocketListener, SocketStream
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from pmagent.actors.core.area import load
+from pmagent.actors.core.engine import describe_failure
+from pmagent.events.errors import PmagentError
+from pmagent.service.alerts import alert, alert_lost, tell_halt
+from pmagent.clean import json_bytes
+from pmagent.edges import EDGES, OPERATIONS
+from pmagent.exitcodes import Exit
+from pmagent.flat import flat_errors
+from pmagent.service.host import Host, load_parts, open_host
+from pmagent.workspace.layout import Layout
+from pmagent.service.operations import perform
+from pmagent.service.shapes import work_out_shapes
+from pmagent.service.wire import (
+    BEAT_SECONDS,
+    LOOKING,
+    REQUEST_BYTES_MAX,
+    UNDECODABLE,
+    BadMessage,
+    Failure,
+    Reply,
+    Request,
+    has_left,
+    peer_uid,
+    reachable,
+    receive_line,
+    stops,
+)
+
+CONNECTIONS_MAX = 256
+"""So many connections are open at once at most; fewer where the process may open few files."""
+REQUEST_SECONDS = 10.0
+"""So long a client may take to send its request."""
+
+_log = structlog.get_logger("pmagent")
+
+
+def serve(workspace: Path, ready: Callable[[Host], None] | None = None) -> int:
+    """Run the daemon until SIGTERM or SIGINT, then stop it in order; returns the exit code 0.
+
+    ``ready`` is called when commands are answered. Raises LogLocked, CorruptLog, HistoryError, OSError before it is
+    up, OutcomeUnknown when the log fails later.
+    """
+    with flat_errors():
+        anyio.run(_serve, workspace.resolve(), ready)
+    return 0
+
+
+async def _serve(workspace: Path, ready: Callable[[Host], None] | None) -> None:
+    load_parts()
+    work_out_shapes()
+    reason = ["error"]  # until somebody asks for the end
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with open_host(workspace, "daemon", lambda: reason[0]) as host:
+            spare_collector()
+            host.runtime.listen(alert)
+            host.documents.on_halt = tell_halt
+            for halt in host.halted_projections:
+                tell_halt(halt)
+            listener = await _listen(host.layout)
+            async with listener, anyio.create_task_group() as tasks:
+                tasks.start_soon(_serve_connections, host, listener)
+                for service in (service for edge in EDGES for service in edge.services):
+                    tasks.start_soon(load(service), host)
+                _log.info("up", workspace=str(workspace), pid=os.getpid(), position=host.tail.position)
+                if host.unwritten is not None:
+                    _log.warning("a document cannot be written", reason=host.unwritten.message)
+                if host.lost:
+                    alert_lost(host.lost)
+                host.writer.tell_lost = alert_lost
+                if ready is not None:
+                    ready(host)
+                async for number in signals:
+                    reason[0] = signal.Signals(number).name
+                    break
+                _log.info("stopping", reason=reason[0])
+                host.layout.socket.unlink(missing_ok=True)
+                tasks.cancel_scope.cancel()
+    _log.info("stopped", reason=reason[0])
+
+
+def spare_collector() -> None:
+    """Take what is loaded and folded by now out of the collector's rounds, and let it come round less often: events
+    hold no cycles, so there is next to nothing for it to find, and a full round in between costs milliseconds."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
+
+
+async def _listen(layout: Layout) -> SocketListener:
+    layout.run.chmod(0o700)
+    layout.socket.unlink(missing_ok=True)  # left by a daemon that was killed: we hold the lock, so it is nobody's
+    with reachable(layout.socket) as address:
+        return await anyio.create_unix_listener(address, mode=0o600)
+
+
+class _Connection:
+    """A client. It is ``idle`` until its whole request has come; ``scope`` ends it."""
+
+    def __init__(self) -> None:
+        self.idle = True
+        self.scope = anyio.CancelScope()
+
+
+async def _serve_connections(host: Host, listener: SocketListener) -> None:
+    """Answer each connection. Only so many are open at once, so that the log and the documents always find a free
+    descriptor. A client that has sent no whole request keeps nobody waiting: where there is no place left, the one that
+    has been idle for longest gives up its own; only where all are being answered do further ones wait."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    places = max(1, min(CONNECTIONS_MAX, soft // 4))
+    connections: dict[_Connection, None] = {}  # the oldest first
+    left = anyio.Event()
+
+    async def answer(stream: SocketStream, connection: _Connection) -> None:
+        nonlocal left
+        try:
+            with connection.scope:
+                await _answer(host, stream, connection)
+        finally:
+            del connections[connection]
+            left.set()
+            left = anyio.Event()
+
+    async with anyio.create_task_group() as tasks:
+        while True:
+            stream = await listener.accept()
+            connection = _Connection()
+            connections[connection] = None
+            tasks.start_soon(answer, stream, connection)
+            while len(connections) >= places:
+                idle = next((one for one in connections if one.idle and one is not connection), None)
+                if idle is not None:
+                    idle.idle = False  # it is on its way out
+                    idle.scope.cancel()
+                await left.wait()
+
+
+async def _answer(host: Host, stream: SocketStream, connection: _Connection) -> None:
+    """One request, one reply; whatever is wrong with it is its sender's."""
+    async with stream:
+        raw: socket.socket = stream.extra(SocketAttribute.raw_socket)
+        if peer_uid(raw) not in (os.getuid(), 0):
+            _log.warning("refused a connection of another user")
+            return
+        try:
+            with anyio.fail_after(REQUEST_SECONDS):
+                line = await receive_line(BufferedByteReceiveStream(stream), REQUEST_BYTES_MAX)
+            if connection.scope.cancel_called:
+                return  # its place was given away before anything was taken
+            connection.idle = False
+            request = _request(line)
+            if request.heartbeat:
+                _beat(raw, 0.0)
+            # Looked at behind the word that it is taken: see ``wire``.
+            if has_left(raw) and not _outlives_its_asker(host, request):
+                if request.operation not in LOOKING:
+                    what = "a request is dropped: its client went away before it was taken"
+                    _log.warning(what, operation=request.operation, request=request.arguments.get("request", ""))
+                return
+            with _beating(raw) if request.heartbeat else nullcontext():
+                reply = await _reply(host, request)
+        except (anyio.EndOfStream, anyio.BrokenResourceError):
+            return  # somebody only looked whether we answer, or went away
+        except TimeoutError:
+            _log.warning("a client sent no request in time")
+            return
+        except BadMessage as error:
+            reply = _failure(error)
+        try:
+            await stream.send(json_bytes(reply) + b"\n")
+        except anyio.BrokenResourceError:
+            _log.warning("a client went away before its answer")
+
+
+def _request(line: bytes) -> Request:
+    """Raises BadMessage."""
+    try:
+        return msgspec.json.decode(line, type=Request)
+    except UNDECODABLE:
+        raise BadMessage("this is not a request", "one JSON object: operation, arguments") from None
+
+
+def _outlives_its_asker(host: Host, request: Request) -> bool:
+    """Whether a request is carried out though its client has gone: what stops something."""
+    known = OPERATIONS.get(request.operation)
+    if known is None or not known.outlives:
+        return stops(request.operation, request.arguments)
+    return bool(load(known.outlives)(host, request.arguments))
+
+
+@contextmanager
+def _beating(raw: socket.socket) -> Iterator[None]:
+    """Tell the client that its request is worked on, for the length of the block. A timer of the event loop does that,
+    and no thread: a loop that is stuck has to be silent."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    timer: asyncio.TimerHandle
+
+    def beat() -> None:
+        nonlocal timer
+        _beat(raw, loop.time() - began)
+        timer = loop.call_later(BEAT_SECONDS, beat)
+
+    timer = loop.call_later(BEAT_SECONDS, beat)
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _beat(raw: socket.socket, seconds: float) -> None:
+    """Say that a request is worked on. So short a line goes as a whole or not at all; a client that does not read, or
+    has gone, is nothing to wait for."""
+    with suppress(OSError):
+        raw.send(msgspec.json.encode(Reply(taken=round(seconds, 1))) + b"\n", socket.MSG_DONTWAIT)
+
+
+async def _reply(host: Host, request: Request) -> Reply:
+    try:
+        answer = await perform(host, request.operation, request.arguments)
+    except PmagentError as error:
+        return _failure(error)
+    except Exception as error:  # noqa: BLE001 - a bug in one operation is its asker's news, and nobody else's end
+        kind, place = describe_failure(error)
+        _log.exception("a bug in pmagent", operation=request.operation)
+        what = f"a bug in pmagent: {kind} in {place}"
+        return Reply(failure=Failure(kind, what, "report it; the daemon goes on", Exit.BUG))
+    return Reply(document=answer.document, exit_code=answer.exit_code, warnings=answer.warnings)
+
+
+def _failure(error: PmagentError) -> Reply:
+    return Reply(failure=Failure(type(error).__name__, error.message, error.hint, error.exit_code))

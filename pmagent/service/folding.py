@@ -1,0 +1,65 @@
+"""Reading a log into actors and documents: at a start, beside a live host, or only to look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from pmagent.actors.core.engine import Engine
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.payload import typed
+from pmagent.events.errors import NotFound
+from pmagent.events.event import Tail
+from pmagent.events.log import now
+from pmagent.events.reader import runs
+from pmagent.events.sequencer import Sequencer
+from pmagent.events.storage import Blobs, StorageReader
+from pmagent.service.cache import load
+from pmagent.workspace.layout import Layout
+from pmagent.service.open_work import open_work
+from pmagent.workspace.user_registry import snapshot_digest
+from pmagent.projections.core.documents import Documents, Taken
+from pmagent.projections.registry import all_projections
+
+
+def fold_into(
+    storage: StorageReader, engine: Engine, documents: Documents, blobs: Blobs, start: int,
+    retired: Callable[[Taken], None] = lambda _: None,
+) -> None:
+    """Fold what the log holds behind position ``start``. ``retired`` is given the documents that leave the fold
+    meanwhile. Raises CorruptLog, NotFound (a blob), HistoryError."""
+    for run in runs(storage, start + 1):
+        events = [typed(stored, blobs) for stored in run]
+        documents.fold(events, [stored.sum for stored in run])
+        for event in events:
+            engine.fold(event)
+        retired(documents.take_retired())
+
+
+def work_in(layout: Layout) -> list[str]:
+    """The open work in the workspace's log as it lies there; no cache of its state is believed. Raises CorruptLog,
+    HistoryError."""
+    engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
+    store = layout.store
+    with closing(store.reader()) as storage:
+        fold_into(storage, engine, documents, store.blobs(), 0)
+    return open_work(engine, now())
+
+
+@contextmanager
+def folded(workspace: Path) -> Iterator[tuple[Engine, str, Tail]]:
+    """The actors as the log has them, its id and its end; without a log as they begin, and "". Nothing is written.
+    Raises CorruptLog, HistoryError."""
+    layout = Layout(workspace)
+    store = layout.store
+    engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
+    try:
+        storage = store.reader()
+    except NotFound:
+        yield engine, "", Tail()
+        return
+    with closing(storage):
+        start = load(layout.snapshot, snapshot_digest(layout), storage.log_id(), storage, engine, documents)
+        fold_into(storage, engine, documents, store.blobs(), start)
+        yield engine, storage.log_id(), storage.tail()

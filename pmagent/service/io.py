@@ -1,0 +1,108 @@
+"""What performers may use of the world, for real."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import anyio
+import anyio.to_thread
+
+from pmagent.actors.core.actor import StoredBlob
+from pmagent.actors.core.intake import ContentStream, Intake
+from pmagent.events.event import Event
+from pmagent.events.log import LogClock
+from pmagent.events.storage import BLOB_BYTES_MAX
+
+_NAP_SECONDS = 60.0
+"""A sleeper looks at the clock at least so often, so that a clock that was set, or a machine that slept, is noticed."""
+
+_HELD_BYTES = 65_536
+"""Small chunks wait until they are so many bytes: a thread for each would cost more than the work in it."""
+
+
+class RealStream:
+    """The ``BlobStream`` of the daemon: masking and files in threads."""
+
+    def __init__(self, content: ContentStream) -> None:
+        self._content = content
+        self._held = bytearray()
+
+    async def __aenter__(self) -> Self:
+        """See BlobStream."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """See BlobStream."""
+        await self.abandon()
+
+    async def write(self, chunk: bytes) -> None:
+        """See BlobStream."""
+        self._held += chunk
+        if len(self._held) >= _HELD_BYTES:
+            await self._pass_on()
+
+    async def finish(self) -> StoredBlob:
+        """See BlobStream."""
+        await self._pass_on()
+        return await anyio.to_thread.run_sync(self._content.finish)
+
+    async def abandon(self) -> None:
+        """See BlobStream. Not to be cancelled: it is what a cancellation leads to."""
+        self._held.clear()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._content.abandon)
+
+    async def _pass_on(self) -> None:
+        held, self._held = bytes(self._held), bytearray()
+        await anyio.to_thread.run_sync(self._content.write, held)
+
+
+class RealIo:
+    """The ``Io`` of the daemon. ``read`` gives the durable event at a position; it may block. ``stood`` is the log's
+    last time ("": it has none)."""
+
+    def __init__(self, workspace: Path, intake: Intake, read: Callable[[int], Event], stood: str = "") -> None:
+        self._workspace = workspace
+        self._intake = intake
+        self._read = read
+        self._clock = LogClock(stood)
+
+    @property
+    def workspace(self) -> Path:
+        """See Io."""
+        return self._workspace
+
+    def now(self) -> str:
+        """See Io."""
+        return self._clock.now()
+
+    async def sleep_until(self, at: str) -> None:
+        """See Io. Raises ValueError when ``at`` is no log time."""
+        timer = self._clock.timer(at)
+        while (left := timer()) > 0:
+            await anyio.sleep(min(left, _NAP_SECONDS))
+
+    def masked(self, text: str) -> str:
+        """See Io."""
+        return self._intake.masked(text)
+
+    async def store_blob(self, content: bytes) -> str:
+        """See Io."""
+        return await anyio.to_thread.run_sync(self._intake.content, content)
+
+    def store_stream(self, limit: int = BLOB_BYTES_MAX) -> RealStream:
+        """See Io."""
+        return RealStream(self._intake.stream(limit))
+
+    async def blob(self, sha256: str) -> bytes:
+        """See Io."""
+        return await anyio.to_thread.run_sync(self._intake.blob, sha256)
+
+    async def event(self, position: int) -> Event:
+        """See Io."""
+        return await anyio.to_thread.run_sync(self._read, position)

@@ -1,0 +1,262 @@
+"""What a command asks of a live workspace, by name: the same with a daemon and without (docs/design.md §11.2).
+
+``call`` sends the operation to the daemon that holds the lock, over its socket; without one it opens a host in this
+process for as long as the operation takes. Each operation returns a document and the exit code that goes with it.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Collection, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from pmagent.actors.core.area import load
+from pmagent.actors.areas import AREAS
+from pmagent.events.errors import LogLocked, NotFound, PmagentError
+from pmagent.service.admission import admitted
+from pmagent.service.answer import Answer, BadOperation, OutcomeOpen
+from pmagent.service.client import (
+    PATIENCE_SECONDS,
+    REPLY_SECONDS,
+    TRY_SECONDS,
+    DaemonStarting,
+    HolderGone,
+    Say,
+    Unanswered,
+    call_daemon,
+    new_request,
+)
+from pmagent.edge import Operation
+from pmagent.edges import AREA_OF, OPERATIONS
+from pmagent.exitcodes import Exit
+from pmagent.flat import flat_errors
+from pmagent.service.folding import folded
+from pmagent.service.host import Host, open_host
+from pmagent.workspace.layout import Layout
+from pmagent.service.log_files import check_files
+from pmagent.service.pausing import refuse_if_paused
+from pmagent.workspace.user_registry import distrust
+from pmagent.service.status import status_of
+from pmagent.workspace.trust import require_accepted, require_known, unaccepted_of
+from pmagent.service.wire import LOOKING
+from pmagent.workspace.presence import log_gone, require_workspace
+from pmagent.projections.core.disk import noted_halts
+from pmagent.projections.core.documents import Documents
+from pmagent.projections.core.projection import Halt, ProjectionHalted
+from pmagent.projections.core.rebuild import rewrite_documents
+from pmagent.projections.registry import all_projections
+
+
+class NotInstalled(PmagentError):
+    """The operation's area lacks libraries that take part in its decisions; nothing was recorded."""
+
+    exit_code = 2
+
+
+async def status(host: Host, _: dict[str, Any]) -> Answer:
+    """What stands: mode and reasons, sessions, permits, open effects, halted actors, the log's end."""
+    halts = host.halted_projections
+    document = status_of(host.runtime.engine, host.storage.log_id(), host.tail, halts, running=True)
+    unaccepted = await anyio.to_thread.run_sync(unaccepted_of, host.layout.workspace)
+    seen = {"distrust": _said(host.keeper.failure), "unaccepted": unaccepted, "unwritten": _unwritten(host)}
+    return Answer(document={**document, **seen})
+
+
+_UNWRITTEN_SHOWN: Final = 20
+
+
+def _unwritten(host: Host) -> dict[str, Any]:
+    """How many documents are not on disk as the log says, and why the first are not."""
+    lost = {path: error.message for path, error in host.lost.items()}
+    first = [{"path": path, "text": text} for path, text in list(lost.items())[:_UNWRITTEN_SHOWN]]
+    if host.unwritten is not None:
+        first.append({"path": "", "text": host.unwritten.message})
+    return {"count": len(lost) + (host.unwritten is not None), "first": first}
+
+
+async def rebuild(host: Host, _: dict[str, Any]) -> Answer:
+    """Write every document that is not on disk as the log says."""
+    return _rebuilt(*await host.writer.rewrite())
+
+
+def _rebuilt(documents: Iterable[tuple[str, bool]], halts: Collection[Halt]) -> Answer:
+    """Of a path that came twice, what happened to it last is the last. A halted projection is a bug of ours, and the
+    others are written all the same."""
+    written = dict(documents)
+    document = {
+        "documents": sorted(written), "written": [path for path, done in written.items() if done],
+        "stale": [_plain(halt) for halt in halts],
+    }  # fmt: skip
+    warnings = [ProjectionHalted(halt).message for halt in halts]
+    return Answer(document=document, exit_code=Exit.BUG if halts else Exit.DONE, warnings=warnings)
+
+
+async def perform(host: Host, name: str, arguments: dict[str, Any]) -> Answer:
+    """Perform an operation on a live host. Raises BadOperation for an unknown name, and what the operation raises."""
+    operation = _operation(name)
+    if not operation.lowers:
+        _require_installed(name)
+    if operation.configured and goes_by_configuration(host.layout.workspace, name, arguments):
+        await anyio.to_thread.run_sync(require_accepted, host.layout.workspace)
+    act = operation.perform if callable(operation.perform) else load(operation.perform)
+    answer: Answer = await act(host, arguments)
+    return answer
+
+
+def _require_installed(name: str) -> None:
+    for area in AREAS:
+        if area.name == AREA_OF.get(name) and area.lacks:
+            what = f"area {area.name} is not installed: it lacks {', '.join(area.lacks)}"
+            raise NotInstalled(what, f"pip install {' '.join(map(shlex.quote, area.lacks))}")
+
+
+def _operation(name: str) -> Operation:
+    operation = OPERATIONS.get(name)
+    if operation is None:
+        raise BadOperation(f"there is no operation {name!r}", f"there are: {', '.join(sorted(OPERATIONS))}")
+    return operation
+
+
+def goes_by_configuration(workspace: Path, name: str, arguments: dict[str, Any]) -> bool:
+    """Whether the operation does something that the workspace's configuration says, so that this user must have
+    accepted all of it."""
+    configured = _operation(name).configured
+    return configured(workspace, arguments) if callable(configured) else configured
+
+
+def call(
+    workspace: Path, name: str, arguments: dict[str, Any] | None = None, say: Say = lambda _: None
+) -> Answer:
+    """Perform an operation on the workspace, through its daemon or in this process; blocking. ``say`` is told what
+    keeps it waiting.
+
+    ``status`` and ``rebuild`` without a daemon only read the log, and need no lock. An operation that only looks is
+    answered by the log also where a daemon does not answer, with a warning that says so. Raises PmagentError.
+    """
+    workspace = workspace.resolve()
+    layout = Layout(workspace)
+    if any(path.is_symlink() for path in layout.store.files().lease):
+        check_files(layout, None)
+    arguments = {"request": new_request(name), **(arguments or {})}
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            if layout.store.holder().live and not _only_reads_beside_a_job(layout, name):
+                with flat_errors():
+                    seconds = _answer_seconds(name, arguments)
+                    return anyio.run(call_daemon, layout, name, arguments, seconds, say)
+            return _without_daemon(workspace, name, arguments)
+        except (LogLocked, HolderGone):  # others, commands or daemons, come and go meanwhile
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(TRY_SECONDS)
+        except (DaemonStarting, Unanswered) as error:
+            if name not in LOOKING:
+                raise
+            return _as_logged(workspace, name, arguments, error)
+
+
+def _as_logged(workspace: Path, name: str, arguments: dict[str, Any], error: DaemonStarting | Unanswered) -> Answer:
+    """The log's answer beside a daemon that gives none. Raises ``error`` where the log does not know it yet."""
+    try:
+        answer = _without_daemon(workspace, name, arguments)
+    except OutcomeOpen:
+        raise error from None
+    return Answer(
+        document={**answer.document, "daemon": error.daemon}, exit_code=answer.exit_code,
+        warnings=[f"{error.message}; this is what the log says", *answer.warnings],
+    )
+
+
+def _only_reads_beside_a_job(layout: Layout, name: str) -> bool:
+    """Whether the log is read as it stands: who holds it carries a job of its own, and takes no requests."""
+    from pmagent.jobs.following import held_by_job
+
+    return name in LOOKING and held_by_job(layout) is not None
+
+
+def _answer_seconds(name: str, arguments: dict[str, Any]) -> float:
+    """So long a daemon may take to answer. Raises BadReasoning, BadCheckRequest."""
+    seconds = OPERATIONS[name].seconds if name in OPERATIONS else ""
+    return float(load(seconds)(arguments)) if seconds else REPLY_SECONDS
+
+
+def _without_daemon(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:
+    operation = OPERATIONS.get(name, _UNKNOWN)
+    answer: Answer
+    if operation.alone:
+        answer = load(operation.alone)(workspace, name, arguments)
+        return answer
+    try:
+        require_workspace(workspace)
+    except NotFound as error:
+        if not operation.absent:
+            raise
+        answer = load(operation.absent)(error)
+        return answer
+    with flat_errors():
+        return anyio.run(partial(_in_process, workspace, name, operation, arguments))
+
+
+_UNKNOWN: Final = Operation(perform="")
+"""``perform`` refuses it, once there is a workspace."""
+
+
+async def _in_process(workspace: Path, name: str, operation: Operation, arguments: dict[str, Any]) -> Answer:
+    if operation.lowers:
+        require_known(workspace)
+    by_arguments = callable(operation.configured) and not operation.configured(workspace, arguments)
+    configured = not operation.lowers and not by_arguments
+    async with open_host(workspace, name, configured=configured, must_write=not operation.unwritten) as host:
+        if operation.unpaused:
+            refuse_if_paused(host)
+        answer = await perform(host, name, arguments)
+    if operation.unwritten and host.unwritten is not None:
+        answer = msgspec.structs.replace(answer, warnings=[*answer.warnings, host.unwritten.message])
+    return answer
+
+
+def status_alone(workspace: Path, _name: str, _arguments: dict[str, Any]) -> Answer:
+    """``offline_status``; a log that should be here and is not is a warning."""
+    gone = log_gone(Layout(workspace))
+    return Answer(document=offline_status(workspace), warnings=[f"{gone.message}: {gone.hint}"] if gone else [])
+
+
+def rebuild_alone(workspace: Path, _name: str, _arguments: dict[str, Any]) -> Answer:
+    """``rebuild`` without a daemon; it reads the log, and needs no lock."""
+    admitted(Layout(workspace))
+    documents = Documents(all_projections())
+    written = list(rewrite_documents(workspace, documents))
+    return _rebuilt(written, documents.halted.values())
+
+
+def offline_status(workspace: Path) -> dict[str, Any]:
+    """The status as the log has it, without a daemon; nothing is written. Raises CorruptLog, HistoryError."""
+    with folded(workspace) as (engine, log_id, tail):
+        status = status_of(engine, log_id, tail, noted_halts(workspace), running=False)
+    status["distrust"] = _said(distrust(Layout(workspace)))
+    status["unaccepted"] = unaccepted_of(workspace)
+    return status if log_id else {**status, "workspace": str(workspace)}
+
+
+def _said(error: Exception | None) -> str | None:
+    """Why the log is not trusted, or its registry's entry cannot be kept; None where nothing is wrong."""
+    return None if error is None else str(error)
+
+
+def call_logged(workspace: Path, name: str) -> dict[str, Any]:
+    """The log's answer to an operation that only looks, whatever the daemon does. Raises CorruptLog,
+    HistoryError."""
+    return _without_daemon(workspace.resolve(), name, {}).document
+
+
+def _plain(document: msgspec.Struct) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(document)
+    return plain

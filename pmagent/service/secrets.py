@@ -1,0 +1,75 @@
+"""The secrets that this process knows: values of its environment that must not get into the log
+(docs/design.md §2.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, get_args
+
+import msgspec
+from msgspec import inspect
+
+from pmagent.actors.audit.goals import GOALS
+from pmagent.actors.kernel.surfaces import NAMES, PATHS
+from pmagent.actors.oa.policy import ACTIONS
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.audit_rubric import TARGETS
+from pmagent.contracts.jobs import JobState
+from pmagent.contracts.kernel import Mode, SurfaceStatus
+from pmagent.contracts.orchestra import Step, TaskState
+from pmagent.contracts.orchestra_config import READABLE, WHITELIST, WRITABLE, LlmSettings, PathSettings
+from pmagent.contracts.orchestra_documents import Component, LogLevel
+from pmagent.contracts.payload import types
+from pmagent.contracts.pla import KEYS
+from pmagent.contracts.pla_documents import TYPES, AbortCode, DeviceError, EntryType
+from pmagent.contracts.pla_words import FIELDS, LOSS_CODES, MODE_CODES, OUTCOMES, REFUSALS, VIOLATIONS
+from pmagent.contracts.reasoning import PROGRAM_IDS, TOOL_IDS, ReasoningStatus
+from pmagent.contracts.reasoning_events import EngineName
+from pmagent.events.redact import secrets_in
+
+CHOICE_CHARS_MAX: Final = 32
+"""No text among which a payload's field chooses is longer."""
+
+
+def known_secrets(environment: Mapping[str, str]) -> list[str]:
+    """The secrets in ``environment``, but for those that stand in a word of our own: somebody's ``CACHE_KEY=kernel`` is
+    not worth hiding, and to mask it in each event would leave nothing that an actor understands."""
+    secrets = secrets_in(environment)
+    words = [*_words()] if secrets else []
+    if any(len(secret) <= CHOICE_CHARS_MAX for secret in secrets):
+        words += choices()
+    return [secret for secret in secrets if not any(secret in word for word in words)]
+
+
+def _words() -> Iterator[str]:
+    """The log's own vocabulary: kinds of events, names of actors, surfaces, tools and programs, modes, states, goals,
+    the PLA's contracts and keys, and the like; paths and programs of a configuration that says nothing."""
+    yield from types()
+    yield from (actor.name for actor in all_actors())
+    yield from (*NAMES, *PATHS.values(), *TOOL_IDS, *PROGRAM_IDS, *ACTIONS, *GOALS, *TARGETS)
+    yield from (*TYPES, *KEYS, *VIOLATIONS, *MODE_CODES, *LOSS_CODES, *OUTCOMES, *REFUSALS, *FIELDS)
+    for literal in (AbortCode, DeviceError, EntryType):
+        yield from get_args(literal)
+    for literal in (Mode, SurfaceStatus, ReasoningStatus, EngineName, TaskState, Step, JobState, Component, LogLevel):
+        yield from get_args(literal)
+    yield from (*WHITELIST, *READABLE, *WRITABLE, *msgspec.structs.astuple(PathSettings()), LlmSettings().model)
+
+
+def choices() -> set[str]:
+    """The texts among which fields of payloads choose (``Literal``). Takes some 30 ms: it looks at every type."""
+    found: set[str] = set()
+    seen: set[int] = set()
+
+    def look(part: object) -> None:
+        if isinstance(part, inspect.LiteralType):
+            found.update(value for value in part.values if isinstance(value, str))
+        elif isinstance(part, tuple):
+            for inner in part:
+                look(inner)
+        elif isinstance(part, (inspect.Type, inspect.Field)) and id(part) not in seen:
+            seen.add(id(part))
+            for name in part.__struct_fields__:
+                look(getattr(part, name))
+
+    look(inspect.multi_type_info(types().values()))
+    return found

@@ -1,0 +1,108 @@
+"""Where things lie in a workspace (docs/design.md §2, §7, §11)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pmagent.events.atomic import write_atomic
+from pmagent.events.evidence import FOLDER, Evidence, evidence, log_of
+from pmagent.events.store import LogStore
+
+__all__ = ["FOLDER", "GITIGNORE", "Layout"]
+
+GITIGNORE: Final = b"*\n!.gitignore\n!config.toml\n"
+"""``.pmagent/.gitignore``: what a run leaves behind stays out of git; the settings are worth keeping in it."""
+
+_REPOSITORY: Final = {
+    "HEAD": b"ref: refs/heads/none\n",
+    "config": b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n",
+}
+"""The files of an empty git repository, besides its folders ``objects`` and ``refs``."""
+
+
+_UNKNOWN: Final = Evidence(Path(), Path(), Path())
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """The paths of one workspace (absolute). Where the evidence lies is looked up once, when it is made."""
+
+    workspace: Path
+    evidence: Evidence = _UNKNOWN
+
+    def __post_init__(self) -> None:
+        if self.evidence is _UNKNOWN:
+            msgspec.structs.force_setattr(self, "evidence", evidence(self.workspace))
+
+    @property
+    def folder(self) -> Path:
+        """``.pmagent``."""
+        return self.workspace / FOLDER
+
+    @property
+    def home(self) -> Path:
+        """``.pmagent/data``, which git leaves alone; ``.pmagent`` in a workspace of an earlier release."""
+        return self.evidence.home
+
+    @property
+    def log(self) -> Path:
+        """The folder of the log, for messages and rules about files; ``store`` opens the log."""
+        return self.evidence.log
+
+    @property
+    def blobs(self) -> Path:
+        """The folder of the content-addressed store."""
+        return self.evidence.blobs
+
+    @property
+    def store(self) -> LogStore:
+        """The store of the log and its blobs, whether or not there is a log."""
+        return log_of(self.workspace, self.evidence)
+
+    @property
+    def snapshot(self) -> Path:
+        """The discardable cache of folded state."""
+        return self.home / "cache" / "snapshot"
+
+    @property
+    def run(self) -> Path:
+        """What exists only while a daemon runs; only this user may look into it."""
+        return self.home / "run"
+
+    @property
+    def socket(self) -> Path:
+        """The daemon's socket."""
+        return self.run / "daemon.sock"
+
+    def prepare(self) -> None:
+        """Make ``.pmagent`` and what must exist in it; what exists already stays. Raises OSError."""
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        if self.home != self.folder:
+            _repository(self.home)
+        self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (self.log, self.blobs, self.snapshot.parent, self.run):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        ignore = self.folder / ".gitignore"
+        if not ignore.exists():
+            write_atomic(ignore, GITIGNORE)
+
+
+def _repository(folder: Path) -> None:
+    """Make ``folder`` an empty git repository: git then leaves alone what lies in it, whatever it does around it."""
+    git = folder / ".git"
+    for made in (folder, git, git / "objects", git / "refs"):
+        made.mkdir(mode=0o700, exist_ok=True)
+    for name, content in _REPOSITORY.items():
+        if not (git / name).exists():
+            write_atomic(git / name, content, 0o600)
+
+
+def workspace_of_log(folder: Path) -> Layout | None:
+    """The workspace whose log lies in ``folder``; None where it is no workspace's."""
+    for above in folder.absolute().parents:
+        layout = Layout(above)
+        if layout.log == folder.absolute():
+            return layout
+    return None

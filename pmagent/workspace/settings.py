@@ -1,0 +1,370 @@
+"""Settings: flags over ``PMAGENT_*`` over ``.pmagent/config.toml`` over defaults, and where each came from
+(docs/design.md §11.1).
+
+A setting ``[kernel] phase`` in the file is ``PMAGENT_KERNEL_PHASE`` in the environment. What is not understood is an
+error: an unknown key names the nearest one that exists. The tables ``[checks]`` and ``[guards]`` have names of their
+own, and no variables (``config_programs``); nor has ``[storage]``.
+"""
+
+from __future__ import annotations
+
+import shlex
+import threading
+import tomllib
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+
+from pmagent.workspace.settings_programs import TABLES, ConfigError, Programs, programs
+
+__all__ = ["ConfigError", "Resolved", "Setting", "Settings", "resolve", "settings_table", "unknown_variables"]
+
+FILE: Final = ".pmagent/config.toml"
+PREFIX: Final = "PMAGENT_"
+WORKSPACE: Final = "PMAGENT_WORKSPACE"
+
+
+Word = Annotated[str, msgspec.Meta(min_length=1, pattern=r"\S")]
+
+
+class KernelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What ``pmagent kernel refresh`` cannot compute, and what the configured checks and guards may have."""
+
+    phase: Annotated[Word | int | None, msgspec.Meta(description="the phase that the surfaces name")] = None
+    last_completed_phase: Annotated[Word | int | None, msgspec.Meta(description="the phase before it")] = None
+    check_seconds: Annotated[
+        float, msgspec.Meta(gt=0, le=600, description="seconds for one configured check or guard")
+    ] = 60.0
+    check_reads: Annotated[
+        str, msgspec.Meta(description="folders that they may read besides the workspace, as PATH separates them")
+    ] = ""
+
+
+class CliSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How commands talk."""
+
+    color: Annotated[
+        Literal["auto", "always", "never"], msgspec.Meta(description="colour on the screen; auto: on a terminal")
+    ] = "auto"
+    tail_lines: Annotated[
+        int, msgspec.Meta(ge=0, le=1_000_000, description="how many events `pmagent log tail` shows")
+    ] = 20
+
+
+class ReasoningSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who answers the reasoning programs, and how much a run may take. Engines, limits and their defaults are those of
+    ``EngineName`` and ``ModelLimits``; a test holds them together, for commands that only read import no contracts."""
+
+    engine: Annotated[
+        Literal["rules", "langchain", "dspy"], msgspec.Meta(description="who answers: rules, langchain or dspy")
+    ] = "rules"
+    model: Annotated[str, msgspec.Meta(description="the model of langchain or dspy, as provider:model")] = ""
+    fallback: Annotated[
+        bool, msgspec.Meta(description="whether the rules answer, as DEGRADED, when the engine cannot")
+    ] = False
+    attempts: Annotated[int, msgspec.Meta(ge=1, le=10, description="calls for one question")] = 3
+    call_seconds: Annotated[float, msgspec.Meta(gt=0, le=600, description="seconds for one call")] = 60.0
+    calls: Annotated[int, msgspec.Meta(ge=1, le=1000, description="calls in one run")] = 16
+    concurrency: Annotated[int, msgspec.Meta(ge=1, le=16, description="calls of one run at once")] = 2
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400, description="seconds for one run's questions")] = 300.0
+    tokens: Annotated[int, msgspec.Meta(ge=1, le=100_000_000, description="tokens for one run, in and out")] = 200_000
+    cost_usd: Annotated[
+        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
+        msgspec.Meta(description="US dollars for one run; needs the prices"),
+    ] = None
+    input_usd: Annotated[
+        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
+        msgspec.Meta(description="the model's price for a million tokens in"),
+    ] = None
+    output_usd: Annotated[
+        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
+        msgspec.Meta(description="the model's price for a million tokens out"),
+    ] = None
+
+
+class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who judges an audit, and how much an audit may take. Limits are those of ``AuditLimits``, and, for models, of
+    ``ModelLimits``, with defaults that let three judges go through a rubric of forty criteria twice; a test holds them
+    together."""
+
+    model: Annotated[str, msgspec.Meta(description="the judges' model, as provider:model; without one, the rules")] = ""
+    vision_model: Annotated[str, msgspec.Meta(description="the model that looks at the report's images")] = ""
+    rubric: Annotated[str, msgspec.Meta(description="the rubric's file; without one, the one that comes along")] = ""
+    clone_bytes: Annotated[int, msgspec.Meta(ge=1, description="bytes of a clone")] = 2 * 2**30
+    clone_seconds: Annotated[float, msgspec.Meta(gt=0, le=3_600, description="seconds for cloning")] = 600.0
+    files: Annotated[int, msgspec.Meta(ge=1, description="files of a repository")] = 50_000
+    file_bytes: Annotated[int, msgspec.Meta(ge=1, description="bytes of a file that is read")] = 8 * 2**20
+    survey_seconds: Annotated[float, msgspec.Meta(gt=0, le=1_800, description="seconds for reading a clone")] = 900.0
+    survey_memory: Annotated[int, msgspec.Meta(ge=2**26, description="bytes of memory for that")] = 4 * 2**30
+    pdf_bytes: Annotated[int, msgspec.Meta(ge=1, description="bytes of a report")] = 256 * 2**20
+    pdf_pages: Annotated[int, msgspec.Meta(ge=1, description="pages of a report")] = 2_000
+    pdf_seconds: Annotated[float, msgspec.Meta(gt=0, le=1_800, description="seconds for reading a report")] = 300.0
+    pdf_memory: Annotated[int, msgspec.Meta(ge=2**26, description="bytes of memory for that")] = 2 * 2**30
+    pictures: Annotated[int, msgspec.Meta(ge=0, le=200, description="images of a report that are taken out")] = 20
+    attempts: Annotated[int, msgspec.Meta(ge=1, le=10, description="calls for one opinion")] = 3
+    call_seconds: Annotated[float, msgspec.Meta(gt=0, le=600, description="seconds for one call")] = 120.0
+    calls: Annotated[int, msgspec.Meta(ge=1, le=1000, description="calls in one audit")] = 500
+    concurrency: Annotated[int, msgspec.Meta(ge=1, le=16, description="calls of one audit at once")] = 4
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400, description="seconds for one audit's questions")] = 3600.0
+    tokens: Annotated[
+        int, msgspec.Meta(ge=1, le=100_000_000, description="tokens for one audit, in and out")
+    ] = 3_000_000
+    cost_usd: Annotated[
+        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
+        msgspec.Meta(description="US dollars for one audit; needs the prices"),
+    ] = None
+    input_usd: Annotated[
+        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
+        msgspec.Meta(description="the judges' model's price for a million tokens in"),
+    ] = None
+    output_usd: Annotated[
+        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
+        msgspec.Meta(description="the judges' model's price for a million tokens out"),
+    ] = None
+
+
+class PlaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The keyboard device, who operates it, and how proposals come about. What a daemon or a command goes by is what
+    its own environment and the workspace's file say: nobody who only talks to a daemon loosens them. Policies and
+    limits are those of ``CredentialPolicy`` and ``ModelLimits``; a test holds them together."""
+
+    device: Annotated[
+        str, msgspec.Meta(description="the device's port; without one it is found by its USB identity")
+    ] = ""
+    device_serial: Annotated[str, msgspec.Meta(description="the USB serial number that the device must have")] = ""
+    operator: Annotated[str, msgspec.Meta(description="who operates, without --operator; else the login name")] = ""
+    credentials: Annotated[
+        Literal["refuse", "acknowledge"],
+        msgspec.Meta(description="what holds credentials: refuse, or acknowledge (5 s, and the operator says so)"),
+    ] = "refuse"
+    proposal_seconds: Annotated[
+        float, msgspec.Meta(gt=0, le=86_400, description="seconds for which a proposal stands open")
+    ] = 300.0
+    two_persons: Annotated[bool, msgspec.Meta(description="whether who asked for it may not approve it")] = False
+    frames: Annotated[str, msgspec.Meta(description="the folder of pictures, or the video device, with frames")] = ""
+    keep_frames: Annotated[bool, msgspec.Meta(description="whether the pictures of frames are kept")] = True
+    model: Annotated[str, msgspec.Meta(description="the model that proposes from frames, as provider:model")] = ""
+    attempts: Annotated[int, msgspec.Meta(ge=1, le=10, description="calls for one question")] = 3
+    call_seconds: Annotated[float, msgspec.Meta(gt=0, le=600, description="seconds for one call")] = 60.0
+    calls: Annotated[int, msgspec.Meta(ge=1, le=1000, description="calls for one proposal")] = 16
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400, description="seconds for one proposal's questions")] = 300.0
+    tokens: Annotated[
+        int, msgspec.Meta(ge=1, le=100_000_000, description="tokens for one proposal, in and out")
+    ] = 200_000
+
+
+class ConsoleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The operator console that the daemon serves."""
+
+    enabled: Annotated[bool, msgspec.Meta(description="whether `pmagent up` serves the console")] = True
+    listen: Annotated[
+        Literal["loopback", "unix"],
+        msgspec.Meta(description="where: a loopback port, or the socket .pmagent/data/run/console/console.sock"),
+    ] = "loopback"
+    port: Annotated[
+        int, msgspec.Meta(ge=0, le=65_535, description="the loopback port; 0: any, and the same one from then on")
+    ] = 0
+    hours: Annotated[
+        float, msgspec.Meta(gt=0, le=720, description="hours after which one has to sign in again")
+    ] = 12.0
+
+
+class StorageSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the evidence lies; ``pmagent.events.evidence`` obeys it."""
+
+    log_dir: Annotated[
+        str, msgspec.Meta(description="the folder of the log and its blobs, from the workspace on; else .pmagent/data")
+    ] = ""
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Every setting of a workspace."""
+
+    storage: StorageSettings = StorageSettings()
+    kernel: KernelSettings = KernelSettings()
+    cli: CliSettings = CliSettings()
+    reasoning: ReasoningSettings = ReasoningSettings()
+    audit: AuditSettings = AuditSettings()
+    pla: PlaSettings = PlaSettings()
+    console: ConsoleSettings = ConsoleSettings()
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """A setting as it is looked up: its key ``kernel.phase``, its variable ("": it has none), what it is, and of what
+    kind a variable's text is (str, bool, int or float)."""
+
+    key: str
+    variable: str
+    text: str
+    default: Any
+    kind: type
+
+
+class Resolved(msgspec.Struct, frozen=True):
+    """The settings that hold, and for each key (``workspace`` too) its value and where it came from; the configured
+    checks, and the guards by their normalized names."""
+
+    workspace: Path
+    settings: Settings
+    origins: dict[str, tuple[Any, str]]
+    checks: Programs = {}
+    guards: Programs = {}
+
+
+def settings_table() -> list[Setting]:
+    """Every setting, in order."""
+    return list(_settings())
+
+
+def _settings() -> Iterator[Setting]:
+    for section in msgspec.structs.fields(Settings):
+        for field in msgspec.structs.fields(section.type):
+            key = f"{section.name}.{field.name}"
+            described = msgspec.inspect.type_info(field.type)
+            text = (getattr(described, "extra_json_schema", None) or {}).get("description", "")
+            variable = "" if section.name in _FILE_ONLY else PREFIX + key.replace(".", "_").upper()
+            yield Setting(key, variable, text, field.default, _kind(described))
+
+
+_FILE_ONLY: Final = ("storage",)
+"""Tables without variables: a variable would give every workspace the same log."""
+
+
+def _kind(described: Any) -> type:
+    """What a text for a setting of this type is read as; a text, where it may be one."""
+    inner = described.type if isinstance(described, msgspec.inspect.Metadata) else described
+    parts = inner.types if isinstance(inner, msgspec.inspect.UnionType) else (inner,)
+    bare = {type(part.type if isinstance(part, msgspec.inspect.Metadata) else part) for part in parts}
+    for kind, read_as in _READ_AS.items():
+        if kind in bare:
+            return read_as
+    return str
+
+
+_READ_AS: Final[dict[type, type]] = {
+    msgspec.inspect.StrType: str,
+    msgspec.inspect.BoolType: bool,
+    msgspec.inspect.IntType: int,
+    msgspec.inspect.FloatType: float,
+}
+
+
+_SHAPING: Final = threading.Lock()
+"""msgspec works out the shape of a type when it first meets it, and crashes where two threads make it do so at once."""
+
+
+def raw_of(file: Path) -> bytes:
+    """The content of the settings' file; b"" where there is none. Raises ConfigError."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}", "give this user the right to read it") from error
+
+
+def resolve(workspace_flag: str | None, environ: Mapping[str, str], raw: bytes | None = None) -> Resolved:
+    """Look up everything. ``raw``: the file's content, where it has been read already, or is not to count (b""). Raises
+    ConfigError."""
+    workspace, origin = _workspace(workspace_flag, environ)
+    origins: dict[str, tuple[Any, str]] = {"workspace": (str(workspace), origin)}
+    file = workspace / FILE
+    given, tables = _read(file, raw_of(file) if raw is None else raw)
+    merged: dict[str, dict[str, Any]] = {section: dict(values) for section, values in given.items()}
+    for setting in _settings():
+        section, name = setting.key.split(".")
+        text = environ.get(setting.variable) if setting.variable else None
+        if text is not None:
+            merged.setdefault(section, {})[name] = _from_text(setting, text)
+            origins[setting.key] = (text, setting.variable)
+        elif name in given.get(section, {}):
+            origins[setting.key] = (given[section][name], FILE)
+        else:
+            origins[setting.key] = (setting.default, "default")
+    try:
+        with _SHAPING:
+            settings = msgspec.convert(merged, Settings)
+    except msgspec.ValidationError as error:
+        raise ConfigError(*_said(error, file, origins)) from error
+    for table, named in tables.items():
+        origins |= {f"{table}.{name}": (shlex.join(argv), FILE) for name, argv in named.items()}
+    return Resolved(workspace, settings, origins, tables["checks"], tables["guards"])
+
+
+def unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    """``PMAGENT_*`` variables that mean nothing: probably misspelt."""
+    known = {WORKSPACE, *(setting.variable for setting in _settings())}
+    return sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
+
+
+def workspace_of(flag: str | None, environ: Mapping[str, str]) -> Path:
+    """The workspace alone, as ``resolve`` finds it; no setting is read. Raises ConfigError when it is no directory."""
+    return _workspace(flag, environ)[0]
+
+
+def _workspace(flag: str | None, environ: Mapping[str, str]) -> tuple[Path, str]:
+    if flag is not None:
+        path, origin = Path(flag), "--workspace"
+    elif environ.get(WORKSPACE):
+        path, origin = Path(environ[WORKSPACE]), WORKSPACE
+    else:
+        return Path.cwd(), "default: the current directory"
+    if not path.is_dir():
+        raise ConfigError(f"the workspace {path} ({origin}) is not a directory", "give a directory that exists")
+    return path.absolute(), origin
+
+
+def _read(file: Path, raw: bytes) -> tuple[dict[str, dict[str, Any]], dict[str, Programs]]:
+    """The file's tables of settings, every key of which exists; and its tables of programs. Raises ConfigError."""
+    try:
+        content = tomllib.loads(raw.decode("utf-8").replace("\r\n", "\n"))
+    except (ValueError, RecursionError) as error:
+        what = str(error) if isinstance(error, tomllib.TOMLDecodeError) else type(error).__name__
+        raise ConfigError(f"{file} cannot be read as TOML: {what}", "correct the file") from error
+    tables: dict[str, Programs] = {table: programs(file, table, content.pop(table, {})) for table in TABLES}
+    known = [setting.key for setting in _settings()]
+    for section, values in content.items():
+        if not isinstance(values, dict):
+            raise _unknown(file, section, known)
+        for name in values:
+            if f"{section}.{name}" not in known:
+                raise _unknown(file, f"{section}.{name}", known)
+    return content, tables
+
+
+def _unknown(file: Path, key: str, known: list[str]) -> ConfigError:
+    section = key.partition(".")[0]
+    tables = [f"[{name}]" for name in get_close_matches(section, TABLES, 1, 0.8)]
+    near = tables or get_close_matches(key, known, 1, 0.5) or [name for name in known if name.endswith(f".{key}")]
+    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join((*known, *TABLES))}"
+    return ConfigError(f"{file}: there is no setting {key}", hint)
+
+
+def _from_text(setting: Setting, text: str) -> Any:
+    """A variable's text as the setting's own kind."""
+    if setting.kind is str:
+        return text
+    if setting.kind is bool:
+        if text.lower() in _TRUTH:
+            return _TRUTH[text.lower()]
+        raise ConfigError(f"{setting.variable} must be true or false, not {text!r}", setting.text)
+    try:
+        return setting.kind(text)
+    except ValueError:
+        what = "a whole number" if setting.kind is int else "a number"
+        raise ConfigError(f"{setting.variable} must be {what}, not {text!r}", setting.text) from None
+
+
+_TRUTH: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
+def _said(error: msgspec.ValidationError, file: Path, origins: dict[str, tuple[Any, str]]) -> tuple[str, str]:
+    """Message and hint: which setting, and from where."""
+    what, _, path = str(error).partition(" - at `$.")
+    key = path.rstrip("`")
+    value, origin = origins.get(key, (None, FILE))
+    where = str(file) if origin == FILE else origin
+    return f"{where}: {key or 'a setting'} = {value!r}: {what[:1].lower()}{what[1:]}", "pmagent help environment"

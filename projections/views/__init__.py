@@ -1,0 +1,1 @@
+"""One view of a job, for documents, commands, lists and pages."""

@@ -1,0 +1,155 @@
+"""An audit as its documents show it: folded from its events, immutable, and small for the snapshot cache."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from pmagent.contracts.audit_events import (
+    AuditConcluded,
+    AuditCriterionRuled,
+    AuditOpinionRejected,
+    AuditRequested,
+    EvidenceItem,
+    JudgeName,
+    OpinionItem,
+)
+from pmagent.projections.views.jobs import JobView
+
+Doing = Literal["asked", "collecting", "judging", "ruling", "over"]
+SourceName = Literal["repository", "report", "images"]
+SOURCES: Final[tuple[SourceName, ...]] = ("repository", "report", "images")
+JUDGES: Final[tuple[JudgeName, ...]] = ("Prosecutor", "Defense", "TechLead")
+BASE: Final = "median"
+"""The rule that makes the score which others change."""
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A source that a detective reads. ``text``: the gist of it, or why it could not be read; ``started`` and
+    ``ended``: log times ("": not yet)."""
+
+    state: Literal["waiting", "running", "done", "failed"] = "waiting"
+    text: str = ""
+    started: str = ""
+    ended: str = ""
+
+
+class Criterion(msgspec.Struct, frozen=True, array_like=True):
+    """A dimension of the rubric, by its id and its name; ``target`` is what is examined for it."""
+
+    id: str
+    name: str
+    target: str
+
+
+class Given(msgspec.Struct, frozen=True, array_like=True):
+    """An opinion that was given, and in which round."""
+
+    round: int
+    opinion: OpinionItem
+
+
+class Standing(NamedTuple):
+    """How far a criterion is. ``evidence``: how much there is (-1: none yet), ``found`` how much of it is of things
+    that are there; ``scores`` by judge, of the last ``round`` (0: none yet)."""
+
+    criterion: Criterion
+    evidence: int
+    found: int
+    round: int
+    scores: dict[JudgeName, int]
+    ruling: AuditCriterionRuled | None
+
+    @property
+    def state(self) -> str:
+        """In one word: waiting, evidence, judging, ruled, or not judged."""
+        if self.ruling is not None:
+            return "ruled" if self.ruling.final_score is not None else "not judged"
+        if self.scores:
+            return "judging"
+        return "evidence" if self.evidence >= 0 else "waiting"
+
+    @property
+    def final_score(self) -> int | None:
+        """The chief justice's; None: there is none, or none yet."""
+        return self.ruling.final_score if self.ruling is not None else None
+
+    @property
+    def reason(self) -> str:
+        """Why it was not judged."""
+        return self.ruling.reason if self.ruling is not None else ""
+
+    @property
+    def rules(self) -> list[str]:
+        """The rules that changed the score."""
+        return changing(self.ruling) if self.ruling is not None else []
+
+
+def changing(ruling: AuditCriterionRuled) -> list[str]:
+    """The rules that changed the score of a ruling."""
+    return [one.rule for one in ruling.rules if one.before not in (None, one.after) and one.rule != BASE]
+
+
+class Audit(JobView, frozen=True, kw_only=True):
+    """An audit; ``asked`` is without its rubric. ``commit`` and ``report_sha256`` say what was audited ("": not read
+    yet). ``sources`` by name; ``requests``: position of a request to read one -> its name. ``rejected``: replies of
+    models that were no opinions. ``superseded``: another audit has concluded later with the same path, and the report
+    there is that one's."""
+
+    asked: AuditRequested
+    path: str
+    rubric_name: str
+    rubric_version: str
+    criteria: list[Criterion]
+    doing: Doing = "asked"
+    commit: str = ""
+    report_sha256: str = ""
+    sources: dict[SourceName, Source] = msgspec.field(default_factory=lambda: {name: Source() for name in SOURCES})
+    requests: dict[int, SourceName] = {}
+    evidence: dict[str, list[EvidenceItem]] = {}
+    opinions: list[Given] = []
+    rejected: list[AuditOpinionRejected] = []
+    rulings: dict[str, AuditCriterionRuled] = {}
+    concluded: AuditConcluded | None = None
+    superseded: bool = False
+
+    @property
+    def word(self) -> str:
+        """See JobView; nobody need know that nothing has been collected yet."""
+        return "collecting" if self.doing == "asked" else super().word
+
+    @property
+    def weight(self) -> int:
+        """Its pieces of evidence, and opinions."""
+        return sum(len(found) for found in self.evidence.values()) + len(self.opinions)
+
+    @property
+    def engine(self) -> str:
+        """The judges' engine, as reports name it."""
+        return "rules" if self.asked.engine == "rules" else f"{self.asked.engine} ({self.asked.model})"
+
+    @property
+    def score(self) -> float | None:
+        """The report's; None where there is no report."""
+        return self.concluded.overall_score if self.concluded is not None else None
+
+    @property
+    def failure(self) -> str:
+        """Why it failed, as a word for programs; "" where it has not, or never began."""
+        return self.code if self.end != "refused" else ""
+
+    @property
+    def standings(self) -> list[Standing]:
+        """How far each criterion is, in the rubric's order."""
+        return [self._standing(one) for one in self.criteria]
+
+    def _standing(self, criterion: Criterion) -> Standing:
+        items = self.evidence.get(criterion.id)
+        given = [one for one in self.opinions if one.opinion.criterion_id == criterion.id]
+        last = max((one.round for one in given), default=0)
+        return Standing(
+            criterion, -1 if items is None else len(items), sum(one.found for one in items or ()), last,
+            {one.opinion.judge: one.opinion.score for one in given if one.round == last},
+            self.rulings.get(criterion.id),
+        )

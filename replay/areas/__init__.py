@@ -1,0 +1,1 @@
+"""The areas' parts of the simulation: simulated performers, operators and laws."""

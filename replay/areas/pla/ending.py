@@ -1,0 +1,83 @@
+"""What is being typed ends when somebody wants it to: whatever becomes of the line, no key is pressed on the strength
+of anything that left the host after the wish, and none later than the lease (docs/design.md §16.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from pmagent.contracts.control import EffectsPaused
+from pmagent.contracts.effect import ActorHalted
+from pmagent.contracts.hid import HidCommitRequested, HidDisarmRequested
+from pmagent.contracts.pla import LEASE_SECONDS
+from pmagent.contracts.pla_events import PlaDisarmRequested, PlaModeChanged, PlaSessionEnded
+from pmagent.events.event import Event
+from pmagent.replay.simulation.faults import Faults
+from pmagent.replay.areas.pla.halting import FRAIL
+from pmagent.replay.areas.pla.witness import Orders, decoded
+from pmagent.replay.simulation.world import require
+
+START_SECONDS: Final = 0.02
+"""So long after the wish is durable its performer has started."""
+LINE_SECONDS: Final = 8.0
+"""So long may what has left be on its way, and still count."""
+
+
+class Ending:
+    """Follows what becomes durable and what leaves the host. ``now``: true time in seconds; ``faults``: what befalls
+    whatever is to end the typing."""
+
+    def __init__(self, now: Callable[[], float], faults: Faults) -> None:
+        self._now = now
+        self.faults = faults
+        self._ordered: set[str] = set()
+        self._wished: dict[str, tuple[float, str]] = {}
+        """Execution -> since when it is to end, and the first who wanted that."""
+        self._left: dict[int, float] = {}
+        """Number of a request -> when it left the host."""
+
+    def durable(self, event: Event) -> None:
+        """An event became durable."""
+        data = event.data
+        if isinstance(data, HidCommitRequested) and event.actor == "hid":
+            self._ordered.add(data.execution_id)
+        elif wish := _wish(event):
+            for execution in self._ordered:
+                self._wished[execution] = self._now(), f"{wish} at {event.position}"
+            self._ordered.clear()
+
+    def leaves(self, data: bytes) -> None:
+        """The host writes."""
+        for line in data.split(b"\n"):
+            told = decoded(line)
+            if told is not None and isinstance(told.get("n"), int):
+                self._left[told["n"]] = self._now()
+
+    def pressed(self, execution: str, orders: Orders) -> None:
+        """A key was pressed for ``execution``, on the strength of ``orders``."""
+        since, wish = self._wished.get(execution, (0.0, ""))
+        if not wish:
+            return
+        for op, number in (("its order", orders.commit), ("a renewal of its lease", orders.lease)):
+            late = self._left[number] - since
+            require(late < START_SECONDS, f"the device still types though {wish}: {op} left {late:.2f} s later")
+        late = self._now() - since
+        require(late < LEASE_SECONDS + LINE_SECONDS, f"the device still types {late:.2f} s after {wish}")
+
+
+def _wish(event: Event) -> str:
+    """What in ``event`` ends all typing; "" when nothing does."""
+    match event.data, event.kind, event.actor:
+        case PlaModeChanged(mode=mode), "decision", "warden" if mode != "EXECUTE":
+            return "the mode has fallen"
+        case PlaSessionEnded(), "decision", "warden":
+            return "the session has ended"
+        case PlaDisarmRequested(), "fact", _:
+            return "somebody disarms"
+        case EffectsPaused(), "decision", "gate":
+            return "effects are paused"
+        case HidDisarmRequested(), "decision", "hid" | "warden":
+            return "the device is to be disarmed"
+        case ActorHalted(name=name), "decision", "engine" if name in FRAIL:
+            return f"{name} is halted"
+    return ""
