@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-import pmagent.contracts
+from pmagent import contracts
 from pmagent.contracts.documents import DOCUMENTS, RULES
 from pmagent.contracts.payload import types
 from pmagent.contracts.pla import CONTRACT_VERSION
@@ -32,13 +32,14 @@ NO_RULES: list[dict[str, Any]] = []
 def load_all() -> None:
     """Import every module of contracts, so that every payload type is registered."""
     for module in pkgutil.iter_modules(contracts.__path__):
-        importlib.import_module(f"contracts.{module.name}")
+        importlib.import_module(f"pmagent.contracts.{module.name}")
 
 
 def schemas() -> dict[str, bytes]:
     """File, relative to ``FOLDER`` -> its content, for every payload type and document."""
     load_all()
-    ours = {name: cls for name, cls in types().items() if cls.__module__.startswith(("contracts.", "events."))}
+    modules = ("pmagent.contracts.", "pmagent.events.")
+    ours = {name: cls for name, cls in types().items() if cls.__module__.startswith(modules)}
     files = {f"{name.split('.')[0]}/{VERSION}/{name}.json": _schema(cls, name) for name, cls in ours.items()}
     for name, cls in DOCUMENTS.items():
         area, document = name.split("/")

@@ -1,8 +1,8 @@
 """The documents that brain, operator and device hand each other (docs/design.md §16.1).
 
-Their JSON Schemas are written by hand, in ``pmagent.contracts.pla_schemas``; tests hold both to accept the same documents. What
-has to do with each other in a document is checked when it is made, so that no wrong one can be built either: msgspec
-turns the ValueError into its ValidationError when it decodes.
+Their JSON Schemas are written by hand, in ``pmagent.contracts.pla_schemas``; tests hold both to accept the same
+documents. What has to do with each other in a document is checked when it is made, so that no wrong one can be built
+either: msgspec turns the ValueError into its ValidationError when it decodes.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ def text(pattern: str, shortest: int = 0, longest: int = 0, description: str = "
 
 
 def integer(least: int, most: int, description: str = "") -> Schema:
-    """An integer, written as one (``pmagent.contracts.checking`` refuses 1.0, which JSON Schema takes for an integer)."""
+    """An integer, written as one (``pmagent.contracts.checking`` refuses 1.0, which JSON Schema takes for an
+    integer)."""
     return {"type": "integer", "minimum": least, "maximum": most} | (
         {"description": description} if description else {}
     )

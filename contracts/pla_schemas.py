@@ -1,8 +1,9 @@
 """The PLA's JSON Schemas, by name (docs/design.md §16.1).
 
-They are written by hand and not made from the types of ``pmagent.contracts.pla_documents``, so that each is a check of the
-other. Draft-07, which the validators of every language know; closed everywhere; each action's payload tied to its type;
-formats as anchored patterns. ``python -m pmagent.contracts.generate`` writes them to ``schemas/pla/v1/<name>.schema.json``.
+They are written by hand and not made from the types of ``pmagent.contracts.pla_documents``, so that each is a check of
+the other. Draft-07, which the validators of every language know; closed everywhere; each action's payload tied to its
+type; formats as anchored patterns. ``python -m pmagent.contracts.generate`` writes them to
+``schemas/pla/v1/<name>.schema.json``.
 
 Brain and device compare ``CONTRACT_HASH`` at hello: with another one nothing is typed.
 """

@@ -1,7 +1,7 @@
 """Group commit: everything that arrives while a batch is being made durable is the next batch (docs/design.md §2.2).
 
-This is the mechanism, without a thread: ``pmagent.events.writer`` runs it in the one writer thread, the simulation calls
-``commit`` itself.
+This is the mechanism, without a thread: ``pmagent.events.writer`` runs it in the one writer thread, the simulation
+calls ``commit`` itself.
 """
 
 from __future__ import annotations

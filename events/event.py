@@ -63,7 +63,8 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
 
 class StoredEvent(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """A line of the log, decoded. ``data`` is the stored bytes; ``pmagent.contracts.payload.typed`` gives the payload."""
+    """A line of the log, decoded. ``data`` is the stored bytes; ``pmagent.contracts.payload.typed`` gives the
+    payload."""
 
     position: int
     batch: int

@@ -1,9 +1,9 @@
 """The redactor: no secret enters the log or a blob (docs/design.md §2.7).
 
 Everything from outside passes it, on values and before encoding. Two ways of knowing a secret: its shape
-(``pmagent.events.secret_shapes``), and exact match with the secrets that this process was told, also encoded and escaped
-(``pmagent.events.secret_forms``). The exact match is the near-certain one; the shapes catch the rest's bulk. In content of
-blobs, which nobody waits for, more is found (``pmagent.events.redact_content``).
+(``pmagent.events.secret_shapes``), and exact match with the secrets that this process was told, also encoded and
+escaped (``pmagent.events.secret_forms``). The exact match is the near-certain one; the shapes catch the rest's bulk. In
+content of blobs, which nobody waits for, more is found (``pmagent.events.redact_content``).
 
 Masking what is masked changes nothing. Keys of a mapping that become equal are told apart by a number.
 """

@@ -1,7 +1,8 @@
 """Masks secrets in a whole text as content of blobs has it, and tells where they stood (docs/design.md §2.7).
 
 It finds what ``Redactor.text`` finds, and more: the secrets that stand in one piece only in one of the views of
-``pmagent.events.redact_views``, and more forms of the known ones. ``pmagent.events.redact_stream`` asks it window by window.
+``pmagent.events.redact_views``, and more forms of the known ones. ``pmagent.events.redact_stream`` asks it window by
+window.
 """
 
 from __future__ import annotations

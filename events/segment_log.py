@@ -43,8 +43,8 @@ _WRITABLE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 class SegmentLog:
-    """The store of the log in ``folder``, and its lease (see ``pmagent.events.store``). ``locks``: all that its writer holds
-    locked; the last one is a file that says who that is."""
+    """The store of the log in ``folder``, and its lease (see ``pmagent.events.store``). ``locks``: all that its writer
+    holds locked; the last one is a file that says who that is."""
 
     def __init__(
         self, folder: str, locks: Sequence[Path] = (), disk: Disk | None = None, segment_bytes: int = SEGMENT_BYTES

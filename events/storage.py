@@ -73,8 +73,8 @@ class Storage(LogReader, Protocol):
         """Make ``lines`` durable behind ``expected``; ``tail`` is the new end. Durable when it returns.
 
         Raises TailMoved when the storage's tail is not ``expected``, BadEvent when the lines do not follow it
-        (``pmagent.events.line.check_batch``); nothing is written then. OutcomeUnknown when a write or sync failed, or somebody
-        else has changed what is stored: the storage is then poisoned, and raises it for every further call.
+        (``pmagent.events.line.check_batch``); nothing is written then. OutcomeUnknown when a write or sync failed, or
+        somebody else has changed what is stored: the storage is then poisoned, and raises it for every further call.
         """
         ...
 

@@ -1,7 +1,7 @@
 """A log's store: opens the log for reading, or takes its lease and opens it for writing.
 
-``pmagent.events.evidence.log_of`` gives the store of a workspace's log. Only the package ``events`` knows how a store keeps
-lines and excludes a second writer; a database can implement the same protocol.
+``pmagent.events.evidence.log_of`` gives the store of a workspace's log. Only the package ``events`` knows how a store
+keeps lines and excludes a second writer; a database can implement the same protocol.
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ class LogStore(Protocol):
         self, *, decode: bool = False, blobs: BlobCheck | None = None, told: Callable[[int], None] | None = None
     ) -> Verification:
         """Make every check that can be made of the log. ``decode`` also decodes each line, as strictly as a reader
-        does; ``blobs`` also checks each blob that an event names (``pmagent.actors.known.blob_check``); ``told`` is called,
-        now and then, with how many bytes of lines and blobs have been checked.
+        does; ``blobs`` also checks each blob that an event names (``pmagent.actors.known.blob_check``); ``told`` is
+        called, now and then, with how many bytes of lines and blobs have been checked.
 
         Raises NotFound when there is no log at all.
         """

@@ -28,7 +28,8 @@ def verify_log(
     folder: str, disk: Disk | None = None, *, decode: bool = False, blobs: BlobCheck | None = None,
     told: Callable[[int], None] | None = None,
 ) -> Verification:  # fmt: skip
-    """Verify the log in ``folder`` (see ``pmagent.events.store.LogStore.verify``). Raises NotFound when there is no log."""
+    """Verify the log in ``folder`` (see ``pmagent.events.store.LogStore.verify``). Raises NotFound when there is no
+    log."""
     return _Verifier(folder, disk or RealDisk(), decode, blobs, told).run()
 
 

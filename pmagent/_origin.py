@@ -1,8 +1,8 @@
 """Whose code is about to run: ours, or that of the directory we were started in (docs/design.md §10).
 
-Our packages have common names, and we run inside repositories that agents write. A folder ``events/`` there
-would be imported instead of ours by ``python -m pmagent`` or ``PYTHONPATH=. pmagent``. So this module, which
-imports nothing but what the interpreter has loaded already, runs before any other of ours.
+We run inside repositories that agents write. A ``msgspec.py`` there would be imported instead of what we depend on by
+``python -m pmagent`` or ``PYTHONPATH=. pmagent``. So this module, which imports nothing but what the interpreter has
+loaded already, runs before any other of ours.
 
 What it cannot see: the name ``pmagent`` itself (this file would not run), and standard modules that were
 shadowed before it. Both are ruled out by ``python -I``, which is how we start every process.
@@ -12,48 +12,34 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.util import find_spec
-from typing import NamedTuple
 
-FIRST_PARTY = ("pmagent", "actors", "contracts", "events", "firmware", "projections", "replay")
-"""Every top-level package of this distribution."""
+PACKAGES = ("actors", "contracts", "events", "firmware", "projections", "replay")
+"""The packages below ``pmagent`` that are folders of their own in the repository: links lead to them there."""
 
 EXIT_SECURITY = 7
 """Security violation (docs/design.md §11.4). Stated here too: no other module of ours may be imported yet."""
 
-ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
-"""Where this distribution's packages lie: ``site-packages``, or the source tree of an editable install."""
+PLACE = os.path.dirname(os.path.abspath(__file__))
+"""Where the package lies."""
+
+ROOT = os.path.dirname(os.path.realpath(PLACE))
+"""The folder that holds it: ``site-packages``, or the source tree of an editable install."""
 
 
-class Misplaced(NamedTuple):
-    """A first-party package that would not come from ``ROOT``; ``found`` is None when there is none."""
-
-    package: str
-    found: str | None
-
-
-def misplaced(root: str = ROOT) -> list[Misplaced]:
-    """First-party packages that Python would take from elsewhere than ``root``. Imports none of them."""
-    wrong = []
-    for package in FIRST_PARTY:
-        found = _location(package)
-        if found != os.path.join(root, package):
-            wrong.append(Misplaced(package, found))
-    return wrong
+def missing(place: str = PLACE) -> list[str]:
+    """The packages that are not there: a checkout without symbolic links has files in their place."""
+    return [package for package in PACKAGES if not os.path.isfile(os.path.join(place, package, "__init__.py"))]
 
 
 def check() -> None:
-    """Exit with 7 and one clear message if a first-party package would come from elsewhere.
+    """Exit with 7 and one clear message if a package of ours is not there.
 
     Afterwards the directory we were started in is no place to import from: a ``msgspec.py`` there is not what
-    we depend on either.
+    we depend on.
     """
-    wrong = misplaced()
-    if wrong:
-        for package, found in wrong:
-            where = "is missing" if found is None else f"would come from {found!a}"
-            sys.stderr.write(f"pmagent: security: package {package!r} {where}, not from {ROOT!a}\n")
-        sys.stderr.write("pmagent: not started; use `python -I -m pmagent`, and unset PYTHONPATH\n")
+    if absent := missing():
+        sys.stderr.write(f"pmagent: not started: {', '.join(absent)} not found in {PLACE!a}\n")
+        sys.stderr.write("pmagent: install it anew; a checkout needs symbolic links (git config core.symlinks true)\n")
         raise SystemExit(EXIT_SECURITY)
     sys.path[:] = trusted(sys.path, os.getcwd())
 
@@ -74,18 +60,3 @@ def trusted(path: list[str], directory: str) -> list[str]:
         if not (before_standard and place == here):
             kept.append(entry)
     return kept
-
-
-def _location(package: str) -> str | None:
-    """The real directory that ``import package`` would use, or None. A plain module counts as its file."""
-    try:
-        spec = find_spec(package)
-    except ValueError:  # already imported, by something that gave it no spec: not by Python's own import
-        return None
-    if spec is None:
-        return None
-    places = list(spec.submodule_search_locations or [])
-    if len(places) == 1 and spec.origin and os.path.basename(spec.origin) == "__init__.py":
-        return os.path.realpath(places[0])
-    # A namespace package has no file, and may be spread over several places: name the first.
-    return os.path.realpath(spec.origin or places[0]) if (spec.origin or places) else None

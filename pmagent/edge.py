@@ -1,4 +1,5 @@
-"""An area's edge: its parts that touch the world or meet people, as data (``pmagent.actors.core.area`` is the area itself).
+"""An area's edge: its parts that touch the world or meet people, as data (``pmagent.actors.core.area`` is the area
+itself).
 
 Parts are named as ``module:name`` and loaded when they are needed: the command line knows every edge, and loads none.
 """

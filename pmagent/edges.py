@@ -19,8 +19,12 @@ def _of_a_folder(workspace: Path, arguments: Mapping[str, Any]) -> bool:
 CORE: Final = Edge(
     services=("pmagent.service.watching:fail_with_log", "pmagent.console.keeping:keep_console"),
     operations={
-        "status": Operation(perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True),
-        "rebuild": Operation(perform="pmagent.service.operations:rebuild", alone="pmagent.service.operations:rebuild_alone"),
+        "status": Operation(
+            perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True
+        ),
+        "rebuild": Operation(
+            perform="pmagent.service.operations:rebuild", alone="pmagent.service.operations:rebuild_alone"
+        ),
         "control.pause": Operation(perform="pmagent.service.control:pause", lowers=True, stops=True, unwritten=True),
         "control.resume": Operation(perform="pmagent.service.control:resume", unwritten=True),
         "console.note": Operation(

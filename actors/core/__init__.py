@@ -1,1 +1,2 @@
-"""The core's actors: what an actor is, the gate, the engine that drives them, and the scheduler and runtime of effects."""
+"""The core's actors: what an actor is, the gate, the engine that drives them, and the scheduler and runtime of
+effects."""

@@ -1,7 +1,8 @@
 """An area: all that the core has to know of it, as data.
 
-An area is a package below ``actors`` that holds its ``AREA``; ``pmagent.actors.areas`` lists them. Its parts stand on every
-floor, so they are named as ``module:name`` and loaded by whoever needs them: a command loads no more than it uses.
+An area is a package below ``actors`` that holds its ``AREA``; ``pmagent.actors.areas`` lists them. Its parts stand on
+every floor, so they are named as ``module:name`` and loaded by whoever needs them: a command loads no more than it
+uses.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
     define. ``actors``: name -> class, in the order in which they take an event, behind those of the areas that this one
     stands ``after``. ``projections``: classes, in the order in which their documents are written. ``job``: its
     ``pmagent.jobs.kinds.Kind``, where people wait for its work. ``lines``: event type -> the event in one line
-    (``pmagent.actors.core.lines``). ``libraries``: modules of other projects that take part in its decisions -> the requirement that
-    brings them. ``laws``: functions that a simulated history must satisfy; ``rests``: the same for the actors' states,
-    once everything came to rest; ``simulated`` makes its part of a simulated world (``pmagent.replay.simulation.part``).
-    ``outside``: its modules that touch the world, besides ``effects``; all others must be
-    pure."""
+    (``pmagent.actors.core.lines``). ``libraries``: modules of other projects that take part in its decisions -> the
+    requirement that brings them. ``laws``: functions that a simulated history must satisfy; ``rests``: the same for the
+    actors' states, once everything came to rest; ``simulated`` makes its part of a simulated world
+    (``pmagent.replay.simulation.part``). ``outside``: its modules that touch the world, besides ``effects``; all others
+    must be pure."""
 
     name: str
     families: tuple[str, ...] = ()

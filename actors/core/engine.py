@@ -1,7 +1,7 @@
 """The engine: facts in; lines to append and effects that may start out (docs/design.md §3.2). Sans-I/O.
 
-No asyncio, no clock, no files: the daemon drives it with anyio (``pmagent.actors.core.runtime``); recovery, replay, simulation and
-tests drive it directly. The rules:
+No asyncio, no clock, no files: the daemon drives it with anyio (``pmagent.actors.core.runtime``); recovery, replay,
+simulation and tests drive it directly. The rules:
 
 1. An event is taken by every actor that hears it, in the order in which the actors were registered, the gate first.
    An actor's own decisions are folded into its state right after the input that caused them.
@@ -95,7 +95,8 @@ class Engine:
         self.halted: dict[str, int] = {}
         """Halted actors, with the position of the input on which each was halted."""
         self.exported: dict[str, tuple[Any, bytes]] = {}
-        """The smaller states as they were exported last (``pmagent.actors.core.snapshot``); most are the same at the next time."""
+        """The smaller states as they were exported last (``pmagent.actors.core.snapshot``); most are the same at the
+        next time."""
         self.effects = EffectLedger((GATE, ENGINE), authority)
         self._slots = {actor.name: index for index, actor in enumerate(self.actors)}
         self._hearers = Hearers(self.actors)

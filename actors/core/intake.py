@@ -78,7 +78,8 @@ class Intake:
 
 
 class ContentStream:
-    """Content on its way into the blob store; blocking. What the methods mean: see ``pmagent.actors.core.actor.BlobStream``.
+    """Content on its way into the blob store; blocking. What the methods mean: see
+    ``pmagent.actors.core.actor.BlobStream``.
 
     The limit is one of the masked content, so that it cannot cut a secret in two and keep the first part.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -79,7 +80,8 @@ def described(error: BaseException) -> str:
 
 
 _ENGINE: Final = ("pmagent.actors.core.engine", __name__)
-_OURS: Final = ("actors.", "contracts.", "events.", "projections.", "replay.", "pmagent.")
+_FOLDER: Final = re.compile(r"pmagent\.(?=(?:actors|contracts|events|projections|replay)\.)")
+"""The log names modules of the repository's folders without the package that holds them."""
 
 
 def describe_failure(error: BaseException) -> tuple[str, str]:
@@ -90,7 +92,7 @@ def describe_failure(error: BaseException) -> tuple[str, str]:
     traceback = error.__traceback__
     while traceback is not None:
         module = traceback.tb_frame.f_globals.get("__name__", "")
-        if module not in _ENGINE and (not place or f"{module}.".startswith(_OURS)):
-            place = f"{module}:{traceback.tb_frame.f_code.co_qualname}"
+        if module not in _ENGINE and (not place or f"{module}.".startswith("pmagent.")):
+            place = f"{_FOLDER.sub('', module, 1)}:{traceback.tb_frame.f_code.co_qualname}"
         traceback = traceback.tb_next
-    return type(error).__name__, place or _ENGINE[0]
+    return type(error).__name__, place or "actors.engine"

@@ -24,14 +24,10 @@ if TYPE_CHECKING:
         ingest_pdf,
         query_doc,
     )
-    from pmagent.actors.audit.sources.repository.repo_tools import analyze_graph_structure, clone_repo, extract_git_history
-    from pmagent.contracts.audit import (
-        AgentState,
-        AuditReport,
-        AuditState,
-        CriterionResult,
-        Evidence,
-        JudicialOpinion,
+    from pmagent.actors.audit.sources.repository.repo_tools import (
+        analyze_graph_structure,
+        clone_repo,
+        extract_git_history,
     )
     from pmagent.audit.nodes import (
         chief_justice_node,
@@ -46,6 +42,14 @@ if TYPE_CHECKING:
     from pmagent.audit.rubrics import load_rubric
     from pmagent.audit.running import AuditFailed, compile_audit_graph, run_audit
     from pmagent.audit.standalone import StandaloneClerk
+    from pmagent.contracts.audit import (
+        AgentState,
+        AuditReport,
+        AuditState,
+        CriterionResult,
+        Evidence,
+        JudicialOpinion,
+    )
 
 __all__ = [
     "AgentState", "AuditFailed", "AuditReport", "AuditState", "CriterionResult", "Evidence", "JudicialOpinion",
@@ -56,12 +60,16 @@ __all__ = [
 ]  # fmt: skip
 
 _PLACES: Final = {
-    "pmagent.contracts.audit": ("AgentState", "AuditReport", "AuditState", "CriterionResult", "Evidence", "JudicialOpinion"),
+    "pmagent.contracts.audit": (
+        "AgentState", "AuditReport", "AuditState", "CriterionResult", "Evidence", "JudicialOpinion",
+    ),
     "pmagent.actors.audit.cross_reference": ("cross_reference",),
     "pmagent.actors.audit.sources.pdf.doc_tools": (
         "PDFIngestionResult", "PDFParseError", "analyze_diagram", "extract_images_from_pdf", "ingest_pdf", "query_doc",
     ),
-    "pmagent.actors.audit.sources.repository.repo_tools": ("analyze_graph_structure", "clone_repo", "extract_git_history"),
+    "pmagent.actors.audit.sources.repository.repo_tools": (
+        "analyze_graph_structure", "clone_repo", "extract_git_history",
+    ),
     "pmagent.audit.nodes": (
         "chief_justice_node", "defense_node", "doc_analyst_node", "evidence_aggregator_node", "prosecutor_node",
         "repo_investigator_node", "tech_lead_node", "vision_inspector_node",

@@ -1,6 +1,7 @@
 """What an event says, in one line: by its type where that is known, else its first fields.
 
-Works on the stored JSON and never fails; the line is not yet clean, the writer sees to that (``pmagent.actors.core.lines``).
+Works on the stored JSON and never fails; the line is not yet clean, the writer sees to that
+(``pmagent.actors.core.lines``).
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.actors.core.area import lines_of
 from pmagent.actors.areas import AREA_OF, AREAS
+from pmagent.actors.core.area import lines_of
 from pmagent.actors.core.lines import TEXT_MAX, Line, line, shown
 from pmagent.events.event import StoredEvent
 from pmagent.when import sized

@@ -1,8 +1,9 @@
 """The reasoning bridge: its types, and values that nobody can change any more (docs/design.md §13.1).
 
-The types are those of ``pmagent.contracts.reasoning``. Their attributes cannot be set, but the dicts and lists in them could be
-changed by whoever holds them. ``checked_envelope`` and ``checked_result`` let in only what keeps its contract, and copy
-all of it into ``FrozenDict`` and ``FrozenList``: neither the program nor whoever built the envelope can alter it later.
+The types are those of ``pmagent.contracts.reasoning``. Their attributes cannot be set, but the dicts and lists in them
+could be changed by whoever holds them. ``checked_envelope`` and ``checked_result`` let in only what keeps its contract,
+and copy all of it into ``FrozenDict`` and ``FrozenList``: neither the program nor whoever built the envelope can alter
+it later.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from pmagent._origin import PLACE
 from pmagent.actors.core.engine import Engine
 from pmagent.actors.core.snapshot import (
     FORMAT,
@@ -36,7 +37,7 @@ _CODE: Final = ("actors", "contracts", "events", "projections")
 @cache
 def code_digest() -> str:
     """SHA-256 over the source of everything that folds: other code, other folds, so its snapshots do not count."""
-    root = Path(__file__).resolve().parent.parent
+    root = Path(PLACE)
     digest = sha256()
     for package in _CODE:
         for path in sorted((root / package).rglob("*.py")):

@@ -11,15 +11,13 @@ from contextlib import suppress
 
 import msgspec
 
-from pmagent._origin import FIRST_PARTY
-
 
 def work_out_shapes() -> int:
     """Work out the shape of every struct of ours that is loaded by now; of how many it was. Those into which nothing
     can be decoded, whoever asks, are passed over."""
     known = 0
     for cls in _structs(msgspec.Struct):
-        if cls.__module__.partition(".")[0] in FIRST_PARTY:
+        if cls.__module__.startswith("pmagent."):
             with suppress(TypeError, NameError):
                 msgspec.json.Decoder(cls)
                 known += 1

@@ -21,7 +21,8 @@ PROGRAMS_MAX: Final = 100
 NAME_CHARS_MAX: Final = 100
 ARGUMENTS_MAX: Final = 100
 ARGUMENT_CHARS_MAX: Final = 4096
-"""The contracts' bounds (``pmagent.contracts.checks``); a test holds them together, for commands that only read import none."""
+"""The contracts' bounds (``pmagent.contracts.checks``); a test holds them together, for commands that only read import
+none."""
 TOTAL_CHARS_MAX: Final = 16 * 1024
 """Of the arguments of one program."""
 

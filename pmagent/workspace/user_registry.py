@@ -27,9 +27,9 @@ from pmagent.events.event import Event, Tail
 from pmagent.events.evidence import log_in
 from pmagent.events.storage import Storage
 from pmagent.events.user_state import state_folder
-from pmagent.workspace.layout import Layout
 from pmagent.service.log_files import check_files, shown
 from pmagent.workspace.git import GitSilent, tracked
+from pmagent.workspace.layout import Layout
 
 NEW_LOG: Final = "pmagent init --new-log"
 """The command that begins a log where another one was."""
@@ -39,8 +39,8 @@ ADOPT: Final = "pmagent log adopt shows what is open in it and ends that; readin
 LOGS: Final = "logs"
 ACCEPTED: Final = "accepted"
 OPERATORS: Final = "operators"
-"""The registry's parts: logs, the configurations that this user has accepted (``pmagent.workspace.trust``), and the files of
-operators that this user's commands wrote."""
+"""The registry's parts: logs, the configurations that this user has accepted (``pmagent.workspace.trust``), and the
+files of operators that this user's commands wrote."""
 _BYTES_MAX: Final = 4 * 1024 * 1024
 
 T = TypeVar("T")
@@ -106,7 +106,8 @@ class KnownLog(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def mark(self) -> tuple[int, int]:
-        """``pmagent.events.store.Identity.mark`` of its place. The entry's names are those of the first kind of store."""
+        """``pmagent.events.store.Identity.mark`` of its place. The entry's names are those of the first kind of
+        store."""
         return self.device, self.inode
 
 

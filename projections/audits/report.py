@@ -1,7 +1,8 @@
 """An audit's report for people (Markdown) and for programs (JSON); pure, and the same bytes for the same report.
 
 Evidence comes from a repository and a PDF, arguments from models, names and patterns from a rubric: all of it is
-hostile, and passes ``pmagent.projections.core.markdown``, so that none of it becomes a heading, a link, an image or HTML.
+hostile, and passes ``pmagent.projections.core.markdown``, so that none of it becomes a heading, a link, an image or
+HTML.
 """
 
 from __future__ import annotations

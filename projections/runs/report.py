@@ -1,6 +1,7 @@
 """``report.md``: a run told to people; pure, and the same bytes for the same events.
 
-Intents, arguments, names of files and what tools wrote are hostile: all of it passes ``pmagent.projections.core.markdown``.
+Intents, arguments, names of files and what tools wrote are hostile: all of it passes
+``pmagent.projections.core.markdown``.
 """
 
 from __future__ import annotations

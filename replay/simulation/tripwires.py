@@ -34,7 +34,7 @@ _FORBIDDEN: Final[tuple[tuple[Any, tuple[str, ...]], ...]] = (
 _CLOCKS: Final = (dt.datetime, dt.date)
 """Types whose ``now`` and ``today`` read the clock; a type of C cannot be wired, so our modules get another one."""
 
-_OURS: Final = ("actors.", "contracts.", "events.", "firmware.", "projections.", "replay.", "pmagent.")
+_OURS: Final = "pmagent."
 
 
 class Leak(AssertionError):

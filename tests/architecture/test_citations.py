@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pmagent._origin import FIRST_PARTY
+from pmagent._origin import PACKAGES
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE = (*FIRST_PARTY, "benchmarks", "examples", "scripts", "tests")
+CODE = ("pmagent", *PACKAGES, "benchmarks", "examples", "scripts", "tests")
 DESIGN = "docs/design.md"
 
 ABSENT = re.compile(

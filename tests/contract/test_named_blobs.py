@@ -18,7 +18,7 @@ from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
 from pmagent.events.verify import verify_log
 
-KNOWN = {name for name, cls in types().items() if not cls.__module__.startswith(("tests.", "replay."))}
+KNOWN = {name for name, cls in types().items() if not cls.__module__.startswith(("tests.", "pmagent.replay."))}
 """Before all are loaded."""
 load_all()
 
@@ -85,7 +85,7 @@ def test_every_line_that_names_a_blob_is_found_by_the_name_of_its_field() -> Non
 
 
 def test_the_check_knows_every_type() -> None:
-    ours = {name for name, cls in types().items() if not cls.__module__.startswith(("tests.", "replay."))}
+    ours = {name for name, cls in types().items() if not cls.__module__.startswith(("tests.", "pmagent.replay."))}
     assert ours == KNOWN, f"an area does not name all its modules: {known.__name__}"
 
 

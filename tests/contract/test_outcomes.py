@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import pmagent.contracts
+from pmagent import contracts
 from pmagent.actors.core.area import load
 from pmagent.contracts import payload as payloads
 from pmagent.contracts.effect import EFFECT_ENDS

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import pmagent.contracts
+from pmagent import contracts
 from pmagent.contracts.compatibility import breaks, major
 from pmagent.contracts.pla import CONTRACT_VERSION
 from pmagent.contracts.pla_schemas import SCHEMAS, set_hash

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent._origin import FIRST_PARTY
+from pmagent._origin import PACKAGES
 from tests.support.commands import SECONDS, clean_environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,8 +56,9 @@ def test_each_recipe_lists_the_files_of_its_diff() -> None:
 def project(tmp_path: Path) -> Path:
     """A copy of the project, with the example in it."""
     copy = tmp_path / "project"
-    for package in FIRST_PARTY:
-        shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for package in ("pmagent", *PACKAGES):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / package, copy / package, ignore=ignored, symlinks=True)
     for step in STEPS.values():
         subprocess.run(["git", "apply", str(EXAMPLE / f"{step}.diff")], cwd=copy, check=True, timeout=SECONDS)
     return copy

@@ -17,8 +17,8 @@ from pmagent.actors.core import engine, gate
 from pmagent.actors.core.engine import Engine
 from pmagent.actors.core.gate import Gate
 from pmagent.actors.core.ledger import EffectLedger, Unfinished
-from pmagent.actors.oa.actor import Oa
 from pmagent.actors.core.scheduler import Action, Scheduler
+from pmagent.actors.oa.actor import Oa
 from pmagent.contracts.payload import Correlated, Payload
 from pmagent.events import log, recovery, segment_store
 from pmagent.events.event import Event
@@ -214,7 +214,7 @@ LEAKS = {
 
 @pytest.mark.parametrize("leak", LEAKS)
 def test_whoever_reaches_outside_is_named(leak: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = {"__name__": "actors.leaking", "time": time, "log": log, "uuid": uuid, "os": os}
+    names = {"__name__": "pmagent.actors.leaking", "time": time, "log": log, "uuid": uuid, "os": os}
     reach = eval(f"lambda: {leak}", names)
     monkeypatch.setattr(Oa, "initial", lambda _: reach())
     told = failure(1)

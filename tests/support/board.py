@@ -9,14 +9,19 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
+import pmagent.firmware
 from tests.support.board_uart import Uart
 
 TICKS = 1 << 29
-OURS = ("pmagent.firmware.code", "pmagent.firmware.boot", "pmagent.firmware.safemode", "pmagent.firmware.hands", "pmagent.firmware.loop", "pmagent.firmware.uart")
+OURS = ("firmware.code", "firmware.boot", "firmware.safemode", "firmware.hands", "firmware.loop", "firmware.uart")
+"""The modules that each start imports anew, as the board names them: there the folder is a package of its own."""
+FILES = [path.stem for path in Path(pmagent.firmware.__file__).parent.glob("*.py")]
+PURE = [name for name in FILES if f"firmware.{name}" not in OURS]
 
 
 class Pin:
@@ -225,6 +230,9 @@ class FakeBoard:
             for module in stale:
                 del sys.modules[module]
             modules: dict[str, Any] = dict(self.modules())
+            modules["firmware"] = pmagent.firmware
+            for pure in PURE:
+                modules[f"firmware.{pure}"] = importlib.import_module(f"pmagent.firmware.{pure}")
             self.spoil(modules)
             sys.modules.update(modules)
             settings = {} if self.setting is None else {"PMAGENT_LINE": self.setting}

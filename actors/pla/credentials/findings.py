@@ -21,7 +21,8 @@ from pmagent.actors.pla.credentials.shapes import DETECTORS, KNOWN
 from pmagent.events.secret_forms import MASK
 
 Redact = Callable[[str], str]
-"""Masks what a process knows to be secret, and the published shapes of keys (``pmagent.events.redact.Redactor.text``)."""
+"""Masks what a process knows to be secret, and the published shapes of keys
+(``pmagent.events.redact.Redactor.text``)."""
 
 LINES_AROUND: Final = 1
 """So many lines before and behind one that speaks of a credential are masked on a screen."""

@@ -1,9 +1,9 @@
 """What credentials look like when somebody types them; pure (docs/design.md §16.5).
 
-The published shapes of keys are the redactor's (``pmagent.events.secret_shapes``). Here is what beside them counts before
-something is typed: AWS keys, private keys, the word "password", API keys, tokens, passwords in URLs, login forms,
-codes, cards, and text that looks as if it had been drawn at random. Every pattern takes time linear in the text, or is
-asked of single words; all of them see ASCII alone.
+The published shapes of keys are the redactor's (``pmagent.events.secret_shapes``). Here is what beside them counts
+before something is typed: AWS keys, private keys, the word "password", API keys, tokens, passwords in URLs, login
+forms, codes, cards, and text that looks as if it had been drawn at random. Every pattern takes time linear in the text,
+or is asked of single words; all of them see ASCII alone.
 
 Random: in a run of 16 or more letters, digits and ``+/_=-`` the kind of character (lower case, upper case, digit)
 changes between more than 22 in 100 neighbours, not counting a capital before a small letter; in a run of letters alone

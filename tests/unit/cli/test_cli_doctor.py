@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from pmagent.actors.orchestra.bubblewrap import NEEDED
-from pmagent.events.lock import WriterLock
-from pmagent._origin import Misplaced
 from pmagent.cli import checks
 from pmagent.cli.checks import Check, all_checks
+from pmagent.events.lock import WriterLock
 from pmagent.workspace.layout import Layout
 from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent
@@ -199,13 +198,6 @@ def test_without_bubblewrap_the_rest_of_pmagent_is_well(healthy: Path, monkeypat
     found = looked(healthy, "sandbox")
     assert (found.state, found.remedy) == ("warn", "apt-get install bubblewrap (0.8 or newer)")
     assert pmagent(healthy, "doctor").code == 0
-
-
-def test_foreign_code_fails(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pmagent._origin.misplaced", lambda: [Misplaced("events", "/tmp/evil")])
-    found = looked(healthy, "origin")
-    assert found.state == "fail"
-    assert "/tmp/evil" in found.text
 
 
 @pytest.fixture

@@ -6,12 +6,17 @@ import errno
 import io
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import click
 import pytest
 
+from pmagent._origin import PACKAGES, PLACE
+from pmagent.cli import app as application
+from pmagent.cli.frame import Command, Entry
+from pmagent.cli.output import Output
 from pmagent.events.errors import (
     BadEvent,
     CorruptLog,
@@ -22,9 +27,6 @@ from pmagent.events.errors import (
     TailMoved,
 )
 from pmagent.events.lock import WriterLock
-from pmagent.cli import app as application
-from pmagent.cli.frame import Command, Entry
-from pmagent.cli.output import Output
 from pmagent.exitcodes import MEANINGS, Exit, kind
 from pmagent.workspace.layout import Layout
 from tests.support.altered import rewrite
@@ -155,16 +157,14 @@ def test_6_timed_out(workspace: Path) -> None:
 
 
 def test_7_security_violation(tmp_path: Path) -> None:
-    """Another's package of our name would be imported: nothing of either runs."""
-    (tmp_path / "events").mkdir()
-    (tmp_path / "events" / "__init__.py").write_text("raise SystemExit('foreign code ran')")
+    """Part of our code is not where it belongs: nothing of it runs."""
+    shutil.copytree(PLACE, tmp_path / "pmagent", ignore=shutil.ignore_patterns("__pycache__", *PACKAGES), symlinks=True)
     done = subprocess.run(
         [PMAGENT[0], "-m", "pmagent", "--version"], cwd=tmp_path, env=clean_environment(PYTHONPATH=str(tmp_path)),
         capture_output=True, text=True, check=False, timeout=60,
     )
     assert done.returncode == 7
-    assert "security" in done.stderr
-    assert "foreign code ran" not in done.stderr
+    assert "events" in done.stderr
 
 
 def test_70_our_bug(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

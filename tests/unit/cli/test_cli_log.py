@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.workspace.layout import Layout
 from pmagent.log.summaries import known
+from pmagent.workspace.layout import Layout
 from tests.support.commands import pmagent
 from tests.support.logged import flip, note, segments, write_log
 
@@ -207,7 +207,8 @@ def test_every_type_there_is_has_a_line_of_its_own() -> None:
     from pmagent.contracts.payload import types
 
     assert all_actors()
-    ours = {name for name, cls in types().items() if cls.__module__.startswith(("contracts.", "events."))}
+    modules = ("pmagent.contracts.", "pmagent.events.")
+    ours = {name for name, cls in types().items() if cls.__module__.startswith(modules)}
     assert ours <= {*known()}
 
 

@@ -151,9 +151,9 @@ SPOILT: dict[str, tuple[int, Spoil]] = {
     "there is no chance": (OTHER, lambda modules: modules.update(os=without(modules_os(), "urandom"))),
     "adafruit_hid is missing": (FILES, gone("adafruit_hid")),
     "adafruit_hid has no mouse": (FILES, gone("adafruit_hid.mouse")),
-    "the core is missing": (FILES, gone("pmagent.firmware.core")),
-    "sha256.py is missing": (FILES, gone("pmagent.firmware.sha256")),
-    "contract.py is missing": (OTHER, gone("pmagent.firmware.contract")),
+    "the core is missing": (FILES, gone("firmware.core")),
+    "sha256.py is missing": (FILES, gone("firmware.sha256")),
+    "contract.py is missing": (OTHER, gone("firmware.contract")),
 }  # fmt: skip
 
 
@@ -272,7 +272,7 @@ def test_whatever_fails_in_boot_the_board_works_or_says_so_and_shows_no_line(dat
 
 def test_where_boot_is_not_run_at_all_the_board_has_a_console_and_says_so() -> None:
     board = FakeBoard()
-    board.spoil = lambda modules: modules.update({"pmagent.firmware.boot": None})
+    board.spoil = lambda modules: modules.update({"firmware.boot": None})
     board.boot()
     board.spoil = lambda _: None
     board.run(3)

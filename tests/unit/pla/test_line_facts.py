@@ -120,7 +120,8 @@ def test_an_adapter_is_taken_by_a_name_that_lasts_or_by_the_device_s_id(
     assert raised.value.code == "another"
     found = find(Wanted(path="/dev/ttyUSB0", serial="pla-e66"))
     assert found.serial == "", "so that the device has to say it"
-    monkeypatch.setattr("pmagent.actors.pla.line.finding.glob.glob", lambda pattern: [port.device] if "USB" in pattern else [])
+    beside = "pmagent.actors.pla.line.finding.glob.glob"
+    monkeypatch.setattr(beside, lambda pattern: [port.device] if "USB" in pattern else [])
     assert [one.path for one in attached()] == ["/dev/ttyUSB0"]
 
 

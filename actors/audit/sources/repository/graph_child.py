@@ -1,5 +1,5 @@
-"""The process that reads the graphs of a folder: ``python -I -m pmagent.actors.audit.sources.repository.graph_child``, run by
-``limited``."""
+"""The process that reads the graphs of a folder: ``python -I -m pmagent.actors.audit.sources.repository.graph_child``,
+run by ``limited``."""
 
 from __future__ import annotations
 

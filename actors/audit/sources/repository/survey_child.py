@@ -1,5 +1,6 @@
-"""The process that reads the code of others: ``python -I -m pmagent.actors.audit.sources.repository.survey_child``, run by ``limited``.
-It gets its request on standard input, answers on standard output, and announces each file before it reads it.
+"""The process that reads the code of others: ``python -I -m pmagent.actors.audit.sources.repository.survey_child``,
+run by ``limited``. It gets its request on standard input, answers on standard output, and announces each file before it
+reads it.
 """
 
 from __future__ import annotations
