@@ -27,8 +27,8 @@ from pmagent.events.log import LogClock
 from pmagent.when import short, sized, spoken
 from pmagent.workspace.layout import Layout
 
-TEMPLATES: Final = Path(__file__).parent / "templates"
-STATIC: Final = Path(__file__).parent / "static"
+TEMPLATES: Final = Path(__file__).parents[1] / "templates"
+STATIC: Final = Path(__file__).parents[1] / "static"
 
 CLIMBING_MAX: Final = 4
 """So many combining marks upon each other are shown as such."""
