@@ -13,6 +13,7 @@ import struct
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -166,8 +167,8 @@ class RealFile:
     def is_left(self, size: int) -> bool:
         """See DiskFile."""
         if self._measure is None:
-            self._measure = _measure()
-        return self._measure(self._descriptor) == (1, size)
+            self._measure = _measure(self._descriptor)
+        return self._measure() == (1, size)
 
     def truncate(self, size: int) -> None:
         """See DiskFile."""
@@ -283,25 +284,30 @@ _COARSE_NS: Final = 3 * _WHOLE_NS
 """The same where a file system keeps whole seconds, or every second one."""
 
 
-_Measure = Callable[[int], tuple[int, int]]
+_Measure = Callable[[], tuple[int, int]]
 """Tells of an open file how many names it has, and its length in bytes. For one thread at a time."""
 
 
-def _measure() -> _Measure:
+def _measure(descriptor: int) -> _Measure:
     """By statx(2), which is asked for nothing else. fstat asks for the time of the last change, too; Linux notes the
-    next change more exactly then (since 6.13), which makes the append behind it slower."""
+    next change more exactly then (since 6.13), which makes the append behind it slower. It is done before each append:
+    so its arguments are made once, and the interpreter lock is kept, for it touches no disk."""
     import ctypes  # only what writes a log needs it
 
-    statx = getattr(ctypes.CDLL(None), "statx", None)
+    statx = getattr(ctypes.PyDLL(None), "statx", None)
     if statx is None:
-        return _measured
-    statx.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_char_p)
+        return partial(_measured, descriptor)
     found = ctypes.create_string_buffer(256)
+    arguments = (
+        ctypes.c_int(descriptor), ctypes.c_char_p(b""), ctypes.c_int(_AT_EMPTY_PATH),
+        ctypes.c_uint(_STATX_NLINK | _STATX_SIZE), ctypes.c_void_p(ctypes.addressof(found)),
+    )  # fmt: skip
+    unpack = _STATX_LAYOUT.unpack_from
 
-    def measure(descriptor: int) -> tuple[int, int]:
-        if statx(descriptor, b"", _AT_EMPTY_PATH, _STATX_NLINK | _STATX_SIZE, found):
+    def measure() -> tuple[int, int]:
+        if statx(*arguments):
             return _measured(descriptor)  # which raises what was wrong
-        links, size = _STATX_LAYOUT.unpack_from(found)
+        links, size = unpack(found)
         return links, size
 
     return measure

@@ -85,13 +85,14 @@ def seal(events: Iterable[Event], batch: int, tail: Tail) -> tuple[list[bytes], 
     sums: list[str] = []
     for event in events:
         position += 1
-        if event.position != position or event.time < time:
-            at = f"position {event.position} at {event.time}"
-            raise BadEvent(f"event {event.id} ({event.type}) cannot have {at}: position {position} follows {time}")
-        time = event.time
+        at = event.time
+        if event.position != position or at < time:
+            place = f"position {event.position} at {at}"
+            raise BadEvent(f"event {event.id} ({event.type}) cannot have {place}: position {position} follows {time}")
+        time = at
         body = _encode(
             _Body(
-                event.position, batch, event.time, event.id, event.kind, event.actor, event.type,
+                position, batch, at, event.id, event.kind, event.actor, event.type,
                 event.correlation, event.causation, msgspec.Raw(event.raw),
             )
         )[:-1]

@@ -60,8 +60,10 @@ class LogClock:
         """The time in nanoseconds, ``reached`` at least."""
         with self._lock:
             said, then = self._said
-            steady = _steady()
-            time_ns = min(max(time.time_ns(), said + (steady - then) * 999 // 1000, reached), _LAST_NS)
+            steady, time_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME), time.time_ns()
+            goes_on = said + (steady - then) * 999 // 1000
+            if not goes_on <= time_ns >= reached or time_ns > _LAST_NS:  # the real time is hardly ever behind
+                time_ns = min(max(time_ns, goes_on, reached), _LAST_NS)
             self._said = (time_ns, steady)
         return time_ns
 

@@ -14,7 +14,7 @@ from pmagent.events.event import Event
 class Running:
     """An effect that is being performed."""
 
-    __slots__ = ("_make_scope", "_scope", "_stopped", "_timer", "effect", "event")
+    __slots__ = ("_make_scope", "_scope", "_stopped", "_timer", "effect", "event", "task")
 
     def __init__(self, event: Event, effect: Effect, make_scope: Callable[[], anyio.CancelScope]) -> None:
         self.event = event
@@ -23,6 +23,7 @@ class Running:
         self._timer: asyncio.TimerHandle | None = None
         self._scope: anyio.CancelScope | None = None
         self._stopped = False
+        self.task: asyncio.Task[None] | None = None  # the event loop itself keeps no task alive
 
     def begin(self) -> anyio.CancelScope:
         """The scope in which it is performed; to be called in its own task, outside of which scopes cannot be made."""

@@ -74,7 +74,6 @@ class Runtime:
         # The scopes of this loop's backend: to have anyio look it up takes longer than all else that starts an effect.
         self._make_scope: Callable[[], anyio.CancelScope] = type(anyio.CancelScope())
         self._running: dict[int, Running] = {}
-        self._performing: set[asyncio.Task[None]] = set()
         self._futures: set[asyncio.Future[Any]] = set()
         self._asks: dict[str, list[tuple[Callable[[Event], bool], asyncio.Future[Event]]]] = {}
         self._broken: asyncio.Future[None] = self._loop.create_future()
@@ -183,7 +182,8 @@ class Runtime:
                 continue
             if token.future is not None and not token.future.done():
                 token.future.set_result(events[0] if events else None)
-            actions = self._scheduler.durable(events, token.output.starts, token.output.cancels)
+            output = token.output
+            actions = self._scheduler.durable(events, output.starts, output.cancels)
             if actions:
                 self._carry_out(actions)
 
@@ -210,10 +210,8 @@ class Runtime:
             if isinstance(action, Perform):
                 running = self._running[action.event.position] = Running(action.event, action.effect, self._make_scope)
                 # A plain task: starting one in the group takes several times as long. What the group would do is done
-                # all the same: the scheduler has it ended, _performed passes on what it raises.
-                task = self._loop.create_task(self._perform(running))
-                self._performing.add(task)
-                task.add_done_callback(self._performed)
+                # all the same: the scheduler has it ended, and it passes on its own errors.
+                running.task = self._loop.create_task(self._perform(running))
             elif isinstance(action, Conclude):
                 self._conclude(action.event, action.outcome)
             elif action.request in self._running:  # else an error came between
@@ -240,17 +238,33 @@ class Runtime:
         if self._idle is not None and not (self._running and self._scheduler.busy):
             self._idle.set()
 
-    def _performed(self, task: asyncio.Task[None]) -> None:
-        self._performing.discard(task)
-        error = None if task.cancelled() else task.exception()
-        if error is not None and not self._broken.done():
-            self._broken.set_exception(error)
-
     async def _raise_broken(self) -> None:
         """Raise, within ``run``, what a performance raised that is not its effect's outcome: an error of our own."""
         await self._broken
 
     async def _perform(self, running: Running) -> None:
+        """Perform an effect and record its end."""
+        position = running.event.position
+        try:
+            actions = self._scheduler.ended(position, await self._performance(running))
+            try:
+                if running.effect.bulky:
+                    with anyio.CancelScope(shield=True):
+                        await self._conclude_in_thread(actions)
+                else:
+                    self._carry_out(actions)
+            finally:
+                del self._running[position]
+                next_ones = self._scheduler.recorded(position)
+                if next_ones:
+                    self._carry_out(next_ones)
+                self._look_whether_idle()
+        except Exception as error:
+            if not self._broken.done():
+                self._broken.set_exception(error)
+
+    async def _performance(self, running: Running) -> msgspec.Struct | None:
+        """The outcome that the performer brings; None: it was stopped before it had one."""
         event = running.event
         outcome: msgspec.Struct | None = None
         scope = running.begin()
@@ -274,19 +288,7 @@ class Runtime:
             outcome = no_outcome(event, type(error).__name__)  # nobody stopped it: what it waited for was cancelled
         if running.effect.limit_s is not None or scope.cancel_called:
             running.time(None)
-        actions = self._scheduler.ended(event.position, None if scope.cancelled_caught else outcome)
-        try:
-            if running.effect.bulky:
-                with anyio.CancelScope(shield=True):
-                    await self._conclude_in_thread(actions)
-            else:
-                self._carry_out(actions)
-        finally:
-            del self._running[event.position]
-            next_ones = self._scheduler.recorded(event.position)
-            if next_ones:
-                self._carry_out(next_ones)
-            self._look_whether_idle()
+        return None if scope.cancelled_caught else outcome
 
     async def _conclude_in_thread(self, actions: Sequence[Action]) -> None:
         for action in actions:

@@ -56,13 +56,12 @@ _AWAITED: Final = ("running", "ending", "ended")
 _PERFORMED: Final = (*_AWAITED, "given up")
 """The states in which an effect takes one of the places of its type."""
 
-_CHANGES: Final[dict[State, dict[State, tuple[int, int]]]] = {
-    before: {
-        after: ((after in _AWAITED) - (before in _AWAITED), (after in _PERFORMED) - (before in _PERFORMED))
-        for after in permitted
-    }
-    for before, permitted in STEPS.items()
-}
+_CHANGES: Final[dict[tuple[State, State], tuple[int, int]]] = {
+    (before, after): (
+        (after in _AWAITED) - (before in _AWAITED), (after in _PERFORMED) - (before in _PERFORMED)
+    )
+    for before, permitted in STEPS.items() for after in permitted
+}  # fmt: skip
 """For each permitted step, how it changes the number of effects that are awaited, and of those that are performed."""
 
 _SWITCHES: Final = frozenset((EffectsPaused, EffectsResumed))
@@ -170,7 +169,7 @@ class Scheduler:
         for event in events:
             if type(event.data) in _SWITCHES and event.actor == GATE and event.kind == "decision":
                 self._paused = type(event.data) is EffectsPaused
-        actions = self._let_go()
+        actions = self._let_go() if self._held else []
         for event in starts:
             self._start(self._know(event), actions)
         if cancels:
@@ -262,23 +261,24 @@ class Scheduler:
 
     def _move(self, life: _Life, state: State) -> None:
         """Take a step."""
-        before, position = life.state, life.event.position
-        change = _CHANGES[before].get(state)
+        before = life.state
+        change = _CHANGES.get((before, state))
         if change is None:
             raise Inconsistent(f"an effect that is {before} becomes {state}")
-        self._awaited += change[0]
-        if change[1]:
-            cls = type(life.event.data)
-            self._places[cls] = self._places.get(cls, 0) + change[1]
         life.state = state
-        if before == "held":
-            del self._held[position]
+        awaited, performed = change
+        if performed:
+            cls = type(life.event.data)
+            self._places[cls] = self._places.get(cls, 0) + performed
+        self._awaited += awaited
         if state == "forgotten":
-            del self._lives[position]
+            del self._lives[life.event.position]
         elif state == "held":
-            self._held[position] = life
+            self._held[life.event.position] = life
         elif state == "queued":
             self._queues.setdefault(type(life.event.data), deque()).append(life)
+        if before == "held":
+            del self._held[life.event.position]
 
     def _start(self, life: _Life, actions: list[Action]) -> None:
         """Perform an effect that was requested, held or queued, or let it wait."""
@@ -309,7 +309,7 @@ class Scheduler:
     def _let_go(self) -> list[Action]:
         """Start what is held, in the order of the requests, if it may start by now."""
         actions: list[Action] = []
-        if self._held and not self._unread and not self._shut:
+        if not self._unread and not self._shut:
             held = sorted(self._held.values(), key=attrgetter("event.position"))  # some were queued before
             for life in held:
                 self._start(life, actions)

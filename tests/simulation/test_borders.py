@@ -51,8 +51,8 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
         (Engine, "accept", "self._cause = described(error)", "self._whole = True"),
     ]),
     "an engine breaks of itself": ("nothing had cut it off", [
-        (Engine, "_verify", "    events, after =",
-         "    if position > 40:\n        raise EngineBroken('')\n    events, after ="),
+        (Engine, "_verify", "    if position +",
+         "    if position > 40:\n        raise EngineBroken('')\n    if position +"),
     ]),
     "a stop writes what nobody handed over": ("something else than was handed over", [
         (Machine, "_submit", "self.submitted = output.events[-1].position if output.events else ", "self.submitted = "),
