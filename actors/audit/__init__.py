@@ -21,5 +21,5 @@ AREA: Final = Area(
     simulated="pmagent.replay.areas.audits:part",
     laws=("pmagent.replay.areas.invariants_audits:check_audits",),
     rests=("pmagent.replay.areas.invariants_audits:check_audits_idle",),
-    outside=("pdf.*", "repository.*"),
+    outside=("sources.pdf.*", "sources.repository.*"),
 )

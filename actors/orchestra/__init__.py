@@ -24,6 +24,6 @@ AREA: Final = Area(
     rests=("pmagent.replay.areas.invariants_runs:check_runs_idle",),
     outside=(
         "artifacts", "box", "bubblewrap", "claims", "doorway", "ground", "leavings", "lend", "netns", "orphans",
-        "outside", "planner", "processes", "proxy", "proxy_forward", "proxy_streams", "runner", "watch",
+        "outside", "processes", "proxy", "proxy_forward", "proxy_streams", "runner", "watch",
     ),
 )  # fmt: skip

@@ -159,7 +159,7 @@ def rebuild(app: App, check: bool, format: str) -> int:
 
 def _rebuild_check(app: App, format: str) -> int:
     from pmagent.actors.known import blob_check
-    from pmagent.projections.core.rebuild import check_documents
+    from pmagent.projections.rebuild import check_documents
 
     check = blob_check(app.layout.store.blobs())
     differences = check_documents(app.workspace, check)

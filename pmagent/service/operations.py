@@ -27,7 +27,7 @@ from pmagent.flat import flat_errors
 from pmagent.projections.core.disk import noted_halts
 from pmagent.projections.core.documents import Documents
 from pmagent.projections.core.projection import Halt, ProjectionHalted
-from pmagent.projections.core.rebuild import rewrite_documents
+from pmagent.projections.rebuild import rewrite_documents
 from pmagent.projections.registry import all_projections
 from pmagent.service.admission import admitted
 from pmagent.service.answer import Answer, BadOperation, OutcomeOpen

@@ -19,7 +19,7 @@ from pmagent.events.event import Event
 from pmagent.projections.core.disk import ContentLost, Desk, DocumentUnwritable, note_halts
 from pmagent.projections.core.documents import Documents, Taken
 from pmagent.projections.core.projection import Halt
-from pmagent.projections.core.rebuild import rewrite_documents
+from pmagent.projections.rebuild import rewrite_documents
 from pmagent.projections.registry import all_projections
 
 PAUSE_FACTOR: Final = 3.0

@@ -50,7 +50,7 @@ def test_where_evidence_is_missing_or_a_node_failed_an_edge_leads_away() -> None
 
 def test_our_own_reader_of_graphs_sees_it_so_as_well() -> None:
     reader = GraphReader()
-    for path in ("actors/audit/graph.py", "actors/audit/nodes.py"):
+    for path in ("pmagent/actors/audit/graph.py", "pmagent/actors/audit/nodes.py"):
         reader.take(parsed(path, Path(__file__).parents[2].joinpath(path).read_bytes()))
     (graph,) = reader.graphs()
     assert {"context_builder", "evidence_aggregator"} <= set(graph.parallel_sources)

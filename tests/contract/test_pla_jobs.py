@@ -13,7 +13,7 @@ import pytest
 
 from pmagent.contracts.checking import check, check_bytes
 from pmagent.contracts.generate import FOLDER as SCHEMAS
-from pmagent.projections.core.rebuild import documents_of
+from pmagent.projections.rebuild import documents_of
 from tests.support.histories import ABOUT, FOLDER, History
 from tests.support.pla_documents import single_changes
 

@@ -24,7 +24,9 @@ PLAIN = {"actor", "daemon", "effect", "log", "plan", "planner", "request", "run"
 
 def known() -> dict[str, type[msgspec.Struct]]:
     """``<area>/<name>`` -> type, for every payload and document."""
-    return {f"{name.split('.')[0]}/{name}": cls for name, cls in types().items()} | DOCUMENTS
+    modules = ("pmagent.contracts.", "pmagent.events.")
+    ours = {name: cls for name, cls in types().items() if cls.__module__.startswith(modules)}
+    return {f"{name.split('.')[0]}/{name}": cls for name, cls in ours.items()} | DOCUMENTS
 
 
 def fixtures() -> list[str]:

@@ -26,7 +26,7 @@ from pmagent.events.reader import Follower, Progress
 from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
 from pmagent.pla import asking
-from pmagent.projections.core.rebuild import check_documents
+from pmagent.projections.rebuild import check_documents
 from pmagent.service.host import RequestReused, open_host
 from pmagent.service.operations import call
 from pmagent.service.wire import REQUEST_BYTES_MAX, RemoteError, reachable

@@ -20,7 +20,7 @@ from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.events.event import Tail
 from pmagent.projections.core.disk import Desk
 from pmagent.projections.core.documents import Documents, Taken
-from pmagent.projections.core.rebuild import check_documents
+from pmagent.projections.rebuild import check_documents
 from pmagent.projections.runs.folders import RUNS_KEPT, RunFolders
 from pmagent.service import writing
 from pmagent.service.cache import SnapshotTaker

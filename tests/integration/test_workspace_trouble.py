@@ -15,8 +15,8 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.lock import WriterLock
 from pmagent.events.verify import verify_log
 from pmagent.oa.guards.table import run_guard
-from pmagent.projections.core.rebuild import check_documents
 from pmagent.projections.oa.state import PATH as STATE
+from pmagent.projections.rebuild import check_documents
 from pmagent.service.client import DaemonUnreachable
 from pmagent.service.operations import call
 from pmagent.service.wire import RemoteError

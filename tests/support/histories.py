@@ -30,7 +30,7 @@ from pmagent.events.segments import SegmentReader
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.verify import require_intact
 from pmagent.projections.core.documents import rebuild
-from pmagent.projections.core.rebuild import documents_of
+from pmagent.projections.rebuild import documents_of
 from pmagent.projections.registry import all_projections
 from pmagent.replay.divergence import DivergenceCount
 from pmagent.replay.replayer import fold_log, replay_log

@@ -17,7 +17,7 @@ from pmagent.projections.core import rebuild
 from pmagent.projections.core.disk import LEADS_OUT, LINK, MARKS_MAX, Desk, Difference, DocumentUnwritable
 from pmagent.projections.core.documents import Documents, Taken
 from pmagent.projections.core.projection import Part
-from pmagent.projections.core.rebuild import check_documents
+from pmagent.projections.rebuild import check_documents
 
 SMALL = {"share/a.json": b"[1]", "b/c/d.json": b"{}"}
 LARGE = os.urandom(3_000_000)

@@ -9,7 +9,7 @@ from pmagent.events.evidence import evidence, log_of
 from pmagent.oa.guards.reading import Given
 from pmagent.oa.guards.report import Findings, lacking
 from pmagent.projections.core.disk import Difference
-from pmagent.projections.core.rebuild import check_documents
+from pmagent.projections.rebuild import check_documents
 
 REBUILD = "pmagent rebuild"
 

@@ -22,7 +22,7 @@ from pmagent.contracts.payload import typed
 from pmagent.events.event import Event
 from pmagent.events.reader import events
 from pmagent.jobs.history import opened
-from pmagent.projections.core.rebuild import documents_of
+from pmagent.projections.rebuild import documents_of
 from tests.conftest import fresh_example
 from tests.support.audits import AUDIT, dimension, finding, rubric, said, survey
 from tests.support.consoles import console, live_host

@@ -15,7 +15,7 @@ from pmagent.console.pages.jobs.desk import JobsAtHand
 from pmagent.contracts.orchestra_events import TaskAttemptRequested
 from pmagent.events.event import Event, time_after
 from pmagent.events.log import now
-from pmagent.projections.core.rebuild import documents_of
+from pmagent.projections.rebuild import documents_of
 from pmagent.when import seconds_between
 from pmagent.workspace.layout import Layout
 from tests.support.hostile import hostile_log

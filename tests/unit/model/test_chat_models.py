@@ -182,7 +182,7 @@ async def test_a_question_that_cannot_be_put_to_the_model_is_no_malformed_reply(
     async with live_gateway({"toy:one": Picky(script=[])}) as rig:
         failed = await rig.ask(tools=[LOOK], limits=ModelLimits(attempts=1))
     [end] = rig.failed_calls
-    assert (failed.code, end.error, end.place) == ("failed", "ValueError", "pmagent.actors.model.chat:_bound")
+    assert (failed.code, end.error, end.place) == ("failed", "ValueError", "actors.model.chat:_bound")
 
 
 @on_loop

@@ -11,7 +11,7 @@ import pytest
 from pmagent.events.errors import NotFound
 from pmagent.events.event import Draft, LogCreated
 from pmagent.pla.verifying import SessionLogUnreadable, session_log, verify_alone, verify_with_log, verify_workspace
-from pmagent.projections.core.rebuild import rewrite_documents
+from pmagent.projections.rebuild import rewrite_documents
 from tests.support.logged import write_log
 from tests.support.pla_sessions import SESSION, Tale, typing
 

@@ -20,7 +20,7 @@ from pmagent.actors.known import blob_check
 from pmagent.clean import json_bytes
 from pmagent.console.giving_way import give_way
 from pmagent.events.errors import PmagentError
-from pmagent.projections.core.rebuild import check_documents
+from pmagent.projections.rebuild import check_documents
 from pmagent.workspace.layout import Layout
 
 DIFFERENCES_MAX: Final = 100
