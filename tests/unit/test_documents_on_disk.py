@@ -13,7 +13,7 @@ import pytest
 
 from pmagent.contracts.content import CHUNK_BYTES, BlobContent, Content, Growing
 from pmagent.events.errors import NotFound
-from pmagent.projections.core import rebuild
+from pmagent.projections import rebuild
 from pmagent.projections.core.disk import LEADS_OUT, LINK, MARKS_MAX, Desk, Difference, DocumentUnwritable
 from pmagent.projections.core.documents import Documents, Taken
 from pmagent.projections.core.projection import Part
