@@ -105,3 +105,22 @@ def test_requirement_files_pin_and_hash_everything_and_name_no_host() -> None:
         pins = re.findall(r"^\S.*", text, re.MULTILINE)
         assert all(re.match(r"#|[a-z0-9.\-\[\]]+==\S+ .*\\$", pin) for pin in pins), file.name
         assert "://" not in text, file.name
+
+
+def test_our_folders_are_imported_under_one_name() -> None:
+    """A module with two names would be loaded twice, and its event types registered twice. On the board, the firmware's
+    folder has a name of its own."""
+    offenders = []
+    for file in modules("pmagent", *PACKAGES, "benchmarks", "scripts", "examples", "tests"):
+        if file.parts[:2] in {("firmware", "boot.py"), ("firmware", "code.py"), ("examples", "audited")}:
+            continue
+        for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            offenders += [f"{file}:{name}: import pmagent.{name}" for name in names if name.split(".")[0] in PACKAGES]
+    assert offenders == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_each_folder_is_linked_into_the_package_by_a_relative_link(package: str) -> None:
+    assert (ROOT / "pmagent" / package).readlink() == Path("..", package)
