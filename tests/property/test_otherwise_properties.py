@@ -1,0 +1,92 @@
+"""Whatever is altered in a recorded decision, a replay finds it, unless the table lists that very difference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts.otherwise import NOTHING
+from events.event import Event
+from replay.replayer import replay_log
+from tests.support.recorded import altered_log, stored_log
+from tests.support.wording import Clearer, Judge, filing, judged_by, table
+
+OLD = judged_by(Judge(), "0.1.0", cases=5)
+CLEAR = {event.id: event.raw for event in judged_by(Clearer(), "0.1.0", cases=5).history if event.actor == "judge"}
+"""The judgements as they are decided now: they depend on nothing that was recorded."""
+DECISIONS = [event.position for event in OLD.history if event.kind == "decision"]
+LOG = stored_log(OLD.history)
+
+Change = Callable[[Event], Event | None]
+TEXTS = st.one_of(
+    st.text(max_size=12),
+    st.integers(0, 120).flatmap(lambda n: st.sampled_from([f"refused: {n}", f"case {n} is refused", f"no proof of {n}"])),
+)  # fmt: skip
+VALUES = st.one_of(st.none(), st.booleans(), st.integers(-3, 120), TEXTS, st.lists(TEXTS, max_size=3))
+
+
+def with_data(event: Event, key: int, value: object) -> Event:
+    """The event with one value of its payload replaced."""
+    data = msgspec.json.decode(event.raw)
+    name = sorted(data)[key % len(data)]
+    return msgspec.structs.replace(event, raw=msgspec.json.encode({**data, name: value}))
+
+
+def with_raw(event: Event, at: int, byte: int) -> Event:
+    """The event with one byte of its payload replaced, where that is still JSON."""
+    raw = bytearray(event.raw)
+    raw[at % len(raw)] = byte
+    try:
+        msgspec.json.decode(raw)
+        bytes(raw).decode()
+    except ValueError:
+        return event
+    return msgspec.structs.replace(event, raw=bytes(raw))
+
+
+CHANGES: st.SearchStrategy[Change] = st.one_of(
+    st.builds(lambda key, value: lambda event: with_data(event, key, value), st.integers(0, 9), VALUES),
+    st.builds(lambda at, byte: lambda event: with_raw(event, at, byte), st.integers(0, 400), st.integers(32, 126)),
+    st.builds(
+        lambda name, value: lambda event: msgspec.structs.replace(event, **{name: value}),
+        st.sampled_from(["id", "actor", "type", "correlation"]),
+        st.sampled_from(["judge", "filer", "gate", "wording.judged", "wording.filed", "wording.new", "4.judge.0", "x"]),
+    ),
+    st.just(lambda _: None),
+)  # fmt: skip
+
+
+def listed(before: Event, after: Event) -> bool:
+    """Whether the table covers the altered decision, computed without it: the judge's own, and altered at most back
+    from the old words to the new ones."""
+    if (after.id, after.actor, after.type, after.correlation) != (before.id, "judge", "wording.judged", before.correlation):
+        return False
+    old, new = msgspec.json.decode(before.raw), msgspec.json.decode(CLEAR[before.id])
+    parts = [{**new, "reason": reason, "doubts": [doubt, "late"]}
+             for reason in (old["reason"], new["reason"]) for doubt in (old["doubts"][0], new["doubts"][0])]
+    return after.raw in [msgspec.json.encode(part) for part in parts]
+
+
+@given(position=st.sampled_from(DECISIONS), change=CHANGES)
+def test_an_alteration_that_is_not_listed_is_found(position: int, change: Change) -> None:
+    before = OLD.history[position - 1]
+    after = change(before)
+    if after is not None and (after.raw, after.id, after.actor, after.type, after.correlation) == (
+        before.raw, before.id, before.actor, before.type, before.correlation
+    ):  # fmt: skip
+        return
+    altered = altered_log(LOG, {position: change})
+    result = replay_log(altered, filing(Clearer()), otherwise=table())
+    if after is not None and before.actor == "judge" and listed(before, after):
+        # The judgement itself is passed over; but what was filed was filed of its recorded bytes.
+        assert [found.shown.actor for found in result.divergences] == ["filer"]
+    else:
+        assert not result.equal
+    assert not replay_log(altered, filing(Judge()), otherwise=NOTHING).equal
+
+
+def test_without_an_alteration_the_table_covers_all() -> None:
+    assert replay_log(LOG, filing(Clearer()), otherwise=table()).equal
