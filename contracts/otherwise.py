@@ -65,7 +65,7 @@ class DecisionEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """Decisions of ``type`` by ``actor`` that differ in the way of ``kind`` (``replay.divergence``).
 
     ``changed``: every value that differs is covered by one of ``fields``. ``missing`` (decided now, not recorded) and
-    ``extra`` (recorded, not decided now): every one of ``fields`` holds for the one decision that there is.
+    ``extra`` (recorded, not decided now): every one of ``fields`` holds wherever it points to, and points to something.
     """
 
     why: str
@@ -109,7 +109,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def line(self) -> str:
         """It in one line, for people."""
         what = f"{self.type} by {self.actor}" if self.type else self.path
-        return f"decided otherwise since {self.since}: {self.why} ({self.count:,} × {what})"
+        return f"decided otherwise since {self.since}: {self.why} ({self.count:,} of {what})"
 
 
 class Otherwise:
@@ -155,12 +155,10 @@ class Otherwise:
         return any(_path(entry.path).fullmatch(path) for entry in self._documents())
 
     def _decisions(self, version: str, event: Event, kind: str) -> Iterator[DecisionEntry]:
+        wanted = event.actor, event.type, kind
         for entry in self.entries:
-            if (
-                isinstance(entry, DecisionEntry) and (entry.actor, entry.type, entry.kind) == (event.actor, event.type, kind)
-                and later(entry, version)
-            ):  # fmt: skip
-                yield entry
+            if isinstance(entry, DecisionEntry) and wanted == (entry.actor, entry.type, entry.kind):
+                yield from (entry,) if later(entry, version) else ()
 
     def _documents(self) -> Iterator[DocumentEntry]:
         return (entry for entry in self.entries if isinstance(entry, DocumentEntry))
@@ -169,12 +167,10 @@ class Otherwise:
         event = expected or recorded
         if event is None or not _spelled(event):
             return ()
-        data, decided = msgspec.json.decode(event.raw), recorded is None
-        for entry in self._decisions(version, event, "missing" if decided else "extra"):
-            if all(
-                any(field.covers(None, value) if decided else field.covers(value, None) for value in _values(data, field))
-                for field in entry.fields
-            ):  # fmt: skip
+        data, gone = msgspec.json.decode(event.raw), recorded is not None
+        for entry in self._decisions(version, event, "extra" if gone else "missing"):
+            found = ((field, value) for field in entry.fields for value in _values(data, field.at))
+            if all(field.covers(value, None) if gone else field.covers(None, value) for field, value in found):
                 return (entry,)
         return ()
 
@@ -329,24 +325,23 @@ def _steps(pointer: str) -> list[str]:
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
 
 
-def _values(data: Any, field: FieldChange) -> list[str | None]:
-    """What stands at the field's places; [None] where nothing does."""
+def _values(data: Any, pointer: str) -> list[str | None]:
+    """Whatever the pointer points to; [None] where that is nothing."""
     found = [data]
-    for step in _steps(field.at):
+    for step in _steps(pointer):
         inner: list[Any] = []
         for value in found:
-            if isinstance(value, list):
-                value = {str(at): one for at, one in enumerate(value)}
-            if isinstance(value, dict):
-                inner += value.values() if step == "*" else [value[step]] if step in value else []
+            items = dict(zip(map(str, range(len(value))), value, strict=True)) if isinstance(value, list) else value
+            if isinstance(items, dict):
+                inner += items.values() if step == "*" else [items[step]] if step in items else []
         found = inner
     return [_text(value) for value in found] or [None]
 
 
 def _text(value: Any) -> str | None:
-    if value is _ABSENT or isinstance(value, str):
-        return None if value is _ABSENT else value
-    return _json(value).decode()
+    if value is _ABSENT:
+        return None
+    return value if isinstance(value, str) else _json(value).decode()
 
 
 def _json(value: Any) -> bytes:

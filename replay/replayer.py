@@ -2,9 +2,9 @@
 
 Reading back is the engine's own (``Engine.fold``), so recovery and replay cannot disagree on what follows from what.
 Beside it, each reaction is computed anew, and compared by id, actor, type, correlation and data. The recorded decisions
-stay the truth: states fold what was recorded, so one difference does not make all that follows differ. That is also why
-a difference that a later release lists (``contracts.otherwise``) can be passed over alone: whatever was decided after it
-is computed from what was recorded, and compared as ever.
+stay the truth: states fold what was recorded, so one difference does not make all that follows differ. So a difference
+that a later release lists (``contracts.otherwise``) is passed over alone: later decisions are computed from what was
+recorded, and compared as ever.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def replay_log(
 
     ``actor`` compares only that actor's decisions and the engine's about it. ``what_if`` goes on after differences.
     ``absent`` are actors that cannot be asked now: their decisions are not compared, and the result is not equal.
-    ``otherwise`` lists differences that are no divergences in decisions of older releases. Large payloads come from ``blobs``, by default those beside the log's folder. Memory does not grow with the
-    log. Raises CorruptLog, NotFound.
+    ``otherwise`` lists differences that are no divergences in decisions of older releases. Large payloads come from
+    ``blobs``, by default those beside the log's folder. Memory does not grow with the log. Raises CorruptLog, NotFound.
     """
     if isinstance(log, (str, Path)):
         store = log_in(Path(log))
