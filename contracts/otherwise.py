@@ -326,7 +326,7 @@ def _steps(pointer: str) -> list[str]:
 
 
 def _values(data: Any, pointer: str) -> list[str | None]:
-    """Whatever the pointer points to; [None] where that is nothing."""
+    """The texts of all values that the pointer points to; [None] where there is none."""
     found = [data]
     for step in _steps(pointer):
         inner: list[Any] = []

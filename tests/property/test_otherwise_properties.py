@@ -1,4 +1,4 @@
-"""Whatever is altered in a recorded decision, a replay finds it, unless the table lists that very difference."""
+"""A replay finds every alteration of a recorded decision, unless the table lists that very difference."""
 
 from __future__ import annotations
 
@@ -55,6 +55,10 @@ CHANGES: st.SearchStrategy[Change] = st.one_of(
         st.sampled_from(["id", "actor", "type", "correlation"]),
         st.sampled_from(["judge", "filer", "gate", "wording.judged", "wording.filed", "wording.new", "4.judge.0", "x"]),
     ),
+    st.builds(
+        lambda by: lambda event: msgspec.structs.replace(event, causation=max(1, event.causation + by)),
+        st.sampled_from([-3, -2, -1, 1, 2]),
+    ),
     st.just(lambda _: None),
 )  # fmt: skip
 
@@ -64,7 +68,7 @@ def listed(before: Event, after: Event) -> bool:
     from the old words to the new ones."""
     if (after.id, after.actor, after.type) != (before.id, "judge", "wording.judged"):
         return False
-    if after.correlation != before.correlation:
+    if (after.correlation, after.causation) != (before.correlation, before.causation):
         return False
     old, new = msgspec.json.decode(before.raw), msgspec.json.decode(CLEAR[before.id])
     parts = [{**new, "reason": reason, "doubts": [doubt, "late"]}
@@ -72,13 +76,16 @@ def listed(before: Event, after: Event) -> bool:
     return after.raw in [msgspec.json.encode(part) for part in parts]
 
 
+def compared(event: Event) -> tuple[object, ...]:
+    """All of a decision that a replay compares."""
+    return event.id, event.actor, event.type, event.correlation, event.causation, event.raw
+
+
 @given(position=st.sampled_from(DECISIONS), change=CHANGES)
 def test_an_alteration_that_is_not_listed_is_found(position: int, change: Change) -> None:
     before = OLD.history[position - 1]
     after = change(before)
-    if after is not None and (after.raw, after.id, after.actor, after.type, after.correlation) == (
-        before.raw, before.id, before.actor, before.type, before.correlation
-    ):  # fmt: skip
+    if after is not None and compared(after) == compared(before):
         return
     altered = altered_log(LOG, {position: change})
     result = replay_log(altered, filing(Clearer()), otherwise=table())

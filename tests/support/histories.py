@@ -41,7 +41,7 @@ ABOUT: Final = "history.json"
 
 
 class History(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is known of a recorded history: who wrote it, how it ends, and the documents that follow from it."""
+    """A recorded history: the version that wrote it, its end, and the documents that follow from it."""
 
     version: str
     events: int

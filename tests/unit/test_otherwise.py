@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -31,6 +33,7 @@ from tests.support.wording import (
     table,
 )
 
+ROOT = Path(__file__).resolve().parents[2]
 JUDGEMENTS = 10
 """So many follow from seven cases: three of them give two."""
 
@@ -114,7 +117,7 @@ def test_a_decision_before_any_start_is_of_no_known_release() -> None:
         entry(REASON, DOUBT, kind="extra"), entry(REASON, DOUBT, kind="missing"),
     ],
 )  # fmt: skip
-def test_what_an_entry_does_not_cover_as_a_whole_is_a_divergence(bench: Bench, listed: DecisionEntry) -> None:
+def test_a_difference_that_an_entry_does_not_cover_as_a_whole_is_a_divergence(bench: Bench, listed: DecisionEntry) -> None:
     result = replayed(bench, Clearer(), [listed], what_if=True)
     assert result.counts
     assert result.counts[0].type == "wording.judged"
@@ -343,7 +346,7 @@ def test_a_table_with_anything_wrong_is_an_error_that_names_it(old: str, new: st
 
 
 @pytest.mark.parametrize("content", [b"\xff", b"= =", b"[" * 5000, b'a = 1\n"0.1" = 3\n'])
-def test_what_is_no_table_is_an_error(content: bytes) -> None:
+def test_content_that_is_no_table_is_an_error(content: bytes) -> None:
     with pytest.raises(BadTable):
         read(content, "t", "0.2.0")
 
@@ -360,6 +363,18 @@ def test_releases_are_compared_as_numbers() -> None:
     assert release("0.10.2") == release("0.10.2.post1") == (0, 10, 2)
     assert (release("0.9.11") or ()) < (release("0.10") or ())
     assert release("") is release("1") is release("v1.0") is None
+
+
+def test_the_examples_that_show_how_to_list_a_difference_are_tables() -> None:
+    page = (ROOT / "docs" / "releases.md").read_text("utf-8")
+    (shown,) = re.findall(r"^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    remarks = (ROOT / "pmagent" / "data" / "otherwise.toml").read_text("utf-8")
+    for example in (shown, "\n".join(re.findall(r"^# (\[\[.*|\w+ = .*)$", remarks, re.MULTILINE))):
+        decision, document = read(example.encode(), "t", "0.2.0").entries
+        assert isinstance(decision, DecisionEntry)
+        assert decision.fields[0].covers("work is forbidden", "action work is forbidden")
+        assert not decision.fields[0].covers("work is forbidden", "action play is forbidden")
+        assert Otherwise([document]).document("runs/1/report.md", b"a\nTook 3 s\n", b"a\nDuration: 3 s\n") == (document,)
 
 
 def test_the_table_that_ships_names_types_that_there_are() -> None:
