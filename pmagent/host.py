@@ -49,12 +49,12 @@ from pmagent.cache import load as load_snapshot
 from pmagent.edge import Given, performers_of
 from pmagent.edges import EDGES
 from pmagent.folding import fold_into
-from pmagent.io import RealIo
+from pmagent.io import RealIo, read_event
 from pmagent.layout import Layout
 from pmagent.log_files import check_files
 from pmagent.pla.vault import Vault
 from pmagent.registry import Keeper, check_before
-from pmagent.requests import OPERATOR, Requests, read_event
+from pmagent.requests import OPERATOR, Requests
 from pmagent.secrets import known_secrets
 from pmagent.trust import require_accepted
 from pmagent.workspace.presence import require_log, require_text
