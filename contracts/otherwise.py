@@ -119,8 +119,8 @@ class Otherwise:
         self.entries = tuple(entries)
 
     def decision(self, version: str, expected: Event | None, recorded: Event | None) -> tuple[Entry, ...]:
-        """The entries that cover a decision of a log's writer of this ``version``: ``expected`` is decided now, one of
-        the two may lack. () when it is not covered as a whole."""
+        """The entries that cover the difference between a decision as a pmagent of ``version`` recorded it and as it is
+        decided now; None: it was not recorded, or is not decided. () when it is not covered as a whole."""
         if expected is None or recorded is None:
             return self._one_sided(version, expected, recorded)
         if (expected.id, expected.actor, expected.correlation) != (recorded.id, recorded.actor, recorded.correlation):
@@ -128,14 +128,13 @@ class Otherwise:
         if expected.type != recorded.type:  # one decision is not made any more, and another one is
             gone, new = self._one_sided(version, None, recorded), self._one_sided(version, expected, None)
             return (*gone, *new) if gone and new else ()
-        if not _spelled(recorded):
+        entries = self._decisions(version, recorded, "changed")
+        fields = [(field, entry) for entry in entries for field in entry.fields]
+        if not fields or not _spelled(recorded):
             return ()
-        fields = [
-            (field, entry) for entry in self._decisions(version, recorded, "changed") for field in entry.fields
-        ]
         used: dict[Entry, None] = {}
-        old, new_ = msgspec.json.decode(recorded.raw), msgspec.json.decode(expected.raw)
-        return tuple(used) if fields and _compared((), old, new_, fields, used) else ()
+        was, now = msgspec.json.decode(recorded.raw), msgspec.json.decode(expected.raw)
+        return tuple(used) if _compared((), was, now, fields, used) else ()
 
     def document(self, path: str, recorded: bytes | None, decided: bytes) -> tuple[Entry, ...]:
         """The entries that cover all differences between a document on disk (None: it is not there) and what it is
@@ -165,12 +164,15 @@ class Otherwise:
 
     def _one_sided(self, version: str, expected: Event | None, recorded: Event | None) -> tuple[Entry, ...]:
         event = expected or recorded
-        if event is None or not _spelled(event):
+        if event is None:
             return ()
-        data, gone = msgspec.json.decode(event.raw), recorded is not None
+        gone = recorded is not None
         for entry in self._decisions(version, event, "extra" if gone else "missing"):
+            data = msgspec.json.decode(event.raw)
             found = ((field, value) for field in entry.fields for value in _values(data, field.at))
-            if all(field.covers(value, None) if gone else field.covers(None, value) for field, value in found):
+            if _spelled(event) and all(
+                field.covers(value, None) if gone else field.covers(None, value) for field, value in found
+            ):
                 return (entry,)
         return ()
 

@@ -1,4 +1,4 @@
-"""The core as a library: the example in the docs runs as it stands there; a log outlives its process; no area is loaded."""
+"""The core as a library: the example in the docs runs as it stands; a log outlives its process; no area is loaded."""
 
 from __future__ import annotations
 
