@@ -13,7 +13,7 @@ from actors.oa.actor import Oa
 from actors.oa.state import OaActorState
 from actors.registry import all_actors
 from contracts.oa import OaSnapshotTaken
-from contracts.otherwise import DecisionEntry, DocumentEntry, Entry, FieldChange, Otherwise
+from contracts.otherwise import DecisionEntry, DocumentEntry, Entry, FieldChange, Otherwise, read
 from contracts.payload import Correlated, Payload
 from events.event import Event
 from pmagent import __version__
@@ -133,6 +133,32 @@ def test_documents_that_differ_beyond_what_is_listed_are_differences(recorded: P
     plant(msgspec.structs.replace(BRANCH, since=__version__))
     (recorded / STATE).write_bytes(right.replace(b'"main"', b'"twig"'))
     assert pmagent(recorded, "rebuild", "--check").code == 1
+
+
+def test_a_later_release_that_went_live_is_held_to_its_own_words(
+    recorded: Path, plant: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("pmagent.host.__version__", "99.1.0")
+        assert pmagent(recorded, "oa", "snapshot").code == 0
+    plant(GLOOM, BRANCH)
+    assert replayed(monkeypatch, recorded).code == 3
+    document = replayed(monkeypatch, recorded, "--what-if", "--format", "json").document
+    assert [one["count"] for one in document["otherwise"]] == [2]
+    assert [one["count"] for one in document["counts"]] == [1]
+    state = recorded / STATE
+    state.write_bytes(state.read_bytes().replace(b'"main"', b'"twig"'))
+    assert pmagent(recorded, "rebuild", "--check").code == 1
+
+
+def test_a_table_that_cannot_be_read_ends_a_replay_with_our_bug(
+    recorded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pmagent.otherwise.__version__", "0")
+    monkeypatch.setattr("pmagent.otherwise.read", lambda raw, *given: read(raw + b'["0.1"]\n', *given))
+    done = pmagent(recorded, "replay")
+    assert done.code == 70
+    assert "otherwise.toml" in done.errors
 
 
 def test_guard_and_page_take_listed_documents_for_right(recorded: Path, plant: Any) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.otherwise import NOTHING
+from contracts.otherwise import NOTHING, DocumentEntry, Otherwise
 from events.event import Event
 from replay.replayer import replay_log
 from tests.support.recorded import altered_log, stored_log
@@ -95,6 +95,19 @@ def test_an_alteration_that_is_not_listed_is_found(position: int, change: Change
     else:
         assert not result.equal
     assert not replay_log(altered, filing(Judge()), otherwise=NOTHING).equal
+
+
+TOOK = Otherwise([DocumentEntry(
+    since="0.2", why="w", path="report.md", recorded=r"^Took (?P<s>\d+) s$", decided=r"^Duration: (?P=s) s$"
+)])  # fmt: skip
+BEFORE = b"# Report\nTook 12 s\nRefused: a\nTook 7 s\n"
+AFTER = b"# Report\nDuration: 12 s\nRefused: a\nDuration: 7 s\n"
+
+
+@given(at=st.integers(0, len(BEFORE)), cut=st.integers(0, 3), put=st.binary(max_size=3))
+def test_an_alteration_of_a_document_is_found(at: int, cut: int, put: bytes) -> None:
+    altered = BEFORE[:at] + put + BEFORE[at + cut :]
+    assert bool(TOOK.document("report.md", altered, AFTER)) is (altered == BEFORE)
 
 
 def test_without_an_alteration_the_table_covers_all() -> None:
