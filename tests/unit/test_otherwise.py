@@ -218,7 +218,18 @@ def test_a_listed_difference_covers_no_other_spelling(bench: Bench, respelled: C
         return msgspec.structs.replace(event, raw=respelled(event.raw))
 
     log = altered_log(stored_log(bench.history), {first.position: change})
-    assert not replay_log(log, filing(Clearer()), otherwise=table()).equal
+    for judge in (Judge(), Clearer()):
+        found = replay_log(log, filing(judge), otherwise=table(), actor="judge").divergences
+        assert [one.position for one in found] == [first.position]
+
+
+@pytest.mark.parametrize("part", ["actor", "correlation"])
+def test_a_listed_difference_covers_no_other_part_of_a_decision(bench: Bench, part: str) -> None:
+    first = next(event for event in bench.history if event.type == "wording.judged")
+    expected = msgspec.structs.replace(first, data=Judged(n=0, reason="", doubts=[]), raw=b'{"n":0}')
+    assert table([entry(FieldChange(at="", recorded="(?s).*", decided="(?s).*"))]).decision("0.1", expected, first)
+    other = msgspec.structs.replace(expected, **{part: "other"})
+    assert table([entry(FieldChange(at="", recorded="(?s).*", decided="(?s).*"))]).decision("0.1", other, first) == ()
 
 
 def test_a_field_that_a_type_gained_is_listed_as_absent_before(bench: Bench) -> None:
