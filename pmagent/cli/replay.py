@@ -35,8 +35,8 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 def replay(app: App, log: Path | None, until: int | None, actor: str | None, what_if: bool, format: str) -> int:
     """Give the recorded facts of LOG (a workspace or a log's folder; default: this workspace) to today's actors.
 
-    Exit 0: every decision is made again as recorded, or otherwise as a release later than the one that wrote the log
-    lists; those are counted. Exit 3: the first other difference is shown. Exit 2: an area decided something in the log,
+    Exit 0: every decision is made again as recorded; differences that a release later than the log's lists as
+    deliberate are counted. Exit 3: the first other difference is shown. Exit 2: an area decided something in the log,
     and is not installed here.
     """
     from actors.areas import AREAS
@@ -141,8 +141,8 @@ def _result_screen(
 def rebuild(app: App, check: bool, format: str) -> int:
     """Compute every document from the log again, and write those that differ.
 
-    With --check, every blob that the log names is checked, too: exit 4 when one is not what it was. Documents of an
-    older release that differ as a later one lists are counted, and are no difference.
+    With --check, every blob that the log names is checked, too: exit 4 when one is not what it was. Differences that a
+    release later than the documents' lists as deliberate are counted.
     """
     if check:
         return _rebuild_check(app, format)
