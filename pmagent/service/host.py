@@ -49,12 +49,12 @@ from pmagent.service.cache import load as load_snapshot
 from pmagent.edge import Given, performers_of
 from pmagent.edges import EDGES
 from pmagent.service.folding import fold_into
-from pmagent.service.io import RealIo
+from pmagent.service.io import RealIo, read_event
 from pmagent.workspace.layout import Layout
 from pmagent.service.log_files import check_files
 from pmagent.pla.vault import Vault
 from pmagent.workspace.user_registry import Keeper, check_before
-from pmagent.service.requests import OPERATOR, Requests, read_event
+from pmagent.service.requests import OPERATOR, Requests
 from pmagent.service.secrets import known_secrets
 from pmagent.workspace.trust import require_accepted
 from pmagent.workspace.presence import require_log, require_text

@@ -17,8 +17,8 @@ import msgspec
 
 from pmagent.contracts.payload import typed
 from pmagent.events.event import Event
-from pmagent.events.reader import event_at
 from pmagent.events.store import LogStore
+from pmagent.service.io import read_event
 from pmagent.jobs.sifting import sifted
 
 OPERATOR: Final = "operator"
@@ -69,10 +69,3 @@ class Requests:
                     if stored.correlation == correlation and stored.type in answers:
                         return typed(stored, self._store.blobs())
         return None
-
-
-def read_event(store: LogStore, position: int) -> Event:
-    """The durable event at ``position``, in a thread of its own: with a reader of its own, because the storage's keeps
-    files open and serves the event loop alone. Raises NotFound, CorruptLog."""
-    with closing(store.reader()) as log:
-        return typed(event_at(log, position), store.blobs())
