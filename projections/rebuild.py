@@ -3,17 +3,22 @@ a time, whatever the length of the log."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from pmagent.contracts.content import whole
+from pmagent.contracts.content import BlobContent, whole
+from pmagent.contracts.daemon import DaemonStarted
+from pmagent.contracts.otherwise import Entry, Listed, Otherwise, counted, later
+from pmagent.contracts.payload import typed
 from pmagent.events.event import StoredEvent
 from pmagent.events.evidence import log_of
 from pmagent.events.named_blobs import BlobCheck
+from pmagent.events.tree import LeadsOut
 from pmagent.projections.core.disk import Desk, Difference, note_halts
 from pmagent.projections.core.documents import Documents, Taken, computed, folded
-from pmagent.projections.core.projection import Halt, ProjectionHalted
+from pmagent.projections.core.projection import Halt, Part, ProjectionHalted
 from pmagent.projections.registry import all_projections
 
 
@@ -28,23 +33,76 @@ def documents_of(workspace: Path, until: int | None = None) -> dict[str, bytes]:
     return given
 
 
-def check_documents(workspace: Path, blobs: BlobCheck | None = None) -> list[Difference]:
+def check_documents(
+    workspace: Path, blobs: BlobCheck | None = None, listed: ListedCheck | None = None
+) -> list[Difference]:
     """Each document of the log that is not on disk as it must be, and each projection whose documents are unknown
-    because it is halted; ``blobs`` also checks each blob that the log names. Raises NotFound, CorruptLog."""
+    because it is halted; ``blobs`` also checks each blob that the log names. Differences that ``listed`` covers are in
+    its result instead. Raises NotFound, CorruptLog."""
     desk, documents = Desk(workspace, log_of(workspace).blobs()), Documents(all_projections())
     wrong: dict[str, Difference] = {}
 
     def hear(run: Sequence[StoredEvent]) -> None:
-        if blobs is not None:
-            for event in run:
+        for event in run:
+            if blobs is not None:
                 blobs.look(event)
+            if listed is not None:
+                listed.hear(event)
 
     for found in parts_of(workspace, documents, hear=hear):
         for path, difference in desk.differences(found):
             wrong.pop(path, None)  # of a path that comes twice, the later counts
             if difference is not None:
                 wrong[path] = difference
+            if listed is not None:
+                listed.look(desk, path, difference, found[path])
+    if listed is not None:
+        for path in listed.settle():
+            wrong.pop(path, None)
     return [*map(_halted, documents.halted.values()), *wrong.values()]
+
+
+class ListedCheck:
+    """Documents on disk that differ from the log as a release later than the one that wrote them lists. It is the one
+    that went live on the log last: each start brings every document up to date."""
+
+    def __init__(self, otherwise: Otherwise) -> None:
+        self._otherwise = otherwise
+        self._version = ""
+        self._found: dict[str, tuple[Entry, ...]] = {}
+        self.result: list[Listed] = []
+
+    def hear(self, event: StoredEvent) -> None:
+        """Take an event of the log. Raises CorruptLog."""
+        if event.type == "daemon.started" and event.kind == "fact":
+            data = typed(event).data
+            self._version = data.version if isinstance(data, DaemonStarted) else ""
+
+    def look(self, desk: Desk, path: str, difference: Difference | None, part: Part) -> None:
+        """Take what was found of a document; the last time counts."""
+        self._found.pop(path, None)
+        if difference is None or difference.state not in ("differs", "missing"):
+            return
+        if not self._otherwise.lists_document(path):
+            return
+        content = part.guarded(part.content, None)
+        if content is None or isinstance(content, BlobContent):
+            return
+        now = content if isinstance(content, bytes) else b"".join(content.pieces())
+        try:
+            found = None if difference.state == "missing" else desk.found(path, part)
+        except (OSError, LeadsOut):  # it was there a moment ago; the difference stands
+            return
+        self._found[path] = self._otherwise.document(path, found, now)
+
+    def settle(self) -> list[str]:
+        """At the log's end: the documents that are covered, which the result counts."""
+        covered = {
+            path: entries for path, entries in self._found.items()
+            if entries and all(later(entry, self._version) for entry in entries)
+        }
+        self.result = counted(Counter(entry for entries in covered.values() for entry in entries))
+        return list(covered)
 
 
 def _halted(halt: Halt) -> Difference:

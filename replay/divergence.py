@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from pmagent.contracts.otherwise import Listed
 from pmagent.events.event import Event
 
 LISTED_MAX: Final = 1000
@@ -83,13 +84,14 @@ class DivergenceCount(msgspec.Struct, frozen=True):
 
 
 class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What was replayed and how it compares. ``equal`` means: no difference.
+    """What was replayed and how it compares. ``equal`` means: no difference but those that are listed.
 
     ``events`` were read, ``decisions`` of them compared; ``position`` is the last one read. ``unfinished``: decisions
     that the log does not hold yet because it ends inside a reaction; recovery adds them, so they are no divergence.
     ``divergences`` are the first ``LISTED_MAX`` (only one unless what-if), ``counts`` counts all. ``stopped`` says why
     the history could not be followed to its end ("": it was). ``undecided``: actors that decided something in the log
-    and were not to be asked now; nothing is known of their decisions.
+    and were not to be asked now; nothing is known of their decisions. ``otherwise``: differences that a later release
+    lists as made on purpose; they are no divergences.
     """
 
     events: int
@@ -100,8 +102,9 @@ class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
     counts: list[DivergenceCount]
     stopped: str = ""
     undecided: list[str] = []
+    otherwise: list[Listed] = []
 
     @property
     def equal(self) -> bool:
-        """Whether every decision is made again as it was recorded."""
+        """Whether every decision is made again as it was recorded, or otherwise as listed."""
         return not self.divergences and not self.stopped and not self.undecided

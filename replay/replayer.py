@@ -2,7 +2,9 @@
 
 Reading back is the engine's own (``Engine.fold``), so recovery and replay cannot disagree on what follows from what.
 Beside it, each reaction is computed anew, and compared by id, actor, type, correlation and data. The recorded decisions
-stay the truth: states fold what was recorded, so one difference does not make all that follows differ.
+stay the truth: states fold what was recorded, so one difference does not make all that follows differ. So a difference
+that a later release lists (``pmagent.contracts.otherwise``) is passed over alone: later decisions are computed from
+what was recorded, and compared as ever.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from typing import Final
 
 from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.core.engine import ENGINE, Engine, HistoryError, RecordedReaction, about_whom
+from pmagent.contracts.daemon import DaemonStarted
+from pmagent.contracts.otherwise import NOTHING, Entry, Otherwise, counted
 from pmagent.contracts.payload import BlobSource, Unknown, typed
 from pmagent.events.errors import CorruptLog
 from pmagent.events.event import Event, StoredEvent, Tail
@@ -35,20 +39,20 @@ class _Diverged(Exception):
 def replay_log(
     log: str | Path | StorageReader, actors: Sequence[AnyActor], *, until: int | None = None,
     actor: str | None = None, what_if: bool = False, blobs: BlobSource | None = None,
-    absent: Collection[str] = (),
+    absent: Collection[str] = (), otherwise: Otherwise = NOTHING,
 ) -> ReplayResult:
     """Replay ``log`` (its folder, or a storage) with ``actors`` up to position ``until`` (default: all of it).
 
     ``actor`` compares only that actor's decisions and the engine's about it. ``what_if`` goes on after differences.
     ``absent`` are actors that cannot be asked now: their decisions are not compared, and the result is not equal.
-    Large payloads come from ``blobs``, by default those beside the log's folder. Memory does not grow with the
-    log. Raises CorruptLog, NotFound.
+    ``otherwise`` lists differences that are no divergences in decisions of older releases. Large payloads come from
+    ``blobs``, by default those beside the log's folder. Memory does not grow with the log. Raises CorruptLog, NotFound.
     """
     if isinstance(log, (str, Path)):
         store = log_in(Path(log))
         with closing(store.reader()) as reader:
-            return Replayer(reader, actors, actor, what_if, blobs or store.blobs(), absent).run(until)
-    return Replayer(log, actors, actor, what_if, blobs, absent).run(until)
+            return Replayer(reader, actors, actor, what_if, blobs or store.blobs(), absent, otherwise).run(until)
+    return Replayer(log, actors, actor, what_if, blobs, absent, otherwise).run(until)
 
 
 def fold_log(storage: StorageReader, engine: Engine, start: int = 1, blobs: BlobSource | None = None) -> int:
@@ -70,7 +74,7 @@ class Replayer:
 
     def __init__(
         self, storage: StorageReader, actors: Sequence[AnyActor], actor: str | None = None, what_if: bool = False,
-        blobs: BlobSource | None = None, absent: Collection[str] = (),
+        blobs: BlobSource | None = None, absent: Collection[str] = (), otherwise: Otherwise = NOTHING,
     ) -> None:
         self.engine = Engine(actors, Sequencer(Tail()), witness=self)
         self._storage = storage
@@ -86,6 +90,9 @@ class Replayer:
         self._decisions = 0
         self._divergences: list[Divergence] = []
         self._counts: Counter[tuple[str, str, DivergenceKind]] = Counter()
+        self._otherwise = otherwise
+        self._listed: Counter[Entry] = Counter()
+        self._version = ""  # of the pmagent that wrote what is being read; "": not known yet
         self._stopped = ""
 
     def run(self, until: int | None = None) -> ReplayResult:
@@ -100,6 +107,8 @@ class Replayer:
         try:
             for event in events:
                 fold(event)
+                if type(event.data) is DaemonStarted and event.kind == "fact":  # what follows from it is its own
+                    self._version = event.data.version
             self._conclude(complete=False)
             if whole and not self._divergences:
                 unfinished = len(self.engine.complete("").events)
@@ -112,6 +121,7 @@ class Replayer:
             events=position, decisions=self._decisions, position=position, unfinished=unfinished,
             divergences=self._divergences, stopped=self._stopped, undecided=sorted(self._undecided),
             counts=[DivergenceCount(*key, number) for key, number in sorted(self._counts.items())],
+            otherwise=counted(self._listed),
         )
 
     def typed(self, stored: StoredEvent) -> Event:
@@ -194,7 +204,10 @@ class Replayer:
         self._differs = False
 
     def _compare(self, expected: Sequence[Event], recorded: Sequence[Event]) -> None:
-        by_id = {event.id: event for event in recorded}
+        by_id: dict[str, Event] = {}
+        for event in recorded:
+            if by_id.setdefault(event.id, event) is not event:  # it stands there twice
+                self._note("extra", event.position, None, event)
         for event in expected:
             found = by_id.pop(event.id, None)
             if found is None:
@@ -205,6 +218,10 @@ class Replayer:
             self._note("extra", found.position, None, found)
 
     def _note(self, kind: DivergenceKind, position: int, expected: Event | None, recorded: Event | None) -> None:
+        listed = self._otherwise.decision(self._version, expected, recorded)
+        if listed:
+            self._listed.update(listed)
+            return
         shown = recorded or expected
         about = about_whom(shown) if shown is not None else ""
         found = Divergence(kind, position, about, expected, recorded)

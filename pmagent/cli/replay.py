@@ -35,13 +35,15 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 def replay(app: App, log: Path | None, until: int | None, actor: str | None, what_if: bool, format: str) -> int:
     """Give the recorded facts of LOG (a workspace or a log's folder; default: this workspace) to today's actors.
 
-    Exit 0: every decision is made again as recorded. Exit 3: the first difference is shown. Exit 2: an area decided
-    something in the log, and is not installed here.
+    Exit 0: every decision is made again as recorded; differences that a release later than the log's lists as
+    deliberate are counted. Exit 3: the first other difference is shown. Exit 2: an area decided something in the log,
+    and is not installed here.
     """
     from pmagent.actors.areas import AREAS
     from pmagent.actors.core.engine import ENGINE
     from pmagent.actors.core.ledger import GATE
     from pmagent.actors.registry import all_actors
+    from pmagent.otherwise import shipped
     from pmagent.replay.replayer import replay_log
 
     actors = all_actors(area for area in AREAS if not area.lacks)
@@ -53,7 +55,8 @@ def replay(app: App, log: Path | None, until: int | None, actor: str | None, wha
     begun = time.perf_counter()
     with closing(store.reader()) as reader:
         result = replay_log(
-            reader, actors, until=until, actor=actor, what_if=what_if, blobs=store.blobs(), absent=absent
+            reader, actors, until=until, actor=actor, what_if=what_if, blobs=store.blobs(), absent=absent,
+            otherwise=shipped(),
         )
     seconds = time.perf_counter() - begun
     undecided = list(dict.fromkeys(absent[name].name for name in result.undecided))
@@ -81,6 +84,7 @@ def _result_document(place: str, result: ReplayResult, undecided: list[str]) -> 
         "stopped": result.stopped,
         "undecided": undecided,
         "libraries": libraries(),
+        "otherwise": result.otherwise,
         "divergences": [_divergence_document(found) for found in result.divergences],
         "counts": result.counts,
     }
@@ -104,7 +108,7 @@ def _result_screen(
     rate = f"{result.events / seconds:,.0f} events/s" if seconds else ""
     amount = f"{result.events:,} events, {result.decisions:,} decisions compared, in {spoken(seconds)} ({rate})"
     if result.equal:
-        output.line(Styled("✓ equal", "green"), f": {amount}")
+        output.line(Styled("✓ equal", "green"), f"{', but as listed' if result.otherwise else ''}: {amount}")
     elif undecided and not result.divergences and not result.stopped:
         output.line(Styled("✗ not decided", "red"), f": {amount}")
     else:
@@ -112,6 +116,8 @@ def _result_screen(
     for area in undecided:
         output.line(f"  not decided: area {area} is not installed")
     output.line("  with ", ", ".join(f"{name} {version or '(none)'}" for name, version in libraries().items()))
+    for listed in result.otherwise:
+        output.line(f"  {listed.line()}")
     if result.unfinished:
         output.line(f"  the log ends inside a reaction: {result.unfinished} decision(s) are still to be recorded")
     for found in result.divergences[: 10 if what_if else 1]:
@@ -135,7 +141,8 @@ def _result_screen(
 def rebuild(app: App, check: bool, format: str) -> int:
     """Compute every document from the log again, and write those that differ.
 
-    With --check, every blob that the log names is checked, too: exit 4 when one is not what it was.
+    With --check, every blob that the log names is checked, too: exit 4 when one is not what it was. Differences that a
+    release later than the documents' lists as deliberate are counted.
     """
     if check:
         return _rebuild_check(app, format)
@@ -159,18 +166,24 @@ def rebuild(app: App, check: bool, format: str) -> int:
 
 def _rebuild_check(app: App, format: str) -> int:
     from pmagent.actors.known import blob_check
-    from pmagent.projections.rebuild import check_documents
+    from pmagent.otherwise import shipped
+    from pmagent.projections.rebuild import ListedCheck, check_documents
 
-    check = blob_check(app.layout.store.blobs())
-    differences = check_documents(app.workspace, check)
+    check, listed = blob_check(app.layout.store.blobs()), ListedCheck(shipped())
+    differences = check_documents(app.workspace, check, listed)
     blobs = check.result
     halted = [found for found in differences if found.state == "halted"]  # a bug of ours: its documents are unknown
     code = Exit.CORRUPT if blobs.bad else Exit.BUG if halted else Exit.NO if differences else Exit.DONE
     if format == "json":
-        app.output.document({"ok": code == Exit.DONE, "differences": differences, "blobs": blobs})
+        app.output.document(
+            {"ok": code == Exit.DONE, "differences": differences, "blobs": blobs, "otherwise": listed.result}
+        )
         return code
     if not differences:
-        app.output.line(Styled("✓ equal", "green"), ": every document on disk is what the log says")
+        but = ", or differs from it as listed" if listed.result else ""
+        app.output.line(Styled("✓ equal", "green"), f": every document on disk is what the log says{but}")
+    for one in listed.result:
+        app.output.line(f"  {one.line()}; pmagent rebuild writes them anew")
     blob_lines(app.output, blobs)
     for found in differences:
         app.output.line(Styled(f"✗ {found.state}", "red"), f": {found.path}")

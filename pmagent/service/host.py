@@ -54,9 +54,9 @@ from pmagent.service.admission import admitted, keep_registry
 from pmagent.service.cache import SnapshotTaker
 from pmagent.service.cache import load as load_snapshot
 from pmagent.service.folding import fold_into
-from pmagent.service.io import RealIo
+from pmagent.service.io import RealIo, read_event
 from pmagent.service.log_files import check_files
-from pmagent.service.requests import OPERATOR, Requests, read_event
+from pmagent.service.requests import OPERATOR, Requests
 from pmagent.service.secrets import known_secrets
 from pmagent.service.writing import DocumentWriter, OldDocuments
 from pmagent.workspace.layout import Layout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,9 +13,12 @@ import anyio.to_thread
 
 from pmagent.actors.core.actor import StoredBlob
 from pmagent.actors.core.intake import ContentStream, Intake
+from pmagent.contracts.payload import typed
 from pmagent.events.event import Event
 from pmagent.events.log import LogClock
+from pmagent.events.reader import event_at
 from pmagent.events.storage import BLOB_BYTES_MAX
+from pmagent.events.store import LogStore
 
 _NAP_SECONDS = 60.0
 """A sleeper looks at the clock at least so often, so that a clock that was set, or a machine that slept, is noticed."""
@@ -106,3 +110,10 @@ class RealIo:
     async def event(self, position: int) -> Event:
         """See Io."""
         return await anyio.to_thread.run_sync(self._read, position)
+
+
+def read_event(store: LogStore, position: int) -> Event:
+    """The durable event at ``position``, in a thread of its own: with a reader of its own, because the storage's keeps
+    files open and serves the event loop alone. Raises NotFound, CorruptLog."""
+    with closing(store.reader()) as log:
+        return typed(event_at(log, position), store.blobs())

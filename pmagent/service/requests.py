@@ -17,9 +17,9 @@ import msgspec
 
 from pmagent.contracts.payload import typed
 from pmagent.events.event import Event
-from pmagent.events.reader import event_at
 from pmagent.events.store import LogStore
 from pmagent.jobs.sifting import sifted
+from pmagent.service.io import read_event
 
 OPERATOR: Final = "operator"
 """The actor of facts that a person's command makes."""
@@ -69,10 +69,3 @@ class Requests:
                     if stored.correlation == correlation and stored.type in answers:
                         return typed(stored, self._store.blobs())
         return None
-
-
-def read_event(store: LogStore, position: int) -> Event:
-    """The durable event at ``position``, in a thread of its own: with a reader of its own, because the storage's keeps
-    files open and serves the event loop alone. Raises NotFound, CorruptLog."""
-    with closing(store.reader()) as log:
-        return typed(event_at(log, position), store.blobs())

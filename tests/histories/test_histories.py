@@ -9,6 +9,7 @@ import anyio
 import msgspec
 import pytest
 
+from pmagent import __version__
 from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.kernel import reader
 from pmagent.actors.oa.actor import Oa
@@ -22,6 +23,7 @@ from pmagent.contracts.audit_events import (
     AuditOpinionRejected,
 )
 from pmagent.contracts.oa import OaPermitRequested, OaSnapshotRequested, OaSnapshotTaken
+from pmagent.contracts.otherwise import DecisionEntry, FieldChange, Otherwise
 from pmagent.contracts.payload import Correlated, Payload, decode
 from pmagent.contracts.pla_events import (
     PlaDecisionRefused,
@@ -37,8 +39,9 @@ from pmagent.events.errors import CorruptLog
 from pmagent.events.event import Event
 from pmagent.events.reader import events
 from pmagent.events.segments import SegmentReader
+from pmagent.otherwise import shipped
 from pmagent.projections.oa.state import PATH
-from pmagent.replay.divergence import DivergenceCount
+from pmagent.replay.replayer import replay_log
 from pmagent.service.host import open_host
 from tests.support import audits_history, reasoning_history, runs_history, typing_history
 from tests.support.boxes import real_boxes
@@ -209,7 +212,6 @@ def test_what_is_recorded_now_is_without_problems_and_says_how_it_ends(history: 
     about = msgspec.json.decode((history / ABOUT).read_bytes(), type=History)
     assert about.documents == [PATH]
     assert about.events > 5
-    assert about.otherwise == []
     with pytest.raises(FileExistsError):
         record(history.parents[1] / "workspace", history.name, history.parent)
 
@@ -224,15 +226,29 @@ class Pessimist(Oa):
             yield msgspec.structs.replace(payload, success=False) if changed else payload
 
 
+SUCCESS = FieldChange(at="/success", recorded="true", decided="false")
+GLOOM = DecisionEntry(
+    since="99.0", why="no snapshot ever succeeds", actor="oa", type="oa.snapshot_taken", fields=(SUCCESS,)
+)
+
+
 def test_code_that_decides_otherwise_is_found_unless_it_is_listed(history: Path) -> None:
     kernel = all_actors()[0]
     changed: list[AnyActor] = [kernel, Pessimist()]
     assert any("decided otherwise" in line for line in problems(history, changed))
-    about = msgspec.json.decode((history / ABOUT).read_bytes(), type=History)
-    listed = msgspec.structs.replace(about, otherwise=[DivergenceCount("oa", "oa.snapshot_taken", "changed", 1)])
-    (history / ABOUT).write_bytes(msgspec.json.encode(listed))
-    assert problems(history, changed) == []
-    assert problems(history, all_actors()) != []
+    assert problems(history, changed, Otherwise([GLOOM])) == []
+    assert problems(history, all_actors(), Otherwise([GLOOM])) == []
+    written_now = msgspec.structs.replace(GLOOM, since=__version__)
+    assert problems(history, changed, Otherwise([written_now])) != []
+
+
+def test_each_entry_of_the_table_covers_something_that_a_release_recorded() -> None:
+    results = [
+        replay_log(folder / "log", all_actors(), what_if=True, otherwise=shipped()) for folder in recorded()
+    ]
+    covered = {(one.since, one.why) for result in results for one in result.otherwise}
+    listed = {(one.since, one.why) for one in shipped().entries if isinstance(one, DecisionEntry)}
+    assert listed <= covered
 
 
 def test_a_history_that_was_cut_or_altered_is_found(history: Path) -> None:

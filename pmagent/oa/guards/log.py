@@ -8,8 +8,9 @@ from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.evidence import evidence, log_of
 from pmagent.oa.guards.reading import Given
 from pmagent.oa.guards.report import Findings, lacking
+from pmagent.otherwise import shipped
 from pmagent.projections.core.disk import Difference
-from pmagent.projections.rebuild import check_documents
+from pmagent.projections.rebuild import ListedCheck, check_documents
 
 REBUILD = "pmagent rebuild"
 
@@ -38,10 +39,10 @@ def log_integrity(given: Given) -> Findings:
 
 
 def projections(given: Given) -> Findings:
-    """Every document on disk is, byte for byte, what the log says."""
-    found = Findings()
+    """Every document on disk is, byte for byte, what the log says, or differs as a later release lists."""
+    found, listed = Findings(), ListedCheck(shipped())
     try:
-        differences = check_documents(given.workspace)
+        differences = check_documents(given.workspace, listed=listed)
     except NotFound:
         _lacks_log(found, given)
         return found
@@ -57,6 +58,8 @@ def projections(given: Given) -> Findings:
             found.failed = True
             found.diagnostics.append(_drifted(difference))
     found.details = {"differing": [difference.path for difference in differences]}
+    if listed.result:
+        found.details["otherwise"] = [one.line() for one in listed.result]
     return found
 
 

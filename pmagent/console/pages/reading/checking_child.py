@@ -20,7 +20,8 @@ from pmagent.actors.known import blob_check
 from pmagent.clean import json_bytes
 from pmagent.console.giving_way import give_way
 from pmagent.events.errors import PmagentError
-from pmagent.projections.rebuild import check_documents
+from pmagent.otherwise import shipped
+from pmagent.projections.rebuild import ListedCheck, check_documents
 from pmagent.workspace.layout import Layout
 
 DIFFERENCES_MAX: Final = 100
@@ -64,13 +65,13 @@ def _documents(layout: Layout) -> Any:
     store = layout.store
     with closing(store.reader()) as storage:
         log_id, end = storage.log_id(), storage.tail()
-    blobs = blob_check(store.blobs())
-    found = check_documents(layout.workspace, blobs)
+    blobs, listed = blob_check(store.blobs()), ListedCheck(shipped())
+    found = check_documents(layout.workspace, blobs, listed)
     shown = [msgspec.to_builtins(one) for one in found[:DIFFERENCES_MAX]]
     return {
         "ok": not found and not blobs.result.bad, "differences": shown, "count": len(found), "log_id": log_id,
         "end": msgspec.to_builtins(end), "blobs": msgspec.to_builtins(blobs.result),
-        "halted": any(one.state == "halted" for one in found),
+        "halted": any(one.state == "halted" for one in found), "otherwise": [one.line() for one in listed.result],
     }  # fmt: skip
 
 
