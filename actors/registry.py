@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 
 import pmagent.actors.known  # noqa: F401 - an actor hears types of other areas, too
+from pmagent.actors.areas import AREAS
 from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.core.area import Area, load
-from pmagent.actors.areas import AREAS
 
 
 def all_actors(areas: Iterable[Area] = AREAS) -> list[AnyActor]:

@@ -14,10 +14,10 @@ from typing import Any, TypedDict
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 
+from benchmarks.harness import Bench, Row, Spread
 from pmagent.actors.audit.actor_clerk import ActorClerk
 from pmagent.actors.audit.graph import BENCH, DETECTIVES, audit_graph
 from pmagent.actors.audit.state import Asked, Audit
-from benchmarks.harness import Bench, Row, Spread
 from pmagent.contracts.audit import JUDGES, AuditState, Evidence, JudicialOpinion
 from pmagent.contracts.audit_events import AuditRequested
 

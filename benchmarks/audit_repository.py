@@ -22,6 +22,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self, TypeVar
 
+from benchmarks.harness import Bench, Row, Spread, child, seconds
+from benchmarks.repositories import generate
 from pmagent.actors.audit.detectors.code.parse import parsed
 from pmagent.actors.audit.detectors.code.survey import CodeReader
 from pmagent.actors.audit.sources.repository.clone import REF, Clone, fetch
@@ -29,8 +31,6 @@ from pmagent.actors.audit.sources.repository.history import history
 from pmagent.actors.audit.sources.repository.objects import Objects
 from pmagent.actors.audit.sources.repository.survey import survey_repository
 from pmagent.actors.audit.sources.repository.tree import Tree, tree
-from benchmarks.harness import Bench, Row, Spread, child, seconds
-from benchmarks.repositories import generate
 from pmagent.contracts.audit_events import AuditLimits, Question
 from pmagent.contracts.audit_facts import History
 

@@ -17,13 +17,13 @@ from typing import Any
 import anyio
 import msgspec
 
-from pmagent.actors.core.engine import Engine
-from pmagent.actors.kernel.reader import read_surfaces
-from pmagent.actors.registry import all_actors
 from benchmarks.console_pages import _seconds
 from benchmarks.harness import ROOT, Bench, Row, Spread, child, peak_memory
 from benchmarks.plans import exited, graph, request, run_id
 from benchmarks.workload import StepAsked, Steps, _finish, draft, note, open_new
+from pmagent.actors.core.engine import Engine
+from pmagent.actors.kernel.reader import read_surfaces
+from pmagent.actors.registry import all_actors
 from pmagent.contracts.orchestra_events import RunEnded, TaskAttemptRequested
 from pmagent.contracts.payload import encode, type_of
 from pmagent.events.commit import Committer

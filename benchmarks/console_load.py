@@ -24,8 +24,8 @@ from pmagent.console.auth import operators
 from pmagent.console.auth.entrance import invite
 from pmagent.console.places import Places
 from pmagent.workspace.layout import Layout
-from pmagent.workspace.trust import accept
 from pmagent.workspace.surfaces import init_workspace
+from pmagent.workspace.trust import accept
 
 BROWSERS = 200
 RATE = 1_000

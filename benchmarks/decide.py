@@ -17,12 +17,12 @@ from typing import Any
 import anyio
 import msgspec
 
+from benchmarks.harness import Bench, Row, Spread, child
+from benchmarks.workload import RecordRequested, StepAsked, StepRequested, Steps, note, outcome
 from pmagent.actors.core.actor import Io, Performers
 from pmagent.actors.core.engine import Engine, Output
 from pmagent.actors.core.intake import Intake
 from pmagent.actors.core.runtime import Runtime
-from benchmarks.harness import Bench, Row, Spread, child
-from benchmarks.workload import RecordRequested, StepAsked, StepRequested, Steps, note, outcome
 from pmagent.events.event import Event
 from pmagent.events.log import now, opening_events
 from pmagent.events.redact import Redactor

@@ -20,11 +20,11 @@ from typing import Any
 import anyio
 import msgspec
 
+from benchmarks.harness import Bench, Row, Spread, child
 from pmagent.actors.core.actor import Io
 from pmagent.actors.core.engine import Engine, Output
 from pmagent.actors.core.intake import Intake
 from pmagent.actors.core.runtime import Runtime
-from benchmarks.harness import Bench, Row, Spread, child
 from pmagent.contracts.payload import Effect, Payload, event_type
 from pmagent.events.event import Event
 from pmagent.events.log import now, opening_events

@@ -7,9 +7,9 @@ import sys
 import time
 from pathlib import Path
 
-from pmagent.actors.core.engine import Engine
 from benchmarks.harness import Bench, Row, Spread, alternate, child, peak_memory
 from benchmarks.workload import Steps, write_steps
+from pmagent.actors.core.engine import Engine
 from pmagent.events.event import Tail
 from pmagent.events.evidence import log_in
 from pmagent.events.sequencer import Sequencer

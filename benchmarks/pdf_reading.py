@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from benchmarks.harness import Bench, Row, Spread, alternate, seconds
 from pmagent.actors.audit.sources.pdf.doc_tools import ingest_pdf
 from pmagent.actors.audit.sources.pdf.reading import read_pdf
-from benchmarks.harness import Bench, Row, Spread, alternate, seconds
 from pmagent.contracts.audit_events import AuditLimits, Question
 
 PAGES = (100, 300, 1_000)

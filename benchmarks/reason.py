@@ -16,15 +16,15 @@ from typing import Any
 
 import msgspec
 
+from benchmarks.harness import Bench, Row, Spread, child, percentile
 from pmagent.actors.core.actor import Io
 from pmagent.actors.core.engine import Engine, Output
 from pmagent.actors.core.intake import Intake
+from pmagent.actors.core.runtime import Runtime
 from pmagent.actors.oa.reasoning.rules.answer import Evidence
 from pmagent.actors.oa.reasoning.rules.engine import answer, permitted, plan
 from pmagent.actors.oa.reasoning.runs import PAGE, SEEN_MAX, ReasonerState
 from pmagent.actors.registry import all_actors
-from pmagent.actors.core.runtime import Runtime
-from benchmarks.harness import Bench, Row, Spread, child, percentile
 from pmagent.contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, ReasoningEnvelope
 from pmagent.contracts.reasoning_events import OaToolRequested, OaToolReturned, ReasoningRequested
 from pmagent.events.event import Event, Tail

@@ -19,9 +19,9 @@ import msgspec
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.recorded_examples import Example, read_examples
 from pmagent.actors.oa.reasoning.rules.answer import Answer
 from pmagent.actors.oa.reasoning.rules.engine import answer, permitted, plan
-from benchmarks.recorded_examples import Example, read_examples
 from pmagent.contracts.reasoning import (
     PROGRAM_IDS,
     OPSBlockGeneratorResult,

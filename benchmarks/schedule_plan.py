@@ -15,12 +15,12 @@ from typing import Any
 
 import msgspec
 
-from pmagent.actors.core.engine import Engine, Output
-from pmagent.actors.kernel.reader import read_surfaces
-from pmagent.actors.registry import all_actors
 from benchmarks.harness import ROOT, Bench, Row, Spread, child, peak_memory
 from benchmarks.plans import exited, graph, request
 from benchmarks.workload import draft
+from pmagent.actors.core.engine import Engine, Output
+from pmagent.actors.kernel.reader import read_surfaces
+from pmagent.actors.registry import all_actors
 from pmagent.contracts.orchestra_events import RunEnded, TaskAttemptRequested
 from pmagent.contracts.payload import encode, type_of
 from pmagent.events.event import DATA_BYTES_MAX, Draft, Event, Tail, time_after

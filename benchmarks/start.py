@@ -15,19 +15,19 @@ from pathlib import Path
 
 import msgspec
 
+from benchmarks.harness import ROOT, Bench, Row, Spread
+from benchmarks.workload import Clock, draft, open_new
+from pmagent import __version__
 from pmagent.actors.core.engine import Engine
 from pmagent.actors.kernel.reader import read_surfaces
 from pmagent.actors.registry import all_actors
-from benchmarks.harness import ROOT, Bench, Row, Spread
-from benchmarks.workload import Clock, draft, open_new
 from pmagent.contracts.daemon import DaemonStarted
 from pmagent.contracts.oa import OaPermitRequested
 from pmagent.events.log import now
 from pmagent.events.segments import SEGMENT_BYTES
-from pmagent import __version__
+from pmagent.service.operations import call
 from pmagent.workspace import trust
 from pmagent.workspace.layout import Layout
-from pmagent.service.operations import call
 from pmagent.workspace.user_registry import Registry, describe
 
 _UP = """

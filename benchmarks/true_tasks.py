@@ -19,10 +19,10 @@ from typing import Any
 
 import anyio
 
-from pmagent.actors.orchestra.runner import run as run_boxed
-from pmagent.actors.orchestra.wishes import Wishes
 from benchmarks.harness import ROOT, Bench, Row, Spread, alternate, child
 from benchmarks.plans import apart, request
+from pmagent.actors.orchestra.runner import run as run_boxed
+from pmagent.actors.orchestra.wishes import Wishes
 from pmagent.service.daemon import spare_collector
 from pmagent.service.host import open_host
 from pmagent.workspace.trust import accept

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pmagent.actors.core.area import load
 from pmagent.actors.areas import AREAS
+from pmagent.actors.core.area import load
 from pmagent.projections.core.projection import AnyProjection
 
 

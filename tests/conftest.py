@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, settings
 
 from pmagent.actors.kernel.reader import parse
 from pmagent.actors.kernel.surfaces import NAMES, PATHS, REQUIRED
+from pmagent.cli import console
 from pmagent.contracts.kernel import KernelObserved, SurfaceReading
 from pmagent.service import client
-from pmagent.cli import console
 from pmagent.workspace.trust import accept
 from tests.support import own_state
 

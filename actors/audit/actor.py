@@ -237,7 +237,9 @@ def _reading(end: EffectEnd) -> tuple[FailureCode, str, str]:
 
 
 def _go_on(audit: Audit, event: Event) -> Iterable[Decision]:
-    from pmagent.actors.audit.progress import progress  # the graph, and with it LangGraph, when the first audit is there
+    from pmagent.actors.audit.progress import (
+        progress,  # the graph, and with it LangGraph, when the first audit is there
+    )
 
     return [_in(audit, event, decision) for decision in progress(audit, event)]
 

@@ -13,12 +13,12 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from pmagent.actors.core.actor import Io, Performers
 from pmagent.actors.audit.failures import SourceFailed
 from pmagent.actors.audit.sources.pdf.pictures import read_pictures
 from pmagent.actors.audit.sources.pdf.reading import read_pdf
 from pmagent.actors.audit.sources.repository.survey import survey_repository
 from pmagent.actors.confined.stopping import stoppable
+from pmagent.actors.core.actor import Io, Performers
 from pmagent.contracts.audit_events import (
     AuditCloneRequested,
     AuditPdfRead,

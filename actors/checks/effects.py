@@ -15,8 +15,8 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
-from pmagent.actors.core.actor import Io, Performers
 from pmagent.actors.checks.text import plain
+from pmagent.actors.core.actor import Io, Performers
 from pmagent.actors.orchestra.artifacts import remove
 from pmagent.actors.orchestra.runner import run
 from pmagent.actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes

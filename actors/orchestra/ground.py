@@ -28,7 +28,16 @@ from pmagent.actors.orchestra.sandbox import (
     Hidden,
     is_repository,
 )
-from pmagent.actors.orchestra.wishes import OWN_TMP, SEARCH, SYSTEM, SandboxRefused, SandboxUnavailable, Wishes, check, within
+from pmagent.actors.orchestra.wishes import (
+    OWN_TMP,
+    SEARCH,
+    SYSTEM,
+    SandboxRefused,
+    SandboxUnavailable,
+    Wishes,
+    check,
+    within,
+)
 from pmagent.events.user_state import state_folder
 
 ENTRIES_MAX: Final = 200_000

@@ -24,14 +24,10 @@ if TYPE_CHECKING:
         ingest_pdf,
         query_doc,
     )
-    from pmagent.actors.audit.sources.repository.repo_tools import analyze_graph_structure, clone_repo, extract_git_history
-    from pmagent.contracts.audit import (
-        AgentState,
-        AuditReport,
-        AuditState,
-        CriterionResult,
-        Evidence,
-        JudicialOpinion,
+    from pmagent.actors.audit.sources.repository.repo_tools import (
+        analyze_graph_structure,
+        clone_repo,
+        extract_git_history,
     )
     from pmagent.audit.nodes import (
         chief_justice_node,
@@ -46,6 +42,14 @@ if TYPE_CHECKING:
     from pmagent.audit.rubrics import load_rubric
     from pmagent.audit.running import AuditFailed, compile_audit_graph, run_audit
     from pmagent.audit.standalone import StandaloneClerk
+    from pmagent.contracts.audit import (
+        AgentState,
+        AuditReport,
+        AuditState,
+        CriterionResult,
+        Evidence,
+        JudicialOpinion,
+    )
 
 __all__ = [
     "AgentState", "AuditFailed", "AuditReport", "AuditState", "CriterionResult", "Evidence", "JudicialOpinion",

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pmagent.audit.places import ENDINGS, check_ours, default_path, target_of
+from pmagent.audit.source import source_of
 from pmagent.contracts.audit import AuditReport
 from pmagent.events.atomic import write_atomic
 from pmagent.events.errors import PmagentError
-from pmagent.audit.places import ENDINGS, check_ours, default_path, target_of
-from pmagent.audit.source import source_of
 from pmagent.projections.audits.places import DOCUMENT, MARKDOWN
 from pmagent.projections.audits.report import report_json, report_markdown
 

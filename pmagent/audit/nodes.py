@@ -17,8 +17,8 @@ from langchain_core.runnables import RunnableConfig
 
 from pmagent.actors.audit import nodes
 from pmagent.actors.audit.clerk import NodeFailed
-from pmagent.contracts.audit import AgentState, AuditFailure, AuditState
 from pmagent.audit.standalone import StandaloneClerk
+from pmagent.contracts.audit import AgentState, AuditFailure, AuditState
 
 Update = dict[str, Any]
 """The keys of the state that change; ``failures`` where the node could not do its work."""

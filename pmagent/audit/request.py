@@ -14,13 +14,13 @@ import msgspec
 
 from pmagent.actors.audit.rubric import BadRubric, read_rubric, rubric_of
 from pmagent.actors.core.extras import install
-from pmagent.contracts.audit_events import PATH_CHARS_MAX, AuditLimits, AuditRequested
-from pmagent.contracts.model import ModelLimits, ModelPrice
 from pmagent.audit.places import check_output, output_of
 from pmagent.audit.rubrics import DEFAULT, default_rubric
 from pmagent.audit.source import BadAudit, check_source, source_of
-from pmagent.workspace.settings import AuditSettings, ConfigError
+from pmagent.contracts.audit_events import PATH_CHARS_MAX, AuditLimits, AuditRequested
+from pmagent.contracts.model import ModelLimits, ModelPrice
 from pmagent.jobs.kinds import Source
+from pmagent.workspace.settings import AuditSettings, ConfigError
 
 L = TypeVar("L", AuditLimits, ModelLimits)
 

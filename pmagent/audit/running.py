@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from pmagent.actors.audit import graph
 from pmagent.actors.audit.graph import Compiled
-from pmagent.contracts.audit import AuditReport
-from pmagent.contracts.audit_events import AuditLimits
-from pmagent.events.errors import PmagentError
 from pmagent.audit.delivery import place_of
 from pmagent.audit.rubrics import load_rubric
 from pmagent.audit.source import source_of
 from pmagent.audit.standalone import StandaloneClerk
+from pmagent.contracts.audit import AuditReport
+from pmagent.contracts.audit_events import AuditLimits
+from pmagent.events.errors import PmagentError
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -21,24 +21,24 @@ from pmagent.actors.audit.clerk import Brief, NodeFailed
 from pmagent.actors.audit.failures import SourceFailed
 from pmagent.actors.audit.judges.opinions import Misfit, answer_shape, read_opinion
 from pmagent.actors.audit.judges.prompts import messages, picture_messages, retry
+from pmagent.actors.audit.judges.rules.judge import opinion as opinion_by_rules
+from pmagent.actors.audit.rubric import BadRubric
 from pmagent.actors.audit.sources.pdf.pictures import read_pictures
 from pmagent.actors.audit.sources.pdf.reading import read_pdf
 from pmagent.actors.audit.sources.repository.survey import survey_repository
-from pmagent.actors.audit.rubric import BadRubric
-from pmagent.actors.audit.judges.rules.judge import opinion as opinion_by_rules
 from pmagent.actors.audit.vision import seen_in
 from pmagent.actors.model.actor import SAID
 from pmagent.actors.model.chat import Images, ask_now
 from pmagent.actors.model.failures import failure_of
+from pmagent.audit.delivery import place_of, write_report
+from pmagent.audit.rubrics import load_rubric
+from pmagent.audit.source import BadAudit, source_of
 from pmagent.contracts.audit import AuditReport, JudicialOpinion
 from pmagent.contracts.audit_events import TRIES, AuditLimits, Question
 from pmagent.contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
 from pmagent.contracts.model import ModelAnswer, ModelAsked, ModelMessage, ModelReplied
 from pmagent.contracts.payload import decode, encode
 from pmagent.events.errors import PmagentError
-from pmagent.audit.delivery import place_of, write_report
-from pmagent.audit.rubrics import load_rubric
-from pmagent.audit.source import BadAudit, source_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import click
 
-from pmagent.events.errors import PmagentError
 from pmagent import __version__
 from pmagent.cli.frame import App, Entry, Group
 from pmagent.cli.output import Output, PipeClosed, Styled, Unwritten
 from pmagent.edge import Command
 from pmagent.edges import EDGES
+from pmagent.events.errors import PmagentError
 from pmagent.exitcodes import Exit, kind
 from pmagent.service.remarks import heard_by
 

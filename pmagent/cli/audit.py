@@ -66,8 +66,8 @@ def audit(
     Exit 0: there is a report. 1: the audit failed, was refused or cancelled; what was collected is kept. 2: what was
     given is wrong, or a model's key is missing; nothing was recorded. 6: a time limit. `pmagent audits` lists audits.
     """
-    from pmagent.contracts.audit_events import RUBRIC_BYTES_MAX
     from pmagent.audit.request import Wish, as_request
+    from pmagent.contracts.audit_events import RUBRIC_BYTES_MAX
 
     settings = _settings(app, repo_url)
     if rubric is None and settings.rubric:

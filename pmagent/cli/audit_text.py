@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pmagent.events.log import now
 from pmagent.clean import pad, shorten
 from pmagent.cli.job_text import Rendering, duration_ms, elapsed, fitted, heading, mark, name_columns, reasons
 from pmagent.cli.output import Output, Piece, Styled
+from pmagent.events.log import now
 from pmagent.exitcodes import Exit
 from pmagent.jobs.kinds import AUDITS
-from pmagent.when import took
 from pmagent.projections.views.audits import JUDGES, SOURCES, Audit, Source, Standing
 from pmagent.projections.views.jobs import End
+from pmagent.when import took
 
 TIMED_OUT: Final = ("timed_out", "pdf_timed_out")
 """Codes of failures for want of time."""

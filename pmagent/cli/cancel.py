@@ -26,10 +26,10 @@ def cancel(app: App, job_id: str, request: str | None, format: str) -> int:
     when it goes on). It has ended when `pmagent runs JOB_ID`, or
     `pmagent audits JOB_ID`, says so.
     """
-    from pmagent.service.client import new_request
     from pmagent.jobs.catalogue import ALL, Catalogue
     from pmagent.jobs.following import HeldByJob, held_by_job
     from pmagent.jobs.registry import KINDS
+    from pmagent.service.client import new_request
     from pmagent.service.operations import call
 
     job = Catalogue(app.layout, kept=ALL, checks=True).prefixed(KINDS, id_prefix(job_id, "JOB_ID"), ALL)

@@ -18,19 +18,19 @@ from typing import Final, Literal
 
 import msgspec
 
+from pmagent import __version__, _origin
 from pmagent.actors.core.extras import install
 from pmagent.actors.known import blob_check
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.event import parse_time
 from pmagent.events.log import ahead_seconds
 from pmagent.events.named_blobs import BlobsChecked
-from pmagent import __version__, _origin
-from pmagent.workspace.settings import FILE, AuditSettings, ConfigError, ReasoningSettings, resolve, unknown_variables
-from pmagent.workspace.layout import Layout
-from pmagent.workspace.user_registry import Registry, trusted
-from pmagent.workspace.trust import NotAccepted, require_accepted
 from pmagent.when import short, sized, spoken
+from pmagent.workspace.layout import Layout
 from pmagent.workspace.presence import log_gone
+from pmagent.workspace.settings import FILE, AuditSettings, ConfigError, ReasoningSettings, resolve, unknown_variables
+from pmagent.workspace.trust import NotAccepted, require_accepted
+from pmagent.workspace.user_registry import Registry, trusted
 
 State = Literal["ok", "warn", "fail"]
 
@@ -231,8 +231,8 @@ def _accepted(layout: Layout) -> Check:
 def _daemon(layout: Layout) -> Check:
     import anyio
 
-    from pmagent.service.client import DaemonUnreachable, call_daemon
     from pmagent.jobs.following import held_by_job
+    from pmagent.service.client import DaemonUnreachable, call_daemon
     from pmagent.service.wire import BadMessage, RemoteError
 
     found = layout.store.holder()

@@ -219,9 +219,9 @@ def _entering(app: App, places: Places, name: str) -> Operator:
 
 def _served(app: App) -> Address:
     """Where the daemon's console is, once it is served. Raises DaemonUnreachable."""
-    from pmagent.service.client import DaemonUnreachable, daemon_listens
     from pmagent.console.address import read
     from pmagent.console.auth.peers import serves
+    from pmagent.service.client import DaemonUnreachable, daemon_listens
 
     layout, places = app.layout, _places(app)
     until = time.monotonic() + READY_SECONDS

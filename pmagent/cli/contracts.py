@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pmagent.contracts.checking import CONTRACTS
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.given import BadInput, read_given, source_of
 from pmagent.cli.output import Output, Styled
+from pmagent.contracts.checking import CONTRACTS
 from pmagent.exitcodes import Exit
 
 if TYPE_CHECKING:

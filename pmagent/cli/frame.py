@@ -13,8 +13,8 @@ import click
 from pmagent.cli.output import Output
 
 if TYPE_CHECKING:
-    from pmagent.workspace.settings import Resolved
     from pmagent.workspace.layout import Layout
+    from pmagent.workspace.settings import Resolved
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 
 import click
 
+from pmagent.cli.output import Output, Styled
 from pmagent.contracts.reasoning import ShapeError, check_bounds
 from pmagent.events.errors import PmagentError
-from pmagent.cli.output import Output, Styled
 
 if TYPE_CHECKING:
     from pmagent.jobs.kinds import Source

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import anyio.to_thread
 
-from pmagent.events.log import now
 from pmagent.clean import width
 from pmagent.cli.job_text import Rendering, change_line
 from pmagent.cli.output import Output, Piece, Styled
+from pmagent.events.log import now
 from pmagent.flat import flat_errors
 from pmagent.jobs.following import Conductor
 from pmagent.jobs.kinds import JobRequest
-from pmagent.workspace.layout import Layout
 from pmagent.projections.views.jobs import Change, JobView
+from pmagent.workspace.layout import Layout
 
 if TYPE_CHECKING:
     from pmagent.cli.frame import App

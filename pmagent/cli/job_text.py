@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from pmagent.events.log import now
 from pmagent.clean import pad, shorten, width
 from pmagent.cli.output import Output, Piece, Styled
+from pmagent.events.log import now
 from pmagent.jobs.catalogue import Entry
 from pmagent.jobs.kinds import Kind
-from pmagent.when import seconds_between, short, spoken, took
 from pmagent.projections.views.jobs import Change, End, JobView
+from pmagent.when import seconds_between, short, spoken, took
 
 MARKS: Final[dict[str, tuple[str, str]]] = {
     "done": ("✓", "green"), "failed": ("✗", "red"), "running": ("▸", "cyan"), "planned": ("·", "dim"),

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import structlog
 
-from pmagent.events.log import now
 from pmagent.cli.output import Output, Styled
+from pmagent.events.log import now
 
 _STYLES: Final = {"warning": "yellow", "error": "red", "critical": "red"}
 _INFO: Final = 20

@@ -9,13 +9,13 @@ import click
 import msgspec
 
 from pmagent.actors.oa.policy import CARE, WORK
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.oa_reasoning_input import criteria_of, form_from, hints_of, interpreted, laid_over
 from pmagent.contracts.reasoning_forms import (
     OPSBlockGeneratorInput,
     PhaseTransitionValidatorInput,
     SafeOPSDecisionInput,
 )
-from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.oa_reasoning_input import criteria_of, form_from, hints_of, interpreted, laid_over
 from pmagent.exitcodes import Exit
 from pmagent.oa.forms import CONSTRAINTS, Input, merged
 

@@ -9,8 +9,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from pmagent.contracts.reasoning_forms import GuardFailureInterpreterInput, Hint, KernelStateForm
 from pmagent.cli.given import STDIN, BadInput, json_object, read_given, source_of, stdin_waits
+from pmagent.contracts.reasoning_forms import GuardFailureInterpreterInput, Hint, KernelStateForm
 from pmagent.oa.forms import Input
 
 F = TypeVar("F", bound=Input)

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from pmagent.cli.output import Output, Styled
 from pmagent.contracts.reasoning import ReasoningEnvelope, ReasoningResult
 from pmagent.contracts.reasoning_forms import (
     GuardFailureInterpreterOutput,
@@ -14,7 +15,6 @@ from pmagent.contracts.reasoning_forms import (
     PhaseTransitionValidatorOutput,
     SafeOPSDecisionOutput,
 )
-from pmagent.cli.output import Output, Styled
 from pmagent.oa.forms import output_of
 from pmagent.oa.reasoning import Concluded
 

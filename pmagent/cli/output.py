@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TextIO
 
 import msgspec
 
-from pmagent.events.errors import PmagentError
 from pmagent.clean import clean_block, clean_line, escaped_json, json_bytes
+from pmagent.events.errors import PmagentError
 
 if TYPE_CHECKING:
     from pmagent.service.answer import Answer

@@ -7,9 +7,6 @@ from typing import Any, Final
 import msgspec
 
 from pmagent.actors.orchestra.planning.graph import in_levels
-from pmagent.contracts.orchestra import TaskState
-from pmagent.contracts.orchestra_events import PlannedTask
-from pmagent.events.log import now
 from pmagent.clean import pad, shorten
 from pmagent.cli.job_text import (
     MARKS,
@@ -23,14 +20,17 @@ from pmagent.cli.job_text import (
     reasons,
 )
 from pmagent.cli.output import Output, Piece, Styled
+from pmagent.contracts.orchestra import TaskState
+from pmagent.contracts.orchestra_events import PlannedTask
+from pmagent.events.log import now
 from pmagent.exitcodes import Exit
 from pmagent.jobs.kinds import RUNS
 from pmagent.orchestra.places import folder_of, report_of
-from pmagent.when import seconds_between, spoken, took
-from pmagent.projections.views.jobs import End
 from pmagent.projections.runs.changes import saying
 from pmagent.projections.runs.numbers import task_documents
+from pmagent.projections.views.jobs import End
 from pmagent.projections.views.runs import Run, Task
+from pmagent.when import seconds_between, spoken, took
 
 FAILED_SHOWN: Final = 10
 LEVELS_SHOWN: Final = 50

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 import msgspec
 
-from pmagent.events.errors import PmagentError
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.given import can_answer, confirmed
 from pmagent.cli.output import Output, Styled
+from pmagent.events.errors import PmagentError
 from pmagent.exitcodes import Exit
 
 _QUESTION = "let the workspace's configuration do this?"

@@ -59,8 +59,8 @@ def refresh(app: App, format: str) -> int:
     exit with 0. Whatever they say is written, and is no failure of this command. Exit 1 when one could not be run: it
     counts as failed.
     """
-    from pmagent.workspace.trust import require_accepted
     from pmagent.workspace.surfaces import refresh_surfaces
+    from pmagent.workspace.trust import require_accepted
 
     require_accepted(app.workspace.resolve())
     results = _checked(app)

@@ -11,11 +11,11 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
+from pmagent.console.places import Places
 from pmagent.events.atomic import write_atomic
 from pmagent.events.errors import PmagentError
-from pmagent.workspace.settings import ConsoleSettings
-from pmagent.console.places import Places
 from pmagent.service.wire import reachable
+from pmagent.workspace.settings import ConsoleSettings
 
 LOOPBACK: Final = "127.0.0.1"
 BACKLOG: Final = 512

@@ -15,12 +15,12 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pmagent.actors.core.engine import describe_failure
-from pmagent.events.errors import CorruptLog, NotFound, PmagentError
-from pmagent.service.client import DaemonUnreachable
 from pmagent.console.pages.context import Desk, desk_of
 from pmagent.console.pages.rendering import STATIC
 from pmagent.edges import EDGES
+from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.exitcodes import Exit
+from pmagent.service.client import DaemonUnreachable
 
 VIEWS: Final = tuple(view for edge in EDGES for view in edge.views)
 """The modules of pages, each with its ``routes``."""

@@ -15,8 +15,8 @@ from anyio.abc import Process
 
 from pmagent.events.user_state import VARIABLE
 from pmagent.service.host import Host
-from pmagent.workspace.user_registry import RegistryUnusable
 from pmagent.workspace.trust import NotAccepted, resolved
+from pmagent.workspace.user_registry import RegistryUnusable
 
 PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """Seconds before it is started again, the longer the more often it has ended shortly after its start."""

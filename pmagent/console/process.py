@@ -18,10 +18,10 @@ import anyio.to_thread
 import structlog
 
 from pmagent.actors.core.engine import describe_failure
-from pmagent.events.errors import PmagentError
 from pmagent.clean import json_bytes
 from pmagent.console.address import Address
 from pmagent.console.giving_way import give_way
+from pmagent.events.errors import PmagentError
 from pmagent.exitcodes import Exit
 
 NICENESS: Final = 10

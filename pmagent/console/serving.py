@@ -14,16 +14,16 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from pmagent.workspace.settings import ConsoleSettings
 from pmagent.console.address import Address, bound, tell
 from pmagent.console.app import Positioned, application
-from pmagent.console.pages.context import Desk
 from pmagent.console.auth.entrance import Entrance
 from pmagent.console.auth.guard import Guard
 from pmagent.console.auth.peers import is_own
 from pmagent.console.live.feed import Feed
 from pmagent.console.live.stream import Streams
+from pmagent.console.pages.context import Desk
 from pmagent.service.shapes import work_out_shapes
+from pmagent.workspace.settings import ConsoleSettings
 from pmagent.workspace.trust import resolved
 
 STOP_SECONDS = 3.0

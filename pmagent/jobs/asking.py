@@ -16,19 +16,19 @@ import msgspec
 
 from pmagent.actors.oa.policy import CARE
 from pmagent.actors.orchestra.bubblewrap import bubblewrap
+from pmagent.audit.source import BadAudit
 from pmagent.contracts.audit_events import AuditRequested
 from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.contracts.payload import Payload
 from pmagent.events.errors import PmagentError
-from pmagent.service.answer import Answer
-from pmagent.audit.source import BadAudit
-from pmagent.service.host import Host
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
 from pmagent.oa.asking import OBSERVED_SECONDS, KernelUnread
 from pmagent.orchestra.request import BadRun
 from pmagent.orchestra.request import checked as checked_run
-from pmagent.workspace.trust import require_covers
 from pmagent.projections.core.projection import ProjectionHalted
+from pmagent.service.answer import Answer
+from pmagent.service.host import Host
+from pmagent.workspace.trust import require_covers
 
 WRITTEN: Final = "orchestra.written"
 

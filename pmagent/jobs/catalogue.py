@@ -23,8 +23,8 @@ from pmagent.jobs.history import ID_CHARS, Jobs, NoSuchJob, opened
 from pmagent.jobs.kinds import Kind
 from pmagent.jobs.registry import KINDS
 from pmagent.jobs.sifting import sifted, stands
-from pmagent.workspace.layout import Layout
 from pmagent.projections.views.jobs import End
+from pmagent.workspace.layout import Layout
 
 TITLE_CHARS: Final = 300
 """So much of what a job is about is remembered."""

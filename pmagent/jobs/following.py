@@ -21,6 +21,11 @@ from pmagent.events.log import ahead_seconds
 from pmagent.events.reader import Follower
 from pmagent.events.reader import Progress as Pause
 from pmagent.events.storage import LogReader
+from pmagent.jobs.asking import WRITTEN, open_jobs
+from pmagent.jobs.history import Jobs, opened
+from pmagent.jobs.kinds import JobRequest, Kind
+from pmagent.jobs.registry import KINDS
+from pmagent.projections.views.jobs import Change, JobView
 from pmagent.service.answer import Answer
 from pmagent.service.client import (
     PATIENCE_SECONDS,
@@ -33,18 +38,13 @@ from pmagent.service.client import (
     new_request,
 )
 from pmagent.service.host import Host, open_host
-from pmagent.jobs.asking import WRITTEN, open_jobs
-from pmagent.jobs.history import Jobs, opened
-from pmagent.jobs.kinds import JobRequest, Kind
-from pmagent.jobs.registry import KINDS
-from pmagent.workspace.layout import Layout
 from pmagent.service.operations import goes_by_configuration, perform
 from pmagent.service.pausing import PAUSED, RESUMED, by_whom, refuse_if_paused
 from pmagent.service.watching import fail_with_log, watch_surfaces
-from pmagent.when import spoken
 from pmagent.service.wire import RemoteError
+from pmagent.when import spoken
+from pmagent.workspace.layout import Layout
 from pmagent.workspace.presence import require_workspace
-from pmagent.projections.views.jobs import Change, JobView
 
 NEWS_SECONDS: Final = 0.05
 """A follower of another process waits so long for news at once: a cancellation waits for that, too."""

@@ -16,8 +16,8 @@ from pmagent.events.reader import runs as event_runs
 from pmagent.events.storage import Blobs, LogReader
 from pmagent.jobs.kinds import Kind
 from pmagent.jobs.registry import KINDS
-from pmagent.workspace.layout import Layout
 from pmagent.projections.views import jobs
+from pmagent.workspace.layout import Layout
 
 ID_CHARS: Final = 36
 

@@ -14,9 +14,9 @@ from pmagent.events.event import Event
 from pmagent.events.redact import MASK
 from pmagent.projections.audits import changes as audit_changes
 from pmagent.projections.audits import fold as audit_fold
-from pmagent.projections.views.jobs import Change, End
 from pmagent.projections.runs import changes as run_changes
 from pmagent.projections.runs import fold as run_fold
+from pmagent.projections.views.jobs import Change, End
 
 
 class Source(NamedTuple):

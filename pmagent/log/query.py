@@ -12,9 +12,9 @@ from typing import Any, Final
 import msgspec
 
 from pmagent.actors.core.lines import at_path
+from pmagent.clean import clean_line
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import StoredEvent
-from pmagent.clean import clean_line
 from pmagent.log.summaries import summary
 
 ENVELOPE: Final = ("position", "batch", "time", "id", "kind", "actor", "type", "correlation", "causation", "sum")

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.actors.core.area import lines_of
 from pmagent.actors.areas import AREA_OF, AREAS
+from pmagent.actors.core.area import lines_of
 from pmagent.actors.core.lines import TEXT_MAX, Line, line, shown
 from pmagent.events.event import StoredEvent
 from pmagent.when import sized

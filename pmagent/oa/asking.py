@@ -20,13 +20,13 @@ from pmagent.actors.oa.reasoning.runs import sha256_of
 from pmagent.contracts.reasoning import DIAGNOSTIC_PROGRAMS, ShapeError, check_envelope
 from pmagent.contracts.reasoning_events import ReasoningConcluded, ReasoningRefused, ReasoningRequested
 from pmagent.events.errors import LogLocked, PmagentError
+from pmagent.flat import flat_errors
+from pmagent.oa.abandon import AbandoningExecutor
 from pmagent.service.answer import Answer
 from pmagent.service.client import PATIENCE_SECONDS, TRY_SECONDS, daemon_listens
-from pmagent.flat import flat_errors
 from pmagent.service.host import Host, RequestReused, open_host
-from pmagent.workspace.layout import Layout
-from pmagent.oa.abandon import AbandoningExecutor
 from pmagent.service.pausing import refuse_if_paused
+from pmagent.workspace.layout import Layout
 from pmagent.workspace.presence import require_workspace
 
 TOOLS_SECONDS: Final = 90.0

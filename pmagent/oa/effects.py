@@ -19,10 +19,10 @@ from pmagent.actors.core.actor import Io, Performers
 from pmagent.contracts.reasoning import PROGRAM_TOOLS
 from pmagent.contracts.reasoning_events import OaToolFailed, OaToolRequested, OaToolReturned
 from pmagent.events.event import Event
-from pmagent.workspace.settings import ConfigError
 from pmagent.oa import reading
 from pmagent.oa.guards.configured import configured
 from pmagent.oa.guards.table import GUARDS, normalized
+from pmagent.workspace.settings import ConfigError
 
 RESULT_BYTES_MAX: Final = 8 * 1024 * 1024
 """A larger answer of a tool is its failure."""

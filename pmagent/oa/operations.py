@@ -23,13 +23,13 @@ from pmagent.contracts.oa import (
 from pmagent.contracts.oa_documents import SnapshotAnswer, StateDocument
 from pmagent.contracts.reasoning_events import OaContextRequested
 from pmagent.events.errors import PmagentError
-from pmagent.service.answer import Answer, BadOperation, request_of
-from pmagent.service.host import Host
 from pmagent.oa.asking import OBSERVED_SECONDS
+from pmagent.projections.core.projection import ProjectionHalted
 from pmagent.projections.oa.answers import boot_answer, boot_refusal, snapshot_answer
 from pmagent.projections.oa.state import PATH as STATE_PATH
 from pmagent.projections.oa.state import OaState
-from pmagent.projections.core.projection import ProjectionHalted
+from pmagent.service.answer import Answer, BadOperation, request_of
+from pmagent.service.host import Host
 
 
 async def snapshot(host: Host, arguments: dict[str, Any]) -> Answer:

@@ -21,12 +21,12 @@ from pmagent.actors.oa.policy import interpret
 from pmagent.contracts.kernel import KernelObserved
 from pmagent.contracts.oa_documents import GuardMode, KernelStatus, RealityCheck
 from pmagent.events.errors import PmagentError
-from pmagent.workspace.settings import ConfigError
 from pmagent.oa.guards.configured import configured
 from pmagent.oa.guards.table import GUARDS, normalized
 from pmagent.oa.guards.table import run_guard as _run_guard
 from pmagent.projections.core.disk import DocumentUnwritable
 from pmagent.projections.core.projection import ProjectionHalted
+from pmagent.workspace.settings import ConfigError
 
 WORKSPACE_VARIABLE = "PMAGENT_WORKSPACE"
 

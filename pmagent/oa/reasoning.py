@@ -23,7 +23,6 @@ from pmagent.contracts.reasoning import DIAGNOSTIC_PROGRAMS
 from pmagent.events.errors import PmagentError
 from pmagent.events.log import now
 from pmagent.events.redact import Redactor
-from pmagent.workspace.settings import ConfigError, resolve
 from pmagent.oa.forms import Task, merged
 from pmagent.oa.kernel_view import View, given_kernel, read_view
 from pmagent.oa.reading import workspace_path
@@ -39,6 +38,7 @@ from pmagent.oa.reasoning_bridge import (
     new_envelope,
 )
 from pmagent.service.secrets import known_secrets
+from pmagent.workspace.settings import ConfigError, resolve
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -12,8 +12,8 @@ import msgspec
 from pmagent.actors.orchestra.planning.config import BadConfig
 from pmagent.actors.orchestra.planning.placeholders import filled, named
 from pmagent.contracts.orchestra_config import OrchestraConfig, PathSettings
-from pmagent.workspace.places import Misplaced, check_ground, check_names, inside
 from pmagent.projections.runs.places import FORBIDDEN, places
+from pmagent.workspace.places import Misplaced, check_ground, check_names, inside
 
 RUN_ID: Final = "run_id"
 ANY_ID: Final = "0" * 8 + "-0000" * 3 + "-" + "0" * 12

@@ -18,6 +18,7 @@ import msgspec
 from pmagent.actors.core.engine import Engine
 from pmagent.actors.pla.goals import parse_goal
 from pmagent.actors.pla.warden.state import ProposalView
+from pmagent.clean import is_seen
 from pmagent.contracts.control import Channel
 from pmagent.contracts.payload import Payload
 from pmagent.contracts.pla_events import (
@@ -33,10 +34,6 @@ from pmagent.contracts.pla_events import (
 )
 from pmagent.events.event import Draft, Event
 from pmagent.events.log import LogClock, now
-from pmagent.service.answer import Answer, OutcomeOpen
-from pmagent.clean import is_seen
-from pmagent.service.folding import folded
-from pmagent.service.host import Host
 from pmagent.pla import borders, reading
 from pmagent.pla.asked import (
     BadPla,
@@ -53,6 +50,9 @@ from pmagent.pla.asked import (
 )
 from pmagent.pla.requests import BadProposal, Made, Wish, made
 from pmagent.pla.standing import Standing, frame_source, standing
+from pmagent.service.answer import Answer, OutcomeOpen
+from pmagent.service.folding import folded
+from pmagent.service.host import Host
 
 OBSERVED_SECONDS: Final = 35.0
 """So long the first reading of the surfaces since a start is waited for; before it no mode is raised."""

@@ -89,7 +89,9 @@ def _given(value: T | msgspec.UnsetType, otherwise: T) -> T:
 
 
 def _broken(contract: str, text: str) -> Broken | None:
-    from pmagent.contracts.checking import check_bytes  # the validator: only who hands in a document waits for its import
+    from pmagent.contracts.checking import (
+        check_bytes,  # the validator: only who hands in a document waits for its import
+    )
 
     problems = check_bytes(contract, text.encode("utf-8", "surrogatepass"))
     return Broken(contract, problems[0].kind, problems[0].pointer, problems[0].text) if problems else None

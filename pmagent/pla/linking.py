@@ -18,8 +18,8 @@ from pmagent.contracts.hid import HidLinked, HidLost
 from pmagent.contracts.payload import Payload, type_of
 from pmagent.contracts.pla_events import PlaContractBroken
 from pmagent.service.host import Host
-from pmagent.workspace.user_registry import RegistryUnusable
 from pmagent.workspace.trust import NotAccepted, resolved
+from pmagent.workspace.user_registry import RegistryUnusable
 
 SOURCE = "line"
 """The actor of facts that the device's line brings."""

@@ -21,10 +21,10 @@ from pmagent.contracts.content import Growing
 from pmagent.events.errors import PmagentError
 from pmagent.events.evidence import log_of
 from pmagent.projections.core.documents import Documents, computed, folded
-from pmagent.projections.sessions.chain import GENESIS, canonical, checksum
-from pmagent.projections.sessions.sessions import Sessions
 from pmagent.projections.core.projection import ProjectionHalted
 from pmagent.projections.runs.places import SESSIONS
+from pmagent.projections.sessions.chain import GENESIS, canonical, checksum
+from pmagent.projections.sessions.sessions import Sessions
 
 LINE_BYTES_MAX: Final = 64 * 1024
 """No entry is longer."""

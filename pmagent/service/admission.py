@@ -9,9 +9,9 @@ import anyio
 import anyio.to_thread
 
 from pmagent.service.folding import work_in
+from pmagent.service.remarks import remark
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.user_registry import Keeper, KnownLog, admit
-from pmagent.service.remarks import remark
 
 REGISTRY_SECONDS: Final = 1.0
 """The registry hears at most so often how far the log is durable."""

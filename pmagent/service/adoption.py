@@ -15,17 +15,17 @@ from pmagent.contracts.control import FOLDER_CHARS_MAX, LogAdopted
 from pmagent.contracts.effect import EffectCancelled
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.log import now
-from pmagent.service.client import new_request
 from pmagent.flat import flat_errors
-from pmagent.service.folding import folded
-from pmagent.service.host import Host, open_host
 from pmagent.jobs.asking import open_jobs
 from pmagent.jobs.registry import KINDS
-from pmagent.workspace.layout import Layout
+from pmagent.pla.reading import warden
+from pmagent.service.client import new_request
+from pmagent.service.folding import folded
+from pmagent.service.host import Host, open_host
 from pmagent.service.log_files import check_files, shown
 from pmagent.service.open_work import open_work
 from pmagent.service.operations import perform
-from pmagent.pla.reading import warden
+from pmagent.workspace.layout import Layout
 from pmagent.workspace.user_registry import EventsGone, KnownLog, Registry, check_chain, distrust, trusted
 
 SURFACE: Final = "log.adopt"

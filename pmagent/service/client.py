@@ -18,8 +18,6 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from pmagent.events.errors import PmagentError
 from pmagent.events.log import now
 from pmagent.service.answer import Answer
-from pmagent.workspace.layout import Layout
-from pmagent.when import short
 from pmagent.service.wire import (
     LOOKING,
     REPLY_BYTES_MAX,
@@ -35,6 +33,8 @@ from pmagent.service.wire import (
     receive_line,
     stops,
 )
+from pmagent.when import short
+from pmagent.workspace.layout import Layout
 
 CONNECT_SECONDS: Final = 15.0
 """How long a daemon that holds the lock may take to open its socket: it folds the log first. A command that only looks

@@ -21,14 +21,13 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from pmagent.actors.core.area import load
 from pmagent.actors.core.engine import describe_failure
-from pmagent.events.errors import PmagentError
-from pmagent.service.alerts import alert, alert_lost, tell_halt
 from pmagent.clean import json_bytes
 from pmagent.edges import EDGES, OPERATIONS
+from pmagent.events.errors import PmagentError
 from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
+from pmagent.service.alerts import alert, alert_lost, tell_halt
 from pmagent.service.host import Host, load_parts, open_host
-from pmagent.workspace.layout import Layout
 from pmagent.service.operations import perform
 from pmagent.service.shapes import work_out_shapes
 from pmagent.service.wire import (
@@ -46,6 +45,7 @@ from pmagent.service.wire import (
     receive_line,
     stops,
 )
+from pmagent.workspace.layout import Layout
 
 CONNECTIONS_MAX = 256
 """So many connections are open at once at most; fewer where the process may open few files."""

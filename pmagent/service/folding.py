@@ -15,12 +15,12 @@ from pmagent.events.log import now
 from pmagent.events.reader import runs
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.storage import Blobs, StorageReader
-from pmagent.service.cache import load
-from pmagent.workspace.layout import Layout
-from pmagent.service.open_work import open_work
-from pmagent.workspace.user_registry import snapshot_digest
 from pmagent.projections.core.documents import Documents, Taken
 from pmagent.projections.registry import all_projections
+from pmagent.service.cache import load
+from pmagent.service.open_work import open_work
+from pmagent.workspace.layout import Layout
+from pmagent.workspace.user_registry import snapshot_digest
 
 
 def fold_into(

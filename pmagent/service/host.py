@@ -19,21 +19,24 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from pmagent import __version__
+from pmagent.actors.confined.leftover import end_cut_off
 from pmagent.actors.core.actor import Io
 from pmagent.actors.core.area import load
-from pmagent.actors.confined.leftover import end_cut_off
 from pmagent.actors.core.engine import Engine, Output
 from pmagent.actors.core.intake import Intake
 from pmagent.actors.core.ledger import Unfinished
+from pmagent.actors.core.runtime import Runtime
 from pmagent.actors.model.models import Models
 from pmagent.actors.orchestra.running.effects import sweep
 from pmagent.actors.pla.line.holding import Line
 from pmagent.actors.registry import all_actors, libraries
-from pmagent.actors.core.runtime import Runtime
 from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
 from pmagent.contracts.effect import EffectCancelled, RequestRefused
 from pmagent.contracts.kernel import KernelObserved
 from pmagent.contracts.payload import effect_of, typed
+from pmagent.edge import Given, performers_of
+from pmagent.edges import EDGES
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import Draft, Event, Tail
 from pmagent.events.log import opening_events
@@ -42,27 +45,24 @@ from pmagent.events.redact import Redactor
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.storage import Blobs, Storage
 from pmagent.events.store import LogStore
-from pmagent import __version__
-from pmagent.service.admission import admitted, keep_registry
-from pmagent.service.cache import SnapshotTaker
-from pmagent.service.cache import load as load_snapshot
-from pmagent.edge import Given, performers_of
-from pmagent.edges import EDGES
-from pmagent.service.folding import fold_into
-from pmagent.service.io import RealIo
-from pmagent.workspace.layout import Layout
-from pmagent.service.log_files import check_files
 from pmagent.pla.vault import Vault
-from pmagent.workspace.user_registry import Keeper, check_before
-from pmagent.service.requests import OPERATOR, Requests, read_event
-from pmagent.service.secrets import known_secrets
-from pmagent.workspace.trust import require_accepted
-from pmagent.workspace.presence import require_log, require_text
-from pmagent.service.writing import DocumentWriter, OldDocuments
 from pmagent.projections.core.disk import ContentLost, DocumentUnwritable
 from pmagent.projections.core.documents import Documents
 from pmagent.projections.core.projection import Halt, ProjectionHalted
 from pmagent.projections.registry import all_projections
+from pmagent.service.admission import admitted, keep_registry
+from pmagent.service.cache import SnapshotTaker
+from pmagent.service.cache import load as load_snapshot
+from pmagent.service.folding import fold_into
+from pmagent.service.io import RealIo
+from pmagent.service.log_files import check_files
+from pmagent.service.requests import OPERATOR, Requests, read_event
+from pmagent.service.secrets import known_secrets
+from pmagent.service.writing import DocumentWriter, OldDocuments
+from pmagent.workspace.layout import Layout
+from pmagent.workspace.presence import require_log, require_text
+from pmagent.workspace.trust import require_accepted
+from pmagent.workspace.user_registry import Keeper, check_before
 
 
 def load_parts() -> None:

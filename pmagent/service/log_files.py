@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from pmagent.events.errors import PmagentError
 from pmagent.clean import clean_line
+from pmagent.events.errors import PmagentError
 from pmagent.workspace.layout import Layout
 
 NETWORK: Final = frozenset((

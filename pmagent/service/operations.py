@@ -17,9 +17,18 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from pmagent.actors.core.area import load
 from pmagent.actors.areas import AREAS
+from pmagent.actors.core.area import load
+from pmagent.edge import Operation
+from pmagent.edges import AREA_OF, OPERATIONS
 from pmagent.events.errors import LogLocked, NotFound, PmagentError
+from pmagent.exitcodes import Exit
+from pmagent.flat import flat_errors
+from pmagent.projections.core.disk import noted_halts
+from pmagent.projections.core.documents import Documents
+from pmagent.projections.core.projection import Halt, ProjectionHalted
+from pmagent.projections.core.rebuild import rewrite_documents
+from pmagent.projections.registry import all_projections
 from pmagent.service.admission import admitted
 from pmagent.service.answer import Answer, BadOperation, OutcomeOpen
 from pmagent.service.client import (
@@ -33,25 +42,16 @@ from pmagent.service.client import (
     call_daemon,
     new_request,
 )
-from pmagent.edge import Operation
-from pmagent.edges import AREA_OF, OPERATIONS
-from pmagent.exitcodes import Exit
-from pmagent.flat import flat_errors
 from pmagent.service.folding import folded
 from pmagent.service.host import Host, open_host
-from pmagent.workspace.layout import Layout
 from pmagent.service.log_files import check_files
 from pmagent.service.pausing import refuse_if_paused
-from pmagent.workspace.user_registry import distrust
 from pmagent.service.status import status_of
-from pmagent.workspace.trust import require_accepted, require_known, unaccepted_of
 from pmagent.service.wire import LOOKING
+from pmagent.workspace.layout import Layout
 from pmagent.workspace.presence import log_gone, require_workspace
-from pmagent.projections.core.disk import noted_halts
-from pmagent.projections.core.documents import Documents
-from pmagent.projections.core.projection import Halt, ProjectionHalted
-from pmagent.projections.core.rebuild import rewrite_documents
-from pmagent.projections.registry import all_projections
+from pmagent.workspace.trust import require_accepted, require_known, unaccepted_of
+from pmagent.workspace.user_registry import distrust
 
 
 class NotInstalled(PmagentError):

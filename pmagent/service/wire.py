@@ -23,8 +23,8 @@ import anyio
 import msgspec
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from pmagent.events.errors import PmagentError
 from pmagent.edges import OPERATIONS
+from pmagent.events.errors import PmagentError
 
 REQUEST_BYTES_MAX: Final = 24 << 20
 REPLY_BYTES_MAX: Final = 64 << 20

@@ -11,8 +11,8 @@ import msgspec
 from pmagent.actors.checks.results import not_run
 from pmagent.contracts.checks import CheckKind, CheckResult
 from pmagent.events.errors import PmagentError
-from pmagent.workspace.settings import KernelSettings, Resolved
 from pmagent.service.operations import call
+from pmagent.workspace.settings import KernelSettings, Resolved
 
 
 def ask(workspace: Path, kind: CheckKind, names: Sequence[str], settings: KernelSettings) -> list[CheckResult]:

@@ -17,9 +17,9 @@ from pmagent.contracts.checks import AT_ONCE, CHECKS_MAX, CheckKind, CheckReques
 from pmagent.contracts.checks import Seconds as CheckSeconds
 from pmagent.events.errors import PmagentError
 from pmagent.service.answer import Answer, request_of
-from pmagent.workspace.settings import FILE
 from pmagent.service.host import Host
 from pmagent.service.pausing import refuse_if_paused
+from pmagent.workspace.settings import FILE
 from pmagent.workspace.trust import resolved
 
 OBSERVED_SECONDS: Final = 35.0

@@ -13,12 +13,12 @@ from typing import Any, Final
 import msgspec
 
 from pmagent.actors.kernel.surfaces import SHARE
+from pmagent.clean import escaped
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.evidence import log_in
-from pmagent.clean import escaped
+from pmagent.projections.oa import state as oa_state
 from pmagent.workspace.layout import FOLDER, Layout
 from pmagent.workspace.user_registry import NEW_LOG, Registry, describe
-from pmagent.projections.oa import state as oa_state
 
 _LOOKED_AT: Final = 200
 _BYTES: Final = 64 * 1024

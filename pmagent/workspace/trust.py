@@ -21,13 +21,13 @@ import msgspec
 
 from pmagent.actors.orchestra.planning.config import FILE as RUNS_FILE
 from pmagent.actors.orchestra.planning.config import read_config
+from pmagent.clean import clean_line
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.events.errors import PmagentError
-from pmagent.clean import clean_line
-from pmagent.workspace.settings import FILE, Resolved, Settings, raw_of, resolve, settings_table
-from pmagent.service.log_files import shown
 from pmagent.orchestra.places import placed
 from pmagent.orchestra.request import DEFAULTS, of_workspace
+from pmagent.service.log_files import shown
+from pmagent.workspace.settings import FILE, Resolved, Settings, raw_of, resolve, settings_table
 from pmagent.workspace.user_registry import ACCEPTED, Registry
 
 LINES_MAX: Final = 20

@@ -27,9 +27,9 @@ from pmagent.events.event import Event, Tail
 from pmagent.events.evidence import log_in
 from pmagent.events.storage import Storage
 from pmagent.events.user_state import state_folder
-from pmagent.workspace.layout import Layout
 from pmagent.service.log_files import check_files, shown
 from pmagent.workspace.git import GitSilent, tracked
+from pmagent.workspace.layout import Layout
 
 NEW_LOG: Final = "pmagent init --new-log"
 """The command that begins a log where another one was."""

@@ -16,9 +16,9 @@ from pmagent.events.event import Event, LogCreated
 from pmagent.projections.audits import fold
 from pmagent.projections.audits.job import job as job_document
 from pmagent.projections.audits.places import DOCUMENT, MARKDOWN, job_path
+from pmagent.projections.core.projection import Part
 from pmagent.projections.views.audits import Audit
 from pmagent.projections.views.jobs import JobDocuments, JobsView
-from pmagent.projections.core.projection import Part
 
 AUDITS_KEPT: Final = 16
 """So many ended audits stay in the state, the newest: after a crash it is seen whether their documents are there."""

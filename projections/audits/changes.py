@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from pmagent.contracts.audit_events import AuditCriterionRuled, AuditEvidenceFound, AuditOpinionGiven, AuditOpinionRejected
+from pmagent.contracts.audit_events import (
+    AuditCriterionRuled,
+    AuditEvidenceFound,
+    AuditOpinionGiven,
+    AuditOpinionRejected,
+)
 from pmagent.contracts.model import ModelCallFailed
 from pmagent.events.event import Event
 from pmagent.projections.audits.fold import counted

@@ -36,9 +36,9 @@ from pmagent.contracts.orchestra_events import (
     TaskUnstarted,
 )
 from pmagent.events.event import Event
+from pmagent.projections.runs.chunks import Chunks, chunked
 from pmagent.projections.views import jobs
 from pmagent.projections.views.jobs import End
-from pmagent.projections.runs.chunks import Chunks, chunked
 from pmagent.projections.views.runs import (
     LINE_CHARS_MAX,
     NOTES_MAX,

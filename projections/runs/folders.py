@@ -16,13 +16,13 @@ from pmagent.contracts.content import BlobContent, Content, Growing
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.events.event import Event, LogCreated
-from pmagent.projections.views.jobs import JobDocuments, JobsView
 from pmagent.projections.core.projection import Part
 from pmagent.projections.runs import fold, json
 from pmagent.projections.runs.lines import lines
 from pmagent.projections.runs.numbers import job, metrics
 from pmagent.projections.runs.places import places
 from pmagent.projections.runs.report import report
+from pmagent.projections.views.jobs import JobDocuments, JobsView
 from pmagent.projections.views.runs import Plan, Run
 
 RUNS_KEPT: Final = 32

@@ -12,9 +12,9 @@ from pmagent.contracts.orchestra import LOG_CHARS_MAX, LogEntry, Metrics, TaskDo
 from pmagent.contracts.orchestra_documents import RunMetrics, TaskMetrics
 from pmagent.contracts.orchestra_events import PlannedTask
 from pmagent.events.event import parse_time
-from pmagent.projections.views.jobs import DETAIL_CHARS_MAX, job_document
 from pmagent.projections.runs import json
 from pmagent.projections.runs.places import places
+from pmagent.projections.views.jobs import DETAIL_CHARS_MAX, job_document
 from pmagent.projections.views.runs import Run, Task
 
 SERVICE: Final = "pmagent-orchestra"

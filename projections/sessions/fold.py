@@ -17,8 +17,8 @@ from pmagent.contracts.pla_events import (
 )
 from pmagent.events.event import Event
 from pmagent.projections.sessions.said import Said, forged, is_forged, said
-from pmagent.projections.views.sessions import Carried, Session, Tally
 from pmagent.projections.sessions.words import WORD_CHARS, known_id, operator, place, words
+from pmagent.projections.views.sessions import Carried, Session, Tally
 
 ID_CHARS: Final = 12
 """So much of the log's id stands in the id of each entry."""

@@ -7,10 +7,10 @@ from typing import Any, Final
 import msgspec
 
 from pmagent.contracts.jobs import JobError, JobStatus
-from pmagent.projections.sessions.places import log_path, violations_path
-from pmagent.projections.views.sessions import Session
-from pmagent.projections.sessions.words import words
 from pmagent.projections.runs import json
+from pmagent.projections.sessions.places import log_path, violations_path
+from pmagent.projections.sessions.words import words
+from pmagent.projections.views.sessions import Session
 
 SERVICE: Final = "hexforge-pla"
 

@@ -29,8 +29,8 @@ from pmagent.contracts.pla_events import (
     PlaViolation,
 )
 from pmagent.events.event import Event
-from pmagent.projections.views.sessions import Carried, Session
 from pmagent.projections.sessions.words import WORD_CHARS, action_told, listed, number, operator, words
+from pmagent.projections.views.sessions import Carried, Session
 
 EventType = Literal["PROPOSAL", "DECISION", "EXECUTION", "ERROR", "MODE_CHANGE"]
 

@@ -26,12 +26,12 @@ from pmagent.contracts.pla_events import (
     PlaSessionBegan,
 )
 from pmagent.events.event import Event, LogCreated
+from pmagent.projections.core.projection import Part
 from pmagent.projections.sessions.fold import evolved
 from pmagent.projections.sessions.job import job
 from pmagent.projections.sessions.places import job_path, log_path, usable, violations_path
 from pmagent.projections.sessions.said import WRITERS, is_forged
 from pmagent.projections.views.sessions import Session
-from pmagent.projections.core.projection import Part
 
 SESSIONS_KEPT: Final = 16
 """So many ended sessions stay in the state, the newest: after a crash it is seen whether their documents are there."""

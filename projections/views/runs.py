@@ -10,8 +10,8 @@ import msgspec
 from pmagent.contracts.content import Growing
 from pmagent.contracts.orchestra import Artifact, TaskState
 from pmagent.contracts.orchestra_events import PlannedTask, RunRequested
-from pmagent.projections.views.jobs import JobView
 from pmagent.projections.runs.chunks import Chunks
+from pmagent.projections.views.jobs import JobView
 
 TRIES_MAX: Final = 20
 """So many of a task's attempts are remembered, the newest."""

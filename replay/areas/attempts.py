@@ -25,9 +25,9 @@ from pmagent.contracts.orchestra_events import (
     TaskUnstarted,
 )
 from pmagent.events.event import Event
+from pmagent.replay.areas.runs import Task, plan, spoil
 from pmagent.replay.simulation.part import How, Hows, Place
 from pmagent.replay.simulation.running import Running
-from pmagent.replay.areas.runs import Task, plan, spoil
 from pmagent.replay.simulation.world import World
 
 CODES: Final = (1, 2, 77, 126, 127, 255)

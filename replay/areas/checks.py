@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Final, get_args
 
-from pmagent.contracts.checks import CheckKind, CheckRan, CheckRequested, CheckRunRequested, CheckUnstarted, ConfiguredCheck
+from pmagent.contracts.checks import (
+    CheckKind,
+    CheckRan,
+    CheckRequested,
+    CheckRunRequested,
+    CheckUnstarted,
+    ConfiguredCheck,
+)
 from pmagent.events.event import Event
 from pmagent.replay.simulation.part import How, Hows, Place
 from pmagent.replay.simulation.world import World

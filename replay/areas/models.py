@@ -19,8 +19,8 @@ from pmagent.contracts.model import (
 from pmagent.contracts.reasoning import TOOL_IDS
 from pmagent.events.event import Event
 from pmagent.replay.areas.audits import opinion
-from pmagent.replay.simulation.part import How, Hows, Place
 from pmagent.replay.areas.pla.model import ANSWER, proposal
+from pmagent.replay.simulation.part import How, Hows, Place
 from pmagent.replay.simulation.running import Running
 from pmagent.replay.simulation.world import World
 

@@ -24,8 +24,8 @@ from pmagent.contracts.reasoning_events import (
     OaToolReturned,
 )
 from pmagent.events.event import Event
-from pmagent.replay.simulation.part import How, Hows, Place
 from pmagent.replay.areas.reasoning import content
+from pmagent.replay.simulation.part import How, Hows, Place
 from pmagent.replay.simulation.surfaces import WORKSPACE, SimFiles
 from pmagent.replay.simulation.world import World
 

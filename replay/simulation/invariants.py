@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, Protocol
 
+from pmagent.actors.areas import AREAS
 from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.core.area import load
-from pmagent.actors.areas import AREAS
 from pmagent.actors.core.engine import ENGINE, Engine
-from pmagent.actors.known import blob_check
 from pmagent.actors.core.snapshot import EngineState, export_engine
+from pmagent.actors.known import blob_check
 from pmagent.contracts.content import Content, whole
 from pmagent.contracts.control import ResumeRequested
 from pmagent.contracts.daemon import DaemonStarted
@@ -29,11 +29,11 @@ from pmagent.events.reader import runs
 from pmagent.events.segment_log import SegmentLog
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.storage import BLOB_PREFIX, StorageReader
+from pmagent.replay.areas.invariants_pla import ANSWERS, OWN
+from pmagent.replay.areas.invariants_session_logs import check_session_logs
 from pmagent.replay.simulation.altered import Alteration, AlteredReplay
 from pmagent.replay.simulation.disk import SimDisk
 from pmagent.replay.simulation.invariants_pauses import Pauses, check_pauses
-from pmagent.replay.areas.invariants_pla import ANSWERS, OWN
-from pmagent.replay.areas.invariants_session_logs import check_session_logs
 from pmagent.replay.simulation.invariants_starts import Starts
 from pmagent.replay.simulation.rendering import Part, Rendering
 from pmagent.replay.simulation.world import Violation, require

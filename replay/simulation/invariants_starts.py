@@ -15,8 +15,8 @@ from pmagent.contracts.oa import OaPermitGranted, OaPermitRevoked
 from pmagent.contracts.payload import OutwardRequest, effect_of
 from pmagent.contracts.reasoning_events import ReasoningConcluded, ReasoningRequested
 from pmagent.events.event import Event
-from pmagent.replay.simulation.invariants_pauses import Pauses
 from pmagent.replay.areas.invariants_reasoning import Run, may_call
+from pmagent.replay.simulation.invariants_pauses import Pauses
 from pmagent.replay.simulation.world import require
 
 

@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from pmagent.actors.core.area import load
 from pmagent.actors.areas import AREAS
+from pmagent.actors.core.area import load
 from pmagent.actors.kernel.reader import read_surfaces
 from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectFailed
 from pmagent.contracts.oa import OaBootRequested, OaPermitRequested, OaSnapshotRequested
@@ -16,13 +16,13 @@ from pmagent.events.event import Event
 from pmagent.replay.areas.attempts import CONTENTS
 from pmagent.replay.areas.audits import PICTURES, Audits
 from pmagent.replay.areas.checks import Checks
+from pmagent.replay.areas.pla.desk import Desk
+from pmagent.replay.areas.reasoning import Reasoning
+from pmagent.replay.areas.runs import Runs
 from pmagent.replay.simulation.machine import Machine
 from pmagent.replay.simulation.part import How, Hows, Place
 from pmagent.replay.simulation.pausing import Switch
-from pmagent.replay.areas.pla.desk import Desk
-from pmagent.replay.areas.reasoning import Reasoning
 from pmagent.replay.simulation.running import Running
-from pmagent.replay.areas.runs import Runs
 from pmagent.replay.simulation.surfaces import WORKSPACE, SimFiles
 from pmagent.replay.simulation.workload import ACTIONS, HANDS, Done, QuestionAsked, WorkAsked
 from pmagent.replay.simulation.world import World

@@ -12,12 +12,16 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from pmagent.actors.areas import AREAS
 from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.core.area import load
-from pmagent.actors.areas import AREAS
 from pmagent.actors.registry import all_actors
 from pmagent.events.errors import PmagentError
 from pmagent.events.segments import segment_firsts
+from pmagent.replay.areas.pla.desk import Desk
+from pmagent.replay.areas.pla.faults import ENDING_CHANCES, PLA_CHANCES, PLA_CONSEQUENCES, WHERE_LONG, WHILE_TYPING
+from pmagent.replay.areas.pla.forger import Forger
+from pmagent.replay.areas.pla.halting import FRAIL, Fatal, Frail
 from pmagent.replay.simulation.altered import Alteration
 from pmagent.replay.simulation.borders import Borders, calm
 from pmagent.replay.simulation.disk import Crashed
@@ -27,10 +31,6 @@ from pmagent.replay.simulation.machine import FOLDER, Machine
 from pmagent.replay.simulation.met import met_in
 from pmagent.replay.simulation.outside import Outside
 from pmagent.replay.simulation.pausing import PAUSE_CHANCES, PAUSE_CONSEQUENCES, Switch
-from pmagent.replay.areas.pla.desk import Desk
-from pmagent.replay.areas.pla.faults import ENDING_CHANCES, PLA_CHANCES, PLA_CONSEQUENCES, WHERE_LONG, WHILE_TYPING
-from pmagent.replay.areas.pla.forger import Forger
-from pmagent.replay.areas.pla.halting import FRAIL, Fatal, Frail
 from pmagent.replay.simulation.tripwires import tripwires
 from pmagent.replay.simulation.workload import HANDS, Fragile, Hand
 from pmagent.replay.simulation.world import Others, Violation, World, require

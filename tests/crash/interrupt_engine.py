@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pmagent.actors.core.ledger import Cancel, EffectLedger
-from pmagent.events.event import Event
 from pmagent.cli.app import run
+from pmagent.events.event import Event
 
 book = EffectLedger.book
 

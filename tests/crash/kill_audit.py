@@ -29,11 +29,11 @@ import langchain_openai  # noqa: F401 - imported once, and not by each host
 
 from pmagent.actors.audit import progress  # noqa: F401 - the graph, the same
 from pmagent.actors.kernel import reader
-from pmagent.events.event import Event
 from pmagent.audit.request import Wish, as_request
-from pmagent.workspace.settings import AuditSettings
-from pmagent.service.host import open_host
+from pmagent.events.event import Event
 from pmagent.jobs.kinds import Source
+from pmagent.service.host import open_host
+from pmagent.workspace.settings import AuditSettings
 from tests.support.planners import all_end, is_cut_off
 
 ENDS = {"audit.concluded", "audit.failed"}

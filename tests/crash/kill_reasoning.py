@@ -30,9 +30,9 @@ from pmagent.actors.kernel import reader
 from pmagent.actors.kernel.surfaces import BOOTSTRAP, PATHS, REALITY, SSOT
 from pmagent.contracts.reasoning import PAYLOADS, PROGRAM_IDS, ReasoningEnvelope, ReasoningResult
 from pmagent.events.event import Event
-from pmagent.service.host import Host
 from pmagent.oa.reasoning import build_envelope, run
 from pmagent.replay.areas.models import PERMITTING
+from pmagent.service.host import Host
 from tests.support.reasoning import GOALS
 
 

@@ -24,10 +24,10 @@ from pmagent.events.event import Event
 from pmagent.events.reader import events
 from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
-from pmagent.workspace.layout import Layout
-from pmagent.replay.replayer import replay_log
 from pmagent.replay.areas.invariants_audits import check_audits
 from pmagent.replay.areas.invariants_models import check_models
+from pmagent.replay.replayer import replay_log
+from pmagent.workspace.layout import Layout
 from tests.support.audited import Sources
 from tests.support.bench import Bench, Question, sitting
 from tests.support.commands import pmagent

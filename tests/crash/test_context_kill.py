@@ -21,10 +21,10 @@ from pmagent.events.disk import RealDisk
 from pmagent.events.reader import events
 from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
-from pmagent.workspace.layout import Layout
 from pmagent.oa.context import look, read_context, write_context
-from pmagent.service.operations import call
 from pmagent.replay.replayer import replay_log
+from pmagent.service.operations import call
+from pmagent.workspace.layout import Layout
 from tests.crash.kill_context import CONTEXT, numbered
 
 ROUNDS = 40

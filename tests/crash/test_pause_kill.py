@@ -21,9 +21,9 @@ from pmagent.events.event import Event
 from pmagent.events.reader import events
 from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
-from pmagent.workspace.layout import Layout
 from pmagent.replay.replayer import replay_log
 from pmagent.replay.simulation.invariants_pauses import check_pauses
+from pmagent.workspace.layout import Layout
 from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent
 from tests.support.daemons import Daemon, running

@@ -18,10 +18,10 @@ from pmagent.events.event import Event
 from pmagent.events.reader import events
 from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
-from pmagent.workspace.layout import Layout
-from pmagent.replay.replayer import replay_log
 from pmagent.replay.areas.invariants_models import check_models
 from pmagent.replay.areas.invariants_reasoning import check_reasoning
+from pmagent.replay.replayer import replay_log
+from pmagent.workspace.layout import Layout
 from tests.crash.kill_reasoning import answered, digest, envelope
 
 ROUNDS = 25

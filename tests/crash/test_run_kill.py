@@ -17,7 +17,13 @@ import pytest
 
 from pmagent.actors.kernel import reader
 from pmagent.actors.registry import all_actors
-from pmagent.contracts.orchestra_events import RunEnded, TaskAttemptFailed, TaskAttemptRequested, TaskExited, TaskFinished
+from pmagent.contracts.orchestra_events import (
+    RunEnded,
+    TaskAttemptFailed,
+    TaskAttemptRequested,
+    TaskExited,
+    TaskFinished,
+)
 from pmagent.contracts.payload import typed
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
@@ -25,10 +31,10 @@ from pmagent.events.event import Event
 from pmagent.events.reader import events
 from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
-from pmagent.workspace.layout import Layout
-from pmagent.service.operations import call
-from pmagent.replay.replayer import replay_log
 from pmagent.replay.areas.invariants_runs import check_runs
+from pmagent.replay.replayer import replay_log
+from pmagent.service.operations import call
+from pmagent.workspace.layout import Layout
 from tests.crash.kill_run import working
 from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent

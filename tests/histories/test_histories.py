@@ -37,9 +37,9 @@ from pmagent.events.errors import CorruptLog
 from pmagent.events.event import Event
 from pmagent.events.reader import events
 from pmagent.events.segments import SegmentReader
-from pmagent.service.host import open_host
 from pmagent.projections.oa.state import PATH
 from pmagent.replay.divergence import DivergenceCount
+from pmagent.service.host import open_host
 from tests.support import audits_history, reasoning_history, runs_history, typing_history
 from tests.support.boxes import real_boxes
 from tests.support.histories import ABOUT, FOLDER, History, problems, record, recorded

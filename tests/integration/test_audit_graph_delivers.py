@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pmagent.contracts.audit import AuditState
 from pmagent.audit import AuditReport, compile_audit_graph
+from pmagent.contracts.audit import AuditState
 from tests.support.audits import dimension, rubric
 from tests.support.audits_history import sources
 

@@ -12,7 +12,6 @@ import pytest
 from langgraph.graph import END, START, StateGraph
 
 import pmagent.audit
-from pmagent.events.errors import PmagentError
 from pmagent.audit import (
     AgentState,
     AuditFailed,
@@ -22,6 +21,7 @@ from pmagent.audit import (
     compile_audit_graph,
     run_audit,
 )
+from pmagent.events.errors import PmagentError
 from pmagent.projections.audits.report import report_markdown
 from tests.support.audited import RUBRIC, Sources
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from pmagent.actors.audit.graph import compile_audit_graph
-from pmagent.contracts.audit import JUDGES, AuditReport
 from pmagent.audit.standalone import StandaloneClerk
+from pmagent.contracts.audit import JUDGES, AuditReport
 from tests.support.audits import dimension, rubric
 from tests.support.pdfs import Report, image
 from tests.support.provider import Answer, Provider, completion, error, provider

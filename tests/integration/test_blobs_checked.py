@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.known import blob_check
+from pmagent.cli import checks
+from pmagent.console.pages.reading.checking import Checks
+from pmagent.console.places import Places
 from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
 from pmagent.events.named_blobs import BlobsChecked
 from pmagent.events.verify import verify_log
-from pmagent.cli import checks
-from pmagent.console.places import Places
-from pmagent.console.pages.reading.checking import Checks
 from pmagent.service.host import open_host
 from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example

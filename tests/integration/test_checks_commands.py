@@ -23,12 +23,12 @@ from pmagent.events.event import Event
 from pmagent.events.reader import events
 from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
-from pmagent.workspace.layout import Layout
 from pmagent.oa import tools
-from pmagent.service.operations import call
-from pmagent.workspace.trust import accept
-from pmagent.workspace.checks import BadCheckRequest
 from pmagent.replay.replayer import replay_log
+from pmagent.service.operations import call
+from pmagent.workspace.checks import BadCheckRequest
+from pmagent.workspace.layout import Layout
+from pmagent.workspace.trust import accept
 from tests.support.boxes import real_boxes
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent, spawn
 from tests.support.daemons import running

@@ -16,8 +16,8 @@ import pytest
 
 from pmagent.console import address
 from pmagent.console.places import Places
-from pmagent.workspace.layout import Layout
 from pmagent.service.wire import reachable
+from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent, spawn
 

@@ -22,10 +22,10 @@ from pmagent.events.event import Event
 from pmagent.events.reader import events
 from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
-from pmagent.workspace.layout import Layout
 from pmagent.oa.context import PATH, look, read_context, write_context
-from pmagent.service.operations import call
 from pmagent.replay.replayer import replay_log
+from pmagent.service.operations import call
+from pmagent.workspace.layout import Layout
 from tests.support.commands import pmagent
 from tests.support.daemons import running
 

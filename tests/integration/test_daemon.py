@@ -25,12 +25,12 @@ from pmagent.events.event import Event
 from pmagent.events.reader import Follower, Progress
 from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
-from pmagent.service.host import RequestReused, open_host
-from pmagent.workspace.layout import Layout
-from pmagent.service.operations import call
 from pmagent.pla import asking
-from pmagent.service.wire import REQUEST_BYTES_MAX, RemoteError, reachable
 from pmagent.projections.core.rebuild import check_documents
+from pmagent.service.host import RequestReused, open_host
+from pmagent.service.operations import call
+from pmagent.service.wire import REQUEST_BYTES_MAX, RemoteError, reachable
+from pmagent.workspace.layout import Layout
 from tests.support.daemons import Daemon, running
 
 SUMMARY = "share/REALITY_GREEN_SUMMARY.json"

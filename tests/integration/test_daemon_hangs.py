@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from pmagent.events.lock import WriterLock
+from pmagent.jobs.kinds import RUNS
 from pmagent.service import client
 from pmagent.service.client import Unanswered
-from pmagent.jobs.kinds import RUNS
-from pmagent.workspace.layout import Layout
 from pmagent.service.operations import call
 from pmagent.service.wire import BadMessage, RemoteError, reachable
+from pmagent.workspace.layout import Layout
 from tests.support.commands import pmagent, spawn
 from tests.support.daemons import Daemon, hurried, running, stopped
 from tests.support.pla_live import await_event, events

@@ -16,9 +16,9 @@ import pytest
 from pmagent.events.lock import WriterLock
 from pmagent.service import client, daemon
 from pmagent.service.client import DaemonUnreachable
-from pmagent.workspace.layout import Layout
 from pmagent.service.operations import call, perform
 from pmagent.service.wire import reachable
+from pmagent.workspace.layout import Layout
 from tests.support.commands import SECONDS
 from tests.support.consoles import LiveHost, live_host
 from tests.support.daemons import running

@@ -10,8 +10,8 @@ import anyio
 import msgspec
 import pytest
 
-from pmagent.actors.core.actor import AnyActor, Io, Performers
 from pmagent.actors.clock.effects import PERFORMERS as CLOCK
+from pmagent.actors.core.actor import AnyActor, Io, Performers
 from pmagent.actors.core.engine import Engine
 from pmagent.actors.core.intake import Intake
 from pmagent.actors.core.runtime import Runtime

@@ -12,8 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.graph import StateGraph
 
-from pmagent.actors.audit.detectors.code.source import Source
-from pmagent.actors.audit.graphs.reader import GraphReader
 from benchmarks.graph_accuracy import (
     END,
     START,
@@ -27,6 +25,8 @@ from benchmarks.graph_accuracy import (
     read_graphs,
     total,
 )
+from pmagent.actors.audit.detectors.code.source import Source
+from pmagent.actors.audit.graphs.reader import GraphReader
 from pmagent.contracts.audit_facts import CodeGraph, GraphEdge, GraphNode
 
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pmagent.events.unseen import UNSEEN
 from pmagent.clean import escaped_json
+from pmagent.events.unseen import UNSEEN
 from pmagent.service.operations import call
 from tests.support.commands import PMAGENT, SECONDS, clean_environment
 from tests.support.logged import note, write_log

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.workspace.layout import Layout
 from pmagent.service.operations import call
+from pmagent.workspace.layout import Layout
 
 LNAV = shutil.which("lnav")
 

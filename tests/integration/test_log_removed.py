@@ -14,12 +14,12 @@ from pmagent.actors.known import blob_check
 from pmagent.events.errors import LogLocked, PmagentError
 from pmagent.events.lock import is_locked
 from pmagent.events.verify import verify_log
-from pmagent.workspace.layout import Layout
-from pmagent.service.operations import call, offline_status
-from pmagent.workspace.user_registry import LogMissing, Registry
-from pmagent.workspace.trust import NotAccepted
-from pmagent.workspace.presence import LogGone
 from pmagent.projections.oa.state import PATH as STATE
+from pmagent.service.operations import call, offline_status
+from pmagent.workspace.layout import Layout
+from pmagent.workspace.presence import LogGone
+from pmagent.workspace.trust import NotAccepted
+from pmagent.workspace.user_registry import LogMissing, Registry
 from tests.support.commands import accepted, pmagent
 from tests.support.daemons import running
 from tests.support.shipped import as_earlier

@@ -24,10 +24,10 @@ from pmagent.events.event import Event
 from pmagent.events.reader import events
 from pmagent.events.segments import SegmentReader
 from pmagent.service.folding import folded
-from pmagent.workspace.layout import Layout
 from pmagent.service.operations import call, offline_status
-from pmagent.workspace.user_registry import Registry, snapshot_digest, trusted
+from pmagent.workspace.layout import Layout
 from pmagent.workspace.trust import accept
+from pmagent.workspace.user_registry import Registry, snapshot_digest, trusted
 from tests.support.commands import Ran, pmagent, spawn
 from tests.support.daemons import running
 from tests.support.shipped import as_earlier, git, lines_of, shipped

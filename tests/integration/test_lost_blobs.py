@@ -9,12 +9,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pmagent.service.host import Host, open_host
-from pmagent.workspace.layout import Layout
-from pmagent.service.operations import call, perform
-from pmagent.service.wire import RemoteError
 from pmagent.projections.core.disk import ContentLost
 from pmagent.projections.runs.folders import RUNS_KEPT
+from pmagent.service.host import Host, open_host
+from pmagent.service.operations import call, perform
+from pmagent.service.wire import RemoteError
+from pmagent.workspace.layout import Layout
 from tests.integration.test_run_documents import documents, dry_runs, run_id
 from tests.support.commands import pmagent
 from tests.support.daemons import running

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.service.client import CONNECT_SECONDS
 from pmagent.oa.reasoning import build_envelope
 from pmagent.oa.reasoning import run as reason
+from pmagent.service.client import CONNECT_SECONDS
 from pmagent.service.operations import call
 from pmagent.service.pausing import Paused
 from pmagent.service.wire import RemoteError

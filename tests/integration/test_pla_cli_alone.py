@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.workspace.layout import Layout
 from pmagent.pla.demo.stage import Device
+from pmagent.workspace.layout import Layout
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent
 from tests.support.daemons import running
 from tests.support.pla_live import asked, configure, events, on_terminal, pla

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from pmagent.events.errors import PmagentError
-from pmagent.workspace.layout import Layout
-from pmagent.service.operations import call
 from pmagent.pla.demo.stage import Device
+from pmagent.service.operations import call
+from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.commands import pmagent
 from tests.support.daemons import running

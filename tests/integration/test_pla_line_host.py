@@ -14,8 +14,8 @@ from pmagent.actors.pla.wire.lines import encode
 from pmagent.contracts.hid import HidLinked, HidLost, HidReported
 from pmagent.contracts.pla_events import PlaContractBroken
 from pmagent.events.event import Event
-from pmagent.service.host import Host, open_host
 from pmagent.pla.linking import link_device, without_words
+from pmagent.service.host import Host, open_host
 from tests.conftest import fresh_example
 from tests.support.fault_pipe import Fault, FaultPipe
 from tests.support.pla_live import configure

@@ -14,13 +14,13 @@ from langchain_core.messages import AIMessage
 
 from pmagent.actors.model.models import Models
 from pmagent.contracts.pla import TypeText, digest
-from pmagent.service.answer import Answer
-from pmagent.service.client import new_request
 from pmagent.flat import flat_errors
-from pmagent.service.host import Host, open_host
-from pmagent.service.operations import perform
 from pmagent.pla.demo.picture import picture
 from pmagent.pla.standing import BadFrames
+from pmagent.service.answer import Answer
+from pmagent.service.client import new_request
+from pmagent.service.host import Host, open_host
+from pmagent.service.operations import perform
 from tests.support.models import Scripted
 from tests.support.pla_live import configure
 

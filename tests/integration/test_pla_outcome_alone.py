@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from pmagent.pla.demo.stage import Device
 from pmagent.service.answer import OutcomeOpen
 from pmagent.service.operations import call
-from pmagent.pla.demo.stage import Device
 from tests.support.commands import PMAGENT, SECONDS, clean_environment
 from tests.support.daemons import running
 from tests.support.pla_live import asked, await_event, configure, end_of_log, pla

@@ -15,7 +15,8 @@ import anyio.to_thread
 import pytest
 
 from pmagent.actors.core.actor import Io
-from pmagent.actors.orchestra.planning import claude_code, effects as planner
+from pmagent.actors.orchestra.planning import claude_code
+from pmagent.actors.orchestra.planning import effects as planner
 from pmagent.contracts.orchestra_events import PlannerFailed, PlannerReplied
 from pmagent.events.event import Event
 from tests.support.claude_stand_in import report

@@ -12,12 +12,12 @@ import pytest
 
 from pmagent.contracts.kernel import KernelObserved
 from pmagent.events.event import Event
-from pmagent.service.host import open_host
-from pmagent.workspace.layout import Layout
-from pmagent.service.operations import perform
 from pmagent.projections.core.disk import noted_halts
 from pmagent.projections.oa.state import PATH, OaState, OaStateView
 from pmagent.projections.runs.folders import RunFolders
+from pmagent.service.host import open_host
+from pmagent.service.operations import perform
+from pmagent.workspace.layout import Layout
 from tests.support.commands import pmagent
 
 STATE = "oa_state"

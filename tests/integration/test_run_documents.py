@@ -18,15 +18,15 @@ from pmagent.actors.core.engine import Engine
 from pmagent.contracts.oa import OaSnapshotRequested
 from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.events.event import Tail
-from pmagent.service import writing
-from pmagent.service.cache import SnapshotTaker
-from pmagent.service.host import Host, open_host
-from pmagent.workspace.layout import Layout
-from pmagent.service.operations import call
 from pmagent.projections.core.disk import Desk
 from pmagent.projections.core.documents import Documents, Taken
 from pmagent.projections.core.rebuild import check_documents
 from pmagent.projections.runs.folders import RUNS_KEPT, RunFolders
+from pmagent.service import writing
+from pmagent.service.cache import SnapshotTaker
+from pmagent.service.host import Host, open_host
+from pmagent.service.operations import call
+from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.commands import SECONDS, clean_environment
 from tests.support.daemons import running

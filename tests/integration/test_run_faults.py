@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from pmagent.events.lock import WriterLock
+from pmagent.jobs import following
 from pmagent.service.answer import Answer
 from pmagent.service.client import HolderGone, call_daemon
-from pmagent.jobs import following
 from pmagent.workspace.layout import Layout
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent, spawn
 from tests.support.daemons import running

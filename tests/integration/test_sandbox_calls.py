@@ -11,9 +11,9 @@ from typing import cast
 import anyio
 import pytest
 
-from pmagent.actors.core.actor import Io
 from pmagent.actors.confined import limited, wall
 from pmagent.actors.confined.limited import run_limited
+from pmagent.actors.core.actor import Io
 from pmagent.actors.orchestra.planning import effects as planner
 from pmagent.actors.orchestra.runner import run
 from pmagent.actors.orchestra.wishes import SEARCH, Limits, Wishes

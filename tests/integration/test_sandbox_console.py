@@ -17,8 +17,8 @@ from pmagent.actors.orchestra.wishes import Outcome
 from pmagent.console.auth import operators
 from pmagent.console.auth.entrance import invite
 from pmagent.console.places import Places
-from pmagent.workspace.layout import Layout
 from pmagent.service.wire import reachable
+from pmagent.workspace.layout import Layout
 from tests.support.boxes import boxed, real_boxes, wishes, writable
 from tests.support.networked import INSIDE, allowed
 from tests.support.proxied import NAME

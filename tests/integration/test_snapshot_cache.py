@@ -13,19 +13,19 @@ import msgspec
 import pytest
 
 from pmagent.actors.core.engine import Engine
-from pmagent.actors.registry import all_actors
 from pmagent.actors.core.snapshot import EngineState, Snapshot, decode_snapshot, encode_snapshot
+from pmagent.actors.registry import all_actors
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
 from pmagent.events.event import Tail
 from pmagent.events.segments import SegmentReader
 from pmagent.events.sequencer import Sequencer
-from pmagent.service import cache
-from pmagent.service.folding import fold_into
-from pmagent.workspace.layout import Layout
-from pmagent.service.operations import call, offline_status
 from pmagent.projections.core.documents import Documents
 from pmagent.projections.registry import all_projections
+from pmagent.service import cache
+from pmagent.service.folding import fold_into
+from pmagent.service.operations import call, offline_status
+from pmagent.workspace.layout import Layout
 
 Change = Callable[[bytes], bytes]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from pmagent.events.errors import NotFound
-from pmagent.workspace.layout import Layout
 from pmagent.oa.guards.table import GUARDS, run_guard
-from pmagent.service.operations import call
-from pmagent.workspace.trust import accept
-from pmagent.workspace.surfaces import init_workspace, refresh_surfaces
 from pmagent.projections.oa.state import PATH as STATE
+from pmagent.service.operations import call
+from pmagent.workspace.layout import Layout
+from pmagent.workspace.surfaces import init_workspace, refresh_surfaces
+from pmagent.workspace.trust import accept
 
 
 @pytest.fixture

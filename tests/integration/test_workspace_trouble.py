@@ -14,13 +14,13 @@ import pytest
 from pmagent.events.errors import PmagentError
 from pmagent.events.lock import WriterLock
 from pmagent.events.verify import verify_log
-from pmagent.service.client import DaemonUnreachable
-from pmagent.workspace.layout import Layout
 from pmagent.oa.guards.table import run_guard
+from pmagent.projections.core.rebuild import check_documents
+from pmagent.projections.oa.state import PATH as STATE
+from pmagent.service.client import DaemonUnreachable
 from pmagent.service.operations import call
 from pmagent.service.wire import RemoteError
-from pmagent.projections.oa.state import PATH as STATE
-from pmagent.projections.core.rebuild import check_documents
+from pmagent.workspace.layout import Layout
 from tests.support.daemons import running
 
 SUMMARY = "share/REALITY_GREEN_SUMMARY.json"

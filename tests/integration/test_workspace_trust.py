@@ -13,15 +13,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pmagent.contracts.orchestra_config import OrchestraConfig
-from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.console.auth import operators
 from pmagent.console.places import Places
-from pmagent.workspace.layout import Layout
+from pmagent.contracts.orchestra_config import OrchestraConfig
+from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.service.operations import call
-from pmagent.workspace.user_registry import Registry
-from pmagent.workspace.trust import LINES_MAX, NotAccepted, accept, is_accepted
 from pmagent.service.wire import RemoteError
+from pmagent.workspace.layout import Layout
+from pmagent.workspace.trust import LINES_MAX, NotAccepted, accept, is_accepted
+from pmagent.workspace.user_registry import Registry
 from tests.conftest import EXAMPLE
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, invoke
 from tests.support.daemons import running

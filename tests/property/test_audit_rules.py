@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from pmagent.actors.audit.clerk import Brief
 from pmagent.actors.audit.detectors.evidence.items import judgeable
 from pmagent.actors.audit.goals import GOALS
-from pmagent.actors.audit.rubric import BadRubric, dimension_of, read_rubric, rubric_of
 from pmagent.actors.audit.judges.rules.judge import opinion
+from pmagent.actors.audit.rubric import BadRubric, dimension_of, read_rubric, rubric_of
+from pmagent.audit.rubrics import default_rubric
 from pmagent.contracts.audit import JUDGES, Evidence, Judge, JudicialOpinion
 from pmagent.contracts.audit_events import ARGUMENT_CHARS_MAX, CITATIONS_MAX, OpinionItem
 from pmagent.contracts.audit_rubric import RubricDocument
-from pmagent.audit.rubrics import default_rubric
 
 ASSETS = [goal.id for goal in GOALS.values() if goal.kind == "asset"]
 FLAWS = [goal.id for goal in GOALS.values() if goal.kind == "flaw"]

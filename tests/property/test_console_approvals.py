@@ -14,9 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmagent.actors.pla.warden import approvals as warden_approvals
-from pmagent.contracts.pla_events import PlaApproved, PlaDecisionRequested, PlaDisarmRequested, PlaModeChanged, PlaProposed
 from pmagent.console.pages.approvals.seen import unpacked
 from pmagent.console.pages.views import approvals as views
+from pmagent.contracts.pla_events import (
+    PlaApproved,
+    PlaDecisionRequested,
+    PlaDisarmRequested,
+    PlaModeChanged,
+    PlaProposed,
+)
 from tests.support.approval_court import ROLES, TEXTS, Court
 
 PEOPLE = list(ROLES)

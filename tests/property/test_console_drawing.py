@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmagent.actors.orchestra.planning.graph import in_levels
-from pmagent.events.event import time_after
 from pmagent.console.pages.drawing import dag, waterfall
 from pmagent.console.pages.drawing.layers import BOX_HEIGHT, BOX_WIDTH, laid_out, orderly, passings
 from pmagent.console.pages.drawing.waterfall import WIDTH, Lane, Part, bars, ticks
+from pmagent.events.event import time_after
 from tests.support.hostile import CORPUS
 
 START = "2026-11-22T12:00:00.000000Z"

@@ -20,8 +20,8 @@ from pmagent.service import client, daemon
 from pmagent.service.answer import Answer
 from pmagent.service.client import HolderGone, Unanswered, call_daemon
 from pmagent.service.host import Host
-from pmagent.workspace.layout import Layout
 from pmagent.service.wire import stops
+from pmagent.workspace.layout import Layout
 
 OPERATIONS = [
     ("control.pause", {}), ("pla.disarm", {}), ("pla.end", {}), ("pla.mode", {"mode": "OBSERVE"}),

@@ -14,7 +14,14 @@ from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.core.engine import Engine, Output
 from pmagent.actors.core.gate import GateState
 from pmagent.actors.core.scheduler import Action, Conclude, Perform, Scheduler, Stop
-from pmagent.actors.core.snapshot import FORMAT, Snapshot, decode_snapshot, encode_snapshot, export_engine, restore_engine
+from pmagent.actors.core.snapshot import (
+    FORMAT,
+    Snapshot,
+    decode_snapshot,
+    encode_snapshot,
+    export_engine,
+    restore_engine,
+)
 from pmagent.contracts.control import EffectsPaused, EffectsResumed, PauseRequested, ResumeRequested
 from pmagent.contracts.effect import EffectRefused
 from pmagent.contracts.oa import OaPermitGranted

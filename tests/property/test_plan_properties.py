@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from pmagent.actors.orchestra.planning.config import read_config
 from pmagent.actors.orchestra.planning.graph import BadPlan, DependencyCycle, in_levels
 from pmagent.actors.orchestra.planning.plan import Plan, make_plan, read_plan
-from pmagent.actors.orchestra.running.states import DEPENDENCY_FAILED, STEPS, Board, IllegalStep, abandoned, begun, board, ended
+from pmagent.actors.orchestra.running.states import (
+    DEPENDENCY_FAILED,
+    STEPS,
+    Board,
+    IllegalStep,
+    abandoned,
+    begun,
+    board,
+    ended,
+)
 from pmagent.contracts.orchestra import TaskState
 from pmagent.contracts.orchestra_events import TaskChange
 

@@ -31,10 +31,10 @@ from pmagent.contracts.reasoning_events import (
     ReasoningRequested,
 )
 from pmagent.events.event import Event, time_after
-from pmagent.replay.replayer import replay_log
 from pmagent.replay.areas.invariants_models import check_models, check_models_ended
 from pmagent.replay.areas.invariants_reasoning import check_idle, check_reasoning
 from pmagent.replay.areas.models import PERMITTING
+from pmagent.replay.replayer import replay_log
 from tests.support.oa_loop import Contents, Observe
 from tests.support.reasoning import GREEN, RESULTS, START, STATUS, Desk, envelope, proceeding
 from tests.support.recorded import stored_log

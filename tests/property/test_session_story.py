@@ -7,6 +7,7 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pmagent.console.pages.reading.pla_story import _Fold
 from pmagent.contracts.content import whole as whole_of
 from pmagent.contracts.hid import HidLost
 from pmagent.contracts.pla_events import PlaDecisionRequested, PlaModeAnswered, PlaModeRequested, PlaProposalRefused
@@ -14,7 +15,6 @@ from pmagent.contracts.pla_events import PlaProposalRequested as Asked
 from pmagent.events.event import Draft
 from pmagent.events.reader import events
 from pmagent.events.segments import SegmentReader
-from pmagent.console.pages.reading.pla_story import _Fold
 from pmagent.projections.core.documents import Documents, folded
 from pmagent.projections.sessions.places import log_path, violations_path
 from pmagent.projections.sessions.sessions import Sessions

@@ -17,8 +17,8 @@ from pmagent.actors.core import engine, gate
 from pmagent.actors.core.engine import Engine
 from pmagent.actors.core.gate import Gate
 from pmagent.actors.core.ledger import EffectLedger, Unfinished
-from pmagent.actors.oa.actor import Oa
 from pmagent.actors.core.scheduler import Action, Scheduler
+from pmagent.actors.oa.actor import Oa
 from pmagent.contracts.payload import Correlated, Payload
 from pmagent.events import log, recovery, segment_store
 from pmagent.events.event import Event

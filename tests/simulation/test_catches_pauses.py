@@ -10,9 +10,9 @@ import pytest
 from pmagent.actors.core import gate
 from pmagent.actors.core.gate import Gate
 from pmagent.actors.core.ledger import EffectLedger
+from pmagent.actors.core.scheduler import Scheduler
 from pmagent.actors.pla.warden import actor as warden
 from pmagent.actors.pla.warden import modes
-from pmagent.actors.core.scheduler import Scheduler
 from pmagent.replay.simulation import machine
 from pmagent.replay.simulation.runner import Load
 from tests.support.planted import plant

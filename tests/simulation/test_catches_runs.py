@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from pmagent.actors.orchestra.running import coordinator, run_state as course, task_state as job, orchestrator, states, worker
 from pmagent.actors.orchestra.planning import prompts as planning
+from pmagent.actors.orchestra.running import coordinator, orchestrator, states, worker
+from pmagent.actors.orchestra.running import run_state as course
+from pmagent.actors.orchestra.running import task_state as job
 from pmagent.actors.orchestra.running.task_state import Job
 from pmagent.actors.orchestra.running.worker import Worker
 from tests.support.planted import plant

@@ -12,17 +12,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pmagent.actors.core.gate import GateState
+from pmagent.console.app import application
+from pmagent.console.auth.entrance import Visitor
+from pmagent.console.pages.approvals.history import Story
+from pmagent.console.pages.context import CHANNEL, Desk
 from pmagent.contracts.control import PauseRequested, ResumeRequested
 from pmagent.contracts.pla import Action, TypeText
 from pmagent.contracts.pla_events import PlaApproved, PlaDecisionRefused, PlaDecisionRequested, PlaRejected
 from pmagent.events.event import Event
-from pmagent.service.answer import Answer
-from pmagent.console.app import application
-from pmagent.console.pages.approvals.history import Story
-from pmagent.console.pages.context import CHANNEL, Desk
-from pmagent.console.auth.entrance import Visitor
 from pmagent.pla import reading
 from pmagent.pla.asked import DecideArguments, understood
+from pmagent.service.answer import Answer
 from pmagent.service.wire import Failure, RemoteError
 from tests.support.pla import Desk as Actors
 

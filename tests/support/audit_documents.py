@@ -9,8 +9,8 @@ from typing import Any
 from pmagent.contracts.content import whole
 from pmagent.events.event import Event
 from pmagent.projections.audits.audits import Audits, AuditsView
-from pmagent.projections.views.audits import Audit
 from pmagent.projections.core.documents import Documents
+from pmagent.projections.views.audits import Audit
 from tests.support.audits import AUDIT
 from tests.support.orchestra import START
 from tests.support.run_folders import CREATED, sums

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.checks.actor import Checker
+from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.kernel.actor import KernelWatcher
 from pmagent.actors.oa.actor import Oa
 from pmagent.contracts.checks import (

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pmagent.events.disk import RealDisk
-from pmagent.events.errors import NotFound, PmagentError
-from pmagent.events.segments import SegmentReader
 from pmagent.cli.app import run
 from pmagent.cli.output import Output
 from pmagent.console.auth import operators
 from pmagent.console.places import Places
+from pmagent.events.disk import RealDisk
+from pmagent.events.errors import NotFound, PmagentError
+from pmagent.events.segments import SegmentReader
 from pmagent.workspace.layout import Layout
-from pmagent.workspace.user_registry import Registry, describe
 from pmagent.workspace.trust import accept
+from pmagent.workspace.user_registry import Registry, describe
 
 PMAGENT = [sys.executable, "-I", "-m", "pmagent"]
 SECONDS = 60.0

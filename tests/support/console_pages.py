@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
 from pmagent.console.app import Positioned, application
-from pmagent.console.pages.context import Desk
 from pmagent.console.auth.entrance import Visitor
+from pmagent.console.pages.context import Desk
 from tests.support.hostile import unseen_in
 
 VOID = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"))

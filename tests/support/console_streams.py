@@ -16,14 +16,14 @@ from anyio.abc import TaskGroup
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
+from pmagent.console.live.feed import Feed
+from pmagent.console.live.stream import Streams
 from pmagent.events.commit import Committer
 from pmagent.events.event import Draft
 from pmagent.events.log import now, opening_events
 from pmagent.events.segment_log import SegmentLog
 from pmagent.events.segments import SegmentReader
 from pmagent.events.sequencer import Sequencer
-from pmagent.console.live.feed import Feed
-from pmagent.console.live.stream import Streams
 from tests.support.memory_disk import MemoryDisk
 
 FOLDER = "/log"

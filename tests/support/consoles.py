@@ -20,23 +20,23 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from starlette.testclient import TestClient
 
 from pmagent.actors.model.models import Models
-from pmagent.service.answer import Answer
-from pmagent.service.client import new_request
-from pmagent.workspace.settings import ConsoleSettings
 from pmagent.console.address import Address
-from pmagent.console.pages.context import Desk
 from pmagent.console.auth import operators
 from pmagent.console.auth.entrance import invite
 from pmagent.console.auth.limits import Bucket
 from pmagent.console.live.feed import Feed
 from pmagent.console.live.stream import Streams
+from pmagent.console.pages.context import Desk
 from pmagent.console.places import Places
 from pmagent.console.serving import guarded
+from pmagent.service.answer import Answer
+from pmagent.service.client import new_request
 from pmagent.service.daemon import _listen, _serve_connections
 from pmagent.service.host import Host, open_host
-from pmagent.workspace.layout import Layout
 from pmagent.service.operations import perform
 from pmagent.service.watching import watch_surfaces
+from pmagent.workspace.layout import Layout
+from pmagent.workspace.settings import ConsoleSettings
 from tests.support.commands import SECONDS, owned
 
 PORT = 8321

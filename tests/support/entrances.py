@@ -16,13 +16,13 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pmagent.workspace.settings import ConsoleSettings
 from pmagent.console.address import Address
-from pmagent.console.pages.context import Desk
 from pmagent.console.auth import operators, passwords
 from pmagent.console.auth.entrance import Entered, Entrance, invite
 from pmagent.console.auth.guard import Guard, Limits, cookie_name
 from pmagent.console.auth.operators import Operator, Role
+from pmagent.console.pages.context import Desk
+from pmagent.workspace.settings import ConsoleSettings
 
 PORT = 8123
 HOST = f"127.0.0.1:{PORT}"

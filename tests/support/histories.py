@@ -19,6 +19,7 @@ from typing import Final
 
 import msgspec
 
+from pmagent import __version__
 from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.core.engine import Engine
 from pmagent.events.blobs import BlobStore
@@ -28,7 +29,6 @@ from pmagent.events.evidence import evidence
 from pmagent.events.segments import SegmentReader
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.verify import require_intact
-from pmagent import __version__
 from pmagent.projections.core.documents import rebuild
 from pmagent.projections.core.rebuild import documents_of
 from pmagent.projections.registry import all_projections

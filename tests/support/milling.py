@@ -21,8 +21,8 @@ from pmagent.contracts.orchestra_events import (
 from pmagent.contracts.payload import effect_of
 from pmagent.events.event import Event, Tail, time_after
 from pmagent.events.sequencer import Sequencer
-from pmagent.replay.replayer import replay_log
 from pmagent.replay.areas.invariants_runs import RunCheck, check_runs
+from pmagent.replay.replayer import replay_log
 from tests.support.orchestra import START, Yard, exited, replied
 from tests.support.recorded import stored_log
 

@@ -15,10 +15,10 @@ from langchain_core.runnables import Runnable
 from pmagent.actors.core.actor import AnyActor, Io, Performers
 from pmagent.actors.core.engine import Engine, Output
 from pmagent.actors.core.intake import Intake
+from pmagent.actors.core.runtime import Runtime
 from pmagent.actors.model.actor import Gateway
 from pmagent.actors.model.effects import model_performers
 from pmagent.actors.model.models import Models
-from pmagent.actors.core.runtime import Runtime
 from pmagent.contracts.clock import TimerFired, TimerRequested
 from pmagent.contracts.effect import EffectFailed
 from pmagent.contracts.model import ModelAsked, ModelCallFailed, ModelFailed, ModelReplied

@@ -13,6 +13,9 @@ from anyio.from_thread import start_blocking_portal
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
+from pmagent.console.app import Positioned, application
+from pmagent.console.auth.entrance import Visitor
+from pmagent.console.pages.context import Desk
 from pmagent.contracts.payload import encode, typed
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
@@ -22,12 +25,9 @@ from pmagent.events.line import seal
 from pmagent.events.reader import events
 from pmagent.events.segment_store import SegmentStorage
 from pmagent.events.storage import BLOB_PREFIX
-from pmagent.service.answer import Answer
-from pmagent.console.app import Positioned, application
-from pmagent.console.pages.context import Desk
-from pmagent.console.auth.entrance import Visitor
 from pmagent.jobs.history import opened
 from pmagent.jobs.kinds import Kind
+from pmagent.service.answer import Answer
 from pmagent.workspace.layout import Layout
 from tests.support.audits import Court
 from tests.support.histories import FOLDER as HISTORIES

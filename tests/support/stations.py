@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from pmagent.console.auth.operators import add
 from pmagent.console.places import Places
-from pmagent.workspace.layout import Layout
 from pmagent.pla.demo.stage import Device
+from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.commands import SECONDS, Ran, pmagent, spawn
 from tests.support.daemons import Daemon

@@ -32,9 +32,9 @@ from pmagent.contracts.pla_events import (
     PlaProposed,
 )
 from pmagent.events.event import Event
-from pmagent.service.host import Host, open_host
 from pmagent.pla.demo.picture import picture
 from pmagent.pla.linking import link_device
+from pmagent.service.host import Host, open_host
 from tests.conftest import fresh_example
 from tests.support.histories import record
 from tests.support.pla_live import configure

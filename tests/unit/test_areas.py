@@ -11,21 +11,21 @@ from typing import Any
 
 import pytest
 
-from pmagent.actors.core.area import Area, in_order, lines_of, load
 from pmagent.actors.areas import AREA_OF, AREAS
+from pmagent.actors.core.area import Area, in_order, lines_of, load
 from pmagent.actors.core.authority import authority_of
 from pmagent.actors.model.models import Models
 from pmagent.actors.pla.line.holding import Line
 from pmagent.actors.registry import all_actors, libraries
 from pmagent.contracts import payload
 from pmagent.contracts.payload import types
-from pmagent.events.errors import PmagentError
 from pmagent.edge import Given, performers_of
 from pmagent.edges import EDGES, OPERATIONS
+from pmagent.events.errors import PmagentError
 from pmagent.jobs.registry import KINDS
 from pmagent.log.summaries import known
-from pmagent.service.operations import NotInstalled, perform
 from pmagent.projections.registry import all_projections
+from pmagent.service.operations import NotInstalled, perform
 from tests.support.commands import pmagent
 from tests.support.live import on_loop
 

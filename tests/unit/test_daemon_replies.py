@@ -13,15 +13,15 @@ import msgspec
 import pytest
 
 from pmagent.actors.pla.warden.state import WardenState
-from pmagent.events.errors import NotFound
-from pmagent.service import daemon
-from pmagent.service.answer import Answer
 from pmagent.edge import Operation
 from pmagent.edges import OPERATIONS
-from pmagent.service.host import Host
-from pmagent.workspace.layout import Layout
+from pmagent.events.errors import NotFound
 from pmagent.pla import reading
+from pmagent.service import daemon
+from pmagent.service.answer import Answer
+from pmagent.service.host import Host
 from pmagent.service.wire import Reply, Request, reachable
+from pmagent.workspace.layout import Layout
 from tests.support.live import on_loop
 
 NOBODY = cast("Host", None)

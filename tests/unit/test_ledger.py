@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from pmagent.actors.kernel.actor import KernelWatcher
 from pmagent.actors.core.ledger import GATE, Cancel, EffectLedger
+from pmagent.actors.kernel.actor import KernelWatcher
 from pmagent.actors.oa.policy import AUTHORITY
 from pmagent.contracts.control import EffectsPaused, EffectsResumed
 from pmagent.contracts.effect import ActorHalted, EffectCancelRequested, EffectRefused

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from pmagent.service import daemon
-from pmagent.service.answer import Answer
 from pmagent.clean import json_bytes
 from pmagent.edge import Operation
 from pmagent.edges import OPERATIONS
-from pmagent.workspace.layout import Layout
+from pmagent.service import daemon
+from pmagent.service.answer import Answer
 from pmagent.service.wire import Failure, Reply, Request
+from pmagent.workspace.layout import Layout
 from pmagent.workspace.presence import BadPath
 from tests.support.commands import pmagent
 from tests.support.live import on_loop

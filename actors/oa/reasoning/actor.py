@@ -17,7 +17,17 @@ import msgspec
 
 from pmagent.actors.model.actor import GATEWAY
 from pmagent.actors.oa.reasoning import conclusion
-from pmagent.actors.oa.reasoning.prompts import Wish, answer_shape, guard_tool, inputs, opening, read_answer, said, told, wishes
+from pmagent.actors.oa.reasoning.prompts import (
+    Wish,
+    answer_shape,
+    guard_tool,
+    inputs,
+    opening,
+    read_answer,
+    said,
+    told,
+    wishes,
+)
 from pmagent.actors.oa.reasoning.rules.engine import answer, permitted, plan
 from pmagent.actors.oa.reasoning.rules.text import bounded
 from pmagent.actors.oa.reasoning.runs import (
@@ -47,7 +57,14 @@ from pmagent.contracts.effect import (
     RequestRefused,
 )
 from pmagent.contracts.kernel import WATCHER, KernelModeDecided
-from pmagent.contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelFailed, ModelMessage, ModelReplied, ModelWithdrawn
+from pmagent.contracts.model import (
+    PROMPT_BYTES_MAX,
+    ModelAsked,
+    ModelFailed,
+    ModelMessage,
+    ModelReplied,
+    ModelWithdrawn,
+)
 from pmagent.contracts.payload import Correlated, Payload
 from pmagent.contracts.reasoning import CALLS_MAX, TOOL_IDS, ShapeError, ToolId, check_envelope
 from pmagent.contracts.reasoning_events import (

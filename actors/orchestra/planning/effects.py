@@ -24,10 +24,10 @@ import anyio.to_thread
 import msgspec
 
 from pmagent.actors.core.actor import Io, Performers
-from pmagent.actors.orchestra.planning import claude_code
 from pmagent.actors.orchestra import ground, seccomp
 from pmagent.actors.orchestra.box import in_memory
 from pmagent.actors.orchestra.bubblewrap import bubblewrap
+from pmagent.actors.orchestra.planning import claude_code
 from pmagent.actors.orchestra.planning.claude_code import ERR_BYTES_MAX, OUT_BYTES_MAX, Ended
 from pmagent.actors.orchestra.processes import Inside
 from pmagent.actors.orchestra.wishes import SandboxUnavailable

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.actors.orchestra.running.run_state import Course
 from pmagent.actors.orchestra.planning.graph import BadPlan
 from pmagent.actors.orchestra.planning.placeholders import filled
 from pmagent.actors.orchestra.planning.plan import Plan, as_plan, make_plan
+from pmagent.actors.orchestra.running.run_state import Course
 from pmagent.actors.orchestra.text import BadText, from_json
 from pmagent.contracts.orchestra import PlanConfig, PlanConstraints, PlanRequest
 from pmagent.contracts.orchestra_events import PlanFailed, PlanMade, RunRequested, TasksPlanned

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from pmagent.actors.orchestra.running import run_state as fold
 from pmagent.actors.orchestra.planning import prompts as planning
-from pmagent.actors.orchestra.running.run_state import Course
 from pmagent.actors.orchestra.planning.graph import BadPlan
+from pmagent.actors.orchestra.running import run_state as fold
+from pmagent.actors.orchestra.running.run_state import Course
 from pmagent.actors.orchestra.running.worker import LIVE
 from pmagent.contracts.daemon import DaemonStarted
 from pmagent.contracts.effect import (

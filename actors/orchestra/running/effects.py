@@ -17,13 +17,13 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from pmagent.actors.core.actor import Io, Performers, StoredBlob
 from pmagent.actors.checks.text import plain
+from pmagent.actors.core.actor import Io, Performers, StoredBlob
 from pmagent.actors.orchestra import artifacts as found
-from pmagent.actors.orchestra.running.artifact_paths import apart
 from pmagent.actors.orchestra.artifacts import Collected, Found
 from pmagent.actors.orchestra.orphans import end_orphans
 from pmagent.actors.orchestra.runner import run
+from pmagent.actors.orchestra.running.artifact_paths import apart
 from pmagent.actors.orchestra.running.sandbox_spec import HIDDEN, OUTPUT_BYTES, DocumentPaths, documents_of, wishes_of
 from pmagent.actors.orchestra.wishes import Outcome, SandboxRefused, SandboxUnavailable
 from pmagent.contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact

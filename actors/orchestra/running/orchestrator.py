@@ -15,8 +15,8 @@ from typing import Literal
 import msgspec
 
 from pmagent.actors.oa.policy import ACTIONS
-from pmagent.actors.orchestra.running.coordinator import COORDINATOR
 from pmagent.actors.orchestra.planning.prompts import request_for
+from pmagent.actors.orchestra.running.coordinator import COORDINATOR
 from pmagent.actors.orchestra.running.worker import WORKER
 from pmagent.contracts.clock import TimerFired, TimerRequested
 from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, EffectRefused, RequestRefused

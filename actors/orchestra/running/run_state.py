@@ -7,8 +7,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from pmagent.actors.orchestra.running import states
 from pmagent.actors.orchestra.planning.plan import assignment
+from pmagent.actors.orchestra.running import states
 from pmagent.actors.orchestra.running.states import Board
 from pmagent.actors.orchestra.running.vector import Vector, vector
 from pmagent.contracts.orchestra_events import (

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from pmagent.actors.core.actor import Io, Performers
 from pmagent.actors.confined.stopping import stoppable
+from pmagent.actors.core.actor import Io, Performers
 from pmagent.actors.pla.credentials.findings import masked_screen
 from pmagent.actors.pla.frames import camera, folder, ocr
 from pmagent.actors.pla.frames.folder import Taken

@@ -15,7 +15,15 @@ from pmagent.actors.pla.hid.state import HID, Arming, HidState
 from pmagent.actors.pla.hid.tripping import disarmed, lapsed, tripped
 from pmagent.contracts.clock import TimerRequested
 from pmagent.contracts.effect import EffectRefused, RequestRefused
-from pmagent.contracts.hid import HidArmed, HidArmRequested, HidDisarmed, HidPinged, HidPingRequested, HidRefused, HidSilent
+from pmagent.contracts.hid import (
+    HidArmed,
+    HidArmRequested,
+    HidDisarmed,
+    HidPinged,
+    HidPingRequested,
+    HidRefused,
+    HidSilent,
+)
 from pmagent.contracts.hid import arm_scope as scope_of
 from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
 from pmagent.contracts.payload import Correlated, Payload

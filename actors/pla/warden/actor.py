@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from pmagent.actors.kernel.mode import judge
 from pmagent.actors.core.ledger import GATE
+from pmagent.actors.kernel.mode import judge
 from pmagent.actors.pla.ids import derived
 from pmagent.actors.pla.switch import latched
 from pmagent.actors.pla.violations import HANDLING, Kind, violation

@@ -32,9 +32,9 @@ def adopt(app: App, yes: bool, operator: str | None, format: str) -> int:
     PLA's session and every open effect ended. Nothing is started meanwhile. The adoption stands in the log. Exit 1: it
     is trusted already, or you said no.
     """
+    from pmagent.pla.operators import checked, login
     from pmagent.service.adoption import adopt as adopting
     from pmagent.service.adoption import look
-    from pmagent.pla.operators import checked, login
 
     workspace = app.workspace.resolve()
     who = checked(operator, "--operator") if operator is not None else login()  # the settings may not be this user's

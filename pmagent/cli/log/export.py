@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from pmagent.events.storage import StorageReader
 from pmagent.cli.frame import App, Command, pass_app
 from pmagent.cli.output import write_file
+from pmagent.events.storage import StorageReader
 from pmagent.exitcodes import Exit
 from pmagent.log.source import line_runs, store_at
 from pmagent.when import sized

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from pmagent.events.event import StoredEvent
-from pmagent.events.named_blobs import BlobsChecked
 from pmagent.clean import pad, shorten
 from pmagent.cli.output import Output, Piece, Styled
+from pmagent.events.event import StoredEvent
+from pmagent.events.named_blobs import BlobsChecked
 from pmagent.log.summaries import summary
 from pmagent.when import short, sized
 

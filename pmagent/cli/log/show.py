@@ -7,15 +7,15 @@ from contextlib import closing
 import click
 import msgspec
 
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.log.lines import event_line
+from pmagent.cli.log.why import plain
+from pmagent.cli.output import Output, Styled
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import StoredEvent
 from pmagent.events.reader import event_at
 from pmagent.events.storage import BLOB_PREFIX, StorageReader
 from pmagent.events.store import LogStore
-from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.log.lines import event_line
-from pmagent.cli.log.why import plain
-from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
 from pmagent.log.find import position_of
 from pmagent.log.source import store_at

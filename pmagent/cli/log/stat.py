@@ -10,11 +10,11 @@ from typing import Final
 import click
 import msgspec
 
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.output import Output, Styled
 from pmagent.events.event import StoredEvent
 from pmagent.events.storage import StorageReader
 from pmagent.events.store import LogStore
-from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
 from pmagent.log.source import line_runs, store_at
 from pmagent.when import seconds_between, sized, spoken

@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import click
 
-from pmagent.events.event import StoredEvent
-from pmagent.events.reader import CAUGHT_UP, Follower
-from pmagent.events.storage import StorageReader
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.log.lines import event_line
 from pmagent.cli.output import Output, PipeClosed
 from pmagent.cli.shell import complete_actors, complete_types
+from pmagent.events.event import StoredEvent
+from pmagent.events.reader import CAUGHT_UP, Follower
+from pmagent.events.storage import StorageReader
 from pmagent.exitcodes import Exit
 from pmagent.log.query import Query, compiled, globs
 from pmagent.log.ranges import Range, range_of, start_of_last

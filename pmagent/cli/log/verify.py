@@ -10,10 +10,10 @@ import click
 import msgspec
 
 from pmagent.actors.known import blob_check
-from pmagent.events.store import LogStore, Verification
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.log.lines import blob_lines
 from pmagent.cli.output import Output, Styled
+from pmagent.events.store import LogStore, Verification
 from pmagent.exitcodes import Exit
 from pmagent.log.source import store_at
 from pmagent.when import sized, spoken

@@ -7,11 +7,11 @@ from contextlib import closing
 import click
 import msgspec
 
-from pmagent.events.event import StoredEvent
 from pmagent.clean import shorten, width
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.log.lines import marker
 from pmagent.cli.output import Output, Styled
+from pmagent.events.event import StoredEvent
 from pmagent.exitcodes import Exit
 from pmagent.log.find import position_of
 from pmagent.log.source import store_at

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from pmagent.contracts.pla import REASON_CHARS_MAX
 from pmagent.cli.frame import App
 from pmagent.cli.output import Output, Styled, warned
+from pmagent.contracts.pla import REASON_CHARS_MAX
 
 if TYPE_CHECKING:
     from pmagent.service.answer import Answer
@@ -38,8 +38,8 @@ def acting(app: App, given: str | None) -> str:
 
 def ask(app: App, operation: str, **arguments: Any) -> Answer:
     """Perform an operation, through the daemon or here; what it warns of is told. Raises PmagentError."""
-    from pmagent.service.operations import call
     from pmagent.pla.asked import readable
+    from pmagent.service.operations import call
 
     readable(arguments)
     return warned(app.output, call(app.workspace, operation, arguments, app.output.note))
@@ -53,11 +53,11 @@ def ask_to_lower(app: App, operation: str, operator: str | None, undone: str, **
     from it; they are warned of. Nor does a reason that is no UTF-8: what cannot be written of it becomes a question
     mark, and what is too long of it is left out. Raises PmagentError.
     """
-    from pmagent.workspace.settings import ConfigError, workspace_of
     from pmagent.jobs.following import HeldByJob, held_by_job
-    from pmagent.workspace.layout import Layout
-    from pmagent.service.operations import call
     from pmagent.pla.operators import BadOperator, checked, login
+    from pmagent.service.operations import call
+    from pmagent.workspace.layout import Layout
+    from pmagent.workspace.settings import ConfigError, workspace_of
 
     held = held_by_job(Layout(workspace_of(app.workspace_flag, app.environ)))
     if held is not None:

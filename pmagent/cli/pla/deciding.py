@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pmagent.events.errors import PmagentError
 from pmagent.clean import is_seen
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import acting, ask, operator_option, refusal, violation
 from pmagent.cli.pla.proposal_screen import show_proposal
 from pmagent.cli.pla.proposing import document_text
+from pmagent.events.errors import PmagentError
 from pmagent.exitcodes import Exit
 from pmagent.when import spoken
 
 if TYPE_CHECKING:
-    from pmagent.service.answer import Answer
     from pmagent.pla.reckoning import Means
+    from pmagent.service.answer import Answer
 
 OUTCOME_SECONDS: Final = 300.0
 """So long an execution is waited for: typing takes at most three minutes."""

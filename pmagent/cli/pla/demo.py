@@ -61,8 +61,8 @@ def demo(app: App, keep: Path | None) -> int:
 
 def _forget(workspace: Path) -> None:
     """The registry need not remember a workspace that is removed."""
-    from pmagent.workspace.user_registry import Registry
     from pmagent.workspace.trust import forget
+    from pmagent.workspace.user_registry import Registry
 
     Registry().forget_log(workspace)
     forget(workspace)

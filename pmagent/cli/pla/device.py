@@ -41,8 +41,8 @@ def _ended_from_beside(app: App, error: Unanswered) -> Unanswered:
     from pmagent.actors.pla.line.beside import hang_up
     from pmagent.events.errors import PmagentError
     from pmagent.service.client import Unanswered
-    from pmagent.workspace.settings import workspace_of
     from pmagent.service.operations import call_logged
+    from pmagent.workspace.settings import workspace_of
 
     try:
         status = call_logged(workspace_of(app.workspace_flag, app.environ), "pla.status")

@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from pmagent.contracts.pla_words import OUTCOMES
 from pmagent.cli.daemon import daemon_pieces
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import acting, ask, mode_piece
 from pmagent.cli.pla.proposal_screen import list_proposals, show_proposal
+from pmagent.contracts.pla_words import OUTCOMES
 from pmagent.exitcodes import Exit
 from pmagent.pla.choosing import STANDS, fits
 from pmagent.when import short

@@ -20,15 +20,15 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from pmagent.events.errors import PmagentError
-from pmagent.events.event import format_time
-from pmagent.workspace.settings import ConsoleSettings
 from pmagent.console.auth import invites, operators, passwords
 from pmagent.console.auth.limits import Bucket
 from pmagent.console.auth.operators import BadOperators, Operator, Role
 from pmagent.console.auth.sessions import Session, Sessions
 from pmagent.console.auth.tokens import csrf_of
 from pmagent.console.places import Places
+from pmagent.events.errors import PmagentError
+from pmagent.events.event import format_time
+from pmagent.workspace.settings import ConsoleSettings
 
 What = Literal["signed_in", "signed_out", "refused"]
 By = Literal["link", "secret"]

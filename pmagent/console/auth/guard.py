@@ -21,9 +21,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pmagent.events.errors import PmagentError
 from pmagent.console.address import Address
-from pmagent.console.pages.context import Desk, reading_for
 from pmagent.console.auth.entrance import Entrance, Visitor
 from pmagent.console.auth.forms import received
 from pmagent.console.auth.headers import secured
@@ -31,6 +29,8 @@ from pmagent.console.auth.heads import METHODS, Head, Ours, Refusal, judge, read
 from pmagent.console.auth.limits import Bucket, Seats
 from pmagent.console.auth.tokens import same
 from pmagent.console.live.packing import Plain, Wire, piece
+from pmagent.console.pages.context import Desk, reading_for
+from pmagent.events.errors import PmagentError
 from pmagent.service.wire import stops
 
 CSRF: Final = "csrf"

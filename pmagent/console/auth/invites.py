@@ -11,9 +11,9 @@ from typing import Final
 
 import msgspec
 
-from pmagent.events.errors import PmagentError
 from pmagent.console.auth.private import NotPrivate, check_folder, read_private
 from pmagent.console.auth.tokens import digest, is_token, new_token
+from pmagent.events.errors import PmagentError
 
 SECONDS: Final = 300.0
 """So long an invite can be used."""

@@ -18,12 +18,12 @@ from typing import Final, Literal
 
 import msgspec
 
-from pmagent.events.atomic import write_atomic
-from pmagent.events.errors import PmagentError
 from pmagent.console.auth.passwords import is_kept, kept
 from pmagent.console.auth.private import NotPrivate, read_private
-from pmagent.service.log_files import shown
+from pmagent.events.atomic import write_atomic
+from pmagent.events.errors import PmagentError
 from pmagent.pla.operators import BadOperator, checked
+from pmagent.service.log_files import shown
 from pmagent.workspace.user_registry import OPERATORS, KnownFile, Registry
 
 Role = Literal["view", "approve"]

@@ -12,9 +12,9 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from pmagent.events.atomic import write_atomic
 from pmagent.console.auth.private import NotPrivate, read_private
 from pmagent.console.auth.tokens import digest, is_token, new_token
+from pmagent.events.atomic import write_atomic
 
 SESSIONS_MAX: Final = 64
 IDLE_SECONDS: Final = 2 * 3600.0

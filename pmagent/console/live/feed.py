@@ -14,11 +14,11 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
+from pmagent.console.live.packing import Piece
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.event import StoredEvent, Tail
 from pmagent.events.reader import Reader
 from pmagent.events.storage import LogReader
-from pmagent.console.live.packing import Piece
 
 LOOK_SECONDS: Final = 0.1
 """How often the end is looked at while nothing happens: one small pread."""

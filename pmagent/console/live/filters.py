@@ -10,14 +10,14 @@ import anyio
 import anyio.to_thread
 from starlette.datastructures import QueryParams
 
-from pmagent.events.errors import PmagentError
-from pmagent.events.event import StoredEvent
 from pmagent.console.live.feed import Run
 from pmagent.console.live.packing import NOTHING, Piece
 from pmagent.console.live.telling import message
 from pmagent.console.pages.reading.lines import rows
 from pmagent.console.pages.reading.log_address import Asked, read
 from pmagent.console.pages.reading.searching import picking
+from pmagent.events.errors import PmagentError
+from pmagent.events.event import StoredEvent
 from pmagent.log.query import BadFilter
 from pmagent.log.ranges import POSITION_MAX, Pick
 

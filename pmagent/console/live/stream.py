@@ -19,12 +19,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.console.live.feed import PACE_SECONDS, Feed
 from pmagent.console.live.filters import Filter, Filters, asked_of, number
 from pmagent.console.live.packing import Piece, Wire, piece, wire_for
 from pmagent.console.live.telling import Topics, at, at_end_of, over
 from pmagent.console.pages.reading.log_address import Asked
+from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 
 SLOW_SECONDS: Final = 60.0
 """So long a connection may leave unread what was sent."""

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.events.event import StoredEvent
 from pmagent.console.live.feed import Run
 from pmagent.console.live.packing import NOTHING, Piece, piece
+from pmagent.events.event import StoredEvent
 
 TYPES_MAX: Final = 50
 """So many different types a message names at most; more make every part of a page stale anyway."""

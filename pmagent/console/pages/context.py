@@ -15,13 +15,13 @@ import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from pmagent.console.auth.entrance import Visitor
+from pmagent.console.pages.rendering import command as command_line
+from pmagent.console.pages.rendering import environment
+from pmagent.console.places import Places
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.service.answer import Answer
 from pmagent.service.client import REPLY_SECONDS, HolderGone, Unanswered, call_daemon, new_request
-from pmagent.console.auth.entrance import Visitor
-from pmagent.console.places import Places
-from pmagent.console.pages.rendering import command as command_line
-from pmagent.console.pages.rendering import environment
 from pmagent.workspace.layout import Layout
 
 READERS: Final = 2

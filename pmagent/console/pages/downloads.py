@@ -18,9 +18,9 @@ import structlog
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from pmagent.console.pages.context import Desk
 from pmagent.events.errors import CorruptLog
 from pmagent.events.storage import BlobReader
-from pmagent.console.pages.context import Desk
 
 PIECE_BYTES: Final = 1 << 20
 NAME_CHARS_MAX: Final = 120

@@ -18,14 +18,14 @@ from typing import Any, Final
 from jinja2 import DictLoader, Environment, StrictUndefined, Undefined
 from markupsafe import Markup, escape
 
-from pmagent.events.errors import CorruptLog, NotFound
-from pmagent.events.event import parse_time
-from pmagent.events.log import LogClock
 from pmagent import __version__
 from pmagent.clean import clean_block, clean_line
 from pmagent.edges import SECTIONS
-from pmagent.workspace.layout import Layout
+from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.events.event import parse_time
+from pmagent.events.log import LogClock
 from pmagent.when import short, sized, spoken
+from pmagent.workspace.layout import Layout
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 STATIC: Final = Path(__file__).parent / "static"

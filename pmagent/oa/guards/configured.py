@@ -8,9 +8,9 @@ from pathlib import Path
 from pmagent.actors.checks.results import details
 from pmagent.contracts.checks import CheckResult
 from pmagent.contracts.oa_documents import OADiagnostic
+from pmagent.oa.guards.report import Findings
 from pmagent.workspace.settings import resolve
 from pmagent.workspace.settings_programs import Programs
-from pmagent.oa.guards.report import Findings
 
 
 def configured(workspace: Path) -> Programs:

@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 from pmagent.contracts.oa_documents import GuardMode, GuardReport
-from pmagent.workspace.settings import resolve
-from pmagent.workspace.settings_programs import normalized
 from pmagent.oa.guards.configured import findings
 from pmagent.oa.guards.report import report
 from pmagent.workspace.ask_checks import ask
+from pmagent.workspace.settings import resolve
+from pmagent.workspace.settings_programs import normalized
 
 
 def run_configured_guard(name: str, workspace: Path, mode: GuardMode = "STRICT", timestamp: str = "") -> GuardReport:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from pmagent.contracts.oa_documents import GuardMode, GuardReport
-from pmagent.workspace.settings_programs import normalized
 from pmagent.oa.guards import blocks, kernel_surfaces, log, oa_state
 from pmagent.oa.guards.reading import Given, read_workspace
 from pmagent.oa.guards.report import Findings, report
 from pmagent.projections.core.disk import require_current
 from pmagent.projections.oa.state import OaState
+from pmagent.workspace.settings_programs import normalized
 
 __all__ = ["GUARDS", "Guard", "normalized", "run_guard"]
 

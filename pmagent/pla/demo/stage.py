@@ -18,9 +18,9 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import StoredEvent
 from pmagent.events.reader import Follower
-from pmagent.workspace.layout import Layout
-from pmagent.service.operations import call
 from pmagent.pla.demo.picture import picture
+from pmagent.service.operations import call
+from pmagent.workspace.layout import Layout
 from pmagent.workspace.trust import accept
 
 WORKSPACE: Final = "workspace"

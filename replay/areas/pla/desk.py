@@ -25,11 +25,8 @@ from pmagent.contracts.pla_events import (
     PlaFrameRequested,
 )
 from pmagent.events.event import Event
-from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.areas.invariants_pla import approved
 from pmagent.replay.areas.invariants_typing import check_typing
-from pmagent.replay.simulation.machine import Machine
-from pmagent.replay.simulation.pausing import Switch
 from pmagent.replay.areas.pla.device import Device
 from pmagent.replay.areas.pla.ending import Ending
 from pmagent.replay.areas.pla.goals import Goals
@@ -39,6 +36,9 @@ from pmagent.replay.areas.pla.link import HostSide
 from pmagent.replay.areas.pla.met import pla_met_in
 from pmagent.replay.areas.pla.operators import Operators
 from pmagent.replay.areas.pla.witness import Witness
+from pmagent.replay.simulation.faults import Faults
+from pmagent.replay.simulation.machine import Machine
+from pmagent.replay.simulation.pausing import Switch
 from pmagent.replay.simulation.running import Running
 from pmagent.replay.simulation.world import World, require
 

@@ -12,9 +12,9 @@ from pmagent.contracts.pla import CONTRACT_VERSION
 from pmagent.contracts.pla_schemas import CONTRACT_HASH
 from pmagent.firmware.core import TICKS, Core
 from pmagent.firmware.loop import CHUNK, Board, let_go, serve
-from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.areas.pla.board import Hands, Pin, UsbLine, Watchdog
 from pmagent.replay.areas.pla.witness import Witness
+from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.simulation.world import World
 
 DEVICE_ID: Final = "sim:device-1"

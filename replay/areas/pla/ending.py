@@ -12,9 +12,9 @@ from pmagent.contracts.hid import HidCommitRequested, HidDisarmRequested
 from pmagent.contracts.pla import LEASE_SECONDS
 from pmagent.contracts.pla_events import PlaDisarmRequested, PlaModeChanged, PlaSessionEnded
 from pmagent.events.event import Event
-from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.areas.pla.halting import FRAIL
 from pmagent.replay.areas.pla.witness import Orders, decoded
+from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.simulation.world import require
 
 START_SECONDS: Final = 0.02

@@ -12,11 +12,11 @@ from pmagent.contracts.hid import HidEnded
 from pmagent.contracts.pla import TypeText, digest
 from pmagent.contracts.pla_events import PlaApproved, PlaProposed
 from pmagent.events.event import time_after
-from pmagent.replay.simulation.faults import Faults
-from pmagent.replay.simulation.machine import Machine
 from pmagent.replay.areas.pla.device import DEVICE_ID
 from pmagent.replay.areas.pla.forger import ForgeryAsked, How
 from pmagent.replay.areas.pla.operators import Operators
+from pmagent.replay.simulation.faults import Faults
+from pmagent.replay.simulation.machine import Machine
 from pmagent.replay.simulation.world import World
 
 INTRUSIONS: Final = {

@@ -17,11 +17,11 @@ from pmagent.contracts.hid import HidArmRequested, HidCommitRequested, HidPrepar
 from pmagent.contracts.payload import Payload
 from pmagent.contracts.pla import CONTRACT_VERSION, Action
 from pmagent.contracts.pla_schemas import CONTRACT_HASH
-from pmagent.replay.simulation.faults import Faults
-from pmagent.replay.simulation.machine import Machine
 from pmagent.replay.areas.pla.cable import GARBAGE, Cable
 from pmagent.replay.areas.pla.device import Device
 from pmagent.replay.areas.pla.ending import Ending
+from pmagent.replay.simulation.faults import Faults
+from pmagent.replay.simulation.machine import Machine
 from pmagent.replay.simulation.running import Running
 from pmagent.replay.simulation.world import World
 

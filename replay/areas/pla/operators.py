@@ -19,9 +19,9 @@ from pmagent.contracts.pla_events import (
     PlaProposed,
 )
 from pmagent.events.event import Event
-from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.areas.pla.goals import Goals
 from pmagent.replay.areas.pla.sight import Sight
+from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.simulation.world import World
 
 NAMES: Final = ("ada", "grace")

@@ -10,8 +10,8 @@ from pmagent.actors.audit.detectors.evidence.repo import repo_evidence
 from pmagent.actors.audit.goals import GOALS
 from pmagent.actors.audit.occasions import NEEDS, no_occasion
 from pmagent.actors.audit.rubric import Dimension, dimension_of
-from pmagent.contracts.audit_facts import History
 from pmagent.audit.rubrics import default_rubric
+from pmagent.contracts.audit_facts import History
 from tests.support.audits import dimension, finding, survey
 
 NOTHING = {name: 0 for needs in NEEDS.values() for name in needs}

@@ -17,22 +17,23 @@ import pytest
 
 from pmagent.actors.audit import nodes
 from pmagent.actors.audit.clerk import Brief
+from pmagent.actors.audit.cross_reference import cross_reference
 from pmagent.actors.audit.detectors.code.parse import parsed
 from pmagent.actors.audit.detectors.code.survey import survey_code
-from pmagent.actors.audit.cross_reference import cross_reference
 from pmagent.actors.audit.detectors.evidence.pictures import picture_evidence
 from pmagent.actors.audit.detectors.evidence.repo import repo_evidence
 from pmagent.actors.audit.failures import SourceFailed
 from pmagent.actors.audit.goals import GOALS, goal_id
 from pmagent.actors.audit.graph import compile_audit_graph
+from pmagent.actors.audit.judges.rules.judge import opinion
+from pmagent.actors.audit.rubric import BadRubric, Dimension, read_rubric, rubric_of
 from pmagent.actors.audit.sources.pdf.doc_tools import extract_images_from_pdf
 from pmagent.actors.audit.sources.pdf.layout import Paragraph
 from pmagent.actors.audit.sources.pdf.paths import named
 from pmagent.actors.audit.sources.pdf.reading import read_pdf
 from pmagent.actors.audit.sources.repository.address import address
 from pmagent.actors.audit.sources.repository.survey import survey_repository
-from pmagent.actors.audit.rubric import BadRubric, Dimension, read_rubric, rubric_of
-from pmagent.actors.audit.judges.rules.judge import opinion
+from pmagent.audit.rubrics import default_rubric
 from pmagent.contracts.audit import JUDGES, AuditReport, Evidence, JudicialOpinion
 from pmagent.contracts.audit_events import (
     AuditConcluded,
@@ -44,7 +45,6 @@ from pmagent.contracts.audit_events import (
     Question,
 )
 from pmagent.contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
-from pmagent.audit.rubrics import default_rubric
 from pmagent.projections.audits.report import report_markdown
 from tests.support.audit_documents import DOCUMENT, JOB, REPORT, folded, shown
 from tests.support.audits import RULES, Court, dimension, pictures, reading, rubric, said, survey

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from pmagent.actors.audit.goals import GOALS
-from pmagent.actors.audit.rubric import BadRubric, read_rubric
 from pmagent.actors.audit.judges.rules.weighing import LIMITS
-from pmagent.contracts.audit_events import RUBRIC_BYTES_MAX
+from pmagent.actors.audit.rubric import BadRubric, read_rubric
 from pmagent.audit.rubrics import default_rubric, load_rubric
+from pmagent.contracts.audit_events import RUBRIC_BYTES_MAX
 
 
 def test_the_default_rubric_looks_at_all_three_artifacts_with_goals_of_its_own() -> None:

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pmagent.actors.audit.sources.repository.history import BURST_SECONDS, MESSAGE_CHARS, burst, every_commit, history, stamp
+from pmagent.actors.audit.sources.repository.history import (
+    BURST_SECONDS,
+    MESSAGE_CHARS,
+    burst,
+    every_commit,
+    history,
+    stamp,
+)
 from pmagent.contracts.audit_facts import COMMITS_SHOWN
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.checks.actor import ATTEMPTS, CHECKER, OPEN_MAX, Checker
+from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.core.gate import Gate
+from pmagent.actors.core.snapshot import export_engine
 from pmagent.actors.kernel.actor import KernelWatcher
 from pmagent.actors.kernel.surfaces import BOOTSTRAP, HANDOFF
 from pmagent.actors.oa.actor import Oa
-from pmagent.actors.core.snapshot import export_engine
 from pmagent.contracts.checks import AT_ONCE, CheckAnswered, CheckRunRequested
 from pmagent.contracts.effect import (
     ActorHalted,

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmagent.contracts import checks as contract
+from pmagent.oa.guards.table import GUARDS
 from pmagent.workspace import settings_programs as config_programs
+from pmagent.workspace.documents import OA_STATE_CHECK
 from pmagent.workspace.settings import ConfigError, resolve, settings_table, unknown_variables
 from pmagent.workspace.settings_programs import BUILT_IN_CHECKS, BUILT_IN_GUARDS, TABLES, programs
-from pmagent.oa.guards.table import GUARDS
-from pmagent.workspace.documents import OA_STATE_CHECK
 from pmagent.workspace.surfaces import CHECKS, LOG_CHECK
 from tests.support.commands import pmagent
 

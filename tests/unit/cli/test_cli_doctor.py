@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.actors.orchestra.bubblewrap import NEEDED
-from pmagent.events.lock import WriterLock
 from pmagent._origin import Misplaced
+from pmagent.actors.orchestra.bubblewrap import NEEDED
 from pmagent.cli import checks
 from pmagent.cli.checks import Check, all_checks
+from pmagent.events.lock import WriterLock
 from pmagent.workspace.layout import Layout
 from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent

@@ -12,6 +12,9 @@ from pathlib import Path
 import click
 import pytest
 
+from pmagent.cli import app as application
+from pmagent.cli.frame import Command, Entry
+from pmagent.cli.output import Output
 from pmagent.events.errors import (
     BadEvent,
     CorruptLog,
@@ -22,9 +25,6 @@ from pmagent.events.errors import (
     TailMoved,
 )
 from pmagent.events.lock import WriterLock
-from pmagent.cli import app as application
-from pmagent.cli.frame import Command, Entry
-from pmagent.cli.output import Output
 from pmagent.exitcodes import MEANINGS, Exit, kind
 from pmagent.workspace.layout import Layout
 from tests.support.altered import rewrite

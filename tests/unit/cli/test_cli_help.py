@@ -17,9 +17,9 @@ from examples.audited.make_report import make_report
 from pmagent.cli.app import program
 from pmagent.cli.frame import Command, Group
 from pmagent.cli.topics import TOPICS
-from pmagent.workspace.settings import WORKSPACE, settings_table
 from pmagent.console.auth import operators
 from pmagent.workspace.layout import Layout
+from pmagent.workspace.settings import WORKSPACE, settings_table
 from tests.conftest import fresh_example
 from tests.support.audited import RUBRIC
 from tests.support.boxes import OBSTACLE

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.workspace.layout import Layout
 from pmagent.log.summaries import known
+from pmagent.workspace.layout import Layout
 from tests.support.commands import pmagent
 from tests.support.logged import flip, note, segments, write_log
 

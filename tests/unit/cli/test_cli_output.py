@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.events.errors import CorruptLog
 from pmagent.cli.output import Output, PipeClosed, Styled, write_file
+from pmagent.events.errors import CorruptLog
 from tests.support.commands import PMAGENT, SECONDS, clean_environment
 
 

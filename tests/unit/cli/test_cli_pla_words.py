@@ -6,10 +6,10 @@ from typing import get_args
 
 import pytest
 
-from pmagent.contracts.pla import KEYS, MODES, NOBODY, ActionClass, PlaMode
 from pmagent.cli.pla.common import MODE_STYLES
 from pmagent.cli.pla.session import CLASSES
 from pmagent.cli.pla.session import MODES as OFFERED
+from pmagent.contracts.pla import KEYS, MODES, NOBODY, ActionClass, PlaMode
 from pmagent.pla.operators import BadOperator, checked, login
 from tests.support.commands import invoke
 

@@ -9,9 +9,9 @@ from typing import Any
 import click
 import pytest
 
-from pmagent.events.lock import WriterLock
 from pmagent.cli import job_screen
 from pmagent.cli.jobs import runs
+from pmagent.events.lock import WriterLock
 from pmagent.jobs import catalogue, following
 from pmagent.workspace.layout import Layout
 from tests.support.commands import Ran, invoke, pmagent

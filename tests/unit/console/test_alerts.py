@@ -11,11 +11,11 @@ import anyio
 import msgspec
 import pytest
 
+from pmagent.console.pages.reading import alerts
+from pmagent.console.pages.reading.alerts import KEPT, Alerts
 from pmagent.events.errors import CorruptLog
 from pmagent.events.event import Draft
 from pmagent.events.log import open_log
-from pmagent.console.pages.reading import alerts
-from pmagent.console.pages.reading.alerts import KEPT, Alerts
 from pmagent.workspace.layout import Layout
 
 Said = tuple[str, dict[str, Any]]

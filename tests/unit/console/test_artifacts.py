@@ -18,10 +18,10 @@ from starlette.testclient import TestClient
 from starlette.types import Message
 from structlog.testing import capture_logs
 
-from pmagent.contracts.orchestra import Artifact
 from pmagent.console.pages.context import Desk
 from pmagent.console.pages.downloads import NAME_CHARS_MAX, PIECE_BYTES, headers, safe_name
 from pmagent.console.pages.downloads import blob as download_of
+from pmagent.contracts.orchestra import Artifact
 from pmagent.workspace.layout import Layout
 from tests.support.orchestra import RUN, exited
 from tests.support.pages import RunYard, links, page, pages, recorded, text, written

@@ -14,13 +14,13 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
+from pmagent.console.auth.entrance import Visitor
+from pmagent.console.pages.jobs.audit import blocks
 from pmagent.contracts.audit_events import AuditCancelRequested, AuditOpinionGiven, AuditSourceFailed, AuditSurveyed
 from pmagent.contracts.model import ModelAsked, ModelReplied
 from pmagent.contracts.payload import typed
 from pmagent.events.event import Event
 from pmagent.events.reader import events
-from pmagent.console.auth.entrance import Visitor
-from pmagent.console.pages.jobs.audit import blocks
 from pmagent.jobs.history import opened
 from pmagent.projections.core.rebuild import documents_of
 from tests.conftest import fresh_example

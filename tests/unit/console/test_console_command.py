@@ -19,8 +19,8 @@ from pmagent.console.address import Address
 from pmagent.console.auth import invites, operators, passwords
 from pmagent.console.auth.tokens import digest
 from pmagent.console.places import Places
-from pmagent.workspace.layout import Layout
 from pmagent.pla.operators import login
+from pmagent.workspace.layout import Layout
 from tests.support.commands import pmagent
 from tests.support.consoles import live_host
 from tests.support.entrances import SECRET, cheap_secrets

@@ -9,12 +9,12 @@ import anyio
 import pytest
 import uvicorn
 
-from pmagent.service.answer import Answer
-from pmagent.service.client import DaemonUnreachable
-from pmagent.console.pages import context as desks
 from pmagent.console import serving
+from pmagent.console.pages import context as desks
 from pmagent.console.pages.context import Desk, reading_for
 from pmagent.console.serving import _Server
+from pmagent.service.answer import Answer
+from pmagent.service.client import DaemonUnreachable
 from tests.conftest import fresh_example
 from tests.support.consoles import console, live_host
 from tests.support.live import on_loop

@@ -10,12 +10,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pmagent.service.client import DaemonUnreachable
-from pmagent.workspace.settings import ConsoleSettings
 from pmagent.console.auth import entrance, operators, sessions
 from pmagent.console.auth.entrance import Entrance
 from pmagent.console.auth.operators import BadOperators
 from pmagent.console.auth.tokens import digest, new_token
+from pmagent.service.client import DaemonUnreachable
+from pmagent.workspace.settings import ConsoleSettings
 from tests.support.entrances import House, unsynced
 
 

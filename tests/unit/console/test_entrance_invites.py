@@ -9,13 +9,13 @@ import anyio
 import msgspec
 import pytest
 
-from pmagent.events.errors import PmagentError
-from pmagent.service.client import DaemonUnreachable
-from pmagent.workspace.settings import ConsoleSettings
 from pmagent.console.auth import invites, operators
 from pmagent.console.auth.entrance import Entered, Entrance, NotAdmitted, invite
 from pmagent.console.auth.invites import BadInvites
 from pmagent.console.auth.tokens import digest, new_token
+from pmagent.events.errors import PmagentError
+from pmagent.service.client import DaemonUnreachable
+from pmagent.workspace.settings import ConsoleSettings
 from tests.support.entrances import House, unsynced
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from pmagent.console.pages.reading import event_reading
+from pmagent.console.pages.views.event import SHOWN_CHARS
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
 from pmagent.events.event import Draft
-from pmagent.console.pages.reading import event_reading
-from pmagent.console.pages.views.event import SHOWN_CHARS
 from pmagent.workspace.layout import Layout
 from tests.support.console_pages import Reader, reading
 from tests.support.logged import fill_log, flip, note, segments, write_log

@@ -12,13 +12,13 @@ import pytest
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
-from pmagent.events.event import Tail
-from pmagent.events.evidence import log_in
 from pmagent.console.auth import forms, operators
 from pmagent.console.auth import guard as guard_module
 from pmagent.console.auth.entrance import Entered
 from pmagent.console.live.feed import Feed, Run
 from pmagent.console.live.stream import Streams
+from pmagent.events.event import Tail
+from pmagent.events.evidence import log_in
 from tests.support.entrances import ABSENT, HOST, ORIGIN, Answer, House, asked, refused, unsynced
 
 

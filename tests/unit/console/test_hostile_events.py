@@ -10,11 +10,11 @@ from urllib.parse import quote
 
 import pytest
 
-from pmagent.events.event import StoredEvent
 from pmagent.console.pages.reading.lines import rows
 from pmagent.console.pages.reading.texts import decoded, marked
-from pmagent.workspace.layout import Layout
+from pmagent.events.event import StoredEvent
 from pmagent.log.source import line_runs
+from pmagent.workspace.layout import Layout
 from tests.support.commands import pmagent
 from tests.support.console_pages import Page, Reader, assert_harmless, reading
 from tests.support.hostile import CORPUS, FAKE, hostile_log

@@ -12,12 +12,12 @@ from typing import Any, Final
 import pytest
 from msgspec import inspect
 
+from pmagent.console.pages.reading.lines import rows
 from pmagent.contracts.payload import types
 from pmagent.events.event import StoredEvent
-from pmagent.console.pages.reading.lines import rows
-from pmagent.workspace.layout import Layout
 from pmagent.log.source import line_runs
 from pmagent.log.summaries import known
+from pmagent.workspace.layout import Layout
 from tests.support.console_pages import Page, Reader, assert_harmless, reading
 from tests.support.furnished import MARKUP
 from tests.support.hostile import CORPUS

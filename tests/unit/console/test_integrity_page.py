@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from pmagent.events.segments import segment_name
-from pmagent.console.places import Places
 from pmagent.console.pages.reading.checking import Busy, Check, Checks
 from pmagent.console.pages.views import integrity
+from pmagent.console.places import Places
+from pmagent.events.segments import segment_name
 from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.commands import owned, pmagent

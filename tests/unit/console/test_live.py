@@ -15,12 +15,12 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
-from pmagent.events.event import Draft, StoredEvent
-from pmagent.events.segments import SegmentReader, segment_name
 from pmagent.console.live import feed as feeds
 from pmagent.console.live import filters
 from pmagent.console.live.filters import EXPRESSIONS_MAX
 from pmagent.console.live.stream import SKIP_EVENTS
+from pmagent.events.event import Draft, StoredEvent
+from pmagent.events.segments import SegmentReader, segment_name
 from pmagent.log.query import Query
 from pmagent.log.ranges import Pick, TooSlow
 from tests.support.console_streams import FOLDER, Browser, Console, browsing

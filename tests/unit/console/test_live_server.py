@@ -15,9 +15,9 @@ import pytest
 import uvicorn
 from anyio.abc import SocketStream
 
-from pmagent.events.event import Draft
 from pmagent.console.live.stream import Streams
 from pmagent.console.serving import _OwnUserOnly, _Server
+from pmagent.events.event import Draft
 from tests.support.console_streams import Console, EventSource, Unchunked
 from tests.support.live import on_loop
 

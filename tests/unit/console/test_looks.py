@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.events.unseen import UNSEEN
 from pmagent.cli.topics import TOPICS
 from pmagent.console.pages.rendering import STATIC, TEMPLATES, environment
 from pmagent.edges import SECTIONS
+from pmagent.events.unseen import UNSEEN
 from tests.conftest import fresh_example
 from tests.support.consoles import Console, LiveHost, console, live_host
 from tests.support.hostile import CORPUS

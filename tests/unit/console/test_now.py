@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from pmagent.console.pages.reading.alerts import Alert, Alerts
+from pmagent.console.pages.views.now import grouped, reachable, urgent
 from pmagent.contracts.hid import HidOutcomeUnknown
 from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.events.errors import CorruptLog
-from pmagent.console.pages.reading.alerts import Alert, Alerts
-from pmagent.console.pages.views.now import grouped, reachable, urgent
 from tests.conftest import fresh_example
 from tests.support.approving import APPROVING, configure, forms, page_of, proposed, told, until
 from tests.support.consoles import Console, LiveHost, console, live_host

@@ -16,13 +16,13 @@ import pytest
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
-from pmagent.contracts.orchestra import Artifact
-from pmagent.events.blobs import BlobStore
-from pmagent.events.disk import RealDisk
 from pmagent.console.auth import guard
 from pmagent.console.auth.passwords import new_secret
 from pmagent.console.pages.reading.checking import Kind
 from pmagent.console.pages.views.integrity import checks_of
+from pmagent.contracts.orchestra import Artifact
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
 from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.approving import APPROVING, ASKING, LOOKING, configure, proposed

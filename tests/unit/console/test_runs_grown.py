@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from pmagent.events.event import Event
-from pmagent.events.reader import events
 from pmagent.console.pages.jobs.audit import audit_page
 from pmagent.console.pages.jobs.desk import JobsAtHand
 from pmagent.console.pages.jobs.task import task_page
+from pmagent.events.event import Event
+from pmagent.events.reader import events
 from pmagent.jobs.history import opened
 from pmagent.jobs.kinds import AUDITS, RUNS
 from pmagent.workspace.layout import Layout

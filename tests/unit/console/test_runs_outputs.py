@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pmagent.events.blobs import BlobStore
-from pmagent.events.disk import RealDisk
 from pmagent.clean import clean_block
 from pmagent.console.pages.reading.outputs import MARKS_MAX, shown, text
 from pmagent.console.pages.rendering import visible
+from pmagent.events.blobs import BlobStore
+from pmagent.events.disk import RealDisk
 from tests.support.hostile import CORPUS
 from tests.support.pages import assert_unseen
 

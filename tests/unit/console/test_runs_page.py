@@ -10,14 +10,14 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
+from pmagent.console.auth.entrance import Visitor
+from pmagent.console.pages.jobs.desk import JobsAtHand
 from pmagent.contracts.orchestra_events import TaskAttemptRequested
 from pmagent.events.event import Event, time_after
 from pmagent.events.log import now
-from pmagent.console.auth.entrance import Visitor
-from pmagent.console.pages.jobs.desk import JobsAtHand
-from pmagent.workspace.layout import Layout
-from pmagent.when import seconds_between
 from pmagent.projections.core.rebuild import documents_of
+from pmagent.when import seconds_between
+from pmagent.workspace.layout import Layout
 from tests.support.hostile import hostile_log
 from tests.support.logged import flip, note, segments, write_log
 from tests.support.orchestra import RUN, config, exited

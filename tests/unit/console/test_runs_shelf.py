@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from pmagent.console.pages.jobs.desk import JobsAtHand
 from pmagent.contracts.orchestra_events import RunEnded, RunRequested
 from pmagent.contracts.payload import typed
 from pmagent.events.errors import CorruptLog
 from pmagent.events.event import StoredEvent
 from pmagent.events.reader import event_at, events
-from pmagent.console.pages.jobs.desk import JobsAtHand
 from pmagent.jobs import shelf as shelf_module
 from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import NoSuchJob, opened
@@ -24,9 +24,9 @@ from pmagent.jobs.kinds import AUDITS, RUNS
 from pmagent.jobs.shelf import Shelf
 from pmagent.jobs.sifting import sifted
 from pmagent.jobs.story import AuditStory, RunStory
-from pmagent.workspace.layout import Layout
 from pmagent.projections.audits.audits import Audits
 from pmagent.projections.runs.folders import RunFolders
+from pmagent.workspace.layout import Layout
 from tests.support.logged import flip, segments
 from tests.support.orchestra import RUN, config
 from tests.support.pages import RunYard, jobs_in, recorded, written

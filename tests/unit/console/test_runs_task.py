@@ -12,9 +12,9 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
+from pmagent.console.pages.jobs.task import GIVEN_CHARS_MAX
 from pmagent.contracts.orchestra_events import NetContact, TaskExited
 from pmagent.events.event import Event
-from pmagent.console.pages.jobs.task import GIVEN_CHARS_MAX
 from pmagent.workspace.layout import Layout
 from tests.support.hostile import CORPUS
 from tests.support.orchestra import RUN, config, exited

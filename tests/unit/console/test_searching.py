@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from pmagent.events.event import StoredEvent
 from pmagent.console.pages.reading import searching
 from pmagent.console.pages.reading.searching import picking
+from pmagent.events.event import StoredEvent
 from pmagent.log.query import BadFilter, Query, compiled
 from pmagent.log.ranges import TooSlow
 from tests.support.hostile import CORPUS

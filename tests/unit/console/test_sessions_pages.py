@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from pmagent.console.pages.reading import oa_story, pla_story, session_list
 from pmagent.events.event import Draft
 from pmagent.events.reader import event_at
-from pmagent.console.pages.reading import oa_story, pla_story, session_list
 from pmagent.workspace.layout import Layout
 from tests.support.commands import owned, pmagent
 from tests.support.console_pages import Page, Reader, reading

@@ -14,8 +14,8 @@ from anyio.from_thread import start_blocking_portal
 from pmagent.console.auth import operators, passwords
 from pmagent.console.auth.entrance import invite
 from pmagent.console.auth.guard import cookie_name
-from pmagent.workspace.layout import Layout
 from pmagent.log.source import line_runs
+from pmagent.workspace.layout import Layout
 from tests.support.consoles import ORIGIN, Console, LiveHost, live_host
 from tests.support.entrances import SECRET, cheap_secrets
 from tests.support.hostile import CORPUS, assert_harmless

@@ -9,10 +9,10 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from pmagent.service.answer import Answer
-from pmagent.service.client import DaemonUnreachable
 from pmagent.console.pages import context as desks
 from pmagent.console.pages.context import Desk
+from pmagent.service.answer import Answer
+from pmagent.service.client import DaemonUnreachable
 from tests.support.live import on_loop
 
 

@@ -12,8 +12,8 @@ from typing import Any, Final, get_args
 import click
 import pytest
 
-from pmagent.contracts.orchestra_events import RunState
 from pmagent.console.app import VIEWS
+from pmagent.contracts.orchestra_events import RunState
 from pmagent.edges import SECTIONS
 from pmagent.jobs.kinds import AUDITS, RUNS
 from tests.support.approving import ASKING, proposed

@@ -6,10 +6,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from pmagent.contracts.orchestra import TaskState
-from pmagent.events.event import time_after
 from pmagent.console.pages.drawing.waterfall import ROWS_MAX, WIDTH, Lane, Part, bars, drawn, ticks
 from pmagent.console.pages.jobs.run import parts_of
+from pmagent.contracts.orchestra import TaskState
+from pmagent.events.event import time_after
 from pmagent.projections.views.runs import Task, Try
 
 START = "2026-11-22T12:00:00.000000Z"

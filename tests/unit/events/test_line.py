@@ -10,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmagent.events.errors import BadEvent
-from pmagent.events.event import DATA_BYTES_MAX, LINE_BYTES_MAX, TEXT_BYTES_MAX, ZERO_SUM, Event, Tail, format_time, parse_time
+from pmagent.events.event import (
+    DATA_BYTES_MAX,
+    LINE_BYTES_MAX,
+    TEXT_BYTES_MAX,
+    ZERO_SUM,
+    Event,
+    Tail,
+    format_time,
+    parse_time,
+)
 from pmagent.events.event import time_after as later
 from pmagent.events.line import TAIL_BYTES, ChainChecker, check_data, check_texts, decode_chunk, decode_line, seal
 

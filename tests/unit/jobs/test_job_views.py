@@ -21,11 +21,11 @@ from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import opened
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
 from pmagent.jobs.registry import KINDS
-from pmagent.workspace.layout import Layout
 from pmagent.projections.audits.audits import Audits
 from pmagent.projections.core.documents import Documents
-from pmagent.projections.views.jobs import Change, End, JobView
 from pmagent.projections.runs.folders import RunFolders
+from pmagent.projections.views.jobs import Change, End, JobView
+from pmagent.workspace.layout import Layout
 from tests.support.pages import jobs_in, recorded
 
 SHARED = JobView.__struct_fields__

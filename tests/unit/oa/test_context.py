@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmagent.actors.core.actor import AnyActor
+from pmagent.actors.core.snapshot import export_engine
 from pmagent.actors.kernel.actor import KernelWatcher
 from pmagent.actors.kernel.surfaces import HANDOFF
 from pmagent.actors.oa.context import PATH, ContextKeeper, ContextState, unfit
 from pmagent.actors.oa.state import WAITING_MAX
-from pmagent.actors.core.snapshot import export_engine
 from pmagent.contracts.effect import (
     ActorHalted,
     ActorResumed,

@@ -8,7 +8,16 @@ import msgspec
 import pytest
 
 from pmagent.actors.oa.reasoning import conclusion
-from pmagent.actors.oa.reasoning.runs import OPEN_BYTES_MAX, PAGE, RUNS_MAX, SEEN_MAX, ReasonerState, begun, ended, sha256_of
+from pmagent.actors.oa.reasoning.runs import (
+    OPEN_BYTES_MAX,
+    PAGE,
+    RUNS_MAX,
+    SEEN_MAX,
+    ReasonerState,
+    begun,
+    ended,
+    sha256_of,
+)
 from pmagent.contracts.clock import TimerFired, TimerRequested
 from pmagent.contracts.effect import (
     ActorHalted,

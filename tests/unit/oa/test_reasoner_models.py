@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from pmagent.actors.core.engine import Engine
+from pmagent.actors.core.snapshot import EngineState, export_engine, restore_engine
 from pmagent.actors.oa.reasoning.actor import TURNS_MAX
 from pmagent.actors.oa.reasoning.prompts import PIECE_CHARS_MAX, answer_shape, read_answer
 from pmagent.actors.registry import all_actors
-from pmagent.actors.core.snapshot import EngineState, export_engine, restore_engine
 from pmagent.contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelCallFailed
 from pmagent.contracts.reasoning import (
     CALLS_MAX,

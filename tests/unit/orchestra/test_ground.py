@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from pmagent.actors.orchestra import ground
-from pmagent.actors.orchestra.running.effects import ready
 from pmagent.actors.orchestra.ground import look, protected_in
-from pmagent.actors.orchestra.sandbox import Guarded
+from pmagent.actors.orchestra.running.effects import ready
 from pmagent.actors.orchestra.running.sandbox_spec import documents_of
+from pmagent.actors.orchestra.sandbox import Guarded
 from pmagent.actors.orchestra.wishes import SandboxRefused, SandboxUnavailable, Wishes
 from tests.support.boxes import writable
 from tests.support.orchestra import RUN, config

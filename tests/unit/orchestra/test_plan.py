@@ -11,7 +11,13 @@ import pytest
 
 from pmagent.actors.orchestra.planning.allowance import LimitExceeded, SandboxRefused, ToolRefused
 from pmagent.actors.orchestra.planning.config import read_config
-from pmagent.actors.orchestra.planning.graph import BadPlan, DependencyCycle, DuplicateTask, SelfDependency, UnknownDependency
+from pmagent.actors.orchestra.planning.graph import (
+    BadPlan,
+    DependencyCycle,
+    DuplicateTask,
+    SelfDependency,
+    UnknownDependency,
+)
 from pmagent.actors.orchestra.planning.plan import Plan, answer, assignment, document, make_plan, read_plan
 from pmagent.contracts.orchestra import PlanAnswer, TaskDocument
 from pmagent.contracts.orchestra_config import OrchestraConfig

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pmagent.actors.orchestra.running.run_state import Course
 from pmagent.actors.orchestra.planning.graph import BadPlan
 from pmagent.actors.orchestra.planning.prompts import PROMPT_BYTES_MAX, TASKS_TOLD, given_plan, made_from, prompt_for
+from pmagent.actors.orchestra.running.run_state import Course
 from pmagent.contracts.orchestra import PlanText
 from pmagent.contracts.orchestra_config import PromptSettings
 from pmagent.contracts.orchestra_events import (

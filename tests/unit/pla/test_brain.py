@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from pmagent.actors.core.engine import Engine
+from pmagent.actors.core.snapshot import EngineState, export_engine, restore_engine
 from pmagent.actors.pla.brain.actor import Brain
 from pmagent.actors.pla.brain.state import BrainState
-from pmagent.actors.core.snapshot import EngineState, export_engine, restore_engine
 from pmagent.contracts.effect import (
     ActorHalted,
     ActorResumed,

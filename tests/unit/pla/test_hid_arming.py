@@ -21,7 +21,13 @@ from pmagent.contracts.hid import (
 )
 from pmagent.contracts.kernel import KernelReadRequested
 from pmagent.contracts.oa import OaPermitGranted
-from pmagent.contracts.pla_events import PlaArmAnswered, PlaArmRequested, PlaDisarmRequested, PlaModeChanged, PlaModeRequested
+from pmagent.contracts.pla_events import (
+    PlaArmAnswered,
+    PlaArmRequested,
+    PlaDisarmRequested,
+    PlaModeChanged,
+    PlaModeRequested,
+)
 from pmagent.events.event import Event, parse_time
 from tests.support.orchestra import kernel
 from tests.support.pla import ALICE, BOOT, DEVICE, Desk, answering, silent

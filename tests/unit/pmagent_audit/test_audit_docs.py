@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 import pmagent.audit
+from pmagent.cli.app import program
 from pmagent.contracts.audit import AppliedRule
 from pmagent.contracts.audit_rubric import RubricDimension, RubricParameters
-from pmagent.cli.app import program
 from pmagent.workspace.settings import AuditSettings
 
 MANUAL = (Path(__file__).resolve().parents[3] / "docs" / "audit.md").read_text("utf-8")

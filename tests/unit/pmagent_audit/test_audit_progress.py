@@ -9,6 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pmagent.clean import width
+from pmagent.cli.audit_text import criterion_rows, document, exit_code, table
+from pmagent.cli.job_text import change_line
+from pmagent.cli.output import Piece, Styled, _line
 from pmagent.contracts.audit_events import (
     AuditCloneRequested,
     AuditConcluded,
@@ -34,10 +38,6 @@ from pmagent.contracts.effect import RequestRefused
 from pmagent.contracts.model import ModelCallFailed
 from pmagent.contracts.payload import Payload, encode, type_of
 from pmagent.events.event import Event
-from pmagent.clean import width
-from pmagent.cli.audit_text import criterion_rows, document, exit_code, table
-from pmagent.cli.job_text import change_line
-from pmagent.cli.output import Piece, Styled, _line
 from pmagent.jobs.kinds import AUDITS
 from pmagent.projections.views.audits import JUDGES, Audit, Standing
 from pmagent.projections.views.jobs import Change

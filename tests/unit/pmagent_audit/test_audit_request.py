@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pmagent.contracts.audit_events import AuditRequested
-from pmagent.events.errors import PmagentError
-from pmagent.events.redact import MASK
 from pmagent.audit import request as module
 from pmagent.audit.places import Output, output_of
 from pmagent.audit.request import Asked, Wish, as_request, check_masked, checked
 from pmagent.audit.rubrics import default_rubric
 from pmagent.audit.source import SLUG_CHARS_MAX, BadAudit, slug, source_of
-from pmagent.workspace.settings import AuditSettings, ConfigError
+from pmagent.contracts.audit_events import AuditRequested
+from pmagent.events.errors import PmagentError
+from pmagent.events.redact import MASK
 from pmagent.jobs.kinds import Source
 from pmagent.service.secrets import known_secrets
+from pmagent.workspace.settings import AuditSettings, ConfigError
 
 AUDIT = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
 SECRET = "hunter2-hunter2"

@@ -20,10 +20,10 @@ from langchain_core.runnables import Runnable
 
 from pmagent.actors.audit.clerk import Brief, NodeFailed
 from pmagent.actors.audit.vision import SEEN_CHARS_MAX, SILENT
+from pmagent.audit.standalone import StandaloneClerk
 from pmagent.contracts.audit import JUDGES, Evidence, Judge, JudicialOpinion
 from pmagent.contracts.audit_events import TRIES
 from pmagent.contracts.audit_facts import Picture
-from pmagent.audit.standalone import StandaloneClerk
 from tests.support.audits import dimension
 from tests.support.pdfs import Report, image
 from tests.support.provider import completion, error, provider

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from pmagent.events.errors import NotFound
-from pmagent.workspace.layout import Layout
 from pmagent.oa.context import PATH, BadContext, ContextFile, look, read_context, write_context
 from pmagent.oa.tools import OAToolError
+from pmagent.workspace.layout import Layout
 
 CONTEXT: dict[str, Any] = {"active_goal": "a lamp", "constraints": ["no_git_push"]}
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.workspace.settings import ConfigError, ReasoningSettings
-from pmagent.workspace.layout import Layout
 from pmagent.oa.reasoning import build_envelope, conclude
+from pmagent.workspace.layout import Layout
+from pmagent.workspace.settings import ConfigError, ReasoningSettings
 
 
 @pytest.mark.parametrize(("settings", "absent"), [

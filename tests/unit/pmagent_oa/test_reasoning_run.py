@@ -19,15 +19,15 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.line import decode_line
 from pmagent.events.lock import WriterLock
-from pmagent.service import operations
-from pmagent.service.answer import Answer, BadOperation
-from pmagent.workspace.layout import Layout
 from pmagent.oa import asking
 from pmagent.oa.asking import BadReasoning, KernelUnread, ModelOutOfReach
 from pmagent.oa.reasoning import InEventLoop, build_envelope, run
 from pmagent.oa.reasoning_bridge import PROGRAM_IDS, EnvelopeError, ReasoningEnvelope, checked_envelope
-from pmagent.workspace.trust import accept
+from pmagent.service import operations
+from pmagent.service.answer import Answer, BadOperation
 from pmagent.service.wire import reachable
+from pmagent.workspace.layout import Layout
+from pmagent.workspace.trust import accept
 from tests.support.commands import pmagent
 from tests.support.reasoning import proceeding
 

@@ -15,9 +15,9 @@ from pmagent.events.disk import RealDisk
 from pmagent.events.event import Event
 from pmagent.events.reader import events
 from pmagent.events.segments import SegmentReader
-from pmagent.workspace.layout import Layout
 from pmagent.oa import effects, reading, reasoning, tools
 from pmagent.oa.effects import PERFORMERS
+from pmagent.workspace.layout import Layout
 from tests.support.live import NoIo, on_loop
 
 OUTSIDE = [

@@ -10,8 +10,8 @@ import msgspec
 
 from pmagent.actors.orchestra.planning.config import read_config
 from pmagent.actors.orchestra.planning.plan import make_plan, read_plan
-from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.cli.topics import TOPICS
+from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.orchestra.request import DEFAULTS
 from tests.support.orchestra import RUN
 

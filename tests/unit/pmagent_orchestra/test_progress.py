@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pmagent.contracts.orchestra_events import RunCancelRequested, TaskAttemptRequested, TaskUnstarted
-from pmagent.events.event import Event
 from pmagent.clean import width
 from pmagent.cli.job_text import change_line
 from pmagent.cli.output import Piece, Styled, _line
 from pmagent.cli.run_text import document, exit_code, levels, table
+from pmagent.contracts.orchestra_events import RunCancelRequested, TaskAttemptRequested, TaskUnstarted
+from pmagent.events.event import Event
 from pmagent.jobs.kinds import RUNS
 from pmagent.projections.views.jobs import Change
 from pmagent.projections.views.runs import Run

@@ -11,9 +11,9 @@ from pmagent.contracts.payload import encode, type_of
 from pmagent.contracts.pla import TypeText, digest
 from pmagent.contracts.pla_events import PlaProposalRequested
 from pmagent.events.event import Draft
-from pmagent.service.host import Host
 from pmagent.pla.asking import _drafted
 from pmagent.pla.requests import BadProposal, Made
+from pmagent.service.host import Host
 
 TEXT, OTHER = TypeText(text="ls"), TypeText(text="rm")
 ASKED = PlaProposalRequested(goal="type: ls", requested_by="ada", channel="cli", action=TEXT, digest=digest(TEXT))

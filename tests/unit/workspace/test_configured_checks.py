@@ -15,10 +15,10 @@ from pmagent.actors.kernel.mode import judge
 from pmagent.actors.kernel.reader import read_surfaces
 from pmagent.contracts.checks import CheckResult
 from pmagent.events.errors import PmagentError
-from pmagent.workspace.settings import resolve
-from pmagent.workspace.trust import accept
 from pmagent.workspace import ask_checks
+from pmagent.workspace.settings import resolve
 from pmagent.workspace.surfaces import init_workspace, refresh_surfaces
+from pmagent.workspace.trust import accept
 
 NOW = "2026-11-21T18:00:00.000000Z"
 REALITY = "share/REALITY_GREEN_SUMMARY.json"

@@ -15,12 +15,12 @@ from pmagent.actors.kernel.reader import read_surfaces
 from pmagent.contracts.oa_documents import LogPlace
 from pmagent.events.errors import PmagentError
 from pmagent.oa.guards.table import run_guard
+from pmagent.projections.oa.state import PATH as STATE
+from pmagent.projections.oa.state import render, state_document
 from pmagent.workspace import git
 from pmagent.workspace import surfaces as workspace_surfaces
 from pmagent.workspace.errors import WorkspaceError
 from pmagent.workspace.surfaces import init_workspace, refresh_surfaces
-from pmagent.projections.oa.state import PATH as STATE
-from pmagent.projections.oa.state import render, state_document
 
 NOW = "2026-11-21T18:00:00.000000Z"
 LATER = "2026-11-21T19:00:00.000000Z"

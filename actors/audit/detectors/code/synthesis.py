@@ -18,7 +18,14 @@ from pmagent.actors.audit.detectors.code.model_calls import ModelCall
 from pmagent.actors.audit.detectors.code.names import dotted, inside, last_name
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, Site, module_of
 from pmagent.actors.audit.detectors.code.source import Source
-from pmagent.actors.audit.detectors.code.synthesis_rules import branches, disagreements, is_score, rules, speaks_of_scores, spreads
+from pmagent.actors.audit.detectors.code.synthesis_rules import (
+    branches,
+    disagreements,
+    is_score,
+    rules,
+    speaks_of_scores,
+    spreads,
+)
 from pmagent.actors.audit.detectors.code.written_reports import reports
 from pmagent.contracts.audit_facts import Finding
 

@@ -29,9 +29,9 @@ from typing import Final, NamedTuple
 from pmagent.actors.audit.clerk import Brief, NodeFailed
 from pmagent.actors.audit.detectors.evidence.items import key_of
 from pmagent.actors.audit.goals import goal_id
-from pmagent.actors.audit.rubric import dimension_of
 from pmagent.actors.audit.judges.rules.arguing import Said, against, argument, cited, favour
 from pmagent.actors.audit.judges.rules.weighing import Item, Measure, has_ground, items, measure
+from pmagent.actors.audit.rubric import dimension_of
 from pmagent.contracts.audit import SCORE_MAX, SCORE_MIN, Judge, JudicialOpinion
 from pmagent.contracts.audit_events import CITATIONS_MAX
 

@@ -10,7 +10,16 @@ from typing import Any, Final
 import msgspec
 
 from pmagent.actors.audit.sources.pdf.drawings import drawings
-from pmagent.actors.audit.sources.pdf.opening import CONTENT_BYTES, attempted, broken_down, damaged, heavy, mupdf, open_pdf, page_of
+from pmagent.actors.audit.sources.pdf.opening import (
+    CONTENT_BYTES,
+    attempted,
+    broken_down,
+    damaged,
+    heavy,
+    mupdf,
+    open_pdf,
+    page_of,
+)
 from pmagent.actors.audit.sources.pdf.shapes import unturned, widened
 from pmagent.actors.audit.sources.pdf.wire import Pictured, Task
 from pmagent.actors.audit.sources.pdf.words import clean, clipped

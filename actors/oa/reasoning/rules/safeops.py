@@ -18,7 +18,15 @@ from pmagent.actors.oa.reasoning.rules.answer import Answer, Evidence, finding
 from pmagent.actors.oa.reasoning.rules.commands import danger, judged
 from pmagent.actors.oa.reasoning.rules.constraints import Constraint, hits, read
 from pmagent.actors.oa.reasoning.rules.evidence import weighed
-from pmagent.actors.oa.reasoning.rules.facts import REALITY_SUMMARY, REFRESH, SSOT_SURFACE, Facts, forbidden, gather, listing
+from pmagent.actors.oa.reasoning.rules.facts import (
+    REALITY_SUMMARY,
+    REFRESH,
+    SSOT_SURFACE,
+    Facts,
+    forbidden,
+    gather,
+    listing,
+)
 from pmagent.actors.oa.reasoning.rules.stated import stated
 from pmagent.actors.oa.reasoning.rules.text import listed, quoted, stems, words
 from pmagent.actors.oa.reasoning.rules.text import stem as stem_of

@@ -13,7 +13,16 @@ from pmagent.actors.oa.reasoning.rules import freshness
 from pmagent.actors.oa.reasoning.rules.answer import Answer, Category, Evidence, finding
 from pmagent.actors.oa.reasoning.rules.constraints import hits, read
 from pmagent.actors.oa.reasoning.rules.evidence import weighed
-from pmagent.actors.oa.reasoning.rules.facts import REFRESH, SSOT_SURFACE, Facts, forbidden, gather, listing, mapping, word
+from pmagent.actors.oa.reasoning.rules.facts import (
+    REFRESH,
+    SSOT_SURFACE,
+    Facts,
+    forbidden,
+    gather,
+    listing,
+    mapping,
+    word,
+)
 from pmagent.actors.oa.reasoning.rules.phases import asked, known_phases, order, phase_word, same, skipped
 from pmagent.actors.oa.reasoning.rules.safeops import DIAGNOSTICS_MAX, refused
 from pmagent.actors.oa.reasoning.rules.text import bounded, denied, listed, quoted

@@ -9,14 +9,14 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from pmagent.events.errors import NotFound
-from pmagent.events.log import now
+from pmagent.console.auth.entrance import Visitor
 from pmagent.console.pages.approvals.decision import FIRST_CHARS
 from pmagent.console.pages.approvals.history import Stories, Story
 from pmagent.console.pages.approvals.looks import Like, Notice, alike, content, counted, headline, hex_rows, stands
 from pmagent.console.pages.approvals.seen import Seen, packed, seen
 from pmagent.console.pages.context import Desk
-from pmagent.console.auth.entrance import Visitor
+from pmagent.events.errors import NotFound
+from pmagent.events.log import now
 from pmagent.pla import reading
 from pmagent.pla.reckoning import Cost, Means, Reversal, cost, means, reversal
 from pmagent.pla.risk import Risk, risk

@@ -9,10 +9,10 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from pmagent.contracts.pla import MODES
-from pmagent.contracts.pla_events import LOOKED_MS_MAX
 from pmagent.clean import is_seen
 from pmagent.console.pages.approvals.seen import BadDecision, Seen, unpacked
+from pmagent.contracts.pla import MODES
+from pmagent.contracts.pla_events import LOOKED_MS_MAX
 from pmagent.pla.risk import Tier
 
 Verdict = Literal["APPROVED", "REJECTED"]

@@ -26,10 +26,10 @@ from pmagent.events.errors import NotFound
 from pmagent.events.event import StoredEvent
 from pmagent.events.reader import event_at
 from pmagent.events.storage import Blobs, StorageReader
-from pmagent.workspace.layout import Layout
 from pmagent.log.source import line_runs
 from pmagent.log.summaries import summary
 from pmagent.log.tracing import causes
+from pmagent.workspace.layout import Layout
 
 STEPS_MAX: Final = 200
 """So many events about a proposal are shown; an execution has about twenty."""

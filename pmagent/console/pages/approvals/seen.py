@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import msgspec
 
+from pmagent.console.pages.approvals.looks import content, headline
 from pmagent.contracts.pla import MODES
 from pmagent.events.errors import PmagentError
-from pmagent.console.pages.approvals.looks import content, headline
 
 SEEN_CHARS_MAX: Final = 24_576
 SITUATION_CHARS_MAX: Final = 1024

@@ -12,12 +12,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pmagent.contracts.orchestra_events import REASON_CHARS_MAX
-from pmagent.events.errors import NotFound, PmagentError
 from pmagent.clean import shorten
 from pmagent.console.pages.context import desk_of, form_of, visitor_of
 from pmagent.console.pages.jobs.desk import JobsAtHand, jobs_of, whole_id
 from pmagent.console.pages.jobs.run import address
+from pmagent.contracts.orchestra_events import REASON_CHARS_MAX
+from pmagent.events.errors import NotFound, PmagentError
 from pmagent.jobs.catalogue import Entry, Listing
 from pmagent.jobs.history import Jobs, NoSuchJob
 from pmagent.jobs.kinds import Kind

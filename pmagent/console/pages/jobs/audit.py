@@ -14,9 +14,9 @@ from pmagent.contracts.audit_events import EvidenceItem, JudgeName, OpinionItem,
 from pmagent.events.log import now
 from pmagent.jobs.history import Cancelling, Jobs
 from pmagent.jobs.story import AuditStory
-from pmagent.when import took
 from pmagent.projections.audits.report import CHANGED
 from pmagent.projections.views.audits import JUDGES, SOURCES, Audit, Source, Standing
+from pmagent.when import took
 
 ITEMS_MAX: Final = 300
 """Of audits with more pieces of evidence a page shows those that are cited; a criterion by itself has all its own."""

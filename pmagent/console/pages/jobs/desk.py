@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from starlette.requests import Request
 
-from pmagent.events.errors import NotFound
 from pmagent.console.pages.context import desk_of
 from pmagent.console.pages.jobs.run import RunPage, run_page
+from pmagent.events.errors import NotFound
 from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import ID_CHARS, NoSuchJob
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind

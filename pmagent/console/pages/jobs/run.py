@@ -11,19 +11,19 @@ from urllib.parse import quote, urlencode
 import msgspec
 from markupsafe import Markup
 
-from pmagent.contracts.orchestra_events import PlannedTask
-from pmagent.events.log import now
 from pmagent.clean import shorten
 from pmagent.console.pages.drawing import dag, waterfall
 from pmagent.console.pages.drawing.waterfall import Lane, Part
+from pmagent.contracts.orchestra_events import PlannedTask
+from pmagent.events.log import now
 from pmagent.jobs.history import Cancelling, Jobs
 from pmagent.jobs.story import RunStory
 from pmagent.orchestra.places import folder_of
-from pmagent.when import took
 from pmagent.projections.runs.folders import documents
 from pmagent.projections.runs.places import places
 from pmagent.projections.runs.report import state_of
 from pmagent.projections.views.runs import Run, Task, Try
+from pmagent.when import took
 
 ROWS_MAX: Final = 200
 FILES_MAX: Final = 200

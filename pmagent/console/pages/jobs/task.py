@@ -8,14 +8,6 @@ from typing import Final
 import msgspec
 from markupsafe import Markup
 
-from pmagent.contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectRefused, EffectTimedOut
-from pmagent.contracts.orchestra import Artifact
-from pmagent.contracts.orchestra_events import NetContact, PlannedTask, TaskAttemptRequested, TaskExited, TaskUnstarted
-from pmagent.contracts.payload import typed
-from pmagent.events.errors import NotFound
-from pmagent.events.event import Event
-from pmagent.events.log import now
-from pmagent.events.reader import event_at
 from pmagent.console.pages.drawing import waterfall
 from pmagent.console.pages.drawing.waterfall import Lane
 from pmagent.console.pages.jobs.run import (
@@ -29,10 +21,18 @@ from pmagent.console.pages.jobs.run import (
     took_of,
 )
 from pmagent.console.pages.reading.outputs import Shown, shown
+from pmagent.contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectRefused, EffectTimedOut
+from pmagent.contracts.orchestra import Artifact
+from pmagent.contracts.orchestra_events import NetContact, PlannedTask, TaskAttemptRequested, TaskExited, TaskUnstarted
+from pmagent.contracts.payload import typed
+from pmagent.events.errors import NotFound
+from pmagent.events.event import Event
+from pmagent.events.log import now
+from pmagent.events.reader import event_at
 from pmagent.jobs.history import Jobs
 from pmagent.jobs.story import STREAMS, Attempt, RunStory
-from pmagent.when import took
 from pmagent.projections.views.runs import Run, Task
+from pmagent.when import took
 
 ATTEMPTS_MAX: Final = 50
 """So many attempts are listed, the newest."""

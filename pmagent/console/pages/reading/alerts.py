@@ -16,9 +16,9 @@ import msgspec
 
 from pmagent.events.errors import NotFound
 from pmagent.events.event import StoredEvent
-from pmagent.workspace.layout import Layout
 from pmagent.log.source import line_runs
 from pmagent.log.summaries import summary
+from pmagent.workspace.layout import Layout
 
 KEPT: Final = 20
 WINDOW: Final = 20_000

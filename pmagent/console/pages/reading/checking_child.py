@@ -17,11 +17,11 @@ from typing import Any, Final
 import msgspec
 
 from pmagent.actors.known import blob_check
-from pmagent.events.errors import PmagentError
 from pmagent.clean import json_bytes
 from pmagent.console.giving_way import give_way
-from pmagent.workspace.layout import Layout
+from pmagent.events.errors import PmagentError
 from pmagent.projections.core.rebuild import check_documents
+from pmagent.workspace.layout import Layout
 
 DIFFERENCES_MAX: Final = 100
 """So many differences are told one by one."""

@@ -11,13 +11,13 @@ from typing import Any, Final
 import msgspec
 
 from pmagent.actors.core.lines import at_path
+from pmagent.console.pages.reading.searching import until
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.events.event import ZERO_SUM, StoredEvent
 from pmagent.events.line import TAIL_BYTES, decode_line
 from pmagent.events.reader import event_at
 from pmagent.events.storage import BLOB_PREFIX, StorageReader
 from pmagent.events.store import LogStore
-from pmagent.console.pages.reading.searching import until
 from pmagent.log.summaries import summary
 from pmagent.log.tracing import Node, Tree, tree
 

@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from pmagent.events.event import StoredEvent
 from pmagent.clean import clean_line
+from pmagent.events.event import StoredEvent
 from pmagent.log.summaries import summary
 from pmagent.when import short
 

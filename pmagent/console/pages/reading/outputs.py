@@ -10,10 +10,10 @@ from typing import Final
 import msgspec
 from markupsafe import Markup, escape
 
+from pmagent.clean import clean_block
 from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.storage import Blobs
 from pmagent.events.unseen import UNSEEN
-from pmagent.clean import clean_block
 
 END_BYTES: Final = 64 * 1024
 """So much is shown from each end."""

@@ -11,14 +11,13 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
+from pmagent.console.pages.reading.searching import until
+from pmagent.console.pages.reading.session_list import began, payload
 from pmagent.contracts.payload import BlobSource, typed, types
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.event import StoredEvent
 from pmagent.events.reader import event_at
 from pmagent.events.storage import LogReader
-from pmagent.console.pages.reading.searching import until
-from pmagent.console.pages.reading.session_list import began, payload
-from pmagent.workspace.layout import Layout
 from pmagent.log.query import Query, needles
 from pmagent.log.ranges import Range, last_of
 from pmagent.log.source import sifted
@@ -27,6 +26,7 @@ from pmagent.projections.sessions.chain import Chain
 from pmagent.projections.sessions.places import job_path, log_path, usable, violations_path
 from pmagent.projections.sessions.sessions import ASKED_KEPT, SESSIONS_KEPT, Sessions, SessionsView
 from pmagent.projections.views.sessions import Session
+from pmagent.workspace.layout import Layout
 
 LOOK_SECONDS: Final = 3.0
 """So long is gone through the workspace's log for one session."""

@@ -9,15 +9,15 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from pmagent.console.pages.reading.searching import until
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.events.event import StoredEvent
 from pmagent.events.storage import StorageReader
-from pmagent.console.pages.reading.searching import until
-from pmagent.workspace.layout import Layout
 from pmagent.log.query import Query, needles
 from pmagent.log.ranges import Found, Range, last_of
 from pmagent.log.source import Needles, sifted
 from pmagent.projections.runs.places import SESSIONS
+from pmagent.workspace.layout import Layout
 
 Kind = Literal["pla", "oa"]
 

@@ -16,14 +16,14 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pmagent.contracts.pla_words import OUTCOMES
+from pmagent.console.auth.entrance import Visitor
 from pmagent.console.pages.approvals.card import LISTED, Card, gathered
 from pmagent.console.pages.approvals.decision import NONCE, Sent, Verdict, arguments, request_id, sent, wanting
 from pmagent.console.pages.approvals.looked import Looked
 from pmagent.console.pages.approvals.looks import by_risk, content, headline
 from pmagent.console.pages.approvals.seen import Situation, compared, differences, opened, otherwise, packed, situation
 from pmagent.console.pages.context import Desk, desk_of, form_of, visitor_of
-from pmagent.console.auth.entrance import Visitor
+from pmagent.contracts.pla_words import OUTCOMES
 from pmagent.pla.choosing import STANDS, fits
 from pmagent.pla.risk import risk
 

@@ -8,17 +8,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from pmagent.contracts.audit_events import REASON_CHARS_MAX
-from pmagent.events.errors import NotFound
-from pmagent.service.client import new_request
 from pmagent.console.pages import downloads
 from pmagent.console.pages.context import desk_of
 from pmagent.console.pages.jobs.asking import job_routes, story_of
 from pmagent.console.pages.jobs.audit import audit_page, file_name, report_of
 from pmagent.console.pages.jobs.run import address
+from pmagent.contracts.audit_events import REASON_CHARS_MAX
+from pmagent.events.errors import NotFound
 from pmagent.jobs.history import Jobs
 from pmagent.jobs.kinds import AUDITS
 from pmagent.jobs.story import AuditStory
+from pmagent.service.client import new_request
 
 LIVE_AUDIT: Final = ("audit.", "model.call_failed", "request.refused")
 LIVE_AUDITS: Final = ("audit.", "request.refused")

@@ -19,9 +19,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pmagent.contracts.pla import MODES
 from pmagent.console.pages.context import desk_of, form_of, visitor_of
 from pmagent.console.pages.views.now import CLASSES, now
+from pmagent.contracts.pla import MODES
 
 REASON_CHARS_MAX: Final = 500
 STOPPING: Final = ("control.pause", "pla.disarm")

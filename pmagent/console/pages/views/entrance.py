@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pmagent.console.pages.context import desk_of, form_of
 from pmagent.console.auth.entrance import Entered, Entrance, NotAdmitted, Visitor
 from pmagent.console.auth.guard import cookie_name
+from pmagent.console.pages.context import desk_of, form_of
 
 NEXT_CHARS_MAX: Final = 2048
 

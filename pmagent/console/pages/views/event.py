@@ -11,8 +11,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from pmagent.events.errors import PmagentError
-from pmagent.events.event import StoredEvent
 from pmagent.console.pages import downloads
 from pmagent.console.pages.context import desk_of
 from pmagent.console.pages.reading.event_reading import (
@@ -28,6 +26,8 @@ from pmagent.console.pages.reading.event_reading import (
 )
 from pmagent.console.pages.reading.lines import sign
 from pmagent.console.pages.reading.texts import decoded, marked
+from pmagent.events.errors import PmagentError
+from pmagent.events.event import StoredEvent
 from pmagent.log.summaries import summary
 
 SHOWN_CHARS: Final = 32_768

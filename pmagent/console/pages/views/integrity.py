@@ -13,12 +13,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pmagent.events.errors import PmagentError
-from pmagent.events.event import Tail
-from pmagent.events.store import Standing
 from pmagent.console.pages.context import Desk, desk_of, visitor_of
 from pmagent.console.pages.reading.checking import Check, Checks, Kind
 from pmagent.console.pages.reading.standing_of_log import Held, Snapshots, held, passed_over
+from pmagent.events.errors import PmagentError
+from pmagent.events.event import Tail
+from pmagent.events.store import Standing
 from pmagent.exitcodes import MEANINGS, Exit
 
 _POSITION: Final = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)

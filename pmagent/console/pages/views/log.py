@@ -13,13 +13,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pmagent.events.errors import NotFound, PmagentError
-from pmagent.events.event import StoredEvent
-from pmagent.events.store import LogStore
 from pmagent.console.pages.context import desk_of
 from pmagent.console.pages.reading.lines import rows
 from pmagent.console.pages.reading.log_address import COUNT_MAX, PATH, SEVERAL, Asked, read
 from pmagent.console.pages.reading.searching import picking, until
+from pmagent.events.errors import NotFound, PmagentError
+from pmagent.events.event import StoredEvent
+from pmagent.events.store import LogStore
 from pmagent.log.find import position_of
 from pmagent.log.ranges import Found, Range, first_of, last_of, range_of
 from pmagent.log.summaries import known

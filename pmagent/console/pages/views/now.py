@@ -14,15 +14,15 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from pmagent.actors.oa.policy import ALLOWED, FORBIDDEN
-from pmagent.contracts.pla import MODES, ActionClass
-from pmagent.events.errors import CorruptLog, NotFound, PmagentError
-from pmagent.events.log import now as log_now
 from pmagent.console.pages.context import Desk, desk_of
 from pmagent.console.pages.reading.alerts import Alert, Alerts
 from pmagent.console.pages.views.integrity import checks_of
-from pmagent.workspace.layout import Layout
+from pmagent.contracts.pla import MODES, ActionClass
+from pmagent.events.errors import CorruptLog, NotFound, PmagentError
+from pmagent.events.log import now as log_now
 from pmagent.log.source import time_at
 from pmagent.when import seconds_between
+from pmagent.workspace.layout import Layout
 
 LIVE: Final = (
     "kernel.", "oa.", "run.", "audit.", "pla.", "hid.linked", "hid.lost", "hid.reported", "hid.tripped", "hid.outcome_",

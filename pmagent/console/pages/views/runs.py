@@ -8,18 +8,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from pmagent.contracts.orchestra_events import REASON_CHARS_MAX
-from pmagent.events.errors import NotFound
-from pmagent.service.client import new_request
 from pmagent.console.pages import downloads
 from pmagent.console.pages.context import desk_of
 from pmagent.console.pages.jobs import run as telling
 from pmagent.console.pages.jobs.asking import BadQuestion, job_routes, number_of, read_of, story_of
 from pmagent.console.pages.jobs.run import address
 from pmagent.console.pages.jobs.task import task_page
+from pmagent.contracts.orchestra_events import REASON_CHARS_MAX
+from pmagent.events.errors import NotFound
 from pmagent.jobs.history import Jobs
 from pmagent.jobs.kinds import RUNS
 from pmagent.jobs.story import RunStory
+from pmagent.service.client import new_request
 
 LIVE_RUN: Final = ("run.", "plan", "task", "effect.", "request.refused")
 LIVE_RUNS: Final = ("run.", "plan.", "tasks.changed", "request.refused")

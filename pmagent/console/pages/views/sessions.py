@@ -9,11 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from pmagent.events.errors import NotFound, PmagentError
 from pmagent.console.pages import downloads
 from pmagent.console.pages.context import desk_of
 from pmagent.console.pages.reading import oa_story, pla_story
 from pmagent.console.pages.reading.session_list import Kind, listed
+from pmagent.events.errors import NotFound, PmagentError
 from pmagent.log.summaries import summary
 from pmagent.projections.sessions.places import log_path
 

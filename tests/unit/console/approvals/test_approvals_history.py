@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from pmagent.events.errors import NotFound
 from pmagent.console.pages.approvals import history
 from pmagent.console.pages.approvals.history import Stories
-from pmagent.workspace.layout import Layout
+from pmagent.events.errors import NotFound
 from pmagent.pla import reading
+from pmagent.workspace.layout import Layout
 from tests.support.pages import written
 from tests.support.pla import BOB, Desk
 from tests.support.pla import TEXT as ACTION

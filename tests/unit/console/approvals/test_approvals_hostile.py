@@ -13,15 +13,15 @@ from anyio.from_thread import start_blocking_portal
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from pmagent.contracts.pla_events import PlaDecisionRequested, PlaFrameObserved, PlaProposalRequested
-from pmagent.events.log import now
-from pmagent.service.answer import Answer
 from pmagent.console.app import application
+from pmagent.console.auth.entrance import Visitor
 from pmagent.console.pages.approvals.history import Step, Story
 from pmagent.console.pages.approvals.seen import Situation, packed, seen
 from pmagent.console.pages.context import Desk
-from pmagent.console.auth.entrance import Visitor
 from pmagent.console.pages.reading.alerts import Alert
+from pmagent.contracts.pla_events import PlaDecisionRequested, PlaFrameObserved, PlaProposalRequested
+from pmagent.events.log import now
+from pmagent.service.answer import Answer
 from tests.support.console_pages import Page, assert_harmless
 from tests.support.hostile import CORPUS
 from tests.support.proposals import PROPOSAL, status, typed

@@ -6,9 +6,9 @@ from typing import Any, get_args
 
 import pytest
 
-from pmagent.contracts.pla_documents import AbortCode
 from pmagent.console.pages.approvals.looked import KEPT_MAX, Looked
 from pmagent.console.pages.approvals.looks import alike, by_risk, content, counted, headline, hex_rows, stands
+from pmagent.contracts.pla_documents import AbortCode
 from tests.support.proposals import clicked, moved, pressed, typed
 
 
