@@ -19,8 +19,8 @@ from typing import Any
 
 import anyio
 
-from actors.orchestra.runner import run as run_boxed
-from actors.orchestra.wishes import Wishes
+from actors.sandbox.runner import run as run_boxed
+from actors.sandbox.spec import SandboxSpec
 from benchmarks.harness import ROOT, Bench, Row, Spread, alternate, child
 from benchmarks.plans import apart, request
 from pmagent.daemon import spare_collector
@@ -57,7 +57,7 @@ def _starts(bench: Bench) -> list[Row]:
     """Milliseconds of one `true`: in our sandbox, in a bare one, and without."""
     artifacts = bench.folder / "artifacts"
     artifacts.mkdir()
-    wishes = Wishes(argv=("true",), artifacts=str(artifacts))
+    wishes = SandboxSpec(argv=("true",), artifacts=str(artifacts))
 
     async def boxed() -> None:
         outcome = await run_boxed(wishes)

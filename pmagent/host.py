@@ -21,7 +21,6 @@ import msgspec
 
 from actors.actor import Io
 from actors.area import load
-from actors.confined.leftover import end_cut_off
 from actors.engine import Engine, Output
 from actors.intake import Intake
 from actors.ledger import Unfinished
@@ -30,6 +29,7 @@ from actors.orchestra.effects import sweep
 from actors.pla.line.holding import Line
 from actors.registry import all_actors, libraries
 from actors.runtime import Runtime
+from actors.sandbox.reader.orphans import end_cut_off
 from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import EffectCancelled, RequestRefused
 from contracts.kernel import KernelObserved

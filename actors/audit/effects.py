@@ -18,7 +18,7 @@ from actors.audit.failures import SourceFailed
 from actors.audit.pdf.pictures import read_pictures
 from actors.audit.pdf.reading import read_pdf
 from actors.audit.repository.survey import survey_repository
-from actors.confined.stopping import stoppable
+from actors.sandbox.reader.stopping import stoppable
 from contracts.audit_events import (
     AuditCloneRequested,
     AuditPdfRead,

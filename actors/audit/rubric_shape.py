@@ -16,11 +16,11 @@ import msgspec
 
 from actors.audit.goals import GOALS
 from actors.audit.rubric_words import FAMILIES, TERM_GOALS, lowered
-from actors.orchestra.shape import nearest, shown
-from actors.orchestra.text import BadText, decoded, from_json
 from contracts.audit import Judge
 from contracts.audit_events import RUBRIC_BYTES_MAX
 from contracts.audit_rubric import TARGETS, RubricDocument
+from contracts.shape import nearest, shown
+from contracts.text import BadText, decoded, from_json
 from events.errors import PmagentError
 
 _DIALECT: Final = "http://json-schema.org/draft-07/schema#"

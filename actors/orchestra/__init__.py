@@ -22,8 +22,5 @@ AREA: Final = Area(
     simulated="replay.simulation.attempts:part",
     laws=("replay.simulation.invariants_runs:check_runs",),
     rests=("replay.simulation.invariants_runs:check_runs_idle",),
-    outside=(
-        "artifacts", "box", "bubblewrap", "claims", "doorway", "ground", "leavings", "lend", "netns", "orphans",
-        "outside", "planner", "processes", "proxy", "proxy_forward", "proxy_streams", "runner", "watch",
-    ),
-)  # fmt: skip
+    outside=("planner",),
+)

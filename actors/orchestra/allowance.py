@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from actors.orchestra.graph import BadPlan, listed
-from actors.orchestra.shape import nearest
-from actors.orchestra.wishes import kept_env
+from actors.sandbox.spec import kept_env
 from contracts.orchestra import Constraints, PlanTask, Sandbox
 from contracts.orchestra_config import OrchestraConfig
+from contracts.shape import nearest
 
 
 class ToolRefused(BadPlan):

@@ -8,11 +8,11 @@ from typing import Any, Final
 import msgspec
 
 from actors.orchestra.placeholders import named
-from actors.orchestra.proxy_rules import ContactRefused, rules
-from actors.orchestra.shape import Misfit, fit, nearest
-from actors.orchestra.text import decoded, from_yaml
+from actors.sandbox.egress.rules import ContactRefused, rules
 from contracts.oa_documents import Document
 from contracts.orchestra_config import OrchestraConfig, PathSettings, PathText, Retries, Workers
+from contracts.shape import Misfit, fit, nearest
+from contracts.text import decoded, from_yaml
 from events.errors import PmagentError
 
 FILE: Final = "orchestra.config.yaml"

@@ -19,13 +19,13 @@ import msgspec
 
 from actors.actor import Io, Performers, StoredBlob
 from actors.checks.text import plain
-from actors.orchestra import artifacts as found
 from actors.orchestra.apart import apart
-from actors.orchestra.artifacts import Collected, Found
-from actors.orchestra.orphans import end_orphans
-from actors.orchestra.runner import run
 from actors.orchestra.wish import HIDDEN, OUTPUT_BYTES, DocumentPaths, documents_of, wishes_of
-from actors.orchestra.wishes import Outcome, SandboxRefused, SandboxUnavailable
+from actors.sandbox import artifacts as found
+from actors.sandbox.artifacts import Collected, Found
+from actors.sandbox.orphans import end_orphans
+from actors.sandbox.runner import run
+from actors.sandbox.spec import Outcome, SandboxRefused, SandboxUnavailable
 from contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact
 from contracts.orchestra_events import (
     CONTACTS_MAX,

@@ -11,8 +11,6 @@ import msgspec
 from actors.orchestra.allowance import LimitExceeded, check_allowed, constraints
 from actors.orchestra.graph import BadPlan, check_waits, in_order, listed
 from actors.orchestra.ids import derived
-from actors.orchestra.shape import Misfit, fit, shown
-from actors.orchestra.text import decoded, from_either
 from contracts.oa_documents import Document
 from contracts.orchestra import (
     EDGES_MAX,
@@ -30,6 +28,8 @@ from contracts.orchestra import (
 from contracts.orchestra_config import OrchestraConfig
 from contracts.orchestra_events import PlannedTask
 from contracts.payload import encode
+from contracts.shape import Misfit, fit, shown
+from contracts.text import decoded, from_either
 
 BYTES_MAX: Final = 8 * 1024 * 1024
 

@@ -24,12 +24,14 @@ import anyio.to_thread
 import msgspec
 
 from actors.actor import Io, Performers
-from actors.orchestra import claude_code, ground, seccomp
-from actors.orchestra.box import in_memory
-from actors.orchestra.bubblewrap import bubblewrap
+from actors.orchestra import claude_code
 from actors.orchestra.claude_code import ERR_BYTES_MAX, OUT_BYTES_MAX, Ended
-from actors.orchestra.processes import Inside
-from actors.orchestra.wishes import SandboxUnavailable
+from actors.sandbox import host as ground
+from actors.sandbox import seccomp
+from actors.sandbox.bubblewrap import bubblewrap
+from actors.sandbox.pid_namespace import PidNamespace
+from actors.sandbox.process import in_memory
+from actors.sandbox.spec import SandboxUnavailable
 from contracts.orchestra_events import PlannerCallRequested, PlannerFailed, PlannerReplied
 from events.event import Event
 
@@ -103,7 +105,7 @@ class _Call:
         self._status = status
         self._stdout = bytearray()
         self._stderr = bytearray()
-        self._inside: Inside | None = None
+        self._inside: PidNamespace | None = None
         self._told: dict[str, int] = {}
         self._began = time.monotonic()
         self._seconds = 0.0
@@ -204,7 +206,7 @@ class _Call:
             for line in lines:
                 self._told |= msgspec.json.decode(line, type=dict[str, int])
             if self._inside is None and "child-pid" in self._told:
-                self._inside = Inside.of(self._told["child-pid"])
+                self._inside = PidNamespace.of(self._told["child-pid"])
                 await self._feed(prompt)
 
     async def _feed(self, prompt: bytes) -> None:

@@ -13,10 +13,10 @@ from actors.orchestra.course import Course
 from actors.orchestra.graph import BadPlan
 from actors.orchestra.placeholders import filled
 from actors.orchestra.plan import Plan, as_plan, make_plan
-from actors.orchestra.text import BadText, from_json
 from contracts.orchestra import PlanConfig, PlanConstraints, PlanRequest
 from contracts.orchestra_events import PlanFailed, PlanMade, RunRequested, TasksPlanned
 from contracts.payload import Payload, encode
+from contracts.text import BadText, from_json
 
 CHUNK_BYTES: Final = 640 * 1024
 """So many bytes of tasks stand in one event at most."""

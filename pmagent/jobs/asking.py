@@ -15,7 +15,7 @@ import anyio.to_thread
 import msgspec
 
 from actors.oa.policy import CARE
-from actors.orchestra.bubblewrap import bubblewrap
+from actors.sandbox.bubblewrap import bubblewrap
 from contracts.audit_events import AuditRequested
 from contracts.orchestra_events import RunRequested
 from contracts.payload import Payload

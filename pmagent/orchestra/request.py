@@ -12,11 +12,11 @@ import msgspec
 
 from actors.orchestra.config import FILE, BadConfig, Flags, effective, read_config
 from actors.orchestra.plan import make_plan, read_plan
-from actors.orchestra.shape import Misfit, fit
 from contracts.oa_documents import Document
 from contracts.orchestra import Intent, PlanText
 from contracts.orchestra_config import OrchestraConfig
 from contracts.orchestra_events import Replans, RunRequested
+from contracts.shape import Misfit, fit
 from events.errors import PmagentError
 from pmagent.jobs.kinds import Source
 from pmagent.orchestra.places import ANY_ID, check_places, placed

@@ -12,11 +12,12 @@ import anyio
 import pytest
 
 from actors.actor import Io
-from actors.confined import limited, wall
-from actors.confined.limited import run_limited
 from actors.orchestra import planner
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import SEARCH, Limits, Wishes
+from actors.sandbox.reader import arguments as wall
+from actors.sandbox.reader import run as limited
+from actors.sandbox.reader.run import run_limited
+from actors.sandbox.runner import run
+from actors.sandbox.spec import SEARCH, Limits, SandboxSpec
 from contracts.orchestra_events import PlannerReplied
 from tests.support import claude_stand_in, every_call
 from tests.support.boxes import PYTHON, real_boxes, said
@@ -153,7 +154,7 @@ def test_programs_of_every_day_do_their_work(tmp_path: Path, name: str) -> None:
         pytest.skip(f"{name} is not installed")
     script, files = WORK[name]
     (tmp_path / "artifacts").mkdir()
-    wished = Wishes(
+    wished = SandboxSpec(
         argv=("sh", "-ec", script), artifacts=str(tmp_path / "artifacts"), workdir="/tmp/task",
         files=tuple((path, text.encode()) for path, text in files.items()), limits=Limits(seconds=120),
     )  # fmt: skip

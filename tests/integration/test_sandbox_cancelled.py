@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.orchestra.runner import run
+from actors.sandbox.runner import run
 from tests.support.boxes import real_boxes, wishes
 
 pytestmark = [real_boxes, pytest.mark.slow]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from actors.orchestra.ground import look
-from actors.orchestra.sandbox import Guarded, Hidden
-from actors.orchestra.wishes import TASK, Limits, SandboxRefused
+from actors.sandbox.arguments import Guarded, Hidden
+from actors.sandbox.host import look
+from actors.sandbox.spec import TASK, Limits, SandboxRefused
 from tests.support.boxes import boxed, real_boxes, said, wishes, writable
 
 pytestmark = real_boxes

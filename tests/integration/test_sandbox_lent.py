@@ -10,9 +10,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.orchestra import lend, runner, syscalls
-from actors.orchestra.ground import look
-from actors.orchestra.wishes import SandboxRefused, SandboxUnavailable
+from actors.sandbox import idmap as lend
+from actors.sandbox import runner, syscalls
+from actors.sandbox.host import look
+from actors.sandbox.spec import SandboxRefused, SandboxUnavailable
 from tests.support.boxes import OTHER, boxed, real_boxes, said, wishes
 
 pytestmark = [real_boxes, pytest.mark.skipif(os.geteuid() != 0, reason="only root has folders of root")]

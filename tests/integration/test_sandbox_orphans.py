@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.orchestra.orphans import end_orphans
+from actors.sandbox.orphans import end_orphans
 
 HOLDER = "import os, sys; os.open(sys.argv[1], os.O_PATH); print('held', flush=True); sys.stdin.read()"
 

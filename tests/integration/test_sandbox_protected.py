@@ -13,11 +13,11 @@ import anyio
 import msgspec
 import pytest
 
-from actors.orchestra import ground
-from actors.orchestra.ground import look
-from actors.orchestra.runner import _opened, run
-from actors.orchestra.sandbox import Place, Plan, plan
-from actors.orchestra.wishes import Limits, Outcome, SandboxRefused
+from actors.sandbox import host as ground
+from actors.sandbox.arguments import Place, Plan, plan
+from actors.sandbox.host import look
+from actors.sandbox.runner import _opened, run
+from actors.sandbox.spec import Limits, Outcome, SandboxRefused
 from tests.support import boxes
 from tests.support.boxes import boxed, real_boxes, said, wishes, writable
 
@@ -269,13 +269,13 @@ os.mkdir("three"); open("three/HEAD", "w").close()
 CLOSED = """
 import os, tempfile, anyio
 import anyio._backends._asyncio
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import Limits, Wishes
+from actors.sandbox.runner import run
+from actors.sandbox.spec import Limits, SandboxSpec
 os.setgroups([]); os.setgid(54321); os.setuid(54321)
 top = os.path.realpath(tempfile.mkdtemp())
 os.mkdir(top + "/w"); os.mkdir(top + "/a")
 code = "mkdir -p a/.git dark/deep/.git; chmod 555 a; chmod 0 dark/deep; chmod 0 dark; touch .envrc"
-done = anyio.run(run, Wishes(
+done = anyio.run(run, SandboxSpec(
     argv=("sh", "-c", code), workdir=top + "/w", fs="rw", allow_write=(top + "/w",), artifacts=top + "/a",
     limits=Limits(seconds=20),
 ))

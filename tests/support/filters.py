@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import struct
 
-from actors.orchestra.seccomp import program
+from actors.sandbox.seccomp import program
 
 ALLOW = 0x7FFF0000
 KILL = 0x80000000

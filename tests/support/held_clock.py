@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import Limits, Outcome
+from actors.sandbox.runner import run
+from actors.sandbox.spec import Limits, Outcome
 from tests.support.boxes import wishes
 
 

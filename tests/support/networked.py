@@ -9,9 +9,9 @@ from typing import Any
 import anyio
 import anyio.abc
 
-from actors.orchestra.outside import Outside
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import Outcome
+from actors.sandbox.egress.upstream import Upstream
+from actors.sandbox.runner import run
+from actors.sandbox.spec import Outcome
 from tests.support.boxes import wishes
 from tests.support.proxied import NAME, TRACE, Behave, Host, answering, host, outside
 
@@ -48,7 +48,7 @@ async def echo(stream: anyio.abc.SocketStream, heard: bytearray) -> None:
         await stream.send(data)
 
 
-async def allowed(folder: Path, code: str, world: Outside, **more: Any) -> Outcome:
+async def allowed(folder: Path, code: str, world: Upstream, **more: Any) -> Outcome:
     """Run ``code`` with a network of ``NAME`` alone."""
     more.setdefault("allow_domains", (NAME,))
     return await run(wishes(folder, INSIDE + code, net="allow", trace=TRACE, **more), outside=world)

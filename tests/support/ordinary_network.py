@@ -7,8 +7,8 @@ import tempfile
 
 import anyio
 
-from actors.orchestra.runner import run
-from actors.orchestra.wishes import Limits, Wishes
+from actors.sandbox.runner import run
+from actors.sandbox.spec import Limits, SandboxSpec
 from tests.support.proxied import NAME, answering, host, outside
 
 TOOL = """
@@ -27,7 +27,7 @@ for my $name ("api.example.org", "other.example") {
 async def main() -> None:
     """One run, two requests."""
     async with host(answering()) as made:
-        one = Wishes(
+        one = SandboxSpec(
             argv=("perl", "-e", TOOL), artifacts=tempfile.mkdtemp(), net="allow", allow_domains=(NAME,),
             limits=Limits(seconds=20),
         )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from actors.audit.pdf.reading import read_pdf
-from actors.confined.wall import UNWALLED
+from actors.sandbox.reader.arguments import UNWALLED
 from contracts.audit_events import AuditLimits, Question
 from contracts.audit_facts import PdfReading
 

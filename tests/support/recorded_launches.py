@@ -2,7 +2,7 @@
 
     .venv/bin/python -m tests.support.recorded_launches
 
-writes the records anew into ``tests/unit/sandbox/launches``; the reason for a difference belongs into docs/threat-model.md.
+writes the records anew into ``tests/unit/sandbox/launches``; docs/threat-model.md names differences.
 The machine is pinned, so that every machine gives the same.
 """
 
@@ -32,12 +32,12 @@ from actors.audit.repository.repo_tools import analyze_graph_structure
 from actors.audit.repository.survey import survey_repository
 from actors.checks.effects import wishes as check_wishes
 from actors.orchestra import planner
-from actors.orchestra.bubblewrap import NEEDED
-from actors.orchestra.runner import run
 from actors.orchestra.wish import wishes_of
-from actors.orchestra.wishes import SandboxUnavailable, Wishes
 from actors.pla.frames import camera, ocr
 from actors.pla.frames.problem import NoFrame
+from actors.sandbox.bubblewrap import NEEDED
+from actors.sandbox.runner import run
+from actors.sandbox.spec import SandboxSpec, SandboxUnavailable
 from contracts.audit_events import AuditLimits
 from contracts.checks import CheckRunRequested
 from contracts.orchestra_events import PlannerFailed, TaskAssigned, TaskAttemptRequested
@@ -241,7 +241,7 @@ def _normal(text: str, named: dict[str, str]) -> str:
 # --- callers ---------------------------------------------------------------------------------------------------------
 
 
-def _sandboxed(wished: Wishes) -> None:
+def _sandboxed(wished: SandboxSpec) -> None:
     with pytest.raises(SandboxUnavailable):
         anyio.run(run, wished)
 

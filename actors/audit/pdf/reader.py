@@ -17,7 +17,7 @@ import msgspec
 from actors.audit.failures import SourceFailed
 from actors.audit.pdf.wire import AT, MODULE, Answer, Refused, Task
 from actors.audit.pdf.words import clean, clipped
-from actors.confined.limited import Limited, run_limited
+from actors.sandbox.reader.run import Limited, run_limited
 from contracts.audit_events import AuditLimits
 
 T = TypeVar("T", bound=msgspec.Struct)

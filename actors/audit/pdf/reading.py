@@ -9,7 +9,7 @@ import msgspec
 
 from actors.audit.pdf.reader import asked
 from actors.audit.pdf.wire import Read
-from actors.confined.wall import UNWALLED, wall
+from actors.sandbox.reader.arguments import UNWALLED, wall
 from contracts.audit_events import AuditLimits, Question
 from contracts.audit_facts import PdfReading
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from actors.audit.code.parse import parsed
 from actors.audit.code.source import Source
-from actors.confined.limits import OUT_OF_MEMORY
+from actors.sandbox.reader.limits import OUT_OF_MEMORY
 
 MARK: Final = "@"
 FILE_CPU_SECONDS: Final = 120

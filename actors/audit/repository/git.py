@@ -22,7 +22,7 @@ import msgspec
 
 from actors.audit.failures import SourceFailed
 from actors.audit.repository.address import Protocol
-from actors.confined.conversation import Conversation
+from actors.sandbox.reader.pipes import Conversation
 
 STDERR_BYTES: Final = 16 * 1024
 """So much of the end of standard error is kept."""

@@ -16,7 +16,7 @@ from actors.audit.repository.history import history
 from actors.audit.repository.survey_child import Answer, Request
 from actors.audit.repository.tree import Entry, Tree, tree
 from actors.audit.repository.wary import answered
-from actors.confined.wall import UNWALLED, wall
+from actors.sandbox.reader.arguments import UNWALLED, wall
 from contracts.audit_events import AuditLimits, Question
 from contracts.audit_facts import FILES_MAX, History, RepoSurvey
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from actors.audit.failures import SourceFailed
 from actors.audit.repository.announced import FILE_CPU_SECONDS, MARK
-from actors.confined.limited import Limited, run_limited
+from actors.sandbox.reader.run import Limited, run_limited
 from contracts.audit_events import AuditLimits
 
 RESTARTS: Final = 8

@@ -7,11 +7,11 @@ import stat
 import threading
 from typing import Final
 
-from actors.confined.wall import UNWALLED
 from actors.pla.frames.folder import BYTES_MAX, Taken
 from actors.pla.frames.pictures import NotAPicture, TooLarge, picture
 from actors.pla.frames.problem import NoFrame
 from actors.pla.frames.program import found, run
+from actors.sandbox.reader.arguments import UNWALLED
 
 SECONDS: Final = 20.0
 MAJOR: Final = 81

@@ -9,8 +9,8 @@ import re
 import threading
 from typing import Final, NamedTuple
 
-from actors.confined.wall import UNWALLED
 from actors.pla.frames.program import found, run
+from actors.sandbox.reader.arguments import UNWALLED
 from events.unseen import UNSEEN
 
 SECONDS: Final = 25.0

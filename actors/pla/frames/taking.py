@@ -11,11 +11,11 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from actors.actor import Io, Performers
-from actors.confined.stopping import stoppable
 from actors.pla.credentials.findings import masked_screen
 from actors.pla.frames import camera, folder, ocr
 from actors.pla.frames.folder import Taken
 from actors.pla.frames.problem import NoFrame
+from actors.sandbox.reader.stopping import stoppable
 from contracts.pla import OCR_CHARS_MAX
 from contracts.pla_events import FrameSource, PlaFrameFailed, PlaFrameObserved, PlaFrameRequested
 from events.event import Event

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.orchestra.bubblewrap import NEEDED
+from actors.sandbox.bubblewrap import NEEDED
 from events.lock import WriterLock
 from pmagent._origin import Misplaced
 from pmagent.cli import checks

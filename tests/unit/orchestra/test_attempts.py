@@ -13,7 +13,7 @@ import pytest
 from actors.actor import StoredBlob
 from actors.orchestra import effects
 from actors.orchestra.effects import VIOLATIONS_MAX, Attempts
-from actors.orchestra.wishes import Outcome
+from actors.sandbox.spec import Outcome
 from contracts.orchestra_events import TaskAttemptRequested, TaskExited
 from events.event import Event
 from tests.support.orchestra import Yard

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from actors.orchestra import shape
-from actors.orchestra.shape import NAMES_SHOWN, nearest
+from contracts import shape
+from contracts.shape import NAMES_SHOWN, nearest
 
 TOOLS = ["echo", "ls", "cat", "node", "python", "poetry", "pnpm", "git"]
 

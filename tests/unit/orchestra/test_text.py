@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from actors.orchestra.config import read_config
 from actors.orchestra.plan import read_plan
-from actors.orchestra.text import BadText, decoded, from_either, from_json, from_yaml
+from contracts.text import BadText, decoded, from_either, from_json, from_yaml
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from actors.orchestra.wish import documents_of, wishes_of
-from actors.orchestra.wishes import TASK, SandboxRefused, Wishes, check
+from actors.sandbox.spec import TASK, SandboxRefused, SandboxSpec, check
 from contracts.orchestra_config import OrchestraConfig
 from contracts.orchestra_events import TaskAssigned, TaskAttemptRequested
 from tests.support.orchestra import RUN, config
@@ -42,7 +42,9 @@ def given(sandbox: dict[str, str] | None = None, **inputs: Any) -> tuple[TaskAss
     return assigned, asked
 
 
-def wishes(settings: OrchestraConfig | None = None, sandbox: dict[str, str] | None = None, **inputs: Any) -> Wishes:
+def wishes(
+    settings: OrchestraConfig | None = None, sandbox: dict[str, str] | None = None, **inputs: Any
+) -> SandboxSpec:
     """The wishes of a task with these inputs."""
     made = wishes_of(ROOT, settings or config(), *given(sandbox, **inputs), "/priv/artifacts", "/priv/inputs")
     check(made)

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from actors.confined import limited, wall
-from actors.confined.limited import run_limited
 from actors.pla.frames import camera, folder, ocr
 from actors.pla.frames.folder import BYTES_MAX, newest
 from actors.pla.frames.problem import NoFrame
 from actors.pla.frames.program import run
 from actors.pla.frames.taking import frame
+from actors.sandbox.reader import arguments as wall
+from actors.sandbox.reader import run as limited
+from actors.sandbox.reader.run import run_limited
 from contracts.pla_events import FrameSource
 from events.redact import Redactor
 from events.secret_forms import MASK

@@ -1,0 +1,50 @@
+"""A machine without bubblewrap still reads, and says that there was no wall."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from actors.audit.pdf.reading import read_pdf
+from actors.audit.repository.survey import survey_repository
+from actors.sandbox.reader import arguments as walls
+from actors.sandbox.reader.arguments import UNWALLED
+from contracts.audit_events import AuditLimits
+from tests.support.audits_history import sources
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has", [True, False])
+def test_what_was_read_without_a_wall_says_so(has: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not has:
+        found = shutil.which
+        monkeypatch.setattr(shutil, "which", lambda name: None if name == "bwrap" else found(name))
+    elif not walls.wall(()):
+        pytest.skip("no bubblewrap here")
+    repository, report = sources(tmp_path)
+    (tmp_path / "clone").mkdir()
+    survey = survey_repository(repository, [], AuditLimits(), str(tmp_path / "clone"))
+    reading = read_pdf(report, [], AuditLimits())
+    assert (UNWALLED in survey.notes, UNWALLED in reading.notes) == (not has, not has)
+    assert survey.examined["python_files"] > 5
+    assert reading.pages > 1
+
+
+@pytest.mark.parametrize("trouble", [OSError(24, "Too many open files"), subprocess.TimeoutExpired("bwrap", 30)])
+def test_that_nobody_knows_whether_there_is_a_wall_is_no_reason_to_go_without(
+    trouble: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise trouble
+
+    walls._builds.cache_clear()
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "run", fails)
+        for _ in range(2):  # it is not remembered as an answer either
+            with pytest.raises(OSError, match=r"Too many open files|timed out"):
+                walls.wall(())
+    walls._builds.cache_clear()
