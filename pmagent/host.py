@@ -25,11 +25,10 @@ from actors.engine import Engine, Output
 from actors.intake import Intake
 from actors.ledger import Unfinished
 from actors.model.models import Models
-from actors.orchestra.effects import sweep
 from actors.pla.line.holding import Line
 from actors.registry import all_actors, libraries
 from actors.runtime import Runtime
-from actors.sandbox.reader.orphans import end_cut_off
+from actors.sandbox.orphans import sweep
 from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import EffectCancelled, RequestRefused
 from contracts.kernel import KernelObserved
@@ -302,7 +301,6 @@ async def open_host(
     with store.lease(surface) as lease:
         known = None if adopting else admitted(layout)
         sweep(layout.workspace, *(load(folder) for edge in EDGES for folder in edge.folders))
-        end_cut_off()
         storage = lease.open()
         try:
             keeper = Keeper(layout, known, storage, idle=adopting)

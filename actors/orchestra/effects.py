@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Generator
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +23,6 @@ from actors.orchestra.apart import apart
 from actors.orchestra.wish import HIDDEN, OUTPUT_BYTES, DocumentPaths, documents_of, wishes_of
 from actors.sandbox import artifacts as found
 from actors.sandbox.artifacts import Collected, Found
-from actors.sandbox.orphans import end_orphans
 from actors.sandbox.runner import run
 from actors.sandbox.spec import Outcome, SandboxRefused, SandboxUnavailable
 from contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact
@@ -131,17 +130,6 @@ def ready(root: str, documents: DocumentPaths) -> None:
             raise SandboxRefused(
                 f"{folder} is to hold documents, and is no folder here", "move away what is there"
             ) from error
-
-
-def sweep(workspace: Path, *folders: str) -> None:
-    """End and remove what a process that was killed has left in ``folders`` of the workspace; called while the log's
-    lock is held and before anything begins. Raises OSError."""
-    root = os.path.realpath(workspace)
-    for folder in (f"{root}/{name}" for name in folders):
-        with suppress(FileNotFoundError):
-            if os.listdir(folder):
-                end_orphans(folder)
-        found.remove(folder)
 
 
 @asynccontextmanager

@@ -1,8 +1,11 @@
-"""What a killed process has left of sandboxes that it was building; blocking.
+"""What a killed process has left of sandboxes that it was building, found and ended; blocking.
 
 bubblewrap binds its outer half to us before it lets its inner half go on: killed between the two, the inner one waits
-for ever. It has started nothing. It is known by what it was handed opened: the folder of an attempt. Whoever holds the
-log has no other process that runs sandboxes over its folders, so before it starts any, each such is left over.
+for ever, and has started nothing (docs/threat-model.md). A tool's is known by what it was handed opened: the folder of
+an attempt or a check. Whoever holds the log has no other process that runs sandboxes over its folders, so before it
+starts any, each such is left over. A reader's has no such folder: it is known by its command, and as one that is cut
+off. It is process 1 of its namespace, without a child, and its outer half is gone; nothing that lives looks so, whoever
+runs audits beside us.
 """
 
 from __future__ import annotations
@@ -10,25 +13,42 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
+from actors.sandbox.artifacts import remove
 from actors.sandbox.spec import within
 
 _PROGRAM: Final = "bwrap"
+_READER: Final = b"limits import main; main()"
+"""Stands in the command of every reader, under whatever name its package has."""
 
 
-def end_orphans(folder: str) -> int:
-    """Kill every bubblewrap of this user that holds something in ``folder`` (a real path); how many there were."""
+def sweep(workspace: Path, *names: str) -> None:
+    """End and remove what a process that was killed has left in the folders of these names in the workspace, and end
+    what it has left of readers; called while the log's lock is held and before anything begins. Raises OSError."""
+    root = os.path.realpath(workspace)
+    folders = [f"{root}/{name}" for name in names]
+    end_orphans(*folders)
+    for folder in folders:
+        remove(folder)
+
+
+def end_orphans(*folders: str) -> int:
+    """Kill every bubblewrap of this user that holds something in ``folders`` (real paths), and every reader's that was
+    cut off; how many there were."""
     found = 0
-    for pid in _programs():
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        if not _is_bubblewrap(pid):
+            continue
         try:
-            handle = os.pidfd_open(pid)
-        except OSError:  # it has ended
+            handle = os.pidfd_open(int(pid))
+        except OSError:  # it has ended, or is a thread
             continue
         try:
             # Looked at with the handle in hand: while that is of a living process, the number is nobody else's.
-            if _holds(pid, folder):
+            if _is_bubblewrap(pid) and (_holds(pid, folders) or _is_cut_off_reader(pid)):
                 with contextlib.suppress(ProcessLookupError):
                     signal.pidfd_send_signal(handle, signal.SIGKILL)
                     found += 1
@@ -37,15 +57,15 @@ def end_orphans(folder: str) -> int:
     return found
 
 
-def _programs() -> Iterator[int]:
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with contextlib.suppress(OSError):
-                if os.path.basename(os.readlink(f"/proc/{name}/exe")) == _PROGRAM:
-                    yield int(name)
+def _is_bubblewrap(pid: str) -> bool:
+    """False also of what is gone, another user's, or outside of our namespace."""
+    try:
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe")) == _PROGRAM
+    except OSError:
+        return False
 
 
-def _holds(pid: int, folder: str) -> bool:
+def _holds(pid: str, folders: Sequence[str]) -> bool:
     try:
         handed = os.listdir(f"/proc/{pid}/fd")
     except OSError:  # it has ended, or is another user's
@@ -53,6 +73,18 @@ def _holds(pid: int, folder: str) -> bool:
     for number in handed:
         with contextlib.suppress(OSError):
             path = os.readlink(f"/proc/{pid}/fd/{number}").removesuffix(" (deleted)")
-            if within(path, folder):
+            if any(within(path, folder) for folder in folders):
                 return True
     return False
+
+
+def _is_cut_off_reader(pid: str) -> bool:
+    try:
+        if _READER not in Path(f"/proc/{pid}/cmdline").read_bytes():
+            return False
+        lines = Path(f"/proc/{pid}/status").read_text("utf-8", "replace").splitlines()
+        told = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+        first = told["NSpid"].split()[1:] == ["1"]  # of a namespace of its own, one below ours
+        return first and not Path(f"/proc/{pid}/task/{pid}/children").read_text() and not _is_bubblewrap(told["PPid"])
+    except (OSError, KeyError):  # it has ended
+        return False

@@ -75,12 +75,12 @@ class PidNamespace:
         handles: dict[int, int] = {}
         try:
             with contextlib.suppress(OSError):
-                for pid in self._below():
+                for pid in self.below():
                     with contextlib.suppress(ProcessLookupError):
                         handles[pid] = os.pidfd_open(pid)
             # A number may have changed hands before its handle was opened. Who is still below now was so then.
             with contextlib.suppress(OSError):
-                for pid in self._below():
+                for pid in self.below():
                     if pid in handles:
                         with contextlib.suppress(ProcessLookupError):
                             signal.pidfd_send_signal(handles[pid], signal.SIGTERM)
@@ -101,7 +101,7 @@ class PidNamespace:
         """Bytes of memory that the processes use which no file on a disk holds, page tables included; what is shared is
         counted for each."""
         used = 0
-        for pid in self._below():
+        for pid in self.below():
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
                 used += sum(int(found) for found in _RESIDENT.findall(status)) * 1024
@@ -129,7 +129,8 @@ class PidNamespace:
         """Let go of it."""
         os.close(self._handle)
 
-    def _below(self) -> list[int]:
+    def below(self) -> list[int]:
+        """The pids, out here, of all its processes but the first."""
         found: list[int] = []
         pending = [self._first]
         while pending:

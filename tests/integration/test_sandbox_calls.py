@@ -46,7 +46,7 @@ def test_the_kernel_answers_every_call_of_a_tool_as_the_filter_is_read(tmp_path:
 @pytest.mark.parametrize("walled", [True, False])
 def test_who_reads_what_strangers_wrote_has_the_same_filter(walled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not walled:
-        monkeypatch.setattr(limited, "wall", lambda _: ())
+        monkeypatch.setattr(limited, "wall", lambda *_: ())
     elif not wall.wall(()):
         pytest.skip("no bubblewrap here that can build a wall")
     ended = run_limited("tests.support.every_call", b"", seconds=60, memory_bytes=2**30, output_bytes=2**20)

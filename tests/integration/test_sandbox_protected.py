@@ -14,9 +14,10 @@ import msgspec
 import pytest
 
 from actors.sandbox import host as ground
-from actors.sandbox.arguments import Place, Plan, plan
+from actors.sandbox.arguments import Place, plan
 from actors.sandbox.host import look
-from actors.sandbox.runner import _opened, run
+from actors.sandbox.launch import opened
+from actors.sandbox.runner import run
 from actors.sandbox.spec import Limits, Outcome, SandboxRefused
 from tests.support import boxes
 from tests.support.boxes import boxed, real_boxes, said, wishes, writable
@@ -380,6 +381,6 @@ def test_a_folder_swapped_for_a_link_after_it_was_looked_at_is_refused(tmp_path:
     built = plan(one, look(one))
     (tmp_path / swapped).rename(tmp_path / "was")
     (tmp_path / swapped).symlink_to(tmp_path / "other")
-    only = Plan(tuple(a for a in built.options if isinstance(a, Place) and "shown" in a.path), ())
+    only = [a for a in built.options if isinstance(a, Place) and "shown" in a.path]
     with ExitStack() as stack, pytest.raises(SandboxRefused, match="became a link"):
-        _opened(only, stack)
+        opened(only, stack)

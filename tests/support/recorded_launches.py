@@ -36,6 +36,7 @@ from actors.orchestra.wish import wishes_of
 from actors.pla.frames import camera, ocr
 from actors.pla.frames.problem import NoFrame
 from actors.sandbox.bubblewrap import NEEDED
+from actors.sandbox.reader.arguments import NEEDED as READER_NEEDED
 from actors.sandbox.runner import run
 from actors.sandbox.spec import SandboxSpec, SandboxUnavailable
 from contracts.audit_events import AuditLimits
@@ -95,7 +96,7 @@ sys.exit(1)
 def stand_ins(folder: Path) -> None:
     """Put programs into ``folder`` that write down how they were started: bubblewrap, and what callers look for."""
     folder.mkdir(parents=True)
-    text = STAND_IN.format(python=sys.executable, help=" ".join(NEEDED), run=_IS_RUN)
+    text = STAND_IN.format(python=sys.executable, help=" ".join(NEEDED | READER_NEEDED), run=_IS_RUN)
     for name in ("bwrap", "python", "claude", "tesseract", "ffmpeg"):
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)

@@ -3,28 +3,26 @@ and what it is to read, cannot write, and has no network; blocking."""
 
 from __future__ import annotations
 
-import errno
-import functools
 import os
-import shutil
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Sequence
 from typing import Final
 
-_SYSTEM: Final = (
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/etc/ld.so.cache",
-    "/etc/alternatives",
-)
-_PROBE_SECONDS: Final = 30.0
+from actors.sandbox.bubblewrap import bubblewrap, builds
+from actors.sandbox.launch import Launch
+from actors.sandbox.reader import limits
+from actors.sandbox.spec import SYSTEM, SandboxUnavailable
+
+_SYSTEM: Final = (*SYSTEM, "/etc/ld.so.cache", "/etc/alternatives")
+NEEDED: Final = frozenset((
+    "--args", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "--symlink", "--ro-bind", "--dev",
+    "--dev-bind", "--remount-ro", "--chdir",
+))  # fmt: skip
+"""Options without which bubblewrap builds no wall here."""
+
+BECOME: Final = f"from {limits.__name__} import main; main()"
+"""What an interpreter runs to become a module with few means."""
 
 _START: Final = "import sys; sys.path += [at for at in sys.argv.pop(1).split(':') if at not in sys.path]; {}"
 
@@ -36,27 +34,21 @@ UNWALLED: Final = "bubblewrap is missing or builds no wall here: read within lim
 """What is noted where there is no wall."""
 
 
-def wall(readable: Sequence[str]) -> tuple[str, ...]:
-    """What to put before a command so that it runs behind the wall, with the paths ``readable`` (absolute) to be seen
-    at their places; empty where the machine has no bubblewrap that can build it. Raises OSError where that could not be
-    found out."""
-    program = shutil.which("bwrap")
-    if program is None or not _builds(program):
+def wall(readable: Sequence[str], devices: Sequence[str] = ()) -> tuple[str, ...]:
+    """Bubblewrap and its options, so that what it runs sees the paths ``readable`` (absolute) at their places, and may
+    use the device files ``devices``; empty where the machine has no bubblewrap that can build such a wall. Raises
+    OSError where that could not be found out."""
+    try:
+        program = bubblewrap(NEEDED)
+    except SandboxUnavailable:
         return ()
-    return _options(program, readable)
+    # Whether Python finds us behind it is asked as well.
+    probe = Launch((program,), _options((), ()), isolated(f"import {limits.__name__}"), environment=ENVIRONMENT)
+    return (program, *_options(readable, devices)) if builds(probe) else ()
 
 
-def lending(walls: Sequence[str], devices: Sequence[str]) -> tuple[str, ...]:
-    """The ``wall`` with these device files (absolute paths) behind it, to be used; ``walls`` as it is where there is
-    none."""
-    if not walls:
-        return tuple(walls)
-    at = list(walls).index("--remount-ro")
-    return (*walls[:at], *(word for path in devices for word in ("--dev-bind", path, path)), *walls[at:])
-
-
-def _options(program: str, readable: Sequence[str]) -> tuple[str, ...]:
-    options = [program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+def _options(readable: Sequence[str], devices: Sequence[str]) -> tuple[str, ...]:
+    options = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     for path in _SYSTEM:
         if os.path.islink(path):
             options += ["--symlink", os.readlink(path), path]
@@ -64,7 +56,10 @@ def _options(program: str, readable: Sequence[str]) -> tuple[str, ...]:
             options += ["--ro-bind", path, path]
     for path in (*_interpreter(), *readable):
         options += ["--ro-bind", path, path]
-    return (*options, "--dev", "/dev", "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--")
+    options += ["--dev", "/dev"]
+    for path in devices:
+        options += ["--dev-bind", path, path]
+    return (*options, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/")
 
 
 def _interpreter() -> list[str]:
@@ -87,18 +82,3 @@ def imported_from() -> list[str]:
 def isolated(statement: str) -> tuple[str, ...]:
     """The command of an interpreter of its own that runs ``statement``; what is put behind it are its arguments."""
     return (sys.executable, "-I", "-c", _START.format(statement), os.pathsep.join(imported_from()))
-
-
-@functools.cache
-def _builds(program: str) -> bool:
-    """Whether bubblewrap can build the wall here, and Python finds us behind it; an answer is asked for once. Raises
-    OSError where there is none (no memory, no time): that is no reason to go without a wall, now or later."""
-    probe = (*_options(program, ()), *isolated("import actors.sandbox.reader.limits"))
-    try:
-        ended = subprocess.run(
-            probe, env=ENVIRONMENT, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, check=False,
-            timeout=_PROBE_SECONDS, start_new_session=True,  # Ctrl-C in a terminal says nothing about the wall
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as error:
-        raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT)) from error
-    return ended.returncode == 0

@@ -3,7 +3,7 @@
 The process gets its request on standard input and answers on standard output. It cannot hurt more than itself: it has
 an address space, CPU time and an answer of bounded size, writes no file, makes only the system calls that a tool may,
 ends with us, and where the machine has bubblewrap it sees nothing but the interpreter and what it is to read, and no
-network (``wall``).
+network (``arguments``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import math
 import os
 import platform
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Sequence
@@ -22,7 +21,8 @@ from typing import Final, Literal
 import msgspec
 
 from actors.sandbox import syscalls
-from actors.sandbox.reader.arguments import ENVIRONMENT, isolated, lending, wall
+from actors.sandbox.launch import Launch, start
+from actors.sandbox.reader.arguments import BECOME, ENVIRONMENT, isolated, wall
 from actors.sandbox.reader.limits import OUT_OF_MEMORY
 from actors.sandbox.reader.pipes import Conversation
 
@@ -67,15 +67,12 @@ def run_limited(
     OSError where no process can be started; ENOSYS where this machine's system calls are not known."""
     if platform.machine() not in syscalls.MACHINES:
         raise OSError(errno.ENOSYS, f"no system call filter for {platform.machine()} machines")
-    walls = lending(wall(readable), devices)
+    walls = wall(readable, devices)
     held, lifeline = os.pipe()
     try:
         words = (str(memory_bytes), str(math.ceil(seconds) + 1), str(held), module)
-        process = subprocess.Popen(
-            (*walls, *isolated("from actors.sandbox.reader.limits import main; main()"), *words),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=ENVIRONMENT, cwd="/", start_new_session=True, pass_fds=(held,), bufsize=0,
-        )  # fmt: skip
+        launch = Launch(walls[:1], walls[1:], (*isolated(BECOME), *words), (held,), ENVIRONMENT)
+        process = start(launch)
         with Conversation(process, request, TOLD_BYTES) as talk:
             early = _attend(talk, time.monotonic() + seconds, output_bytes, stop)
     finally:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from actors.sandbox.reader import limits
-from actors.sandbox.reader import orphans as leftover
-from actors.sandbox.reader.orphans import end_cut_off
+from actors.sandbox import orphans
+from actors.sandbox.orphans import end_orphans
+from actors.sandbox.reader.arguments import BECOME
 from tests.support.boxes import real_boxes
 from tests.support.planners import all_end
 
@@ -48,13 +48,13 @@ def waiting(module: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
 
 @real_boxes
 def test_what_was_cut_off_is_ended_and_what_stands_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert limits.__name__.encode() == leftover._OURS
-    monkeypatch.setattr(leftover, "_OURS", MODULE.encode())
+    assert orphans._READER in BECOME.encode()
+    monkeypatch.setattr(orphans, "_READER", MODULE.encode())
     with waiting(MODULE) as (_, standing), waiting(MODULE) as (outer, left), waiting("another") as (other, foreign):
         for one in (outer, other):
             one.kill()
             one.wait()
-        assert end_cut_off() == 1
+        assert end_orphans() == 1
         assert all_end([os.dup(left)], SECONDS)
         for handle in (standing, foreign):
             signal.pidfd_send_signal(handle, 0)  # it lives

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from actors.sandbox.reader import arguments as wall
+from actors.sandbox.bubblewrap import builds
+from actors.sandbox.launch import Launch
 
 
 def test_ctrl_c_in_the_terminal_does_not_reach_the_probe(tmp_path: Path) -> None:
@@ -13,7 +14,7 @@ def test_ctrl_c_in_the_terminal_does_not_reach_the_probe(tmp_path: Path) -> None
     program = tmp_path / "bwrap"
     program.write_text(f'#!/bin/sh\nread -r stat < "/proc/$$/stat"\necho "$$ $stat" > {told}\n')
     program.chmod(0o755)
-    assert wall._builds.__wrapped__(str(program))
+    assert builds(Launch((str(program),), (), ()))
     own, _, rest = told.read_text().partition(" ")
     session = rest.rpartition(")")[2].split()[3]
     assert session == own, "it leads a session of its own"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from actors.sandbox import bubblewrap as bubblewraps
 from actors.sandbox.reader import arguments as wall
 from actors.sandbox.reader import run as limited
 from actors.sandbox.reader.run import Limited, run_limited
@@ -25,7 +26,7 @@ CHILD = "tests.support.limited_child"
 @pytest.fixture(params=["walled", "unwalled"])
 def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> functools.partial[Limited]:
     if request.param == "unwalled":
-        monkeypatch.setattr(limited, "wall", lambda _: ())
+        monkeypatch.setattr(limited, "wall", lambda *_: ())
     elif not wall.wall(()):
         pytest.skip("no bubblewrap here that can build a wall")
     return functools.partial(run_limited, CHILD, seconds=30, memory_bytes=2**30, output_bytes=2**20)
@@ -126,7 +127,7 @@ def test_with_a_bubblewrap_that_says_no_there_is_no_wall(tmp_path: Path, monkeyp
 
 def test_with_a_bubblewrap_that_says_nothing_nothing_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bubblewrap("exec tail -f /dev/null", tmp_path, monkeypatch)
-    monkeypatch.setattr(wall, "_PROBE_SECONDS", 0.5)
+    monkeypatch.setattr(bubblewraps, "_SECONDS", 0.5)
     with pytest.raises(TimeoutError):
         run_limited(CHILD, b"echo word", seconds=30, memory_bytes=2**30, output_bytes=10)
 
@@ -155,7 +156,7 @@ _OWNER = """
 import sys
 from actors.sandbox.reader import run as limited
 if sys.argv[1] == "unwalled":
-    limited.wall = lambda _: ()
+    limited.wall = lambda *_: ()
 memory = int(sys.argv[2])
 limited.run_limited("tests.support.limited_child", b"wait ", seconds=60, memory_bytes=memory, output_bytes=10)
 """

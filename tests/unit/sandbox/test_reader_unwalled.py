@@ -10,6 +10,7 @@ import pytest
 
 from actors.audit.pdf.reading import read_pdf
 from actors.audit.repository.survey import survey_repository
+from actors.sandbox import bubblewrap
 from actors.sandbox.reader import arguments as walls
 from actors.sandbox.reader.arguments import UNWALLED
 from contracts.audit_events import AuditLimits
@@ -33,18 +34,27 @@ def test_what_was_read_without_a_wall_says_so(has: bool, tmp_path: Path, monkeyp
     assert reading.pages > 1
 
 
-@pytest.mark.parametrize("trouble", [OSError(24, "Too many open files"), subprocess.TimeoutExpired("bwrap", 30)])
+@pytest.mark.parametrize(
+    ("asks", "trouble"),
+    [
+        ("run", OSError(24, "Too many open files")),
+        ("run", subprocess.TimeoutExpired("bwrap", 30)),
+        ("Popen", OSError(24, "Too many open files")),
+    ],
+)
 def test_that_nobody_knows_whether_there_is_a_wall_is_no_reason_to_go_without(
-    trouble: Exception, monkeypatch: pytest.MonkeyPatch
+    asks: str, trouble: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object, **__: object) -> None:
         raise trouble
 
-    walls._builds.cache_clear()
-    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(bubblewrap, "_OPTIONS", {})
+    monkeypatch.setattr(bubblewrap, "_BUILDS", {})
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/true")
+    if asks == "Popen":  # it is known by its options
+        monkeypatch.setattr(walls, "NEEDED", frozenset())
     with monkeypatch.context() as patch:
-        patch.setattr(subprocess, "run", fails)
+        patch.setattr(subprocess, asks, fails)
         for _ in range(2):  # it is not remembered as an answer either
             with pytest.raises(OSError, match=r"Too many open files|timed out"):
                 walls.wall(())
-    walls._builds.cache_clear()
