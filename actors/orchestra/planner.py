@@ -72,7 +72,7 @@ async def ask(event: Event, io: Io) -> PlannerReplied | PlannerFailed:  # noqa: 
         raise process.failure
     ended = Ended(
         exit_code=process.exit_code, timed_out=process.timed_out, too_long=bool(process.exceeded),
-        stdout=process.stdout, stderr=process.stderr, seconds=process.seconds,
+        stdout=process.stdout.content, stderr=process.stderr.content, seconds=process.seconds,
     )  # fmt: skip
     return claude_code.outcome(event.position, asked, ended)
 

@@ -13,7 +13,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Final, Literal
+from typing import BinaryIO, Final, Literal
 
 import anyio
 import anyio.to_thread
@@ -27,11 +27,6 @@ from actors.sandbox.spec import Limits, Outcome, SandboxUnavailable
 
 Heard = Callable[[Literal["stdout", "stderr"], bytes], None]
 """Gets what is kept of the output as it comes."""
-
-MonitorOf = Callable[[PidNamespace], Monitor]
-
-OPEN_GATE: Final = b"\n"
-"""The line that ``arguments.GATE`` waits for."""
 
 _CHUNK: Final = 64 * 1024
 _KILLS: Final = frozenset((2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 24, 25, 31))
@@ -63,11 +58,11 @@ def _reports() -> tuple[int, int]:
         os.close(writing)
 
 
-class _Kept:
+class Kept:
     """What is kept of the stream ``descriptor``, the first ``limit`` bytes or the ``last``, and how many there were."""
 
     def __init__(self, descriptor: int, limit: int, *, last: bool = False) -> None:
-        self.content = bytearray()
+        self.content = b""
         self.total = 0
         self._descriptor = descriptor
         self._limit = limit
@@ -75,47 +70,51 @@ class _Kept:
         os.set_blocking(descriptor, False)
 
     async def read(self, heard: Callable[[bytes], None] | None, full: Callable[[], None] | None = None) -> None:
-        """To its end; what is not kept is dropped, so that the writer is not held up. ``full`` is told once that there
-        is more than may be kept."""
-        while chunk := await self._chunk():
-            kept = chunk if self._last else chunk[: max(0, self._limit - len(self.content))]
-            self.content += kept
+        """To its end; what is not kept is dropped, so that the writer is not held up. ``full`` is told when there is
+        more than may be kept."""
+        found = bytearray()
+        while True:
+            await anyio.wait_readable(self._descriptor)
+            chunk = os.read(self._descriptor, _CHUNK)
+            if not chunk:
+                break
+            kept = chunk if self._last else chunk[: max(0, self._limit - len(found))]
+            found += kept
             if self._last:
-                del self.content[: -self._limit]
-            if full is not None and self.total <= self._limit < self.total + len(chunk):
-                full()
+                del found[: -self._limit]
             self.total += len(chunk)
             if heard is not None and kept:
                 heard(kept)
-
-    async def _chunk(self) -> bytes:
-        await anyio.wait_readable(self._descriptor)
-        return os.read(self._descriptor, _CHUNK)
+            if full is not None and self.total > self._limit:
+                full()
+        self.content = bytes(found)
 
 
 class SandboxProcess:
-    """A started sandbox. How it ended is known after ``end``."""
+    """A started sandbox. What is public of it is known after ``end``."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], handle: int, status: int, gate: int, limits: Limits, *, tail: int
+        self, process: subprocess.Popen[bytes], status: int, gate: BinaryIO, limits: Limits, tail: int
     ) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
+        self.stdout = Kept(process.stdout.fileno(), limits.output_bytes)
+        self.stderr = Kept(process.stderr.fileno(), tail or limits.output_bytes, last=bool(tail))
+        self.exit_code: int | None = None
+        """As bubblewrap tells it, 128 + n for signal n; None: it never started the program, or was killed with it."""
         self.seconds = 0.0
         self.timed_out = False
         self.exceeded = ""
         """What it was killed for, in words; "": it was not."""
         self.failure: SandboxUnavailable | None = None
         """Why it was never let go on."""
-        self._process = process
-        self._handle = handle
+        self._pid = process.pid
+        self._handle = os.pidfd_open(process.pid)
         self._status = status
         self._gate = gate
+        self._held = ExitStack()
         self._limits = limits
-        self._stdout = _Kept(process.stdout.fileno(), limits.output_bytes)
-        self._stderr = _Kept(process.stderr.fileno(), tail or limits.output_bytes, last=bool(tail))
         self._inside: PidNamespace | None = None
-        self._told: dict[str, int] = {}
         self._began = time.monotonic()
         self._standing = anyio.Event()
         self._dumped = False
@@ -127,55 +126,37 @@ class SandboxProcess:
 
         Raises OSError.
         """
-        with ExitStack() as ours, ExitStack() as theirs:
+        with ExitStack() as held, ExitStack() as theirs:
             status, report = _reports()
-            ours.callback(os.close, status)
+            held.callback(os.close, status)
             theirs.callback(os.close, report)
             # The gate: what is built waits at its stdin until it is spoken to, and ends when this process does, with or
             # without having been seen: only from late in its building on would it die with this process.
-            reading, gate = os.pipe2(os.O_CLOEXEC)
+            reading, writing = os.pipe2(os.O_CLOEXEC)
             theirs.callback(os.close, reading)
-            ours.callback(os.close, gate)
-            os.set_blocking(gate, False)
+            gate = held.enter_context(open(writing, "wb", buffering=0))
+            os.set_blocking(writing, False)
             # bubblewrap reads a byte of it too, before its first process starts the second.
             given = ("--json-status-fd", str(report), "--block-fd", str(reading))
-            process = start(
-                launch._replace(options=(*launch.options, *given), handed=(*launch.handed, report, reading)), reading
-            )
-            ours.callback(_abandon, process)
-            handle = os.pidfd_open(process.pid)
-            made = cls(process, handle, status, gate, limits, tail=tail)
-            ours.pop_all()
+            whole = launch._replace(options=(*launch.options, *given), handed=(*launch.handed, report, reading))
+            process = held.enter_context(start(whole, reading))
+            try:
+                made = cls(process, status, gate, limits, tail)
+            except OSError:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+            made._held = held.pop_all()
         return made
 
-    @property
-    def stdout(self) -> bytes:
-        """What is kept of it."""
-        return bytes(self._stdout.content)
-
-    @property
-    def stderr(self) -> bytes:
-        """What is kept of it."""
-        return bytes(self._stderr.content)
-
-    @property
-    def exit_code(self) -> int | None:
-        """As bubblewrap tells it, 128 + n for signal n; None: it never started the program, or was killed with it."""
-        return self._told.get("exit-code")
-
     async def attend(
-        self,
-        *,
-        heard: Heard | None = None,
-        gateway: Gateway | None = None,
-        monitor: MonitorOf | None = None,
-        prompt: bytes | None = None,
-    ) -> None:
+        self, *, heard: Heard | None = None, gateway: Gateway | None = None, prompt: bytes | None = None,
+        monitor: Callable[[PidNamespace], Monitor] | None = None,
+    ) -> None:  # fmt: skip
         """Let it go on, and read all that it says until it has ended: by itself; by TERM after its time, or when this
         is cancelled, and KILL after the grace; or by KILL when it has used more than it may.
 
         With a ``prompt`` that is its standard input, and it is killed when it writes more than may be kept. Without
-        one it stands at its gate until all is ready.
+        one it stands at its gate (``arguments.GATE``) until all is ready.
         """
         stopped, ended = anyio.Event(), anyio.Event()
 
@@ -196,15 +177,15 @@ class SandboxProcess:
                 raise
 
     async def _to_its_end(
-        self, heard: Heard | None, gateway: Gateway | None, monitor: MonitorOf | None, prompt: bytes | None,
-        stopped: anyio.Event,
-    ) -> None:
+        self, heard: Heard | None, gateway: Gateway | None, monitor: Callable[[PidNamespace], Monitor] | None,
+        prompt: bytes | None, stopped: anyio.Event,
+    ) -> None:  # fmt: skip
         def tell(name: Literal["stdout", "stderr"]) -> Callable[[bytes], None] | None:
             return None if heard is None else lambda chunk: heard(name, chunk)
 
         async with anyio.create_task_group() as group:
-            group.start_soon(self._stdout.read, tell("stdout"), None if prompt is None else self._full)
-            group.start_soon(self._stderr.read, tell("stderr"))
+            group.start_soon(self.stdout.read, tell("stdout"), None if prompt is None else self._full)
+            group.start_soon(self.stderr.read, tell("stderr"))
             group.start_soon(self._follow, gateway, prompt)
             if gateway is not None:
                 group.start_soon(gateway.serve)
@@ -249,41 +230,31 @@ class SandboxProcess:
             await self._inside.gone()
             self._inside.close()
         self.seconds = time.monotonic() - self._began
-        self._process.wait()
-        for pipe in (self._process.stdout, self._process.stderr):
-            assert pipe is not None
-            pipe.close()
         os.close(self._handle)
-        os.close(self._status)
-        if self._gate >= 0:
-            os.close(self._gate)
+        self._held.close()
 
     def outcome(self, planted: tuple[str, ...]) -> Outcome:
         """How it ended. Raises SandboxUnavailable when bubblewrap never got to start the program."""
         if self.failure is not None:
             raise self.failure
         code = self.exit_code
-        number: int | None
         if code is None and not self.timed_out and not self.exceeded:
-            reason = self.stderr.decode(errors="replace").strip().split("\n")[-1][:500]
+            reason = self.stderr.content.decode(errors="replace").strip().split("\n")[-1][:500]
             raise SandboxUnavailable(
                 f"the sandbox could not be built: {reason or 'bubblewrap says nothing'}",
                 "pmagent doctor tries one; an ordinary user needs user namespaces (sysctl user.max_user_namespaces)",
             )
         number = signal.SIGKILL if code is None else code - 128
-        if number not in _KILLS:
-            number = None
-        else:
-            code = None
+        killed = number in _KILLS
         return Outcome(
-            exit_code=code,
-            signal=number,
+            exit_code=None if killed else code,
+            signal=number if killed else None,
             timed_out=self.timed_out,
             exceeded=self.exceeded,
-            stdout=self.stdout,
-            stderr=self.stderr,
-            stdout_bytes=self._stdout.total,
-            stderr_bytes=self._stderr.total,
+            stdout=self.stdout.content,
+            stderr=self.stderr.content,
+            stdout_bytes=self.stdout.total,
+            stderr_bytes=self.stderr.total,
             seconds=self.seconds,
             planted=planted,
             unenforced=(*_NO_CGROUP, *((_DUMPED,) if self._dumped else ())),
@@ -299,70 +270,57 @@ class SandboxProcess:
                 return
             *lines, pending = (pending + chunk).split(b"\n")
             for line in lines:
-                self._told |= msgspec.json.decode(line, type=dict[str, int])
-            if self._inside is None and self.failure is None and "child-pid" in self._told:
-                self._inside = self._seen(self._told["child-pid"])
-                if self._inside is not None and await self._way_out(self._inside, gateway) and not self.timed_out:
-                    await self._let_go_on(prompt)
+                told = msgspec.json.decode(line, type=dict[str, int])
+                self.exit_code = told.get("exit-code", self.exit_code)
+                if "child-pid" in told:
+                    try:
+                        await self._let_go_on(told["child-pid"], gateway, prompt)
+                    except SandboxUnavailable as failure:
+                        self.failure = failure
+                        self._kill()
 
-    def _seen(self, first: int) -> PidNamespace | None:
+    async def _let_go_on(self, first: int, gateway: Gateway | None, prompt: bytes | None) -> None:
+        """Keep its processes in hand, open its gateway, and let it go on. Raises SandboxUnavailable where that fails;
+        then nothing has started."""
         try:
             with ExitStack() as kept:
                 inside = PidNamespace.of(first)
-                if inside is not None:
-                    kept.callback(inside.close)
-                    self._dumped = not inside.undumped()
-                    with contextlib.suppress(BrokenPipeError):  # it has ended; how, will be seen
-                        os.write(self._gate, b".")
+                if inside is None:
+                    return
+                kept.callback(inside.close)
+                self._dumped = not inside.undumped()
                 kept.pop_all()
-                return inside
         except OSError as error:  # too many open files: what cannot be ended must not begin
-            self.failure = SandboxUnavailable(f"the sandbox cannot be kept in hand: {error.strerror}", "try again")
-            self._kill()
-            return None
-
-    async def _let_go_on(self, prompt: bytes | None) -> None:
-        """Open the gate, or give it the prompt, without which it does nothing, as soon as the program is there: from
-        then on, and not much earlier, it dies with this process."""
+            raise SandboxUnavailable(f"the sandbox cannot be kept in hand: {error.strerror}", "try again") from error
+        self._inside = inside
+        await self._say(b".")
+        if gateway is not None:
+            await gateway.open(inside)
+        if self.timed_out:
+            return
         if prompt is None:
-            await self._say(OPEN_GATE)
+            await self._say(b"\n")
             self._standing.set()
             return
-        while not self._is_there() and not self._is_over():  # noqa: ASYNC110 - nobody tells of it
+        # Without its prompt it does nothing. Once it is there, and not much earlier, it dies with this process.
+        while not inside.below() and not self._is_over():  # noqa: ASYNC110 - nobody tells of it
             await anyio.sleep(_POLL_SECONDS)
         await self._say(prompt)
-        os.close(self._gate)
-        self._gate = -1
+        self._gate.close()
 
     async def _say(self, words: bytes) -> None:
         left = memoryview(words)
         with contextlib.suppress(BrokenPipeError):  # it does not care to read all of it, or has ended
             while left:
                 await anyio.wait_writable(self._gate)
-                left = left[os.write(self._gate, left[:_CHUNK]) :]
-
-    def _is_there(self) -> bool:
-        """Whether process 1 has started the program."""
-        assert self._inside is not None
-        return bool(self._inside.below())
+                left = left[os.write(self._gate.fileno(), left[:_CHUNK]) :]
 
     def _is_over(self) -> bool:
         ended = select.poll()
         ended.register(self._handle, select.POLLIN)
         return bool(ended.poll(0))
 
-    async def _way_out(self, inside: PidNamespace, gateway: Gateway | None) -> bool:
-        """Open the gateway. Where that fails nothing is started: False, and all of it is killed."""
-        try:
-            if gateway is not None:
-                await gateway.open(inside)
-        except SandboxUnavailable as failure:
-            self.failure = failure
-            self._kill()
-            return False
-        return True
-
-    async def _watch(self, monitor: MonitorOf, scope: anyio.CancelScope) -> None:
+    async def _watch(self, monitor: Callable[[PidNamespace], Monitor], scope: anyio.CancelScope) -> None:
         """Look at what it uses until ``scope`` is cancelled; kill it when that is too much."""
         pause = _LOOK_SECONDS
         with scope:
@@ -388,15 +346,5 @@ class SandboxProcess:
         which bubblewrap leads: as long as that has not been waited for, its number is nobody else's."""
         if self._inside is not None:
             self._inside.kill()
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-
-
-def _abandon(process: subprocess.Popen[bytes]) -> None:
-    """End what stands at its gate, and nobody can attend."""
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    for pipe in (process.stdout, process.stderr):
-        assert pipe is not None
-        pipe.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._pid, signal.SIGKILL)
