@@ -12,6 +12,7 @@ import stat
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from io import FileIO
 from typing import NamedTuple
 
 from actors.sandbox.arguments import Argument, Content, Place
@@ -47,6 +48,50 @@ def start(launch: Launch, stdin: int = subprocess.PIPE) -> subprocess.Popen[byte
     finally:
         if arguments >= 0:
             os.close(arguments)
+
+
+class Gated(NamedTuple):
+    """What a launch with a gate is followed and let go on by."""
+
+    launch: Launch
+    status: int
+    """Our end of bubblewrap's reports."""
+    reading: int
+    """bubblewrap's end of the gate."""
+    gate: FileIO
+    """Ours; never blocks."""
+
+
+def gated(launch: Launch, ours: ExitStack, theirs: ExitStack) -> Gated:
+    """``launch``, such that what is built waits for a byte before its first process starts another, and goes on without
+    one when this process has ended: only from late in its building on would it die with this process.
+
+    ``ours`` closes our ends, ``theirs`` the others, which nobody needs here after the start. Raises OSError.
+    """
+    status, report = _reports()
+    ours.callback(os.close, status)
+    theirs.callback(os.close, report)
+    reading, writing = os.pipe2(os.O_CLOEXEC)
+    theirs.callback(os.close, reading)
+    gate = ours.enter_context(FileIO(writing, "w"))
+    os.set_blocking(writing, False)
+    options = (*launch.options, "--json-status-fd", str(report), "--block-fd", str(reading))
+    whole = launch._replace(options=options, handed=(*launch.handed, report, reading))
+    return Gated(whole, status, reading, gate)
+
+
+def _reports() -> tuple[int, int]:
+    """A pipe for bubblewrap's reports: our end, and its own, which reads as well. If there were no reader when this
+    process has been killed, it would end at its first word, and what it had begun to build would wait for it for ever.
+    """
+    status, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        return status, os.open(f"/proc/self/fd/{writing}", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        os.close(status)
+        raise
+    finally:
+        os.close(writing)
 
 
 def opened(options: Iterable[Argument], stack: ExitStack) -> tuple[list[str], list[int]]:

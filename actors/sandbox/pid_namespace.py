@@ -97,6 +97,10 @@ class PidNamespace:
         """Wait until the first process has ended: then no process of its namespace is left."""
         await anyio.wait_readable(self._handle)
 
+    def wait(self) -> None:
+        """``gone``, blocking."""
+        select.select([self._handle], [], [])
+
     def memory(self) -> int:
         """Bytes of memory that the processes use which no file on a disk holds, page tables included; what is shared is
         counted for each."""

@@ -13,14 +13,14 @@ import subprocess
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import BinaryIO, Final, Literal
+from typing import Final, Literal
 
 import anyio
 import anyio.to_thread
 import msgspec
 
 from actors.sandbox.egress.gateway import Gateway
-from actors.sandbox.launch import Launch, start
+from actors.sandbox.launch import Gated, Launch, gated, start
 from actors.sandbox.monitor import Monitor
 from actors.sandbox.pid_namespace import PidNamespace
 from actors.sandbox.spec import Limits, Outcome, SandboxUnavailable
@@ -42,20 +42,6 @@ _NO_CGROUP: Final = (
     "processor time of all processes together: no cgroup",
     f"memory and disk space of all processes together: no cgroup; looked at every {_LOOK_SECONDS} seconds",
 )
-
-
-def _reports() -> tuple[int, int]:
-    """A pipe for bubblewrap's reports: our end, and its own, which reads as well. If there were no reader when this
-    process has been killed, it would end at its first word, and what it had begun to build would wait for it for ever.
-    """
-    status, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        return status, os.open(f"/proc/self/fd/{writing}", os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        os.close(status)
-        raise
-    finally:
-        os.close(writing)
 
 
 class Kept:
@@ -94,7 +80,7 @@ class SandboxProcess:
     """A started sandbox. What is public of it is known after ``end``."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], status: int, gate: BinaryIO, limits: Limits, tail: int
+        self, process: subprocess.Popen[bytes], held_by: Gated, limits: Limits, tail: int
     ) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -110,8 +96,8 @@ class SandboxProcess:
         """Why it was never let go on."""
         self._pid = process.pid
         self._handle = os.pidfd_open(process.pid)
-        self._status = status
-        self._gate = gate
+        self._status = held_by.status
+        self._gate = held_by.gate
         self._held = ExitStack()
         self._limits = limits
         self._inside: PidNamespace | None = None
@@ -127,21 +113,11 @@ class SandboxProcess:
         Raises OSError.
         """
         with ExitStack() as held, ExitStack() as theirs:
-            status, report = _reports()
-            held.callback(os.close, status)
-            theirs.callback(os.close, report)
-            # The gate: what is built waits at its stdin until it is spoken to, and ends when this process does, with or
-            # without having been seen: only from late in its building on would it die with this process.
-            reading, writing = os.pipe2(os.O_CLOEXEC)
-            theirs.callback(os.close, reading)
-            gate = held.enter_context(open(writing, "wb", buffering=0))
-            os.set_blocking(writing, False)
-            # bubblewrap reads a byte of it too, before its first process starts the second.
-            given = ("--json-status-fd", str(report), "--block-fd", str(reading))
-            whole = launch._replace(options=(*launch.options, *given), handed=(*launch.handed, report, reading))
-            process = held.enter_context(start(whole, reading))
+            # The program's stdin is the gate too: it waits there for a line (``arguments.GATE``), or for its prompt.
+            held_by = gated(launch, held, theirs)
+            process = held.enter_context(start(held_by.launch, held_by.reading))
             try:
-                made = cls(process, status, gate, limits, tail)
+                made = cls(process, held_by, limits, tail)
             except OSError:
                 os.killpg(process.pid, signal.SIGKILL)
                 raise

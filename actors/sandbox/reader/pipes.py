@@ -9,15 +9,25 @@ import signal
 import subprocess
 from typing import IO, Final, Self
 
+import msgspec
+
+from actors.sandbox.launch import Gated
+from actors.sandbox.pid_namespace import PidNamespace
+
 _CHUNK: Final = 256 * 1024
 
 
 class Conversation:
     """What is said to a started process, and what it says: ``output`` all of its standard output, ``told`` the last
     ``kept`` bytes of its standard error. To be used in ``with``: afterwards the process has ended, by itself or killed
-    with its group, and has been waited for."""
+    with its group, and has been waited for.
 
-    def __init__(self, process: subprocess.Popen[bytes], request: bytes, kept: int) -> None:
+    ``held``: it is bubblewrap with a gate. It is let go on once its namespace is kept in hand, and afterwards nobody is
+    left there."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], request: bytes, kept: int, held: Gated | None = None
+    ) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
@@ -26,6 +36,9 @@ class Conversation:
         self._process = process
         self._kept = kept
         self._pending = memoryview(request)
+        self._held = held
+        self._inside: PidNamespace | None = None
+        self._reported = b""
         self._handle = -1
         self._selector = selectors.DefaultSelector()
         self._pipes: tuple[IO[bytes], IO[bytes], IO[bytes]] = (process.stdin, process.stdout, process.stderr)
@@ -40,6 +53,8 @@ class Conversation:
             self._selector.register(stdin, selectors.EVENT_WRITE, self._feed)
             self._selector.register(stdout, selectors.EVENT_READ, self._hear)
             self._selector.register(stderr, selectors.EVENT_READ, self._note)
+            if self._held is not None:
+                self._selector.register(self._held.status, selectors.EVENT_READ, self._let_go_on)
         except BaseException:
             self._end()
             raise
@@ -91,15 +106,33 @@ class Conversation:
         if not chunk:
             self._close(self._pipes[2])
 
+    def _let_go_on(self) -> None:
+        """Keep its first process inside in hand, as soon as it is told, and let it start the others. Raises OSError."""
+        assert self._held is not None
+        chunk = os.read(self._held.status, _CHUNK)
+        self._reported += chunk
+        if not chunk or b"}" in self._reported:  # who that is comes first
+            self._selector.unregister(self._held.status)
+        if b"}" in self._reported:
+            told = msgspec.json.decode(self._reported.partition(b"}")[0] + b"}", type=dict[str, int])
+            self._inside = PidNamespace.of(told["child-pid"])
+            with contextlib.suppress(BrokenPipeError):
+                self._held.gate.write(b".")
+
     def _close(self, pipe: IO[bytes]) -> None:
         self._selector.unregister(pipe)
         pipe.close()
 
     def _end(self) -> None:
         """Kill the group that it leads. It has not been waited for yet, so its number is nobody else's."""
+        if self._inside is not None:
+            self._inside.kill()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        if self._inside is not None:
+            self._inside.wait()
+            self._inside.close()
         self._selector.close()
         if self._handle >= 0:
             os.close(self._handle)

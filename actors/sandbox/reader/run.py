@@ -16,12 +16,13 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Final, Literal
 
 import msgspec
 
 from actors.sandbox import syscalls
-from actors.sandbox.launch import Launch, start
+from actors.sandbox.launch import Launch, gated, start
 from actors.sandbox.reader.arguments import BECOME, ENVIRONMENT, isolated, wall
 from actors.sandbox.reader.limits import OUT_OF_MEMORY
 from actors.sandbox.reader.pipes import Conversation
@@ -68,16 +69,17 @@ def run_limited(
     if platform.machine() not in syscalls.MACHINES:
         raise OSError(errno.ENOSYS, f"no system call filter for {platform.machine()} machines")
     walls = wall(readable, devices)
-    held, lifeline = os.pipe()
-    try:
-        words = (str(memory_bytes), str(math.ceil(seconds) + 1), str(held), module)
-        launch = Launch(walls[:1], walls[1:], (*isolated(BECOME), *words), (held,), ENVIRONMENT)
-        process = start(launch)
-        with Conversation(process, request, TOLD_BYTES) as talk:
+    with ExitStack() as ours:
+        held, lifeline = os.pipe()
+        ours.callback(os.close, lifeline)  # open until then: when we die, the kernel closes it, and the process ends
+        with ExitStack() as theirs:
+            theirs.callback(os.close, held)
+            words = (str(memory_bytes), str(math.ceil(seconds) + 1), str(held), module)
+            launch = Launch(walls[:1], walls[1:], (*isolated(BECOME), *words), (held,), ENVIRONMENT)
+            gate = gated(launch, ours, theirs) if walls else None
+            process = start(gate.launch if gate is not None else launch)
+        with Conversation(process, request, TOLD_BYTES, gate) as talk:
             early = _attend(talk, time.monotonic() + seconds, output_bytes, stop)
-    finally:
-        os.close(held)
-        os.close(lifeline)  # open until here: when we die, the kernel closes it, and the process ends
     code, number = _status(process.returncode, bool(walls))
     ended = early or _judged(code, number)
     return Limited(
