@@ -18,7 +18,7 @@ from actors.orchestra.wish import wishes_of
 from actors.sandbox.reader import arguments
 from actors.sandbox.reader.run import run_limited
 from actors.sandbox.runner import run
-from actors.sandbox.spec import SandboxSpec
+from actors.sandbox.spec import TASK, SandboxSpec
 from contracts.checks import CheckRunRequested
 from contracts.orchestra_events import PlannerReplied, TaskAssigned, TaskAttemptRequested
 from tests.support.boxes import PYTHON, PYTHON_FOLDERS
@@ -73,7 +73,8 @@ class Caller(NamedTuple):
             "run_id": RUN, "requested": 5, "permit": 11, "action": "feature_work", "name": "one", "worker": 1,
             "after": {}, "simulated": False, "backoff_base_sec": 2.0,
             "assignment": {
-                "task_id": TASK_ID, "tools": ["python3"], "inputs": {"args": ["-I", "-S", "-c", code]},
+                "task_id": TASK_ID, "tools": ["python3"],
+                "inputs": {"args": ["-I", "-S", f"{TASK}/code"], "files": [{"path": "code", "content": code}]},
                 "constraints": {"max_duration_sec": 30, "max_retries": 2, "sandbox": {}},
             },
         }  # fmt: skip
