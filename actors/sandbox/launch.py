@@ -34,7 +34,10 @@ class Launch(NamedTuple):
 
 
 def start(launch: Launch, stdin: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
-    """The started process, with unbuffered pipes. Raises OSError; then nothing runs."""
+    """The started process, with unbuffered pipes. Raises OSError; ValueError for an option with a NUL, which would be
+    two in a file. Then nothing runs."""
+    if any("\0" in option for option in launch.options):
+        raise ValueError("an option of bubblewrap holds a NUL character")
     words, arguments = list(launch.command), -1
     try:
         if launch.program:
