@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -193,3 +195,30 @@ def test_it_ends_with_its_owner(walls: str) -> None:
         owner.kill()
     while _lines(memory):
         assert time.monotonic() < until
+
+
+def _held() -> list[str]:
+    return sorted(os.listdir("/proc/self/fd"))
+
+
+def test_wherever_descriptors_run_out_no_reader_is_left(run: functools.partial[Limited]) -> None:
+    """One more descriptor each time, until a reading succeeds: each of the places where they can be lacking."""
+    run(b"echo word")  # what is opened once is open
+    before, (soft, hard) = _held(), resource.getrlimit(resource.RLIMIT_NOFILE)
+    os.close(free := os.dup(0))
+    lacked = 0
+    for most in range(free, 1000):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        try:
+            ended = run(b"echo word")
+        except OSError as error:
+            assert error.errno == errno.EMFILE
+            lacked += 1
+        else:
+            assert (ended.ended, ended.output) == ("done", b"drow")
+            break
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert _held() == before
+        assert not Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text()
+    assert lacked > 8
