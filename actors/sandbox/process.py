@@ -79,9 +79,7 @@ class Kept:
 class SandboxProcess:
     """A started sandbox. What is public of it is known after ``end``."""
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], held_by: Gated, limits: Limits, tail: int
-    ) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], held_by: Gated, limits: Limits, tail: int) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
         self.stdout = Kept(process.stdout.fileno(), limits.output_bytes)
@@ -103,6 +101,7 @@ class SandboxProcess:
         self._inside: PidNamespace | None = None
         self._began = time.monotonic()
         self._standing = anyio.Event()
+        self._ending = anyio.Event()
         self._dumped = False
 
     @classmethod
@@ -172,10 +171,11 @@ class SandboxProcess:
                 await self._wait_or(stopped)
             self.timed_out = time_left.cancelled_caught
             if self.timed_out or stopped.is_set():
-                if self._inside is not None:
+                self._ending.set()
+                if self._inside is not None and self._standing.is_set():
                     self._inside.terminate()
-                with anyio.move_on_after(self._limits.grace_seconds):
-                    await self._over()
+                    with anyio.move_on_after(self._limits.grace_seconds):
+                        await self._over()
                 self._kill()
                 await self._over()
             watching.cancel()
@@ -257,7 +257,10 @@ class SandboxProcess:
 
     async def _let_go_on(self, first: int, gateway: Gateway | None, prompt: bytes | None) -> None:
         """Keep its processes in hand, open its gateway, and let it go on. Raises SandboxUnavailable where that fails;
-        then nothing has started."""
+        then nothing has started, nor does anything where it is to end already."""
+        if self._ending.is_set():
+            self._kill()
+            return
         try:
             with ExitStack() as kept:
                 inside = PidNamespace.of(first)
@@ -269,14 +272,16 @@ class SandboxProcess:
         except OSError as error:  # too many open files: what cannot be ended must not begin
             raise SandboxUnavailable(f"the sandbox cannot be kept in hand: {error.strerror}", "try again") from error
         self._inside = inside
+        if prompt is not None:
+            self._standing.set()
         await self._say(b".")
         if gateway is not None:
             await gateway.open(inside)
-        if self.timed_out:
+        if self._ending.is_set():
             return
         if prompt is None:
-            await self._say(b"\n")
             self._standing.set()
+            await self._say(b"\n")
             return
         # Without its prompt it does nothing. Once it is there, and not much earlier, it dies with this process.
         while not inside.below() and not self._is_over():  # noqa: ASYNC110 - nobody tells of it
