@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -304,6 +305,37 @@ print(os.read(reading, 1))
 """
     assert caller.said(code) == "b'.'"
     assert name not in _names()
+
+
+OWNER = """
+import sys
+from pathlib import Path
+from tests.support.callers import Caller
+Caller(sys.argv[1], Path(sys.argv[2])).ran(sys.argv[3])
+"""
+
+
+@callers()
+def test_nothing_outlives_whoever_started_it(caller: Caller) -> None:
+    """The process that started it is killed, and ends nothing itself."""
+    name = f"kept-{os.getpid()}"
+    code = f"""
+import ctypes, os, time
+ctypes.CDLL(None).prctl(15, {name.encode()!r}, 0, 0, 0)
+os.setsid() if os.fork() == 0 else None
+time.sleep(600)
+"""
+    until = time.monotonic() + 60
+    root = str(Path(__file__).parents[2])
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER, caller.name, str(caller.folder), code], env=os.environ | {"PYTHONPATH": root}
+    ) as owner:
+        while _names().count(name) < 2:
+            assert owner.poll() is None
+            assert time.monotonic() < until
+        owner.kill()
+    while name in _names():
+        assert time.monotonic() < until
 
 
 def _names() -> list[str]:
