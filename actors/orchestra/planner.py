@@ -33,11 +33,8 @@ from events.event import Event
 GRACE_SECONDS: Final = 5.0
 """Between TERM and KILL."""
 
-_HOLD: Final = (
-    "--die-with-parent", "--unshare-pid", "--new-session", "--dev-bind", "/", "/", "--proc", "/proc",
-)  # fmt: skip
-"""bubblewrap, as a holder of processes and no more: the machine as it is, but for the processes of others. When this
-process is killed in the millisecond in which the namespace is made, half of bubblewrap may stay; it starts nothing."""
+_HOLD: Final = ("--unshare-pid", "--new-session", "--dev-bind", "/", "/", "--proc", "/proc")
+"""bubblewrap, as a holder of processes and no more: the machine as it is, but for the processes of others."""
 
 
 async def ask(event: Event, io: Io) -> PlannerReplied | PlannerFailed:  # noqa: ARG001 - a performer's signature

@@ -148,7 +148,7 @@ def _check_writable(path: str, protect: tuple[str, ...]) -> None:
 
 def _namespaces(host: HostFacts) -> tuple[Argument, ...]:
     own = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--unshare-net")
-    ends = ("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox")
+    ends = ("--new-session", "--cap-drop", "ALL", "--hostname", "sandbox")
     if host.privileged:  # what setpriv needs to become somebody else; it gives them up
         return (*own, *ends, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP")
     ids = ("--uid", str(_INSIDE_ID), "--gid", str(_INSIDE_ID))

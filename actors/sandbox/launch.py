@@ -1,8 +1,8 @@
 """The one place that starts bubblewrap: for tasks, checks, the planner, and readers of foreign files; blocking.
 
-The options differ from caller to caller and are decided elsewhere. The same for all: options come in a file, never on
-the command line, which every user of the machine may read; nothing is handed over but named descriptors; the process
-leads a session of its own, and starts in ``/``.
+The options differ from caller to caller and are decided elsewhere. The same for all: it dies with this process; options
+come in a file, never on the command line, which every user of the machine may read; nothing is handed over but named
+descriptors; the process leads a session of its own, and starts in ``/``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from io import FileIO
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from actors.sandbox.arguments import Argument, Content, Place
 from actors.sandbox.spec import SandboxRefused
+
+BOUND: Final = ("--die-with-parent", "--args")
+"""What bubblewrap is always started with, and what is left of it is known by."""
 
 
 class Launch(NamedTuple):
@@ -42,7 +45,7 @@ def start(launch: Launch, stdin: int = subprocess.PIPE) -> subprocess.Popen[byte
     try:
         if launch.program:
             arguments = in_memory(b"".join(os.fsencode(option) + b"\0" for option in launch.options))
-            words = [*launch.program, "--args", str(arguments), "--", *words]
+            words = [*launch.program, *BOUND, str(arguments), "--", *words]
         return subprocess.Popen(
             words, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, cwd="/",
             env=dict(launch.environment), umask=launch.umask, start_new_session=True,

@@ -1,11 +1,10 @@
 """What a killed process has left of sandboxes that it was building, found and ended; blocking.
 
 bubblewrap binds its outer half to us before it lets its inner half go on: killed between the two, the inner one waits
-for ever, and has started nothing (docs/threat-model.md). A tool's is known by what it was handed opened: the folder of
-an attempt or a check. Whoever holds the log has no other process that runs sandboxes over its folders, so before it
-starts any, each such is left over. A reader's has no such folder: it is known by its command, and as one that is cut
-off. It is process 1 of its namespace, without a child, and its outer half is gone; nothing that lives looks so, whoever
-runs audits beside us.
+for ever, and has started nothing (docs/threat-model.md). It is process 1 of its namespace, without a child, its outer
+half is gone, and it was to die with who started it; nothing that lives looks so, whoever runs sandboxes beside us. What
+is not yet that far is known by what it was handed opened, the folder of an attempt or a check: a process that holds the
+log is the only one that runs sandboxes over its folders, so before it starts any, each such is left over.
 """
 
 from __future__ import annotations
@@ -18,16 +17,17 @@ from pathlib import Path
 from typing import Final
 
 from actors.sandbox.artifacts import remove
+from actors.sandbox.launch import BOUND
 from actors.sandbox.spec import within
 
 _PROGRAM: Final = "bwrap"
-_READER: Final = b"limits import main; main()"
-"""Stands in the command of every reader, under whatever name its package has."""
+_OURS: Final = "\0".join(BOUND).encode()
+"""Stands in the command line of every one that we start."""
 
 
 def sweep(workspace: Path, *names: str) -> None:
     """End and remove what a process that was killed has left in the folders of these names in the workspace, and end
-    what it has left of readers; called while the log's lock is held and before anything begins. Raises OSError."""
+    what it has left of others; called while the log's lock is held and before anything begins. Raises OSError."""
     root = os.path.realpath(workspace)
     folders = [f"{root}/{name}" for name in names]
     end_orphans(*folders)
@@ -36,8 +36,8 @@ def sweep(workspace: Path, *names: str) -> None:
 
 
 def end_orphans(*folders: str) -> int:
-    """Kill every bubblewrap of this user that holds something in ``folders`` (real paths), and every reader's that was
-    cut off; how many there were."""
+    """Kill every bubblewrap of this user that holds something in ``folders`` (real paths), or was cut off; how many
+    there were."""
     found = 0
     for pid in filter(str.isdigit, os.listdir("/proc")):
         if not _is_bubblewrap(pid):
@@ -48,7 +48,7 @@ def end_orphans(*folders: str) -> int:
             continue
         try:
             # Looked at with the handle in hand: while that is of a living process, the number is nobody else's.
-            if _is_bubblewrap(pid) and (_holds(pid, folders) or _is_cut_off_reader(pid)):
+            if _is_bubblewrap(pid) and (_holds(pid, folders) or _is_cut_off(pid)):
                 with contextlib.suppress(ProcessLookupError):
                     signal.pidfd_send_signal(handle, signal.SIGKILL)
                     found += 1
@@ -78,9 +78,9 @@ def _holds(pid: str, folders: Sequence[str]) -> bool:
     return False
 
 
-def _is_cut_off_reader(pid: str) -> bool:
+def _is_cut_off(pid: str) -> bool:
     try:
-        if _READER not in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if _OURS not in Path(f"/proc/{pid}/cmdline").read_bytes():
             return False
         lines = Path(f"/proc/{pid}/status").read_text("utf-8", "replace").splitlines()
         told = dict(line.split(":\t", 1) for line in lines if ":\t" in line)

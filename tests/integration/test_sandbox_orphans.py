@@ -40,7 +40,7 @@ def holder(program: Path | str, folder: Path) -> subprocess.Popen[str]:
 def test_who_holds_something_in_the_folder_is_ended_and_nobody_else(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(orphans, "_READER", b"no reader, of whichever test runs beside this one")
+    monkeypatch.setattr(orphans, "_OURS", b"none of whichever test runs beside this one")
     mine, other = tmp_path / "tasks" / "7", tmp_path / "tasks-of-another"
     mine.mkdir(parents=True)
     other.mkdir()

@@ -48,7 +48,7 @@ def wall(readable: Sequence[str], devices: Sequence[str] = ()) -> tuple[str, ...
 
 
 def _options(readable: Sequence[str], devices: Sequence[str]) -> tuple[str, ...]:
-    options = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    options = ["--unshare-all", "--new-session", "--cap-drop", "ALL"]
     for path in _SYSTEM:
         if os.path.islink(path):
             options += ["--symlink", os.readlink(path), path]

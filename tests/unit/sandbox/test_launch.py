@@ -9,15 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from actors.sandbox import orphans
 from actors.sandbox.arguments import Content, Place
-from actors.sandbox.launch import Launch, gated, opened, start
+from actors.sandbox.launch import BOUND, Launch, gated, opened, start
 
 TELLS = """
 import os, sys
+line = open("/proc/self/cmdline", "rb").read()
 at = sys.argv.index("--args")
 options = os.fdopen(int(sys.argv[at + 1]), "rb").read()
 leads = os.getsid(0) == os.getpid()
-print([options, sys.argv[1:at], sys.argv[at + 2 :], dict(os.environ).get("A"), os.getcwd(), leads])
+print([line, options, sys.argv[1:at], sys.argv[at + 2 :], dict(os.environ).get("A"), os.getcwd(), leads])
 """
 PROGRAM = (sys.executable, "-I", "-S", "-c", TELLS)
 
@@ -30,7 +32,9 @@ def test_options_come_in_a_file_and_the_command_behind_it() -> None:
     launch = Launch(PROGRAM, ("--setenv", "SECRET", "hush\n"), ("tool", "--", "a b"), environment={"A": "1"})
     with start(launch) as process:
         said, _ = process.communicate(timeout=60)
-    assert eval(said) == [b"--setenv\0SECRET\0hush\n\0", [], ["--", "tool", "--", "a b"], "1", "/", True]
+    line, *rest = eval(said)
+    assert rest == [b"--setenv\0SECRET\0hush\n\0", [BOUND[0]], ["--", "tool", "--", "a b"], "1", "/", True]
+    assert orphans._OURS in line, "by which what is left of it is known"
 
 
 def test_without_a_wall_the_command_runs_as_it_is() -> None:

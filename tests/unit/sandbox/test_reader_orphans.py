@@ -13,7 +13,6 @@ import pytest
 
 from actors.sandbox import orphans
 from actors.sandbox.orphans import end_orphans
-from actors.sandbox.reader.arguments import BECOME
 from tests.support.boxes import real_boxes
 from tests.support.planners import all_end
 
@@ -48,8 +47,7 @@ def waiting(module: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
 
 @real_boxes
 def test_what_was_cut_off_is_ended_and_what_stands_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert orphans._READER in BECOME.encode()
-    monkeypatch.setattr(orphans, "_READER", MODULE.encode())
+    monkeypatch.setattr(orphans, "_OURS", MODULE.encode())
     with waiting(MODULE) as (_, standing), waiting(MODULE) as (outer, left), waiting("another") as (other, foreign):
         for one in (outer, other):
             one.kill()

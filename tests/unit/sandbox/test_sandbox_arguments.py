@@ -45,7 +45,7 @@ def test_the_arguments_are_exactly_these() -> None:
     assert " ".join(said[:-1]) == (
         "--unshare-user --disable-userns --uid 1000 --gid 1000 "
         "--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --unshare-net "
-        "--die-with-parent --new-session --cap-drop ALL --hostname sandbox --clearenv "
+        "--new-session --cap-drop ALL --hostname sandbox --clearenv "
         "--setenv PATH /usr/local/bin:/usr/bin:/bin --setenv HOME /tmp --setenv TMPDIR /tmp --setenv LANG C.UTF-8 "
         "--setenv ARTIFACTS /artifacts --setenv A 1 --setenv B 2 "
         "--ro-bind /usr /usr --symlink usr/bin /bin --perms 0755 --dir /etc "
