@@ -34,7 +34,7 @@ _WRITE_LOCKS: Final = WriteLocks()
 _IDMAP: Final = str(Path(__file__).with_name("idmap.py"))
 
 
-async def run(spec: SandboxSpec, heard: Heard | None = None, *, outside: Upstream = UPSTREAM) -> Outcome:
+async def run(spec: SandboxSpec, heard: Heard | None = None, *, upstream: Upstream = UPSTREAM) -> Outcome:
     """Run the program to its end and tell how it ended; when this returns or raises, nothing of it is alive. Under
     ``rw`` it first waits until no other run of this process writes where it may write.
 
@@ -42,7 +42,7 @@ async def run(spec: SandboxSpec, heard: Heard | None = None, *, outside: Upstrea
     """
     spec = msgspec.structs.replace(spec, limits=attainable(spec.limits))
     async with _WRITE_LOCKS.of(spec.writable):
-        return await _run(spec, heard, outside)
+        return await _run(spec, heard, upstream)
 
 
 async def _run(spec: SandboxSpec, heard: Heard | None, upstream: Upstream) -> Outcome:

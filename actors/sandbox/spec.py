@@ -33,7 +33,7 @@ SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 """System run-time folders, always visible and never writable."""
 
 _RESERVED: Final = ("/proc", "/dev", "/sys", "/run", "/var/run", "/etc", "/boot", ARTIFACTS, INPUTS, *SYSTEM)
-"""No wish reaches in here: what of it tools need is there anyway, the rest is the machine's."""
+"""No spec reaches in here: what of it tools need is there anyway, the rest is the machine's."""
 
 OWN_ENV: Final = frozenset(("PATH", "HOME", "TMPDIR", "LANG", "ARTIFACTS", "INPUTS", "PWD"))
 """Variables that say where things are inside: nobody sets them but the sandbox."""

@@ -305,7 +305,7 @@ def test_curl_needs_to_be_told_nothing(tmp_path: Path) -> None:
         async with host(once) as made:
             one = wishes(tmp_path / "artifacts", "", net="allow", allow_domains=(NAME,))
             argv = ("curl", "-sS", f"http://{NAME}/", "http://other.example/", f"https://{NAME}/")
-            return await run(msgspec.structs.replace(one, argv=argv), outside=outside([made.endpoint]))
+            return await run(msgspec.structs.replace(one, argv=argv), upstream=outside([made.endpoint]))
 
     outcome = anyio.run(body)
     assert outcome.stdout.startswith(b"hiother.example is not allowed\n")

@@ -51,7 +51,7 @@ async def echo(stream: anyio.abc.SocketStream, heard: bytearray) -> None:
 async def allowed(folder: Path, code: str, world: Upstream, **more: Any) -> Outcome:
     """Run ``code`` with a network of ``NAME`` alone."""
     more.setdefault("allow_domains", (NAME,))
-    return await run(wishes(folder, INSIDE + code, net="allow", trace=TRACE, **more), outside=world)
+    return await run(wishes(folder, INSIDE + code, net="allow", trace=TRACE, **more), upstream=world)
 
 
 def ran(folder: Path, code: str, behave: Behave | None = None, **more: Any) -> tuple[list[str], Outcome, Host]:

@@ -31,7 +31,7 @@ async def main() -> None:
             argv=("perl", "-e", TOOL), artifacts=tempfile.mkdtemp(), net="allow", allow_domains=(NAME,),
             limits=Limits(seconds=20),
         )  # fmt: skip
-        outcome = await run(one, outside=outside([made.endpoint]))
+        outcome = await run(one, upstream=outside([made.endpoint]))
     print(outcome.stdout.decode() + outcome.stderr.decode(), end="")  # noqa: T201
     print(*(contact.verdict for contact in outcome.contacts))  # noqa: T201
 
