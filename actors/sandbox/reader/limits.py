@@ -1,4 +1,4 @@
-"""Becomes a module with few means: ``main`` with the arguments MEMORY SECONDS LIFELINE MODULE; see ``limited``.
+"""Becomes a module with few means: ``main`` with the arguments MEMORY SECONDS LIFELINE MODULE; see ``run``.
 
 What reads repositories and PDFs of others runs below this. The limits are set by the process itself, before it has read
 a byte of them, so that nothing has to happen between fork and exec in a program that has threads.
