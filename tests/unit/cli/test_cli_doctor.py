@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pmagent._origin import Misplaced
-from pmagent.actors.orchestra.bubblewrap import NEEDED
+from pmagent.actors.sandbox.bubblewrap import NEEDED
 from pmagent.cli import checks
 from pmagent.cli.checks import Check, all_checks
 from pmagent.events.lock import WriterLock
