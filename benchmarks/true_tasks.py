@@ -21,8 +21,8 @@ import anyio
 
 from benchmarks.harness import ROOT, Bench, Row, Spread, alternate, child
 from benchmarks.plans import apart, request
-from pmagent.actors.orchestra.runner import run as run_boxed
-from pmagent.actors.orchestra.wishes import Wishes
+from pmagent.actors.sandbox.runner import run as run_boxed
+from pmagent.actors.sandbox.spec import SandboxSpec
 from pmagent.service.daemon import spare_collector
 from pmagent.service.host import open_host
 from pmagent.workspace.trust import accept
@@ -57,7 +57,7 @@ def _starts(bench: Bench) -> list[Row]:
     """Milliseconds of one `true`: in our sandbox, in a bare one, and without."""
     artifacts = bench.folder / "artifacts"
     artifacts.mkdir()
-    wishes = Wishes(argv=("true",), artifacts=str(artifacts))
+    wishes = SandboxSpec(argv=("true",), artifacts=str(artifacts))
 
     async def boxed() -> None:
         outcome = await run_boxed(wishes)

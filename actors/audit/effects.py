@@ -17,8 +17,8 @@ from pmagent.actors.audit.failures import SourceFailed
 from pmagent.actors.audit.sources.pdf.pictures import read_pictures
 from pmagent.actors.audit.sources.pdf.reading import read_pdf
 from pmagent.actors.audit.sources.repository.survey import survey_repository
-from pmagent.actors.confined.stopping import stoppable
 from pmagent.actors.core.actor import Io, Performers
+from pmagent.actors.sandbox.reader.stopping import stoppable
 from pmagent.contracts.audit_events import (
     AuditCloneRequested,
     AuditPdfRead,

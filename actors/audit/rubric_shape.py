@@ -16,11 +16,11 @@ import msgspec
 
 from pmagent.actors.audit.goals import GOALS
 from pmagent.actors.audit.rubric_words import FAMILIES, TERM_GOALS, lowered
-from pmagent.actors.orchestra.shape import nearest, shown
-from pmagent.actors.orchestra.text import BadText, decoded, from_json
 from pmagent.contracts.audit import Judge
 from pmagent.contracts.audit_events import RUBRIC_BYTES_MAX
 from pmagent.contracts.audit_rubric import TARGETS, RubricDocument
+from pmagent.contracts.shape import nearest, shown
+from pmagent.contracts.text import BadText, decoded, from_json
 from pmagent.events.errors import PmagentError
 
 _DIALECT: Final = "http://json-schema.org/draft-07/schema#"

@@ -17,9 +17,9 @@ import anyio.to_thread
 
 from pmagent.actors.checks.text import plain
 from pmagent.actors.core.actor import Io, Performers
-from pmagent.actors.orchestra.artifacts import remove
-from pmagent.actors.orchestra.runner import run
-from pmagent.actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
+from pmagent.actors.sandbox.artifacts import remove
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import Limits, Outcome, SandboxRefused, SandboxSpec, SandboxUnavailable
 from pmagent.contracts.checks import OUTPUT_BYTES_MAX, CheckRan, CheckRunRequested, CheckUnstarted
 from pmagent.events.event import Event
 from pmagent.events.evidence import kept_outside
@@ -55,13 +55,13 @@ async def run_check(event: Event, io: Io) -> CheckRan | CheckUnstarted:
 PERFORMERS: Final[Performers] = {CheckRunRequested: run_check}
 
 
-def wishes(root: str, folder: str, asked: CheckRunRequested, hidden: tuple[str, ...] = ()) -> Wishes:
+def wishes(root: str, folder: str, asked: CheckRunRequested, hidden: tuple[str, ...] = ()) -> SandboxSpec:
     """What a check may have: the workspace at ``root`` to read, ``folder`` to write, and no network. A program named
     by a relative path with a slash lies in the workspace."""
     program, *arguments = asked.argv
     if "/" in program:
         program = posixpath.normpath(posixpath.join(root, program))
-    return Wishes(
+    return SandboxSpec(
         argv=(program, *arguments),
         workdir=root,
         allow_read=(root, *asked.reads),

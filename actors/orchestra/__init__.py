@@ -22,8 +22,4 @@ AREA: Final = Area(
     simulated="pmagent.replay.areas.attempts:part",
     laws=("pmagent.replay.areas.invariants_runs:check_runs",),
     rests=("pmagent.replay.areas.invariants_runs:check_runs_idle",),
-    outside=(
-        "artifacts", "box", "bubblewrap", "claims", "doorway", "ground", "leavings", "lend", "netns", "orphans",
-        "outside", "processes", "proxy", "proxy_forward", "proxy_streams", "runner", "watch",
-    ),
-)  # fmt: skip
+)

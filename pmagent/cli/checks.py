@@ -154,7 +154,7 @@ def _workspace(layout: Layout) -> Check:
 
 def _runs(layout: Layout) -> Check:
     """Whether a run could go by the workspace's configuration, and leave its documents where that says."""
-    from pmagent.actors.orchestra.wishes import SEARCH
+    from pmagent.actors.sandbox.spec import SEARCH
     from pmagent.orchestra.request import configured
 
     source, config = configured(layout.workspace)
@@ -342,12 +342,12 @@ def _sandbox() -> Check:
     """Whether tools can run: in a real sandbox, with a program that does nothing. Nothing else of pmagent needs it."""
     import anyio
 
-    from pmagent.actors.orchestra.bubblewrap import bubblewrap
-    from pmagent.actors.orchestra.runner import run
-    from pmagent.actors.orchestra.wishes import Limits, SandboxRefused, SandboxUnavailable, Wishes
+    from pmagent.actors.sandbox.bubblewrap import bubblewrap
+    from pmagent.actors.sandbox.runner import run
+    from pmagent.actors.sandbox.spec import Limits, SandboxRefused, SandboxSpec, SandboxUnavailable
 
     with tempfile.TemporaryDirectory() as folder:
-        wishes = Wishes(argv=("true",), artifacts=os.path.realpath(folder), limits=Limits(seconds=SANDBOX_SECONDS))
+        wishes = SandboxSpec(argv=("true",), artifacts=os.path.realpath(folder), limits=Limits(seconds=SANDBOX_SECONDS))
         try:
             outcome = anyio.run(run, wishes)
         except (SandboxRefused, SandboxUnavailable) as error:

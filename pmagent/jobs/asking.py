@@ -15,7 +15,7 @@ import anyio.to_thread
 import msgspec
 
 from pmagent.actors.oa.policy import CARE
-from pmagent.actors.orchestra.bubblewrap import bubblewrap
+from pmagent.actors.sandbox.bubblewrap import bubblewrap
 from pmagent.audit.source import BadAudit
 from pmagent.contracts.audit_events import AuditRequested
 from pmagent.contracts.orchestra_events import RunRequested

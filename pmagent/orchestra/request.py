@@ -12,11 +12,11 @@ import msgspec
 
 from pmagent.actors.orchestra.planning.config import FILE, BadConfig, Flags, effective, read_config
 from pmagent.actors.orchestra.planning.plan import make_plan, read_plan
-from pmagent.actors.orchestra.shape import Misfit, fit
 from pmagent.contracts.oa_documents import Document
 from pmagent.contracts.orchestra import Intent, PlanText
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.contracts.orchestra_events import Replans, RunRequested
+from pmagent.contracts.shape import Misfit, fit
 from pmagent.events.errors import PmagentError
 from pmagent.jobs.kinds import Source
 from pmagent.orchestra.places import ANY_ID, check_places, placed

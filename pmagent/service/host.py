@@ -20,7 +20,6 @@ import anyio.to_thread
 import msgspec
 
 from pmagent import __version__
-from pmagent.actors.confined.leftover import end_cut_off
 from pmagent.actors.core.actor import Io
 from pmagent.actors.core.area import load
 from pmagent.actors.core.engine import Engine, Output
@@ -28,9 +27,9 @@ from pmagent.actors.core.intake import Intake
 from pmagent.actors.core.ledger import Unfinished
 from pmagent.actors.core.runtime import Runtime
 from pmagent.actors.model.models import Models
-from pmagent.actors.orchestra.running.effects import sweep
 from pmagent.actors.pla.line.holding import Line
 from pmagent.actors.registry import all_actors, libraries
+from pmagent.actors.sandbox.orphans import sweep
 from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
 from pmagent.contracts.effect import EffectCancelled, RequestRefused
 from pmagent.contracts.kernel import KernelObserved
@@ -302,7 +301,6 @@ async def open_host(
     with store.lease(surface) as lease:
         known = None if adopting else admitted(layout)
         sweep(layout.workspace, *(load(folder) for edge in EDGES for folder in edge.folders))
-        end_cut_off()
         storage = lease.open()
         try:
             keeper = Keeper(layout, known, storage, idle=adopting)

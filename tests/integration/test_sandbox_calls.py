@@ -6,23 +6,21 @@ import errno
 import os
 import shutil
 from pathlib import Path
-from typing import cast
 
 import anyio
 import pytest
 
-from pmagent.actors.confined import limited, wall
-from pmagent.actors.confined.limited import run_limited
-from pmagent.actors.core.actor import Io
-from pmagent.actors.orchestra.planning import effects as planner
-from pmagent.actors.orchestra.runner import run
-from pmagent.actors.orchestra.wishes import SEARCH, Limits, Wishes
-from pmagent.contracts.orchestra_events import PlannerReplied
-from tests.support import claude_stand_in, every_call
-from tests.support.boxes import PYTHON, real_boxes, said
+from pmagent.actors.sandbox.reader import run as limited
+from pmagent.actors.sandbox.reader.run import run_limited
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import SEARCH, Limits, SandboxSpec
+from tests.support import every_call
+from tests.support.boxes import real_boxes, said
+from tests.support.callers import Caller, caller, callers
 from tests.support.every_call import FIRST, MARKS, NUMBERS
 from tests.support.filters import ALLOW, answer
-from tests.support.planners import request
+
+__all__ = ["caller"]
 
 PROGRAM = Path(every_call.__file__).read_text(encoding="utf-8")
 
@@ -38,37 +36,17 @@ def expected(*, any_socket: bool = False) -> list[str]:
 
 
 @real_boxes
-def test_the_kernel_answers_every_call_of_a_tool_as_the_filter_is_read(tmp_path: Path) -> None:
-    assert said(tmp_path, PROGRAM, limits=Limits(seconds=60)).splitlines() == expected()
+@callers()
+def test_the_kernel_answers_every_call_as_the_filter_is_read(caller: Caller) -> None:
+    """The planner's is the same but for families of sockets."""
+    assert caller.said(PROGRAM).splitlines() == expected(any_socket=caller.name == "planner")
 
 
-@pytest.mark.parametrize("walled", [True, False])
-def test_who_reads_what_strangers_wrote_has_the_same_filter(walled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not walled:
-        monkeypatch.setattr(limited, "wall", lambda _: ())
-    elif not wall.wall(()):
-        pytest.skip("no bubblewrap here that can build a wall")
+def test_who_reads_what_strangers_wrote_without_a_wall_has_the_same_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limited, "wall", lambda *_: ())
     ended = run_limited("tests.support.every_call", b"", seconds=60, memory_bytes=2**30, output_bytes=2**20)
     assert ended.ended == "done", ended.told
     assert ended.output.decode().splitlines() == expected()
-
-
-@real_boxes
-def test_the_planner_has_the_same_filter_but_for_sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    report = claude_stand_in.report(result="HERE").decode()
-    (tmp_path / "claude").write_text(f"#!{PYTHON} -I\n{PROGRAM.partition('def main')[0]}" + f"""
-import json
-sys.stdin.read()
-lines = "".join(f"{{number}} {{index}} {{error}}\\n" for number, index, error in answers())
-sys.stdout.write({report!r}.replace('"HERE"', json.dumps(lines)))
-""")
-    (tmp_path / "claude").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    reply = anyio.run(planner.ask, request(), cast(Io, None))
-    assert isinstance(reply, PlannerReplied), reply
-    names = {"passed": every_call.PASSED, "0": 0, "EPERM": errno.EPERM, "ENOSYS": errno.ENOSYS}
-    lines = [line.rpartition(" ") for line in expected(any_socket=True)]
-    assert reply.text.splitlines() == [f"{which} {names[found]}" for which, _, found in lines]
 
 
 def test_on_a_machine_whose_calls_are_not_known_nothing_of_strangers_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +131,7 @@ def test_programs_of_every_day_do_their_work(tmp_path: Path, name: str) -> None:
         pytest.skip(f"{name} is not installed")
     script, files = WORK[name]
     (tmp_path / "artifacts").mkdir()
-    wished = Wishes(
+    wished = SandboxSpec(
         argv=("sh", "-ec", script), artifacts=str(tmp_path / "artifacts"), workdir="/tmp/task",
         files=tuple((path, text.encode()) for path, text in files.items()), limits=Limits(seconds=120),
     )  # fmt: skip

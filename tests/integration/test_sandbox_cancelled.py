@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
-from pmagent.actors.orchestra.runner import run
+from pmagent.actors.sandbox.process import SandboxProcess
+from pmagent.actors.sandbox.runner import run
 from tests.support.boxes import real_boxes, wishes
 
 pytestmark = [real_boxes, pytest.mark.slow]
@@ -33,3 +35,24 @@ def test_a_cancelled_run_is_told_with_term_first(tmp_path: Path) -> None:
 
     anyio.run(cancelled)
     assert (tmp_path / "artifacts" / "told").exists()
+
+
+def test_a_run_that_is_cancelled_before_its_sandbox_stands_starts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = SandboxProcess.start
+    one = wishes(tmp_path / "artifacts", "open('/artifacts/ran', 'w')")
+
+    async def cancelled() -> bool:
+        with anyio.CancelScope() as scope:
+
+            def started(*given: Any, **more: Any) -> SandboxProcess:
+                scope.cancel()
+                return start(*given, **more)
+
+            monkeypatch.setattr(SandboxProcess, "start", started)
+            await run(one)
+        return scope.cancelled_caught
+
+    assert anyio.run(cancelled)
+    assert list((tmp_path / "artifacts").iterdir()) == []

@@ -11,9 +11,9 @@ import anyio
 import msgspec
 import pytest
 
-from pmagent.actors.orchestra.outside import Outside
-from pmagent.actors.orchestra.runner import run
-from pmagent.actors.orchestra.wishes import Outcome
+from pmagent.actors.sandbox.egress.upstream import Upstream
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import Outcome
 from pmagent.console.auth import operators
 from pmagent.console.auth.entrance import invite
 from pmagent.console.places import Places
@@ -95,7 +95,7 @@ print(tried(lambda: socket.create_connection(("127.0.0.1", {port})).close()))
             assert name == NAME
             return [("127.0.0.1", port)]
 
-        outcome = anyio.run(allowed, tmp_path / "artifacts", code, Outside(ask=here))
+        outcome = anyio.run(allowed, tmp_path / "artifacts", code, Upstream(ask=here))
         assert outcome.exit_code == 0, outcome
         *by_proxy, directly = outcome.stdout.decode().splitlines()
         assert len(by_proxy) == 18

@@ -14,8 +14,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pmagent.actors.orchestra import doorway, netns, processes
-from pmagent.actors.orchestra.wishes import SandboxUnavailable
+from pmagent.actors.sandbox import pid_namespace as processes
+from pmagent.actors.sandbox.egress import gateway as doorway
+from pmagent.actors.sandbox.egress import namespace as netns
+from pmagent.actors.sandbox.spec import SandboxUnavailable
 from tests.support.boxes import OTHER, real_boxes
 from tests.support.networked import allowed, sockets
 from tests.support.proxied import outside
@@ -57,20 +59,20 @@ def test_a_sandbox_that_is_out_of_sight_is_not_entered(tmp_path: Path, monkeypat
     def gone(inside: object, kind: str) -> int:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), f"{inside}/{kind}")
 
-    monkeypatch.setattr(processes.Inside, "namespace", gone)
+    monkeypatch.setattr(processes.PidNamespace, "namespace", gone)
     _starts_nothing(tmp_path, "Permission denied")
 
 
 def test_the_kernels_own_no_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The namespace of host names is none of the network, and the kernel enters it as none."""
-    monkeypatch.setattr(processes.Inside, "namespace", lambda *_: os.open("/proc/self/ns/uts", os.O_RDONLY))
+    monkeypatch.setattr(processes.PidNamespace, "namespace", lambda *_: os.open("/proc/self/ns/uts", os.O_RDONLY))
     _starts_nothing(tmp_path, "Invalid argument")
 
 
 def test_the_number_of_an_ended_process_leads_into_no_other() -> None:
     with subprocess.Popen(["true"]) as ended:
         handle = os.pidfd_open(ended.pid)
-    inside = processes.Inside(os.getpid(), handle)  # as if that number had been given to us
+    inside = processes.PidNamespace(os.getpid(), handle)  # as if that number had been given to us
     with pytest.raises(ProcessLookupError):
         inside.namespace("net")
     inside.close()

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.actors.orchestra.bubblewrap import bubblewrap
-from pmagent.actors.orchestra.processes import Inside
-from pmagent.actors.orchestra.wishes import SandboxUnavailable
+from pmagent.actors.sandbox.bubblewrap import bubblewrap
+from pmagent.actors.sandbox.pid_namespace import PidNamespace
+from pmagent.actors.sandbox.spec import SandboxUnavailable
 from tests.support.boxes import boxed, real_boxes, said
 
 pytestmark = real_boxes
@@ -70,12 +70,12 @@ def pidfds() -> int:
 def test_a_sandbox_that_cannot_be_kept_in_hand_leaves_no_handle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_: Inside) -> bool:
+    def fail(_: PidNamespace) -> bool:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     said(tmp_path, "print(1)")
     before = pidfds()
-    monkeypatch.setattr(Inside, "undumped", fail)
+    monkeypatch.setattr(PidNamespace, "undumped", fail)
     for _ in range(3):
         with pytest.raises(SandboxUnavailable, match="Too many open files"):
             boxed(tmp_path, "print(1)")

@@ -13,10 +13,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pmagent.actors.orchestra import bubblewrap, processes
-from pmagent.actors.orchestra.orphans import end_orphans
-from pmagent.actors.orchestra.runner import run
-from pmagent.actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
+from pmagent.actors.sandbox import bubblewrap
+from pmagent.actors.sandbox import pid_namespace as processes
+from pmagent.actors.sandbox.orphans import end_orphans
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import Limits, Outcome, SandboxRefused, SandboxSpec, SandboxUnavailable
 from tests.support.boxes import PYTHON, boxed, real_boxes, said, wishes
 from tests.support.held_clock import timed_out
 
@@ -32,13 +33,13 @@ SLEEP = "import time; time.sleep(600)"
 def firsts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Pidfds of process 1 of each sandbox that the test starts."""
     handles: list[int] = []
-    of = processes.Inside.of
+    of = processes.PidNamespace.of
 
-    def noted(first: int) -> processes.Inside | None:
+    def noted(first: int) -> processes.PidNamespace | None:
         handles.append(os.pidfd_open(first))
         return of(first)
 
-    monkeypatch.setattr(processes.Inside, "of", noted)
+    monkeypatch.setattr(processes.PidNamespace, "of", noted)
     return handles
 
 
@@ -86,7 +87,7 @@ def test_endless_output_without_a_newline_is_cut_and_the_program_goes_on(tmp_pat
 @pytest.mark.slow
 def test_ten_gigabytes_of_output_pass_by(tmp_path: Path) -> None:
     (tmp_path / "artifacts").mkdir()
-    one = Wishes(
+    one = SandboxSpec(
         argv=("head", "-c", str(10 * 2**30), "/dev/zero"), artifacts=str(tmp_path / "artifacts"),
         limits=Limits(seconds=300),
     )  # fmt: skip
@@ -247,15 +248,16 @@ async def test_a_cancelled_run_leaves_nothing(tmp_path: Path, firsts: list[int])
 VICTIM = """
 import sys, anyio
 from pathlib import Path
-from pmagent.actors.orchestra import processes, runner
+from pmagent.actors.sandbox import pid_namespace as processes
+from pmagent.actors.sandbox import runner
 from tests.support.boxes import wishes
-of = processes.Inside.of
+of = processes.PidNamespace.of
 def noted(first):
     print(first, flush=True)
     if sys.argv[1] == "at the gate":
         sys.stdin.read()  # to be killed before the sandbox may go on
     return of(first)
-processes.Inside.of = noted
+processes.PidNamespace.of = noted
 code = "import time; open('/artifacts/ran', 'w'); print('up', flush=True); time.sleep(600)"
 anyio.run(runner.run, wishes(Path(sys.argv[2]), code), lambda _, chunk: print(chunk.decode(), end="", flush=True))
 """
@@ -372,7 +374,7 @@ def test_where_the_kernel_refuses_namespaces_nothing_runs() -> None:
 def test_a_program_that_is_not_there_is_refused_before_anything_starts(tmp_path: Path, program: str) -> None:
     tmp_path.joinpath("a").mkdir()
     with pytest.raises(SandboxRefused, match="program"):
-        anyio.run(run, Wishes(argv=(program,), artifacts=str(tmp_path / "a")))
+        anyio.run(run, SandboxSpec(argv=(program,), artifacts=str(tmp_path / "a")))
 
 
 def test_wherever_descriptors_run_out_nothing_is_left_open_or_alive(tmp_path: Path) -> None:
@@ -407,14 +409,14 @@ def test_wherever_descriptors_run_out_nothing_is_left_open_or_alive(tmp_path: Pa
 MANY = """
 import resource, sys, anyio
 from pathlib import Path
-from pmagent.actors.orchestra.runner import run
-from pmagent.actors.orchestra.wishes import Limits, Wishes
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import Limits, SandboxSpec
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 async def one(number):
     folder = Path(sys.argv[1]) / str(number)
     folder.mkdir()
     argv = ("sh", "-c", "ulimit -n; sleep 1")
-    outcome = await run(Wishes(argv=argv, artifacts=str(folder), limits=Limits(seconds=60)))
+    outcome = await run(SandboxSpec(argv=argv, artifacts=str(folder), limits=Limits(seconds=60)))
     print(outcome.exit_code, outcome.stdout.decode().strip())
 async def main():
     async with anyio.create_task_group() as group:

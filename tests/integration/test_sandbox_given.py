@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.actors.orchestra.ground import look
-from pmagent.actors.orchestra.sandbox import Guarded, Hidden
-from pmagent.actors.orchestra.wishes import TASK, Limits, SandboxRefused
+from pmagent.actors.sandbox.arguments import Guarded, Hidden
+from pmagent.actors.sandbox.host import look
+from pmagent.actors.sandbox.spec import TASK, Limits, SandboxRefused
 from tests.support.boxes import boxed, real_boxes, said, wishes, writable
 
 pytestmark = real_boxes

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.actors.orchestra.artifacts import Bounds, Collected, remove
+from pmagent.actors.sandbox.artifacts import Bounds, Collected, remove
 from tests.support.boxes import boxed, real_boxes, said, writable
 
 pytestmark = real_boxes

@@ -10,9 +10,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pmagent.actors.orchestra import lend, runner, syscalls
-from pmagent.actors.orchestra.ground import look
-from pmagent.actors.orchestra.wishes import SandboxRefused, SandboxUnavailable
+from pmagent.actors.sandbox import idmap as lend
+from pmagent.actors.sandbox import runner, syscalls
+from pmagent.actors.sandbox.host import look
+from pmagent.actors.sandbox.spec import SandboxRefused, SandboxUnavailable
 from tests.support.boxes import OTHER, boxed, real_boxes, said, wishes
 
 pytestmark = [real_boxes, pytest.mark.skipif(os.geteuid() != 0, reason="only root has folders of root")]
@@ -109,7 +110,7 @@ def test_folders_of_several_owners_are_refused(tmp_path: Path) -> None:
 
 def lent(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-I", "-S", runner._LEND, "70000", "70000", *words], capture_output=True, text=True, env={},
+        [sys.executable, "-I", "-S", runner._IDMAP, "70000", "70000", *words], capture_output=True, text=True, env={},
         check=False,
     )  # fmt: skip
 
@@ -131,9 +132,9 @@ def test_a_link_on_the_way_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_lent_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fails = tmp_path / "lend.py"
+    fails = tmp_path / "idmap.py"
     fails.write_text("raise SystemExit('no mapping here')")
-    monkeypatch.setattr(runner, "_LEND", str(fails))
+    monkeypatch.setattr(runner, "_IDMAP", str(fails))
     (tmp_path / "w").mkdir()
     with pytest.raises(SandboxUnavailable, match="could not be built: no mapping here"):
         boxed(tmp_path, f"open('{tmp_path}/w/x', 'w')", fs="rw", allow_write=(f"{tmp_path}/w",))

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pmagent.actors.orchestra import leavings
-from pmagent.actors.orchestra.leavings import before, clear
+from pmagent.actors.sandbox import cleanup as leavings
+from pmagent.actors.sandbox.cleanup import before, clear
 from tests.support import boxes
 from tests.support.boxes import boxed, real_boxes, wishes, writable
 

@@ -13,10 +13,10 @@ import anyio.abc
 import msgspec
 import pytest
 
-from pmagent.actors.orchestra.doorway import Door
-from pmagent.actors.orchestra.outside import Outside
-from pmagent.actors.orchestra.runner import run
-from pmagent.actors.orchestra.wishes import Outcome
+from pmagent.actors.sandbox.egress.gateway import Gateway
+from pmagent.actors.sandbox.egress.upstream import Upstream
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import Outcome
 from tests.support.boxes import real_boxes, wishes
 from tests.support.networked import INSIDE, allowed, echo, ran, sockets
 from tests.support.proxied import BROKEN, HEAD, NAME, answering, everything, host, outside
@@ -116,7 +116,7 @@ def test_the_defaults_refuse_an_allowed_name_that_leads_to_this_machine(tmp_path
         del name
         return [("127.0.0.1", port)]
 
-    outcome = anyio.run(allowed, tmp_path / "artifacts", f'print(asked("http://{NAME}/"))', Outside(ask=here))
+    outcome = anyio.run(allowed, tmp_path / "artifacts", f'print(asked("http://{NAME}/"))', Upstream(ask=here))
     assert outcome.stdout == b"403 api.example.org has an address that is loopback\n"
 
 
@@ -211,11 +211,11 @@ async def _listens() -> bool:
 
 
 def test_a_proxy_that_is_gone_is_a_refused_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def serve(door: Door) -> None:
+    async def serve(door: Gateway) -> None:
         await door._open.wait()
         door.close()
 
-    monkeypatch.setattr(Door, "serve", serve)
+    monkeypatch.setattr(Gateway, "serve", serve)
     code = """
 for _ in range(1000):
     found = tried(lambda: socket.create_connection(("127.0.0.1", 3128)).close())
@@ -274,7 +274,7 @@ def test_a_run_that_is_cancelled_leaves_nothing_either(tmp_path: Path) -> None:
                     scope.cancel()
                     return [made.endpoint]
 
-                await allowed(tmp_path / "artifacts", f'asked("http://{NAME}/")', Outside(ask, lambda *_: ""))
+                await allowed(tmp_path / "artifacts", f'asked("http://{NAME}/")', Upstream(ask, lambda *_: ""))
             assert scope.cancelled_caught
             await anyio.wait_all_tasks_blocked()
             assert sockets() == before
@@ -305,7 +305,7 @@ def test_curl_needs_to_be_told_nothing(tmp_path: Path) -> None:
         async with host(once) as made:
             one = wishes(tmp_path / "artifacts", "", net="allow", allow_domains=(NAME,))
             argv = ("curl", "-sS", f"http://{NAME}/", "http://other.example/", f"https://{NAME}/")
-            return await run(msgspec.structs.replace(one, argv=argv), outside=outside([made.endpoint]))
+            return await run(msgspec.structs.replace(one, argv=argv), upstream=outside([made.endpoint]))
 
     outcome = anyio.run(body)
     assert outcome.stdout.startswith(b"hiother.example is not allowed\n")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.actors.orchestra.orphans import end_orphans
+from pmagent.actors.sandbox import orphans
+from pmagent.actors.sandbox.orphans import end_orphans
 
 HOLDER = "import os, sys; os.open(sys.argv[1], os.O_PATH); print('held', flush=True); sys.stdin.read()"
 
@@ -36,7 +37,10 @@ def holder(program: Path | str, folder: Path) -> subprocess.Popen[str]:
     return started
 
 
-def test_who_holds_something_in_the_folder_is_ended_and_nobody_else(program: Path, tmp_path: Path) -> None:
+def test_who_holds_something_in_the_folder_is_ended_and_nobody_else(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(orphans, "_OURS", b"none of whichever test runs beside this one")
     mine, other = tmp_path / "tasks" / "7", tmp_path / "tasks-of-another"
     mine.mkdir(parents=True)
     other.mkdir()

@@ -13,11 +13,12 @@ import anyio
 import msgspec
 import pytest
 
-from pmagent.actors.orchestra import ground
-from pmagent.actors.orchestra.ground import look
-from pmagent.actors.orchestra.runner import _opened, run
-from pmagent.actors.orchestra.sandbox import Place, Plan, plan
-from pmagent.actors.orchestra.wishes import Limits, Outcome, SandboxRefused
+from pmagent.actors.sandbox import host as ground
+from pmagent.actors.sandbox.arguments import Place, plan
+from pmagent.actors.sandbox.host import look
+from pmagent.actors.sandbox.launch import opened
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import Limits, Outcome, SandboxRefused
 from tests.support import boxes
 from tests.support.boxes import boxed, real_boxes, said, wishes, writable
 
@@ -269,13 +270,13 @@ os.mkdir("three"); open("three/HEAD", "w").close()
 CLOSED = """
 import os, tempfile, anyio
 import anyio._backends._asyncio
-from pmagent.actors.orchestra.runner import run
-from pmagent.actors.orchestra.wishes import Limits, Wishes
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import Limits, SandboxSpec
 os.setgroups([]); os.setgid(54321); os.setuid(54321)
 top = os.path.realpath(tempfile.mkdtemp())
 os.mkdir(top + "/w"); os.mkdir(top + "/a")
 code = "mkdir -p a/.git dark/deep/.git; chmod 555 a; chmod 0 dark/deep; chmod 0 dark; touch .envrc"
-done = anyio.run(run, Wishes(
+done = anyio.run(run, SandboxSpec(
     argv=("sh", "-c", code), workdir=top + "/w", fs="rw", allow_write=(top + "/w",), artifacts=top + "/a",
     limits=Limits(seconds=20),
 ))
@@ -380,6 +381,6 @@ def test_a_folder_swapped_for_a_link_after_it_was_looked_at_is_refused(tmp_path:
     built = plan(one, look(one))
     (tmp_path / swapped).rename(tmp_path / "was")
     (tmp_path / swapped).symlink_to(tmp_path / "other")
-    only = Plan(tuple(a for a in built.options if isinstance(a, Place) and "shown" in a.path), ())
+    only = [a for a in built.options if isinstance(a, Place) and "shown" in a.path]
     with ExitStack() as stack, pytest.raises(SandboxRefused, match="became a link"):
-        _opened(only, stack)
+        opened(only, stack)

@@ -1,18 +1,28 @@
-"""What a tool cannot do: each tried for real, inside the real sandbox, and shown to work outside where that matters."""
+"""What nobody behind bubblewrap can do: each tried for real, inside the real sandbox, and shown to work outside where
+that matters. What every caller keeps is tried by each; the rest is about what tasks alone may have."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.support.boxes import boxed, real_boxes, said, wishes, writable
+from tests.support.callers import Caller, caller, callers
+
+__all__ = ["caller"]
 
 pytestmark = real_boxes
+
+OPERATORS = "the planner is the operator's own program, with the operator's files"
+SERVICES = "the planner's login may be kept by a service of this user"
 
 TRY = """
 import errno, sys
@@ -35,23 +45,25 @@ def call(number, *arguments):
 )
 
 
-def test_only_the_system_and_what_was_asked_for_is_visible(tmp_path: Path) -> None:
-    (tmp_path / "asked").mkdir()
+@callers(planner=OPERATORS)
+def test_only_the_system_and_what_was_asked_for_is_visible(caller: Caller, tmp_path: Path) -> None:
+    (tmp_path / "asked").mkdir(mode=0o755)
     (tmp_path / "asked" / "file").write_text("shown")
     (tmp_path / "secret").write_text("hidden")
-    tmp_path.joinpath("asked").chmod(0o755)
     code = TRY + f"""
 import os
-print(open("{tmp_path}/asked/file").read(), sorted(os.listdir("{tmp_path}")), sorted(os.listdir("/tmp/"))[:1])
-for path in ("{tmp_path}/secret", "/etc/shadow", "/var/log", "/sys/kernel", "/root/.ssh", "/home", "/proc/kcore"):
+print(open("{tmp_path}/asked/file").read(), "asked" in os.listdir("{tmp_path}"), "secret" in os.listdir("{tmp_path}"))
+for path in ("{tmp_path}/secret", "/etc/shadow", "/var/log", "/sys/kernel", "/root/.ssh", "/proc/kcore"):
     print(tried(lambda: os.stat(path) and open(path)))
 """
-    lines = said(tmp_path, code, allow_read=(str(tmp_path / "asked"),)).splitlines()
-    assert lines[0].startswith("shown ['asked'] ")
+    lines = caller.said(code, [tmp_path / "asked"]).splitlines()
+    assert lines[0] == "shown True False"
     assert set(lines[1:]) <= {"ENOENT", "EACCES", "EPERM"}
 
 
-def test_nothing_is_writable_but_tmp_and_artifacts(tmp_path: Path) -> None:
+@callers(planner=OPERATORS)
+def test_nothing_is_writable_but_tmp_and_artifacts(caller: Caller, tmp_path: Path) -> None:
+    """A reader has neither, and writes nothing at all."""
     (tmp_path / "asked").mkdir(mode=0o777)
     code = TRY + f"""
 import os
@@ -59,17 +71,22 @@ for folder in ("/", "/usr", "/usr/bin", "/etc", "/dev", "/proc", "/proc/sys/kern
     print(tried(lambda: open(folder + "/x", "w") and None))
 sysctls = [top + "/" + name for top, _, files in os.walk("/proc/sys") for name in files]
 print([path for path in sysctls if os.access(path, os.W_OK)])
-for folder in ("/tmp", "/run", "/dev/shm", os.environ["ARTIFACTS"]):
+for folder in ("/tmp", "/run", "/dev/shm", "/artifacts"):
     print(tried(lambda: open(folder + "/x", "w") and None))
 """
-    lines = said(tmp_path, code, allow_read=(str(tmp_path / "asked"),)).splitlines()
+    before = sorted(path.name for path in tmp_path.iterdir())
+    lines = caller.said(code, [tmp_path / "asked"]).splitlines()
     refusals = {"EROFS", "EACCES", "ENOENT", "EPERM"}
     assert {*lines[:7], lines[8]} <= refusals, lines
     assert lines[7] in {*refusals, "done"}, "the way to what was asked for may lie in the tool's own /tmp"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["artifacts", "asked"], "and not in ours"
+    assert sorted(path.name for path in tmp_path.iterdir()) == before, "and not in ours"
+    assert list((tmp_path / "asked").iterdir()) == []
     assert lines[9] == "[]"
-    assert lines[10:] == ["done"] * 4
-    assert (tmp_path / "artifacts" / "x").is_file()
+    if caller.name == "reader":
+        assert {*lines[10:]} <= refusals
+    else:
+        assert lines[10:] == ["done"] * 4
+        assert (caller.folder / "artifacts" / "x").is_file()
 
 
 @pytest.mark.parametrize("fs", ["read-only", "rw"])
@@ -91,26 +108,32 @@ for line in open("/proc/self/mountinfo"):
     assert {rights for _, _, rights in mounts} == {"nosuid"}
 
 
-def test_it_has_no_privilege_and_can_get_none(tmp_path: Path) -> None:
+@callers()
+def test_it_has_no_privilege_and_can_get_none(caller: Caller) -> None:
+    """The bounding set means nothing without a way to gain from it, and there is none with NoNewPrivs."""
     code = """
-import os
-status = dict(line.split(":\\t", 1) for line in open("/proc/self/status").read().splitlines() if ":\\t" in line)
-print(*(status[key].strip() for key in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp")))
+import ctypes, os, struct
+libc = ctypes.CDLL(None)
+print(libc.prctl(39, 0, 0, 0, 0), libc.prctl(21, 0, 0, 0, 0))  # PR_GET_NO_NEW_PRIVS, PR_GET_SECCOMP
+held = ctypes.create_string_buffer(24)
+assert libc.capget(struct.pack("Ii", 0x20080522, 0), held) == 0
+print({*held.raw} == {0})
 print(0 in os.getresuid() + os.getresgid() + tuple(os.getgroups()))
-setuid = [p for p in ("/usr/bin/su", "/usr/bin/mount", "/usr/bin/passwd") if os.path.exists(p)]
 print(os.statvfs("/usr").f_flag & os.ST_NOSUID != 0)
 """
-    lines = said(tmp_path, code).splitlines()
-    zero = "0" * 16
-    # The bounding set means nothing without a way to gain from it, and there is none with NoNewPrivs.
-    assert lines[0].split()[:3] == [zero] * 3
-    assert lines[0].split()[4:] == [zero, "1", "2"]
-    assert lines[1:] == ["False", "True"]
+    privileges, none, root, nosuid = caller.said(code).splitlines()
+    assert privileges == "1 2"
+    if caller.name == "planner":  # it is the operator's own program, with the operator's rights
+        return
+    assert (none, nosuid) == ("True", "True")
+    if caller.name != "reader":  # in a user namespace of its own, where whoever started it has no rights
+        assert root == "False"
 
 
-def test_links_inside_what_is_shown_lead_nowhere_else(tmp_path: Path) -> None:
+@callers(planner=OPERATORS)
+def test_links_inside_what_is_shown_lead_nowhere_else(caller: Caller, tmp_path: Path) -> None:
     shown = tmp_path / "shown"
-    shown.mkdir()
+    shown.mkdir(mode=0o755)
     (tmp_path / "secret").write_text("hidden")
     (shown / "link").symlink_to(tmp_path / "secret")
     (shown / "up").symlink_to("../secret")
@@ -118,10 +141,11 @@ def test_links_inside_what_is_shown_lead_nowhere_else(tmp_path: Path) -> None:
 for name in ("link", "up", "../secret"):
     print(tried(lambda: open("{shown}/" + name).read()))
 """
-    assert said(tmp_path, code, allow_read=(str(shown),)).split() == ["ENOENT"] * 3
+    assert caller.said(code, [shown]).split() == ["ENOENT"] * 3
 
 
-def test_no_network_of_any_kind(tmp_path: Path) -> None:
+@callers(planner="it talks to its provider")
+def test_no_network_of_any_kind(caller: Caller) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with socket.create_connection(("127.0.0.1", port), timeout=5):
@@ -137,15 +161,18 @@ except socket.gaierror:
     print("no name")
 print(tried(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("192.0.2.53", 53)) and None))
 """
-        lines = said(tmp_path, code).split("\n")
+        lines = caller.said(code).split("\n")
     assert lines[0] == "ECONNREFUSED"  # its own loopback, where nobody listens
     assert set(lines[1:4]) <= {"ENETUNREACH", "EADDRNOTAVAIL"}
     assert lines[4:] == ["no name", "ENETUNREACH"]
 
 
-def test_unix_sockets_of_the_host_are_out_of_reach_by_path_and_by_abstract_name(tmp_path: Path) -> None:
+@callers(planner=SERVICES)
+def test_unix_sockets_of_the_host_are_out_of_reach_by_path_and_by_abstract_name(
+    caller: Caller, tmp_path: Path
+) -> None:
     shown = tmp_path / "shown"
-    shown.mkdir()
+    shown.mkdir(mode=0o755)
     abstract = f"\0pmagent-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX) as by_path, socket.socket(socket.AF_UNIX) as by_name:
         by_path.bind(str(shown / "s"))
@@ -160,20 +187,22 @@ for address in ("{shown}/s", {abstract!r}):
 a, b = socket.socketpair()
 a.send(b"own pairs work"); print(b.recv(99).decode())
 """
-        assert said(tmp_path, code, allow_read=(str(shown),)).split("\n") == ["EPERM", "EPERM", "own pairs work"]
+        assert caller.said(code, [shown]).split("\n") == ["EPERM", "EPERM", "own pairs work"]
 
 
-def test_families_that_reach_past_the_network_namespace_are_refused(tmp_path: Path) -> None:
+@callers(planner=SERVICES)
+def test_families_that_reach_past_the_network_namespace_are_refused(caller: Caller) -> None:
     code = TRY + """
 import socket
 for family in (socket.AF_VSOCK, socket.AF_NETLINK, socket.AF_PACKET, socket.AF_ALG, 99):
     print(tried(lambda: socket.socket(family, socket.SOCK_RAW).close()))
 """
-    assert said(tmp_path, code).split() == ["EPERM"] * 5
+    assert caller.said(code).split() == ["EPERM"] * 5
 
 
+@callers()
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of x86-64 are called")
-def test_calls_that_broke_sandboxes_before_are_refused(tmp_path: Path) -> None:
+def test_calls_that_broke_sandboxes_before_are_refused(caller: Caller) -> None:
     numbers = {
         "ptrace": 101, "process_vm_readv": 310, "add_key": 248, "request_key": 249, "keyctl": 250,
         "io_uring_setup": 425,
@@ -186,13 +215,14 @@ for number in {list(numbers.values())}:
     print(call(number, 0, 0, 0, 0, 0))
 print(call(435, 0, 0), call(437, 0, 0, 0, 0), call(56, 0x10000000, 0, 0, 0, 0), call(0x40000000 + 39))
 """
-    lines = said(tmp_path, code).splitlines()
+    lines = caller.said(code).splitlines()
     assert dict(zip(numbers, lines[:-1], strict=True)) == dict.fromkeys(numbers, "EPERM")
     assert lines[-1].split() == ["ENOSYS", "ENOSYS", "EPERM", "EPERM"]
 
 
+@callers()
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="machine code of x86-64 is run")
-def test_the_32_bit_door_into_the_kernel_kills(tmp_path: Path) -> None:
+def test_the_32_bit_door_into_the_kernel_kills(caller: Caller) -> None:
     code = """
 import ctypes, mmap
 page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
@@ -200,11 +230,11 @@ page.write(bytes.fromhex("b814000000cd80c3"))  # mov eax, 20; int 0x80; ret
 address = ctypes.addressof(ctypes.c_char.from_buffer(page))
 print(ctypes.CFUNCTYPE(ctypes.c_int)(address)())
 """
-    outcome = boxed(tmp_path, code)
-    assert (outcome.exit_code, outcome.signal) == (None, 31)
+    assert caller.ran(code).signal == signal.SIGSYS
 
 
-def test_no_terminal_and_no_typing_into_one(tmp_path: Path) -> None:
+@callers()
+def test_no_terminal_and_no_typing_into_one(caller: Caller) -> None:
     code = TRY + """
 import fcntl, os, termios
 print(tried(lambda: open("/dev/tty")))
@@ -212,7 +242,109 @@ primary, secondary = os.openpty()
 print(tried(lambda: fcntl.ioctl(secondary, termios.TIOCSTI, b"x") and None))
 print(tried(lambda: fcntl.ioctl(secondary, 0x541C, b"x") and None), os.getsid(0) > 0)
 """
-    assert said(tmp_path, code).split() == ["ENXIO", "EPERM", "EPERM", "True"]
+    assert caller.said(code).split() == ["ENXIO", "EPERM", "EPERM", "True"]
+
+
+@callers()
+def test_neither_secrets_nor_descriptors_nor_processes_of_the_host_come_inside(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A_SECRET", "hunter2hunter2")
+    secret = os.open(__file__, os.O_RDONLY)
+    os.set_inheritable(secret, True)  # noqa: FBT003  (takes no name)
+    of = os.fstat(secret)
+    code = TRY + f"""
+import os
+print(any("hunter2" in value for value in os.environ.values()))
+def held(descriptor):
+    try:
+        found = os.fstat(descriptor)
+    except OSError:
+        return False
+    return (found.st_dev, found.st_ino) == {(of.st_dev, of.st_ino)}
+print(any(map(held, range(3, 1024))))
+print(os.getpid() < 20, tried(lambda: os.kill({os.getpid()}, 0)))
+"""
+    try:
+        assert os.getpid() >= 20
+        assert caller.said(code).splitlines() == ["False", "False", "True ESRCH"]
+    finally:
+        os.close(secret)
+
+
+@callers()
+def test_no_caller_lets_the_machine_have_core_dumps(caller: Caller) -> None:
+    """The limit is 1, for with 0 a program of the host that gets core dumps would get them still; a reader is at 0, and
+    has itself made so that nobody may look into it."""
+    code = """
+import ctypes, resource
+print(resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
+"""
+    said = caller.said(code)
+    assert said == ("(0, 0) 0" if caller.name == "reader" else "(1, 1) 1")
+
+
+@callers()
+def test_nothing_outlives_its_run(caller: Caller) -> None:
+    """A daemon that left its parent's session, and holds no pipe."""
+    name = f"left-{os.getpid()}"
+    code = f"""
+import ctypes, os, time
+reading, writing = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        ctypes.CDLL(None).prctl(15, {name.encode()!r}, 0, 0, 0)  # PR_SET_NAME
+        for number in (0, 1, 2):
+            os.close(number)
+        os.write(writing, b".")
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+print(os.read(reading, 1))
+"""
+    assert caller.said(code) == "b'.'"
+    assert name not in _names()
+
+
+OWNER = """
+import sys
+from pathlib import Path
+from tests.support.callers import Caller
+Caller(sys.argv[1], Path(sys.argv[2])).ran(sys.argv[3])
+"""
+
+
+@callers()
+def test_nothing_outlives_whoever_started_it(caller: Caller) -> None:
+    """The process that started it is killed, and ends nothing itself."""
+    name = f"kept-{os.getpid()}"
+    code = f"""
+import ctypes, os, time
+ctypes.CDLL(None).prctl(15, {name.encode()!r}, 0, 0, 0)
+os.setsid() if os.fork() == 0 else None
+time.sleep(600)
+"""
+    until = time.monotonic() + 60
+    root = str(Path(__file__).parents[2])
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER, caller.name, str(caller.folder), code], env=os.environ | {"PYTHONPATH": root}
+    ) as owner:
+        while _names().count(name) < 2:
+            assert owner.poll() is None
+            assert time.monotonic() < until
+        owner.kill()
+    while name in _names():
+        assert time.monotonic() < until
+
+
+def _names() -> list[str]:
+    """The names of all processes."""
+    found: list[str] = []
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):
+            found.append(path.read_text().strip())
+    return found
 
 
 def test_environment_descriptors_and_processes_of_the_host_stay_outside(

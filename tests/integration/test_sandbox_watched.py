@@ -12,12 +12,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pmagent.actors.orchestra import watch
-from pmagent.actors.orchestra.artifacts import remove
-from pmagent.actors.orchestra.processes import Inside
-from pmagent.actors.orchestra.runner import run
-from pmagent.actors.orchestra.watch import Watch
-from pmagent.actors.orchestra.wishes import TASK, Limits, Outcome, Wishes
+from pmagent.actors.sandbox import monitor as watch
+from pmagent.actors.sandbox.artifacts import remove
+from pmagent.actors.sandbox.monitor import Monitor
+from pmagent.actors.sandbox.pid_namespace import PidNamespace
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import TASK, Limits, Outcome, SandboxSpec
 from tests.support.boxes import boxed, real_boxes, said, wishes
 from tests.support.held_clock import timed_out
 
@@ -167,13 +167,13 @@ async def test_looking_counts_what_is_there_and_holds_nothing(
 ) -> None:
     """The bounds of one look, to the entry and to the byte, in the middle of a real run."""
     firsts: list[int] = []
-    of = Inside.of
+    of = PidNamespace.of
 
-    def noted(first: int) -> Inside | None:
+    def noted(first: int) -> PidNamespace | None:
         firsts.append(first)
         return of(first)
 
-    monkeypatch.setattr(Inside, "of", noted)
+    monkeypatch.setattr(PidNamespace, "of", noted)
     code = f"""
 import os
 for n in range(10): open(f"/tmp/{{n}}", "w").close(); open(f"/artifacts/{{n}}", "w").write("x" * 5000)
@@ -194,7 +194,7 @@ print("up", flush=True); {SLEEP}
             Limits(artifact_bytes=size - 1), Limits(tmp_entries=400), Limits(tmp_entries=9),
             Limits(total_memory_bytes=2**30), Limits(total_memory_bytes=2**20),
         ):  # fmt: skip
-            looked = Watch(limits, inside, str(tmp_path / "artifacts"), (str(tmp_path),))
+            looked = Monitor(limits, inside, str(tmp_path / "artifacts"), (str(tmp_path),))
             seen.append(looked.look() != "")
             looked.close()
         assert seen == [False, True] * 4
@@ -224,7 +224,7 @@ def test_an_ordinary_users_tools_are_watched_too() -> None:
 
 def ran(tmp_path: Path, *argv: str, **more: object) -> Outcome:
     (tmp_path / "artifacts").mkdir()
-    return anyio.run(run, Wishes(argv=argv, artifacts=str(tmp_path / "artifacts"), workdir=TASK, **more))  # type: ignore[arg-type]
+    return anyio.run(run, SandboxSpec(argv=argv, artifacts=str(tmp_path / "artifacts"), workdir=TASK, **more))  # type: ignore[arg-type]
 
 
 @pytest.mark.skipif(shutil.which("node", path="/usr/local/bin:/usr/bin:/bin") is None, reason="node is not installed")

@@ -7,7 +7,7 @@ import h11
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pmagent.actors.orchestra.proxy_rules import Caps
+from pmagent.actors.sandbox.egress.rules import Caps
 from tests.support.proxied import BROKEN, NAME, answering, host, outside, proxied
 
 NAMED = NAME.encode()

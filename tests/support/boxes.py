@@ -12,8 +12,8 @@ from typing import Any
 import anyio
 import pytest
 
-from pmagent.actors.orchestra.runner import run
-from pmagent.actors.orchestra.wishes import Limits, Outcome, Wishes
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import Limits, Outcome, SandboxSpec
 
 PYTHON = os.path.realpath(sys.executable)
 _HOME = os.path.realpath(sys.base_prefix)
@@ -42,13 +42,13 @@ real_boxes = pytest.mark.skipif(bool(OBSTACLE), reason=OBSTACLE or "sandboxes ca
 """For tests that need real ones."""
 
 
-def wishes(artifacts: Path, code: str, *arguments: str, **more: Any) -> Wishes:
-    """Wishes for a Python program; ``allow_read`` is added to what Python needs."""
+def wishes(artifacts: Path, code: str, *arguments: str, **more: Any) -> SandboxSpec:
+    """The spec of a Python program; ``allow_read`` is added to what Python needs."""
     more["allow_read"] = (*PYTHON_FOLDERS, *more.get("allow_read", ()))
     more.setdefault("limits", QUICK)
     artifacts.mkdir(exist_ok=True)
     argv = (PYTHON, "-I", "-S", "-c", code, *arguments)
-    return Wishes(argv=argv, artifacts=str(artifacts.resolve()), **more)
+    return SandboxSpec(argv=argv, artifacts=str(artifacts.resolve()), **more)
 
 
 def boxed(folder: Path, code: str, *arguments: str, **more: Any) -> Outcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import struct
 
-from pmagent.actors.orchestra.seccomp import program
+from pmagent.actors.sandbox.seccomp import program
 
 ALLOW = 0x7FFF0000
 KILL = 0x80000000

@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pmagent.actors.orchestra.runner import run
-from pmagent.actors.orchestra.wishes import Limits, Outcome
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import Limits, Outcome
 from tests.support.boxes import wishes
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import anyio
 import anyio.abc
 
-from pmagent.actors.orchestra.outside import Outside
-from pmagent.actors.orchestra.runner import run
-from pmagent.actors.orchestra.wishes import Outcome
+from pmagent.actors.sandbox.egress.upstream import Upstream
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import Outcome
 from tests.support.boxes import wishes
 from tests.support.proxied import NAME, TRACE, Behave, Host, answering, host, outside
 
@@ -48,10 +48,10 @@ async def echo(stream: anyio.abc.SocketStream, heard: bytearray) -> None:
         await stream.send(data)
 
 
-async def allowed(folder: Path, code: str, world: Outside, **more: Any) -> Outcome:
+async def allowed(folder: Path, code: str, world: Upstream, **more: Any) -> Outcome:
     """Run ``code`` with a network of ``NAME`` alone."""
     more.setdefault("allow_domains", (NAME,))
-    return await run(wishes(folder, INSIDE + code, net="allow", trace=TRACE, **more), outside=world)
+    return await run(wishes(folder, INSIDE + code, net="allow", trace=TRACE, **more), upstream=world)
 
 
 def ran(folder: Path, code: str, behave: Behave | None = None, **more: Any) -> tuple[list[str], Outcome, Host]:

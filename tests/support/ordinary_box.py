@@ -8,8 +8,8 @@ import tempfile
 import anyio
 import anyio._backends._asyncio  # imported before the rights to read it are given up
 
-from pmagent.actors.orchestra.runner import run
-from pmagent.actors.orchestra.wishes import Limits, Outcome, Wishes
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import Limits, Outcome, SandboxSpec
 
 FORKS = "while (defined($p = fork)) { exec(q(sleep), 30) if !$p; last if ++$n > 50 } print $n + 0"
 
@@ -19,7 +19,7 @@ async def main() -> None:
     folder = tempfile.mkdtemp()
 
     async def box(*argv: str, limits: Limits | None = None) -> Outcome:
-        return await run(Wishes(argv=argv, artifacts=folder, limits=limits or Limits(seconds=20)))
+        return await run(SandboxSpec(argv=argv, artifacts=folder, limits=limits or Limits(seconds=20)))
 
     status = (await box("grep", "-E", "^(CapEff|NoNewPrivs|Seccomp):", "/proc/self/status")).stdout.decode()
     print(" ".join(status.split()))  # noqa: T201

@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 import anyio._backends._asyncio  # imported before the rights to read it are given up
 
-from pmagent.actors.orchestra.runner import run
-from pmagent.actors.orchestra.wishes import TASK, Limits, Wishes
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import TASK, Limits, SandboxSpec
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
     (folder / "inputs" / "x").write_text("given\n")
     (folder / "w" / ".pmagent" / "log").write_text("secret\n")
     look = f'stat -c "%a %u %n" a a/x; cat a/x $INPUTS/x; ls {folder}/w/.pmagent; echo hidden; echo y > a/x; mkdir a/b'
-    done = anyio.run(run, Wishes(
+    done = anyio.run(run, SandboxSpec(
         argv=("sh", "-ec", look), workdir=TASK, files=(("a/x", b"hello\n"),), inputs=f"{folder}/inputs",
         allow_read=(f"{folder}/w",), hide=(f"{folder}/w/.pmagent",), artifacts=f"{folder}/artifacts",
         limits=Limits(seconds=20),

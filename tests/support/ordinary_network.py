@@ -7,8 +7,8 @@ import tempfile
 
 import anyio
 
-from pmagent.actors.orchestra.runner import run
-from pmagent.actors.orchestra.wishes import Limits, Wishes
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import Limits, SandboxSpec
 from tests.support.proxied import NAME, answering, host, outside
 
 TOOL = """
@@ -27,11 +27,11 @@ for my $name ("api.example.org", "other.example") {
 async def main() -> None:
     """One run, two requests."""
     async with host(answering()) as made:
-        one = Wishes(
+        one = SandboxSpec(
             argv=("perl", "-e", TOOL), artifacts=tempfile.mkdtemp(), net="allow", allow_domains=(NAME,),
             limits=Limits(seconds=20),
         )  # fmt: skip
-        outcome = await run(one, outside=outside([made.endpoint]))
+        outcome = await run(one, upstream=outside([made.endpoint]))
     print(outcome.stdout.decode() + outcome.stderr.decode(), end="")  # noqa: T201
     print(*(contact.verdict for contact in outcome.contacts))  # noqa: T201
 

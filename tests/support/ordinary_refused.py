@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 import anyio._backends._asyncio  # imported before the rights to read it are given up
 
-from pmagent.actors.orchestra.runner import run
-from pmagent.actors.orchestra.wishes import SandboxUnavailable, Wishes
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import SandboxSpec, SandboxUnavailable
 
 USER = 54321
 CLONE_NEWUSER = 0x10000000
@@ -41,7 +41,7 @@ def main() -> None:
     """Say what the answer is."""
     folder = tempfile.mkdtemp()
     try:
-        anyio.run(run, Wishes(argv=("touch", "/artifacts/ran"), artifacts=folder))
+        anyio.run(run, SandboxSpec(argv=("touch", "/artifacts/ran"), artifacts=folder))
     except SandboxUnavailable as error:
         print(error.message)  # noqa: T201
     print(os.listdir(folder))  # noqa: T201

@@ -8,8 +8,8 @@ import tempfile
 import anyio
 import anyio._backends._asyncio  # imported before the rights to read it are given up
 
-from pmagent.actors.orchestra.runner import run
-from pmagent.actors.orchestra.wishes import Limits, Wishes
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import Limits, SandboxSpec
 
 TRIED = (
     ("mkdir /artifacts/dark; chmod 0 /artifacts/dark; sleep 60", Limits(seconds=60)),
@@ -21,7 +21,7 @@ TRIED = (
 def main() -> None:
     """One run after the other."""
     for code, limits in TRIED:
-        done = anyio.run(run, Wishes(argv=("sh", "-c", code), artifacts=tempfile.mkdtemp(), limits=limits))
+        done = anyio.run(run, SandboxSpec(argv=("sh", "-c", code), artifacts=tempfile.mkdtemp(), limits=limits))
         print(done.exceeded)  # noqa: T201
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from pmagent.actors.audit.sources.pdf.reading import read_pdf
-from pmagent.actors.confined.wall import UNWALLED
+from pmagent.actors.sandbox.reader.arguments import UNWALLED
 from pmagent.contracts.audit_events import AuditLimits, Question
 from pmagent.contracts.audit_facts import PdfReading
 

@@ -6,13 +6,13 @@ import base64
 import json
 import os
 import select
-import signal
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from pmagent.actors.sandbox.orphans import end_orphans
 from pmagent.contracts.orchestra_events import PlannerCallRequested
 from pmagent.events.event import Event
 
@@ -62,15 +62,12 @@ class StandIn:
         """``is_gone`` when the process whose command line holds ``caller`` was killed at any moment.
 
         Killed while it built, bubblewrap may leave its inner half, which waits for the outer one for ever and starts
-        nothing: such are ended here.
+        nothing: such are ended as the next start ends them.
         """
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
-            waiting: list[int] = []
-            for pid, handle in self._there(caller):
-                if is_cut_off(pid):
-                    signal.pidfd_send_signal(handle, signal.SIGKILL)
-                waiting.append(handle)
+            end_orphans()
+            waiting = [handle for _, handle in self._there(caller)]
             if not waiting:
                 return True
             all_end(waiting, 0.5)

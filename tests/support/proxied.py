@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 import anyio
 import anyio.abc
 
-from pmagent.actors.orchestra.outside import Endpoint, Outside
-from pmagent.actors.orchestra.proxy import Proxy
-from pmagent.actors.orchestra.proxy_rules import Caps, rules
+from pmagent.actors.sandbox.egress.proxy import Proxy
+from pmagent.actors.sandbox.egress.rules import Caps, rules
+from pmagent.actors.sandbox.egress.upstream import Endpoint, Upstream
 
 NAME = "api.example.org"
 """The one host that the proxies here allow."""
@@ -72,7 +72,7 @@ def answering(answer: bytes = HEAD, end: bytes = b"\r\n\r\n") -> Behave:
     return behave
 
 
-def outside(*answers: Sequence[Endpoint], asked: list[str] | None = None, let: Sequence[Endpoint] = ()) -> Outside:
+def outside(*answers: Sequence[Endpoint], asked: list[str] | None = None, let: Sequence[Endpoint] = ()) -> Upstream:
     """A world whose resolver gives these answers, one after the other, the last for ever; and where exactly the
     endpoints ``let``, or those of the answers, count as public. ``asked`` gets the names that are resolved."""
     left = list(answers)
@@ -83,7 +83,7 @@ def outside(*answers: Sequence[Endpoint], asked: list[str] | None = None, let: S
             asked.append(f"{name}:{port}")
         return left.pop(0) if len(left) > 1 else left[0]
 
-    return Outside(ask, lambda address, port: "" if (address, port) in public else "private")
+    return Upstream(ask, lambda address, port: "" if (address, port) in public else "private")
 
 
 class Served:
@@ -123,7 +123,7 @@ async def everything(stream: anyio.abc.SocketStream) -> bytes:
 
 
 @asynccontextmanager
-async def proxied(world: Outside, caps: Caps | None = None, names: Sequence[str] = (NAME,)) -> AsyncIterator[Served]:
+async def proxied(world: Upstream, caps: Caps | None = None, names: Sequence[str] = (NAME,)) -> AsyncIterator[Served]:
     """A proxy that serves on a port of loopback until the block is left, in 20 s at most."""
     listener = socket.create_server(("127.0.0.1", 0))
     proxy = Proxy(rules(names, TRACE), world, caps or Caps())

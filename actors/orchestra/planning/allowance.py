@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pmagent.actors.orchestra.planning.graph import BadPlan, listed
-from pmagent.actors.orchestra.shape import nearest
-from pmagent.actors.orchestra.wishes import kept_env
+from pmagent.actors.sandbox.spec import kept_env
 from pmagent.contracts.orchestra import Constraints, PlanTask, Sandbox
 from pmagent.contracts.orchestra_config import OrchestraConfig
+from pmagent.contracts.shape import nearest
 
 
 class ToolRefused(BadPlan):

@@ -8,11 +8,11 @@ from typing import Any, Final
 import msgspec
 
 from pmagent.actors.orchestra.planning.placeholders import named
-from pmagent.actors.orchestra.proxy_rules import ContactRefused, rules
-from pmagent.actors.orchestra.shape import Misfit, fit, nearest
-from pmagent.actors.orchestra.text import decoded, from_yaml
+from pmagent.actors.sandbox.egress.rules import ContactRefused, rules
 from pmagent.contracts.oa_documents import Document
 from pmagent.contracts.orchestra_config import OrchestraConfig, PathSettings, PathText, Retries, Workers
+from pmagent.contracts.shape import Misfit, fit, nearest
+from pmagent.contracts.text import decoded, from_yaml
 from pmagent.events.errors import PmagentError
 
 FILE: Final = "orchestra.config.yaml"

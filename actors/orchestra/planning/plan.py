@@ -11,8 +11,6 @@ import msgspec
 from pmagent.actors.orchestra.planning.allowance import LimitExceeded, check_allowed, constraints
 from pmagent.actors.orchestra.planning.graph import BadPlan, check_waits, in_order, listed
 from pmagent.actors.orchestra.running.ids import derived
-from pmagent.actors.orchestra.shape import Misfit, fit, shown
-from pmagent.actors.orchestra.text import decoded, from_either
 from pmagent.contracts.oa_documents import Document
 from pmagent.contracts.orchestra import (
     EDGES_MAX,
@@ -30,6 +28,8 @@ from pmagent.contracts.orchestra import (
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.contracts.orchestra_events import PlannedTask
 from pmagent.contracts.payload import encode
+from pmagent.contracts.shape import Misfit, fit, shown
+from pmagent.contracts.text import decoded, from_either
 
 BYTES_MAX: Final = 8 * 1024 * 1024
 

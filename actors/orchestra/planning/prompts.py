@@ -13,10 +13,10 @@ from pmagent.actors.orchestra.planning.graph import BadPlan
 from pmagent.actors.orchestra.planning.placeholders import filled
 from pmagent.actors.orchestra.planning.plan import Plan, as_plan, make_plan
 from pmagent.actors.orchestra.running.run_state import Course
-from pmagent.actors.orchestra.text import BadText, from_json
 from pmagent.contracts.orchestra import PlanConfig, PlanConstraints, PlanRequest
 from pmagent.contracts.orchestra_events import PlanFailed, PlanMade, RunRequested, TasksPlanned
 from pmagent.contracts.payload import Payload, encode
+from pmagent.contracts.text import BadText, from_json
 
 CHUNK_BYTES: Final = 640 * 1024
 """So many bytes of tasks stand in one event at most."""

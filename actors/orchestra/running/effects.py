@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Generator
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Final
 
@@ -19,13 +19,12 @@ import msgspec
 
 from pmagent.actors.checks.text import plain
 from pmagent.actors.core.actor import Io, Performers, StoredBlob
-from pmagent.actors.orchestra import artifacts as found
-from pmagent.actors.orchestra.artifacts import Collected, Found
-from pmagent.actors.orchestra.orphans import end_orphans
-from pmagent.actors.orchestra.runner import run
 from pmagent.actors.orchestra.running.artifact_paths import apart
 from pmagent.actors.orchestra.running.sandbox_spec import HIDDEN, OUTPUT_BYTES, DocumentPaths, documents_of, wishes_of
-from pmagent.actors.orchestra.wishes import Outcome, SandboxRefused, SandboxUnavailable
+from pmagent.actors.sandbox import artifacts as found
+from pmagent.actors.sandbox.artifacts import Collected, Found
+from pmagent.actors.sandbox.runner import run
+from pmagent.actors.sandbox.spec import Outcome, SandboxRefused, SandboxUnavailable
 from pmagent.contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact
 from pmagent.contracts.orchestra_events import (
     CONTACTS_MAX,
@@ -131,17 +130,6 @@ def ready(root: str, documents: DocumentPaths) -> None:
             raise SandboxRefused(
                 f"{folder} is to hold documents, and is no folder here", "move away what is there"
             ) from error
-
-
-def sweep(workspace: Path, *folders: str) -> None:
-    """End and remove what a process that was killed has left in ``folders`` of the workspace; called while the log's
-    lock is held and before anything begins. Raises OSError."""
-    root = os.path.realpath(workspace)
-    for folder in (f"{root}/{name}" for name in folders):
-        with suppress(FileNotFoundError):
-            if os.listdir(folder):
-                end_orphans(folder)
-        found.remove(folder)
 
 
 @asynccontextmanager

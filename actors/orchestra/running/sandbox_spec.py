@@ -10,7 +10,7 @@ import msgspec
 
 from pmagent.actors.kernel.surfaces import SHARE
 from pmagent.actors.orchestra.planning.config import FILE as CONFIG_FILE
-from pmagent.actors.orchestra.wishes import OWN_TMP, TASK, Limits, Wishes, within
+from pmagent.actors.sandbox.spec import OWN_TMP, TASK, Limits, SandboxSpec, within
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.contracts.orchestra_events import TaskAssigned, TaskAttemptRequested
 
@@ -33,7 +33,7 @@ _CORES: Final = 16
 def wishes_of(
     root: str, config: OrchestraConfig, assigned: TaskAssigned, asked: TaskAttemptRequested, artifacts: str,
     inputs: str, hidden: tuple[str, ...] = (),
-) -> Wishes:
+) -> SandboxSpec:
     """The rights of an attempt in the workspace at ``root`` (absolute, without links). ``hidden``: paths that it must
     not see besides ``.pmagent``.
 
@@ -47,7 +47,7 @@ def wishes_of(
     writable = _absolute(root, security.fs.allow_write) if sandbox.fs == "rw" else ()
     seconds = asked.seconds
     documents = documents_of(root, config, assigned.run_id)
-    return Wishes(
+    return SandboxSpec(
         argv=(task.tools[0], *task.inputs.args),
         workdir=TASK if task.inputs.files else root if root in readable else OWN_TMP,
         fs=sandbox.fs,

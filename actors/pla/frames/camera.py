@@ -7,11 +7,11 @@ import stat
 import threading
 from typing import Final
 
-from pmagent.actors.confined.wall import UNWALLED
 from pmagent.actors.pla.frames.folder import BYTES_MAX, Taken
 from pmagent.actors.pla.frames.pictures import NotAPicture, TooLarge, picture
 from pmagent.actors.pla.frames.problem import NoFrame
 from pmagent.actors.pla.frames.program import found, run
+from pmagent.actors.sandbox.reader.arguments import UNWALLED
 
 SECONDS: Final = 20.0
 MAJOR: Final = 81

@@ -9,8 +9,8 @@ import re
 import threading
 from typing import Final, NamedTuple
 
-from pmagent.actors.confined.wall import UNWALLED
 from pmagent.actors.pla.frames.program import found, run
+from pmagent.actors.sandbox.reader.arguments import UNWALLED
 from pmagent.events.unseen import UNSEEN
 
 SECONDS: Final = 25.0

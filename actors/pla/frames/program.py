@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 from typing import Final
 
-from pmagent.actors.confined.limited import Limited, run_limited
+from pmagent.actors.sandbox.reader.run import Limited, run_limited
 
 MODULE: Final = "pmagent.actors.pla.frames.program_child"
 MEMORY_BYTES: Final = 2 * 2**30

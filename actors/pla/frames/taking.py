@@ -10,12 +10,12 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from pmagent.actors.confined.stopping import stoppable
 from pmagent.actors.core.actor import Io, Performers
 from pmagent.actors.pla.credentials.findings import masked_screen
 from pmagent.actors.pla.frames import camera, folder, ocr
 from pmagent.actors.pla.frames.folder import Taken
 from pmagent.actors.pla.frames.problem import NoFrame
+from pmagent.actors.sandbox.reader.stopping import stoppable
 from pmagent.contracts.pla import OCR_CHARS_MAX
 from pmagent.contracts.pla_events import FrameSource, PlaFrameFailed, PlaFrameObserved, PlaFrameRequested
 from pmagent.events.event import Event

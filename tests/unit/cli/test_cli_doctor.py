@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.actors.orchestra.bubblewrap import NEEDED
+from pmagent.actors.sandbox.bubblewrap import NEEDED
 from pmagent.cli import checks
 from pmagent.cli.checks import Check, all_checks
 from pmagent.events.lock import WriterLock

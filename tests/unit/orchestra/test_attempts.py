@@ -13,7 +13,7 @@ import pytest
 from pmagent.actors.core.actor import StoredBlob
 from pmagent.actors.orchestra.running import effects
 from pmagent.actors.orchestra.running.effects import VIOLATIONS_MAX, Attempts
-from pmagent.actors.orchestra.wishes import Outcome
+from pmagent.actors.sandbox.spec import Outcome
 from pmagent.contracts.orchestra_events import TaskAttemptRequested, TaskExited
 from pmagent.events.event import Event
 from tests.support.orchestra import Yard

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.actors.orchestra import shape
-from pmagent.actors.orchestra.shape import NAMES_SHOWN, nearest
+from pmagent.contracts import shape
+from pmagent.contracts.shape import NAMES_SHOWN, nearest
 
 TOOLS = ["echo", "ls", "cat", "node", "python", "poetry", "pnpm", "git"]
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from pmagent.actors.orchestra.running.sandbox_spec import documents_of, wishes_of
-from pmagent.actors.orchestra.wishes import TASK, SandboxRefused, Wishes, check
+from pmagent.actors.sandbox.spec import TASK, SandboxRefused, SandboxSpec, check
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.contracts.orchestra_events import TaskAssigned, TaskAttemptRequested
 from tests.support.orchestra import RUN, config
@@ -42,7 +42,9 @@ def given(sandbox: dict[str, str] | None = None, **inputs: Any) -> tuple[TaskAss
     return assigned, asked
 
 
-def wishes(settings: OrchestraConfig | None = None, sandbox: dict[str, str] | None = None, **inputs: Any) -> Wishes:
+def wishes(
+    settings: OrchestraConfig | None = None, sandbox: dict[str, str] | None = None, **inputs: Any
+) -> SandboxSpec:
     """The wishes of a task with these inputs."""
     made = wishes_of(ROOT, settings or config(), *given(sandbox, **inputs), "/priv/artifacts", "/priv/inputs")
     check(made)

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.actors.confined import limited, wall
-from pmagent.actors.confined.limited import run_limited
 from pmagent.actors.pla.frames import camera, folder, ocr
 from pmagent.actors.pla.frames.folder import BYTES_MAX, newest
 from pmagent.actors.pla.frames.problem import NoFrame
 from pmagent.actors.pla.frames.program import run
 from pmagent.actors.pla.frames.taking import frame
+from pmagent.actors.sandbox.reader import arguments as wall
+from pmagent.actors.sandbox.reader import run as limited
+from pmagent.actors.sandbox.reader.run import run_limited
 from pmagent.contracts.pla_events import FrameSource
 from pmagent.events.redact import Redactor
 from pmagent.events.secret_forms import MASK
@@ -288,8 +289,10 @@ def test_a_device_is_lent_through_the_wall_and_nothing_else_of_dev(programs: Pat
     assert {*lent} - {*without} == {device.split("/")[2].encode()}
 
 
-def test_where_there_is_no_wall_nothing_is_lent() -> None:
-    assert wall.lending((), ("/dev/video0",)) == ()
+@pytest.mark.usefixtures("programs")
+def test_where_there_is_no_wall_nothing_is_lent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert wall.wall((), ("/dev/video0",)) == ()
 
 
 def test_a_program_that_is_not_there_is_told_as_one_that_fails(tmp_path: Path) -> None:
@@ -306,7 +309,7 @@ def test_what_is_no_command_is_not_run() -> None:
 
 
 def test_without_a_wall_it_is_noted(programs: Path, frames: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limited, "wall", lambda _: ())
+    monkeypatch.setattr(limited, "wall", lambda *_: ())
     put(frames, "a.png", png(), ago(0))
     stand_in(programs, "tesseract", "print('text')")
     found = frame(FrameSource(path=str(frames)), SHAPES_ONLY, threading.Event())

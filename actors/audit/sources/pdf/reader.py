@@ -17,7 +17,7 @@ import msgspec
 from pmagent.actors.audit.failures import SourceFailed
 from pmagent.actors.audit.sources.pdf.wire import AT, MODULE, Answer, Refused, Task
 from pmagent.actors.audit.sources.pdf.words import clean, clipped
-from pmagent.actors.confined.limited import Limited, run_limited
+from pmagent.actors.sandbox.reader.run import Limited, run_limited
 from pmagent.contracts.audit_events import AuditLimits
 
 T = TypeVar("T", bound=msgspec.Struct)

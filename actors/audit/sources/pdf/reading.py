@@ -9,7 +9,7 @@ import msgspec
 
 from pmagent.actors.audit.sources.pdf.reader import asked
 from pmagent.actors.audit.sources.pdf.wire import Read
-from pmagent.actors.confined.wall import UNWALLED, wall
+from pmagent.actors.sandbox.reader.arguments import UNWALLED, wall
 from pmagent.contracts.audit_events import AuditLimits, Question
 from pmagent.contracts.audit_facts import PdfReading
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from pmagent.actors.audit.detectors.code.parse import parsed
 from pmagent.actors.audit.detectors.code.source import Source
-from pmagent.actors.confined.limits import OUT_OF_MEMORY
+from pmagent.actors.sandbox.reader.limits import OUT_OF_MEMORY
 
 MARK: Final = "@"
 FILE_CPU_SECONDS: Final = 120

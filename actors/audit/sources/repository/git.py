@@ -22,7 +22,7 @@ import msgspec
 
 from pmagent.actors.audit.failures import SourceFailed
 from pmagent.actors.audit.sources.repository.address import Protocol
-from pmagent.actors.confined.conversation import Conversation
+from pmagent.actors.sandbox.reader.pipes import Conversation
 
 STDERR_BYTES: Final = 16 * 1024
 """So much of the end of standard error is kept."""

@@ -16,7 +16,7 @@ from pmagent.actors.audit.sources.repository.history import history
 from pmagent.actors.audit.sources.repository.survey_child import Answer, Request
 from pmagent.actors.audit.sources.repository.tree import Entry, Tree, tree
 from pmagent.actors.audit.sources.repository.wary import answered
-from pmagent.actors.confined.wall import UNWALLED, wall
+from pmagent.actors.sandbox.reader.arguments import UNWALLED, wall
 from pmagent.contracts.audit_events import AuditLimits, Question
 from pmagent.contracts.audit_facts import FILES_MAX, History, RepoSurvey
 

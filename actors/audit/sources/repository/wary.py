@@ -11,7 +11,7 @@ from typing import Final
 
 from pmagent.actors.audit.failures import SourceFailed
 from pmagent.actors.audit.sources.repository.announced import FILE_CPU_SECONDS, MARK
-from pmagent.actors.confined.limited import Limited, run_limited
+from pmagent.actors.sandbox.reader.run import Limited, run_limited
 from pmagent.contracts.audit_events import AuditLimits
 
 RESTARTS: Final = 8

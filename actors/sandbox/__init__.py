@@ -1,0 +1,1 @@
+"""Bubblewrap, for all that runs behind it: tasks, checks, the planner, and readers of foreign files."""

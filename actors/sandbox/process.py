@@ -1,0 +1,331 @@
+"""A started sandbox: what is said to it, what comes out of it, what it uses, and its end, with all that it started.
+
+Here are only descriptors, pipes, time and signals; what may be seen and written was decided before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Final, Literal
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from pmagent.actors.sandbox.egress.gateway import Gateway
+from pmagent.actors.sandbox.launch import Gated, Launch, gated, start
+from pmagent.actors.sandbox.monitor import Monitor
+from pmagent.actors.sandbox.pid_namespace import PidNamespace
+from pmagent.actors.sandbox.spec import Limits, Outcome, SandboxUnavailable
+
+Heard = Callable[[Literal["stdout", "stderr"], bytes], None]
+"""Gets what is kept of the output as it comes."""
+
+_CHUNK: Final = 64 * 1024
+_KILLS: Final = frozenset((2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 24, 25, 31))
+"""Signals that end a program, without HUP; see ``Outcome.signal``."""
+
+_LOOK_SECONDS: Final = 0.25
+_REST: Final = 9
+"""So many times as long as a look took is waited for the next: looking takes a tenth of a processor at most."""
+_POLL_SECONDS: Final = 0.005
+
+_DUMPED: Final = "core dumps: a program of this machine gets them (kernel.core_pattern)"
+_NO_CGROUP: Final = (
+    "processor time of all processes together: no cgroup",
+    f"memory and disk space of all processes together: no cgroup; looked at every {_LOOK_SECONDS} seconds",
+)
+
+
+class Kept:
+    """What is kept of the stream ``descriptor``, the first ``limit`` bytes or the ``last``, and how many there were."""
+
+    def __init__(self, descriptor: int, limit: int, *, last: bool = False) -> None:
+        self.content = b""
+        self.total = 0
+        self._descriptor = descriptor
+        self._limit = limit
+        self._last = last
+        os.set_blocking(descriptor, False)
+
+    async def read(self, heard: Callable[[bytes], None] | None, full: Callable[[], None] | None = None) -> None:
+        """To its end; what is not kept is dropped, so that the writer is not held up. ``full`` is told when there is
+        more than may be kept."""
+        found = bytearray()
+        while True:
+            await anyio.wait_readable(self._descriptor)
+            chunk = os.read(self._descriptor, _CHUNK)
+            if not chunk:
+                break
+            kept = chunk if self._last else chunk[: max(0, self._limit - len(found))]
+            found += kept
+            if self._last:
+                del found[: -self._limit]
+            self.total += len(chunk)
+            if heard is not None and kept:
+                heard(kept)
+            if full is not None and self.total > self._limit:
+                full()
+        self.content = bytes(found)
+
+
+class SandboxProcess:
+    """A started sandbox. What is public of it is known after ``end``."""
+
+    def __init__(self, process: subprocess.Popen[bytes], held_by: Gated, limits: Limits, tail: int) -> None:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self.stdout = Kept(process.stdout.fileno(), limits.output_bytes)
+        self.stderr = Kept(process.stderr.fileno(), tail or limits.output_bytes, last=bool(tail))
+        self.exit_code: int | None = None
+        """As bubblewrap tells it, 128 + n for signal n; None: it never started the program, or was killed with it."""
+        self.seconds = 0.0
+        self.timed_out = False
+        self.exceeded = ""
+        """What it was killed for, in words; "": it was not."""
+        self.failure: SandboxUnavailable | None = None
+        """Why it was never let go on."""
+        self._pid = process.pid
+        self._handle = os.pidfd_open(process.pid)
+        self._status = held_by.status
+        self._gate = held_by.gate
+        self._held = ExitStack()
+        self._limits = limits
+        self._inside: PidNamespace | None = None
+        self._began = time.monotonic()
+        self._standing = anyio.Event()
+        self._ending = anyio.Event()
+        self._dumped = False
+
+    @classmethod
+    def start(cls, launch: Launch, limits: Limits, *, tail: int = 0) -> SandboxProcess:
+        """Start it; not in a worker thread, for bubblewrap dies with the thread that started it. Of stdout the first
+        ``limits.output_bytes`` are kept, and of stderr as much, or its last ``tail`` bytes.
+
+        Raises OSError.
+        """
+        with ExitStack() as held, ExitStack() as theirs:
+            # The program's stdin is the gate too: it waits there for a line (``arguments.GATE``), or for its prompt.
+            held_by = gated(launch, held, theirs)
+            process = held.enter_context(start(held_by.launch, held_by.reading))
+            try:
+                made = cls(process, held_by, limits, tail)
+            except OSError:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+            made._held = held.pop_all()
+        return made
+
+    async def attend(
+        self, *, heard: Heard | None = None, gateway: Gateway | None = None, prompt: bytes | None = None,
+        monitor: Callable[[PidNamespace], Monitor] | None = None,
+    ) -> None:  # fmt: skip
+        """Let it go on, and read all that it says until it has ended: by itself; by TERM after its time, or when this
+        is cancelled, and KILL after the grace; or by KILL when it has used more than it may.
+
+        With a ``prompt`` that is its standard input, and it is killed when it writes more than may be kept. Without
+        one it stands at its gate (``arguments.GATE``) until all is ready.
+        """
+        stopped, ended = anyio.Event(), anyio.Event()
+
+        async def attended() -> None:
+            """Itself not to be cancelled: what is told to end is read and watched until it has."""
+            try:
+                with anyio.CancelScope(shield=True):
+                    await self._to_its_end(heard, gateway, monitor, prompt, stopped)
+            finally:
+                ended.set()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(attended)
+            try:
+                await ended.wait()
+            except anyio.get_cancelled_exc_class():
+                stopped.set()
+                raise
+
+    async def _to_its_end(
+        self, heard: Heard | None, gateway: Gateway | None, monitor: Callable[[PidNamespace], Monitor] | None,
+        prompt: bytes | None, stopped: anyio.Event,
+    ) -> None:  # fmt: skip
+        def tell(name: Literal["stdout", "stderr"]) -> Callable[[bytes], None] | None:
+            return None if heard is None else lambda chunk: heard(name, chunk)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(self.stdout.read, tell("stdout"), None if prompt is None else self._full)
+            group.start_soon(self.stderr.read, tell("stderr"))
+            group.start_soon(self._follow, gateway, prompt)
+            if gateway is not None:
+                group.start_soon(gateway.serve)
+            watching = anyio.CancelScope()
+            if monitor is not None:
+                group.start_soon(self._watch, monitor, watching)
+            with anyio.move_on_after(self._limits.seconds) as time_left:
+                await self._wait_or(stopped)
+            self.timed_out = time_left.cancelled_caught
+            if self.timed_out or stopped.is_set():
+                self._ending.set()
+                if self._inside is not None and self._standing.is_set():
+                    self._inside.terminate()
+                    with anyio.move_on_after(self._limits.grace_seconds):
+                        await self._over()
+                self._kill()
+                await self._over()
+            watching.cancel()
+            if gateway is not None:
+                gateway.shut()
+
+    async def _over(self) -> None:
+        """Wait until bubblewrap has ended."""
+        await anyio.wait_readable(self._handle)
+
+    async def _wait_or(self, stopped: anyio.Event) -> None:
+        """Return when it has ended, or is told to end."""
+
+        async def told() -> None:
+            await stopped.wait()
+            race.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as race:
+            race.start_soon(told)
+            await self._over()
+            race.cancel_scope.cancel()
+
+    async def end(self) -> None:
+        """Whatever still lives is killed and waited for."""
+        self._kill()
+        await self._over()
+        if self._inside is not None:
+            await self._inside.gone()
+            self._inside.close()
+        self.seconds = time.monotonic() - self._began
+        os.close(self._handle)
+        self._held.close()
+
+    def outcome(self, planted: tuple[str, ...]) -> Outcome:
+        """How it ended. Raises SandboxUnavailable when bubblewrap never got to start the program."""
+        if self.failure is not None:
+            raise self.failure
+        code = self.exit_code
+        if code is None and not self.timed_out and not self.exceeded:
+            reason = self.stderr.content.decode(errors="replace").strip().split("\n")[-1][:500]
+            raise SandboxUnavailable(
+                f"the sandbox could not be built: {reason or 'bubblewrap says nothing'}",
+                "pmagent doctor tries one; an ordinary user needs user namespaces (sysctl user.max_user_namespaces)",
+            )
+        number = signal.SIGKILL if code is None else code - 128
+        killed = number in _KILLS
+        return Outcome(
+            exit_code=None if killed else code,
+            signal=number if killed else None,
+            timed_out=self.timed_out,
+            exceeded=self.exceeded,
+            stdout=self.stdout.content,
+            stderr=self.stderr.content,
+            stdout_bytes=self.stdout.total,
+            stderr_bytes=self.stderr.total,
+            seconds=self.seconds,
+            planted=planted,
+            unenforced=(*_NO_CGROUP, *((_DUMPED,) if self._dumped else ())),
+        )
+
+    async def _follow(self, gateway: Gateway | None, prompt: bytes | None) -> None:
+        """Read bubblewrap's own reports to their end: which process is the first inside, and its exit code."""
+        pending = b""
+        while True:
+            await anyio.wait_readable(self._status)
+            chunk = os.read(self._status, _CHUNK)
+            if not chunk:
+                return
+            *lines, pending = (pending + chunk).split(b"\n")
+            for line in lines:
+                told = msgspec.json.decode(line, type=dict[str, int])
+                self.exit_code = told.get("exit-code", self.exit_code)
+                if "child-pid" in told:
+                    try:
+                        await self._let_go_on(told["child-pid"], gateway, prompt)
+                    except SandboxUnavailable as failure:
+                        self.failure = failure
+                        self._kill()
+
+    async def _let_go_on(self, first: int, gateway: Gateway | None, prompt: bytes | None) -> None:
+        """Keep its processes in hand, open its gateway, and let it go on. Raises SandboxUnavailable where that fails;
+        then nothing has started, nor does anything where it is to end already."""
+        if self._ending.is_set():
+            self._kill()
+            return
+        try:
+            with ExitStack() as kept:
+                inside = PidNamespace.of(first)
+                if inside is None:
+                    return
+                kept.callback(inside.close)
+                self._dumped = not inside.undumped()
+                kept.pop_all()
+        except OSError as error:  # too many open files: what cannot be ended must not begin
+            raise SandboxUnavailable(f"the sandbox cannot be kept in hand: {error.strerror}", "try again") from error
+        self._inside = inside
+        if prompt is not None:
+            self._standing.set()
+        await self._say(b".")
+        if gateway is not None:
+            await gateway.open(inside)
+        if self._ending.is_set():
+            return
+        if prompt is None:
+            self._standing.set()
+            await self._say(b"\n")
+            return
+        # Without its prompt it does nothing. Once it is there, and not much earlier, it dies with this process.
+        while not inside.below() and not self._is_over():  # noqa: ASYNC110 - nobody tells of it
+            await anyio.sleep(_POLL_SECONDS)
+        await self._say(prompt)
+        self._gate.close()
+
+    async def _say(self, words: bytes) -> None:
+        left = memoryview(words)
+        with contextlib.suppress(BrokenPipeError):  # it does not care to read all of it, or has ended
+            while left:
+                await anyio.wait_writable(self._gate)
+                left = left[os.write(self._gate.fileno(), left[:_CHUNK]) :]
+
+    def _is_over(self) -> bool:
+        ended = select.poll()
+        ended.register(self._handle, select.POLLIN)
+        return bool(ended.poll(0))
+
+    async def _watch(self, monitor: Callable[[PidNamespace], Monitor], scope: anyio.CancelScope) -> None:
+        """Look at what it uses until ``scope`` is cancelled; kill it when that is too much."""
+        pause = _LOOK_SECONDS
+        with scope:
+            await self._standing.wait()
+            assert self._inside is not None
+            watch = monitor(self._inside)
+            try:
+                while not self.exceeded:
+                    await anyio.sleep(pause)
+                    began = time.monotonic()
+                    self.exceeded = await anyio.to_thread.run_sync(watch.look)
+                    pause = max(_LOOK_SECONDS, _REST * (time.monotonic() - began))
+            finally:
+                watch.close()
+            self._kill()
+
+    def _full(self) -> None:
+        self.exceeded = f"more than {self._limits.output_bytes} bytes of output"
+        self._kill()
+
+    def _kill(self) -> None:
+        """KILL to process 1, and the kernel ends the others with it; before the gate all of it is one process group,
+        which bubblewrap leads: as long as that has not been waited for, its number is nobody else's."""
+        if self._inside is not None:
+            self._inside.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._pid, signal.SIGKILL)

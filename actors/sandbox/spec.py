@@ -1,0 +1,276 @@
+"""What one run of a program may have of the world, its limits, and how it ended; pure."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import Final, Literal
+
+import msgspec
+
+from pmagent.actors.sandbox.egress.rules import ContactRefused, rules
+from pmagent.events.errors import PmagentError
+
+ARTIFACTS: Final = "/artifacts"
+"""Where the run's artifact folder lies inside; ``$ARTIFACTS`` names it."""
+
+OWN_TMP: Final = "/tmp"  # noqa: S108  (inside; it is private and empty)
+"""The private folder for temporary files inside. Asking to read or write it asks for what is there anyway."""
+
+TASK: Final = f"{OWN_TMP}/task"
+"""The task's private folder, in the private /tmp: it lies there before the start, with ``SandboxSpec.files``."""
+
+INPUTS: Final = "/inputs"
+"""Where ``SandboxSpec.inputs`` lies inside; ``$INPUTS`` names it."""
+
+SEARCH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
+"""Where a bare program name is looked for: ``PATH`` inside."""
+
+IN_MEMORY: Final = (OWN_TMP, "/dev/shm", "/run")  # noqa: S108  (inside)
+"""Folders inside that are the tool's alone, and lie in memory."""
+
+SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+"""System run-time folders, always visible and never writable."""
+
+_RESERVED: Final = ("/proc", "/dev", "/sys", "/run", "/var/run", "/etc", "/boot", ARTIFACTS, INPUTS, *SYSTEM)
+"""No spec reaches in here: what of it tools need is there anyway, the rest is the machine's."""
+
+OWN_ENV: Final = frozenset(("PATH", "HOME", "TMPDIR", "LANG", "ARTIFACTS", "INPUTS", "PWD"))
+"""Variables that say where things are inside: nobody sets them but the sandbox."""
+PROXY_ENV: Final = frozenset((
+    "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+))  # fmt: skip
+"""Where programs look for their proxy: set under ``net: allow``, the last of each row to nothing."""
+_ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_PAGE: Final = 4096
+_NAME_BYTES_MAX: Final = 255
+"""NAME_MAX, of Linux."""
+_PATH_MAX: Final = 4095
+_PATH_BYTES_MAX: Final = 1024
+_FILES_MAX: Final = 512
+"""Each is handed over as an open file."""
+_WORDS_BYTES_MAX: Final = 128 * 1024
+"""Arguments and environment together; the kernel's own limit for one argument, and well below that for all."""
+
+
+class SandboxRefused(PmagentError):
+    """What is asked for may not be granted, or cannot be read; nothing was started. Trying again changes nothing."""
+
+    exit_code = 7
+
+
+class SandboxUnavailable(PmagentError):
+    """This machine cannot build the sandbox; nothing was started, and nothing runs without one."""
+
+    exit_code = 1
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What one run may use. The kernel keeps most of it for each process by itself; what all of them use together is
+    looked at a few times a second, and who exceeds it is killed."""
+
+    seconds: float = 300.0
+    """Wall time of the whole run; then TERM."""
+    grace_seconds: float = 5.0
+    """From TERM to KILL."""
+    memory_bytes: int = 4 * 2**30
+    """Private memory that a process can write to (RLIMIT_DATA)."""
+    address_bytes: int = 256 * 2**30
+    """Address space of a process (RLIMIT_AS). WebAssembly reserves 10 GiB for each memory, and hardly uses it."""
+    total_memory_bytes: int = 8 * 2**30
+    """Memory of all processes together, what is shared counted for each; looked at."""
+    processes: int = 64
+    """Processes and threads of the run (RLIMIT_NPROC), those that build the sandbox among them."""
+    file_bytes: int = 256 * 2**20
+    """Largest file a process may write (RLIMIT_FSIZE)."""
+    open_files: int = 256
+    cpu_seconds: int = 300
+    """Processor time of a process (RLIMIT_CPU)."""
+    output_bytes: int = 2**20
+    """Kept of stdout, and as much of stderr; what follows is read and dropped."""
+    tmp_bytes: int = 64 * 2**20
+    """Size of the private /tmp, and of /dev/shm."""
+    tmp_entries: int = 100_000
+    """Files and folders in memory; the kernel needs about a kilobyte for an empty one. Looked at."""
+    artifact_bytes: int = 512 * 2**20
+    """What the artifact folder takes of its disk; looked at."""
+    artifact_entries: int = 10_000
+    """Files and folders among the artifacts; looked at."""
+    free_bytes: int = 256 * 2**20
+    """What must stay free on each disk that the run writes, whoever takes it; looked at."""
+
+
+class SandboxSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a program. Paths are absolute and without links; ``pmagent`` makes them so from the configuration."""
+
+    argv: tuple[str, ...]
+    """Program (a name to be found in ``SEARCH``, or an absolute path that is visible inside) and its arguments."""
+    workdir: str = OWN_TMP
+    """Where it starts: somewhere visible."""
+    fs: Literal["read-only", "rw"] = "read-only"
+    allow_read: tuple[str, ...] = ()
+    allow_write: tuple[str, ...] = ()
+    """Writable under ``rw`` only; under ``read-only`` visible, and not writable."""
+    net: Literal["deny", "allow"] = "deny"
+    """``allow``: to ``allow_domains`` by the filtering proxy, and nowhere else."""
+    allow_domains: tuple[str, ...] = ()
+    """Exact host names."""
+    trace: tuple[str, str] | None = None
+    """Header and value that every plain HTTP request through the proxy gets."""
+    env: dict[str, str] = {}
+    artifacts: str
+    """A folder of the host for this run alone, made by the caller; the only one always writable."""
+    files: tuple[tuple[str, bytes], ...] = ()
+    """Path below ``TASK``, and content: written before it starts, its own to change."""
+    inputs: str = ""
+    """A folder of the host that it reads at ``INPUTS``; "": none."""
+    hide: tuple[str, ...] = ()
+    """Paths in what it may read that it sees as empty and cannot fill."""
+    protect: tuple[str, ...] = ()
+    """Paths that are never writable, also where they do not exist: the surfaces and the policy of the workspace."""
+    limits: Limits = Limits()
+
+    @property
+    def writable(self) -> tuple[str, ...]:
+        """Paths of the host that it may write besides the artifacts."""
+        return tuple(sorted({*self.allow_write} - {OWN_TMP})) if self.fs == "rw" else ()
+
+
+class Contact(msgspec.Struct, frozen=True, kw_only=True):
+    """One request of a tool to its proxy, and what became of it."""
+
+    host: str
+    """As it was asked for; an allowed one in the form in which names are compared. "" where it could not be read."""
+    port: int
+    address: str
+    """What was connected to, "" for nothing."""
+    verdict: Literal["allowed", "refused"]
+    reason: str
+    """Why it was refused, or why an allowed one came to nothing or was cut; else ""."""
+    bytes_out: int
+    bytes_in: int
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended. Exactly one of ``exit_code`` and ``signal`` is set."""
+
+    exit_code: int | None
+    signal: int | None
+    """The signal that ended the program. bubblewrap tells it as 128 + n, so a program that itself exits with such a
+    code looks the same; both are failures. 129 stays an exit code: git says it for wrong usage, nobody hangs up."""
+    timed_out: bool
+    exceeded: str
+    """What it was killed for that it used more of than allowed, in words; "": it was not."""
+    stdout: bytes
+    stderr: bytes
+    stdout_bytes: int
+    stderr_bytes: int
+    """How much was written; more than was kept when it was cut."""
+    seconds: float
+    planted: tuple[str, ...]
+    """Protected names, and links that lead out, that appeared in a writable folder during the run, and where they were
+    moved to. Not empty: a security violation."""
+    unenforced: tuple[str, ...]
+    """Limits that this machine could not set, in words."""
+    contacts: tuple[Contact, ...] = ()
+    """What was asked of the proxy, in order."""
+    contacts_dropped: int = 0
+    """How much more was."""
+
+    @property
+    def stdout_cut(self) -> bool:
+        """Whether not all of stdout was kept."""
+        return self.stdout_bytes > len(self.stdout)
+
+    @property
+    def stderr_cut(self) -> bool:
+        """Whether not all of stderr was kept."""
+        return self.stderr_bytes > len(self.stderr)
+
+
+def within(path: str, folder: str) -> bool:
+    """Whether ``path`` is ``folder`` or lies in it, part by part: /tmpevil does not lie in /tmp."""
+    return path == folder or folder == "/" or path.startswith(folder + "/")
+
+
+def check(spec: SandboxSpec) -> None:
+    """Raises SandboxRefused for what is never granted, whatever the machine; looks at nothing."""
+    _check_network(spec)
+    _check_words(spec)
+    named = (spec.workdir, spec.artifacts, *((spec.inputs,) if spec.inputs else ()))
+    for path in (*named, *spec.allow_read, *spec.allow_write, *spec.hide, *spec.protect):
+        normal = posixpath.normpath(path) == path and not path.startswith("//")
+        if not path.startswith("/") or not normal or "\0" in path or _length(path) > _PATH_MAX:
+            raise SandboxRefused(f"{path!r} is no absolute, normal path", "write it from / on, without . and ..")
+    for path in (*spec.allow_read, *spec.allow_write):
+        if path == "/" or any(within(path, reserved) or within(reserved, path) for reserved in _RESERVED):
+            raise SandboxRefused(f"{path} is the system's and is not shown to tools", "name a folder of your own")
+        if within(path, TASK):
+            raise SandboxRefused(f"{path} lies where the task's own folder is", "move it elsewhere")
+    for path in (*spec.allow_read, *spec.allow_write, spec.workdir):
+        if any(within(path, hidden) for hidden in spec.hide):
+            raise SandboxRefused(f"{path} is hidden from tools", "name another folder")
+    _check_files(spec.files, spec.limits.tmp_bytes)
+    _check_limits(spec.limits)
+
+
+def _check_network(spec: SandboxSpec) -> None:
+    if spec.net == "allow":
+        try:
+            rules(spec.allow_domains, spec.trace)
+        except ContactRefused as refusal:
+            raise SandboxRefused(f"net: allow: {refusal.message}", refusal.hint) from refusal
+
+
+def _check_words(spec: SandboxSpec) -> None:
+    words = [*spec.argv, *spec.env, *spec.env.values()]
+    if not spec.argv or not spec.argv[0]:
+        raise SandboxRefused("no program is named", "give the tool's name first")
+    if any("\0" in word for word in words):
+        raise SandboxRefused("an argument or variable holds a NUL character", "remove it: no program can be given one")
+    if sum(_length(word) + 1 for word in words) > _WORDS_BYTES_MAX:
+        raise SandboxRefused(
+            f"arguments and environment are longer than {_WORDS_BYTES_MAX} bytes", "give the content as a file"
+        )
+    for name in spec.env:
+        if not _ENV_NAME.match(name) or name in kept_env(spec.net):
+            raise SandboxRefused(f"{name!r} cannot be set for a tool", "choose another name of letters, digits and _")
+
+
+def kept_env(net: str) -> frozenset[str]:
+    """The variables that a tool cannot be given, with this network."""
+    return OWN_ENV | PROXY_ENV if net == "allow" else OWN_ENV
+
+
+def _length(text: str) -> int:
+    """In bytes, as a program is given it."""
+    try:
+        return len(text.encode(errors="surrogateescape"))
+    except UnicodeEncodeError:
+        raise SandboxRefused("an argument, variable or path holds half a character", "write it as UTF-8") from None
+
+
+def _check_files(files: tuple[tuple[str, bytes], ...], room: int) -> None:
+    if len(files) > _FILES_MAX:
+        raise SandboxRefused(f"{len(files)} files are too many", f"give at most {_FILES_MAX}, or an archive")
+    folders = {"/".join(parts[:end]) for parts in (path.split("/") for path, _ in files) for end in range(len(parts))}
+    seen: set[str] = set()
+    for path, _ in files:
+        parts = path.split("/")
+        if "\0" in path or not set(parts).isdisjoint(("", ".", "..")):
+            raise SandboxRefused(f"file {path!r} is no path below the task's folder", "write it without . and ..")
+        if _length(path) > _PATH_BYTES_MAX or any(_length(part) > _NAME_BYTES_MAX for part in parts):
+            raise SandboxRefused(f"file {path[:80]!r} has a path too long for a file system", "shorten it")
+        if path in seen or path in folders:
+            raise SandboxRefused(f"file {path!r} is given twice, or as a folder too", "keep one of the two")
+        seen.add(path)
+    size = sum(-(-len(content) // _PAGE) * _PAGE for _, content in files)
+    if size > room:
+        raise SandboxRefused(f"the files take {size} bytes, and /tmp has {room}", "raise tmp_bytes, or give less")
+
+
+def _check_limits(limits: Limits) -> None:
+    for name in limits.__struct_fields__:
+        value = getattr(limits, name)
+        if not 0 < value < 2**62:
+            raise SandboxRefused(f"limit {name} is {value}", "limits are positive numbers")
