@@ -41,7 +41,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     ``lowers``: it ends or lowers something, or only notes it; a configuration that was widened keeps nobody from it.
     ``stops``: it is carried out though its client has gone, and waits for no daemon that is silent; ``outlives``:
     (host, arguments) -> the first of these, where the daemon knows better. ``unwritten``: it depends on no document.
-    ``unpaused``: without a daemon it is refused in a pause, which nobody would end meanwhile.
+    ``unpaused``: without a daemon it is refused in a pause, which nobody would end meanwhile. ``again``: the option
+    ``--request`` of its command asks again, and does it once.
     """
 
     perform: str | Callable[[Any, dict[str, Any]], Awaitable[Answer]]
@@ -55,6 +56,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     outlives: str = ""
     unwritten: bool = False
     unpaused: bool = False
+    again: bool = False
 
 
 class Command(NamedTuple):
@@ -89,7 +91,8 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True):
     """``area``: whose it is; "": the core's. ``performers``: each a mapping of request type -> performer, or a function
     that makes one of what is ``Given``; ``folders``: where they work in a workspace, emptied at a start. ``services``:
     (host) -> a part of a daemon's life. ``operations`` and ``commands``: by name. ``views``: modules of pages, each
-    with its ``routes``; ``sections``: those of them that the navigation names."""
+    with its ``routes``; ``sections``: those of them that the navigation names. ``by_hand``: the hint for a user whose
+    request to stop something the daemon does not answer."""
 
     area: str = ""
     performers: tuple[str, ...] = ()
@@ -99,6 +102,7 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True):
     commands: Mapping[str, Command | Commands] = {}
     views: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
+    by_hand: str = ""
 
 
 def performers_of(edge: Edge, given: Given) -> Performers:

@@ -25,8 +25,10 @@ CORE: Final = Edge(
         "rebuild": Operation(
             perform="pmagent.service.operations:rebuild", alone="pmagent.service.operations:rebuild_alone"
         ),
-        "control.pause": Operation(perform="pmagent.service.control:pause", lowers=True, stops=True, unwritten=True),
-        "control.resume": Operation(perform="pmagent.service.control:resume", unwritten=True),
+        "control.pause": Operation(
+            perform="pmagent.service.control:pause", lowers=True, stops=True, unwritten=True, again=True
+        ),
+        "control.resume": Operation(perform="pmagent.service.control:resume", unwritten=True, again=True),
         "console.note": Operation(
             perform="pmagent.service.control:note", lowers=True,
             stops=lambda arguments: arguments.get("what") == "signed_out",
@@ -82,8 +84,10 @@ OA: Final = Edge(
     area="oa",
     performers=("pmagent.actors.oa.effects:PERFORMERS", "pmagent.oa.effects:PERFORMERS"),
     operations={
-        "oa.snapshot": Operation(perform="pmagent.oa.operations:snapshot", absent="pmagent.oa.operations:no_snapshot"),
-        "boot.oa": Operation(perform="pmagent.oa.operations:boot"),
+        "oa.snapshot": Operation(
+            perform="pmagent.oa.operations:snapshot", absent="pmagent.oa.operations:no_snapshot", again=True
+        ),
+        "boot.oa": Operation(perform="pmagent.oa.operations:boot", again=True),
         "oa.permit": Operation(perform="pmagent.oa.operations:permit"),
         "oa.context": Operation(perform="pmagent.oa.operations:context"),
         "oa.reason": Operation(
@@ -142,11 +146,11 @@ ORCHESTRA: Final = Edge(
     performers=("pmagent.actors.orchestra.planning.effects:PERFORMERS", "pmagent.service.performers:attempts"),
     folders=("pmagent.actors.orchestra.running.effects:FOLDER",),
     operations={
-        "orchestra.run": Operation(perform="pmagent.jobs.asking:ask_run", configured=True),
+        "orchestra.run": Operation(perform="pmagent.jobs.asking:ask_run", configured=True, again=True),
         "orchestra.cancel": Operation(
-            perform="pmagent.jobs.asking:cancel_run", lowers=True, stops=True, unwritten=True
+            perform="pmagent.jobs.asking:cancel_run", lowers=True, stops=True, unwritten=True, again=True
         ),
-        "orchestra.written": Operation(perform="pmagent.jobs.asking:written", lowers=True),
+        "orchestra.written": Operation(perform="pmagent.jobs.asking:written", lowers=True, again=True),
     },
     commands={
         "run": Command("pmagent.cli.run:run", "have a task done by tools in sandboxes"),
@@ -167,9 +171,9 @@ AUDIT: Final = Edge(
     performers=("pmagent.actors.audit.effects:PERFORMERS",),
     folders=("pmagent.actors.audit.effects:FOLDER",),
     operations={
-        "audit.run": Operation(perform="pmagent.jobs.asking:ask_audit", configured=_of_a_folder),
+        "audit.run": Operation(perform="pmagent.jobs.asking:ask_audit", configured=_of_a_folder, again=True),
         "audit.cancel": Operation(
-            perform="pmagent.jobs.asking:cancel_audit", lowers=True, stops=True, unwritten=True
+            perform="pmagent.jobs.asking:cancel_audit", lowers=True, stops=True, unwritten=True, again=True
         ),
     },
     commands={
@@ -190,26 +194,33 @@ PLA: Final = Edge(
     area="pla",
     performers=("pmagent.actors.pla.frames.taking:FRAME_PERFORMERS", "pmagent.service.performers:device"),
     services=("pmagent.pla.linking:link_device",),
+    by_hand="an armed device disarms itself within 5 s; hit the switch on the device to end it at once",
     operations={
         "pla.mode": Operation(
             perform="pmagent.pla.asking:mode", seconds="pmagent.pla.asking:observed_seconds", unwritten=True,
             stops=lambda arguments: arguments.get("mode") in ("OBSERVE", "SUGGEST"),  # SUGGEST, where it is EXECUTE
-            outlives="pmagent.pla.asking:lowers_mode",
+            outlives="pmagent.pla.asking:lowers_mode", again=True,
         ),
         "pla.propose": Operation(
-            perform="pmagent.pla.asking:propose", seconds="pmagent.pla.asking:model_seconds", configured=True
+            perform="pmagent.pla.asking:propose", seconds="pmagent.pla.asking:model_seconds", configured=True,
+            again=True,
         ),
         "pla.observe": Operation(
-            perform="pmagent.pla.asking:observe", seconds="pmagent.pla.asking:frame_seconds", configured=True
+            perform="pmagent.pla.asking:observe", seconds="pmagent.pla.asking:frame_seconds", configured=True,
+            again=True,
         ),
-        "pla.decide": Operation(perform="pmagent.pla.asking:decide"),
+        "pla.decide": Operation(perform="pmagent.pla.asking:decide", again=True),
         "pla.outcome": Operation(
             perform="pmagent.pla.asking:outcome", seconds="pmagent.pla.asking:outcome_seconds",
             alone="pmagent.pla.asking:read_alone", looks=True,
         ),
-        "pla.arm": Operation(perform="pmagent.pla.asking:arm", seconds="pmagent.pla.asking:observed_seconds"),
-        "pla.disarm": Operation(perform="pmagent.pla.asking:disarm", lowers=True, stops=True, unwritten=True),
-        "pla.end": Operation(perform="pmagent.pla.asking:end", lowers=True, stops=True, unwritten=True),
+        "pla.arm": Operation(
+            perform="pmagent.pla.asking:arm", seconds="pmagent.pla.asking:observed_seconds", again=True
+        ),
+        "pla.disarm": Operation(
+            perform="pmagent.pla.asking:disarm", lowers=True, stops=True, unwritten=True, again=True
+        ),
+        "pla.end": Operation(perform="pmagent.pla.asking:end", lowers=True, stops=True, unwritten=True, again=True),
         "pla.status": Operation(
             perform="pmagent.pla.asking:status", alone="pmagent.pla.asking:read_alone", looks=True
         ),

@@ -26,4 +26,11 @@ AREA: Final = Area(
         "artifacts", "box", "bubblewrap", "claims", "doorway", "ground", "leavings", "lend", "netns", "orphans",
         "outside", "processes", "proxy", "proxy_forward", "proxy_streams", "runner", "watch",
     ),
+    words=(
+        "pmagent.contracts.orchestra:TaskState",
+        "pmagent.contracts.orchestra:Step",
+        "pmagent.contracts.orchestra_documents:Component",
+        "pmagent.contracts.orchestra_documents:LogLevel",
+        "pmagent.contracts.orchestra_config:WORDS",
+    ),
 )  # fmt: skip
