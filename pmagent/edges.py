@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pmagent.edge import Command, Commands, Edge, Operation, Section
 
-
-def _of_a_folder(workspace: Path, arguments: Mapping[str, Any]) -> bool:
-    """Whether an audit is of a repository that lies here, so that its configuration counts."""
-    from pmagent.audit.source import is_address
-
-    return not is_address(str(arguments.get("repo_url")), workspace)
-
-
 CORE: Final = Edge(
-    services=("pmagent.service.watching:fail_with_log", "pmagent.console.keeping:keep_console"),
+    alerts="pmagent.service.alerts:tell",
+    services=("pmagent.service.host:fail_with_log", "pmagent.console.keeping:keep_console"),
     operations={
         "status": Operation(
             perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True
@@ -65,8 +56,11 @@ CORE: Final = Edge(
 
 KERNEL: Final = Edge(
     area="kernel",
+    resources="pmagent.workspace.watching:resources",
     performers=("pmagent.actors.kernel.effects:PERFORMERS",),
-    services=("pmagent.service.watching:watch_surfaces",),
+    ready="pmagent.workspace.watching:surfaces_read",
+    services=("pmagent.workspace.watching:watch_surfaces",),
+    status="pmagent.actors.kernel.actor:status",
     commands={
         "kernel": Commands(
             "recompute the kernel surfaces",
@@ -83,6 +77,7 @@ CLOCK: Final = Edge(area="clock", performers=("pmagent.actors.clock.effects:PERF
 OA: Final = Edge(
     area="oa",
     performers=("pmagent.actors.oa.effects:PERFORMERS", "pmagent.oa.effects:PERFORMERS"),
+    status="pmagent.actors.oa.state:status",
     operations={
         "oa.snapshot": Operation(
             perform="pmagent.oa.operations:snapshot", absent="pmagent.oa.operations:no_snapshot", again=True
@@ -127,7 +122,11 @@ OA: Final = Edge(
     ),
 )  # fmt: skip
 
-MODEL: Final = Edge(area="model", performers=("pmagent.service.performers:models",))
+MODEL: Final = Edge(
+    area="model",
+    resources="pmagent.actors.model.effects:resources",
+    performers=("pmagent.actors.model.effects:performers",),
+)
 
 CHECKS: Final = Edge(
     area="checks",
@@ -143,8 +142,12 @@ CHECKS: Final = Edge(
 
 ORCHESTRA: Final = Edge(
     area="orchestra",
-    performers=("pmagent.actors.orchestra.planning.effects:PERFORMERS", "pmagent.service.performers:attempts"),
+    performers=(
+        "pmagent.actors.orchestra.planning.effects:PERFORMERS", "pmagent.actors.orchestra.running.effects:performers",
+    ),
     folders=("pmagent.actors.orchestra.running.effects:FOLDER",),
+    sweep="pmagent.actors.orchestra.running.effects:sweep",
+    ends="pmagent.jobs.asking:end_runs",
     operations={
         "orchestra.run": Operation(perform="pmagent.jobs.asking:ask_run", configured=True, again=True),
         "orchestra.cancel": Operation(
@@ -170,8 +173,11 @@ AUDIT: Final = Edge(
     area="audit",
     performers=("pmagent.actors.audit.effects:PERFORMERS",),
     folders=("pmagent.actors.audit.effects:FOLDER",),
+    ends="pmagent.jobs.asking:end_audits",
     operations={
-        "audit.run": Operation(perform="pmagent.jobs.asking:ask_audit", configured=_of_a_folder, again=True),
+        "audit.run": Operation(
+            perform="pmagent.jobs.asking:ask_audit", configured="pmagent.audit.source:lies_here", again=True
+        ),
         "audit.cancel": Operation(
             perform="pmagent.jobs.asking:cancel_audit", lowers=True, stops=True, unwritten=True, again=True
         ),
@@ -192,8 +198,12 @@ AUDIT: Final = Edge(
 
 PLA: Final = Edge(
     area="pla",
-    performers=("pmagent.actors.pla.frames.taking:FRAME_PERFORMERS", "pmagent.service.performers:device"),
+    resources="pmagent.pla.linking:resources",
+    performers=("pmagent.actors.pla.frames.taking:FRAME_PERFORMERS", "pmagent.pla.linking:performers"),
     services=("pmagent.pla.linking:link_device",),
+    alerts="pmagent.pla.alerts:tell",
+    open="pmagent.pla.reading:open_work",
+    ends="pmagent.pla.asking:end_adopted",
     by_hand="an armed device disarms itself within 5 s; hit the switch on the device to end it at once",
     operations={
         "pla.mode": Operation(

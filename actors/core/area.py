@@ -27,8 +27,8 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
     requirement that brings them. ``laws``: functions that a simulated history must satisfy; ``rests``: the same for the
     actors' states, once everything came to rest; ``simulated`` makes its part of a simulated world
     (``pmagent.replay.simulation.part``). ``outside``: its modules that touch the world, besides ``effects``; all others
-    must be pure. ``words``: texts, and choices of texts (``Literal``), that stand in its events and are never masked: they
-    are no secrets."""
+    must be pure. ``words``: texts, and choices of texts (``Literal``), that stand in its events and are never masked:
+    they are no secrets."""
 
     name: str
     families: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ import anyio.to_thread
 import msgspec
 
 from pmagent.actors.checks.text import plain
-from pmagent.actors.core.actor import Io, Performers, StoredBlob
+from pmagent.actors.core.actor import Io, Performers, Resources, StoredBlob
 from pmagent.actors.orchestra import artifacts as found
 from pmagent.actors.orchestra.artifacts import Collected, Found
 from pmagent.actors.orchestra.orphans import end_orphans
@@ -115,8 +115,8 @@ class Attempts:
         return known
 
 
-def performers() -> Performers:
-    """The performers of a host's runs."""
+def performers(_: Resources) -> Performers:
+    """Attempts of tasks; the host's own, for they know what they left."""
     return {TaskAttemptRequested: Attempts()}
 
 
