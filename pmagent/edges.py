@@ -198,8 +198,8 @@ AUDIT: Final = Edge(
 
 PLA: Final = Edge(
     area="pla",
-    resources="pmagent.pla.linking:resources",
-    performers=("pmagent.actors.pla.frames.taking:FRAME_PERFORMERS", "pmagent.pla.linking:performers"),
+    resources="pmagent.pla.vault:resources",
+    performers=("pmagent.actors.pla.frames.taking:FRAME_PERFORMERS", "pmagent.pla.vault:performers"),
     services=("pmagent.pla.linking:link_device",),
     alerts="pmagent.pla.alerts:tell",
     open="pmagent.pla.reading:open_work",

@@ -13,8 +13,7 @@ AREA: Final = Area(
     simulated="pmagent.replay.areas.kernel:part",
     outside=("reader",),
     words=(
-        "pmagent.actors.kernel.surfaces:WORDS",
-        "pmagent.contracts.kernel:Mode",
+        "pmagent.actors.kernel.surfaces:WORDS", "pmagent.contracts.kernel:Mode",
         "pmagent.contracts.kernel:SurfaceStatus",
     ),
-)
+)  # fmt: skip

@@ -27,10 +27,8 @@ AREA: Final = Area(
         "outside", "processes", "proxy", "proxy_forward", "proxy_streams", "runner", "watch",
     ),
     words=(
-        "pmagent.contracts.orchestra:TaskState",
-        "pmagent.contracts.orchestra:Step",
-        "pmagent.contracts.orchestra_documents:Component",
-        "pmagent.contracts.orchestra_documents:LogLevel",
+        "pmagent.contracts.orchestra:TaskState", "pmagent.contracts.orchestra:Step",
+        "pmagent.contracts.orchestra_documents:Component", "pmagent.contracts.orchestra_documents:LogLevel",
         "pmagent.contracts.orchestra_config:WORDS",
     ),
 )  # fmt: skip

@@ -6,7 +6,6 @@ Commands without a daemon hold no line; there a request to the device ends at on
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -14,14 +13,11 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from pmagent.actors.core.actor import Performers, Resources
-from pmagent.actors.pla.effects import pla_performers
 from pmagent.actors.pla.line.finding import PortUnusable, Wanted
 from pmagent.actors.pla.line.holding import Line
 from pmagent.contracts.hid import HidLinked, HidLost
 from pmagent.contracts.payload import Payload, type_of
 from pmagent.contracts.pla_events import PlaContractBroken
-from pmagent.pla.vault import Vault
 from pmagent.service.host import Host
 from pmagent.workspace.trust import NotAccepted, resolved
 from pmagent.workspace.user_registry import RegistryUnusable
@@ -30,17 +26,6 @@ SOURCE = "line"
 """The actor of facts that the device's line brings."""
 
 _log = structlog.get_logger("pmagent")
-
-
-def resources(_: Mapping[str, str]) -> Iterable[object]:
-    """The line to the device, held where ``link_device`` runs; the plain text of what is masked in the log, while it
-    may still be typed."""
-    return Line(), Vault()
-
-
-def performers(resources: Resources) -> Performers:
-    """Conversations over the host's line."""
-    return pla_performers(resources[Line], resources[Vault].get)
 
 
 async def link_device(host: Host) -> None:

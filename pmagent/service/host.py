@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mappi
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import anyio
 import anyio.to_thread
@@ -81,15 +80,6 @@ def performers_of(edges: Iterable[Edge], resources: Resources) -> Performers:
     for part in (load(reference) for edge in edges for reference in edge.performers):
         made |= part(resources) if callable(part) else part
     return made
-
-
-@runtime_checkable
-class Listening(Protocol):
-    """A resource that is told of all that becomes durable."""
-
-    def hear(self, events: Sequence[Event], sums: Sequence[str]) -> None:
-        """Listener."""
-        ...
 
 
 class Refused(PmagentError):
@@ -346,9 +336,9 @@ async def _live(
     host.writer.unwritten = old.unwritten
     host.writer.must_write = must_write
     host.writer.lost.update(old.lost)
-    for resource in resources:
-        if isinstance(resource, Listening):
-            runtime.listen(resource.hear)
+    for hear in (getattr(one, "hear", None) for one in resources):
+        if hear is not None:
+            runtime.listen(hear)
     runtime.listen(host.hear)
     runtime.listen(taker.hear)
     runtime.listen(keeper.hear)
