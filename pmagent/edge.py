@@ -78,7 +78,7 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True):
 
     ``resources``: (environment) -> what it keeps while a host lives (``pmagent.actors.core.actor.Resources``); one with
     a method ``hear`` is told of all that becomes durable. ``performers``: each a mapping of request type -> performer,
-    or a function that makes one of the resources; ``folders``: where they work in a workspace. ``sweep``: (workspace,
+    or (resources) -> one; ``folders``: where they work in a workspace. ``sweep``: (workspace,
     folders of all edges) -> empties them before a start. ``ready``: (host) -> returns when outward effects may begin.
     ``services``: (host) -> a part of a daemon's life.
 
