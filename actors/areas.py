@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from pmagent.actors import audit, checks, clock, kernel, model, oa, orchestra, pla
-from pmagent.actors.core.area import in_order
+from pmagent.actors.core.area import Area, in_order, load
 
-AREAS: Final = in_order(area.AREA for area in (audit, checks, clock, kernel, model, oa, orchestra, pla))
+_NAMES: Final = (
+    "audit",
+    "checks",
+    "clock",
+    "kernel",
+    "model",
+    "oa",
+    "orchestra",
+    "pla",
+)
+
+AREAS: Final[tuple[Area, ...]] = in_order(load(f"pmagent.actors.{name}:AREA") for name in _NAMES)
 """In the order in which their actors take an event, wherever they are listed."""
 
 AREA_OF: Final = {family: area for area in AREAS for family in area.families}

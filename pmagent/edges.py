@@ -277,7 +277,17 @@ PLA: Final = Edge(
     ),
 )  # fmt: skip
 
-EDGES: Final = (CORE, KERNEL, CLOCK, MODEL, CHECKS, ORCHESTRA, AUDIT, OA, PLA)
+EDGES: Final = (
+    CORE,
+    KERNEL,
+    CLOCK,
+    MODEL,
+    CHECKS,
+    ORCHESTRA,
+    AUDIT,
+    OA,
+    PLA,
+)  # fmt: skip
 """In the order in which help lists their commands."""
 
 AREA_OF: Final = {name: edge.area for edge in EDGES for name in edge.operations}

@@ -27,8 +27,8 @@ def cancel(app: App, job_id: str, request: str | None, format: str) -> int:
     `pmagent audits JOB_ID`, says so.
     """
     from pmagent.jobs.catalogue import ALL, Catalogue
-    from pmagent.jobs.following import HeldByJob, held_by_job
-    from pmagent.jobs.registry import KINDS
+    from pmagent.jobs.following import HeldByJob
+    from pmagent.jobs.registry import KINDS, held_by_job
     from pmagent.service.client import new_request
     from pmagent.service.operations import call
 

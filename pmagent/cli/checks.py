@@ -227,7 +227,7 @@ def _accepted(layout: Layout) -> Check:
 def _daemon(layout: Layout) -> Check:
     import anyio
 
-    from pmagent.jobs.following import held_by_job
+    from pmagent.jobs.registry import held_by_job
     from pmagent.service.client import DaemonUnreachable, call_daemon
     from pmagent.service.wire import BadMessage, RemoteError
 

@@ -26,14 +26,14 @@ def init(app: App, new_log: bool, format: str) -> int:
     already it is shown what it lets be done (pmagent trust shows it again). With --new-log, a log is begun at once:
     where STATE.json, jobs/, runs/ or sessions/ tell of a log that is not there, no other command begins one.
     """
-    from pmagent.cli.trust import accept_as_is
+    from pmagent.cli.accepting import accept_as_is
     from pmagent.workspace.kernel_settings import PATH
     from pmagent.workspace.presence import begin_log
     from pmagent.workspace.surfaces import init_workspace
 
     found = any((app.workspace / name).exists() for name in (PATH, "orchestra.config.yaml"))
     created = init_workspace(app.workspace)
-    accept_as_is(app, always_shown=found)
+    accept_as_is(app.workspace.resolve(), app.output, always_shown=found)
     log_id = begin_log(app.layout) if new_log else None
     if format == "json":
         begun = {"log_id": log_id} if new_log else {}

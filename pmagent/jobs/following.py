@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import anyio
 import anyio.lowlevel
@@ -23,8 +23,8 @@ from pmagent.events.reader import Progress as Pause
 from pmagent.events.storage import LogReader
 from pmagent.jobs.asking import WRITTEN, open_jobs
 from pmagent.jobs.history import Jobs, opened
-from pmagent.jobs.kinds import JobRequest, Kind
-from pmagent.jobs.registry import KINDS
+from pmagent.jobs.kinds import JobRequest
+from pmagent.jobs.registry import Holder, held_by_job
 from pmagent.projections.views.jobs import Change, JobView
 from pmagent.service.answer import Answer
 from pmagent.service.client import (
@@ -72,20 +72,6 @@ class HeldByJob(PmagentError):
     """A job in another process holds the log, and takes no requests."""
 
     exit_code = 5
-
-
-class Holder(NamedTuple):
-    """Who holds the log to carry a job of its own: of which kind, and in which process."""
-
-    kind: Kind
-    process: str
-
-
-def held_by_job(layout: Layout) -> Holder | None:
-    """Who holds the log to carry a job of its own; None where nobody does."""
-    holder = layout.store.holder()
-    kind = next((kind for kind in KINDS if kind.ask == holder.role), None)
-    return Holder(kind, holder.note) if kind is not None and holder.live else None
 
 
 class Watcher(Protocol):

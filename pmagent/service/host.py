@@ -70,7 +70,7 @@ def load_parts() -> None:
 
 
 def resources_of(edges: Iterable[Edge], environment: Mapping[str, str]) -> Iterable[object]:
-    """What all areas keep for a host."""
+    """The objects that all areas keep for a host."""
     return [one for edge in edges if edge.resources for one in load(edge.resources)(environment)]
 
 

@@ -177,7 +177,7 @@ def _as_logged(workspace: Path, name: str, arguments: dict[str, Any], error: Dae
 
 def _only_reads_beside_a_job(layout: Layout, name: str) -> bool:
     """Whether the log is read as it stands: who holds it carries a job of its own, and takes no requests."""
-    from pmagent.jobs.following import held_by_job
+    from pmagent.jobs.registry import held_by_job
 
     return name in LOOKING and held_by_job(layout) is not None
 

@@ -1,4 +1,4 @@
-"""The surfaces of a live workspace: what stood in them last, and what changes."""
+"""The surfaces of a live workspace: their newest reading, and their changes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Observed:
 
 
 def resources(_: Mapping[str, str]) -> Iterable[object]:
-    """What was read since this start."""
+    """The readings since this start, of which there are none yet."""
     return (Observed(),)
 
 

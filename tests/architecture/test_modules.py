@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import re
 from pathlib import Path
 
+import grimp
 import pytest
 
 from pmagent._origin import PACKAGES
@@ -124,3 +126,10 @@ def test_our_folders_are_imported_under_one_name() -> None:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_each_folder_is_linked_into_the_package_by_a_relative_link(package: str) -> None:
     assert (ROOT / "pmagent" / package).readlink() == Path("..", package)
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Imports within functions count, too; those for annotations alone do not."""
+    graph = grimp.build_graph("pmagent", exclude_type_checking_imports=True)
+    order = graphlib.TopologicalSorter({one: graph.find_modules_directly_imported_by(one) for one in graph.modules})
+    order.prepare()  # raises CycleError, which names them

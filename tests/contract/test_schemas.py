@@ -52,7 +52,9 @@ def test_the_committed_schemas_are_what_the_types_generate() -> None:
 def test_every_payload_and_document_of_these_areas_has_valid_and_invalid_fixtures() -> None:
     for name in known():
         if name.split("/")[0] not in PLAIN:
-            fixture = json.loads((FIXTURES / f"{name}.json").read_text())
+            file = FIXTURES / f"{name}.json"
+            assert file.exists(), f"{file} is missing: valid: [...], invalid: [of why and value, ...]"
+            fixture = json.loads(file.read_text())
             assert len(fixture["valid"]) >= 1, name
             assert len(fixture["invalid"]) >= 2, name
 

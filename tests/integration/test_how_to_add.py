@@ -45,7 +45,7 @@ def touched(step: str) -> list[str]:
 def test_each_recipe_lists_the_files_of_its_diff() -> None:
     page = (ROOT / "docs" / "how-to-add.md").read_text()
     sections = dict(re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", page, re.MULTILINE))
-    assert [*sections] == [*STEPS]
+    assert [*sections] == [*STEPS, "An effect"]
     assert {file.stem for file in EXAMPLE.glob("*.diff")} == set(STEPS.values())
     for section, step in STEPS.items():
         assert sorted(re.findall(r"^\d\. `(.+?)`", sections[section], re.MULTILINE)) == sorted(touched(step))
@@ -60,7 +60,7 @@ def project(tmp_path: Path) -> Path:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / package, copy / package, ignore=ignored, symlinks=True)
     for step in STEPS.values():
-        subprocess.run(["git", "apply", str(EXAMPLE / f"{step}.diff")], cwd=copy, check=True, timeout=SECONDS)
+        subprocess.run(["git", "apply", "-C1", str(EXAMPLE / f"{step}.diff")], cwd=copy, check=True, timeout=SECONDS)
     return copy
 
 

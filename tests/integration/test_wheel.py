@@ -142,7 +142,7 @@ def test_a_program_with_folders_of_our_names_has_its_own_and_ours(installed: Ins
     answer = installed.run(["python", "program.py"], tmp_path)
     assert answer.returncode == 0, answer.stderr
     here = [str(tmp_path / package / "__init__.py") for package in ("events", "contracts")]
-    assert answer.stdout.split() == [*here, "pmagent.events.event", "pmagent.oa.tools"]
+    assert answer.stdout.split() == [*here, "pmagent.events.event", "pmagent.oa.reading"]
 
 
 def test_a_distribution_with_one_of_our_names_installs_beside_ours(installed: Installed, tmp_path: Path) -> None:

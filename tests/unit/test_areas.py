@@ -38,13 +38,14 @@ CORE = {"actor", "console", "control", "daemon", "effect", "log", "request"}
 
 
 def test_actors_take_an_event_in_this_order() -> None:
-    """The logs that there are were recorded in it."""
-    assert [actor.name for actor in all_actors()] == [
+    """The logs that there are were recorded in it. An actor that came later is not in them."""
+    recorded = [
         "kernel", "oa", "context", "reasoner", "model", "checker", "orchestrator", "coordinator", "worker", "auditor",
         "brain", "warden", "hid",
     ]  # fmt: skip
+    assert [actor.name for actor in all_actors() if actor.name in recorded] == recorded
     documents = ["oa_state", "run_folders", "audits", "pla_sessions"]
-    assert [projection.name for projection in all_projections()] == documents
+    assert [projection.name for projection in all_projections() if projection.name in documents] == documents
 
 
 def test_actors_bear_the_names_that_their_areas_give_them() -> None:

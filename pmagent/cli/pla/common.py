@@ -53,7 +53,8 @@ def ask_to_lower(app: App, operation: str, operator: str | None, undone: str, **
     from it; they are warned of. Nor does a reason that is no UTF-8: what cannot be written of it becomes a question
     mark, and what is too long of it is left out. Raises PmagentError.
     """
-    from pmagent.jobs.following import HeldByJob, held_by_job
+    from pmagent.jobs.following import HeldByJob
+    from pmagent.jobs.registry import held_by_job
     from pmagent.pla.operators import BadOperator, checked, login
     from pmagent.service.operations import call
     from pmagent.workspace.layout import Layout
