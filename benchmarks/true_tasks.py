@@ -93,7 +93,7 @@ async def _measure(folder: Path, tasks: int) -> dict[str, Any]:
     accept(folder)
     asked = request(apart(tasks, "true"), WORKERS, "true")
     async with open_host(folder, "orchestra.run") as host:
-        await host.first_observed()
+        await host.ready()
         spare_collector()
         before = (_used(resource.RUSAGE_SELF), _used(resource.RUSAGE_CHILDREN))
         start = time.perf_counter()

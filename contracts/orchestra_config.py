@@ -196,3 +196,7 @@ class OrchestraConfig(Document, frozen=True, kw_only=True):
     paths: PathSettings = PathSettings()
     security: SecuritySettings = SecuritySettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+
+
+WORDS: Final = (*WHITELIST, *READABLE, *WRITABLE, *msgspec.structs.astuple(PathSettings()), LlmSettings().model)
+"""Paths and programs of a configuration that says nothing."""

@@ -1,5 +1,5 @@
 """The PLA's vocabulary beyond the choices of its types: words that texts of events and documents are made of. They are
-known to everybody, so that none of them is taken for a secret (``pmagent.service.secrets``)."""
+known to everybody, so that none of them is taken for a secret (``words`` of the area)."""
 
 from __future__ import annotations
 
@@ -37,3 +37,5 @@ FIELDS: Final = (
     "firmware_version", "reset_reason", "previous_log_checksum", "payload_summary", "error_message",
 )  # fmt: skip
 """Names that stand in what is said of a document."""
+
+WORDS: Final = (*VIOLATIONS, *MODE_CODES, *LOSS_CODES, *OUTCOMES, *REFUSALS, *FIELDS)

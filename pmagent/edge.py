@@ -6,28 +6,13 @@ Parts are named as ``module:name`` and loaded when they are needed: the command 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from pmagent.actors.core.area import load
-
 if TYPE_CHECKING:
-    from pmagent.actors.core.actor import Performers
-    from pmagent.actors.model.models import Models
-    from pmagent.actors.pla.line.holding import Line
-    from pmagent.contracts.pla import Action
     from pmagent.service.answer import Answer
-
-
-class Given(NamedTuple):
-    """The parts of a host that performers get: models, the line to the device, the plain text of what is masked."""
-
-    models: Models
-    line: Line
-    plain: Callable[[str], Action | None]
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,11 +22,13 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     beside a daemon that does not. ``absent``: (error) -> answer, where there is no workspace. ``seconds``: (arguments)
     -> so long a daemon may take to answer.
 
-    ``configured``: it does something that the workspace's configuration says, so all of that must have been accepted.
+    ``configured``: it does something that the workspace's configuration says, so all of that must have been accepted;
+    or (workspace, arguments) -> whether it does.
     ``lowers``: it ends or lowers something, or only notes it; a configuration that was widened keeps nobody from it.
     ``stops``: it is carried out though its client has gone, and waits for no daemon that is silent; ``outlives``:
     (host, arguments) -> the first of these, where the daemon knows better. ``unwritten``: it depends on no document.
-    ``unpaused``: without a daemon it is refused in a pause, which nobody would end meanwhile.
+    ``unpaused``: without a daemon it is refused in a pause, which nobody would end meanwhile. ``again``: the option
+    ``--request`` of its command asks again, and does it once.
     """
 
     perform: str | Callable[[Any, dict[str, Any]], Awaitable[Answer]]
@@ -49,12 +36,13 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     looks: bool = False
     absent: str = ""
     seconds: str = ""
-    configured: bool | Callable[[Path, Mapping[str, Any]], bool] = False
+    configured: bool | str = False
     lowers: bool = False
     stops: bool | Callable[[Mapping[str, Any]], bool] = False
     outlives: str = ""
     unwritten: bool = False
     unpaused: bool = False
+    again: bool = False
 
 
 class Command(NamedTuple):
@@ -86,25 +74,43 @@ class Section(NamedTuple):
 
 
 class Edge(msgspec.Struct, frozen=True, kw_only=True):
-    """``area``: whose it is; "": the core's. ``performers``: each a mapping of request type -> performer, or a function
-    that makes one of what is ``Given``; ``folders``: where they work in a workspace, emptied at a start. ``services``:
-    (host) -> a part of a daemon's life. ``operations`` and ``commands``: by name. ``views``: modules of pages, each
-    with its ``routes``; ``sections``: those of them that the navigation names."""
+    """``area``: whose it is; "": the core's.
+
+    ``resources``: (environment) -> what it keeps while a host lives (``pmagent.actors.core.actor.Resources``); one with
+    a method ``hear`` is told of all that becomes durable. ``performers``: each a mapping of request type -> performer,
+    or (resources) -> one; ``folders``: where they work in a workspace, which are emptied before a start. ``ready``:
+    (host) -> returns when outward effects may begin. ``services``: (host) -> a part of a daemon's life.
+
+    ``status``: (engine) -> its part of the document of ``pmagent status``. ``alerts``: (payload) -> tells the operator
+    at the daemon's screen, if they have to know. ``open``: (engine) -> a line for each piece of work that a start would
+    go on with, besides jobs and effects; ``ends``: (host, operator) -> ends its work, for a log that is adopted.
+
+    ``operations`` and ``commands``: by name. ``by_hand``: the hint for a user whose request to stop something is not
+    answered. ``views``: modules of pages, each with its ``routes``; ``sections``: those of them that the navigation
+    names.
+    """
 
     area: str = ""
+    resources: str = ""
     performers: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    ready: str = ""
     services: tuple[str, ...] = ()
+    status: str = ""
+    alerts: str = ""
+    open: str = ""
+    ends: str = ""
     operations: Mapping[str, Operation] = {}
     commands: Mapping[str, Command | Commands] = {}
+    by_hand: str = ""
     views: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
 
-
-def performers_of(edge: Edge, given: Given) -> Performers:
-    """The performers of ``edge``."""
-    made: dict[Any, Any] = {}
-    for reference in edge.performers:
-        part = load(reference)
-        made |= part(given) if callable(part) else part
-    return made
+    @property
+    def hosted(self) -> Iterator[str]:
+        """All that a host and its operations use of it."""
+        parts = (self.resources, self.ready, self.status, self.alerts, self.open, self.ends)
+        performed = (operation.perform for operation in self.operations.values())
+        for part in (*self.performers, *self.folders, *parts, *self.services, *performed):
+            if isinstance(part, str) and part:
+                yield part

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pmagent.edge import Command, Commands, Edge, Operation, Section
 
-
-def _of_a_folder(workspace: Path, arguments: Mapping[str, Any]) -> bool:
-    """Whether an audit is of a repository that lies here, so that its configuration counts."""
-    from pmagent.audit.source import is_address
-
-    return not is_address(str(arguments.get("repo_url")), workspace)
-
-
 CORE: Final = Edge(
-    services=("pmagent.service.watching:fail_with_log", "pmagent.console.keeping:keep_console"),
+    alerts="pmagent.service.alerts:tell",
+    services=("pmagent.service.host:fail_with_log", "pmagent.console.keeping:keep_console"),
     operations={
         "status": Operation(
             perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True
@@ -25,8 +16,10 @@ CORE: Final = Edge(
         "rebuild": Operation(
             perform="pmagent.service.operations:rebuild", alone="pmagent.service.operations:rebuild_alone"
         ),
-        "control.pause": Operation(perform="pmagent.service.control:pause", lowers=True, stops=True, unwritten=True),
-        "control.resume": Operation(perform="pmagent.service.control:resume", unwritten=True),
+        "control.pause": Operation(
+            perform="pmagent.service.control:pause", lowers=True, stops=True, unwritten=True, again=True
+        ),
+        "control.resume": Operation(perform="pmagent.service.control:resume", unwritten=True, again=True),
         "console.note": Operation(
             perform="pmagent.service.control:note", lowers=True,
             stops=lambda arguments: arguments.get("what") == "signed_out",
@@ -63,8 +56,11 @@ CORE: Final = Edge(
 
 KERNEL: Final = Edge(
     area="kernel",
+    resources="pmagent.workspace.watching:resources",
     performers=("pmagent.actors.kernel.effects:PERFORMERS",),
-    services=("pmagent.service.watching:watch_surfaces",),
+    ready="pmagent.workspace.watching:surfaces_read",
+    services=("pmagent.workspace.watching:watch_surfaces",),
+    status="pmagent.actors.kernel.actor:status",
     commands={
         "kernel": Commands(
             "recompute the kernel surfaces",
@@ -81,9 +77,12 @@ CLOCK: Final = Edge(area="clock", performers=("pmagent.actors.clock.effects:PERF
 OA: Final = Edge(
     area="oa",
     performers=("pmagent.actors.oa.effects:PERFORMERS", "pmagent.oa.effects:PERFORMERS"),
+    status="pmagent.actors.oa.state:status",
     operations={
-        "oa.snapshot": Operation(perform="pmagent.oa.operations:snapshot", absent="pmagent.oa.operations:no_snapshot"),
-        "boot.oa": Operation(perform="pmagent.oa.operations:boot"),
+        "oa.snapshot": Operation(
+            perform="pmagent.oa.operations:snapshot", absent="pmagent.oa.operations:no_snapshot", again=True
+        ),
+        "boot.oa": Operation(perform="pmagent.oa.operations:boot", again=True),
         "oa.permit": Operation(perform="pmagent.oa.operations:permit"),
         "oa.context": Operation(perform="pmagent.oa.operations:context"),
         "oa.reason": Operation(
@@ -123,7 +122,11 @@ OA: Final = Edge(
     ),
 )  # fmt: skip
 
-MODEL: Final = Edge(area="model", performers=("pmagent.service.performers:models",))
+MODEL: Final = Edge(
+    area="model",
+    resources="pmagent.actors.model.effects:resources",
+    performers=("pmagent.actors.model.effects:performers",),
+)
 
 CHECKS: Final = Edge(
     area="checks",
@@ -139,14 +142,17 @@ CHECKS: Final = Edge(
 
 ORCHESTRA: Final = Edge(
     area="orchestra",
-    performers=("pmagent.actors.orchestra.planning.effects:PERFORMERS", "pmagent.service.performers:attempts"),
+    performers=(
+        "pmagent.actors.orchestra.planning.effects:PERFORMERS", "pmagent.actors.orchestra.running.effects:performers",
+    ),
     folders=("pmagent.actors.orchestra.running.effects:FOLDER",),
+    ends="pmagent.jobs.asking:end_runs",
     operations={
-        "orchestra.run": Operation(perform="pmagent.jobs.asking:ask_run", configured=True),
+        "orchestra.run": Operation(perform="pmagent.jobs.asking:ask_run", configured=True, again=True),
         "orchestra.cancel": Operation(
-            perform="pmagent.jobs.asking:cancel_run", lowers=True, stops=True, unwritten=True
+            perform="pmagent.jobs.asking:cancel_run", lowers=True, stops=True, unwritten=True, again=True
         ),
-        "orchestra.written": Operation(perform="pmagent.jobs.asking:written", lowers=True),
+        "orchestra.written": Operation(perform="pmagent.jobs.asking:written", lowers=True, again=True),
     },
     commands={
         "run": Command("pmagent.cli.run:run", "have a task done by tools in sandboxes"),
@@ -166,10 +172,13 @@ AUDIT: Final = Edge(
     area="audit",
     performers=("pmagent.actors.audit.effects:PERFORMERS",),
     folders=("pmagent.actors.audit.effects:FOLDER",),
+    ends="pmagent.jobs.asking:end_audits",
     operations={
-        "audit.run": Operation(perform="pmagent.jobs.asking:ask_audit", configured=_of_a_folder),
+        "audit.run": Operation(
+            perform="pmagent.jobs.asking:ask_audit", configured="pmagent.audit.source:lies_here", again=True
+        ),
         "audit.cancel": Operation(
-            perform="pmagent.jobs.asking:cancel_audit", lowers=True, stops=True, unwritten=True
+            perform="pmagent.jobs.asking:cancel_audit", lowers=True, stops=True, unwritten=True, again=True
         ),
     },
     commands={
@@ -188,28 +197,39 @@ AUDIT: Final = Edge(
 
 PLA: Final = Edge(
     area="pla",
-    performers=("pmagent.actors.pla.frames.taking:FRAME_PERFORMERS", "pmagent.service.performers:device"),
+    resources="pmagent.pla.vault:resources",
+    performers=("pmagent.actors.pla.frames.taking:FRAME_PERFORMERS", "pmagent.pla.vault:performers"),
     services=("pmagent.pla.linking:link_device",),
+    alerts="pmagent.pla.alerts:tell",
+    open="pmagent.pla.reading:open_work",
+    ends="pmagent.pla.asking:end_adopted",
+    by_hand="an armed device disarms itself within 5 s; hit the switch on the device to end it at once",
     operations={
         "pla.mode": Operation(
             perform="pmagent.pla.asking:mode", seconds="pmagent.pla.asking:observed_seconds", unwritten=True,
             stops=lambda arguments: arguments.get("mode") in ("OBSERVE", "SUGGEST"),  # SUGGEST, where it is EXECUTE
-            outlives="pmagent.pla.asking:lowers_mode",
+            outlives="pmagent.pla.asking:lowers_mode", again=True,
         ),
         "pla.propose": Operation(
-            perform="pmagent.pla.asking:propose", seconds="pmagent.pla.asking:model_seconds", configured=True
+            perform="pmagent.pla.asking:propose", seconds="pmagent.pla.asking:model_seconds", configured=True,
+            again=True,
         ),
         "pla.observe": Operation(
-            perform="pmagent.pla.asking:observe", seconds="pmagent.pla.asking:frame_seconds", configured=True
+            perform="pmagent.pla.asking:observe", seconds="pmagent.pla.asking:frame_seconds", configured=True,
+            again=True,
         ),
-        "pla.decide": Operation(perform="pmagent.pla.asking:decide"),
+        "pla.decide": Operation(perform="pmagent.pla.asking:decide", again=True),
         "pla.outcome": Operation(
             perform="pmagent.pla.asking:outcome", seconds="pmagent.pla.asking:outcome_seconds",
             alone="pmagent.pla.asking:read_alone", looks=True,
         ),
-        "pla.arm": Operation(perform="pmagent.pla.asking:arm", seconds="pmagent.pla.asking:observed_seconds"),
-        "pla.disarm": Operation(perform="pmagent.pla.asking:disarm", lowers=True, stops=True, unwritten=True),
-        "pla.end": Operation(perform="pmagent.pla.asking:end", lowers=True, stops=True, unwritten=True),
+        "pla.arm": Operation(
+            perform="pmagent.pla.asking:arm", seconds="pmagent.pla.asking:observed_seconds", again=True
+        ),
+        "pla.disarm": Operation(
+            perform="pmagent.pla.asking:disarm", lowers=True, stops=True, unwritten=True, again=True
+        ),
+        "pla.end": Operation(perform="pmagent.pla.asking:end", lowers=True, stops=True, unwritten=True, again=True),
         "pla.status": Operation(
             perform="pmagent.pla.asking:status", alone="pmagent.pla.asking:read_alone", looks=True
         ),

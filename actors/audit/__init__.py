@@ -22,4 +22,5 @@ AREA: Final = Area(
     laws=("pmagent.replay.areas.invariants_audits:check_audits",),
     rests=("pmagent.replay.areas.invariants_audits:check_audits_idle",),
     outside=("sources.pdf.*", "sources.repository.*"),
+    words=("pmagent.actors.audit.goals:GOALS", "pmagent.contracts.audit_rubric:TARGETS"),
 )

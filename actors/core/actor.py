@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
@@ -140,5 +140,24 @@ Performer = Callable[[Event, Io], Awaitable[msgspec.Struct]]
 
 Performers = Mapping[type[msgspec.Struct], Performer]
 """Request payload type -> performer; each area's ``effects.py`` has one as ``PERFORMERS``."""
+
+R = TypeVar("R")
+
+
+class Resources:
+    """Objects that areas keep for as long as a host lives, one of each class."""
+
+    def __init__(self, kept: Iterable[object] = ()) -> None:
+        self._kept = {type(one): one for one in kept}
+
+    def __getitem__(self, kind: type[R]) -> R:
+        """The one of the class ``kind``. Raises KeyError."""
+        one = self._kept[kind]
+        assert isinstance(one, kind), "kept by its class"
+        return one
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(self._kept.values())
+
 
 AnyActor = Actor[Any]

@@ -7,11 +7,11 @@ uses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -27,7 +27,8 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
     requirement that brings them. ``laws``: functions that a simulated history must satisfy; ``rests``: the same for the
     actors' states, once everything came to rest; ``simulated`` makes its part of a simulated world
     (``pmagent.replay.simulation.part``). ``outside``: its modules that touch the world, besides ``effects``; all others
-    must be pure."""
+    must be pure. ``words``: texts, and choices of texts (``Literal``), that stand in its events and are never masked:
+    they are no secrets."""
 
     name: str
     families: tuple[str, ...] = ()
@@ -42,6 +43,7 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
     laws: tuple[str, ...] = ()
     rests: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
     @property
     def lacks(self) -> list[str]:
@@ -59,6 +61,13 @@ def lines_of(area: Area) -> Mapping[str, Line]:
     """Its events in one line each, by type."""
     lines: Mapping[str, Line] = load(area.lines) if isinstance(area.lines, str) else area.lines
     return lines
+
+
+def words_of(area: Area) -> Iterator[str]:
+    """Its words. Those among which fields of its types choose are words, too, and need not be named."""
+    for reference in area.words:
+        named = load(reference)
+        yield from get_args(named) or named
 
 
 def in_order(areas: Iterable[Area]) -> tuple[Area, ...]:

@@ -12,4 +12,8 @@ AREA: Final = Area(
     lines="pmagent.actors.kernel.lines:LINES",
     simulated="pmagent.replay.areas.kernel:part",
     outside=("reader",),
-)
+    words=(
+        "pmagent.actors.kernel.surfaces:WORDS", "pmagent.contracts.kernel:Mode",
+        "pmagent.contracts.kernel:SurfaceStatus",
+    ),
+)  # fmt: skip

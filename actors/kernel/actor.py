@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, Final
 
 import msgspec
 
+from pmagent.actors.core.engine import Engine
 from pmagent.actors.kernel.mode import judged
 from pmagent.contracts.daemon import DaemonStarted
 from pmagent.contracts.kernel import WATCHER, KernelModeDecided, KernelObserved, KernelReadRequested, Reason
@@ -78,3 +80,21 @@ class KernelWatcher:
                         )
                     ]
         return []
+
+
+_UNWATCHED: Final = Reason(
+    code="watcher_halted", mode="BLOCKED", text="the kernel watcher is halted, so nobody knows the mode",
+    mend="start again with a version that does not fail; pmagent log tail --type actor.halted shows where",
+)
+
+
+def status(engine: Engine) -> dict[str, Any]:
+    """The mode and its reasons; a mode that nobody watches is BLOCKED."""
+    kernel: KernelState = engine.states[WATCHER]
+    unwatched = [_UNWATCHED] if WATCHER in engine.halted else []
+    return {
+        "mode": "BLOCKED" if unwatched else kernel.mode or None,
+        "phase": kernel.phase or None,
+        "branch": kernel.branch or None,
+        "reasons": [msgspec.to_builtins(reason) for reason in [*unwatched, *kernel.reasons]],
+    }

@@ -38,6 +38,8 @@ PATHS = {
 }
 """Where each surface lies in a workspace; of the SSOT surface, the one that the contract names."""
 
+WORDS = (*NAMES, *PATHS.values())
+
 FURTHER = {
     "atlas_system_health": "share/atlas/control_plane/system_health.json",
     "atlas_lm_indicator": "share/atlas/control_plane/lm_indicator.json",

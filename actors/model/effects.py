@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import anyio
 import anyio.to_thread
 
-from pmagent.actors.core.actor import Io, Performers
+from pmagent.actors.core.actor import Io, Performers, Resources
 from pmagent.actors.model import chat, program
 from pmagent.actors.model.chat import ImageTooLarge, Reply
 from pmagent.actors.model.failures import Failure, failure_of
@@ -17,6 +17,16 @@ from pmagent.actors.model.models import Models, ModelUnavailable
 from pmagent.contracts.model import REPLY_CHARS_MAX, ModelAsked, ModelCallFailed, ModelCallRequested, ModelReplied
 from pmagent.contracts.payload import encode
 from pmagent.events.event import Event, parse_time
+
+
+def resources(environment: Mapping[str, str]) -> Iterable[object]:
+    """The models that ``environment`` has keys for."""
+    return (Models(environment),)
+
+
+def performers(resources: Resources) -> Performers:
+    """Calls of the host's models."""
+    return model_performers(resources[Models])
 
 
 def model_performers(models: Models) -> Performers:

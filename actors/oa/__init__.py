@@ -22,4 +22,9 @@ AREA: Final = Area(
         "pmagent.replay.areas.invariants_reasoning:check_contexts",
     ),
     rests=("pmagent.replay.areas.invariants_reasoning:check_idle",),
-)
+    words=(
+        "pmagent.contracts.reasoning:TOOL_IDS", "pmagent.contracts.reasoning:PROGRAM_IDS",
+        "pmagent.contracts.reasoning:ReasoningStatus", "pmagent.contracts.reasoning_events:EngineName",
+        "pmagent.actors.oa.policy:ACTIONS",
+    ),
+)  # fmt: skip

@@ -3,8 +3,11 @@ pure."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
+from pmagent.actors.core.engine import Engine
 from pmagent.contracts.kernel import Mode, Reason
 from pmagent.contracts.oa import OaPermitRequested
 
@@ -80,3 +83,9 @@ class OaActorState(msgspec.Struct, frozen=True):
     sessions: list[Session] = []
     permits: dict[int, Permit] = {}
     unwatched: bool = False
+
+
+def status(engine: Engine) -> dict[str, Any]:
+    """The sessions that are open."""
+    state: OaActorState = engine.states["oa"]
+    return {"sessions": [msgspec.to_builtins(session) for session in state.sessions]}

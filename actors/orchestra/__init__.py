@@ -22,4 +22,9 @@ AREA: Final = Area(
     simulated="pmagent.replay.areas.attempts:part",
     laws=("pmagent.replay.areas.invariants_runs:check_runs",),
     rests=("pmagent.replay.areas.invariants_runs:check_runs_idle",),
-)
+    words=(
+        "pmagent.contracts.orchestra:TaskState", "pmagent.contracts.orchestra:Step",
+        "pmagent.contracts.orchestra_documents:Component", "pmagent.contracts.orchestra_documents:LogLevel",
+        "pmagent.contracts.orchestra_config:WORDS",
+    ),
+)  # fmt: skip

@@ -20,4 +20,9 @@ AREA: Final = Area(
     laws=("pmagent.replay.areas.invariants_pla:check_pla_ended",),
     rests=("pmagent.replay.areas.invariants_pla:check_pla_idle",),
     outside=("frames.*", "line.*"),
-)
+    words=(
+        "pmagent.contracts.pla:KEYS", "pmagent.contracts.pla_documents:TYPES",
+        "pmagent.contracts.pla_documents:AbortCode", "pmagent.contracts.pla_documents:DeviceError",
+        "pmagent.contracts.pla_documents:EntryType", "pmagent.contracts.pla_words:WORDS",
+    ),
+)  # fmt: skip

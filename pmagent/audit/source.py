@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from pmagent.actors.audit.failures import SourceFailed
@@ -45,6 +46,11 @@ def is_address(repo_url: str, workspace: Path) -> bool:
         return True
     inside = Path(os.path.realpath(found.location)).is_relative_to(os.path.realpath(workspace))
     return repo_url.startswith("file:") and not inside
+
+
+def lies_here(workspace: Path, arguments: Mapping[str, Any]) -> bool:
+    """Whether the audit that is asked for goes by the workspace's configuration (``is_address``)."""
+    return not is_address(str(arguments.get("repo_url")), workspace)
 
 
 def check_source(repo_url: str) -> None:

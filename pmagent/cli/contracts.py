@@ -13,7 +13,7 @@ from pmagent.contracts.checking import CONTRACTS
 from pmagent.exitcodes import Exit
 
 if TYPE_CHECKING:
-    from pmagent.service.checked_documents import CheckedFile
+    from pmagent.pla.checked_documents import CheckedFile
 
 FILE_BYTES_MAX = 256 * 1024 * 1024
 """A session log may be long; each of its lines is not."""
@@ -40,7 +40,7 @@ def check(app: App, files: tuple[str, ...], contract: str | None, format: str) -
     """
     import msgspec
 
-    from pmagent.service.checked_documents import checked_file
+    from pmagent.pla.checked_documents import checked_file
 
     checked = [
         checked_file(source_of(name), read_given(name, FILE_BYTES_MAX, "it has to hold JSON"), contract)

@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from pmagent.actors.model.models import Models
 from pmagent.actors.oa.policy import CARE
 from pmagent.actors.sandbox.bubblewrap import bubblewrap
 from pmagent.audit.source import BadAudit
@@ -27,6 +28,7 @@ from pmagent.orchestra.request import BadRun
 from pmagent.orchestra.request import checked as checked_run
 from pmagent.projections.core.projection import ProjectionHalted
 from pmagent.service.answer import Answer
+from pmagent.service.client import new_request
 from pmagent.service.host import Host
 from pmagent.workspace.trust import require_covers
 
@@ -60,7 +62,7 @@ async def _known_mode(host: Host, asked: RunRequested) -> None:
     """Wait until the surfaces have been read since the start: before that nobody knows the mode, and no permit is
     granted. A run that needs none, or is there to mend, goes on without. Raises KernelUnread."""
     with anyio.move_on_after(OBSERVED_SECONDS) as patience:
-        await host.first_observed()
+        await host.ready()
     needs_none = asked.action in CARE or (asked.plan_only and asked.plan is not None)
     if patience.cancelled_caught and not needs_none:
         raise KernelUnread(
@@ -78,9 +80,9 @@ async def _prepared_audit(host: Host, asked: AuditRequested) -> AuditRequested:
     asked = await anyio.to_thread.run_sync(checked, asked, host.layout.workspace)
     for name in (asked.model, asked.vision_model):
         if name:
-            host.models.check("langchain", name)
+            host.resources[Models].check("langchain", name)
     with anyio.move_on_after(OBSERVED_SECONDS):  # a mode that nobody knows forbids an audit nothing: it only looks
-        await host.first_observed()
+        await host.ready()
     return asked
 
 
@@ -147,8 +149,17 @@ async def written(host: Host, _: dict[str, Any]) -> Answer:
     return Answer(document={"position": host.tail.position}, warnings=warnings)
 
 
+async def end_all(edge: Edge, host: Host, _operator: str) -> None:
+    """Take back every job of this kind that is open, for a log that is adopted."""
+    kind = edge.kind
+    for job_id in open_jobs(host, kind):
+        request = {"request": new_request(kind.cancel), "reason": "the log was adopted", kind.id_field: job_id}
+        await cancel(edge, host, request)
+
+
 ask_run, ask_audit = (partial(ask, edge) for edge in EDGES)
 cancel_run, cancel_audit = (partial(cancel, edge) for edge in EDGES)
+end_runs, end_audits = (partial(end_all, edge) for edge in EDGES)
 
 
 def open_jobs(host: Host, kind: Kind) -> list[str]:

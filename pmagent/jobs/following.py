@@ -37,14 +37,14 @@ from pmagent.service.client import (
     daemon_listens,
     new_request,
 )
-from pmagent.service.host import Host, open_host
+from pmagent.service.host import Host, fail_with_log, open_host
 from pmagent.service.operations import goes_by_configuration, perform
 from pmagent.service.pausing import PAUSED, RESUMED, by_whom, refuse_if_paused
-from pmagent.service.watching import fail_with_log, watch_surfaces
 from pmagent.service.wire import RemoteError
 from pmagent.when import spoken
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.presence import require_workspace
+from pmagent.workspace.watching import watch_surfaces
 
 NEWS_SECONDS: Final = 0.05
 """A follower of another process waits so long for news at once: a cancellation waits for that, too."""

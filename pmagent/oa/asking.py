@@ -74,7 +74,7 @@ def reason_here(workspace: Path, arguments: dict[str, Any], models: Models) -> A
         # A model without a way of its own to wait is called in the loop's threads. One that never returns must not keep
         # the answer, that it took too long, from being given.
         asyncio.get_running_loop().set_default_executor(AbandoningExecutor())
-        async with open_host(workspace, "oa.reason", models=models) as host:
+        async with open_host(workspace, "oa.reason", resources=(models,)) as host:
             refuse_if_paused(host)
             return await reason(host, arguments)
 
@@ -128,7 +128,7 @@ async def _known_mode(host: Host, asked: ReasoningRequested) -> None:
     """Wait until the surfaces have been read since the start: before that nobody knows the mode. Only a program that
     runs in every mode goes on without. Raises KernelUnread."""
     with anyio.move_on_after(OBSERVED_SECONDS) as patience:
-        await host.first_observed()
+        await host.ready()
     if patience.cancelled_caught and asked.envelope.program_id not in DIAGNOSTIC_PROGRAMS:
         raise KernelUnread(
             f"the surfaces have not been read in {OBSERVED_SECONDS:g} s, so nobody knows the kernel's mode",
@@ -154,7 +154,7 @@ async def reason(host: Host, arguments: dict[str, Any]) -> Answer:
     if asked.engine != "rules":
         if host.runtime.engine.sequencer.seen(request) is None:  # else it has its result, or gets it
             refuse_if_paused(host)  # who waits for it would be told nothing until it is too late
-        host.models.check(asked.engine, asked.model)
+        host.resources[Models].check(asked.engine, asked.model)
     await _known_mode(host, asked)
     try:
         draft = await anyio.to_thread.run_sync(host.drafted, asked, request)

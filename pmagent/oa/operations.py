@@ -92,7 +92,7 @@ async def context(host: Host, arguments: dict[str, Any]) -> Answer:
     if lack:
         raise BadOperation(f"{CONTEXT_PATH} was not written: {lack}", "pmagent oa context --help describes contexts")
     with anyio.move_on_after(OBSERVED_SECONDS):  # without a mode it would be refused, and we may just have started
-        await host.first_observed()
+        await host.ready()
     draft = await anyio.to_thread.run_sync(host.drafted, asked, request_of(arguments, "oa.context"))
     event = await host.ask_draft(draft, {"oa.context_answered"})
     document = {"path": CONTEXT_PATH, **_plain(event.data)}

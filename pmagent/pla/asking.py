@@ -16,7 +16,9 @@ import anyio.to_thread
 import msgspec
 
 from pmagent.actors.core.engine import Engine
+from pmagent.actors.model.models import Models
 from pmagent.actors.pla.goals import parse_goal
+from pmagent.actors.pla.line.holding import Line
 from pmagent.actors.pla.warden.state import ProposalView
 from pmagent.clean import is_seen
 from pmagent.contracts.control import Channel
@@ -50,7 +52,9 @@ from pmagent.pla.asked import (
 )
 from pmagent.pla.requests import BadProposal, Made, Wish, made
 from pmagent.pla.standing import Standing, frame_source, standing
+from pmagent.pla.vault import Vault
 from pmagent.service.answer import Answer, OutcomeOpen
+from pmagent.service.client import new_request
 from pmagent.service.folding import folded
 from pmagent.service.host import Host
 
@@ -73,7 +77,7 @@ async def mode(host: Host, arguments: dict[str, Any]) -> Answer:
     """
     asked = understood(arguments, ModeArguments)
     with anyio.move_on_after(OBSERVED_SECONDS):  # the warden refuses to go up while nobody knows the kernel's mode
-        await host.first_observed()
+        await host.ready()
     requested = PlaModeRequested(
         mode=asked.mode, operator_id=asked.operator, channel=asked.channel, reason=asked.reason,
         action_class=asked.action_class,
@@ -92,6 +96,12 @@ async def end(host: Host, arguments: dict[str, Any]) -> Answer:
     asked = understood(arguments, OperatorArguments)
     requested = PlaEndRequested(operator_id=asked.operator, channel=asked.channel)
     return _answer(await _ask(host, requested, arguments, {"pla.mode_answered"}, shown=False))
+
+
+async def end_adopted(host: Host, operator: str) -> None:
+    """End the session of a log that is adopted, if there is one."""
+    if reading.warden(host.runtime.engine).session_id:
+        await end(host, {"request": new_request("pla.end"), "operator": operator, "channel": "cli"})
 
 
 async def observe(host: Host, arguments: dict[str, Any]) -> Answer:
@@ -133,14 +143,14 @@ async def propose(host: Host, arguments: dict[str, Any]) -> Answer:
     draft = await anyio.to_thread.run_sync(_drafted, host, ready, request)
     secret = ready.secret
     if secret is not None and host.runtime.engine.sequencer.seen(request) is None:
-        host.vault.put(draft.data.digest, secret, settings.lifetime_s)
+        host.resources[Vault].put(draft.data.digest, secret, settings.lifetime_s)
     event = await host.ask_draft(draft, {"pla.proposed", "pla.proposal_refused"}, _proposal_seconds(draft.data))
     if isinstance(event.data, PlaProposed):
         view = reading.called(host.runtime.engine, event.data.proposal_id)
         document = {"proposed": True, **reading.proposal_document(view, host.runtime.now())}
         return Answer(document=document, warnings=_held_here(host, secret))
     if secret is not None:
-        host.vault.drop(draft.data.digest)
+        host.resources[Vault].drop(draft.data.digest)
     return Answer(document={"proposed": False, **_fields(event)}, exit_code=1)
 
 
@@ -218,7 +228,7 @@ async def arm(host: Host, arguments: dict[str, Any]) -> Answer:
     changed."""
     asked = understood(arguments, OperatorArguments)
     with anyio.move_on_after(OBSERVED_SECONDS):  # nothing is permitted before
-        await host.first_observed()
+        await host.ready()
     requested = PlaArmRequested(operator_id=asked.operator, channel=asked.channel, keeps_mode=True)
     return _answer(await _ask(host, requested, arguments, {"pla.arm_answered"}))
 
@@ -233,7 +243,7 @@ async def disarm(host: Host, arguments: dict[str, Any]) -> Answer:
 async def status(host: Host, arguments: dict[str, Any]) -> Answer:
     """Mode, session, device, and the proposal that is open."""
     understood(arguments, StatusArguments)
-    trouble = host.line.trouble
+    trouble = host.resources[Line].trouble
     document = reading.status_document(
         host.runtime.engine, host.runtime.now(), running=True, trouble=trouble.message if trouble is not None else None
     )
@@ -262,7 +272,7 @@ async def _revealed(
     host: Host, view: ProposalView, asked: ShowArguments, arguments: dict[str, Any]
 ) -> dict[str, Any] | None:
     """What is masked, in plain, when it is recorded that it is handed out."""
-    plain = reading.revealed(host.vault.get(view.proposed.digest))
+    plain = reading.revealed(host.resources[Vault].get(view.proposed.digest))
     if plain is not None:
         told = PlaRevealed(
             proposal_id=view.proposed.proposal_id, digest=view.proposed.digest, operator_id=asked.operator,
@@ -350,7 +360,7 @@ def _wish(host: Host, asked: ProposeArguments, settings: Standing) -> Wish:
     look = bool(asked.look or asked.frames) or (bool(model) and (bool(settings.frames) or not asked.goal.strip()))
     frame = frame_source(asked.frames, settings, host.layout.workspace) if look else None
     if model:
-        host.models.check("langchain", model)
+        host.resources[Models].check("langchain", model)
     return Wish(
         goal=asked.goal, operator=asked.operator, channel=asked.channel, why=asked.why, model=model, frame=frame
     )

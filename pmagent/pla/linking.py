@@ -14,6 +14,7 @@ import msgspec
 import structlog
 
 from pmagent.actors.pla.line.finding import PortUnusable, Wanted
+from pmagent.actors.pla.line.holding import Line
 from pmagent.contracts.hid import HidLinked, HidLost
 from pmagent.contracts.payload import Payload, type_of
 from pmagent.contracts.pla_events import PlaContractBroken
@@ -35,7 +36,7 @@ async def link_device(host: Host) -> None:
     except (NotAccepted, RegistryUnusable) as error:
         _log.warning("no device", reason=error.message, mend=error.hint)
         return
-    await host.line.run(wanted, partial(_append, host), _warn)
+    await host.resources[Line].run(wanted, partial(_append, host), _warn)
 
 
 def _wanted(workspace: str) -> Wanted:

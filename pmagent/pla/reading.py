@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -40,6 +41,15 @@ def warden(engine: Engine) -> WardenState:
     """What the warden remembers."""
     state: WardenState = engine.states["warden"]
     return state
+
+
+def open_work(engine: Engine) -> Iterator[str]:
+    """A line for the session and for each proposal that is open."""
+    state = warden(engine)
+    if state.session_id:
+        yield f"PLA session {state.session_id[:8]} in {state.mode}"
+    for view in (*state.open_proposals, *filter(None, (state.executing,))):
+        yield f"PLA proposal {view.proposed.proposal_id[:8]}"
 
 
 def status_document(engine: Engine, now: str, *, running: bool, trouble: str | None = None) -> dict[str, Any]:

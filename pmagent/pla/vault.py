@@ -9,9 +9,12 @@ of the process for a while.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from pmagent.actors.core.actor import Performers, Resources
+from pmagent.actors.pla.effects import pla_performers
+from pmagent.actors.pla.line.holding import Line
 from pmagent.contracts.pla import APPROVAL_SECONDS, Action
 from pmagent.contracts.pla_events import PlaProposalClosed
 from pmagent.events.errors import PmagentError
@@ -88,3 +91,13 @@ class Vault:
         now = self._clock()
         for digest in [digest for digest, held in self._held.items() if held.until <= now]:
             del self._held[digest]
+
+
+def resources(_: Mapping[str, str]) -> Iterable[object]:
+    """The vault, and the line to the device, which is held where ``link_device`` runs."""
+    return Vault(), Line()
+
+
+def performers(resources: Resources) -> Performers:
+    """Conversations over the host's line; what is typed comes from its vault where it is masked."""
+    return pla_performers(resources[Line], resources[Vault].get)

@@ -10,21 +10,19 @@ from typing import Final
 import anyio
 import msgspec
 
+from pmagent.actors.core.area import load
 from pmagent.actors.core.outcomes import fact_of
 from pmagent.contracts.control import FOLDER_CHARS_MAX, LogAdopted
 from pmagent.contracts.effect import EffectCancelled
+from pmagent.edges import EDGES
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.log import now
 from pmagent.flat import flat_errors
-from pmagent.jobs.asking import open_jobs
-from pmagent.jobs.registry import KINDS
-from pmagent.pla.reading import warden
 from pmagent.service.client import new_request
 from pmagent.service.folding import folded
 from pmagent.service.host import Host, open_host
 from pmagent.service.log_files import check_files, shown
 from pmagent.service.open_work import open_work
-from pmagent.service.operations import perform
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.user_registry import EventsGone, KnownLog, Registry, check_chain, distrust, trusted
 
@@ -92,13 +90,9 @@ async def _adopt(workspace: Path, found: Found, operator: str) -> None:
             previous=found.previous[:FOLDER_CHARS_MAX], gone_from=found.gone_from, gone_to=found.gone_to,
             known_sum=found.known_sum,
         )  # fmt: skip
-        for kind in KINDS:
-            for job_id in open_jobs(host, kind):
-                await _cancel(host, kind.cancel, **{kind.id_field: job_id})
-        if warden(host.runtime.engine).session_id:
-            await perform(
-                host, "pla.end", {"request": new_request("pla.end"), "operator": operator, "channel": "cli"}
-            )
+        for edge in EDGES:
+            if edge.ends:
+                await load(edge.ends)(host, operator)
         await host.tell_draft(host.drafted(adopted, new_request(SURFACE)))
 
         with anyio.move_on_after(SECONDS):
@@ -118,11 +112,6 @@ async def _end_effects(host: Host) -> None:
         for event in list(effects.open.values()):
             if effects.is_open(event.position):
                 await host.runtime.append(*fact_of(event, EffectCancelled(request=event.position, reason="adopted")))
-
-
-async def _cancel(host: Host, operation: str, **which: str) -> None:
-    request = {"request": new_request(operation), "reason": "the log was adopted", **which}
-    await perform(host, operation, request)
 
 
 def _before(known: KnownLog | None, log_id: str) -> KnownLog | None:

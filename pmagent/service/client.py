@@ -15,6 +15,7 @@ import msgspec
 from anyio.abc import SocketAttribute
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from pmagent.edges import EDGES, OPERATIONS
 from pmagent.events.errors import PmagentError
 from pmagent.events.log import now
 from pmagent.service.answer import Answer
@@ -47,10 +48,6 @@ SILENT_SECONDS: Final = 2.0
 """A daemon that says nothing for so long does not answer; it says something every ``wire.BEAT_SECONDS``."""
 BUSY_SECONDS: Final = 30.0
 """So long a daemon that computes, and says nothing, is taken to be busy by who asks for more than a look or a stop."""
-AT_THE_DEVICE: Final = "an armed device disarms itself within 5 s; hit the switch on the device to end it at once"
-
-_WITH_REQUEST: Final = ("control.", "pla.", "orchestra.", "audit.", "boot.", "oa.snapshot")
-"""Operations (their beginnings) whose commands have the option ``--request``."""
 
 PATIENCE_SECONDS: Final = 30.0
 """So long a command tries again when others hold the log for a moment each. Requests are idempotent, so it may."""
@@ -229,7 +226,7 @@ class _Call:
             outcome = "unknown"
             how = "was taken, and not answered" if self.taken else "could not be delivered yet"
             said.append(f"outcome unknown: the request {how}, and may still happen")
-            hints.append(AT_THE_DEVICE)
+            hints += [edge.by_hand for edge in EDGES if edge.by_hand]
         elif self.taken:
             outcome = "unknown"
             said.append("outcome unknown: it has taken the request, and may still carry it out")
@@ -237,7 +234,7 @@ class _Call:
             said.append("it has not taken the request, which is dropped and never carried out")
         if self._name not in LOOKING and self._request:
             said[-1] += f" (request {self._request})"
-            if self._name.startswith(_WITH_REQUEST):
+            if self._name in OPERATIONS and OPERATIONS[self._name].again:
                 hints.append(f"the same command with --request {self._request} asks again, and does it once")
         hints.append(f"if it hangs, end it (kill -9 {self._pid or 'its pid'}), and start pmagent up again")
         request = "" if self._name in LOOKING else self._request

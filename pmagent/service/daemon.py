@@ -1,4 +1,4 @@
-"""The daemon: a host that stays, watches the surfaces, and answers on its socket (docs/design.md §11.2)."""
+"""The daemon: a host that stays, with the services of all areas, and answers on its socket (docs/design.md §11.2)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -20,21 +20,18 @@ import anyio.to_thread
 import msgspec
 
 from pmagent import __version__
-from pmagent.actors.core.actor import Io
+from pmagent.actors.core.actor import Io, Performer, Performers, Resources
 from pmagent.actors.core.area import load
 from pmagent.actors.core.engine import Engine, Output
 from pmagent.actors.core.intake import Intake
 from pmagent.actors.core.ledger import Unfinished
 from pmagent.actors.core.runtime import Runtime
-from pmagent.actors.model.models import Models
-from pmagent.actors.pla.line.holding import Line
 from pmagent.actors.registry import all_actors, libraries
 from pmagent.actors.sandbox.orphans import sweep
 from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
 from pmagent.contracts.effect import EffectCancelled, RequestRefused
-from pmagent.contracts.kernel import KernelObserved
 from pmagent.contracts.payload import effect_of, typed
-from pmagent.edge import Given, performers_of
+from pmagent.edge import Edge
 from pmagent.edges import EDGES
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import Draft, Event, Tail
@@ -44,7 +41,6 @@ from pmagent.events.redact import Redactor
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.storage import Blobs, Storage
 from pmagent.events.store import LogStore
-from pmagent.pla.vault import Vault
 from pmagent.projections.core.disk import ContentLost, DocumentUnwritable
 from pmagent.projections.core.documents import Documents
 from pmagent.projections.core.projection import Halt, ProjectionHalted
@@ -69,10 +65,21 @@ def load_parts() -> None:
     all_actors()
     all_projections()
     for edge in EDGES:
-        performed = (operation.perform for operation in edge.operations.values())
-        for reference in (*edge.performers, *edge.services, *performed):
-            if isinstance(reference, str):
-                load(reference)
+        for reference in edge.hosted:
+            load(reference)
+
+
+def resources_of(edges: Iterable[Edge], environment: Mapping[str, str]) -> Iterable[object]:
+    """The objects that all areas keep for a host."""
+    return [one for edge in edges if edge.resources for one in load(edge.resources)(environment)]
+
+
+def performers_of(edges: Iterable[Edge], resources: Resources) -> Performers:
+    """The performers of all areas, with these resources."""
+    made: dict[type[msgspec.Struct], Performer] = {}
+    for part in (load(reference) for edge in edges for reference in edge.performers):
+        made |= part(resources) if callable(part) else part
+    return made
 
 
 class Refused(PmagentError):
@@ -90,7 +97,7 @@ class Host:
 
     def __init__(
         self, layout: Layout, runtime: Runtime, documents: Documents, storage: Storage, blobs: Blobs,
-        models: Models, line: Line, vault: Vault, keeper: Keeper,
+        resources: Resources, keeper: Keeper,
     ) -> None:
         self._blobs = blobs
         self.keeper = keeper
@@ -100,17 +107,11 @@ class Host:
         self._requests = Requests(layout.store)
         self.writer = DocumentWriter(layout.workspace, documents, blobs)
         self.storage = storage
-        self.models = models
-        self.line = line
-        """To the device; held where ``link_device`` runs."""
-        self.vault = vault
-        """The plain text of what is masked in the log, while it may still be typed."""
+        self.resources = resources
+        """Those that the areas keep, by their classes."""
         self._heard = storage.tail().position
         self._news = anyio.Event()
         self._asking: dict[str, Draft] = {}
-        self.observed: KernelObserved | None = None
-        """The newest durable reading of the surfaces since this start."""
-        self._observed = anyio.Event()
 
     @property
     def documents(self) -> Documents:
@@ -219,21 +220,17 @@ class Host:
 
     def hear(self, events: Sequence[Event], sums: Sequence[str]) -> None:
         """Listener: fold durable events into the documents."""
-        for event in events:
-            if isinstance(event.data, KernelObserved):
-                self.observed = event.data
-                self._observed.set()
         self._requests.hear(events)
         self.writer.hear(events, sums)
         self._heard = events[-1].position
         news, self._news = self._news, anyio.Event()
         news.set()
 
-    async def first_observed(self) -> KernelObserved:
-        """The reading that this start asked for, when it is there."""
-        await self._observed.wait()
-        assert self.observed is not None, "set before the event"
-        return self.observed
+    async def ready(self) -> None:
+        """Return when each area has what outward effects need since this start."""
+        for edge in EDGES:
+            if edge.ready:
+                await load(edge.ready)(self)
 
     def event(self, position: int) -> Event:
         """The durable event at ``position``. Raises NotFound, CorruptLog."""
@@ -276,11 +273,11 @@ def _without(raw: bytes, fields: Collection[str]) -> object:
 @asynccontextmanager
 async def open_host(
     workspace: Path, surface: str, stop_reason: Callable[[], str] = lambda: "done",
-    models: Models | None = None, *, adopting: bool = False, configured: bool = True, must_write: bool = True,
+    *, resources: Iterable[object] = (), adopting: bool = False, configured: bool = True, must_write: bool = True,
 ) -> AsyncIterator[Host]:
     """Take the lock, recover, go live; an orderly stop when the block ends. ``surface`` says who runs it (daemon, or
-    the command), ``stop_reason`` is asked at the end. ``models``: without them, those that the environment
-    has keys for. ``adopting``: the log need not be trusted, and nothing of it goes on: no effect is performed, whatever
+    the command), ``stop_reason`` is asked at the end. ``resources`` take the place of those of their classes that the
+    areas make. ``adopting``: the log need not be trusted, and nothing of it goes on: no effect is performed, whatever
     is requested ends as cancelled, and the registry hears of the log when ``register`` is called. Unless
     ``must_write``, a document that cannot be written ends nothing; it is ``unwritten``.
 
@@ -304,8 +301,9 @@ async def open_host(
         storage = lease.open()
         try:
             keeper = Keeper(layout, known, storage, idle=adopting)
-            made = Models({}) if adopting else models or Models(os.environ)
-            async with _live(layout, store, storage, surface, stop_reason, made, keeper, must_write=must_write) as host:
+            made = resources_of(EDGES, {} if adopting else os.environ)
+            kept = Resources((*made, *resources))
+            async with _live(layout, store, storage, surface, stop_reason, kept, keeper, must_write=must_write) as host:
                 yield host
         finally:
             storage.close()
@@ -314,7 +312,7 @@ async def open_host(
 @asynccontextmanager
 async def _live(
     layout: Layout, store: LogStore, storage: Storage, surface: str, stop_reason: Callable[[], str],
-    models: Models, keeper: Keeper, *, must_write: bool,
+    resources: Resources, keeper: Keeper, *, must_write: bool,
 ) -> AsyncIterator[Host]:
     adopting = keeper.idle
     blobs, log_id = store.blobs(), storage.log_id()
@@ -330,15 +328,15 @@ async def _live(
     first = opening_events(storage, log_id, storage.recovered, engine.sequencer, io.now())
     unfinished = engine.effects.unfinished()
     completed = engine.complete(io.now())
-    line, vault = Line(), Vault()
-    given = Given(models, line, vault.get)
-    made = {request: performer for edge in EDGES for request, performer in performers_of(edge, given).items()}
+    made = performers_of(EDGES, resources)
     runtime = Runtime(engine, storage, dict.fromkeys(made, _end_adopted) if adopting else made, intake, io)
-    host = Host(layout, runtime, documents, storage, blobs, models, line, vault, keeper)
+    host = Host(layout, runtime, documents, storage, blobs, resources, keeper)
     host.writer.unwritten = old.unwritten
     host.writer.must_write = must_write
     host.writer.lost.update(old.lost)
-    runtime.listen(host.vault.hear)
+    for hear in (getattr(one, "hear", None) for one in resources):
+        if hear is not None:
+            runtime.listen(hear)
     runtime.listen(host.hear)
     runtime.listen(taker.hear)
     runtime.listen(keeper.hear)
@@ -389,9 +387,7 @@ async def _stop(host: Host, log_id: str, reason: str) -> None:
 
 
 async def _release_outward(host: Host) -> None:
-    """Outward effects start when the surfaces have been read since this start, and what the OA took back because of
-    what it saw has been taken back: both became durable together."""
-    await host.first_observed()
+    await host.ready()
     host.runtime.release_outward()
 
 
@@ -403,3 +399,8 @@ async def _keep_snapshots(taker: SnapshotTaker) -> None:
             await anyio.to_thread.run_sync(taker.write, content)
 
 
+async def fail_with_log(host: Host) -> None:
+    """Wait until the log fails, and raise why: then so has whatever goes on in this host."""
+    await host.runtime.failed.wait()
+    if host.runtime.failure is not None:
+        raise host.runtime.failure

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from pmagent.actors.core.area import load
 from pmagent.actors.core.engine import Engine
 from pmagent.actors.core.gate import GateState
 from pmagent.clean import shorten
+from pmagent.edges import EDGES
 from pmagent.jobs.registry import KINDS
-from pmagent.pla.reading import warden
 
 _WHAT_COLUMNS = 60
 
 
 def open_work(engine: Engine, now: str) -> list[str]:
-    """A line for each run, audit, session, proposal and permit, and for each kind of effect, that is open at the log
+    """A line for each job, piece of an area's work and permit, and for each kind of effect, that is open at the log
     time ``now``."""
     return list(_open_work(engine, now))
 
@@ -25,11 +26,8 @@ def _open_work(engine: Engine, now: str) -> Iterator[str]:
     for kind in KINDS:
         for job in kind.open_in(engine.states):
             yield f"{kind.word} {job.id[:8]} ({shorten(job.what, _WHAT_COLUMNS)})"
-    pla = warden(engine)
-    if pla.session_id:
-        yield f"PLA session {pla.session_id[:8]} in {pla.mode}"
-    for view in (*pla.open_proposals, *filter(None, (pla.executing,))):
-        yield f"PLA proposal {view.proposed.proposal_id[:8]}"
+    for edge in EDGES:
+        yield from load(edge.open)(engine) if edge.open else ()
     live = [permit for permit in gate.permits.values() if permit.uses_left > 0 and now < permit.expires_at]
     for action, count in Counter(permit.action for permit in live).items():
         yield f"{count} permit{'s' if count > 1 else ''} for {shorten(action, _WHAT_COLUMNS)}"

@@ -128,7 +128,7 @@ def goes_by_configuration(workspace: Path, name: str, arguments: dict[str, Any])
     """Whether the operation does something that the workspace's configuration says, so that this user must have
     accepted all of it."""
     configured = _operation(name).configured
-    return configured(workspace, arguments) if callable(configured) else configured
+    return bool(load(configured)(workspace, arguments)) if isinstance(configured, str) else configured
 
 
 def call(
@@ -212,7 +212,7 @@ _UNKNOWN: Final = Operation(perform="")
 async def _in_process(workspace: Path, name: str, operation: Operation, arguments: dict[str, Any]) -> Answer:
     if operation.lowers:
         require_known(workspace)
-    by_arguments = callable(operation.configured) and not operation.configured(workspace, arguments)
+    by_arguments = isinstance(operation.configured, str) and not goes_by_configuration(workspace, name, arguments)
     configured = not operation.lowers and not by_arguments
     async with open_host(workspace, name, configured=configured, must_write=not operation.unwritten) as host:
         if operation.unpaused:

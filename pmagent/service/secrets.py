@@ -6,25 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, get_args
 
-import msgspec
 from msgspec import inspect
 
-from pmagent.actors.audit.goals import GOALS
-from pmagent.actors.kernel.surfaces import NAMES, PATHS
-from pmagent.actors.oa.policy import ACTIONS
+from pmagent.actors.areas import AREAS
+from pmagent.actors.core.area import words_of
 from pmagent.actors.registry import all_actors
-from pmagent.contracts.audit_rubric import TARGETS
 from pmagent.contracts.jobs import JobState
-from pmagent.contracts.kernel import Mode, SurfaceStatus
-from pmagent.contracts.orchestra import Step, TaskState
-from pmagent.contracts.orchestra_config import READABLE, WHITELIST, WRITABLE, LlmSettings, PathSettings
-from pmagent.contracts.orchestra_documents import Component, LogLevel
 from pmagent.contracts.payload import types
-from pmagent.contracts.pla import KEYS
-from pmagent.contracts.pla_documents import TYPES, AbortCode, DeviceError, EntryType
-from pmagent.contracts.pla_words import FIELDS, LOSS_CODES, MODE_CODES, OUTCOMES, REFUSALS, VIOLATIONS
-from pmagent.contracts.reasoning import PROGRAM_IDS, TOOL_IDS, ReasoningStatus
-from pmagent.contracts.reasoning_events import EngineName
 from pmagent.events.redact import secrets_in
 
 CHOICE_CHARS_MAX: Final = 32
@@ -42,17 +30,12 @@ def known_secrets(environment: Mapping[str, str]) -> list[str]:
 
 
 def _words() -> Iterator[str]:
-    """The log's own vocabulary: kinds of events, names of actors, surfaces, tools and programs, modes, states, goals,
-    the PLA's contracts and keys, and the like; paths and programs of a configuration that says nothing."""
+    """The log's own vocabulary: kinds of events, names of actors, and the words of each area."""
     yield from types()
     yield from (actor.name for actor in all_actors())
-    yield from (*NAMES, *PATHS.values(), *TOOL_IDS, *PROGRAM_IDS, *ACTIONS, *GOALS, *TARGETS)
-    yield from (*TYPES, *KEYS, *VIOLATIONS, *MODE_CODES, *LOSS_CODES, *OUTCOMES, *REFUSALS, *FIELDS)
-    for literal in (AbortCode, DeviceError, EntryType):
-        yield from get_args(literal)
-    for literal in (Mode, SurfaceStatus, ReasoningStatus, EngineName, TaskState, Step, JobState, Component, LogLevel):
-        yield from get_args(literal)
-    yield from (*WHITELIST, *READABLE, *WRITABLE, *msgspec.structs.astuple(PathSettings()), LlmSettings().model)
+    yield from get_args(JobState)
+    for area in AREAS:
+        yield from words_of(area)
 
 
 def choices() -> set[str]:

@@ -7,11 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
+from pmagent.actors.core.area import load
 from pmagent.actors.core.engine import Engine
 from pmagent.actors.core.gate import GateState
-from pmagent.actors.kernel.actor import KernelState
-from pmagent.actors.oa.state import OaActorState
-from pmagent.contracts.kernel import Reason
+from pmagent.edges import EDGES
 from pmagent.events.event import Tail
 from pmagent.events.log import LogClock, ahead_seconds
 from pmagent.jobs.registry import KINDS
@@ -21,21 +20,17 @@ from pmagent.projections.core.projection import Halt
 def status_of(
     engine: Engine, log_id: str, tail: Tail, stale: Sequence[Halt] = (), *, running: bool
 ) -> dict[str, Any]:
-    """How things stand as of ``tail``: mode and reasons, sessions, permits, pause, open effects and jobs, halted
-    actors, ``stale`` projections, the log's end. ``running``: a daemon says so, and not the log alone."""
-    kernel: KernelState = engine.states["kernel"]
-    oa: OaActorState = engine.states["oa"]
+    """How things stand as of ``tail``: each area's part, permits, pause, open effects and jobs, halted actors,
+    ``stale`` projections, the log's end. ``running``: a daemon says so, and not the log alone."""
     gate: GateState = engine.states["gate"]
     now = LogClock(tail.time).now()
-    unwatched = [_UNWATCHED] if "kernel" in engine.halted else []
+    of_areas: dict[str, Any] = {}
+    for edge in EDGES:
+        of_areas |= load(edge.status)(engine) if edge.status else {}
     return {
         "running": running,
         "daemon": "running" if running else "none",
-        "mode": "BLOCKED" if unwatched else kernel.mode or None,
-        "phase": kernel.phase or None,
-        "branch": kernel.branch or None,
-        "reasons": [msgspec.to_builtins(reason) for reason in [*unwatched, *kernel.reasons]],
-        "sessions": [msgspec.to_builtins(session) for session in oa.sessions],
+        **of_areas,
         "permits": sum(permit.uses_left > 0 and now < permit.expires_at for permit in gate.permits.values()),
         "paused": msgspec.to_builtins(gate.pause) if gate.pause is not None else None,
         "held": len(engine.effects.held),
@@ -66,9 +61,3 @@ def status_of(
 
 _WHAT_CHARS: Final = 200
 """So much of what a job is for stands in the status."""
-
-
-_UNWATCHED: Final = Reason(
-    code="watcher_halted", mode="BLOCKED", text="the kernel watcher is halted, so nobody knows the mode",
-    mend="start again with a version that does not fail; pmagent log tail --type actor.halted shows where",
-)

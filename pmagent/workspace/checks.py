@@ -81,7 +81,7 @@ async def run(host: Host, arguments: dict[str, Any], request: str) -> Answer:
     checks = [ConfiguredCheck(name=name, argv=list(table[name])) for name in asked.names]
     payload = CheckRequested(kind=asked.kind, checks=checks, seconds=asked.seconds, reads=asked.reads)
     with anyio.move_on_after(OBSERVED_SECONDS):  # without a reading nothing is permitted, and we may just have started
-        await host.first_observed()
+        await host.ready()
     try:
         draft = await anyio.to_thread.run_sync(host.drafted, payload, request)
     except msgspec.ValidationError as error:  # a mask may be longer than the secret in whose place it stands

@@ -61,7 +61,7 @@ async def carry_out(workspace: Path, sources: Sequence[str], audit_id: str, mode
         host.runtime.listen(hear)
         if any(event.type == "audit.clone_requested" for event in host.runtime.engine.effects.open.values()):
             os.write(told, b"began\n")  # what the one before was killed in is taken up
-        await host.first_observed()
+        await host.ready()
         repository, report, rubric = sources
         content = await anyio.Path(rubric).read_bytes()
         wish = Wish(

@@ -67,7 +67,7 @@ async def carry_out(workspace: Path, run_id: str, retries: int, kill: str, told:
                         os.kill(os.getpid(), signal.SIGKILL)
 
         host.runtime.listen(hear)
-        await host.first_observed()
+        await host.ready()
         settings = "whitelist_tools: [sh]\n"
         asked = RunRequested(
             run_id=run_id, intent="be killed", plan=given(run_id), config=config(settings, retries=retries, workers=3)

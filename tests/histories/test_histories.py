@@ -198,7 +198,7 @@ def history(workspace: Path, tmp_path: Path) -> Path:
 
     async def live() -> None:
         async with open_host(workspace, "daemon") as host:
-            await host.first_observed()
+            await host.ready()
             await host.ask(OaSnapshotRequested(), "s", {"oa.snapshot_taken"})
             asked = OaPermitRequested(action="feature_work", subject="lamp", holder="tests")
             await host.ask(asked, "p", {"oa.permit_granted", "oa.permit_refused"})

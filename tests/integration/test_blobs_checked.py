@@ -49,7 +49,7 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     async def go() -> None:
         async with open_host(workspace, "orchestra.run") as host:
-            await host.first_observed()
+            await host.ready()
             asked = RunRequested(
                 run_id=RUN, intent="x" * 2_000, plan=plan({name: [] for name in scripts}, **scripts),
                 config=config("whitelist_tools: [sh]\n", base=0.05),

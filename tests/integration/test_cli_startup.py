@@ -81,6 +81,12 @@ def test_the_version_loads_the_frame_alone(tmp_path: Path) -> None:
     assert ours == {"pmagent.cli.app", "pmagent.clean", "pmagent.cli.frame", "pmagent.cli.output"}
 
 
+def test_a_host_for_one_command_loads_nothing_of_a_daemons_life(tmp_path: Path) -> None:
+    packages = {name.split(".")[0] for name in loaded(fresh_example(tmp_path / "workspace"), "oa", "snapshot")}
+    assert "pmagent" in packages
+    assert not packages & {"structlog", "rich", "starlette", "uvicorn", "serial", "langchain_core", "pydantic"}
+
+
 def test_looking_at_the_pla_opens_no_port_and_loads_no_validator_and_no_model(recorded: Path) -> None:
     packages = {name.split(".")[0] for name in loaded(recorded, "pla", "status")}
     assert not packages & {"serial", "serial_asyncio", "fastjsonschema", "langchain_core", "pydantic", "structlog"}

@@ -40,7 +40,7 @@ async def test_a_flush_waits_for_events_that_only_the_log_knows_of(workspace: Pa
     state = workspace / "share" / "orchestrator_assistant" / "STATE.json"
     state.unlink(missing_ok=True)
     async with open_host(workspace, "daemon") as host:
-        await host.first_observed()
+        await host.ready()
         late = Late(host)
         await host.runtime.append(OaSnapshotRequested(), "snapshot-1", "operator", "snapshot-1")
         while not any(event.type == "oa.snapshot_taken" for events, _ in late.held for event in events):

@@ -147,7 +147,7 @@ def test_to_stop_something_waits_for_no_document(
 
     async def go() -> None:
         async with open_host(workspace, "test") as host:
-            await host.first_observed()
+            await host.ready()
             answer = await perform(host, operation, {"request": f"{operation}-1", **operator, **fields})
             assert answer.document
 

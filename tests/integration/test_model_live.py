@@ -43,14 +43,14 @@ def test_a_call_that_a_stop_cuts_off_is_made_again_by_the_next_start(workspace: 
     asked = question(action="diagnostic")
 
     async def first() -> None:
-        async with open_host(workspace, "daemon", models=Models({}, {"toy:one": hanging})) as host:
+        async with open_host(workspace, "daemon", resources=[Models({}, {"toy:one": hanging})]) as host:
             await host.runtime.append(asked, "ask", "tests", "run")
             await until(host, ModelCallRequested)
             while not hanging.hung:
                 await anyio.lowlevel.checkpoint()
 
     async def second() -> None:
-        async with open_host(workspace, "daemon", models=Models({}, {"toy:one": answering})) as host:
+        async with open_host(workspace, "daemon", resources=[Models({}, {"toy:one": answering})]) as host:
             reply = await until(host, ModelReplied)
             assert (reply.data.content, reply.correlation) == ('{"ok": true}', "run")
             assert [event.type for event in told(host)].count("effect.interrupted") == 1
@@ -65,7 +65,7 @@ def test_a_call_that_a_stop_cuts_off_is_made_again_by_the_next_start(workspace: 
 
 def test_a_blocked_kernel_stops_a_call_that_hangs(workspace: Path) -> None:
     async def live() -> None:
-        async with open_host(workspace, "daemon", models=Models({}, {"toy:one": scripted()})) as host:
+        async with open_host(workspace, "daemon", resources=[Models({}, {"toy:one": scripted()})]) as host:
             await host.runtime.append(question(action="feature_work"), "ask", "tests", "run")
             await until(host, ModelCallRequested)
             (workspace / "share" / "PM_BOOTSTRAP_STATE.json").unlink()

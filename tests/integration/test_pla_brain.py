@@ -48,7 +48,7 @@ def frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def in_suggest(host: Host) -> None:
-    await host.first_observed()
+    await host.ready()
     answer = await host.ask(PlaModeRequested(mode="SUGGEST", operator_id="alice", channel="cli"), "mode", ANSWERS)
     assert answer.data.accepted
 
@@ -68,7 +68,7 @@ def said(**more: Any) -> AIMessage:
 
 def live(workspace: Path, model: Scripted, test: Any) -> None:
     async def run() -> None:
-        async with open_host(workspace, "daemon", models=Models({}, {"toy:one": model})) as host:
+        async with open_host(workspace, "daemon", resources=[Models({}, {"toy:one": model})]) as host:
             await in_suggest(host)
             await test(host)
 

@@ -40,7 +40,7 @@ def reply(**fields: Any) -> AIMessage:
 @asynccontextmanager
 async def suggesting(workspace: Path, model: Scripted) -> AsyncIterator[Host]:
     """A host in SUGGEST that has this model."""
-    async with open_host(workspace, "test", models=Models({}, {MODEL: model})) as host:
+    async with open_host(workspace, "test", resources=[Models({}, {MODEL: model})]) as host:
         assert (await ask(host, "pla.mode", mode="SUGGEST")).exit_code == 0
         yield host
 

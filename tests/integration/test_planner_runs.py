@@ -178,7 +178,7 @@ def test_a_stop_ends_the_planner_and_the_next_start_asks_again(
 DAEMON = """
 import sys, anyio
 sys.path.insert(0, {root!r})
-from pmagent import host as hosts
+from pmagent.service import host as hosts
 from pathlib import Path
 from tests.integration.test_planner_runs import wanted
 from tests.support.planners import RUN

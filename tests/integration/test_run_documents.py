@@ -42,7 +42,7 @@ def run_id(number: int) -> str:
 
 async def dry_run(host: Host, number: int) -> str:
     """A run of two tasks that a simulated tool answers; how it ended."""
-    await host.first_observed()
+    await host.ready()
     asked = RunRequested(
         run_id=run_id(number), intent="try it", config=config(), plan=plan({"a": [], "b": ["a"]}), dry_run=True
     )

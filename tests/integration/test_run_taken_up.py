@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pmagent.actors.core.actor import Io, Performers
+from pmagent.actors.core.actor import Io, Performers, Resources
 from pmagent.contracts.clock import TimerFired, TimerRequested
 from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
 from pmagent.contracts.oa import OaSnapshotRequested
@@ -32,10 +32,10 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> None:
     async def fail(event: Event, _: Io) -> TaskExited:
         return exited(event, 1)
 
-    def performers() -> Performers:
+    def performers(_: Resources) -> Performers:
         return {TaskAttemptRequested: fail}
 
-    monkeypatch.setattr("pmagent.service.performers.run_performers", performers)
+    monkeypatch.setattr("pmagent.actors.orchestra.running.effects.performers", performers)
 
 
 async def never(_: RealIo, at: str) -> None:
@@ -48,7 +48,7 @@ async def first_attempt(workspace: Path) -> tuple[TaskAttemptFailed, int]:
     """A run of one task, left when its first attempt has failed; and the position of the timer for the next."""
     asked = RunRequested(run_id=RUN, intent="x", plan=plan({"a": []}), config=config(retries=1, base=PAUSE_SECONDS))
     async with open_host(workspace, "orchestra.run") as host:
-        await host.first_observed()
+        await host.ready()
         failed: TaskAttemptFailed = (await host.ask(asked, RUN, {"task.attempt_failed"}, 20.0)).data
         wakes = [one for one in host.runtime.engine.effects.open.values() if isinstance(one.data, TimerRequested)]
         [timer] = [one.position for one in wakes if one.data.at == failed.retry_at]

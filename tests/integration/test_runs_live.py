@@ -81,7 +81,7 @@ def live(
     async def go() -> None:
         acting: list[asyncio.Task[None]] = []
         async with open_host(workspace, "orchestra.run") as host:
-            await host.first_observed()
+            await host.ready()
 
             def hear(events: Any, _sums: Any) -> None:
                 for event in events:

@@ -152,8 +152,8 @@ class Life:
 async def _live(workspace: Path, repository: str, report: str) -> None:
     wide = rubric(dimension("state"), dimension("graph_orchestration", goals=["graph.builder", "graph.fan_out"]))
     models = Models({}, {name: Judge(say=say) for name, say in (("fair", fair), ("torn", torn), ("odd", talkative))})
-    async with open_host(workspace, "daemon", models=models) as host:
-        await host.first_observed()
+    async with open_host(workspace, "daemon", resources=[models]) as host:
+        await host.ready()
         life = Life(host, repository, report)
         await life.audit(rubric())
         await life.audit(rubric(), vision_model="fair", engine="langchain", model="fair")

@@ -34,9 +34,9 @@ from pmagent.service.client import new_request
 from pmagent.service.daemon import _listen, _serve_connections
 from pmagent.service.host import Host, open_host
 from pmagent.service.operations import perform
-from pmagent.service.watching import watch_surfaces
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.settings import ConsoleSettings
+from pmagent.workspace.watching import watch_surfaces
 from tests.support.commands import SECONDS, owned
 
 PORT = 8321
@@ -78,12 +78,12 @@ async def _settled(host: Host) -> int:
 @asynccontextmanager
 async def _lived(workspace: Path, models: Models | None) -> AsyncIterator[Host]:
     owned(workspace)
-    async with open_host(workspace, "daemon", models=models) as host:
+    async with open_host(workspace, "daemon", resources=[models] if models else []) as host:
         listener = await _listen(host.layout)
         async with listener, anyio.create_task_group() as tasks:
             tasks.start_soon(_serve_connections, host, listener)
             tasks.start_soon(watch_surfaces, host)
-            await host.first_observed()
+            await host.ready()
             yield host
             host.layout.socket.unlink(missing_ok=True)
             tasks.cancel_scope.cancel()

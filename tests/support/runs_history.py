@@ -96,7 +96,7 @@ async def _live(workspace: Path) -> None:
         await life.look()
 
     async with open_host(workspace, "daemon") as host:
-        await host.first_observed()
+        await host.ready()
         life = Life(host)
         waits = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}
         left = {name: shell(f"echo {name} > $ARTIFACTS/left; ls /inputs || true") for name in waits}

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pmagent.actors.core.actor import Io, Performers
+from pmagent.actors.core.actor import Io, Performers, Resources
 from pmagent.contracts.orchestra_events import RunRequested, TaskAttemptRequested, TaskExited
 from pmagent.events.event import Event
 from pmagent.service.host import open_host
@@ -29,7 +29,7 @@ def shipped(folder: Path, state: Path) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(state))
         accept(workspace)
-        patch.setattr("pmagent.service.performers.run_performers", _performers)
+        patch.setattr("pmagent.actors.orchestra.running.effects.performers", _performers)
         anyio.run(_leave, workspace, left)
     return left
 
@@ -60,12 +60,12 @@ async def _leave(workspace: Path, left: Path) -> None:
     """Copy the workspace in the middle of a run, as a kill would leave it."""
     asked = RunRequested(run_id=RUN, intent="x", plan=plan({"a": []}), config=config())
     async with open_host(workspace, "orchestra.run") as host:
-        await host.first_observed()
+        await host.ready()
         await host.ask(asked, RUN, {"task.attempt_requested"}, 60.0)
         shutil.copytree(workspace, left)
 
 
-def _performers() -> Performers:
+def _performers(_: Resources) -> Performers:
     async def never(_: Event, __: Io) -> TaskExited:
         await anyio.sleep_forever()
         raise AssertionError

@@ -122,7 +122,7 @@ async def _live(workspace: Path, folder: Path) -> None:
     (frames / "screen.png").write_bytes(picture())
     source = FrameSource(path=str(frames))
     async with pretend(folder) as device, open_host(workspace, "daemon") as host, anyio.create_task_group() as tasks:
-        await host.first_observed()
+        await host.ready()
         life = Life(host, device)
         tasks.start_soon(link_device, host)
         await life.linked()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pmagent.actors.areas import AREA_OF, AREAS
+from pmagent.actors.core.actor import Resources
 from pmagent.actors.core.area import Area, in_order, lines_of, load
 from pmagent.actors.core.authority import authority_of
 from pmagent.actors.model.models import Models
@@ -19,12 +20,13 @@ from pmagent.actors.pla.line.holding import Line
 from pmagent.actors.registry import all_actors, libraries
 from pmagent.contracts import payload
 from pmagent.contracts.payload import types
-from pmagent.edge import Given, performers_of
 from pmagent.edges import EDGES, OPERATIONS
 from pmagent.events.errors import PmagentError
 from pmagent.jobs.registry import KINDS
 from pmagent.log.summaries import known
+from pmagent.pla.vault import Vault
 from pmagent.projections.registry import all_projections
+from pmagent.service.host import performers_of, resources_of
 from pmagent.service.operations import NotInstalled, perform
 from tests.support.commands import pmagent
 from tests.support.live import on_loop
@@ -93,6 +95,8 @@ def test_edges_are_of_areas_and_name_what_there_is() -> None:
     assert {edge.area for edge in EDGES} <= {"", *(area.name for area in AREAS)}
     assert len({edge.area for edge in EDGES}) == len(EDGES)
     assert len(OPERATIONS) == sum(len(edge.operations) for edge in EDGES)
+    for edge in EDGES:
+        assert all(load(part) for part in edge.hosted)
     for operation in OPERATIONS.values():
         for reference in (
             operation.perform, operation.alone, operation.absent, operation.seconds, operation.outlives,
@@ -102,11 +106,19 @@ def test_edges_are_of_areas_and_name_what_there_is() -> None:
 
 
 def test_every_request_for_an_effect_has_one_performer() -> None:
-    given = Given(Models({}), Line(), lambda _: None)
-    made = [request for edge in EDGES for request in performers_of(edge, given)]
+    kept = Resources(resources_of(EDGES, {}))
+    made = [request for edge in EDGES for request in performers_of([edge], kept)]
     wanted = {cls for cls in payload._EFFECTS if cls.__module__.startswith("pmagent.contracts.")}
     assert len(made) == len(set(made))
     assert set(made) == wanted
+
+
+def test_areas_keep_resources_of_different_classes() -> None:
+    made = [type(one) for one in resources_of(EDGES, {})]
+    assert len(made) == len({*made})
+    assert {Models, Vault, Line} < {*made}
+    with pytest.raises(KeyError):
+        Resources([Models({})])[Line]
 
 
 def test_libraries_that_decide_are_required_as_the_project_requires_them() -> None:
@@ -168,9 +180,10 @@ def test_only_the_daemons_side_loads_parts_of_edges() -> None:
     loads = re.compile(r"^from pmagent.actors.core.area import .*\bload\b", re.MULTILINE)
     files = [file for folder in ("pmagent", "projections", "replay") for file in (root / folder).rglob("*.py")]
     assert {file.relative_to(root).as_posix() for file in files if loads.search(file.read_text())} == {
-        "pmagent/edge.py", "pmagent/jobs/registry.py", "pmagent/service/daemon.py", "pmagent/service/host.py",
-        "pmagent/service/operations.py", "projections/registry.py", "replay/simulation/invariants.py",
-        "replay/simulation/outside.py", "replay/simulation/runner.py",
+        "pmagent/jobs/registry.py", "pmagent/service/adoption.py", "pmagent/service/alerts.py",
+        "pmagent/service/daemon.py", "pmagent/service/host.py", "pmagent/service/open_work.py",
+        "pmagent/service/operations.py", "pmagent/service/status.py", "projections/registry.py",
+        "replay/simulation/invariants.py", "replay/simulation/outside.py", "replay/simulation/runner.py",
     }  # fmt: skip
 
 

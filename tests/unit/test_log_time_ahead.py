@@ -112,7 +112,7 @@ def test_it_is_told_and_permits_expire_at_their_pace(workspace: Path, monkeypatc
     async def session() -> None:
         async with open_host(workspace, "tests") as host:
             asked = OaPermitRequested(action="diagnostic", subject="x", holder="t", uses=1, seconds=60)
-            await host.first_observed()
+            await host.ready()
             granted = await host.ask(asked, "oa.permit-1", {"oa.permit_granted"})
             left = parse_time(granted.data.expires_at) - parse_time(host.runtime.now())
             assert 0 < left.total_seconds() <= 60

@@ -18,7 +18,7 @@ import anyio.to_thread
 import msgspec
 
 from pmagent.actors.checks.text import plain
-from pmagent.actors.core.actor import Io, Performers, StoredBlob
+from pmagent.actors.core.actor import Io, Performers, Resources, StoredBlob
 from pmagent.actors.orchestra.running.artifact_paths import apart
 from pmagent.actors.orchestra.running.sandbox_spec import HIDDEN, OUTPUT_BYTES, DocumentPaths, documents_of, wishes_of
 from pmagent.actors.sandbox import artifacts as found
@@ -114,8 +114,8 @@ class Attempts:
         return known
 
 
-def performers() -> Performers:
-    """The performers of a host's runs."""
+def performers(_: Resources) -> Performers:
+    """Attempts of tasks; the host's own, for they know what they left."""
     return {TaskAttemptRequested: Attempts()}
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from pmagent.pla import reading
 from pmagent.pla.demo.picture import picture
+from pmagent.pla.vault import Vault
 from tests.conftest import fresh_example
 from tests.support.approving import (
     APPROVING,
@@ -85,7 +86,7 @@ def test_credentials_stand_for_a_while_before_they_are_approved(host: LiveHost, 
 
 def test_what_nobody_holds_any_more_cannot_be_revealed_or_approved(host: LiveHost, bob: Desk) -> None:
     name = credential(host)
-    host.host.vault.drop(view_of(host, name)["digest"])
+    host.host.resources[Vault].drop(view_of(host, name)["digest"])
     page = page_of(revealed(bob, name), 200)
     assert "propose it again" in told(page)
     assert forms(page.source, f"/approvals/{name}/approve") == []
