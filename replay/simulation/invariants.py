@@ -242,7 +242,9 @@ class Watch:
         fold of all of them in one go, from the disk, comes to the same is looked at in the end (``check_log``)."""
         for event in self.history[self._whole.sequencer.position :]:
             self._whole.fold(event)
-        return self._whole.copy(self._actors())
+        engine = self._whole.copy(self._actors())
+        engine.exported = self._whole.exported  # a state that is the same at the next start is not encoded again
+        return engine
 
     # --- at the end --------------------------------------------------------------------------------------------------
 

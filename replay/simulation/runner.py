@@ -31,6 +31,7 @@ from replay.simulation.pla.desk import Desk
 from replay.simulation.pla.faults import ENDING_CHANCES, PLA_CHANCES, PLA_CONSEQUENCES, WHERE_LONG, WHILE_TYPING
 from replay.simulation.pla.forger import Forger
 from replay.simulation.pla.halting import FRAIL, Fatal, Frail
+from replay.simulation.remembering import COSTLY, Decided, Remembering, remembers_nothing
 from replay.simulation.tripwires import tripwires
 from replay.simulation.workload import HANDS, Fragile, Hand
 from replay.simulation.world import Others, Violation, World, require
@@ -106,9 +107,12 @@ class SimulationFailed(PmagentError):
         self.reason = reason
 
 
-def actors(fatal: Fatal) -> Sequence[AnyActor]:
-    """The real actors, some of which fail on what is ``fatal`` to them, and those that give them work."""
+def actors(fatal: Fatal, decided: Decided | None = None) -> Sequence[AnyActor]:
+    """The real actors, some of which fail on what is ``fatal`` to them, and those that give them work. Costly decisions
+    are remembered in ``decided``, if there is one."""
     real = [Frail(actor, fatal) if actor.name in FRAIL else actor for actor in all_actors()]
+    if decided is not None:
+        real = [Remembering(actor, decided) if actor.name in COSTLY else actor for actor in real]
     return [*real, *map(Hand, HANDS), Fragile(), Forger()]
 
 
@@ -162,7 +166,8 @@ def _play(
     world = World(random, only)
     fatal: Fatal = {}
     secret = f"hush-{random.getrandbits(64):016x}"
-    machine = Machine(world, partial(actors, fatal), documents, [secret])
+    decided: Decided | None = None if remembers_nothing(seed) else {}
+    machine = Machine(world, partial(actors, fatal, decided), documents, [secret])
     machine.watch.fatal = fatal
     others = only if hand is not None else frozenset[str]()
     faults = Faults(hand or Random(0), others, FOREIGN_CHANCES, FOREIGN_CONSEQUENCES)  # noqa: S311

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from actors.kernel.mode import judge
+from actors.kernel.mode import judged
 from actors.ledger import GATE
 from actors.pla.ids import derived
 from actors.pla.switch import latched
@@ -191,8 +191,8 @@ def _fact(state: WardenState, event: Event) -> WardenState:
             return _ending(after, f"the daemon stopped ({reason})") if state.lasting else after
         case PlaEndRequested(operator_id=who):
             return _ending(state, f"ended by {who}")
-        case KernelObserved(surfaces=surfaces):
-            now = judge(surfaces)
+        case KernelObserved():
+            now = judged(event)
             return replace(state, kernel=now.mode, reasons=[reason.text for reason in now.reasons[:3]])
         case ActorResumed(name=name):
             return replace(state, halted=[one for one in state.halted if one != name])
