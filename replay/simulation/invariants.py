@@ -22,10 +22,10 @@ from contracts.model import ModelAsked
 from contracts.oa import OaPermitGranted, OaPermitRevoked
 from contracts.payload import BlobSource, OutwardRequest, effect_of, in_blob, is_request, typed
 from contracts.pla_events import PlaContractBroken
-from events.event import Event, StoredEvent, Tail
+from events.event import Event, Tail
 from events.head import NAME as HEAD
 from events.head import decode_head
-from events.reader import runs
+from events.reader import RUN_BYTES, runs
 from events.segment_log import SegmentLog
 from events.sequencer import Sequencer
 from events.storage import BLOB_PREFIX, StorageReader
@@ -163,15 +163,24 @@ class Watch:
         self.starts.restart()
         self.committed(storage.tail())
 
-    def typed(self, stored: StoredEvent) -> Event:
-        """The event as a process decodes it: the one that was decoded from the same bytes when the log was opened. The
-        blob that it lies in is read, and checked, all the same."""
-        event = self.history[stored.position - 1]
-        if (stored.sum, stored.id, stored.type) != (self.sums[stored.position - 1], event.id, event.type):
-            return typed(stored, self._blobs)
-        if event.raw.startswith(BLOB_PREFIX):
-            self._blobs.get(in_blob(event.raw)[0])
-        return event
+    def read_back(self, storage: StorageReader, position: int) -> list[Event]:
+        """The events from ``position`` on, read as a process reads them right after it opened the log. Lines that have
+        the bytes which they had then are the events that were decoded then; the blobs that they lie in are read, and
+        checked, all the same."""
+        found: list[Event] = []
+        if position > 1:
+            storage.read(position - 1, 1)  # a reader begins behind the line before
+        at = self._lines.find(b'\n{"position":%d,' % position) + 1
+        while chunk := storage.read(position, RUN_BYTES):
+            require(self._lines.startswith(chunk, at), f"a start reads other lines at {position} than the opening did")
+            events = self.history[position - 1 : position - 1 + chunk.count(b"\n")]
+            for event in events:
+                if event.raw.startswith(BLOB_PREFIX):
+                    self._blobs.get(in_blob(event.raw)[0])
+            found += events
+            at += len(chunk)
+            position += len(events)
+        return found
 
     def durable(self, events: Sequence[Event], sums: Sequence[str]) -> None:
         """Events became durable."""

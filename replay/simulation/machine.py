@@ -28,7 +28,6 @@ from events.commit import Committer
 from events.errors import OutcomeUnknown
 from events.event import Event, Tail
 from events.log import opening_events
-from events.reader import runs
 from events.redact import Redactor
 from events.segment_store import SegmentStorage
 from events.sequencer import Sequencer
@@ -139,7 +138,7 @@ class Machine:
         self.engine = Engine(self._actors(), Sequencer(Tail()))
         self.documents = self._make_documents() if self._make_documents else None
         from_snapshot = self._restore()
-        read = [self.watch.typed(stored) for run in runs(self.storage, from_snapshot + 1) for stored in run]
+        read = self.watch.read_back(self.storage, from_snapshot + 1)
         for event in read if from_snapshot else ():
             self.engine.fold(event)
         self.engine = self.engine if from_snapshot else self.watch.folded()
