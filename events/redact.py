@@ -38,6 +38,9 @@ DEPTH_MAX: Final = 150
 _NO_TEXT: Final = (date, time, timedelta, Decimal, Enum, UUID, msgspec.UnsetType)
 """What can be encoded and can hold no secret, besides numbers."""
 
+_PLAIN: Final = frozenset((int, float, bool, type(None)))
+"""Types whose values need no look."""
+
 _NOTHING: Final = object()
 
 _CLEAN_MAX: Final = 4096
@@ -48,9 +51,10 @@ _LONG: Final = 4096
 
 
 @cache
-def _is_telling(field: str) -> bool:
-    """Whether a field's name says that it holds a secret. There are as many fields as payload types define."""
-    return TELLING_NAME.search(field) is not None
+def _fields(struct: type[msgspec.Struct]) -> tuple[tuple[str, bool], ...]:
+    """The fields of a type, and whether the field's name says that it holds a secret. There are as many types as
+    payloads are made of."""
+    return tuple((field, TELLING_NAME.search(field) is not None) for field in struct.__struct_fields__)
 
 
 def secrets_in(environment: Mapping[str, str]) -> list[str]:
@@ -179,11 +183,15 @@ class Redactor:
 
     def _struct(self, value: msgspec.Struct, depth: int) -> msgspec.Struct:
         changes = {}
-        for name in value.__struct_fields__:
+        for name, telling in _fields(type(value)):
             old = getattr(value, name)
-            if isinstance(old, (int, float, type(None))):
+            cls = type(old)
+            if cls in _PLAIN:
                 continue
-            new = self._named(name, old, depth) if _is_telling(name) else self._value(old, depth)
+            if telling:
+                new = self._named(name, old, depth)
+            else:
+                new = self.text(old) if cls is str else self._value(old, depth)
             if new is not old:
                 changes[name] = new
         return msgspec.structs.replace(value, **changes) if changes else value
