@@ -132,5 +132,8 @@ class World:
 
     def history(self) -> str:
         """SHA-256 of everything that was noted, and of how the chance stands."""
-        noted = sha256("".join(f"{note}\n" for note in self._notes).encode())
-        return sha256(noted.digest() + repr(self.random.random()).encode()).hexdigest()
+        return sha256(self.noted() + repr(self.random.random()).encode()).hexdigest()
+
+    def noted(self) -> bytes:
+        """SHA-256 of everything that was noted."""
+        return sha256("".join(f"{note}\n" for note in self._notes).encode()).digest()
