@@ -131,6 +131,8 @@ class Watch:
         self._lines = b""
         """The log as it was read at the last opening: ``_read`` lines, each checked and decoded then."""
         self._read = 0
+        self._in_blobs: list[int] = []
+        """Indexes of the events among them whose payload lies in a blob."""
         self._whole = Engine(actors(), Sequencer(Tail()))
         """Folds the log from its first event on, and never starts from a snapshot."""
 
@@ -146,9 +148,7 @@ class Watch:
         before, end = len(self.history), storage.tail().position
         lines = self._disk.log(self._folder)
         same = self._read if lines.startswith(self._lines) else 0
-        for event in self.history[:same]:
-            if event.raw.startswith(BLOB_PREFIX):
-                self._blobs.get(in_blob(event.raw)[0])
+        self._read_blobs(0, same)
         found = [(typed(stored, self._blobs), stored.sum) for run in runs(storage, same + 1) for stored in run]
         kept = [sum_ for _, sum_ in found[: before - same]]
         require(
@@ -158,6 +158,8 @@ class Watch:
         self.history[same:] = [event for event, _ in found]
         self.sums[same:] = [sum_ for _, sum_ in found]
         self._lines, self._read = lines, end
+        self._in_blobs = [at for at in self._in_blobs if at < same]
+        self._in_blobs += [at for at in range(same, end) if self.history[at].raw.startswith(BLOB_PREFIX)]
         for event in self.history[before:]:
             self.starts.take(event)
         self.starts.restart()
@@ -173,14 +175,17 @@ class Watch:
         at = self._lines.find(b'\n{"position":%d,' % position) + 1
         while chunk := storage.read(position, RUN_BYTES):
             require(self._lines.startswith(chunk, at), f"a start reads other lines at {position} than the opening did")
-            events = self.history[position - 1 : position - 1 + chunk.count(b"\n")]
-            for event in events:
-                if event.raw.startswith(BLOB_PREFIX):
-                    self._blobs.get(in_blob(event.raw)[0])
-            found += events
+            first, position = position - 1, position + chunk.count(b"\n")
+            self._read_blobs(first, position - 1)
+            found += self.history[first : position - 1]
             at += len(chunk)
-            position += len(events)
         return found
+
+    def _read_blobs(self, first: int, end: int) -> None:
+        """Read the blobs in which payloads lie, of the events with these indexes in the history."""
+        for at in self._in_blobs:
+            if first <= at < end:
+                self._blobs.get(in_blob(self.history[at].raw)[0])
 
     def durable(self, events: Sequence[Event], sums: Sequence[str]) -> None:
         """Events became durable."""
