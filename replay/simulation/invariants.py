@@ -154,7 +154,8 @@ class Watch:
         require(
             kept == self.sums[same:], f"of {before} durable events, {same + len(kept)} are left or some differ"
         )
-        require(same + len(found) == end == lines.count(b"\n"), "the log holds what its tail says")
+        ends = same + lines.count(b"\n", len(self._lines) if same else 0)
+        require(same + len(found) == end == ends, "the log holds what its tail says")
         self.history[same:] = [event for event, _ in found]
         self.sums[same:] = [sum_ for _, sum_ in found]
         self._lines, self._read = lines, end
