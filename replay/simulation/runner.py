@@ -46,6 +46,9 @@ STEPS_MAX: Final = 50_000
 
 _RESTS: Final = [load(rests) for area in AREAS for rests in area.rests]
 
+_REAL: Final = [type(actor) for actor in all_actors()]
+"""The classes of the real actors, in their order."""
+
 _OFTEN: Final = (
     "crash: process", "crash: power", "crash: in recovery", "crash: in a write", "crash: between names",
     "disk: write error", "disk: read error", "disk: sync error",
@@ -112,7 +115,8 @@ class SimulationFailed(PmagentError):
 def actors(fatal: Fatal, decided: Decided | None = None) -> Sequence[AnyActor]:
     """The real actors, some of which fail on what is ``fatal`` to them, and those that give them work. Costly decisions
     are remembered in ``decided``, if there is one."""
-    real = [Frail(actor, fatal) if actor.name in FRAIL else actor for actor in all_actors()]
+    made: list[AnyActor] = [actor() for actor in _REAL]
+    real = [Frail(actor, fatal) if actor.name in FRAIL else actor for actor in made]
     if decided is not None:
         real = [Remembering(actor, decided) if actor.name in COSTLY else actor for actor in real]
     return [*real, *map(Hand, HANDS), Fragile(), Forger()]

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from itertools import count
 from typing import Any
 
+import msgspec
 import pytest
 
 from actors.audit.actor import Auditor
 from events.event import Event
 from replay.simulation.invariants import Watch
-from replay.simulation.remembering import AFRESH, Remembering, remembers_nothing
+from replay.simulation.remembering import AFRESH, Decided, Remembering, remembers_nothing
 from replay.simulation.runner import Rests, SimulationFailed, simulate
 from tests.support.simulated import AUDITS, DEMANDS
 
@@ -66,18 +67,23 @@ def test_the_second_run_of_a_seed_finds_it_too() -> None:
 
 
 def test_a_state_that_differs_is_decided_on_anew() -> None:
-    class Actor:
-        name, hears, initial, evolve = "a", frozenset[type](), None, None
+    times = count(1)
 
-        def decide(self, state: Any, _: Event) -> Iterable[Any]:
-            yield state
+    class Actor:
+        name, hears, initial, evolve = "a", frozenset[type](), dict[str, int], None
+
+        def decide(self, _: Any, __: Event) -> Iterable[Any]:
+            yield next(times)
 
     event = Event(3, "", "a", "fact", "a", "a", "", 0, None, b"")
-    first, second = (Remembering(Actor(), decided) for decided in ({},) * 2)  # type: ignore[arg-type]
-    known = {"tries": 1}
-    assert [*first.decide(known, event)] == [known]
-    assert next(iter(second.decide({"tries": 1}, event))) is known
-    assert [*second.decide({"tries": 2}, event)] == [{"tries": 2}]
+    decided: Decided = {}
+    live: Any = Remembering(Actor(), decided)  # type: ignore[arg-type]
+    replayed: Any = Remembering(Actor(), decided)  # type: ignore[arg-type]
+    assert [*live.decide({"tries": 1}, event)] == [1]
+    assert [*replayed.decide({"tries": 1}, event)] == [1]
+    assert [*replayed.decide({"tries": 2}, event)] == [2]
+    other = msgspec.structs.replace(event, id="b")
+    assert [*replayed.decide({"tries": 2}, other)] == [3]
 
 
 def test_a_second_run_with_the_same_rest_is_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
