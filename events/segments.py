@@ -64,7 +64,7 @@ def last_lines(file: DiskFile) -> tuple[bytes, bytes]:
         start = max(0, end - _BISECT_BYTES)
         taken = file.read_at(start, end - start) + taken
         end = start
-        lines = taken.split(b"\n")[:-1]
+        lines = taken.rsplit(b"\n", 3)[:-1]
         if len(lines) > 2 or (start == 0 and lines):
             return (lines[-2] if len(lines) > 1 else b""), lines[-1]
     return b"", b""
