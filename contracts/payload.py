@@ -131,12 +131,12 @@ def upcast(old: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
 
 def type_of(payload: object) -> str:
     """The event type of a payload. Raises TypeError for an object of no registered type."""
+    name = _NAMES.get(type(payload))
+    if name is not None:
+        return name
     if isinstance(payload, Unknown):
         return payload.type
-    try:
-        return _NAMES[type(payload)]
-    except KeyError:
-        raise TypeError(f"{type(payload).__name__} is not a registered payload type") from None
+    raise TypeError(f"{type(payload).__name__} is not a registered payload type")
 
 
 def effect_of(payload: object) -> Effect | None:

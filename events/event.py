@@ -111,7 +111,9 @@ _MARKS = "--T::."
 
 def format_time(moment: datetime) -> str:
     """``moment`` (aware) as RFC 3339 UTC with microseconds and ``Z``: 27 characters that sort as time does."""
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.isoformat(timespec="microseconds")[: -len("+00:00")] + "Z"
 
 
 def parse_time(text: str) -> datetime:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 from urllib.parse import unquote
 from uuid import UUID
@@ -38,6 +38,9 @@ DEPTH_MAX: Final = 150
 _NO_TEXT: Final = (date, time, timedelta, Decimal, Enum, UUID, msgspec.UnsetType)
 """What can be encoded and can hold no secret, besides numbers."""
 
+_PLAIN: Final = frozenset((int, float, bool, type(None)))
+"""Types whose values need no look."""
+
 _NOTHING: Final = object()
 
 _CLEAN_MAX: Final = 4096
@@ -47,10 +50,17 @@ _LONG: Final = 4096
 """In longer text, searching form by form is the faster way to find that there is none."""
 
 
+@lru_cache(maxsize=1024)
+def _is_telling(name: str) -> bool:
+    """Whether a key says that it holds a secret. The same ones come again and again."""
+    return TELLING_NAME.search(name) is not None
+
+
 @cache
-def _is_telling(field: str) -> bool:
-    """Whether a field's name says that it holds a secret. There are as many fields as payload types define."""
-    return TELLING_NAME.search(field) is not None
+def _fields(struct: type[msgspec.Struct]) -> tuple[tuple[str, bool], ...]:
+    """The fields of a type, and whether the field's name says that it holds a secret. There are as many types as
+    payloads are made of."""
+    return tuple((field, TELLING_NAME.search(field) is not None) for field in struct.__struct_fields__)
 
 
 def secrets_in(environment: Mapping[str, str]) -> list[str]:
@@ -170,7 +180,7 @@ class Redactor:
         return value if same else changed
 
     def _named(self, key: Any, item: Any, depth: int) -> Any:
-        if isinstance(key, str) and TELLING_NAME.search(key):
+        if isinstance(key, str) and (_is_telling(key) if len(key) <= _CLEAN_CHARS_MAX else TELLING_NAME.search(key)):
             if isinstance(item, str):
                 return MASK if item and item != MASK else item
             if isinstance(item, (list, tuple)) and all(isinstance(inner, str) for inner in item):
@@ -179,11 +189,15 @@ class Redactor:
 
     def _struct(self, value: msgspec.Struct, depth: int) -> msgspec.Struct:
         changes = {}
-        for name in value.__struct_fields__:
+        for name, telling in _fields(type(value)):
             old = getattr(value, name)
-            if isinstance(old, (int, float, type(None))):
+            cls = type(old)
+            if cls in _PLAIN:
                 continue
-            new = self._named(name, old, depth) if _is_telling(name) else self._value(old, depth)
+            if telling:
+                new = self._named(name, old, depth)
+            else:
+                new = self.text(old) if cls is str else self._value(old, depth)
             if new is not old:
                 changes[name] = new
         return msgspec.structs.replace(value, **changes) if changes else value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import time
+from bisect import bisect_right
 from typing import Final
 
 from pmagent.events.disk import Disk, DiskFile
@@ -63,7 +64,7 @@ def last_lines(file: DiskFile) -> tuple[bytes, bytes]:
         start = max(0, end - _BISECT_BYTES)
         taken = file.read_at(start, end - start) + taken
         end = start
-        lines = taken.split(b"\n")[:-1]
+        lines = taken.rsplit(b"\n", 3)[:-1]
         if len(lines) > 2 or (start == 0 and lines):
             return (lines[-2] if len(lines) > 1 else b""), lines[-1]
     return b"", b""
@@ -172,7 +173,7 @@ class SegmentReader:
                 return first, offset
         if not self._firsts or position > self._firsts[-1]:
             self._firsts = segment_firsts(self._disk, self._folder)
-        first = max((first for first in self._firsts if first <= position), default=0)
+        first = self._firsts[index - 1] if (index := bisect_right(self._firsts, position)) else 0
         if first == 0:
             raise CorruptLog(segment_name(1), 0, position, "the segment that holds it is missing")
         return first, self._bisect(first, position)

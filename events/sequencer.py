@@ -52,8 +52,10 @@ class Sequencer:
 
     def remember_all(self, facts: Iterable[tuple[str, int]]) -> None:
         """Note facts that stand in the log already, in the order of their positions among those noted before."""
-        together = sorted([*self._recent.items(), *facts], key=itemgetter(1))
-        self._recent = OrderedDict(together[-RECENT_FACTS_MAX:])
+        together = [*self._recent.items(), *facts]
+        if len(together) > len(self._recent):
+            together.sort(key=itemgetter(1))
+            self._recent = OrderedDict(together[-RECENT_FACTS_MAX:])
 
     def pass_over(self, position: int, time: str) -> None:
         """Note an event that has its place already: one that was read back, or a decision."""

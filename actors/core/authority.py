@@ -7,7 +7,7 @@ The actor that grants permits bears its ``authority``. Engines whose actors bear
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -64,7 +64,6 @@ NOBODY: Final = Authority("", "", Never, Never, Never, lambda *_: True)
 """Nobody grants, so everything outward is refused."""
 
 
-@runtime_checkable
 class Grantor(Protocol):
     """An actor that grants permits."""
 
@@ -82,7 +81,8 @@ class Grantor(Protocol):
 def authority_of(actors: Iterable[Any]) -> Authority:
     """The one that an actor bears; NOBODY where none does. Raises ValueError when several do, or one bears another's:
     who may let things start must never be in doubt."""
-    borne = [(actor.name, actor.authority) for actor in actors if isinstance(actor, Grantor)]
+    grantors: list[Grantor] = [actor for actor in actors if hasattr(actor, "authority")]
+    borne = [(actor.name, actor.authority) for actor in grantors]
     if not borne:
         return NOBODY
     (name, authority), *others = borne

@@ -16,19 +16,28 @@ class Hearers:
     def __init__(self, actors: Sequence[AnyActor]) -> None:
         self._actors = actors
         self._slots = _slots(tuple(frozenset(actor.hears) for actor in actors))
-        self._found: dict[tuple[type, str], Sequence[AnyActor]] = {}
+        self._of_facts: dict[type, Sequence[AnyActor]] = {}
+        self._of_decisions: dict[str, dict[type, Sequence[AnyActor]]] = {}
 
     def of(self, event: Event) -> Sequence[AnyActor]:
         """The actors that ``event`` wakes. An actor's own decisions do not wake it."""
+        if event.kind == "decision":
+            known = self._of_decisions.get(event.actor)
+            if known is None:
+                known = self._of_decisions[event.actor] = {}
+        else:
+            known = self._of_facts
+        found = known.get(type(event.data))
+        return found if found is not None else self._look_up(event, known)
+
+    def _look_up(self, event: Event, known: dict[type, Sequence[AnyActor]]) -> Sequence[AnyActor]:
         cls, decider = type(event.data), event.actor if event.kind == "decision" else ""
-        found = self._found.get((cls, decider))
-        if found is None:
-            slots = self._slots.get(cls)
-            if slots is None:
-                slots = tuple(slot for slot, actor in enumerate(self._actors) if cls in actor.hears)
-                self._slots[cls] = slots
-            heard = map(self._actors.__getitem__, slots)
-            found = self._found[cls, decider] = tuple(actor for actor in heard if actor.name != decider)
+        slots = self._slots.get(cls)
+        if slots is None:
+            slots = tuple(slot for slot, actor in enumerate(self._actors) if cls in actor.hears)
+            self._slots[cls] = slots
+        heard = map(self._actors.__getitem__, slots)
+        found = known[cls] = tuple(actor for actor in heard if actor.name != decider)
         return found
 
 

@@ -39,15 +39,26 @@ class Judgement(msgspec.Struct, frozen=True):
 
 _JUDGED_MAX = 64
 _JUDGED_BYTES_MAX = 64 * 1024
-_judged: dict[bytes, Judgement] = {}
-"""The judgements of the latest observations, by the bytes that the log has of them."""
+_judged: dict[bytes, tuple[Kernel, Judgement]] = {}
+"""The latest observations and their judgements, by the bytes that the log has of them."""
 
 
 def judged(event: Event) -> Judgement:
     """``judge`` of what ``event`` observed. Several actors ask, and surfaces mostly are as they were."""
+    return _known(event)[1]
+
+
+def kernel_of(event: Event) -> Kernel:
+    """The kernel that ``event`` observed."""
+    return _known(event)[0]
+
+
+def _known(event: Event) -> tuple[Kernel, Judgement]:
     known = _judged.get(event.raw)
     if known is None:
-        known = judge(event.data.surfaces)
+        readings = event.data.surfaces
+        seen = kernel(readings)
+        known = seen, _judge(seen, readings)
         if len(event.raw) <= _JUDGED_BYTES_MAX:
             if len(_judged) >= _JUDGED_MAX:
                 _judged.clear()
@@ -57,7 +68,10 @@ def judged(event: Event) -> Judgement:
 
 def judge(readings: Sequence[SurfaceReading]) -> Judgement:
     """The mode of an observation. Total: it answers for any readings, and never better than they allow."""
-    seen = kernel(readings)
+    return _judge(kernel(readings), readings)
+
+
+def _judge(seen: Kernel, readings: Sequence[SurfaceReading]) -> Judgement:
     reasons = [*_faults(seen), *_declared(seen), *_reality(seen), *_incoherent(seen)]
     return Judgement(
         worst(*(reason.mode for reason in reasons)),

@@ -175,9 +175,10 @@ def read_surfaces(workspace: Path, files: Files | None = None, *, request: int =
     """
     world = files or RealFiles(workspace)
     began = world.elapsed()
+    known: dict[str, tuple[bytes, SurfaceReading]] = {}
     while True:
         before = glance(workspace, world)
-        readings = [_read(workspace, name, before, world) for name in surfaces.NAMES]
+        readings = [_read(workspace, name, before, world, known) for name in surfaces.NAMES]
         after = glance(workspace, world)
         still = before == after
         needed = _needed(workspace, before, readings, world) if still else STEP_S
@@ -227,7 +228,10 @@ def _unread(reading: SurfaceReading, status: SurfaceStatus, detail: str) -> Surf
     return SurfaceReading(name=reading.name, path=reading.path, required=reading.required, status=status, detail=detail)
 
 
-def _read(workspace: Path, name: str, moment: Moment, files: Files) -> SurfaceReading:
+def _read(
+    workspace: Path, name: str, moment: Moment, files: Files, known: dict[str, tuple[bytes, SurfaceReading]]
+) -> SurfaceReading:
+    """``known``: of each path, the bytes that were read last, and what they say."""
     path, look = moment.paths[name], moment.looks[name]
     blank = SurfaceReading(name=name, path=path, required=name in surfaces.REQUIRED, status="missing")
     if look.kind == "missing":
@@ -242,8 +246,11 @@ def _read(workspace: Path, name: str, moment: Moment, files: Files) -> SurfaceRe
         return _unread(blank, "unreadable", _cause(error))
     if len(raw) > SURFACE_BYTES_MAX:
         return _unread(blank, "too_large", f"more than {SURFACE_BYTES_MAX} bytes")
+    before = known.get(path)
+    if before is not None and before[0] == raw:
+        return before[1]
     status, detail, content = (_parsed if len(raw) <= _KEPT_BYTES_MAX else parse)(name, raw)
-    return msgspec.structs.replace(
+    reading = msgspec.structs.replace(
         blank,
         status=status,
         detail=detail,
@@ -251,6 +258,8 @@ def _read(workspace: Path, name: str, moment: Moment, files: Files) -> SurfaceRe
         size=len(raw),
         sha256=hashlib.sha256(raw).hexdigest(),
     )
+    known[path] = raw, reading
+    return reading
 
 
 def parse(name: str, raw: bytes) -> tuple[SurfaceStatus, str, Any]:

@@ -16,7 +16,7 @@ from pmagent.when import spoken
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pmagent.replay.simulation.runner import SimResult, SimSummary
+    from pmagent.replay.simulation.runner import Rests, SimResult, SimSummary
 
 _PROGRESS_SECONDS = 2.0
 
@@ -40,12 +40,14 @@ def sim(app: App, seed: int, count: int, twice: bool, format: str) -> int:
     from pmagent.replay.simulation.runner import run_seeds
 
     histories: dict[int, str] = {}
+    rests: Rests = {}
     unequal: list[str] = []
     begun = time.perf_counter()
 
     def runs(report: Callable[[SimResult], None]) -> SimSummary:
         return run_seeds(
-            seed, count, documents=lambda: Documents(all_projections()), version=__version__, report=report
+            seed, count, documents=lambda: Documents(all_projections()), version=__version__, report=report,
+            rests=rests if twice else None,
         )
 
     def first(result: SimResult) -> None:

@@ -100,7 +100,7 @@ class Documents:
     def _documents(self, projection: AnyProjection, state: Any, since: Any) -> Taken:
         guard = self._guards[projection.name]
         found = projection.documents(state, since)
-        return {path: part._replace(guard=guard) for path, part in found.items()}
+        return {path: Part(part.render, part.given, part.owner, guard) for path, part in found.items()}
 
     def _documents_or_halt(self, projection: AnyProjection, state: Any, since: Any) -> Taken:
         try:

@@ -6,10 +6,12 @@ observations leave it as it was: the contract wants no state made of guesses.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
+from pmagent.actors.kernel.mode import kernel_of
 from pmagent.actors.kernel.surfaces import HINT_REGISTRY, Bootstrap, Kernel, Reality, Ssot, kernel, named_in_state
 from pmagent.contracts.kernel import KernelObserved
 from pmagent.contracts.oa_documents import (
@@ -58,9 +60,9 @@ class OaState:
         match event.data:
             case LogCreated(log_id=log_id):
                 return msgspec.structs.replace(state, log_id=log_id)
-            case KernelObserved() as observed:
+            case KernelObserved(existing=existing):
                 place = LogPlace(log_id=state.log_id, position=event.position, sum=sum)
-                document = state_document(observed, event.time, place)
+                document = _document(kernel_of(event), existing, event.time, place)
                 return msgspec.structs.replace(state, document=document) if document else state
         return state
 
@@ -82,13 +84,16 @@ def render(document: StateDocument) -> bytes:
 
 def state_document(observed: KernelObserved, time: str, place: LogPlace) -> StateDocument | None:
     """STATE.json as of an observation; None when a required surface is missing or invalid."""
-    seen = kernel(observed.surfaces)
+    return _document(kernel(observed.surfaces), observed.existing, time, place)
+
+
+def _document(seen: Kernel, existing: Iterable[str], time: str, place: LogPlace) -> StateDocument | None:
     if seen.bootstrap is None or seen.ssot is None or seen.reality is None:
         return None
-    return _document(seen, seen.bootstrap, seen.ssot, seen.reality, set(observed.existing), time, place)
+    return _whole(seen, seen.bootstrap, seen.ssot, seen.reality, set(existing), time, place)
 
 
-def _document(
+def _whole(
     seen: Kernel,
     bootstrap: Bootstrap,
     ssot: Ssot,

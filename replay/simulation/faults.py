@@ -206,7 +206,7 @@ class Faults:
     def strike(self, name: str) -> bool:
         """Whether fault ``name`` strikes now."""
         chance = self.chances[name]
-        if not self.active or chance == 0.0 or self._random.random() >= chance:
+        if chance == 0.0 or not self.active or self._random.random() >= chance:
             return False
         self.struck[name] += 1
         return True

@@ -22,10 +22,10 @@ from pmagent.contracts.model import ModelAsked
 from pmagent.contracts.oa import OaPermitGranted, OaPermitRevoked
 from pmagent.contracts.payload import BlobSource, OutwardRequest, effect_of, in_blob, is_request, typed
 from pmagent.contracts.pla_events import PlaContractBroken
-from pmagent.events.event import Event, StoredEvent, Tail
+from pmagent.events.event import Event, Tail
 from pmagent.events.head import NAME as HEAD
 from pmagent.events.head import decode_head
-from pmagent.events.reader import runs
+from pmagent.events.reader import RUN_BYTES, runs
 from pmagent.events.segment_log import SegmentLog
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.storage import BLOB_PREFIX, StorageReader
@@ -131,6 +131,8 @@ class Watch:
         self._lines = b""
         """The log as it was read at the last opening: ``_read`` lines, each checked and decoded then."""
         self._read = 0
+        self._in_blobs: list[int] = []
+        """Indexes of the events among them whose payload lies in a blob."""
         self._whole = Engine(actors(), Sequencer(Tail()))
         """Folds the log from its first event on, and never starts from a snapshot."""
 
@@ -146,32 +148,45 @@ class Watch:
         before, end = len(self.history), storage.tail().position
         lines = self._disk.log(self._folder)
         same = self._read if lines.startswith(self._lines) else 0
-        for event in self.history[:same]:
-            if event.raw.startswith(BLOB_PREFIX):
-                self._blobs.get(in_blob(event.raw)[0])
+        self._read_blobs(0, same)
         found = [(typed(stored, self._blobs), stored.sum) for run in runs(storage, same + 1) for stored in run]
         kept = [sum_ for _, sum_ in found[: before - same]]
         require(
             kept == self.sums[same:], f"of {before} durable events, {same + len(kept)} are left or some differ"
         )
-        require(same + len(found) == end == lines.count(b"\n"), "the log holds what its tail says")
+        ends = same + lines.count(b"\n", len(self._lines) if same else 0)
+        require(same + len(found) == end == ends, "the log holds what its tail says")
         self.history[same:] = [event for event, _ in found]
         self.sums[same:] = [sum_ for _, sum_ in found]
         self._lines, self._read = lines, end
+        self._in_blobs = [at for at in self._in_blobs if at < same]
+        self._in_blobs += [at for at in range(same, end) if self.history[at].raw.startswith(BLOB_PREFIX)]
         for event in self.history[before:]:
             self.starts.take(event)
         self.starts.restart()
         self.committed(storage.tail())
 
-    def typed(self, stored: StoredEvent) -> Event:
-        """The event as a process decodes it: the one that was decoded from the same bytes when the log was opened. The
-        blob that it lies in is read, and checked, all the same."""
-        event = self.history[stored.position - 1]
-        if (stored.sum, stored.id, stored.type) != (self.sums[stored.position - 1], event.id, event.type):
-            return typed(stored, self._blobs)
-        if event.raw.startswith(BLOB_PREFIX):
-            self._blobs.get(in_blob(event.raw)[0])
-        return event
+    def read_back(self, storage: StorageReader, position: int) -> list[Event]:
+        """The events from ``position`` on, read as a process reads them right after it opened the log. Lines that have
+        the bytes which they had then are the events that were decoded then; the blobs that they lie in are read, and
+        checked, all the same."""
+        found: list[Event] = []
+        if position > 1:
+            storage.read(position - 1, 1)  # a reader begins behind the line before
+        at = self._lines.find(b'\n{"position":%d,' % position) + 1
+        while chunk := storage.read(position, RUN_BYTES):
+            require(self._lines.startswith(chunk, at), f"a start reads other lines at {position} than the opening did")
+            first, position = position - 1, position + chunk.count(b"\n")
+            self._read_blobs(first, position - 1)
+            found += self.history[first : position - 1]
+            at += len(chunk)
+        return found
+
+    def _read_blobs(self, first: int, end: int) -> None:
+        """Read the blobs in which payloads lie, of the events with these indexes in the history."""
+        for at in self._in_blobs:
+            if first <= at < end:
+                self._blobs.get(in_blob(self.history[at].raw)[0])
 
     def durable(self, events: Sequence[Event], sums: Sequence[str]) -> None:
         """Events became durable."""
@@ -242,7 +257,9 @@ class Watch:
         fold of all of them in one go, from the disk, comes to the same is looked at in the end (``check_log``)."""
         for event in self.history[self._whole.sequencer.position :]:
             self._whole.fold(event)
-        return self._whole.copy(self._actors())
+        engine = self._whole.copy(self._actors())
+        engine.exported = self._whole.exported  # a state that is the same at the next start is not encoded again
+        return engine
 
     # --- at the end --------------------------------------------------------------------------------------------------
 

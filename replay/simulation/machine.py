@@ -28,7 +28,6 @@ from pmagent.events.commit import Committer
 from pmagent.events.errors import OutcomeUnknown
 from pmagent.events.event import Event, Tail
 from pmagent.events.log import opening_events
-from pmagent.events.reader import runs
 from pmagent.events.redact import Redactor
 from pmagent.events.segment_store import SegmentStorage
 from pmagent.events.sequencer import Sequencer
@@ -139,7 +138,7 @@ class Machine:
         self.engine = Engine(self._actors(), Sequencer(Tail()))
         self.documents = self._make_documents() if self._make_documents else None
         from_snapshot = self._restore()
-        read = [self.watch.typed(stored) for run in runs(self.storage, from_snapshot + 1) for stored in run]
+        read = self.watch.read_back(self.storage, from_snapshot + 1)
         for event in read if from_snapshot else ():
             self.engine.fold(event)
         self.engine = self.engine if from_snapshot else self.watch.folded()

@@ -5,16 +5,18 @@ from __future__ import annotations
 import gc
 import platform
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from hashlib import sha256
 from random import Random
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from pmagent.actors.areas import AREAS
 from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.core.area import load
+from pmagent.actors.core.snapshot import export_engine
 from pmagent.actors.registry import all_actors
 from pmagent.events.errors import PmagentError
 from pmagent.events.segments import segment_firsts
@@ -31,6 +33,7 @@ from pmagent.replay.simulation.machine import FOLDER, Machine
 from pmagent.replay.simulation.met import met_in
 from pmagent.replay.simulation.outside import Outside
 from pmagent.replay.simulation.pausing import PAUSE_CHANCES, PAUSE_CONSEQUENCES, Switch
+from pmagent.replay.simulation.remembering import COSTLY, Decided, Remembering, remembers_nothing
 from pmagent.replay.simulation.tripwires import tripwires
 from pmagent.replay.simulation.workload import HANDS, Fragile, Hand
 from pmagent.replay.simulation.world import Others, Violation, World, require
@@ -42,6 +45,9 @@ LIVENESS_SECONDS: Final = 7200.0
 STEPS_MAX: Final = 50_000
 
 _RESTS: Final = [load(rests) for area in AREAS for rests in area.rests]
+
+_REAL: Final = [type(actor) for actor in all_actors()]
+"""The classes of the real actors, in their order."""
 
 _OFTEN: Final = (
     "crash: process", "crash: power", "crash: in recovery", "crash: in a write", "crash: between names",
@@ -106,18 +112,35 @@ class SimulationFailed(PmagentError):
         self.reason = reason
 
 
-def actors(fatal: Fatal) -> Sequence[AnyActor]:
-    """The real actors, some of which fail on what is ``fatal`` to them, and those that give them work."""
-    real = [Frail(actor, fatal) if actor.name in FRAIL else actor for actor in all_actors()]
+def actors(fatal: Fatal, decided: Decided | None = None) -> Sequence[AnyActor]:
+    """The real actors, some of which fail on what is ``fatal`` to them, and those that give them work. Costly decisions
+    are remembered in ``decided``, if there is one."""
+    made: list[AnyActor] = [actor() for actor in _REAL]
+    real = [Frail(actor, fatal) if actor.name in FRAIL else actor for actor in made]
+    if decided is not None:
+        real = [Remembering(actor, decided) if actor.name in COSTLY else actor for actor in real]
     return [*real, *map(Hand, HANDS), Fragile(), Forger()]
+
+
+class Rest(NamedTuple):
+    """How a run came to rest, and was found good: the hash of all that is looked at then (``_rest``), and the run's
+    result."""
+
+    sum: bytes
+    result: SimResult
+
+
+Rests = dict[int, Rest]
+"""Of each seed."""
 
 
 def simulate(
     seed: int, *, documents: Callable[[], Documents] | None = None, version: str = "",
-    only: frozenset[str] | None = None, load: Load | None = None,
+    only: frozenset[str] | None = None, load: Load | None = None, rests: Rests | None = None,
 ) -> SimResult:
     """Run one seed. ``documents`` makes the projections, which are then checked too; ``only`` these faults strike;
-    ``load`` is else drawn.
+    ``load`` is else drawn. ``rests`` are those of earlier runs: what this one comes to is not checked a second time
+    when it is the same in every byte, except in seeds that remember nothing.
 
     Raises SimulationFailed.
     """
@@ -129,7 +152,7 @@ def simulate(
         borders = Random(f"{seed}:borders")  # noqa: S311
         return play(
             chance, seed=seed, documents=documents, only=only, load=load, pla=pla, stop=stop, fail=fail, hand=hand,
-            borders=borders,
+            borders=borders, rests=rests,
         )
     except (Exception, Crashed) as error:
         raise SimulationFailed(seed, version, f"{type(error).__name__}: {error}") from error
@@ -139,17 +162,20 @@ def play(
     random: Random, *, seed: int = 0, documents: Callable[[], Documents] | None = None,
     only: frozenset[str] | None = None, load: Load | None = None, pla: Random | None = None,
     stop: Random | None = None, fail: Random | None = None, hand: Random | None = None, borders: Random | None = None,
+    rests: Rests | None = None,
 ) -> SimResult:
     """Run with the choices of ``random``; those of the PLA's world are ``pla``'s, those of pauses ``stop``'s, those of
     how what is to end the typing fails ``fail``'s, those of who else changes the log's files ``hand``'s, and those of
-    faults at the engine's borders ``borders``'s (without one of the last three, none of its faults).
+    faults at the engine's borders ``borders``'s (without one of the last three, none of its faults). ``rests``: see
+    ``simulate``.
 
     Raises Violation, or whatever the tested code raised."""
     collecting = gc.isenabled()
     gc.disable()  # finalizers must not run at moments of their own
     try:
         with tripwires():
-            return _play(random, seed, documents, only, load, pla or random, stop or random, fail, hand, borders)
+            chances = pla or random, stop or random, fail, hand, borders
+            return _play(random, seed, documents, only, load, *chances, rests)
     finally:
         if collecting:
             gc.enable()
@@ -158,11 +184,13 @@ def play(
 def _play(
     random: Random, seed: int, documents: Callable[[], Documents] | None, only: frozenset[str] | None,
     load: Load | None, pla: Random, stop: Random, fail: Random | None, hand: Random | None, borders: Random | None,
+    rests: Rests | None,
 ) -> SimResult:
     world = World(random, only)
     fatal: Fatal = {}
     secret = f"hush-{random.getrandbits(64):016x}"
-    machine = Machine(world, partial(actors, fatal), documents, [secret])
+    decided: Decided | None = None if remembers_nothing(seed) else {}
+    machine = Machine(world, partial(actors, fatal, decided), documents, [secret])
     machine.watch.fatal = fatal
     others = only if hand is not None else frozenset[str]()
     faults = Faults(hand or Random(0), others, FOREIGN_CHANCES, FOREIGN_CONSEQUENCES)  # noqa: S311
@@ -203,25 +231,43 @@ def _play(
     require(all(demand.done for demand in outside.demands), "a demand was never acknowledged")
     machine.storage.close()
     world.disk.watched = False
+    for struck in (
+        desk.struck() if desk is not None else {}, outside.switch.struck() if outside.switch is not None else {},
+        world.others.faults.struck, machine.borders.faults.struck,
+    ):  # fmt: skip
+        world.faults.struck.update(struck)
+    sum_ = _rest(world, machine) if rests is not None and not remembers_nothing(seed) else None
+    earlier = rests.get(seed) if rests is not None else None
+    same = earlier.result if earlier is not None and earlier.sum == sum_ else None
+    alteration = _check_rest(world, machine) if same is None else None
+    require(not machine.engine.effects.open, "an effect is still open")
+    for idle in _RESTS:
+        idle(machine.engine.states)
+    if desk is not None:
+        desk.check_rested()
+    result = same or _result(seed, world, machine, alteration)
+    if rests is not None and sum_ is not None:
+        rests[seed] = Rest(sum_, result)
+    return result
+
+
+def _check_rest(world: World, machine: Machine) -> Alteration:
+    """Hold log and documents to everything once the machine has come to rest. The alteration that a replay found."""
     watch = machine.watch
-    alteration = Alteration(watch.history, random)
+    alteration = Alteration(watch.history, world.random)
     watch.check_log(machine.engine, alteration)
     watch.check_documents(machine.documents)
     watch.check_ended()
-    require(not machine.engine.effects.open, "an effect is still open")
-    _check_rest(machine.engine.states)
-    if desk is not None:
-        desk.check_rested()
-        world.faults.struck.update(desk.struck())
-    if outside.switch is not None:
-        world.faults.struck.update(outside.switch.struck())
-    world.faults.struck.update(world.others.faults.struck)
-    world.faults.struck.update(machine.borders.faults.struck)
+    return alteration
+
+
+def _result(seed: int, world: World, machine: Machine, alteration: Alteration | None) -> SimResult:
+    watch = machine.watch
     for met in met_in(watch.history, watch.verdicts):
         world.faults.note(met)
     if len(segment_firsts(world.disk, FOLDER)) > 1:
         world.faults.note("log: rolled")
-    if alteration.victim is not None:
+    if alteration is not None and alteration.victim is not None:
         world.faults.note("replay: alteration found")
     return SimResult(
         seed, world.history(), len(watch.history), world.steps, world.seconds, machine.boot,
@@ -229,9 +275,18 @@ def _play(
     )
 
 
-def _check_rest(states: Mapping[str, Any]) -> None:
-    for rests in _RESTS:
-        rests(states)
+def _rest(world: World, machine: Machine) -> bytes | None:
+    """The hash of all that is looked at when a run has come to rest: what happened and how chance stands, every file,
+    the durable events, what was acknowledged, and what engine and documents know. None where documents cannot tell."""
+    watch, documents = machine.watch, machine.documents
+    if documents is not None and documents.halted:
+        return None
+    knows = export_engine(machine.engine), documents.export() if documents is not None else {}
+    told = world.noted(), world.random.getstate(), world.steps, world.micros, machine.boot, world.faults.struck
+    events = [(event.id, event.raw, sum_) for event, sum_ in zip(watch.history, watch.sums, strict=True)]
+    fatal = {id: sorted(names) for id, names in watch.fatal.items()}
+    whole = world.disk.files(), events, watch.acknowledged, fatal, knows, told
+    return sha256(msgspec.msgpack.encode(whole)).digest()
 
 
 def _desk(
@@ -268,14 +323,15 @@ def _switch(world: World, machine: Machine, outside: Outside, stop: Random, only
 def run_seeds(
     first: int, count: int, *, documents: Callable[[], Documents] | None = None, version: str = "",
     report: Callable[[SimResult], None] | None = None, failures_max: int = 10, load: Load | None = None,
+    rests: Rests | None = None,
 ) -> SimSummary:
-    """Run ``count`` seeds from ``first`` on; ``report`` hears of each that passed; ``load``: see ``simulate``. Ends
-    early after ``failures_max`` failures."""
+    """Run ``count`` seeds from ``first`` on; ``report`` hears of each that passed; ``load`` and ``rests``: see
+    ``simulate``. Ends early after ``failures_max`` failures."""
     results: list[SimResult] = []
     failures: list[str] = []
     for seed in range(first, first + count):
         try:
-            result = simulate(seed, documents=documents, version=version, load=load)
+            result = simulate(seed, documents=documents, version=version, load=load, rests=rests)
         except SimulationFailed as failed:
             failures.append(f"{failed.message}; {failed.hint}")
             if len(failures) >= failures_max:

@@ -15,6 +15,7 @@ from pmagent.replay.simulation.world import World
 
 WORKSPACE: Final = Path("/workspace")
 LARGE: Final = 1_200_000
+_MISSING: Final = Look("missing")
 _STATES: Final = ("green", "green", "red", "incoherent", "declared degraded", "declared blocked")
 
 
@@ -32,6 +33,8 @@ class SimFiles:
         self._contents: dict[str, bytes | None] = {}
         self._versions: dict[str, int] = {}
         self._changed_at: dict[str, float] = {}
+        self._looks: dict[str, Look] = {}
+        """Of files that have not changed since they were looked at."""
         self._slept = 0.0
         self._changes = 0
         self.write_state("green", 1)
@@ -44,6 +47,7 @@ class SimFiles:
         path = PATHS[world.random.choice(sorted(PATHS))]
         if world.faults.strike("surface: missing"):
             self._contents.pop(path, None)
+            self._looks.pop(path, None)
             self._versions[path] = self._versions.get(path, 0) + 1
         elif world.faults.strike("surface: half written"):
             content = self._contents.get(path) or b"{}"
@@ -88,6 +92,7 @@ class SimFiles:
         self._put(PATHS[name], content)
 
     def _put(self, path: str, content: bytes | None) -> None:
+        self._looks.pop(path, None)
         self._contents[path] = content
         self._versions[path] = self._versions.get(path, 0) + 1
         self._changed_at[path] = self.now()
@@ -98,8 +103,11 @@ class SimFiles:
         """See Files."""
         name = _name(path)
         if name not in self._contents:
-            return Look("missing")
-        return Look("file", (self._versions[name],), self._changed_at[name])
+            return _MISSING
+        look = self._looks.get(name)
+        if look is None:
+            look = self._looks[name] = Look("file", (self._versions[name],), self._changed_at[name])
+        return look
 
     def read(self, path: Path, limit: int) -> bytes:
         """See Files."""

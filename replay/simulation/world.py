@@ -74,7 +74,7 @@ class World:
         """The latest time that the clock showed, and when it did."""
         self._calendar: list[tuple[int, int, str, Callable[[], None]]] = []
         self._entries = 0
-        self._history = sha256()
+        self._notes: list[str] = []
 
     @property
     def seconds(self) -> float:
@@ -117,7 +117,7 @@ class World:
         at, _, label, action = heapq.heappop(self._calendar)
         self.micros = max(self.micros, at)
         self.steps += 1
-        self.note(f"{self.micros} {label}")
+        self._notes.append(f"{self.micros} {label}")
         action()
         return True
 
@@ -128,8 +128,12 @@ class World:
 
     def note(self, text: str) -> None:
         """Put something that happened into the history."""
-        self._history.update(text.encode() + b"\n")
+        self._notes.append(text)
 
     def history(self) -> str:
         """SHA-256 of everything that was noted, and of how the chance stands."""
-        return sha256(self._history.digest() + repr(self.random.random()).encode()).hexdigest()
+        return sha256(self.noted() + repr(self.random.random()).encode()).hexdigest()
+
+    def noted(self) -> bytes:
+        """SHA-256 of everything that was noted."""
+        return sha256("".join(f"{note}\n" for note in self._notes).encode()).digest()

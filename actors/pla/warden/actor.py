@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from pmagent.actors.core.ledger import GATE
-from pmagent.actors.kernel.mode import judge
+from pmagent.actors.kernel.mode import judged
 from pmagent.actors.pla.ids import derived
 from pmagent.actors.pla.switch import latched
 from pmagent.actors.pla.violations import HANDLING, Kind, violation
@@ -191,8 +191,8 @@ def _fact(state: WardenState, event: Event) -> WardenState:
             return _ending(after, f"the daemon stopped ({reason})") if state.lasting else after
         case PlaEndRequested(operator_id=who):
             return _ending(state, f"ended by {who}")
-        case KernelObserved(surfaces=surfaces):
-            now = judge(surfaces)
+        case KernelObserved():
+            now = judged(event)
             return replace(state, kernel=now.mode, reasons=[reason.text for reason in now.reasons[:3]])
         case ActorResumed(name=name):
             return replace(state, halted=[one for one in state.halted if one != name])
