@@ -311,7 +311,7 @@ CALLER = """
 import sys, anyio
 sys.path.insert(0, {root!r})
 from pmagent.actors.core.actor import Io
-from pmagent.actors.orchestra import claude_code, planner
+from pmagent.actors.orchestra.planning import claude_code, effects as planner
 from tests.support.planners import request
 print("calling", flush=True)
 anyio.run(planner.ask, request(), None)

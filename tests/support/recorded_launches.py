@@ -235,7 +235,6 @@ def _handed(words: list[str], held: dict[str, dict[str, Any]]) -> Iterator[str]:
 def _normal(text: str, named: dict[str, str]) -> str:
     for place in sorted(named, key=len, reverse=True):
         text = text.replace(place, named[place])
-    text = re.sub(r"\bpmagent([./])actors\b", "actors", text)  # modules by the names that they have among themselves
     return re.sub(r"\b\d{10}\b", lambda found: "<id>" if int(found[0]) in _IDS else found[0], text)
 
 
