@@ -122,6 +122,10 @@ class RealFile:
         self._at_end = False
         self._measure: _Measure | None = None
 
+    def prepare(self) -> None:
+        """Make now what the first ``is_left`` would make: an append would wait for it."""
+        self._measure = _measure(self._descriptor)
+
     def append(self, data: bytes) -> None:
         """See DiskFile. Not by O_APPEND, with which ``write_at`` would append too."""
         if not self._at_end:
@@ -167,7 +171,8 @@ class RealFile:
     def is_left(self, size: int) -> bool:
         """See DiskFile."""
         if self._measure is None:
-            self._measure = _measure(self._descriptor)
+            self.prepare()
+        assert self._measure is not None, "it was made just now"
         return self._measure() == (1, size)
 
     def truncate(self, size: int) -> None:
@@ -212,7 +217,10 @@ class RealDisk:
             os.close(descriptor)
             wrong = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
             raise OSError(wrong, os.strerror(wrong), path)
-        return RealFile(descriptor)
+        file = RealFile(descriptor)
+        if write or create:
+            file.prepare()
+        return file
 
     def status(self, path: str) -> Status | None:
         """See Disk."""
@@ -278,8 +286,8 @@ class RealDisk:
 
 
 _WHOLE_NS: Final = 1_000_000_000
-_TICK_NS: Final = 100_000_000
-"""Two changes of a folder that lie further apart than this have different times."""
+_TICK_NS: Final = 30_000_000
+"""Two changes of a folder that lie further apart than this have different times: the kernel's tick is 10 ms at most."""
 _COARSE_NS: Final = 3 * _WHOLE_NS
 """The same where a file system keeps whole seconds, or every second one."""
 

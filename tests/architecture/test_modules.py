@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import re
 from pathlib import Path
@@ -28,6 +29,12 @@ MEASURING = {"segment_log": "benchmarks write logs without a lease", "segments":
              "verify": "and check what they wrote"}
 
 
+@functools.cache
+def parsed(file: Path) -> ast.Module:
+    """The syntax tree of a file, relative to the root of the project."""
+    return ast.parse((ROOT / file).read_text(encoding="utf-8"))
+
+
 def modules(*folders: str) -> list[Path]:
     """Python files of ``folders``, relative to the root of the project."""
     return sorted(file.relative_to(ROOT) for folder in folders for file in (ROOT / folder).rglob("*.py"))
@@ -37,7 +44,7 @@ def test_each_module_has_a_docstring_and_is_short_and_finished() -> None:
     offenders = []
     for file in modules(*CODE):
         text = (ROOT / file).read_text(encoding="utf-8")
-        if not ast.get_docstring(ast.parse(text)):
+        if not ast.get_docstring(parsed(file)):
             offenders.append(f"{file}: a module begins with a docstring")
         if text.count("\n") >= LINES_MAX:
             offenders.append(f"{file}: a file has fewer than {LINES_MAX} lines; split it")
@@ -51,7 +58,7 @@ def test_only_the_output_writer_writes_to_the_terminal() -> None:
     for file in modules("pmagent", *PACKAGES):
         if file.as_posix() in TERMINAL_WRITERS:
             continue
-        for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(file)):
             direct = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
             stream = (
                 isinstance(node, ast.Attribute)
@@ -67,7 +74,7 @@ def test_only_the_output_writer_writes_to_the_terminal() -> None:
 def test_only_events_knows_how_a_log_is_kept() -> None:
     offenders = []
     for file in modules("benchmarks", "scripts", "examples"):
-        for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(file)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("events."):
                 name = str(node.module).partition(".")[2]
                 if name in KEEPING and not (name in MEASURING and file.parts[0] == "benchmarks"):
@@ -75,7 +82,7 @@ def test_only_events_knows_how_a_log_is_kept() -> None:
     for file in modules("pmagent", *PACKAGES):
         if file.parts[0] == "events" or file.parts[:2] == ("replay", "simulation"):
             continue
-        nodes = filter(_names_a_file_of_the_log, ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))))
+        nodes = filter(_names_a_file_of_the_log, ast.walk(parsed(file)))
         offenders += [f"{file}:{getattr(node, 'lineno', '?')}: a file of the log; ask a LogStore" for node in nodes]
     assert offenders == []
 
@@ -116,7 +123,7 @@ def test_our_folders_are_imported_under_one_name() -> None:
     for file in modules("pmagent", *PACKAGES, "benchmarks", "scripts", "examples", "tests"):
         if file.parts[:2] in {("firmware", "boot.py"), ("firmware", "code.py"), ("examples", "audited")}:
             continue
-        for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(file)):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             offenders += [f"{file}:{name}: import pmagent.{name}" for name in names if name.split(".")[0] in PACKAGES]
