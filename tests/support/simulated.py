@@ -26,7 +26,7 @@ TYPINGS_PAUSED = Load(demands=0, thoughts=0, runs=0, checks=0, audits=0, changes
 """Worlds in which the operator wants nothing else: a seed then tells more of it, and takes less time."""
 
 
-def failure(count: int = COUNT, load: Load | None = None) -> str:
+def failure(count: int = COUNT, load: Load | None = None, first: int = 1) -> str:
     """What the first seed that fails says; "" when none does. With a ``load`` of its own: without documents."""
-    made = run_seeds(1, count, documents=documents if load is None else None, failures_max=1, load=load)
+    made = run_seeds(first, count, documents=documents if load is None else None, failures_max=1, load=load)
     return next(iter(made.failures), "")
