@@ -84,7 +84,7 @@ def _finder(of: inspect.Type, above: tuple[type, ...]) -> _Finder | None:
 
 
 def mark_of(of: inspect.Type) -> tuple[str, str] | None:
-    """What ``pmagent.contracts.payload.blob`` has said of a field of this type; None: it is no blob's name."""
+    """The annotation that ``pmagent.contracts.payload.blob`` gave a field of this type; None: it names no blob."""
     if isinstance(of, inspect.Metadata):
         return (of.extra or {}).get("blob") or mark_of(of.type)
     return None

@@ -214,7 +214,7 @@ def later(entry: Entry, version: str) -> bool:
 
 
 def counted(counts: Mapping[Entry, int]) -> list[Listed]:
-    """What entries covered, in the order of releases."""
+    """The differences that entries covered, in the order of releases."""
     found = []
     for entry, count in sorted(counts.items(), key=lambda pair: (release(pair[0].since) or (0, 0, 0), pair[0].why)):
         if isinstance(entry, DecisionEntry):

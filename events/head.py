@@ -59,7 +59,7 @@ def encode_slot(slot: HeadSlot) -> bytes:
 
 @lru_cache(maxsize=16)
 def decode_slot(raw: bytes) -> HeadSlot | None:
-    """What a slot says; None when it is damaged. Of two slots one changes at a time."""
+    """The content of a slot; None when it is damaged. Of two slots one changes at a time."""
     text, check = raw[: SLOT_BYTES - 65], raw[SLOT_BYTES - 65 :]
     if check != sha256(text).hexdigest().encode() + b"\n":
         return None

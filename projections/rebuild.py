@@ -129,7 +129,7 @@ def parts_of(
     workspace: Path, documents: Documents, until: int | None = None,
     hear: Callable[[Sequence[StoredEvent]], None] = lambda _: None,
 ) -> Iterator[Taken]:  # fmt: skip
-    """What ``pmagent.projections.core.documents.folded`` gives of the workspace's log."""
+    """The documents of the workspace's log, by ``pmagent.projections.core.documents.folded``."""
     store = log_of(workspace)
     with closing(store.reader()) as storage:
         yield from folded(storage, documents, store.blobs(), until, hear)

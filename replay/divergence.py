@@ -84,7 +84,7 @@ class DivergenceCount(msgspec.Struct, frozen=True):
 
 
 class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What was replayed and how it compares. ``equal`` means: no difference but those that are listed.
+    """The extent of a replay and its result. ``equal`` means: no difference but those that are listed.
 
     ``events`` were read, ``decisions`` of them compared; ``position`` is the last one read. ``unfinished``: decisions
     that the log does not hold yet because it ends inside a reaction; recovery adds them, so they are no divergence.

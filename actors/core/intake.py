@@ -78,7 +78,7 @@ class Intake:
 
 
 class ContentStream:
-    """Content on its way into the blob store; blocking. What the methods mean: see
+    """Content on its way into the blob store; blocking. For the methods see
     ``pmagent.actors.core.actor.BlobStream``.
 
     The limit is one of the masked content, so that it cannot cut a secret in two and keep the first part.

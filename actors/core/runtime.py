@@ -209,8 +209,8 @@ class Runtime:
         for action in actions:  # by type, most frequent first: a match statement takes twice as long
             if isinstance(action, Perform):
                 running = self._running[action.event.position] = Running(action.event, action.effect, self._make_scope)
-                # A plain task: starting one in the group takes several times as long. What the group would do is done
-                # all the same: the scheduler has it ended, and it passes on its own errors.
+                # A plain task: starting one in the group takes several times as long. The group's work is done all
+                # the same: the scheduler has it ended, and it passes on its own errors.
                 running.task = self._loop.create_task(self._perform(running))
             elif isinstance(action, Conclude):
                 self._conclude(action.event, action.outcome)

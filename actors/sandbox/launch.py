@@ -19,7 +19,7 @@ from pmagent.actors.sandbox.arguments import Argument, Content, Place
 from pmagent.actors.sandbox.spec import SandboxRefused
 
 BOUND: Final = ("--die-with-parent", "--args")
-"""What bubblewrap is always started with, and what is left of it is known by."""
+"""The options that bubblewrap is always started with; orphans are known by them."""
 
 
 class Launch(NamedTuple):
@@ -57,7 +57,7 @@ def start(launch: Launch, stdin: int = subprocess.PIPE) -> subprocess.Popen[byte
 
 
 class Gated(NamedTuple):
-    """What a launch with a gate is followed and let go on by."""
+    """The ends by which a launch with a gate is followed and let go on."""
 
     launch: Launch
     status: int

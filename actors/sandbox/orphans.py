@@ -1,4 +1,4 @@
-"""What a killed process has left of sandboxes that it was building, found and ended; blocking.
+"""Sandboxes that a killed process left behind or was building: found and ended; blocking.
 
 bubblewrap binds its outer half to us before it lets its inner half go on: killed between the two, the inner one waits
 for ever, and has started nothing (docs/threat-model.md). It is process 1 of its namespace, without a child, its outer

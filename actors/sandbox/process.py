@@ -45,7 +45,7 @@ _NO_CGROUP: Final = (
 
 
 class Kept:
-    """What is kept of the stream ``descriptor``, the first ``limit`` bytes or the ``last``, and how many there were."""
+    """The kept part of the stream ``descriptor``, the first ``limit`` bytes or the ``last``, and how many came."""
 
     def __init__(self, descriptor: int, limit: int, *, last: bool = False) -> None:
         self.content = b""
@@ -77,7 +77,7 @@ class Kept:
 
 
 class SandboxProcess:
-    """A started sandbox. What is public of it is known after ``end``."""
+    """A started sandbox. Its public fields are known after ``end``."""
 
     def __init__(self, process: subprocess.Popen[bytes], held_by: Gated, limits: Limits, tail: int) -> None:
         assert process.stdout is not None
@@ -89,7 +89,7 @@ class SandboxProcess:
         self.seconds = 0.0
         self.timed_out = False
         self.exceeded = ""
-        """What it was killed for, in words; "": it was not."""
+        """The reason why it was killed, in words; "": it was not."""
         self.failure: SandboxUnavailable | None = None
         """Why it was never let go on."""
         self._pid = process.pid

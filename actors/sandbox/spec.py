@@ -1,4 +1,4 @@
-"""What one run of a program may have of the world, its limits, and how it ended; pure."""
+"""The part of the world that one run of a program may have, its limits, and its end; pure."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _WORDS_BYTES_MAX: Final = 128 * 1024
 
 
 class SandboxRefused(PmagentError):
-    """What is asked for may not be granted, or cannot be read; nothing was started. Trying again changes nothing."""
+    """The request must not be granted, or cannot be read; nothing was started. Trying again changes nothing."""
 
     exit_code = 7
 

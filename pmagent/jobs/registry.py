@@ -14,14 +14,14 @@ KINDS: Final[tuple[Kind, ...]] = tuple(load(area.job) for area in AREAS if area.
 
 
 class Holder(NamedTuple):
-    """Who holds the log to carry a job of its own: of which kind, and in which process."""
+    """The holder of a log that carries a job of its own: of which kind, and in which process."""
 
     kind: Kind
     process: str
 
 
 def held_by_job(layout: Layout) -> Holder | None:
-    """Who holds the log to carry a job of its own; None where nobody does."""
+    """The process that holds the log to carry a job of its own; None if there is none."""
     holder = layout.store.holder()
     kind = next((kind for kind in KINDS if kind.ask == holder.role), None)
     return Holder(kind, holder.note) if kind is not None and holder.live else None

@@ -141,7 +141,7 @@ class Desk:
             yield path, part.guarded(partial(self._render_and_compare, path, part), None)
 
     def found(self, path: str, part: Part) -> bytes:
-        """What lies on disk of a document that ``differences`` has just read. Raises LeadsOut, OSError."""
+        """The bytes on disk of a document that ``differences`` has just read. Raises LeadsOut, OSError."""
         return b"".join(self._tree.read(path, _own(path, part.owner)))
 
     def _render_and_put(self, path: str, part: Part, *, by_size: bool) -> bool:

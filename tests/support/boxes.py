@@ -57,7 +57,7 @@ def boxed(folder: Path, code: str, *arguments: str, **more: Any) -> Outcome:
 
 
 def said(folder: Path, code: str, *arguments: str, **more: Any) -> str:
-    """What a Python program says that ends well."""
+    """The output of a Python program that ends well."""
     outcome = boxed(folder, code, *arguments, **more)
     assert outcome.exit_code == 0, outcome
     return outcome.stdout.decode().strip()

@@ -63,7 +63,7 @@ class Caller(NamedTuple):
         return act(code, [str(path) for path in readable])
 
     def said(self, code: str, readable: Sequence[Path] = ()) -> str:
-        """What a Python program says that ends well."""
+        """The output of a Python program that ends well."""
         ran = self.ran(code, readable)
         assert (ran.exit_code, ran.signal) == (0, 0), ran
         return ran.output.strip()

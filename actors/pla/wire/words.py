@@ -112,7 +112,7 @@ class WaitEnded(msgspec.Struct, frozen=True):
 
 
 class Problem(Protocol):
-    """What is wrong with a document (``pmagent.contracts.checking``)."""
+    """The faults of a document (``pmagent.contracts.checking``)."""
 
     @property
     def kind(self) -> str:

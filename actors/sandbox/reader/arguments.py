@@ -22,7 +22,7 @@ NEEDED: Final = frozenset((
 """Options without which bubblewrap builds no wall here."""
 
 BECOME: Final = f"from {limits.__name__} import main; main()"
-"""What an interpreter runs to become a module with few means."""
+"""The statement by which an interpreter becomes a module with few means."""
 
 _START: Final = "import sys; sys.path += [at for at in sys.argv.pop(1).split(':') if at not in sys.path]; {}"
 
