@@ -40,12 +40,9 @@ def code_lines(path: Path) -> int:
 def _left_out(tree: ast.Module) -> Iterator[int]:
     """The lines of imports, and of strings that stand alone: docstrings of modules, classes, functions and fields."""
     for node in ast.walk(tree):
-        is_import = isinstance(node, ast.Import | ast.ImportFrom)
-        is_text = (
-            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        )
-        if is_import or is_text:
-            yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        match node:
+            case ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant(value=str())):
+                yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
 def counted(folders: tuple[str, ...]) -> Counter[str]:
@@ -68,6 +65,7 @@ def _modules(folder: Path) -> Iterator[Path]:
 
 
 def main() -> None:
+    """Print the sums."""
     for name, folders in (("product", PRODUCT), ("tests", TESTS)):
         lines = counted(folders)
         print(f"{name} {sum(lines.values()):,}")
