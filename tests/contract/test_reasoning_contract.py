@@ -29,6 +29,7 @@ from pmagent.contracts.reasoning import (
     is_safe,
     safe_payload,
 )
+from tests.support.effort import examples
 
 FIXTURES = Path(__file__).resolve().parents[2] / "contracts" / "fixtures"
 
@@ -122,7 +123,7 @@ def altered(draw: st.DrawFn) -> tuple[str, Any]:
     return name, value
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 @given(altered())
 def test_schema_and_code_accept_the_same(case: tuple[str, Any]) -> None:
     name, value = case

@@ -31,6 +31,7 @@ from pmagent.workspace.layout import Layout
 from tests.support.audited import Sources
 from tests.support.bench import Bench, Question, sitting
 from tests.support.commands import pmagent
+from tests.support.effort import some
 
 pytestmark = pytest.mark.slow
 
@@ -77,11 +78,12 @@ def audit_id(number: int) -> str:
 
 
 def test_an_audit_whose_host_is_killed_while_it_collects_goes_on(workspace: Path, sources: Sources) -> None:
+    moments = some(COLLECTED, 2)
     with hosts(workspace, sources) as host:
-        for number, moment in enumerate(COLLECTED):
+        for number, moment in enumerate(moments):
             assert host(number, "-", moment)[0] == KILLED, f"{moment}: it did not come"
             assert host(number, "-", "never")[0] == 0, f"{moment}: the next start failed"
-    check(workspace, len(COLLECTED))
+    check(workspace, len(moments))
 
 
 def test_an_audit_whose_hosts_are_killed_in_the_middle_of_reading_comes_to_its_end(
@@ -106,12 +108,13 @@ def test_an_audit_whose_host_is_killed_while_models_judge_asks_nothing_twice_tha
 ) -> None:
     scores = {Question("Prosecutor", "state", 1): 1, Question("Defense", "state", 1): 5}  # there is a second round
     bench = Bench(scores=scores)
+    moments = some(JUDGED, 3)
     with sitting(bench) as environ, hosts(workspace, sources, environ) as host:
-        for number, moment in enumerate(JUDGED):
+        for number, moment in enumerate(moments):
             assert host(number, "openai:gpt-x", moment)[0] == KILLED, f"{moment}: it did not come"
             assert host(number, "openai:gpt-x", "never")[0] == 0, f"{moment}: the next start failed"
-    recorded = check(workspace, len(JUDGED))
-    for number in range(len(JUDGED)):
+    recorded = check(workspace, len(moments))
+    for number in range(len(moments)):
         own = [event.data for event in recorded if event.correlation == audit_id(number)]
         replies = Counter(data.ask for data in own if isinstance(data, ModelReplied))
         assert len(replies) == sum(replies.values()) == 9, "six opinions, and three of a second round"
@@ -119,7 +122,7 @@ def test_an_audit_whose_host_is_killed_while_models_judge_asks_nothing_twice_tha
         assert last.keys() == replies.keys(), "every question was answered"
     calls = sum(1 for event in recorded if isinstance(event.data, ModelCallRequested))
     assert sum(bench.asked.values()) <= calls, "nobody asks but by the log"
-    whole = [pages(workspace, number) for number in range(len(JUDGED))]
+    whole = [pages(workspace, number) for number in range(len(moments))]
     assert whole == [whole[0]] * len(whole), "wherever it was killed, the report is the same"
 
 

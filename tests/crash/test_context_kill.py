@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import randint
 
 import pytest
 
@@ -26,8 +27,11 @@ from pmagent.replay.replayer import replay_log
 from pmagent.service.operations import call
 from pmagent.workspace.layout import Layout
 from tests.crash.kill_context import CONTEXT, numbered
+from tests.support.effort import rounds
 
-ROUNDS = 40
+ROUNDS = rounds(40, 8)
+STRIDE = rounds(1, 3)
+"""One in so many of the system calls is struck."""
 KILLED = -9
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -60,7 +64,7 @@ def test_a_write_killed_ahead_of_any_system_call_leaves_the_old_file_or_the_new_
     old = path.read_bytes()
     seen: Counter[str] = Counter()
     with killer(workspace) as run:
-        for number in range(1, 100):
+        for number in range(randint(1, STRIDE), 100, STRIDE):
             path.unlink(missing_ok=True)
             if exists:
                 path.write_bytes(old)
@@ -78,9 +82,9 @@ def test_a_write_killed_ahead_of_any_system_call_leaves_the_old_file_or_the_new_
             assert code == KILLED, number
             assert run("step 1000")[1] == 0, "the same write, performed again"
             assert read_context(workspace) == CONTEXT, number
-    assert code == 0, "each of its calls has been struck"
-    assert seen["old"] > 5
-    assert seen["new"] > 2, "one of them is the write that nothing struck"
+    assert code == 0, "its calls have been struck to the last"
+    assert seen["old"] > 5 // STRIDE
+    assert seen["new"] > 2 // STRIDE, "one of them is the write that nothing struck"
 
 
 @pytest.mark.slow

@@ -12,24 +12,23 @@ from pmagent.events.disk import RealDisk
 from pmagent.events.reader import event_at
 from pmagent.events.segments import SegmentReader, segment_firsts
 from pmagent.events.verify import verify_log
+from tests.support.effort import rounds
 from tests.support.logs import open_segments
 
-ROUNDS = 55
-"""In each of four tests, which run in parallel: more than 200 in all."""
+ROUNDS = rounds(220, 40)
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("series", range(4))
-def test_a_writer_killed_at_random_moments_loses_nothing_acknowledged(tmp_path: Path, series: int) -> None:
+def test_a_writer_killed_at_random_moments_loses_nothing_acknowledged(tmp_path: Path) -> None:
     folder = tmp_path / ".pmagent" / "log"
     command = [sys.executable, "-m", "tests.crash.kill_writer", str(folder)]
     acknowledged, with_acknowledgement = 0, 0
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as writer:
         assert writer.stdin is not None
         assert writer.stdout is not None
-        for seed in range(series * ROUNDS, (series + 1) * ROUNDS):
+        for seed in range(ROUNDS):
             writer.stdin.write(f"{seed}\n")
             writer.stdin.flush()
             position, expected, ended = writer.stdout.readline().split()

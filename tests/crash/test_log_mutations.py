@@ -20,12 +20,13 @@ from pmagent.events.segments import segment_name
 from pmagent.workspace.layout import Layout
 from tests.support.blob_mutations import BLOB_MUTATIONS
 from tests.support.commands import Ran, pmagent
+from tests.support.effort import rounds
 from tests.support.log_mutations import LOG_MUTATIONS, Evidence
 from tests.support.logs import LOG_ID, write_log
 from tests.support.memory_disk import MemoryDisk
 
 MUTATIONS = LOG_MUTATIONS | BLOB_MUTATIONS
-ROUNDS = 100
+ROUNDS = rounds(100, 6)
 SEGMENT_BYTES = 12_000
 PLAN = """
 - task_id: numbers

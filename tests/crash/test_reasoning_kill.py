@@ -23,8 +23,9 @@ from pmagent.replay.areas.invariants_reasoning import check_reasoning
 from pmagent.replay.replayer import replay_log
 from pmagent.workspace.layout import Layout
 from tests.crash.kill_reasoning import answered, digest, envelope
+from tests.support.effort import rounds
 
-ROUNDS = 25
+ROUNDS = rounds(25, 6)
 KILLED = -9
 ROOT = Path(__file__).resolve().parents[2]
 

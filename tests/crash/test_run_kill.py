@@ -38,6 +38,7 @@ from pmagent.workspace.layout import Layout
 from tests.crash.kill_run import working
 from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent
+from tests.support.effort import rounds, some
 from tests.support.planners import all_end, is_cut_off
 
 pytestmark = [real_boxes, pytest.mark.slow]
@@ -82,21 +83,22 @@ def test_a_run_whose_host_is_killed_at_any_event_goes_on_with_what_is_left(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader, "QUIET_S", 0.0)
+    moments = some(MOMENTS, 4)
     with hosts(workspace) as host:
-        for number, moment in enumerate(MOMENTS):
+        for number, moment in enumerate(moments):
             assert host(run_id(number), 3, moment)[0] == KILLED, f"{moment}: it did not come"
             assert_nothing_works(run_id(number))
             if number % 2:
                 call(workspace, "oa.snapshot")  # it takes nothing up, which the log is held to
             assert host(run_id(number), 3, "never")[0] == 0, f"{moment}: the next start failed"
-    check(workspace, len(MOMENTS), "done")
+    check(workspace, len(moments), "done")
 
 
 def test_a_run_whose_hosts_are_killed_again_and_again_comes_to_its_end(workspace: Path) -> None:
     random = Random(7)
     worked = 0
     with hosts(workspace) as host:
-        for number in range(3):
+        for number in range(rounds(3, 1)):
             for _ in range(5):
                 code, seen = host(run_id(number), 10, f"{random.random() * 0.4:.3f}")
                 if code == 0:
@@ -106,7 +108,7 @@ def test_a_run_whose_hosts_are_killed_again_and_again_comes_to_its_end(workspace
                 assert_nothing_works(run_id(number))
             assert host(run_id(number), 10, "never")[0] == 0
     assert worked, "nothing was at work when the hosts were killed"
-    check(workspace, 3, "done")
+    check(workspace, rounds(3, 1), "done")
 
 
 def test_a_task_that_may_not_be_tried_again_fails_when_its_host_is_killed(workspace: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from random import randint
 
 import anyio
 import pytest
@@ -16,9 +17,12 @@ from pmagent.events.redact import Redactor
 from pmagent.service.host import open_host
 from pmagent.workspace.layout import Layout
 from tests.crash.kill_stream import content
+from tests.support.effort import NIGHT, rounds
 from tests.support.secrets import KNOWN
 
-ROUNDS = 25
+ROUNDS = rounds(25, 8)
+STRIDE = rounds(1, 3)
+"""One in so many of the system calls is struck."""
 KILLED = "-9"
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,7 +78,7 @@ def test_killed_ahead_of_any_system_call_it_leaves_all_of_the_blob_or_nothing(wo
     before, _ = stored(workspace)
     assert name not in before
     with killer(workspace) as run:
-        for number in range(1, 200):
+        for number in range(randint(1, STRIDE), 200, STRIDE):
             last, code = run(f"step {number}")
             blobs, unfinished = stored(workspace)
             assert set(blobs) <= {*before, name}
@@ -87,10 +91,10 @@ def test_killed_ahead_of_any_system_call_it_leaves_all_of_the_blob_or_nothing(wo
             assert unfinished == []
             if name in blobs:
                 (Layout(workspace).blobs / name[:2] / name).unlink()
-    assert code == "0", "each of its calls has been struck"
+    assert code == "0", "its calls have been struck to the last"
     assert last == name
     assert blobs[name] == expected
-    assert unfinished_seen > 3
+    assert unfinished_seen > 3 // STRIDE
 
 
 @pytest.mark.slow
@@ -111,4 +115,4 @@ def test_killed_at_any_moment_it_leaves_whole_blobs_that_it_told_of_and_a_start_
     assert unfinished == []
     assert told - {"-"} <= set(blobs)
     assert len(told) > ROUNDS // 3
-    assert unfinished_seen > 0, "some of them were struck in the middle"
+    assert unfinished_seen or not NIGHT, "some of them were struck in the middle"

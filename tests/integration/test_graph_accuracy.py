@@ -28,6 +28,7 @@ from benchmarks.graph_accuracy import (
 from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.actors.audit.graphs.reader import GraphReader
 from pmagent.contracts.audit_facts import CodeGraph, GraphEdge, GraphNode
+from tests.support.effort import examples
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +113,7 @@ _CHOICES = st.dictionaries(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(_LINKS, _CHOICES, st.sampled_from(_NAMES))
 def test_any_graph_is_drawn_as_langgraph_draws_it(
     links: list[tuple[str, str]], choices: dict[str, dict[str, str]], entry: str

@@ -28,6 +28,7 @@ from pmagent.projections.core.documents import Documents
 from pmagent.projections.core.markdown import HIDDEN
 from tests.support.audit_documents import copied, folded, shown
 from tests.support.audits import Court, dimension, rubric, said
+from tests.support.effort import examples
 from tests.support.hostile import CORPUS
 from tests.support.run_folders import PLAIN, every, parsed, schema, sums
 
@@ -111,7 +112,7 @@ def history(acts: list[Act], first: Act) -> list[Event]:
 
 
 @given(ACTS, requests())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_documents_have_their_shapes_whatever_happens(acts: list[Act], first: Act) -> None:
     events = history(acts, first)
     reports = 0
@@ -130,7 +131,7 @@ def test_documents_have_their_shapes_whatever_happens(acts: list[Act], first: Ac
 
 
 @given(ACTS, requests(), st.integers(1, 2), st.integers(1, 30))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_documents_are_the_same_however_the_log_was_folded(acts: list[Act], first: Act, kept: int, piece: int) -> None:
     """At once, or in pieces with starts from the snapshot cache in between; at the end, or given out before."""
     events = history(acts, first)
@@ -163,7 +164,7 @@ def test_documents_are_the_same_however_the_log_was_folded(acts: list[Act], firs
 
 
 @given(ACTS, requests())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_a_job_never_goes_back(acts: list[Act], first: Act) -> None:
     """For each request its status and its progress only go on; and what has ended stays as it is."""
     order = ["queued", "running", "complete", "failed"]

@@ -14,6 +14,7 @@ from pmagent.actors.audit.rubric import Dimension
 from pmagent.contracts.audit_events import EVIDENCE_MAX
 from pmagent.contracts.audit_facts import Finding, RepoSurvey, Term, Unparsed
 from tests.support.audits import survey
+from tests.support.effort import examples
 from tests.support.hostile import CORPUS
 
 LOOKED_FOR = [goal.id for goal in GOALS.values() if goal.id.partition(".")[0] not in ("report", "images", "repo")]
@@ -48,7 +49,7 @@ def dimensions(draw: st.DrawFn) -> Dimension:
 
 
 @given(dimensions(), surveys())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_a_goal_is_found_where_there_is_a_finding_and_a_flaw_is_told_only_then(
     wanted: Dimension, seen: RepoSurvey
 ) -> None:
@@ -70,7 +71,7 @@ def test_a_goal_is_found_where_there_is_a_finding_and_a_flaw_is_told_only_then(
 
 
 @given(dimensions(), surveys(), FINDINGS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_a_further_finding_changes_the_items_of_its_goal_alone(
     wanted: Dimension, seen: RepoSurvey, further: Finding
 ) -> None:
@@ -83,7 +84,7 @@ def test_a_further_finding_changes_the_items_of_its_goal_alone(
 
 
 @given(dimensions(), surveys())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_files_that_do_not_parse_never_make_an_absence_surer(wanted: Dimension, seen: RepoSurvey) -> None:
     whole = msgspec.structs.replace(seen, unparsed=[], examined={"python_files": 4, "parsed": 4, "unparsed": 0})
     surest = {one.goal: one.confidence for one in repo_evidence(wanted, whole)}

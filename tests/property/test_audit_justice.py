@@ -26,6 +26,7 @@ from pmagent.contracts.audit import (
 )
 from pmagent.contracts.audit_events import AuditConcluded, AuditCriterionRuled, RuleItem
 from tests.support.audits import AUDIT
+from tests.support.effort import examples
 from tests.support.hostile import CORPUS
 from tests.support.verdicts import case, item, judged, said, scoped
 
@@ -128,7 +129,7 @@ def flaws(trial: Trial, name: str) -> list[Evidence]:
 
 
 @given(trials())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_every_score_is_what_the_ruling_says(trial: Trial) -> None:
     report = report_of(trial)
     for result in report.criteria:
@@ -140,7 +141,7 @@ def test_every_score_is_what_the_ruling_says(trial: Trial) -> None:
 
 
 @given(trials())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_the_overall_score_follows_from_the_criteria(trial: Trial) -> None:
     report = report_of(trial)
     scores = [one.final_score for one in report.criteria]
@@ -151,7 +152,7 @@ def test_the_overall_score_follows_from_the_criteria(trial: Trial) -> None:
 
 
 @given(trials(), st.randoms(use_true_random=False))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_the_order_of_judges_and_criteria_does_not_matter(trial: Trial, chance: Any) -> None:
     """Only of one judge on one criterion, the first opinion is that of the first round."""
     keyed = [(one.judge, one.criterion_id) for one in trial.opinions]
@@ -163,7 +164,7 @@ def test_the_order_of_judges_and_criteria_does_not_matter(trial: Trial, chance: 
 
 
 @given(trials(), st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_what_is_set_aside_never_changes_a_score(trial: Trial, data: st.DataObject) -> None:
     report = report_of(trial)
     changed = [
@@ -176,7 +177,7 @@ def test_what_is_set_aside_never_changes_a_score(trial: Trial, data: st.DataObje
 
 
 @given(trials())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_before_any_cap_a_score_lies_between_those_that_count(trial: Trial) -> None:
     for result in report_of(trial).criteria:
         counting = [one.score for one in result.judge_opinions if one.judge not in result.set_aside]
@@ -186,7 +187,7 @@ def test_before_any_cap_a_score_lies_between_those_that_count(trial: Trial) -> N
 
 
 @given(trials(), st.lists(TEXTS, min_size=30, max_size=30))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_only_what_was_found_caps_never_what_a_text_says(trial: Trial, texts: list[str]) -> None:
     report = report_of(trial)
     for result in report.criteria:
@@ -204,7 +205,7 @@ def test_only_what_was_found_caps_never_what_a_text_says(trial: Trial, texts: li
 
 
 @given(trials())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_a_second_round_is_asked_for_where_scores_on_facts_are_too_far_apart(trial: Trial) -> None:
     first = [one for name in trial.evidences for one in rounds(trial, name)[0]]
     wanted = []
@@ -217,7 +218,7 @@ def test_a_second_round_is_asked_for_where_scores_on_facts_are_too_far_apart(tri
 
 
 @given(trials(), st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_the_second_round_alone_decides_where_there_is_one(trial: Trial, data: st.DataObject) -> None:
     """Other first scores that are disputed just the same lead to the same result."""
     report = report_of(trial)
@@ -235,7 +236,7 @@ def test_the_second_round_alone_decides_where_there_is_one(trial: Trial, data: s
 
 
 @given(trials())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_each_rule_goes_on_from_where_the_last_one_left_off(trial: Trial) -> None:
     for result in report_of(trial).criteria:
         for one, following in zip(result.rules, result.rules[1:], strict=False):
@@ -244,7 +245,7 @@ def test_each_rule_goes_on_from_where_the_last_one_left_off(trial: Trial) -> Non
 
 
 @given(trials())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_dissent_is_told_where_first_scores_of_all_three_are_too_far_apart(trial: Trial) -> None:
     for result in report_of(trial).criteria:
         scores = [one.score for one in rounds(trial, result.dimension_id)[0]]
@@ -252,7 +253,7 @@ def test_dissent_is_told_where_first_scores_of_all_three_are_too_far_apart(trial
 
 
 @given(trials())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_every_citation_is_evidence_or_is_listed_as_none(trial: Trial) -> None:
     report = report_of(trial)
     results: list[CriterionResult | UnjudgedCriterion] = [*report.criteria, *report.not_judged]
@@ -264,7 +265,7 @@ def test_every_citation_is_evidence_or_is_listed_as_none(trial: Trial) -> None:
 
 
 @given(trials(), st.sampled_from(list(CORPUS.values())))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_log_takes_every_ruling_however_hostile_the_texts(trial: Trial, text: str) -> None:
     evidences = {
         name: [one.model_copy(update={"content": text[:2_000], "location": text[:4_000]}) for one in listed]

@@ -23,6 +23,7 @@ from pmagent.contracts.effect import ActorHalted
 from pmagent.contracts.model import ModelAsked, ModelCallRequested
 from pmagent.events.event import Event
 from tests.support.audits import Court, said
+from tests.support.effort import examples
 
 KINDS = (AuditCloneRequested, AuditPdfRequested, AuditPicturesRequested, ModelCallRequested)
 DIMENSIONS = ("state", "safety", "accuracy", "diagram")
@@ -71,7 +72,7 @@ def rulings(court: Court) -> list[AuditCriterionRuled]:
     return court.of(AuditCriterionRuled)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.data(), scores)
 def test_the_order_of_answers_changes_no_ruling(data: st.DataObject, given_scores: Scores) -> None:
     straight, shuffled = court_of(given_scores), court_of(given_scores)
@@ -94,7 +95,7 @@ WRONG = st.one_of(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(st.one_of(st.none(), WRONG), max_size=12), st.integers(1, 5))
 def test_whatever_a_model_says_there_is_one_end_and_no_opinion_that_it_did_not_give(
     texts: list[str | None], score: int

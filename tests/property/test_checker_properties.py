@@ -18,6 +18,7 @@ from pmagent.contracts.effect import EffectFailed, EffectInterrupted, EffectRefu
 from pmagent.events.event import Event
 from tests.conftest import EXAMPLE, observed
 from tests.support.checking import CheckBench, ran, unstarted
+from tests.support.effort import examples
 from tests.support.oa_loop import STARTED
 from tests.support.toys import refolded
 
@@ -92,7 +93,7 @@ def check(bench: CheckBench) -> None:
 
 
 @given(steps)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_every_request_is_answered_once_and_no_more_than_four_run(steps: list[tuple[str, int]]) -> None:
     bench = CheckBench()
     for what, n in steps:
@@ -122,7 +123,7 @@ def test_every_request_is_answered_once_and_no_more_than_four_run(steps: list[tu
 
 
 @given(steps, st.integers(0, 400))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_wherever_the_history_is_cut_it_goes_on_as_it_did(steps: list[tuple[str, int]], cut: int) -> None:
     bench = CheckBench()
     for what, n in steps:

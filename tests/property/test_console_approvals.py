@@ -24,6 +24,7 @@ from pmagent.contracts.pla_events import (
     PlaProposed,
 )
 from tests.support.approval_court import ROLES, TEXTS, Court
+from tests.support.effort import examples
 
 PEOPLE = list(ROLES)
 CHANGES = (
@@ -218,7 +219,7 @@ def court() -> Court:
 
 
 @given(taken=steps)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_whatever_is_sent_an_approval_is_one_persons_for_what_they_saw_once(court: Court, taken: list[Step]) -> None:
     anyio.run(Life(court).live, taken)
 

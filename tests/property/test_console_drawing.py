@@ -14,6 +14,7 @@ from pmagent.console.pages.drawing import dag, waterfall
 from pmagent.console.pages.drawing.layers import BOX_HEIGHT, BOX_WIDTH, laid_out, orderly, passings
 from pmagent.console.pages.drawing.waterfall import WIDTH, Lane, Part, bars, ticks
 from pmagent.events.event import time_after
+from tests.support.effort import examples
 from tests.support.hostile import CORPUS
 
 START = "2026-11-22T12:00:00.000000Z"
@@ -35,7 +36,7 @@ def plans(draw: st.DrawFn, size: int = 24) -> dict[str, list[str]]:
 
 
 @given(plans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_no_box_lies_upon_another_and_all_lie_in_the_picture(plan: dict[str, list[str]]) -> None:
     layout = laid_out(orderly(plan))
     assert set(layout.corners) == set(plan)
@@ -47,7 +48,7 @@ def test_no_box_lies_upon_another_and_all_lie_in_the_picture(plan: dict[str, lis
 
 
 @given(plans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_each_edge_goes_to_the_right_and_past_every_box(plan: dict[str, list[str]]) -> None:
     waits = orderly(plan)
     layout = laid_out(waits)
@@ -67,14 +68,14 @@ def test_each_edge_goes_to_the_right_and_past_every_box(plan: dict[str, list[str
 
 
 @given(plans())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_the_same_plan_is_always_drawn_the_same(plan: dict[str, list[str]]) -> None:
     doubled = {name: [*needed, *needed] for name, needed in plan.items()}
     assert laid_out(orderly(plan)) == laid_out(orderly(doubled))
 
 
 @given(plans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_columns_are_the_levels_of_the_plan(plan: dict[str, list[str]]) -> None:
     waits = orderly(plan)
     layout = laid_out(waits)
@@ -85,7 +86,7 @@ def test_columns_are_the_levels_of_the_plan(plan: dict[str, list[str]]) -> None:
 
 
 @given(st.dictionaries(st.sampled_from("abcdef"), st.lists(st.sampled_from("abcdefgh"), max_size=5), max_size=6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_whatever_waits_for_what_it_can_be_drawn(plan: dict[str, list[str]]) -> None:
     """Circles, tasks that are not there, and those that wait for themselves: of a log that nobody has checked."""
     layout = laid_out(orderly(plan))
@@ -93,7 +94,7 @@ def test_whatever_waits_for_what_it_can_be_drawn(plan: dict[str, list[str]]) -> 
 
 
 @given(st.lists(st.tuples(texts, texts, texts, texts), min_size=1, max_size=6), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_no_text_becomes_markup(said: list[tuple[str, str, str, str]], many: bool) -> None:
     nodes = [
         dag.Node(f"{n}", name, "done", [], note, about, f"/runs/{n}") for n, (name, note, about, _) in enumerate(said)
@@ -113,7 +114,7 @@ moments = st.floats(-5, 120, allow_nan=False)
 
 
 @given(st.lists(st.tuples(moments, moments), min_size=1, max_size=8), st.floats(0, 100))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_bars_stay_within_the_time_and_are_seen(times: list[tuple[float, float]], whole: float) -> None:
     parts = [Part("done", time_after(START, one), time_after(START, other), "") for one, other in times]
     for bar in bars(parts, START, time_after(START, whole)):
@@ -123,7 +124,7 @@ def test_bars_stay_within_the_time_and_are_seen(times: list[tuple[float, float]]
 
 
 @given(st.lists(st.floats(0, 50), min_size=2, max_size=8, unique=True))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_what_began_earlier_stands_further_left(times: list[float]) -> None:
     parts = [Part("done", time_after(START, at), time_after(START, 51), "") for at in sorted(times)]
     lefts = [bar.left for bar in bars(parts, START, time_after(START, 51))]
@@ -131,7 +132,7 @@ def test_what_began_earlier_stands_further_left(times: list[float]) -> None:
 
 
 @given(st.floats(0.0005, 1e9))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_the_scale_has_few_marks_and_all_within_the_time(seconds: float) -> None:
     marks = ticks(seconds)
     assert marks[0] == 0

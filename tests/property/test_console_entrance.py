@@ -19,6 +19,7 @@ from pmagent.console.auth.forms import FIELDS_MAX, read_form
 from pmagent.console.auth.heads import Head, Ours, Refusal, judge, read_head
 from pmagent.console.auth.limits import Bucket
 from pmagent.console.pages.views.entrance import own_page
+from tests.support.effort import examples
 from tests.support.entrances import Clock, House, unsynced
 
 PORT = 8123
@@ -47,7 +48,7 @@ def headers_of(**values: str | None) -> list[tuple[bytes, bytes]]:
     ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.sampled_from(["GET", "POST"]), NAMES, ORIGINS, SITES, st.sampled_from([None, "navigate", "no-cors", "cors"]))
 @example("POST", f"127.0.0.1:{PORT}", f"http://localhost:{PORT}", "same-origin", None)
 @example("POST", f"127.0.0.1:{PORT}", None, "same-origin", None)
@@ -76,7 +77,7 @@ def test_a_header_that_decides_is_never_there_twice(headers: list[tuple[bytes, b
         assert names.count(b"host") != 1 or max(names.count(name) for name in set(names) - {b"x"}) > 1
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(ADDRESSES | ADDRESSES.map("/{}".format))
 @example("/%2e%2e/x")
 def test_a_target_that_passes_is_the_same_page_for_everybody(target: str) -> None:
@@ -89,7 +90,7 @@ def test_a_target_that_passes_is_the_same_page_for_everybody(target: str) -> Non
         assert urlsplit(urljoin("http://console.example", target)).netloc == "console.example"
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.dictionaries(st.text(min_size=1, max_size=8), st.text(max_size=20), max_size=8))
 def test_what_a_browser_writes_is_read_as_it_was_typed(fields: dict[str, str]) -> None:
     assume(all(_is_utf8(name + value) for name, value in fields.items()))
@@ -103,7 +104,7 @@ def _is_utf8(text: str) -> bool:
     return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(st.sampled_from([b"a", b"b", b"=", b"&", b"%", b"%41", b"%ff", b"%c3%a9", b"+", b";", b"\x80", b"%0"]),
                 max_size=12).map(b"".join))  # fmt: skip
 def test_a_form_has_one_reading_or_none(body: bytes) -> None:
@@ -115,7 +116,7 @@ def test_a_form_has_one_reading_or_none(body: bytes) -> None:
     assert dict(pairs) == form
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.floats(0.01, 50.0), st.integers(1, 10), st.integers(1, 4),
     st.lists(st.tuples(st.floats(0.0, 20.0), st.sampled_from("abcdef")), max_size=60),
@@ -137,7 +138,7 @@ def test_no_stretch_of_time_lets_more_through_than_its_burst_and_rate(
                 assert last - first + 1 <= burst + rate * (times[last] - times[first]) + 1e-6
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.floats(0.01, 50.0), st.integers(1, 5), st.lists(st.floats(0.0, 1.0), max_size=20))
 def test_the_time_that_is_told_is_enough(rate: float, burst: int, waits: list[float]) -> None:
     clock = Clock(0.0)
@@ -150,7 +151,7 @@ def test_the_time_that_is_told_is_enough(rate: float, burst: int, waits: list[fl
             assert bucket.take() == 0.0
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(ADDRESSES | ADDRESSES.map("/{}".format))
 @example("/\t/evil.example")
 @example("/..//evil.example")
@@ -197,7 +198,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(STEPS, max_size=25))
 def test_a_session_lasts_exactly_as_long_as_it_should(steps: list[tuple[str, object]]) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:

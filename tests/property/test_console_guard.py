@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pmagent.console.auth.entrance import Entered
+from tests.support.effort import examples
 from tests.support.entrances import HOST, ORIGIN, House, unsynced
 
 WHO = ("ada", "vic", "gone", "")
@@ -45,7 +46,7 @@ REQUESTS = st.fixed_dictionaries({
 })  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(request=REQUESTS)
 @example({
     "method": "POST", "path": "/control/pause", "hosts": (HOST,), "origin": ORIGIN, "site": "same-origin", "who": "ada",

@@ -18,6 +18,7 @@ from pmagent.jobs.kinds import RUNS
 from pmagent.jobs.shelf import Shelf
 from pmagent.jobs.story import RunStory
 from pmagent.workspace.layout import Layout
+from tests.support.effort import examples
 from tests.support.orchestra import config
 from tests.support.pages import RunYard, jobs_in, written
 from tests.support.run_folders import other
@@ -55,7 +56,7 @@ questions = st.one_of(
 @given(st.integers(6, 250), st.lists(questions, min_size=1, max_size=8), st.integers(1, 40))
 @example(60, [("list", "", 1, 0), ("grow", 60, 0, 0)], 1)  # an end is read before what it ends
 @example(100, [("call", 2, 0, 0)], 4_096)  # an id is used again
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_what_is_kept_is_what_reading_anew_gives(
     cut: int, asked: list[tuple[str, Any, int, int]], window: int
 ) -> None:

@@ -13,6 +13,7 @@ from pmagent.events.event import Draft, StoredEvent
 from pmagent.events.reader import events
 from pmagent.log.query import Query, compiled
 from tests.support.console_streams import ACCEPTS, Browser, Console, browsing
+from tests.support.effort import examples
 from tests.support.hostile import CORPUS
 
 TYPES = ("run.requested", "task.assigned", "task.finished", "pla.proposed", "kernel.observed")
@@ -81,7 +82,7 @@ async def _told(
     steps=_steps, budgets=_budgets, name=st.sampled_from(sorted(QUERIES)),
     accepts=st.sampled_from(["", "gzip", ACCEPTS]),
 )  # fmt: skip
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_each_line_that_is_wanted_comes_once_and_in_order(
     steps: list[Any], budgets: list[int], name: str, accepts: str
 ) -> None:
@@ -93,7 +94,7 @@ def test_each_line_that_is_wanted_comes_once_and_in_order(
 
 
 @given(steps=_steps, budgets=_budgets, topics=st.lists(st.sampled_from(["task.", "run.requested", "pla."]), max_size=2))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_each_change_is_told_and_no_other(steps: list[Any], budgets: list[int], topics: list[str]) -> None:
     browser, log = anyio.run(_told, steps, budgets, "/live", [("topics", ",".join(topics))])
     happened = {event.type for event in log if topics and event.type.startswith(tuple(topics))}
@@ -101,7 +102,7 @@ def test_each_change_is_told_and_no_other(steps: list[Any], budgets: list[int], 
 
 
 @given(steps=_steps, budgets=_budgets)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_positions_only_rise_within_a_stream(steps: list[Any], budgets: list[int]) -> None:
     browser, log = anyio.run(_told, steps, budgets, "/live/log", [("topics", "task.")])
     ids = [int(told.id) for told in browser.source.told if told.id]

@@ -22,6 +22,7 @@ from pmagent.service.client import HolderGone, Unanswered, call_daemon
 from pmagent.service.host import Host
 from pmagent.service.wire import stops
 from pmagent.workspace.layout import Layout
+from tests.support.effort import examples
 
 OPERATIONS = [
     ("control.pause", {}), ("pla.disarm", {}), ("pla.end", {}), ("pla.mode", {"mode": "OBSERVE"}),
@@ -108,7 +109,7 @@ def _must(request: str) -> bool:
     return stops(request.rpartition("-")[0], {})
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(asked=st.lists(st.tuples(st.integers(0, len(OPERATIONS) - 1), st.sampled_from(HANGS)), max_size=5))
 def test_what_a_client_says_of_its_request_is_so(asked: list[tuple[int, str]]) -> None:
     anyio.run(_play, asked, 0.02)

@@ -25,6 +25,7 @@ from pmagent.contracts.oa import OaPermitGranted
 from pmagent.contracts.payload import Effect, OutwardRequest, effect_of
 from pmagent.events.event import Event, Tail
 from pmagent.events.sequencer import Sequencer
+from tests.support.effort import examples
 from tests.support.toys import Asked, Bench, Done, Echoed, Grantor, Poked, Toy, outcome, permit_for, refolded, reread
 
 
@@ -95,7 +96,7 @@ def run(actors: Sequence[AnyActor], script: Sequence[Step]) -> tuple[Bench, list
     return bench, marks
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(systems(), steps)
 def test_a_log_cut_anywhere_recovers_to_what_the_uncut_run_decided(actors: list[AnyActor], script: list[Step]) -> None:
     bench, marks = run(actors, script)
@@ -112,7 +113,7 @@ def test_a_log_cut_anywhere_recovers_to_what_the_uncut_run_decided(actors: list[
         ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(systems(), steps, steps, st.data())
 def test_what_happens_after_a_recovery_is_what_would_have_happened_without(
     actors: list[AnyActor], before: list[Step], after: list[Step], data: st.DataObject
@@ -132,7 +133,7 @@ def test_what_happens_after_a_recovery_is_what_would_have_happened_without(
     assert all_of(again.engine) == all_of(bench.engine)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(systems(), steps, st.data())
 def test_a_restart_from_a_snapshot_equals_one_from_the_whole_log(
     actors: list[AnyActor], script: list[Step], data: st.DataObject
@@ -156,7 +157,7 @@ def test_a_restart_from_a_snapshot_equals_one_from_the_whole_log(
     assert all_of(engine) == all_of(whole)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(systems(), steps)
 def test_books_are_kept_whatever_actors_do(actors: list[AnyActor], script: list[Step]) -> None:
     bench, _ = run(actors, script)

@@ -18,6 +18,7 @@ from pmagent.firmware.document import Unreadable, read, write
 from pmagent.firmware.layout import SHIFT, stroke
 from pmagent.firmware.lines import LineReader, decode, encode
 from pmagent.firmware.refusal import Refused
+from tests.support.effort import examples
 from tests.support.firmware_desk import BOOT, CONTRACT, TIME, compact, document
 from tests.support.firmware_monitor import RELEASE, TICKS, Monitor
 from tests.support.firmware_scripts import actions, script
@@ -85,7 +86,7 @@ def watched(steps: list[dict[str, Any]], begin_ms: int = 0) -> Monitor:
     return monitor
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 1 << 32), begin=st.sampled_from([0, TICKS - 500, TICKS - 5000]))
 def test_whatever_happens_the_rules_hold(seed: int, begin: int) -> None:
     watched(script(Random(seed), 120), begin)
@@ -103,7 +104,7 @@ def test_the_scripts_reach_what_they_are_for() -> None:
     assert any(monitor.killed for monitor in monitors)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(chunks=st.lists(st.one_of(st.binary(max_size=80), st.text(EVERY, max_size=80).map(str.encode)), max_size=30))
 @example(chunks=[b'{"n":1,"op":"commit"}\n', b"x" * 5000, b"\n\n*\n"])
 def test_garbage_is_never_acted_on(chunks: list[bytes]) -> None:
@@ -118,7 +119,7 @@ def test_garbage_is_never_acted_on(chunks: list[bytes]) -> None:
     monitor.settle()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     text=st.text(EVERY, min_size=1, max_size=60),
     cuts=st.lists(st.integers(0, 4000), max_size=8),
@@ -144,7 +145,7 @@ def test_a_text_comes_out_as_it_is_whatever_the_line_cuts_or_repeats(
     assert [(line["state"], line["done"]) for line in ended] == [("DONE", 2 * len(text))]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(text=st.text(EVERY, min_size=1, max_size=TEXT_MAX))
 def test_the_reports_of_a_text_read_as_the_text(text: str) -> None:
     found, free = "", True
@@ -180,7 +181,7 @@ def test_a_cut_at_any_report_leaves_a_beginning_and_then_releases(action: Action
             assert monitor.core.armed is False
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(lease=st.integers(100, 5000), begin=st.integers(0, TICKS - 1), pings=st.integers(0, 3))
 def test_a_lease_ends_to_the_millisecond_also_where_ticks_wrap(lease: int, begin: int, pings: int) -> None:
     monitor = Monitor({}, begin)
@@ -238,7 +239,7 @@ def test_a_host_that_never_reads_makes_nothing_wait_or_grow() -> None:
     assert monitor.told == []
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(chunks=st.lists(st.integers(1, 30)), room=st.integers(1, 40))
 def test_a_host_that_reads_slowly_gets_whole_lines(chunks: list[int], room: int) -> None:
     monitor = Monitor({})
@@ -259,7 +260,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(value=JSON)
 def test_json_is_written_as_the_canonical_form_and_read_back(value: object) -> None:
     text = write(value)
@@ -267,7 +268,7 @@ def test_json_is_written_as_the_canonical_form_and_read_back(value: object) -> N
     assert _depth(value) > 6 or read(text.encode()) == value
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(text=st.text('{}[]",:\\u0123eE+-.truefalsn dD8', max_size=24))
 @example(text='{"a":1,}')
 @example(text="[1 2]")
@@ -280,7 +281,7 @@ def test_what_is_read_is_json_as_others_read_it(text: str) -> None:
     assert _only_integers(json.loads(text)) == found
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     value=st.dictionaries(st.text(EVERY, max_size=5), JSON, max_size=4),
     flips=st.sets(st.integers(0, 10_000), max_size=3),
@@ -299,7 +300,7 @@ def test_a_line_is_read_as_written_and_never_with_up_to_three_flipped_bits(
         assert all(found is None for found in LineReader().feed(bytes(line)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     action=st.one_of(
         st.text(st.characters(max_codepoint=0x2FF) | st.sampled_from(EVERY), max_size=20).map(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pmagent.events.errors import CorruptLog, OutcomeUnknown
 from pmagent.events.event import Tail
 from pmagent.events.verify import verify_log
+from tests.support.effort import examples
 from tests.support.logs import (
     FOLDER,
     HEAD_PATH,
@@ -64,7 +65,7 @@ def run(disk: MemoryDisk, work: list[tuple[int, int]], acknowledged: list[str], 
     storage.close()
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     lives=st.lists(
         st.tuples(batches, st.integers(0, 70), st.sampled_from(["process", "power", "power, some kept"])),
@@ -95,7 +96,7 @@ def test_no_crash_at_any_operation_loses_what_was_acknowledged(
     assert sums(all_events(disk)) == acknowledged
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     work=batches,
     fails_at=st.integers(0, 60),
@@ -127,7 +128,7 @@ def test_a_failing_disk_poisons_and_what_was_acknowledged_is_there_after(
     run(disk.power_loss() if power else disk, work, acknowledged, 2000)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     sizes=st.lists(st.tuples(st.integers(1, 4), st.sampled_from([10, 400])), min_size=2, max_size=8),
     data=st.data(),
@@ -159,7 +160,7 @@ def test_a_bit_flip_in_what_a_witness_covers_is_refused_and_elsewhere_never_cuts
         assert sums(all_events(disk))[: len(pristine)] == pristine
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(work=batches, garbage=st.binary(max_size=3000), cut=st.integers(0, 3000))
 def test_any_bytes_behind_the_durable_end_are_cut_and_kept_aside(
     work: list[tuple[int, int]], garbage: bytes, cut: int

@@ -12,6 +12,7 @@ from pmagent.contracts.clock import TimerRequested
 from pmagent.contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
 from pmagent.contracts.model import ModelAsked, ModelCallRequested, ModelFailed, ModelLimits, ModelReplied
 from pmagent.events.event import parse_time, time_after
+from tests.support.effort import examples
 from tests.support.gateway import GatewayBench
 from tests.support.toys import Grantor, Poked, refolded
 
@@ -103,7 +104,7 @@ def check_history(bench: GatewayBench) -> None:
 
 
 @given(steps)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_each_question_ends_once_and_no_limit_is_passed(steps: list[tuple[str, int]]) -> None:
     bench = GatewayBench()
     for what, n in steps:
@@ -131,7 +132,7 @@ def test_each_question_ends_once_and_no_limit_is_passed(steps: list[tuple[str, i
 
 
 @given(steps)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_reading_the_history_back_gives_the_same_state(steps: list[tuple[str, int]]) -> None:
     bench = GatewayBench()
     for what, n in steps:

@@ -28,6 +28,7 @@ from pmagent.contracts.oa import OaPermitGranted
 from pmagent.contracts.payload import OutwardRequest, effect_of
 from pmagent.events.event import Event, Tail
 from pmagent.events.sequencer import Sequencer
+from tests.support.effort import examples
 from tests.support.toys import Asked, Bench, Done, Echoed, Grantor, Poked, Toy, outcome, permit_for, refolded, reread
 
 NAMES = ("ada", "bob")
@@ -118,7 +119,7 @@ def run(script: Sequence[Step]) -> tuple[Paused, list[int]]:
     return bench, lengths
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(steps)
 def test_nothing_outward_starts_in_a_pause_and_what_was_held_starts_in_order_or_ends_once(script: list[Step]) -> None:
     bench, _ = run(script)
@@ -147,7 +148,7 @@ def test_nothing_outward_starts_in_a_pause_and_what_was_held_starts_in_order_or_
         assert released == sorted(released), "in the order in which it was asked for"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(steps)
 def test_who_resumes_is_told_how_much_starts_and_nothing_starts_that_has_expired(script: list[Step]) -> None:
     bench, _ = run([*script, Step("resume", 0)])
@@ -179,7 +180,7 @@ def _ended(history: Sequence[Event], request: int) -> bool:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(steps)
 def test_a_log_cut_anywhere_is_paused_as_it_was_and_comes_to_the_same_decisions(script: list[Step]) -> None:
     bench, lengths = run(script)
@@ -194,7 +195,7 @@ def test_a_log_cut_anywhere_is_paused_as_it_was_and_comes_to_the_same_decisions(
     assert lengths[-1] == len(bench.history)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(steps, st.data())
 def test_a_start_from_a_snapshot_in_a_pause_holds_what_a_start_without_holds(
     script: list[Step], data: st.DataObject

@@ -20,6 +20,7 @@ from pmagent.contracts.pla_events import (
     PlaProposed,
 )
 from pmagent.events.event import Event
+from tests.support.effort import examples
 from tests.support.pla import ALICE
 from tests.support.pla_brain import MODEL, SOURCE, BrainDesk, asked, frame, reply, said
 
@@ -62,7 +63,7 @@ STEP = st.one_of(
 
 
 @given(st.lists(STEP, max_size=30), st.integers(0, 5))
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=examples(120))
 def test_each_request_has_exactly_one_answer_and_one_proposal_is_open(steps: list[tuple[str, str]], pick: int) -> None:
     desk = BrainDesk()
     desk.camera = desk.model = lambda _: None

@@ -18,10 +18,11 @@ from pmagent.contracts.pla import KeyCombo, MouseClick, MouseMove, TypeText, obj
 from pmagent.contracts.pla_documents import TYPES, action_of
 from pmagent.contracts.pla_moment import MOMENT, VISIBLE
 from pmagent.contracts.strict_json import NotJson, read
+from tests.support.effort import examples
 from tests.support.pla_documents import DOCUMENTS, STRANGE, actions, prose, single_changes, spoiled
 
 FIXTURES = Path(__file__).resolve().parents[2] / "contracts" / "fixtures" / "pla"
-QUICK = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def fits(contract: str, raw: bytes) -> bool:

@@ -22,9 +22,10 @@ from pmagent.firmware.core import TICKS, Core
 from pmagent.firmware.executions import PARTS_MAX
 from pmagent.firmware.lines import LineReader, encode
 from pmagent.firmware.refusal import Refused
+from tests.support.effort import examples
 from tests.support.pla_documents import DOCUMENTS, spoiled
 
-QUICK = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 EXECUTIONS = DOCUMENTS["action_execute"]
 
 
@@ -89,7 +90,7 @@ def test_what_the_host_hands_over_keeps_the_contract_and_is_taken(made: dict[str
     assert len(exchanges.parts_of(handed)) <= PARTS_MAX
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -13,6 +13,7 @@ from pmagent.actors.pla.brain.model_goal import SHAPE_NAME, answer_shape
 from pmagent.actors.pla.brain.model_reply import Misfit, Proposal, read_proposal
 from pmagent.contracts.model import ModelReplied, ModelToolCall, ModelUsage
 from pmagent.contracts.pla import KEYS, action_type, objections, payload
+from tests.support.effort import examples
 
 ANSWER = fastjsonschema.compile(answer_shape().schema)
 
@@ -75,7 +76,7 @@ def taken(reply: ModelReplied) -> Proposal | None:
 
 
 @given(shapes())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_a_reply_is_no_proposal_or_one_action_within_bounds(shape: Any) -> None:
     usage = ModelUsage(input_tokens=1, output_tokens=1, counted=True)
     text = json.dumps(shape)

@@ -29,6 +29,7 @@ from pmagent.contracts.payload import Correlated
 from pmagent.contracts.pla_events import PlaExecuted, PlaProposalClosed, PlaSessionEnded
 from pmagent.events.event import Event
 from pmagent.replay.replayer import replay_log
+from tests.support.effort import examples
 from tests.support.pla_laws import check_laws, check_rest
 from tests.support.pla_milling import BREAKABLE, FAILURES, STEPS, WAYS, Press
 from tests.support.recorded import stored_log
@@ -63,7 +64,7 @@ def drawn(seed: int) -> list[Step]:
 
 
 @given(steps)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_whatever_happens_only_what_was_approved_is_typed_and_its_end_is_told(taken: list[Step]) -> None:
     press = pressed(taken)
     press.rest()

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pmagent.actors.sandbox.egress.rules import Caps
+from tests.support.effort import examples
 from tests.support.proxied import BROKEN, NAME, answering, host, outside, proxied
 
 NAMED = NAME.encode()
@@ -27,7 +28,7 @@ REST = (st.lists(st.sampled_from(HEADERS), max_size=3) | st.lists(st.sampled_fro
 END = st.sampled_from([b"", b"\r\n", b"\r\n" + EVIL, b"\r\n5\r\nhello\r\n0\r\n\r\n"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.sampled_from([b"", GET, POST]), REST, END)
 @example(GET, b"", b"\r\n")
 @example(POST, b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", EVIL)

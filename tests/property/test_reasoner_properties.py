@@ -35,6 +35,7 @@ from pmagent.replay.areas.invariants_models import check_models, check_models_en
 from pmagent.replay.areas.invariants_reasoning import check_idle, check_reasoning
 from pmagent.replay.areas.models import PERMITTING
 from pmagent.replay.replayer import replay_log
+from tests.support.effort import examples
 from tests.support.oa_loop import Contents, Observe
 from tests.support.reasoning import GREEN, RESULTS, START, STATUS, Desk, envelope, proceeding
 from tests.support.recorded import stored_log
@@ -259,7 +260,7 @@ Steps = list[tuple[str, Any]]
 
 
 @given(steps)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_what_a_run_may_do_holds_whatever_is_answered(
     observe: Observe, example_contents: Contents, steps: Steps
 ) -> None:
@@ -272,7 +273,7 @@ def test_what_a_run_may_do_holds_whatever_is_answered(
 
 
 @given(steps)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_a_history_reads_back_to_the_same_state_and_replays(
     observe: Observe, example_contents: Contents, steps: Steps
 ) -> None:
@@ -287,7 +288,7 @@ def test_a_history_reads_back_to_the_same_state_and_replays(
 
 
 @given(steps, st.lists(st.floats(0.0, 1.0), min_size=1, max_size=3), steps)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_a_process_that_ends_anywhere_changes_none_of_it(
     observe: Observe, example_contents: Contents, before: Steps, ends: list[float], after: Steps
 ) -> None:

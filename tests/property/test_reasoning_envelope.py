@@ -26,6 +26,7 @@ from pmagent.oa.reasoning_bridge import (
     checked_envelope,
     freeze,
 )
+from tests.support.effort import examples
 
 TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=12)
 NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
@@ -54,7 +55,7 @@ def spoil(value: Any) -> None:
             one[:] = ["spoilt"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(JSON)
 def test_a_frozen_value_is_what_was_given_and_stays_it(value: Any) -> None:
     frozen, before = freeze(value), copy.deepcopy(value)
@@ -75,7 +76,7 @@ def test_a_frozen_value_is_what_was_given_and_stays_it(value: Any) -> None:
     assert freeze(frozen) == frozen
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.sampled_from(PROGRAM_IDS), TEXT.filter(str.strip), OBJECT, OBJECT, OBJECT, OBJECT, OBJECT, st.data(),
     st.sampled_from(["NORMAL", "DEGRADED", "BLOCKED"]),
@@ -98,7 +99,7 @@ def test_an_envelope_holds_what_was_given_and_nothing_that_is_done_later(
     assert checked_envelope(json.loads(msgspec.json.encode(made))) == made
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys((*SURFACES, "oa_state"), OBJECT)))
 def test_a_mode_is_judged_from_any_surfaces_and_never_better_than_blocked_without_them(kernel: dict[str, Any]) -> None:
     made = build_envelope("GuardFailureInterpreter", "why?", kernel, {})
@@ -117,7 +118,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(ANYTHING, ANYTHING, ANYTHING, ANYTHING)
 def test_whatever_is_given_makes_an_envelope_that_encodes_or_one_clear_error(
     goal: Any, kernel: Any, context: Any, tools: Any
@@ -134,7 +135,7 @@ def test_whatever_is_given_makes_an_envelope_that_encodes_or_one_clear_error(
         assert msgspec.json.decode(msgspec.json.encode(made)) == msgspec.to_builtins(made)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(ANYTHING)
 def test_freezing_ends_in_json_or_in_a_shape_error(value: Any) -> None:
     try:
@@ -147,7 +148,7 @@ def test_freezing_ends_in_json_or_in_a_shape_error(value: Any) -> None:
 CONTEXT = st.dictionaries(st.sampled_from([CONSTRAINTS, "active_goal", "x"]), JSON, max_size=3)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(CONTEXT, CONTEXT)
 def test_no_constraint_of_the_workspace_is_lost(workspace: dict[str, Any], form: dict[str, Any]) -> None:
     made = merged(workspace, form)

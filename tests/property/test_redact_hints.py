@@ -7,12 +7,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pmagent.events.secret_shapes import SHAPES, Shape, shapes_in
+from tests.support.effort import examples
 
 TEXTS = st.text() | st.text(st.sampled_from("\u017f\u212a\u0130\u0131 =:pawordkesct"), max_size=20)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=[shape.needles[0] for shape in SHAPES])
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_text_of_a_shape_holds_one_of_its_needles(shape: Shape, data: st.DataObject) -> None:
     found = data.draw(st.from_regex(shape.pattern) | TEXTS)

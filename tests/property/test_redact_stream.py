@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pmagent.events.redact import MASK, Redactor
 from pmagent.events.redact_content import ContentMasker
 from pmagent.events.redact_stream import BLOCK_CHARS, RedactionStream
+from tests.support.effort import examples
 from tests.support.secrets import ALNUM, BLANK_PEM, CONTENT_FORMS, KEYS, KNOWN, NAMED, pem
 
 SECRETS = [KNOWN, "hunter2hunter2", "aabaab", "ключ-секрет", "пароль中文字", "\udcff\udcfe-env"]
@@ -71,14 +72,14 @@ def streamed(stream: RedactionStream, content: bytes, cuts: Iterable[int]) -> by
 CUTS = st.lists(st.integers(0, 30_000), max_size=40) | st.integers(1, 50).map(lambda step: range(0, 30_000, step))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(parts=MANY, cuts=CUTS, block=st.sampled_from([500, 1_500, 6_000]))
 def test_masked_in_windows_is_masked_whole(parts: list[bytes], cuts: Iterable[int], block: int) -> None:
     content = broken(parts)
     assert streamed(RedactionStream(MASKER, block, AROUND), content, cuts) == whole(MASKER, content)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(parts=MANY, cuts=CUTS, size=st.sampled_from([50, 300, 2_000]))
 def test_where_content_is_cut_when_it_comes_changes_nothing(
     parts: list[bytes], cuts: Iterable[int], size: int
@@ -89,7 +90,7 @@ def test_where_content_is_cut_when_it_comes_changes_nothing(
     assert in_pieces == streamed(RedactionStream(MASKER, size, size), content, [])
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(parts=MANY, cuts=CUTS)
 def test_no_known_secret_is_left(parts: list[bytes], cuts: Iterable[int]) -> None:
     content = streamed(RedactionStream(MASKER, 700, 700), b"".join(parts), cuts)

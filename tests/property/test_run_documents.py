@@ -25,6 +25,7 @@ from pmagent.projections.core.documents import Documents
 from pmagent.projections.core.markdown import HIDDEN
 from pmagent.projections.runs.folders import RunFolders
 from pmagent.projections.runs.numbers import task_documents
+from tests.support.effort import examples
 from tests.support.hostile import CORPUS
 from tests.support.orchestra import Yard, config, exited, plan, replied
 from tests.support.run_folders import PLAIN, artifact, copied, every, folded, parsed, schema, shown, sums
@@ -166,7 +167,7 @@ SCHEMAS = {
 
 
 @given(ACTS, requests())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_documents_have_their_shapes_whatever_happens(acts: list[Act], first: Act) -> None:
     documents = folded(history(acts, first))
     check_shapes(documents)
@@ -177,7 +178,7 @@ def test_documents_have_their_shapes_whatever_happens(acts: list[Act], first: Ac
 
 
 @given(ACTS, requests(), st.integers(1, 3), st.integers(1, 30))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_documents_are_the_same_however_the_log_was_folded(
     acts: list[Act], first: Act, kept: int, piece: int
 ) -> None:
@@ -204,7 +205,7 @@ def test_documents_are_the_same_however_the_log_was_folded(
 
 
 @given(ACTS, requests())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_each_artifact_of_a_finished_task_has_one_place(acts: list[Act], first: Act) -> None:
     events = history(acts, first)
     found = shown(folded(events))

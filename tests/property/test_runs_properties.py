@@ -15,6 +15,7 @@ from pmagent.actors.orchestra.running.task_state import PAUSE_SECONDS_MAX, failu
 from pmagent.contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectRefused, EffectTimedOut
 from pmagent.contracts.orchestra_config import BACKOFF_SECONDS_MAX, RETRIES_MAX
 from pmagent.contracts.orchestra_events import REASON_CHARS_MAX, RunEnded, TaskExited, TaskUnstarted
+from tests.support.effort import examples
 from tests.support.milling import ANSWERS, OUTCOMES, Mill
 from tests.support.orchestra import NOTHING, config, plan
 
@@ -64,7 +65,7 @@ def milled(asked: list[dict[str, Any]], taken: list[tuple[str, int]]) -> Mill:
 
 
 @given(st.lists(runs(), min_size=1, max_size=3), steps)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_what_must_hold_of_runs_holds_whatever_happens(
     asked: list[dict[str, Any]], taken: list[tuple[str, int]]
 ) -> None:
@@ -76,7 +77,7 @@ def test_what_must_hold_of_runs_holds_whatever_happens(
 
 
 @given(runs(), st.lists(st.sampled_from(["done", "done", "code", "wake", "cancel"]), max_size=8))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_a_process_that_ends_at_any_event_changes_none_of_it(asked: dict[str, Any], taken: list[str]) -> None:
     mill = Mill()
     mill.ask(**asked)

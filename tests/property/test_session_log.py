@@ -40,6 +40,7 @@ from pmagent.pla.verifying import verify_stream
 from pmagent.projections.core.documents import Documents
 from pmagent.projections.sessions.said import WRITERS
 from pmagent.projections.sessions.sessions import Sessions
+from tests.support.effort import examples
 from tests.support.hostile import CORPUS
 from tests.support.pla_sessions import KINDS, SESSION, START, Tale, copied, folded, plain, shown, typing
 from tests.support.run_folders import schema
@@ -128,7 +129,7 @@ def history(given_acts: list[Act]) -> list[Event]:
 
 
 @given(ACTS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_every_entry_fits_its_contract_and_every_chain_holds(given_acts: list[Act]) -> None:
     ids: set[str] = set()
     for path, content in shown(folded(history(given_acts))).items():
@@ -146,7 +147,7 @@ def test_every_entry_fits_its_contract_and_every_chain_holds(given_acts: list[Ac
 
 
 @given(ACTS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_each_violation_is_told_once_in_both_logs_and_forged_ones_in_none(given_acts: list[Act]) -> None:
     events = history(given_acts)
     genuine = [
@@ -166,7 +167,7 @@ def test_each_violation_is_told_once_in_both_logs_and_forged_ones_in_none(given_
 
 
 @given(ACTS, st.integers(1, 2), st.integers(1, 30))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_documents_are_the_same_however_the_log_was_folded(given_acts: list[Act], kept: int, piece: int) -> None:
     """At once, or in pieces with starts from the snapshot cache in between; at the end, or given out before."""
     events = history(given_acts)
@@ -187,7 +188,7 @@ def test_documents_are_the_same_however_the_log_was_folded(given_acts: list[Act]
 
 
 @given(ACTS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_job_never_goes_back_and_documents_only_grow(given_acts: list[Act]) -> None:
     documents = Documents([Sessions(kept=100, entries=10**6)])
     before: dict[str, bytes] = {}
@@ -226,7 +227,7 @@ def edits(draw: st.DrawFn) -> bytes:
 
 
 @given(edits())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_every_edit_is_found_but_an_end_cut_off_at_a_line_which_the_log_shows(content: bytes) -> None:
     alone = verify_stream(io.BytesIO(content))
     beside = verify_stream(io.BytesIO(content), iter([GOOD]))
@@ -237,7 +238,7 @@ def test_every_edit_is_found_but_an_end_cut_off_at_a_line_which_the_log_shows(co
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_whatever_bytes_there_are_they_are_judged(content: bytes) -> None:
     found = verify_stream(io.BytesIO(content))
     assert (found.ok, found.entries, found.line) == (False, 0, 1)

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 from pmagent.events.disk import Status
 from pmagent.replay.simulation.disk import SimDisk
-from pmagent.replay.simulation.faults import CHANCES, CONSEQUENCES, FOREIGN_CHANCES, FOREIGN_CONSEQUENCES, Faults
-from pmagent.replay.simulation.runner import Load, play, run_seeds, simulate
-from tests.support.simulated import AUDITS, CHECKS, DEMANDS, RUNS, THOUGHTS, documents
+from pmagent.replay.simulation.faults import CHANCES, FOREIGN_CHANCES, Faults
+from pmagent.replay.simulation.runner import Load, play, simulate
+from tests.support.covering import not_met, played
+from tests.support.effort import examples
+from tests.support.simulated import documents
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES = (Path(__file__).parent / "seeds.txt").read_text().splitlines()
@@ -34,20 +36,18 @@ print(*(simulate(seed, documents=lambda: Documents(all_projections())).history f
 
 @pytest.mark.slow
 def test_invariants_hold_and_every_fault_strikes() -> None:
-    made = [run_seeds(1, 60, documents=documents)]
-    made += [run_seeds(1, 16, load=load) for load in (AUDITS, THOUGHTS, RUNS, CHECKS)]  # what is rare where all mix
-    assert [failure for summary in made for failure in summary.failures] == []
-    struck = {name for summary in made for name in summary.struck}
-    assert [name for name in (*CHANCES, *CONSEQUENCES) if name not in struck] == []
+    failures, struck = played("all")
+    assert failures == []
+    assert not_met("all", struck) == []
 
 
 @pytest.mark.slow
 def test_nothing_is_acknowledged_after_somebody_else_changed_the_log() -> None:
-    summary = run_seeds(1, 40, load=DEMANDS)
-    assert summary.failures == []
-    assert [name for name in (*FOREIGN_CHANCES, *FOREIGN_CONSEQUENCES) if not summary.struck.get(name)] == []
-    changed = sum(summary.struck[name] for name in FOREIGN_CHANCES)
-    assert summary.struck["log: foreign change noticed"] > changed / 2, "else the process ended before"
+    failures, struck = played("foreign")
+    assert failures == []
+    assert not_met("foreign", struck) == []
+    changed = sum(struck[name] for name in FOREIGN_CHANCES)
+    assert struck["log: foreign change noticed"] > changed / 2, "else the process ended before"
 
 
 @pytest.mark.parametrize("what", FOREIGN_CHANCES)
@@ -97,7 +97,7 @@ def test_without_faults_nothing_is_lost_or_repeated() -> None:
     assert not [name for name in CHANCES if result.struck.get(name)]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False), st.integers(0, 8))
 def test_invariants_hold_whatever_is_chosen(random: object, demands: int) -> None:
     """The same world with choices that Hypothesis makes, and shrinks when one fails."""

@@ -6,29 +6,24 @@ from random import Random
 
 import pytest
 
-from pmagent.replay.simulation.pausing import PAUSE_CHANCES, PAUSE_CONSEQUENCES
 from pmagent.replay.simulation.runner import Load, play, run_seeds, simulate
-from tests.support.simulated import DEMANDS, PAUSES, TYPINGS_PAUSED, documents
-
-TYPED = {"pause: between approval and order", "pause: while it types", "pause: what must not wait is refused"}
-"""What is met only where something is typed."""
+from tests.support.covering import TYPED, not_met, played
+from tests.support.simulated import DEMANDS, PAUSES, documents
 
 
 @pytest.mark.slow
 def test_nothing_outward_starts_in_a_pause_and_every_fault_strikes() -> None:
-    summary = run_seeds(1, 40, load=PAUSES)
-    assert summary.failures == []
-    struck = {name for name in (*PAUSE_CHANCES, *PAUSE_CONSEQUENCES) if summary.struck.get(name)}
-    assert {*PAUSE_CHANCES, *PAUSE_CONSEQUENCES} - struck == TYPED
-    assert summary.struck["effect: paused over a start"]
-    assert summary.struck["effect: paused before it started"]
+    failures, struck = played("pauses")
+    assert failures == []
+    assert not_met("pauses", struck) == []
+    assert not set(struck) & set(TYPED)
 
 
 @pytest.mark.slow
 def test_nothing_is_typed_in_a_pause_nor_after_it_what_was_approved_before() -> None:
-    summary = run_seeds(1, 40, load=TYPINGS_PAUSED)
-    assert summary.failures == []
-    assert [name for name in TYPED if not summary.struck.get(name)] == []
+    failures, struck = played("pauses of typing")
+    assert failures == []
+    assert not_met("pauses of typing", struck) == []
 
 
 def test_documents_are_what_the_log_says_through_pauses() -> None:

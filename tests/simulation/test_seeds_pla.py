@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pmagent.replay.areas.pla.faults import ENDING_CHANCES, PLA_CHANCES, PLA_CONSEQUENCES
+from pmagent.replay.areas.pla.faults import PLA_CHANCES
 from pmagent.replay.simulation.runner import Load, play, run_seeds, simulate
+from tests.support.covering import not_met, played
+from tests.support.effort import examples
 from tests.support.simulated import RUNS, TYPINGS, documents
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,9 +30,9 @@ print(*(simulate(seed, load=Load(0, 0, 0, 0, 0, 2, 6)).history for seed in range
 
 @pytest.mark.slow
 def test_nothing_is_typed_that_nobody_approved_and_every_fault_strikes() -> None:
-    summary = run_seeds(1, 240, load=TYPINGS)
-    assert summary.failures == []
-    assert [name for name in (*PLA_CHANCES, *ENDING_CHANCES, *PLA_CONSEQUENCES) if not summary.struck.get(name)] == []
+    failures, struck = played("pla")
+    assert failures == []
+    assert not_met("pla", struck) == []
 
 
 def test_session_logs_violations_and_jobs_are_what_the_log_says() -> None:
@@ -90,7 +92,7 @@ def test_what_has_nothing_to_do_with_the_pla_takes_no_part_in_its_chance() -> No
     assert play(Random(4), seed=4, load=RUNS, pla=Random("another")) == one
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 2**32), st.integers(0, 4), st.integers(1, 4))
 def test_nothing_is_typed_unapproved_in_any_world(one: int, other: int, changes: int, typings: int) -> None:
     load = Load(0, 0, 0, 0, 0, changes, typings)

@@ -21,6 +21,7 @@ from pmagent.events.segment_store import SegmentStorage
 from pmagent.events.sequencer import Sequencer
 from pmagent.replay.diff import LogDiff, diff_logs
 from pmagent.replay.divergence import LISTED_MAX
+from tests.support.effort import examples
 from tests.support.recorded import stored_log
 from tests.support.toys import START, Poked
 
@@ -109,7 +110,7 @@ def test_an_empty_log_differs_in_everything_the_other_has() -> None:
 lists = st.lists(st.integers(0, 4), max_size=12)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(lists, lists)
 def test_each_event_of_both_logs_is_accounted_for_once(a: list[int], b: list[int]) -> None:
     found = compared(pokes(*a), pokes(*b))
@@ -124,7 +125,7 @@ def test_each_event_of_both_logs_is_accounted_for_once(a: list[int], b: list[int
     assert found.prefix == prefix + 1
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(lists, st.integers(0, 12), st.integers(100, 200))
 def test_one_event_more_is_one_difference(common: list[int], at: int, number: int) -> None:
     found = compared(pokes(*common), pokes(*common[:at], number, *common[at:]))

@@ -22,6 +22,7 @@ from pmagent.contracts.payload import Payload
 from pmagent.events.event import Event
 from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import events
+from tests.support.effort import examples
 from tests.support.live import Rig, live, on_loop, performing
 from tests.support.toys import Done, Poked
 from tests.unit.test_engine_broken import Interrupted, counted
@@ -46,7 +47,7 @@ async def answers(event: Event, _io: Io) -> Payload:
 
 
 @given(st.sampled_from(sorted(PLACES)), st.integers(1, 4), st.sampled_from([Interrupted, KeyError]))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(15), deadline=None)
 def test_the_log_has_no_gap_and_opens_again(place: str, nth: int, kind: type[BaseException]) -> None:
     storage = MemoryStorage()
 

@@ -20,6 +20,7 @@ from pmagent.events.disk import RealDisk
 from pmagent.events.redact import MASK, Redactor
 from pmagent.events.storage import BLOB_BYTES_MAX
 from pmagent.service.io import RealIo
+from tests.support.effort import examples
 from tests.support.live import on_loop
 from tests.support.memory_disk import MemoryDisk
 
@@ -73,7 +74,7 @@ async def test_nothing_is_a_blob_too(blobs: BlobStore) -> None:
     assert await stored(real_io(blobs).store_stream(0), b"abc") == StoredBlob(sha256(b"").hexdigest(), 0, 3, cut=True)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     text=st.lists(st.sampled_from(["a", "ä", "中", "🔑", f" {SECRET} ", "\n"]), max_size=40).map("".join),
     limit=st.integers(0, 150),

@@ -24,6 +24,7 @@ from pmagent.contracts.audit_events import (
 from pmagent.contracts.model import ModelReplied, ModelToolCall, ModelUsage
 from pmagent.contracts.payload import decode, encode
 from tests.support.audits import dimension
+from tests.support.effort import examples
 
 BRIEF = Brief(judge="TechLead", round=1, dimension=dimension("state"), evidence=[])
 
@@ -191,7 +192,7 @@ _nearly = st.fixed_dictionaries(
     base=_nearly, of_base=st.sets(st.sampled_from(list(GOOD)), max_size=2),
     without=st.sampled_from(["", "", "", *GOOD]), more=st.sampled_from([{}, {}, {"note": 1}]), as_text=st.booleans(),
 )  # fmt: skip
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_an_opinion_is_exactly_what_the_model_accepts_by_this_judge_on_this_criterion(
     base: dict[str, Any], of_base: set[str], without: str, more: dict[str, Any], as_text: bool
 ) -> None:
@@ -211,7 +212,7 @@ def test_an_opinion_is_exactly_what_the_model_accepts_by_this_judge_on_this_crit
 
 
 @given(content=st.text(max_size=60), finish=st.sampled_from(["stop", "length", "refusal", "tool_calls", ""]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_free_text_is_never_an_opinion(content: str, finish: str) -> None:
     assert objection(replied(content, finish=finish))
 
@@ -220,7 +221,7 @@ def test_free_text_is_never_an_opinion(content: str, finish: str) -> None:
     score=st.integers(1, 5), argument=st.text(st.characters(codec="utf-8"), min_size=1, max_size=5_000),
     cited=st.lists(st.text(st.characters(codec="utf-8"), max_size=CITATION_CHARS_MAX), max_size=5),
 )  # fmt: skip
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_an_opinion_that_was_read_goes_through_the_log_unchanged(score: int, argument: str, cited: list[str]) -> None:
     given_value = GOOD | {"score": score, "argument": "x" + argument, "cited_evidence": cited}
     opinion = read_opinion(BRIEF, replied("", given_value))

@@ -9,6 +9,7 @@ from textwrap import indent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.effort import examples
 from tests.support.graphs import HEAD, graphs_of
 
 SIMPLE = [
@@ -117,7 +118,7 @@ def ran(program: str, seed: int) -> Graph | None:
     return graph
 
 
-@settings(max_examples=200, derandomize=True)  # the same programs each time: what is rare is looked for at leisure
+@settings(max_examples=examples(200), derandomize=True)  # the same programs each time
 @given(bodies(), st.integers(0, 1_000))
 def test_what_a_run_adds_has_been_read_or_is_said_not_to_be(body: str, seed: int) -> None:
     program = BEGIN + body

@@ -18,6 +18,7 @@ from pmagent.workspace.settings import ConfigError, resolve, settings_table, unk
 from pmagent.workspace.settings_programs import BUILT_IN_CHECKS, BUILT_IN_GUARDS, TABLES, programs
 from pmagent.workspace.surfaces import CHECKS, LOG_CHECK
 from tests.support.commands import pmagent
+from tests.support.effort import examples
 
 
 def configured(workspace: Path, text: str) -> Path:
@@ -141,7 +142,7 @@ argvs = st.lists(st.text(max_size=4), min_size=1, max_size=3)
 
 
 @given(st.sampled_from(TABLES), values | st.dictionaries(names, argvs, max_size=3))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_any_table_is_understood_or_refused_with_an_error_of_ours(table: str, content: Any) -> None:
     try:
         found = programs(Path("config.toml"), table, content)

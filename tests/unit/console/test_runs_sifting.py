@@ -17,6 +17,7 @@ from pmagent.events.reader import events
 from pmagent.jobs.history import opened
 from pmagent.jobs.sifting import sifted
 from pmagent.workspace.layout import Layout
+from tests.support.effort import examples
 from tests.support.logged import flip, segments
 from tests.support.pages import written
 from tests.support.recorded import stored_log
@@ -25,7 +26,7 @@ BULK = "x" * 2_000
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=600), st.integers(1, 700), st.integers(1, 700))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_all_that_is_looked_for_is_found_and_every_position_is_done_with(
     kinds: Sequence[bool], position: int, until: int
 ) -> None:

@@ -18,6 +18,7 @@ from pmagent.events.disk import RealDisk
 from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.replay.simulation.disk import Crashed, SimDisk
 from pmagent.replay.simulation.faults import Faults
+from tests.support.effort import examples
 from tests.support.memory_disk import MemoryDisk
 
 PIECES = [b"first ", b"", b"second " * 1000, b"third"]
@@ -163,7 +164,7 @@ class Crash(BaseException):
     """The process ends here."""
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     lives=st.lists(st.tuples(st.integers(0, 14), st.sampled_from(["process", "power", "some kept"])), max_size=5),
     pieces=st.lists(st.binary(max_size=1_500), max_size=4),
@@ -208,7 +209,7 @@ def test_no_crash_at_any_operation_leaves_half_a_blob(
     assert disk.power_loss().read(f"/blobs/{name[:2]}/{name}") == b"".join(pieces)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**32), ends=st.lists(st.integers(0, 600), max_size=4))
 def test_the_simulated_disk_takes_it_as_well(seed: int, ends: list[int]) -> None:
     random = Random(seed)

@@ -18,6 +18,7 @@ from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import CAUGHT_UP, Follower, Progress, Reader, event_at
 from pmagent.events.reader import events as read_events
 from pmagent.events.segments import SegmentReader, segment_firsts
+from tests.support.effort import examples
 from tests.support.logs import (
     FOLDER,
     HEAD_PATH,
@@ -40,7 +41,7 @@ def sized(number: int, size: int) -> Draft:
     return Draft("test.noted", None, b'"%s"' % (b"x" * size), f"s{number}", "source")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     sizes=st.lists(st.sampled_from([2, 50, 900, 30_000, 70_000, 1_000_000]), min_size=1, max_size=14),
     segment_bytes=st.sampled_from([1, 100_000, 1 << 26]),

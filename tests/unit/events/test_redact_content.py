@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from pmagent.events.redact import MASK, Redactor
 from pmagent.events.redact_content import ContentMasker, MaskedText, Piece
+from tests.support.effort import examples
 from tests.support.secrets import ALNUM, CONTENT_FORMS, KEYS, KNOWN, NAMED, as_bytes
 
 PLAIN = "correct-horse/battery+9"
@@ -91,7 +92,7 @@ PIECES = [
 ]  # fmt: skip
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_in_ordinary_text_content_is_masked_as_text_is(text: str) -> None:
     redactor = Redactor([PLAIN])
@@ -100,7 +101,7 @@ def test_in_ordinary_text_content_is_masked_as_text_is(text: str) -> None:
     )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.lists(st.sampled_from([*PIECES, "\0", "\x1b[0m"]), max_size=30).map("".join))
 def test_masking_content_twice_is_masking_it_once(text: str) -> None:
     redactor = Redactor([PLAIN, "x***RED"])

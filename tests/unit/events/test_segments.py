@@ -12,6 +12,7 @@ from pmagent.events.disk import RealDisk
 from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.event import LINE_BYTES_MAX, Tail
 from pmagent.events.segments import SegmentReader, first_line, last_lines, line_start, segment_firsts, segment_name
+from tests.support.effort import examples
 from tests.support.logs import FOLDER, HEAD_PATH, LOG_ID, path, segment_paths, write_log
 from tests.support.memory_disk import MemoryDisk, MemoryFile
 
@@ -57,7 +58,7 @@ def test_what_a_line_claims_is_read_literally(line: bytes, claim: tuple[int, int
 SIZES = st.sampled_from([0, 1, 2, 100, 4095, 4096, 65_534, 65_535, 65_536, 65_537, 131_072, LINE_BYTES_MAX - 1])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(SIZES, max_size=4), SIZES | st.none())
 def test_first_and_last_lines_are_found_whatever_their_sizes(sizes: list[int], torn: int | None) -> None:
     lines = [b"%x" % number * size for number, size in enumerate(sizes, 1)]

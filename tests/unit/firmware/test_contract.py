@@ -21,6 +21,7 @@ from pmagent.firmware.core import Core
 from pmagent.firmware.lines import LineReader, encode
 from pmagent.firmware.refusal import Refused
 from tests.support import firmware_player
+from tests.support.effort import examples
 from tests.support.firmware_desk import BOOT, ONE, TIME, document
 from tests.support.firmware_scripts import actions
 from tests.support.firmware_vectors import FOLDER
@@ -76,7 +77,7 @@ VALUES = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(data=st.data())
 def test_any_one_or_two_changes_are_refused_just_when_the_contract_objects(data: st.DataObject) -> None:
     changed = deepcopy(document(data.draw(st.sampled_from(actions())), ONE))

@@ -43,6 +43,7 @@ from tests.support.board_releases import (
     refuses,
     without,
 )
+from tests.support.effort import examples
 
 TEXT = TypeText(text="Hi!\n")
 
@@ -207,7 +208,7 @@ def together(*spoilt: Spoil) -> Spoil:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_whatever_is_missing_or_raises_no_watchdog_starts_it_again_and_again(data: st.DataObject) -> None:
     """Each module and each part, one or several at a time."""
     board, _ = started(TEXT)
@@ -255,7 +256,7 @@ def test_what_fails_in_boot_is_seen_and_opens_nothing(what: str, setting: str) -
 
 
 @given(st.data(), st.sampled_from(("usb", "uart")))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_whatever_fails_in_boot_the_board_works_or_says_so_and_shows_no_line(data: st.DataObject, setting: str) -> None:
     board = FakeBoard(setting=setting)
     board.spoil = drawn(data)

@@ -14,6 +14,7 @@ from pmagent.actors.pla.credentials.findings import findings, masked, masked_scr
 from pmagent.contracts.pla import is_typable
 from pmagent.events.redact import Redactor
 from pmagent.events.secret_forms import MASK
+from tests.support.effort import examples
 from tests.support.labelled_texts import CARDS, PASSWORDS, TOKENS, WITH, WITHOUT
 from tests.support.secrets import KEYS
 
@@ -146,7 +147,7 @@ def test_of_a_known_secret_nothing_is_shown(secret: str, places: list[str]) -> N
 
 
 @given(DRAWN, PLACES)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_drawn_text_is_found_but_for_few(secret: str, place: str) -> None:
     """Hypothesis likes texts that are not random at all; of those that are, nothing is shown."""
     kinds = [sum(c in kind for c in secret) for kind in (string.ascii_lowercase, string.ascii_uppercase, string.digits)]

@@ -28,6 +28,7 @@ from pmagent.contracts.hid import (
     HidTold,
 )
 from pmagent.contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, digest
+from tests.support.effort import examples
 from tests.support.pla_wired import (
     BOOT,
     DISARM,
@@ -94,7 +95,7 @@ def test_an_execution_is_armed_prepared_committed_and_done(action: Action) -> No
     assert wired.sent("commit") == 1
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(ACTIONS)
 def test_the_document_that_is_handed_over_keeps_its_contract_and_every_part_its_line(action: Action) -> None:
     whole = document(prepare(action), action, TIME)

@@ -16,6 +16,7 @@ from pmagent.contracts.hid import (
     HidTold,
 )
 from pmagent.contracts.pla import Action, KeyCombo, MouseClick, TypeText, digest
+from tests.support.effort import examples
 from tests.support.pla_links import Scripted
 from tests.support.pla_wired import (
     EXECUTION,
@@ -118,7 +119,7 @@ class Faulty:
         return data
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     FAULTS, st.sampled_from([HI, KeyCombo(keys=["ctrl", "c"]), MouseClick(button="right"), TypeText(text="abc" * 60)])
 )

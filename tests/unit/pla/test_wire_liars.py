@@ -20,6 +20,7 @@ from pmagent.contracts.hid import HidDisarmRequested, HidEnded, HidPingRequested
 from pmagent.contracts.payload import Payload, decode, type_of
 from pmagent.contracts.payload import encode as encode_payload
 from pmagent.contracts.pla import digest
+from tests.support.effort import examples
 from tests.support.pla_wired import BOOT, EXECUTION, HI, SCHEMAS, TIME, VERSION, Wired, arm, commit, event, prepare
 
 SCALARS = (
@@ -69,7 +70,7 @@ class Liar:
         return encode(said)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(LIES)
 def test_whatever_a_device_says_every_request_ends_and_every_fact_can_be_recorded(lies: list[Any]) -> None:
     wired = Wired()
@@ -95,7 +96,7 @@ def test_whatever_a_device_says_every_request_ends_and_every_fact_can_be_recorde
             assert (outcome.done == outcome.of) == (outcome.state == "DONE") or outcome.state == "ABORTED"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.dictionaries(st.sampled_from(["re", "ok", "op", "hello", "status", "error", "n"]), JSON), max_size=8)
 )

@@ -13,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmagent.actors.pla.wire.lines import LINE_BYTES_MAX, Damaged, LineReader, LineTooLong, crc16, decode, encode
+from tests.support.effort import examples
 
 VECTORS = json.loads((Path(__file__).parents[3] / "firmware/vectors/frames.json").read_text())
 
 TEXTS = st.text(st.characters(codec="ascii"), max_size=12)
 VALUES = st.booleans() | st.integers(-999_999_999, 999_999_999) | TEXTS | st.lists(TEXTS, max_size=3)
 OBJECTS = st.dictionaries(TEXTS, VALUES, max_size=4)
-FEW = settings(max_examples=50)
+FEW = settings(max_examples=examples(50))
 
 
 def expected(line: dict[str, Any]) -> dict[str, Any] | Damaged:

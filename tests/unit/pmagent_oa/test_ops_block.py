@@ -16,6 +16,7 @@ from markdown_it.token import Token
 from pmagent.contracts.reasoning import OPSBlockGeneratorResult
 from pmagent.oa.ops_block import evidence_of, fenced, inline, ops_block, split_preflight
 from pmagent.oa.reasoning_bridge import checked_envelope, checked_result
+from tests.support.effort import examples
 from tests.support.hostile import CORPUS
 from tests.unit.pmagent_oa.test_reasoning_bridge import ENVELOPE, RESULT
 
@@ -155,14 +156,14 @@ def test_hostile_text_stays_in_its_place(name: str) -> None:
     assert not any(char in made for char in "\u202e\u2066\u200b\u2060\u2028\x85\x1b\r\x00")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.text(alphabet=st.sampled_from(list("#-*_`~>|[]()<>!&;:=+1.2) \n\t\\ab\u2028")), min_size=1, max_size=60))
 def test_no_text_of_marks_breaks_out(text: str) -> None:
     if text.strip():
         assert_sound(block(text, *FRAME, risk=text), FRAME)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=80))
 def test_a_line_says_the_same_to_its_reader(text: str) -> None:
     """What is escaped is seen again as it was; only what cannot be seen, and line breaks, become blanks."""
@@ -174,7 +175,7 @@ def test_a_line_says_the_same_to_its_reader(text: str) -> None:
         assert seen == " ".join(text.split()) or any(ord(char) in range(0x2000, 0x2070) for char in text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.text(alphabet=st.sampled_from(list("`~sh \\a'#")), min_size=1, max_size=20), min_size=1, max_size=4))
 def test_no_command_closes_its_fence(commands: list[str]) -> None:
     tokens = parsed(fenced(commands))

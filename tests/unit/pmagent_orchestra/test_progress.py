@@ -17,6 +17,7 @@ from pmagent.events.event import Event
 from pmagent.jobs.kinds import RUNS
 from pmagent.projections.views.jobs import Change
 from pmagent.projections.views.runs import Run
+from tests.support.effort import examples
 from tests.support.hostile import CORPUS, assert_harmless
 from tests.support.orchestra import RUN, Yard, config, exited, replied
 
@@ -169,7 +170,7 @@ def test_a_plan_only_run_is_done_when_it_is_planned() -> None:
     assert document(run)["levels"] == [["a", "b"]]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     count=st.integers(0, 40), failed=st.sets(st.integers(0, 39)), until=st.integers(1, 200),
     columns=st.integers(1, 140), rows=st.integers(1, 50),

@@ -1,0 +1,33 @@
+"""How much is tried. ``make test`` tries a share of the examples, seeds and kills; ``make night`` tries all of them.
+
+Each run draws its own examples and moments, so what is tried differs from run to run, and every statement is checked
+in both.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from random import Random
+from typing import TypeVar
+
+T = TypeVar("T")
+
+NIGHT = os.environ.get("PMAGENT_TESTS") == "night"
+
+
+def rounds(night: int, day: int) -> int:
+    """How often to try something."""
+    return night if NIGHT else day
+
+
+def examples(night: int) -> int:
+    """How many examples hypothesis makes: a fifth by day, ten at least."""
+    return night if NIGHT else min(night, max(10, night // 5))
+
+
+def some(items: Sequence[T], day: int) -> list[T]:
+    """All of the items by night; by day so many, drawn anew in each run, in their order."""
+    if NIGHT or day >= len(items):
+        return list(items)
+    return [items[n] for n in sorted(Random().sample(range(len(items)), day))]
