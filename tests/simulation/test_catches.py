@@ -126,12 +126,12 @@ def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -
     says, exchanges = PLANTED[fault]
     for owner, name, old, new in exchanges:
         plant(monkeypatch, owner, name, old, new)
-    assert re.search(says, failure(load=None if fault in NEEDS_EVERYTHING else DEMANDS))
+    assert re.search(says, failure(fault, None if fault in NEEDS_EVERYTHING else DEMANDS))
 
 
 def test_the_seed_that_a_failure_names_shows_it_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     plant(monkeypatch, gate, "_use", "permit.holder != event.actor", "False")
-    told = failure()
+    told = failure("a permit for another, where all mix")
     named = re.search(r"pmagent (sim --seed [0-9]+)", told)
     assert named is not None
     again = pmagent(tmp_path, *named[1].split(), "--format", "json")
@@ -183,7 +183,7 @@ def test_a_cancellation_that_a_crash_forgets(monkeypatch: pytest.MonkeyPatch) ->
         return start(self, unfinished, unread=unread)
 
     monkeypatch.setattr(Scheduler, "recovered", forgetful)
-    assert failure(400, DEMANDS)
+    assert failure("a cancellation that a crash forgets", DEMANDS, 400)
 
 
 def test_a_redactor_that_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,7 +217,7 @@ def test_whoever_reaches_outside_is_named(leak: str, monkeypatch: pytest.MonkeyP
     names = {"__name__": "pmagent.actors.leaking", "time": time, "log": log, "uuid": uuid, "os": os}
     reach = eval(f"lambda: {leak}", names)
     monkeypatch.setattr(Oa, "initial", lambda _: reach())
-    told = failure(1)
+    told = failure(count=1)
     assert "Leak" in told
     assert LEAKS[leak] in told
     assert "pmagent sim --seed 1" in told

@@ -81,4 +81,4 @@ def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -
     says, exchanges = PLANTED[fault]
     for owner, name, old, new in exchanges:
         plant(monkeypatch, owner, name, old, new)
-    assert re.search(says, failure(60, load=AUDITS))
+    assert re.search(says, failure(fault, AUDITS, 60))

@@ -79,4 +79,4 @@ def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -
     says, load, exchanges = PLANTED[fault]
     for owner, name, old, new in exchanges:
         plant(monkeypatch, owner, name, old, new)
-    assert re.search(says, failure(load=load))
+    assert re.search(says, failure(fault, load))

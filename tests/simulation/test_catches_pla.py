@@ -179,21 +179,12 @@ RARE = {
 
 FAULTS = [pytest.param(fault, marks=[pytest.mark.slow] if fault in RARE else []) for fault in PLANTED]
 
-
-FIRST = {
-    "credentials are approved without a word": 137, "what is being typed is told as ended": 192,
-    "the device takes old orders, and forgets what it typed": 72, "a halted HID link's order goes on": 165,
-    "what waits leaves though it is to be disarmed": 94, "the lease is renewed though it is to be disarmed": 63,
-}  # fmt: skip
-"""Faults that few seeds meet -> the first that does: the search begins there, or nearly all of it would be in vain."""
-
-
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, exchanged = PLANTED[fault]
     for owner, name, *pieces in exchanged:
         plant(monkeypatch, owner, name, *pieces)
-    assert re.search(says, failure(load=TYPINGS, first=FIRST.get(fault, 1)))
+    assert re.search(says, failure(fault, TYPINGS))
 
 
 LOGGED: dict[str, tuple[str, Planted]] = {

@@ -118,7 +118,7 @@ RULES: dict[str, tuple[str, str, str, str, Load, Callable[[float], Awaitable[Non
 def test_seeds_find_it(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     where, old, new, says, load, _ = RULES[rule]
     plant(monkeypatch, Scheduler, where, old, new)
-    assert re.search(says, failure(load=load))
+    assert re.search(says, failure(rule, load))
 
 
 @pytest.mark.parametrize("rule", RULES)
