@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from pmagent.events.unseen import UNSEEN
 from tests.browser.conftest import Enter
 from tests.support.boxes import OBSTACLE
+from tests.support.effort import some
 from tests.support.furnished import Furnished
 from tests.support.screens import NARROW, SIZE
 from tests.support.stations import APPROVING, LOOKING, Station
@@ -64,7 +65,7 @@ def test_every_page_is_for_everybody(
     visit = enter(APPROVING, color_scheme=theme, size=size)
     page = visit.page
     broken = {}
-    for address in [*pages[:PLAIN], "/approvals?stands=closed", "/?why=yes"]:
+    for address in some([*pages[:PLAIN], "/approvals?stands=closed", "/?why=yes"], 6):
         visit.go(address)
         page.evaluate(AXE)
         found = violations(page, RULES)

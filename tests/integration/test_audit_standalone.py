@@ -17,6 +17,7 @@ from pmagent.actors.audit.graph import compile_audit_graph
 from pmagent.audit.standalone import StandaloneClerk
 from pmagent.contracts.audit import JUDGES, AuditReport
 from tests.support.audits import dimension, rubric
+from tests.support.cases import each
 from tests.support.pdfs import Report, image
 from tests.support.provider import Answer, Provider, completion, error, provider
 
@@ -138,8 +139,8 @@ def test_without_any_model_the_rules_judge_what_is_there(sources: dict[str, Any]
     assert not list((tmp_path / "temporary").iterdir()), "the clone is gone"
 
 
-@pytest.mark.parametrize("parameter", ["model", "vision_model"])
-@pytest.mark.parametrize("given", ["openai:some", object(), 5])
+@each("parameter", ["model", "vision_model"])
+@each("given", ["openai:some", object(), 5])
 def test_what_is_no_chat_model_is_refused_at_once(parameter: str, given: Any) -> None:
     with pytest.raises(TypeError, match=f"^{parameter} is a {type(given).__name__}, not a chat model"):
         StandaloneClerk(**{parameter: given})

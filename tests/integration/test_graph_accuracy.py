@@ -28,6 +28,7 @@ from benchmarks.graph_accuracy import (
 from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.actors.audit.graphs.reader import GraphReader
 from pmagent.contracts.audit_facts import CodeGraph, GraphEdge, GraphNode
+from tests.support.cases import each
 from tests.support.effort import examples
 
 
@@ -79,8 +80,8 @@ def graph(*edges: tuple[str, str, str]) -> CodeGraph:
     )
 
 
-@pytest.mark.parametrize(
-    ("read", "drawn"),
+@each(
+    "read, drawn",
     [
         ([(START, "a", "plain")], {(START, "a", False), ("a", END, False)}),
         ([(START, "a", "plain"), ("b", "c", "plain")], {(START, "a", False), ("a", END, False)}),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pmagent.clean import escaped_json
 from pmagent.events.unseen import UNSEEN
 from pmagent.service.operations import call
+from tests.support.cases import each
 from tests.support.commands import PMAGENT, SECONDS, clean_environment
 from tests.support.logged import note, write_log
 from tests.support.terminals import open_pty
@@ -82,7 +83,7 @@ def test_what_is_escaped_is_the_same_json(value: object) -> None:
     assert not OBEYED.search(escaped.decode())
 
 
-@pytest.mark.parametrize("raw", [b'"\x9b"', b'"\xff\xfe"', b'"\x1b[31m"'])
+@each("raw", [b'"\x9b"', b'"\xff\xfe"', b'"\x1b[31m"'])
 def test_what_is_no_json_is_not_obeyed_either(raw: bytes) -> None:
     assert escaped_json(raw).isascii()
     assert b"\x1b" not in escaped_json(raw)

@@ -8,13 +8,13 @@ import tty
 from typing import Any
 
 import anyio
-import pytest
 
 from pmagent.actors.pla.line.port import open_port
+from tests.support.cases import each
 from tests.support.commands import SECONDS
 
 
-@pytest.mark.parametrize("writing", [True, False])
+@each("writing", [True, False])
 def test_unplugged_while_something_is_written_the_port_has_ended_and_nothing_else(writing: bool) -> None:
     errors: list[dict[str, Any]] = []
 

@@ -8,7 +8,6 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from pmagent.firmware.document import Unreadable, read, write
 from pmagent.firmware.layout import SHIFT, stroke
 from pmagent.firmware.lines import LineReader, decode, encode
 from pmagent.firmware.refusal import Refused
+from tests.support.cases import each
 from tests.support.effort import examples
 from tests.support.firmware_desk import BOOT, CONTRACT, TIME, compact, document
 from tests.support.firmware_monitor import RELEASE, TICKS, Monitor
@@ -160,7 +160,7 @@ def test_the_reports_of_a_text_read_as_the_text(text: str) -> None:
     assert free
 
 
-@pytest.mark.parametrize("action", [TypeText(text="Secret 1\n"), KeyCombo(keys=["ctrl", "c"]), MouseMove(x=900, y=0)])
+@each("action", [TypeText(text="Secret 1\n"), KeyCombo(keys=["ctrl", "c"]), MouseMove(x=900, y=0)])
 def test_a_cut_at_any_report_leaves_a_beginning_and_then_releases(action: Action) -> None:
     wanted = reports(action)
     causes: list[dict[str, Any]] = [{"killed": True}, {"dtr": False}, {"usb": False}, {"taken": False}]
@@ -197,7 +197,7 @@ def test_a_lease_ends_to_the_millisecond_also_where_ticks_wrap(lease: int, begin
     assert not monitor.core.armed
 
 
-@pytest.mark.parametrize("jump", [5000, 1 << 28, (1 << 28) + 1, TICKS - 1])
+@each("jump", [5000, 1 << 28, (1 << 28) + 1, TICKS - 1])
 def test_no_pause_of_the_loop_however_long_keeps_it_armed(jump: int) -> None:
     monitor = Monitor({})
     monitor.step(1, hello())

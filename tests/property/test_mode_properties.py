@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from pmagent.oa.guards import oa_state
 from pmagent.oa.guards.reading import Given
 from pmagent.oa.guards.report import report
 from pmagent.projections.oa.state import render, state_document
+from tests.support.cases import each
 
 Contents = dict[str, Any]
 Observe = Callable[..., KernelObserved]
@@ -139,6 +139,6 @@ def test_guard_and_mode_agree_on_whether_the_kernel_is_coherent(contents: Conten
     assert len(answer.mismatches) == len(incoherent)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_every_surface_has_a_path(name: str) -> None:
     assert PATHS[name].startswith("share/")

@@ -18,6 +18,7 @@ from pmagent.contracts.pla import KeyCombo, MouseClick, MouseMove, TypeText, obj
 from pmagent.contracts.pla_documents import TYPES, action_of
 from pmagent.contracts.pla_moment import MOMENT, VISIBLE
 from pmagent.contracts.strict_json import NotJson, read
+from tests.support.cases import each
 from tests.support.effort import examples
 from tests.support.pla_documents import DOCUMENTS, STRANGE, actions, prose, single_changes, spoiled
 
@@ -65,7 +66,7 @@ def test_the_schema_refuses_a_spoiled_document_just_when_its_type_does(contract:
     assert (check_bytes(contract, raw) == []) == fits(contract, raw)
 
 
-@pytest.mark.parametrize("contract", CONTRACTS)
+@each("contract", CONTRACTS)
 def test_the_schema_refuses_each_single_change_of_a_fixture_just_when_the_type_does(contract: str) -> None:
     """Every place of every fixture, around every bound: what a random search finds late or never."""
     verdicts = {True: 0, False: 0}

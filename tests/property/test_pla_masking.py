@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from pmagent.events.redact import Redactor
 from pmagent.events.secret_forms import MASK
 from pmagent.pla.requests import Wish, made
 from pmagent.pla.standing import Standing
+from tests.support.cases import each
 from tests.support.labelled_texts import PASSWORDS, TOKENS
 from tests.support.secrets import KEYS
 
@@ -62,8 +62,8 @@ def test_nor_does_it_when_a_model_is_to_make_something_of_the_goal(secret: str, 
     assert [window for window in windows(secret) if window in request.goal] == []
 
 
-@pytest.mark.parametrize(
-    ("goal", "shown"),
+@each(
+    "goal, shown",
     [
         ("type: hello", "type: hello"),
         ("type: hunter2hunter2", f"type: {MASK}"),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pmagent.events.redact import MASK, Redactor
 from pmagent.events.redact_content import ContentMasker
 from pmagent.events.redact_stream import BLOCK_CHARS, RedactionStream
+from tests.support.cases import each
 from tests.support.effort import examples
 from tests.support.secrets import ALNUM, BLANK_PEM, CONTENT_FORMS, KEYS, KNOWN, NAMED, pem
 
@@ -113,7 +114,7 @@ def planted(filler: bytes, size: int, random: Random) -> bytes:
     return bytes(content)
 
 
-@pytest.mark.parametrize("filler", FILLERS)
+@each("filler", FILLERS)
 @pytest.mark.slow
 def test_secrets_at_the_ends_of_windows_are_masked_whole(filler: bytes) -> None:
     random = Random(filler)
@@ -145,20 +146,20 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("name", LONG)
+@each("name", LONG)
 def test_a_secret_longer_than_a_window_is_masked_to_its_end(name: str) -> None:
     content, masked = LONG[name]
     assert Redactor([KNOWN]).content(content.encode()) == masked.encode()
 
 
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-32-be"])
-@pytest.mark.parametrize("name", ["block", "blocks", "a block whose end is far", "many"])
+@each("encoding", ["utf-16-le", "utf-32-be"])
+@each("name", ["block", "blocks", "a block whose end is far", "many"])
 def test_in_wide_text_too(name: str, encoding: str) -> None:
     content, masked = LONG[name]
     assert Redactor([KNOWN]).content(content.encode(encoding)) == masked.encode(encoding)
 
 
-@pytest.mark.parametrize("size", range(BLOCK_CHARS + 16_380, BLOCK_CHARS + 16_390))
+@each("size", range(BLOCK_CHARS + 16_380, BLOCK_CHARS + 16_390))
 def test_a_block_may_end_where_what_is_seen_ends(size: int) -> None:
     block = pem(BLANK_PEM, 0)
     content = block.replace("\n", "\n" + "A" * (size - len(block)), 1)

@@ -15,6 +15,7 @@ from pmagent.actors.orchestra.running.task_state import PAUSE_SECONDS_MAX, failu
 from pmagent.contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectRefused, EffectTimedOut
 from pmagent.contracts.orchestra_config import BACKOFF_SECONDS_MAX, RETRIES_MAX
 from pmagent.contracts.orchestra_events import REASON_CHARS_MAX, RunEnded, TaskExited, TaskUnstarted
+from tests.support.cases import each
 from tests.support.effort import examples
 from tests.support.milling import ANSWERS, OUTCOMES, Mill
 from tests.support.orchestra import NOTHING, config, plan
@@ -123,8 +124,8 @@ def test_only_a_program_that_ended_well_within_its_walls_has_not_failed(
         assert 0 < len(failure.reason) <= REASON_CHARS_MAX
 
 
-@pytest.mark.parametrize(
-    ("end", "reason", "again", "counts"),
+@each(
+    "end, reason, again, counts",
     [
         (EffectTimedOut(request=1, limit_s=2.0), "stopped after 2 s", True, True),
         (EffectInterrupted(request=1, reason="crash"), "interrupted (crash)", True, True),

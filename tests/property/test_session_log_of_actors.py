@@ -27,6 +27,7 @@ from pmagent.pla.verifying import verify_stream
 from pmagent.projections.core.documents import Documents
 from pmagent.projections.sessions.said import WRITERS
 from pmagent.replay.simulation.runner import simulate
+from tests.support.cases import each
 from tests.support.pla_milling import STEPS, WAYS, Press
 from tests.support.pla_sessions import folded, plain, shown
 from tests.support.simulated import TYPINGS
@@ -91,7 +92,7 @@ def test_the_logs_tell_what_happened_and_nothing_else(seeds: range) -> None:
         assert broken == [event.position for event in history if isinstance(event.data, PlaViolation)]
 
 
-@pytest.mark.parametrize("seed", range(1100, 1130))
+@each("seed", range(1100, 1130))
 def test_a_jobs_figures_are_those_of_its_session(seed: int) -> None:
     history, documents = pressed(seed)
     ends = {event.data.session_id: event.data for event in history if isinstance(event.data, PlaSessionEnded)}

@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pmagent.console.live.packing import NOTHING, SHORT, Packed, joined, piece, wire_for
+from tests.support.cases import each
 
 _plain = st.one_of(
     st.binary(max_size=40),
@@ -58,14 +59,14 @@ def test_nothing_is_no_piece() -> None:
     assert piece(b"") is NOTHING
 
 
-@pytest.mark.parametrize("accepted", [
+@each("accepted", [
     "deflate", "gzip, deflate, br, zstd", "gzip,Deflate", "deflate;q=0.5", "br;q=1.0, deflate; q=0.01",
 ])  # fmt: skip
 def test_who_takes_it_packed_gets_it_packed(accepted: str) -> None:
     assert wire_for(accepted).coding == "deflate"
 
 
-@pytest.mark.parametrize("accepted", [
+@each("accepted", [
     "", "identity", "gzip, br", "deflate;q=0", "deflate; q=0.000", "gzip, deflate;q=0.0", "deflated", "x-deflate", "*",
 ])  # fmt: skip
 def test_who_does_not_gets_it_plain(accepted: str) -> None:

@@ -21,6 +21,7 @@ from pmagent.events.segment_store import SegmentStorage
 from pmagent.events.sequencer import Sequencer
 from pmagent.replay.diff import LogDiff, diff_logs
 from pmagent.replay.divergence import LISTED_MAX
+from tests.support.cases import each
 from tests.support.effort import examples
 from tests.support.recorded import stored_log
 from tests.support.toys import START, Poked
@@ -70,8 +71,8 @@ def test_a_changed_event_is_shown_and_what_follows_agrees() -> None:
     assert '+    "n": 30' in lines
 
 
-@pytest.mark.parametrize("at", [0, 1, 4, 8])
-@pytest.mark.parametrize("count", [1, 2, 40, 300])
+@each("at", [0, 1, 4, 8])
+@each("count", [1, 2, 40, 300])
 def test_what_only_one_log_has_is_told_from_what_follows(at: int, count: int) -> None:
     common = list(range(8))
     more = [*common[:at], *range(1000, 1000 + count), *common[at:]]

@@ -23,6 +23,7 @@ from pmagent.contracts.payload import Effect, OutwardRequest, Payload, Scope, en
 from pmagent.events.event import Draft, Event, Tail
 from pmagent.events.sequencer import Sequencer
 from pmagent.replay.replayer import replay_log
+from tests.support.cases import each
 from tests.support.recorded import stored_log
 from tests.support.toys import (
     EVER,
@@ -86,7 +87,7 @@ def test_a_fact_with_a_known_id_is_not_taken_again() -> None:
     assert export_engine(bench.engine) == state
 
 
-@pytest.mark.parametrize("where", ["decide", "evolve"])
+@each("where", ["decide", "evolve"])
 def test_an_actor_that_raises_is_halted_once_and_its_requests_are_refused(where: str) -> None:
     failing = Toy("toy", [Asked], decide_fails=[1]) if where == "decide" else Toy("toy", [Asked], evolve_fails=[1])
     bench = Bench([failing])
@@ -231,8 +232,8 @@ def test_a_permit_is_used_once_and_for_what_it_was_granted() -> None:
     assert "used up" in bench.of(EffectRefused)[-1].data.reasons[0]
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
+@each(
+    "changes, words",
     [
         ({"holder": "other"}, "is held by other"),
         ({"subject": "other"}, "is for feature_work on other"),

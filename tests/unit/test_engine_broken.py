@@ -20,6 +20,7 @@ from pmagent.contracts.effect import EffectRefused, EffectTimedOut
 from pmagent.contracts.payload import Payload, encode, type_of
 from pmagent.events.errors import BadEvent
 from pmagent.events.event import DATA_BYTES_MAX, Draft
+from tests.support.cases import each
 from tests.support.toys import (
     Asked,
     Bench,
@@ -139,7 +140,7 @@ def test_completing_what_a_crash_cut_off_counts_as_a_reaction(monkeypatch: pytes
 # --- outcomes -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("payload", [Poked(n=1), TimerFired(request=2), EffectRefused(request=2, reasons=["no"])])
+@each("payload", [Poked(n=1), TimerFired(request=2), EffectRefused(request=2, reasons=["no"])])
 def test_what_the_request_does_not_declare_ends_no_effect(payload: Payload) -> None:
     bench = Bench([worker(WorkRequested(n=1))])
     bench.fact(Poked(n=1))

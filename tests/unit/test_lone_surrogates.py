@@ -18,13 +18,14 @@ from pmagent.service.answer import Answer
 from pmagent.service.wire import Failure, Reply, Request
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.presence import BadPath
+from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.live import on_loop
 
 LONE = os.fsdecode(b"caf\xe9")
 
 
-@pytest.mark.parametrize(
+@each(
     "document",
     [LONE, [LONE], {"a": {LONE: [1, LONE, None, 1.5, True]}}, Reply(document={"path": LONE}, warnings=[LONE]),
      Reply(failure=Failure("NotFound", LONE, LONE, 1))],

@@ -25,6 +25,7 @@ from pmagent.events.event import Event
 from pmagent.otherwise import shipped
 from pmagent.replay.divergence import ReplayResult
 from pmagent.replay.replayer import replay_log
+from tests.support.cases import each
 from tests.support.recorded import altered_log, inserted_log, stored_log
 from tests.support.toys import Bench
 from tests.support.wording import (
@@ -81,7 +82,7 @@ def test_without_the_table_it_is_a_divergence(bench: Bench) -> None:
     assert replayed(bench, Judge(), [entry(REASON, DOUBT)]).otherwise == []
 
 
-@pytest.mark.parametrize("version", ["0.2", "0.2.0", "0.2.0rc1", "0.2.0.dev3", "0.3.1", "1.0", "sim", "", "0"])
+@each("version", ["0.2", "0.2.0", "0.2.0rc1", "0.2.0.dev3", "0.3.1", "1.0", "sim", "", "0"])
 def test_the_same_difference_in_a_log_of_no_earlier_release_is_a_divergence(version: str) -> None:
     result = replayed(judged_by(Judge(), version), Clearer(), [entry(REASON, DOUBT)], what_if=True)
     assert not result.equal
@@ -89,7 +90,7 @@ def test_the_same_difference_in_a_log_of_no_earlier_release_is_a_divergence(vers
     assert sum(one.count for one in result.counts) == JUDGEMENTS
 
 
-@pytest.mark.parametrize("version", ["0.1", "0.1.0", "0.1.99", "0.1.0rc1", "0.0.7"])
+@each("version", ["0.1", "0.1.0", "0.1.99", "0.1.0rc1", "0.0.7"])
 def test_any_earlier_release_is_covered(version: str) -> None:
     assert replayed(judged_by(Judge(), version), Clearer(), [entry(REASON, DOUBT)]).equal
 
@@ -324,8 +325,8 @@ def test_a_table_is_read() -> None:
     assert (document.since, document.why) == ("0.2", "a report says how long")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "named"),
+@each(
+    "old, new, named",
     [
         ("actor =", "actr =", "actr"),
         ("fields = [{ at", "fields = [{ colour = 'red', at", "colour"),
@@ -363,7 +364,7 @@ def test_a_table_with_anything_wrong_is_an_error_that_names_it(old: str, new: st
     assert bad.value.exit_code == 70
 
 
-@pytest.mark.parametrize("content", [b"\xff", b"= =", b"[" * 5000, b'a = 1\n"0.1" = 3\n'])
+@each("content", [b"\xff", b"= =", b"[" * 5000, b'a = 1\n"0.1" = 3\n'])
 def test_content_that_is_no_table_is_an_error(content: bytes) -> None:
     with pytest.raises(BadTable):
         read(content, "t", "0.2.0")

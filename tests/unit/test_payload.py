@@ -7,6 +7,7 @@ import pytest
 
 from pmagent.contracts.payload import Payload, decode, event_type, typed, upcast
 from pmagent.events.event import StoredEvent
+from tests.support.cases import each
 
 
 @event_type("upcast.first_noted")
@@ -39,8 +40,8 @@ def _upcasters(monkeypatch: pytest.MonkeyPatch) -> None:
     upcast("upcast.second_noted")(lambda old: ThirdNoted(number=old.number, unit="s"))
 
 
-@pytest.mark.parametrize(
-    ("name", "raw"),
+@each(
+    "name, raw",
     [
         ("upcast.first_noted", b'{"n":7}'),
         ("upcast.second_noted", b'{"number":7}'),

@@ -11,6 +11,7 @@ import pytest
 from pmagent.events.user_state import state_folder
 from pmagent.service.log_files import NETWORK, file_system
 from pmagent.workspace.user_registry import KnownLog, Registry, RegistryUnusable
+from tests.support.cases import each
 
 KNOWN = KnownLog(
     workspace="/w", folder="/w/log", log_id="ab" * 16, device=1, inode=2, uid=3, position=4, sum="cd" * 32
@@ -52,8 +53,8 @@ def test_a_workspace_reached_through_a_link_is_the_same(registry: Registry, work
     assert registry.log_of(tmp_path / "link") == KNOWN
 
 
-@pytest.mark.parametrize(
-    ("environ", "folder"),
+@each(
+    "environ, folder",
     [
         ({"XDG_STATE_HOME": "/state", "HOME": "/home/a"}, "/state/pmagent"),
         ({"HOME": "/home/a"}, "/home/a/.local/state/pmagent"),

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from pmagent.contracts.control import EffectsPaused, EffectsResumed
 from pmagent.contracts.effect import EffectCancelRequested
 from pmagent.contracts.payload import encode, type_of
 from pmagent.events.event import Event
+from tests.support.cases import each
 from tests.support.live import AgainRequested, OnceRequested, ShortRequested
 from tests.support.toys import Done, FetchRequested
 
@@ -138,7 +138,7 @@ def answered(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in TRACES.glob("*.txt")))
+@each("name", sorted(path.name for path in TRACES.glob("*.txt")))
 def test_a_trace_is_answered_as_it_is_written(name: str) -> None:
     path = TRACES / name
     text = path.read_text("utf-8")

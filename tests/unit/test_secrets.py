@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.contracts.payload import types
 from pmagent.events.redact import MASK, Redactor
 from pmagent.service.secrets import CHOICE_CHARS_MAX, choices, known_secrets
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize("word", ["kernel", "kernel.observed", "NORMAL", "oa.kernel_status", "DEGRADED", "bootstrap"])
+@each("word", ["kernel", "kernel.observed", "NORMAL", "oa.kernel_status", "DEGRADED", "bootstrap"])
 def test_a_word_of_our_own_is_no_secret(word: str) -> None:
     assert known_secrets({"CACHE_KEY": word, "API_KEY": "sesame-open-9"}) == ["sesame-open-9"]
 
@@ -22,12 +21,12 @@ ORCHESTRA = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("word", ORCHESTRA)
+@each("word", ORCHESTRA)
 def test_a_word_of_orchestra_is_no_secret(word: str) -> None:
     assert known_secrets({"SECRET_WORD": word}) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "word",
     [
         "TYPE_TEXT", "EXECUTE", "page_down", "backspace", "heartbeat_stale", "action_execute", "BOOT_MISMATCH",

@@ -20,6 +20,7 @@ from pmagent.events.disk import RealDisk
 from pmagent.events.redact import MASK, Redactor
 from pmagent.events.storage import BLOB_BYTES_MAX
 from pmagent.service.io import RealIo
+from tests.support.cases import each
 from tests.support.effort import examples
 from tests.support.live import on_loop
 from tests.support.memory_disk import MemoryDisk
@@ -175,8 +176,8 @@ async def test_cancelled_while_the_disk_works_it_waits_for_it_and_leaves_nothing
     assert disk.open_files == 0
 
 
-@pytest.mark.parametrize("operation", ["create", "append", "sync", "rename", "sync_folder"])
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), OSError(5, "Input/output error")])
+@each("operation", ["create", "append", "sync", "rename", "sync_folder"])
+@each("error", [OSError(28, "No space left on device"), OSError(5, "Input/output error")])
 def test_a_disk_that_fails_is_told_and_nothing_unfinished_is_left(operation: str, error: OSError) -> None:
     disk = MemoryDisk()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-import pytest
 
 from pmagent.actors.audit.actor import Auditor
 from pmagent.contracts.audit_events import (
@@ -26,6 +25,7 @@ from pmagent.contracts.model import ModelAsked, ModelReplied, ModelWithdrawn
 from pmagent.contracts.oa import OaPermitRequested
 from pmagent.events.event import Event
 from tests.support.audits import AUDIT, Court, dimension, finding, rubric, said, survey
+from tests.support.cases import each
 
 
 def test_an_audit_by_rules_ends_with_a_ruling_on_every_criterion() -> None:
@@ -122,7 +122,7 @@ def test_one_bad_reply_costs_one_try() -> None:
     assert len(court.of(AuditOpinionRejected)) == 2
 
 
-@pytest.mark.parametrize("code", ["not_found", "auth", "network", "too_large", "timed_out"])
+@each("code", ["not_found", "auth", "network", "too_large", "timed_out"])
 def test_a_clone_that_fails_ends_the_audit_without_a_report(code: str) -> None:
     court = Court()
     court.clone = lambda event: AuditSourceFailed(request=event.position, code=code, text="no", mend="look")  # type: ignore[arg-type]
@@ -165,7 +165,7 @@ def test_an_opinion_that_rests_on_nothing_is_set_aside() -> None:
     assert (ruled.final_score, ruled.set_aside, ruled.unsupported) == (2, ["Defense"], ["deep metacognition"])
 
 
-@pytest.mark.parametrize(("text", "finish"), [(" \n", "stop"), ("I cannot help with this image.", "refusal")])
+@each("text, finish", [(" \n", "stop"), ("I cannot help with this image.", "refusal")])
 def test_a_vision_model_that_says_nothing_has_seen_nothing(text: str, finish: str) -> None:
     court = Court()
 
@@ -228,7 +228,7 @@ def test_the_auditor_hears_every_way_in_which_what_it_asked_for_can_end() -> Non
     assert {AuditSurveyed, AuditSourceFailed, EffectFailed} <= Auditor.hears
 
 
-@pytest.mark.parametrize(
+@each(
     "document", [{}, {"dimensions": 3}, {"dimensions": [{"id": "x"}]}, rubric(dimension("a", "manual"))]
 )
 def test_a_rubric_that_nobody_checked_is_the_audits_failure(document: dict[str, object]) -> None:

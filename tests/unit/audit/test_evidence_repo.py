@@ -17,6 +17,7 @@ from pmagent.contracts.audit import Evidence
 from pmagent.contracts.audit_events import EVIDENCE_MAX, AuditEvidenceFound
 from pmagent.contracts.audit_facts import CodeGraph, GraphEdge, GraphNode, Term, Unparsed
 from tests.support.audits import AUDIT, dimension, finding, survey
+from tests.support.cases import each
 from tests.support.hostile import CORPUS
 
 GOALS_OF_CODE = [goal.id for goal in GOALS.values() if goal.id.partition(".")[0] not in ("report", "images", "repo")]
@@ -110,7 +111,7 @@ def test_which_flaws_were_looked_for_is_told_by_their_ids() -> None:
     assert not judgeable(repo_evidence(wanted, broken), wanted), "where nothing parses it cannot"
 
 
-@pytest.mark.parametrize("goal", GOALS_OF_CODE)
+@each("goal", GOALS_OF_CODE)
 def test_no_word_of_the_rubric_becomes_evidence(goal: str) -> None:
     """What is good or bad is the rubric's opinion; evidence holds facts alone."""
     opinion = "Zweifelsfrei meisterhaft"
@@ -241,8 +242,8 @@ def test_terms_are_found_in_code_and_by_path_at_a_slash() -> None:
     assert found[0].content == "src/app.py:3: operator.add\nand 11 more"
 
 
-@pytest.mark.parametrize(
-    ("path", "term", "meant"),
+@each(
+    "path, term, meant",
     [
         ("src/graph.py", "src/graph.py", True), ("a/src/graph.py", "src/graph.py", True),
         ("src/graph.py", "raph.py", False), ("src/graph.pyc", "graph.py", False),

@@ -30,6 +30,7 @@ from pmagent.contracts.audit_facts import (
     Unparsed,
 )
 from tests.support.audits import AUDIT, dimension, finding, pictures, reading, survey
+from tests.support.cases import each
 from tests.support.hostile import CORPUS
 
 
@@ -60,7 +61,7 @@ NOTHING_READ: dict[str, Any] = {
 # --- terms -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sentences", [EXPLAINED, EXPLAINED + 1])
+@each("sentences", [EXPLAINED, EXPLAINED + 1])
 def test_a_term_that_is_explained_is_found_on_its_page(sentences: int) -> None:
     found = report_evidence(
         about("report.term", "report.keyword", terms=("Metacognition",)),
@@ -73,7 +74,7 @@ def test_a_term_that_is_explained_is_found_on_its_page(sentences: int) -> None:
     assert f"{sentences} sentences about it on page 4" in one.rationale
 
 
-@pytest.mark.parametrize("sentences", [0, 1])
+@each("sentences", [0, 1])
 def test_a_term_without_explanation_was_dropped(sentences: int) -> None:
     found = report_evidence(
         about("report.term", terms=("Metacognition",)), reading(excerpts=[excerpt("Metacognition", sentences)])

@@ -24,6 +24,7 @@ from pmagent.contracts.audit_events import (
 from pmagent.contracts.model import ModelReplied, ModelToolCall, ModelUsage
 from pmagent.contracts.payload import decode, encode
 from tests.support.audits import dimension
+from tests.support.cases import each
 from tests.support.effort import examples
 
 BRIEF = Brief(judge="TechLead", round=1, dimension=dimension("state"), evidence=[])
@@ -74,8 +75,8 @@ NO_JSON = "it is not one JSON object and nothing else, or nested deeper than 64"
 CUT_OFF = "it was cut off at the length that a reply may have; say it in fewer words"
 
 
-@pytest.mark.parametrize(
-    ("reply", "why"),
+@each(
+    "reply, why",
     [
         (replied(""), "it is empty"),
         (replied(" \n\t"), "it is empty"),
@@ -115,8 +116,8 @@ NO_SCORES: list[object] = [0, 6, -1, 10**30, "4", "5", 4.0, 4.5, True, None, [4]
 KEYS = "cited_evidence has to hold keys of the evidence: at most 60, each of at most 200 characters"
 
 
-@pytest.mark.parametrize(
-    ("changed", "why"),
+@each(
+    "changed, why",
     [
         ({"judge": "Prosecutor"}, "judge has to be TechLead"),
         ({"judge": "techlead"}, "judge has to be TechLead"),
@@ -143,7 +144,7 @@ def test_what_is_no_opinion_of_this_judge_on_this_criterion_is_none(changed: dic
     assert objection(replied("", {**GOOD, **changed})) == why
 
 
-@pytest.mark.parametrize("name", list(GOOD))
+@each("name", list(GOOD))
 def test_every_field_is_needed_and_what_lacks_is_named(name: str) -> None:
     without = {key: value for key, value in GOOD.items() if key != name}
     assert objection(replied(json.dumps(without))) == f"it lacks {name}"

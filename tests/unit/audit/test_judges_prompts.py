@@ -32,6 +32,7 @@ from pmagent.contracts.audit_facts import CONTENT_CHARS_MAX, RATIONALE_CHARS_MAX
 from pmagent.contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelMessage, ModelReplied, ModelToolCall, ModelUsage
 from pmagent.contracts.payload import encode
 from tests.support.audits import dimension, pictures
+from tests.support.cases import each
 from tests.support.effort import examples
 
 HOSTILE = (
@@ -193,7 +194,7 @@ def test_evidence_that_fits_is_shown_whole() -> None:
     assert "notes" not in made
 
 
-@pytest.mark.parametrize("char", ["x", "\U0001f600", '"', "\x01", "\\"])
+@each("char", ["x", "\U0001f600", '"', "\x01", "\\"])
 def test_the_largest_question_fits_the_log_also_when_it_is_asked_for_the_last_time(char: str) -> None:
     piece = evidence(
         goal="state.typed: " + char * 1_000, content=char * CONTENT_CHARS_MAX, location=char * 4_000,

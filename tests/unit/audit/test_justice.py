@@ -14,6 +14,7 @@ from pmagent.actors.audit.justice.synthesis import disputed
 from pmagent.contracts.audit import JUDGES, Judge
 from pmagent.contracts.audit_events import REMEDIATION_CHARS_MAX
 from pmagent.projections.audits.report import report_markdown
+from tests.support.cases import each
 from tests.support.verdicts import bench, case, item, judged, rules, ruling, said, scoped
 
 FLAW = "security.os_system"
@@ -184,7 +185,7 @@ def test_a_confirmed_flaw_caps_its_criterion_and_says_so() -> None:
     assert "src/clone.py:12" in text
 
 
-@pytest.mark.parametrize(("confidence", "final"), [(0.79, 5), (0.8, 3)])
+@each("confidence, final", [(0.79, 5), (0.8, 3)])
 def test_a_flaw_is_confirmed_from_a_confidence_on(confidence: float, final: int) -> None:
     assert ruling(bench(5, 5, 5), item(FLAW, confidence=confidence)).final_score == final
 
@@ -215,7 +216,7 @@ def test_a_score_below_the_cap_stays() -> None:
 # --- 5 and 6 ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("cap", "final"), [(0, 1), (9, 5)])
+@each("cap, final", [(0, 1), (9, 5)])
 def test_scores_are_clamped(cap: int, final: int) -> None:
     assert ruling(bench(5, 5, 5), item(FLAW), rubric=case(security_cap=cap)).final_score == final
 
@@ -269,8 +270,8 @@ def test_an_audit_in_which_nothing_can_be_judged_has_no_report() -> None:
     assert caught.value.code == "evidence"
 
 
-@pytest.mark.parametrize(
-    ("opinions", "reason"),
+@each(
+    "opinions, reason",
     [
         (bench(3, 3, 3)[:2], "there is no opinion of TechLead on one"),
         ([], "there is no opinion of Prosecutor, Defense, TechLead on one"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.actors.audit.detectors.code.survey import survey_code
 from pmagent.actors.audit.detectors.evidence.items import judgeable
 from pmagent.actors.audit.detectors.evidence.repo import repo_evidence
@@ -13,6 +11,7 @@ from pmagent.actors.audit.rubric import Dimension, dimension_of
 from pmagent.audit.rubrics import default_rubric
 from pmagent.contracts.audit_facts import History
 from tests.support.audits import dimension, finding, survey
+from tests.support.cases import each
 
 NOTHING = {name: 0 for needs in NEEDS.values() for name in needs}
 
@@ -27,7 +26,7 @@ def test_only_assets_need_an_occasion_and_it_is_something_that_is_counted() -> N
     assert set(NOTHING) <= set(survey_code([], [], [], lambda _: None, history).examined)
 
 
-@pytest.mark.parametrize("goal", NEEDS)
+@each("goal", NEEDS)
 def test_there_is_an_occasion_where_one_of_the_things_is_there_or_nobody_counted(goal: str) -> None:
     assert no_occasion(goal, NOTHING).startswith("no ")
     for name in NEEDS[goal]:

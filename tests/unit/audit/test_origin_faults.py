@@ -48,6 +48,7 @@ from pmagent.contracts.audit_facts import PdfReading, Picture, PictureReading, R
 from pmagent.projections.audits.report import report_markdown
 from tests.support.audit_documents import DOCUMENT, JOB, REPORT, folded, shown
 from tests.support.audits import RULES, Court, dimension, pictures, reading, rubric, said, survey
+from tests.support.cases import each
 from tests.support.graphs import graphs_of, reader_of
 from tests.support.pdfs import plain_pages
 from tests.support.repositories import Made
@@ -174,7 +175,7 @@ def test_parts_of_the_evidence_are_one_detectives_each_and_none_is_lost_or_chang
     assert (given, state) == ({}, before)
 
 
-@pytest.mark.parametrize("target", ["manual", "repo", "docs", "all", ""])
+@each("target", ["manual", "repo", "docs", "all", ""])
 def test_an_artifact_that_nobody_looks_at_is_refused_and_not_judged_badly(target: str) -> None:
     """Once it was given a placeholder for evidence, and a 1 for that."""
     with pytest.raises(BadRubric, match="/dimensions/0/target_artifact"):
@@ -224,7 +225,7 @@ def test_images_that_cannot_be_had_are_not_no_images() -> None:
     assert told["images.inspected"] == (False, 0.0)
 
 
-@pytest.mark.parametrize(
+@each(
     "given", ["--upload-pack=touch /tmp/x", "ext::sh -c id", "ftp://x/y", "http://example.org/x", "https://me:pw@x/y"]
 )
 def test_an_address_is_looked_at_before_git_gets_it(given: str) -> None:
@@ -286,7 +287,7 @@ def test_a_judge_that_fails_is_no_three() -> None:
     assert {one.opinion.judge for one in court.of(AuditOpinionGiven)} <= {"Prosecutor", "TechLead"}
 
 
-@pytest.mark.parametrize("code", ["not_found", "auth", "network", "too_large", "timed_out", "git"])
+@each("code", ["not_found", "auth", "network", "too_large", "timed_out", "git"])
 def test_an_audit_without_its_repository_is_no_verdict_of_one(code: Any) -> None:
     """Once every criterion was given a 1, and the report was written."""
     court = Court()

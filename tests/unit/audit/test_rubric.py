@@ -11,6 +11,7 @@ import pytest
 from pmagent.actors.audit.rubric import BadRubric, logic_for, questions, read_rubric, rubric_of
 from pmagent.contracts.audit import JUDGES
 from pmagent.contracts.audit_events import DIMENSIONS_MAX, RUBRIC_BYTES_MAX
+from tests.support.cases import each
 
 GIVEN = Path(__file__).resolve().parents[4] / "shared" / "data" / "auditor"
 RULES = (
@@ -74,8 +75,8 @@ def test_the_numbers_of_synthesis_are_the_rubrics_or_the_rulings() -> None:
     assert (whole, type(whole)) == (4, int)
 
 
-@pytest.mark.parametrize(
-    ("text", "capped"),
+@each(
+    "text, capped",
     [
         ("Flaws cap the total score at 3.", True),
         ("Flaws cap the Overall score.", True),
@@ -109,7 +110,7 @@ def test_judicial_logic_goes_to_all_judges_or_to_the_one_it_names() -> None:
     assert [logic_for(rubric_of(document()).dimensions[0], judge) for judge in JUDGES] == [""] * 3
 
 
-@pytest.mark.parametrize("name", ["tech_lead", "TechLead", "Tech Lead", "tech-lead", "TECH_LEAD"])
+@each("name", ["tech_lead", "TechLead", "Tech Lead", "tech-lead", "TECH_LEAD"])
 def test_a_persona_is_known_however_it_is_written(name: str) -> None:
     one = rubric_of(document(dimension(judicial_logic={name: "Ask."}))).dimensions[0]
     assert logic_for(one, "TechLead") == "Ask."
@@ -126,7 +127,7 @@ def test_detectives_are_asked_about_the_dimensions_of_their_artifact_only() -> N
 # --- what is refused -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", ["rubric_metadata", "dimensions", "synthesis_rules"])
+@each("key", ["rubric_metadata", "dimensions", "synthesis_rules"])
 def test_a_missing_part_is_named(key: str) -> None:
     error = refusal(document(**{key: None}) if key != "dimensions" else {**document(), "dimensions": None})
     if key != "dimensions":
@@ -136,7 +137,7 @@ def test_a_missing_part_is_named(key: str) -> None:
         assert (error.pointer, error.message) == ("/dimensions", "kitchen.json: /dimensions: it is nothing (null)")
 
 
-@pytest.mark.parametrize(
+@each(
     "key", ["id", "name", "target_artifact", "forensic_instruction", "success_pattern", "failure_pattern"]
 )
 def test_a_missing_key_of_a_dimension_is_named_with_its_place(key: str) -> None:
@@ -146,7 +147,7 @@ def test_a_missing_key_of_a_dimension_is_named_with_its_place(key: str) -> None:
     assert error.hint.startswith(f"add {key}: ")
 
 
-@pytest.mark.parametrize("name", RULES)
+@each("name", RULES)
 def test_no_rule_of_synthesis_may_be_missing(name: str) -> None:
     rules = {one: "words" for one in RULES if one != name}
     error = refusal(document(synthesis_rules=rules))
@@ -175,8 +176,8 @@ def test_there_is_at_least_one_dimension_and_not_too_many() -> None:
     assert len(rubric_of(document(*many[:-1])).dimensions) == DIMENSIONS_MAX
 
 
-@pytest.mark.parametrize(
-    ("changes", "pointer"),
+@each(
+    "changes, pointer",
     [
         ({"name": 5}, "/dimensions/0/name"),
         ({"id": "two\nlines"}, "/dimensions/0/id"),
@@ -199,8 +200,8 @@ def test_a_goal_that_there_is_not_is_refused_with_the_nearest_one() -> None:
     assert refusal(document(dimension(goals=["graph.bilder"]))).hint == "did you mean graph.builder?"
 
 
-@pytest.mark.parametrize(
-    ("parameters", "pointer", "said"),
+@each(
+    "parameters, pointer, said",
     [
         ({"security_cap": 6}, "/synthesis_parameters/security_cap", "from 1 to 5"),
         ({"spread": -1}, "/synthesis_parameters/spread", "from 0 to 4"),
@@ -227,8 +228,8 @@ def test_the_first_error_in_the_documents_order_is_told_and_how_many_more_there_
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
+@each(
+    "content, said",
     [
         (b"", "is not JSON: line 1, column 1"),
         (b'{"a": 1,\n "b": }', "is not JSON: line 2"),
@@ -252,7 +253,7 @@ def test_what_is_no_json_object_is_refused_in_one_line(content: bytes, said: str
     assert error.hint
 
 
-@pytest.mark.parametrize("version", [{}, {"a": "b"}, ["1"], True, None])
+@each("version", [{}, {"a": "b"}, ["1"], True, None])
 def test_a_version_is_a_text_or_a_number(version: Any) -> None:
     error = refusal(document(rubric_metadata={"version": version}))
     assert (error.pointer, error.hint) == ("/rubric_metadata/version", "it must be a text or a number")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.actors.audit.goals import GOALS
 from pmagent.actors.audit.rubric_words import FAMILIES, TERMS_MAX, derived, means, names, quoted
+from tests.support.cases import each
 
 
 def goals(text: str, target: str = "github_repo") -> tuple[str, ...]:
     return derived(target, (text,), ())
 
 
-@pytest.mark.parametrize(
-    ("text", "goal"),
+@each(
+    "text, goal",
     [
         ("Each commit says what it does.", "history.commits"),
         ("State is a TypedDict.", "state.typed"),
@@ -33,7 +32,7 @@ def test_a_word_of_a_goal_means_the_goal(text: str, goal: str) -> None:
     assert goal in goals(text)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "the committee",  # no commit
@@ -98,7 +97,7 @@ def test_apostrophes_quote_nothing() -> None:
     assert terms("each other's data, the judges' prompts, and the model's answer don't count") == ()
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Flag it as 'Keyword_Dropping'.",

@@ -11,6 +11,7 @@ from pmagent.actors.audit.goals import GOALS
 from pmagent.actors.audit.judges.rules.judge import opinion
 from pmagent.contracts.audit import JUDGES, Evidence, Judge, JudicialOpinion
 from pmagent.contracts.audit_events import ARGUMENT_CHARS_MAX, CITATIONS_MAX, EVIDENCE_MAX
+from tests.support.cases import each
 
 GRAPH = ("graph.builder", "graph.fan_out", "graph.fan_in", "graph.conditional")
 
@@ -153,8 +154,8 @@ def test_a_dimension_that_asks_for_flaws_alone_is_a_five_where_none_was_found() 
 # --- limits --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("flaw", "asset", "failure", "limits"),
+@each(
+    "flaw, asset, failure, limits",
     [
         ("graph.linear", "graph.builder", "Purely linear flow.", (1, None, None)),
         ("output.freeform", "output.structured", "Parses freeform text.", (2, None, None)),
@@ -268,8 +269,8 @@ def test_a_judge_who_is_shown_nothing_new_stays() -> None:
         assert "it stays at 1" in said.argument
 
 
-@pytest.mark.parametrize(
-    ("judge", "score", "knew", "shown"),
+@each(
+    "judge, score, knew, shown",
     [
         ("Prosecutor", 1, ["kitchen#2", "kitchen#3"], "kitchen#4"),
         ("Defense", 5, ["kitchen#4"], "kitchen#2"),

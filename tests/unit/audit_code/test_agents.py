@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.actors.audit.detectors.code.agents import AgentReader
 from pmagent.contracts.audit_facts import Finding
+from tests.support.cases import each
 from tests.support.detected import detected, goals, of
 
 HEAD = """
@@ -21,8 +20,8 @@ def found(text: str) -> list[Finding]:
     return detected(AgentReader(), HEAD + text)
 
 
-@pytest.mark.parametrize(
-    ("text", "goal", "sure"),
+@each(
+    "text, goal, sure",
     [
         ("graph.invoke(x, {'recursion_limit': 20})", "agent.limits", 1.0),
         ("graph.invoke(x, config=dict(recursion_limit=20))", "agent.limits", 0.9),
@@ -48,7 +47,7 @@ def test_what_holds_an_agent_is_found(text: str, goal: str, sure: float) -> None
     assert max(finding.confidence for finding in of(found(text), goal)) == sure
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "g.compile()",
@@ -66,7 +65,7 @@ def test_what_sets_nothing_or_something_else_is_not(text: str) -> None:
     assert goals(found(text)) <= set()
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["def get_permission(a): ...", "def ask_confirmation(a): ...", "limiter = ClientRateLimiter()", "f(max_steps=3)"],
 )
@@ -78,8 +77,8 @@ def test_tests_hold_no_agent() -> None:
     assert detected(AgentReader(), tests__test_it=HEAD + "ChatOpenAI(max_tokens=100)") == []
 
 
-@pytest.mark.parametrize(
-    ("text", "sure"),
+@each(
+    "text, sure",
     [
         ("tool(needs_approval=True)", 0.8),
         ("task(human_input=True)", 0.8),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 
-import pytest
-
 from pmagent.actors.audit.detectors.code.clones import clones
 from pmagent.actors.audit.detectors.code.scopes import module_of
+from tests.support.cases import each
 from tests.support.detected import source
 
 HEAD = "import asyncio, git, os, pygit2, shlex, shutil, subprocess\nfrom dulwich import porcelain\n"
@@ -28,8 +27,8 @@ def _text(expression: ast.expr | None) -> str | None:
     return None if expression is None else ast.unparse(expression)
 
 
-@pytest.mark.parametrize(
-    ("statement", "found"),
+@each(
+    "statement, found",
     [
         ("subprocess.run(['git', 'clone', url, to])", ("git", "url", "to", None, False)),
         ("subprocess.run(['git', 'clone', '--', url, to])", ("git", "url", "to", None, True)),
@@ -73,7 +72,7 @@ def test_a_clone_is_found_with_its_parts(
     assert cloned(statement) == [found]
 
 
-@pytest.mark.parametrize(
+@each(
     "statement",
     [
         "subprocess.run(['git', 'log', 'clone'])",

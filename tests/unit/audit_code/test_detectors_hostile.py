@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from pmagent.actors.audit.detectors.code.state import StateReader
 from pmagent.actors.audit.detectors.code.synthesis import SynthesisReader
 from pmagent.actors.audit.goals import GOALS
 from pmagent.contracts.audit_facts import CONTENT_CHARS_MAX, Finding
+from tests.support.cases import each
 
 READERS: tuple[Callable[[], Detector], ...] = (
     AgentReader, ProjectReader, OutputReader, PersonaReader, ProcessReader, SecurityReader, StateReader,
@@ -175,7 +175,7 @@ def _hostile() -> Iterator[tuple[str, str]]:
 HOSTILE = dict(_hostile())
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@each("name", HOSTILE)
 def test_no_program_holds_a_detector_up(name: str) -> None:
     text = HEAD + HOSTILE[name]
     started = time.process_time()

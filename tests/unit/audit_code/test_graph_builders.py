@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.support.cases import each
 from tests.support.graphs import edges, graph_of, graphs_of, nodes, reader_of
 
 S, E = "__start__", "__end__"
 
 
-@pytest.mark.parametrize(
-    ("imports", "maker"),
+@each(
+    "imports, maker",
     [
         ("from langgraph.graph import StateGraph", "StateGraph"),
         ("from langgraph.graph import StateGraph as SG", "SG"),
@@ -32,7 +31,7 @@ def test_a_builder_is_found_under_any_name(imports: str, maker: str) -> None:
     assert (nodes(graph), edges(graph)) == (["a"], {(S, "a")})
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "from networkx import Graph\nimport langgraph\nb = Graph()\nb.add_node('a')\nb.add_edge('a', 'b')",
@@ -295,8 +294,8 @@ def test_graphs_of_tests_are_not_told_and_those_of_examples_only_where_there_are
     assert {finding.confidence for finding in without.findings()} == {0.6}
 
 
-@pytest.mark.parametrize(
-    ("call", "names", "ways"),
+@each(
+    "call, names, ways",
     [
         ("create_react_agent(model, [search])", ["agent", "tools"], {(S, "agent"), ("agent", "tools"), ("agent", E)}),
         ("create_react_agent(model, tools=[])", ["agent"], {(S, "agent"), ("agent", E)}),
@@ -406,7 +405,7 @@ def test_a_list_that_grows_as_often_as_is_not_known_is_not_taken_for_whole() -> 
     assert graph.unresolved == ["9: the sources of an edge", "14: the sources of an edge"]
 
 
-@pytest.mark.parametrize("test", ["one and two", "one or two", "one and not two", "one is None and two is not None"])
+@each("test", ["one and two", "one or two", "one and not two", "one is None and two is not None"])
 def test_a_condition_of_several_parts_may_hold_or_not(test: str) -> None:
     graph = graph_of(f"if {test}:\n    b.add_node('x', f)\nelse:\n    b.add_node('y', f)\nb.add_node('z', f)")
     assert nodes(graph) == ["x", "y", "z"]

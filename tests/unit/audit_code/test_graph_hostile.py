@@ -14,6 +14,7 @@ from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.actors.audit.graphs.reader import GraphReader
 from pmagent.actors.audit.graphs.run import Run
 from pmagent.contracts.audit_facts import CodeGraph, Finding
+from tests.support.cases import each
 from tests.support.graphs import HEAD, graph_of, graphs_of
 
 PROGRAMS = sorted((Path(__file__).resolve().parents[3] / "benchmarks" / "graph_programs").glob("*.py"))
@@ -201,7 +202,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@each("name", HOSTILE)
 def test_a_hostile_program_is_read(name: str) -> None:
     check(HEAD + dedent(HOSTILE[name]))
 

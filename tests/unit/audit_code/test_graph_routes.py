@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.support.cases import each
 from tests.support.graphs import edges, graph_of, graphs_of, nodes
 
 S, E = "__start__", "__end__"
@@ -19,8 +18,8 @@ def targets(body: str, path: str = "choose") -> set[str]:
     return {target for _, _, target in ways(body, path)}
 
 
-@pytest.mark.parametrize(
-    ("annotation", "found"),
+@each(
+    "annotation, found",
     [
         ("Literal['x', 'y']", {"x", "y"}),
         ('\'Literal["x", "y"]\'', {"x", "y"}),
@@ -45,8 +44,8 @@ def choose(state) -> {annotation}:
     assert targets(body) == found
 
 
-@pytest.mark.parametrize(
-    ("body", "found"),
+@each(
+    "body, found",
     [
         ("def choose(s): return 'x' if s['n'] else END", {"x", E}),
         ("def choose(s):\n    if s['n']:\n        return 'x'\n    return 'y'", {"x", "y"}),
@@ -72,7 +71,7 @@ def test_what_a_function_returns_is_where_it_goes(body: str, found: set[str]) ->
     assert graph_of(f"{body}\nb.add_conditional_edges('a', choose)").unresolved == []
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         "def choose(s): return s['next']",
@@ -88,8 +87,8 @@ def test_a_choice_that_cannot_be_read_is_said(body: str) -> None:
     assert [note.partition(": ")[2] for note in graph.unresolved] == ["where the conditional edge of a goes"]
 
 
-@pytest.mark.parametrize(
-    ("path", "found"),
+@each(
+    "path, found",
     [
         ("lambda s: s['next'], {'yes': 'x', 'no': END}", {("conditional", "yes", "x"), ("conditional", "no", E)}),
         ("lambda s: s['next'], ['x', END]", {("conditional", "", "x"), ("conditional", "", E)}),
@@ -131,7 +130,7 @@ def test_older_forms_of_conditional_edges_are_read() -> None:
     assert edges(graph, "plain") == {("d", "f"), ("e", "f")}
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         "def choose(s): return [Send('w', {'n': n}) for n in s['all']]",
@@ -152,8 +151,8 @@ def command(function: str, options: str = "") -> tuple[set[tuple[str, str]], lis
     return edges(graph, "goto") | {("send", target) for _, target in edges(graph, "send")}, graph.unresolved
 
 
-@pytest.mark.parametrize(
-    ("function", "found"),
+@each(
+    "function, found",
     [
         ("def node(s): return Command(goto='x')", {("n", "x")}),
         ("def node(s): return Command(goto=['x', 'y'])", {("n", "x"), ("n", "y")}),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.audit.graphs.failure import speaks_of_failure
 from pmagent.actors.audit.graphs.shape import linear, shape
 from pmagent.actors.audit.graphs.values import END, START, EdgeSeen, excluding
+from tests.support.cases import each
 from tests.support.graphs import findings_of, goals_of, graph_of
 
 
@@ -36,7 +36,7 @@ def test_edges_from_start_are_seen_and_are_a_fan_out() -> None:
     """) if f.goal == "graph.fan_out"]  # fmt: skip
 
 
-@pytest.mark.parametrize("ways", ["routes()", "{name: name for name in names()}", "[*names(), 'b']"])
+@each("ways", ["routes()", "{name: name for name in names()}", "[*names(), 'b']"])
 def test_a_conditional_edge_is_one_wherever_it_leads(ways: str) -> None:
     body = f"from elsewhere import names, routes\nb.add_conditional_edges('a', lambda s: s['x'], {ways})"
     (finding,) = [one for one in findings_of(body) if one.goal == "graph.conditional"]
@@ -50,8 +50,8 @@ def test_one_conditional_edge_is_no_parallelism() -> None:
     assert goals_of(body) == {"graph.builder", "graph.conditional"}, "b and c come together, but never run side by side"
 
 
-@pytest.mark.parametrize(
-    ("body", "sources"),
+@each(
+    "body, sources",
     [
         ("b.add_edge('a', 'b')\nb.add_edge('a', 'c')", ["a"]),
         ("b.add_edge('a', 'b')\nb.add_edge('a', 'b')", []),
@@ -81,8 +81,8 @@ def test_a_parallel_source_has_two_successors_for_sure_or_is_mapped(body: str, s
     assert graph_of(body).parallel_sources == sources
 
 
-@pytest.mark.parametrize(
-    ("edges", "fan_ins", "joins"),
+@each(
+    "edges, fan_ins, joins",
     [
         (links("S>a", "S>b", "a>c", "b>c"), ["c"], [(START, "c")]),
         (links("S>a>b>a", "b>E"), [], []),
@@ -122,8 +122,8 @@ def test_what_follows_a_mapped_node_joins_its_copies() -> None:
     assert {"graph.fan_out", "graph.fan_in"} <= goals_of(body)
 
 
-@pytest.mark.parametrize(
-    ("edges", "two"),
+@each(
+    "edges, two",
     [
         (links("S>a>x", "S>b>x", "x>c>y", "x>d>y"), True),
         (links("S>a>x", "S>b>x", "x>m>c>y", "m>d>y"), True),
@@ -153,8 +153,8 @@ def test_both_stages_of_an_auditor_are_found_behind_a_condition_too() -> None:
 CHAIN = "b.add_sequence([('a', f), ('b', f), ('c', f)])\n"
 
 
-@pytest.mark.parametrize(
-    ("body", "found"),
+@each(
+    "body, found",
     [
         (CHAIN + "b.add_edge(START, 'a')\nb.add_edge('c', END)", True),
         (CHAIN, True),
@@ -172,8 +172,8 @@ def test_a_graph_is_linear_when_it_is_one_chain_and_nothing_else_branches(body: 
     assert ("graph.linear" in goals_of(body)) is found
 
 
-@pytest.mark.parametrize(
-    ("body", "found"),
+@each(
+    "body, found",
     [
         ("b.add_conditional_edges('a', lambda s: s['x'], {'error': 'b', 'ok': 'c'})", True),
         ("b.add_conditional_edges('a', lambda s: s['x'], {'x': 'handle_failure', 'ok': 'c'})", True),
@@ -211,8 +211,8 @@ def test_findings_say_what_and_where() -> None:
     assert (fan_out.path, fan_out.line, fan_out.text) == ("program.py", 5, "b: a -> x, y")
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
+@each(
+    "text, found",
     [
         ("on_error", True),
         ("onError", True),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.actors.audit.detectors.code.history import history_findings, stage_of
 from pmagent.contracts.audit_facts import Commit, History
+from tests.support.cases import each
 from tests.support.detected import goals, of
 
 TOLD = (
@@ -35,17 +34,17 @@ def test_a_history_that_grew_tells_all_four() -> None:
     assert of(findings, "history.progression")[0].confidence <= 0.6
 
 
-@pytest.mark.parametrize("messages", [(), ("init",), ("init", "final"), ("a b c", "d e f", "g h i")])
+@each("messages", [(), ("init",), ("init", "final"), ("a b c", "d e f", "g h i")])
 def test_three_commits_or_fewer_are_no_history(messages: tuple[str, ...]) -> None:
     assert history_findings(history(*messages)) == []
 
 
-@pytest.mark.parametrize(("span_s", "burst"), [(600, 1.0), (3_599, 0.1), (90_000, 0.9)])
+@each("span_s, burst", [(600, 1.0), (3_599, 0.1), (90_000, 0.9)])
 def test_commits_within_minutes_or_mostly_at_once_are_not_spread(span_s: int, burst: float) -> None:
     assert "history.spread" not in goals(history_findings(history(*TOLD, span_s=span_s, burst=burst)))
 
 
-@pytest.mark.parametrize(
+@each(
     "messages",
     [
         ("update", "fix", "wip", "changes", "final", "final final"),
@@ -66,8 +65,8 @@ def test_a_progression_has_its_order() -> None:
     assert "history.progression" not in goals(history_findings(history(*TOLD[:4], "Words", "More words")))
 
 
-@pytest.mark.parametrize(
-    ("message", "stage"),
+@each(
+    "message, stage",
     [
         ("Set up the project", "setup"),
         ("Add git clone tool", "tools"),

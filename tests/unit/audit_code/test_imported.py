@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.actors.audit.detectors.code.imported import defined_in
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize(
-    ("name", "importer", "path"),
+@each(
+    "name, importer, path",
     [
         (":Work", "app/a.py", "app/a.py"),
         (".state.Work", "app/a.py", "app/state.py"),
@@ -26,8 +25,8 @@ def test_an_import_means_this_file(name: str, importer: str, path: str) -> None:
     assert defined_in(name, importer, path)
 
 
-@pytest.mark.parametrize(
-    ("name", "importer", "path"),
+@each(
+    "name, importer, path",
     [
         (":Work", "app/a.py", "app/b.py"),
         (".state.Work", "app/a.py", "lib/state.py"),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 
-import pytest
-
 from pmagent.actors.audit.detectors.code.names import called, dotted, last_name
 from pmagent.actors.audit.detectors.code.scopes import Module, module_of
+from tests.support.cases import each
 from tests.support.detected import source
 
 
@@ -26,8 +25,8 @@ def named(text: str) -> str:
     raise AssertionError(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
+@each(
+    "text, name",
     [
         ("import os\nHERE(os.path.join)", "os.path.join"),
         ("import os.path\nHERE(os.path.join)", "os.path.join"),
@@ -77,8 +76,8 @@ def test_a_call_is_looked_up_once() -> None:
     assert called(found, call, site) == "os.system"
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
+@each(
+    "text, name",
     [
         ("a", "a"), ("a.b.c", "c"), ("a.b(1)", "b"), ("a[0]", "a"), ("a.b[0](1)", "b"), ("'a.b.C'", "C"), ("1", ""),
         ("'a b'", ""),

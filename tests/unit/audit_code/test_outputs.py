@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.actors.audit.detectors.code.outputs import OutputReader
 from pmagent.contracts.audit_facts import Finding
+from tests.support.cases import each
 from tests.support.detected import detected, goals, lines, of
 
 HEAD = """
@@ -29,8 +28,8 @@ def after_head(text: str) -> list[Finding]:
     return [one for one in findings if one.line > shift]
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
+@each(
+    "text, says",
     [
         ("llm.with_structured_output(Opinion)", "with_structured_output binds to Opinion, a Pydantic model"),
         ("llm.with_structured_output(schema=Opinion)", "with_structured_output binds to Opinion, a Pydantic model"),
@@ -54,7 +53,7 @@ def test_a_binding_is_found_with_the_schema_it_binds_to(text: str, says: str) ->
     assert finding.confidence >= 0.9
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "@app.get('/x', response_model=Opinion)\ndef f(): ...",  # a web framework's
@@ -82,8 +81,8 @@ def test_the_schema_is_recognised_in_another_module() -> None:
     assert "binds to Verdict, a Pydantic model (app/m0.py:2)" in finding.text
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
+@each(
+    "text, line",
     [
         ("def f():\n    r = llm.invoke('x')\n    return json.loads(r.content)", 3),
         ("def f():\n    return json.loads(llm.invoke('x').content)", 2),
@@ -105,7 +104,7 @@ def test_an_answer_taken_as_text_is_a_flaw(text: str, line: int) -> None:
     assert all(finding.confidence >= 0.8 for finding in findings)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "def f():\n    s = llm.with_structured_output(Opinion)\n    return int(s.invoke('x').score)",
@@ -136,7 +135,7 @@ def test_free_text_that_is_validated_afterwards_is_not_confirmed() -> None:
     assert len(of(findings, "output.validated")) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         ("def f():\n    for attempt in range(3):\n        try:\n            return llm.invoke('x')\n"
@@ -156,7 +155,7 @@ def test_an_answer_that_is_asked_for_again_is_found(text: str) -> None:
     assert of(after_head(text), "output.retried")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         ("def f(items):\n    for item in items:\n        try:\n            llm.invoke(item)\n"
@@ -244,7 +243,7 @@ def test_a_function_that_repeats_what_it_is_given_is_a_retry() -> None:
     assert not of(after_head("def judge(self):\n    return self.wrap(lambda: llm.invoke('x'))\n"), "output.retried")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "def f():\n    r = llm.invoke('x')\n    Opinion.parse_obj(r)",
@@ -261,7 +260,7 @@ def test_a_validation_of_an_answer_is_found(text: str) -> None:
     assert max(finding.confidence for finding in of(after_head(text), "output.validated")) >= 0.7
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "def f():\n    r = llm.invoke('x')\n    assert isinstance(other, Opinion)",
@@ -280,7 +279,7 @@ def test_a_schema_that_the_caller_gives_is_half_a_binding() -> None:
     assert finding.confidence == 0.5
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "genai.GenerativeModel('m', generation_config=GenerationConfig(response_schema=Opinion))",
@@ -294,8 +293,8 @@ def test_other_libraries_bind_in_their_own_words(text: str) -> None:
     assert "binds to Opinion, a Pydantic model" in finding.text
 
 
-@pytest.mark.parametrize(
-    ("text", "sure", "says"),
+@each(
+    "text, sure, says",
     [
         ("s = llm.with_retry()", 1.0, "with_retry()"),
         ("s = llm.with_fallbacks([other])", 0.7, "with_fallbacks()"),
@@ -314,7 +313,7 @@ def test_a_retry_is_told_with_how_sure_it_is(text: str, sure: float, says: str) 
     assert (finding.confidence, finding.text.split("\n")[0]) == (sure, says)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "p = RetryPolicy()",  # somebody's own
@@ -329,7 +328,7 @@ def test_other_settings_are_no_retry_of_an_answer(text: str) -> None:
     assert "output.retried" not in goals(after_head(text))
 
 
-@pytest.mark.parametrize("asked", ["client.images.generate", "client.audio.transcriptions.create"])
+@each("asked", ["client.images.generate", "client.audio.transcriptions.create"])
 def test_the_format_of_an_image_or_a_sound_is_no_schema(asked: str) -> None:
     program = f"{HEAD}import openai\nclient = openai.OpenAI()\ndef f(kind):\n    return {asked}(response_format=kind)\n"
     assert "output.structured" not in goals(found(program))
@@ -344,7 +343,7 @@ def f(data):
 """
 
 
-@pytest.mark.parametrize(
+@each(
     "tried",
     [
         "return json.loads(llm.invoke('x').content)",
@@ -356,7 +355,7 @@ def test_who_catches_what_is_no_json_validates_the_answer_that_is_read(tried: st
     assert "output.validated" in goals(found(HEAD + CAUGHT.format(tried=tried)))
 
 
-@pytest.mark.parametrize(
+@each(
     "tried",
     [
         "asked = json.loads(data); send(llm.invoke(asked['x']).content)",

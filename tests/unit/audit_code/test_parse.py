@@ -32,10 +32,11 @@ from pmagent.actors.audit.detectors.code.parse import (
     parsed,
     role_of,
 )
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize(
-    ("content", "text"),
+@each(
+    "content, text",
     [
         (b"x = 1", "x = 1"),
         (b"\xef\xbb\xbfx = 1", "x = 1"),
@@ -56,8 +57,8 @@ def test_encodings_are_read_as_python_reads_them(content: bytes, text: str) -> N
     assert parsed("a.py", content).reason == ""
 
 
-@pytest.mark.parametrize(
-    ("content", "fault"),
+@each(
+    "content, fault",
     [
         (b"x = '\xe4'", NOT_UTF8),
         (b"x = 1\n\n# coding: latin-1\ny = '\xe4'", NOT_UTF8),
@@ -80,7 +81,7 @@ def test_what_python_refuses_is_told_and_read_all_the_same(content: bytes, fault
         compile(content, "a.py", "exec")
 
 
-@pytest.mark.parametrize(
+@each(
     "content", [b"x = 1\n\0", b"\0" * 100, b"\x7fELF\0\1\2", b"\xff\xfe\0\0\xff\xff\xff\xff", b"\xff\xfea"]
 )
 def test_binary_files_are_no_text(content: bytes) -> None:
@@ -92,7 +93,7 @@ def test_a_nul_is_told_with_its_line() -> None:
     assert parsed("a.py", b"x = 1\ny = 2\n\0\n").line == 3
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "print 'hello'", "print x, y", "print", "print >>f, 'x' % y", 'print "a = %s" % a', "if x: print y",
@@ -110,8 +111,8 @@ def test_python_2_is_known(text: str) -> None:
         assert source.line == 2 + max(text.count("\n") - 1, 0)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason", "line"),
+@each(
+    "text, reason, line",
     [
         ("def f(:\n    pass", SYNTAX, 1),
         ("x = 1\nprint(x\ny = 2", SYNTAX, 2),
@@ -157,8 +158,8 @@ def test_a_pointer_of_git_lfs_is_no_code() -> None:
     assert (source.tree, source.reason) == (None, LFS)
 
 
-@pytest.mark.parametrize(
-    ("path", "head", "answer"),
+@each(
+    "path, head, answer",
     [
         ("a.py", b"", True), ("a.pyi", b"", True), ("a.pyw", b"", True), ("a.ipynb", b"", True), ("a.pyc", b"", False),
         ("a", b"#!/usr/bin/env python3\n", True), ("a", b"#!/usr/bin/python2.7 -E\n", True),
@@ -171,8 +172,8 @@ def test_python_is_known_by_its_name_or_its_first_line(path: str, head: bytes, a
     assert is_python(path, head) is answer
 
 
-@pytest.mark.parametrize(
-    ("path", "role"),
+@each(
+    "path, role",
     [
         ("a.py", "code"), ("src/app/graph.py", "code"), ("tests/a.py", "test"), ("src/tests/deep/a.py", "test"),
         ("test_a.py", "test"), ("a_test.py", "test"), ("conftest.py", "test"), ("contest.py", "code"),
@@ -198,8 +199,8 @@ def notebook(*cells: Any, form: int = 4, **metadata: Any) -> bytes:
     return json.dumps({"nbformat": 4, "metadata": metadata, "cells": found}).encode()
 
 
-@pytest.mark.parametrize("form", [3, 4])
-@pytest.mark.parametrize("lines", [True, False])
+@each("form", [3, 4])
+@each("lines", [True, False])
 def test_cells_of_notebooks_are_one_text(form: int, lines: bool) -> None:
     first: Any = ["import os\n", "x = 1"] if lines else "import os\nx = 1"
     source = parsed("a.ipynb", notebook(first, "y = 2", form=form))
@@ -217,8 +218,8 @@ def test_a_cell_that_does_not_parse_is_left_blank_and_told() -> None:
     assert (source.reason, source.line, source.cell_lines) == ("a cell Python 2", 3, (1, 2, 5))
 
 
-@pytest.mark.parametrize(
-    ("text", "left"),
+@each(
+    "text, left",
     [
         ("%matplotlib inline\nx = 1", "pass\nx = 1"),
         ("!pip install a \\\n  b\nx = 1", "pass\n\nx = 1"),
@@ -240,8 +241,8 @@ def test_python_that_only_looks_like_magic_is_kept() -> None:
     assert (source.text, source.reason) == ("x = (5\n% 3)\n", "")
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
+@each(
+    "content, reason",
     [
         (b"", BROKEN), (b"{", BROKEN), (b"\xff", BROKEN), (b"[" * 100_000, BROKEN),
         (b"[]", SHAPELESS), (b"{}", SHAPELESS), (b'{"cells": 1}', SHAPELESS),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmagent.actors.audit.detectors.code.personas import PERSONAS_MAX, PersonaReader, similarity
 from pmagent.contracts.audit_facts import Finding
+from tests.support.cases import each
 from tests.support.detected import detected, goals, of
 
 ATTACK = "You are the Prosecutor. Trust no one: hunt for gaps, flaws and laziness, and doubt each claim you see."
@@ -91,7 +91,7 @@ OBJECTS = f"""
 """
 
 
-@pytest.mark.parametrize("text", [CONSTANTS, BY_KEY, MESSAGES, FUNCTIONS, OBJECTS])
+@each("text", [CONSTANTS, BY_KEY, MESSAGES, FUNCTIONS, OBJECTS])
 def test_personas_are_found_however_their_prompts_are_kept(text: str) -> None:
     reader = PersonaReader()
     findings = detected(reader, text)
@@ -147,7 +147,7 @@ def test_personas_that_do_not_judge_count_where_there_are_no_judges() -> None:
     assert {prompt.persona for prompt in both.personas()} == {"prosecutor", "defense", "tech lead"}
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "SQL = 'select name from people where you are the best and the rest is nothing but a long, long, long text'",
@@ -177,7 +177,7 @@ def read_from(files: dict[str, str]) -> PersonaReader:
     return reader
 
 
-@pytest.mark.parametrize(
+@each(
     "files",
     [
         {"src/prompts/prosecutor.txt": ATTACK, "src/prompts/defense.txt": CREDIT, "src/prompts/techlead.md": WEIGH},
@@ -237,7 +237,7 @@ def test_a_persona_is_told_by_the_node_around_where_its_own_name_is_no_role() ->
     assert [prompt.persona for prompt in reader.personas()] == ["prosecutor", "defense"]
 
 
-@pytest.mark.parametrize("size", range(0, len(COMMON), 25))
+@each("size", range(0, len(COMMON), 25))
 def test_half_of_the_text_is_the_line(size: int) -> None:
     common = COMMON[:size].rstrip()
     colluding = similarity(f"{ATTACK}{common}", f"{CREDIT}{common}") >= 0.5

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.actors.audit.detectors.code.names import last_name
 from pmagent.actors.audit.detectors.code.places import is_own_file, place_of
 from pmagent.actors.audit.detectors.code.scopes import module_of
+from tests.support.cases import each
 from tests.support.detected import source
 
 HEAD = "import anyio, os, pathlib, tempfile\nfrom pathlib import Path\n"
@@ -23,8 +22,8 @@ def place(text: str) -> tuple[str, float, str]:
     raise AssertionError(text)
 
 
-@pytest.mark.parametrize(
-    ("expression", "where", "sure"),
+@each(
+    "expression, where, sure",
     [
         ("tempfile.mkdtemp()", "temporary", 1.0),
         ("tempfile.mktemp()", "temporary", 1.0),
@@ -73,8 +72,8 @@ def test_an_expression_leads_where_its_beginning_leads(expression: str, where: s
     assert place(f"HERE({expression})")[:2] == (where, sure)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each(
+    "text, expected",
     [
         ("def f(to): HERE(to)", ("unknown", 0.0, "to")),
         ("def f(to): HERE(str(to) + '/x')", ("unknown", 0.0, "to")),
@@ -104,8 +103,8 @@ def test_a_name_leads_where_it_was_assigned(text: str, expected: tuple[str, floa
     assert place(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "own"),
+@each(
+    "text, own",
     [
         ("HERE('a.pkl')", True),
         ("HERE(open('a.pkl', 'rb'))", True),

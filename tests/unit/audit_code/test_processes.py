@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.actors.audit.detectors.code.processes import ProcessReader
 from pmagent.contracts.audit_facts import Finding
+from tests.support.cases import each
 from tests.support.detected import detected, goals, lines, of
 
 HEAD = "import asyncio, os, re, requests, subprocess, tempfile\nfrom pathlib import Path\n"
@@ -15,7 +14,7 @@ def found(text: str) -> list[Finding]:
     return detected(ProcessReader(), HEAD + text)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "def f(x):\n    subprocess.run(['ls', x], check=True)",
@@ -31,7 +30,7 @@ def test_a_process_whose_failure_is_looked_at_is_checked(text: str) -> None:
     assert of(found(text), "tools.checked_processes")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "def f(x):\n    subprocess.run(['ls', x])",
@@ -47,7 +46,7 @@ def test_a_process_that_nobody_looks_after_is_not_checked(text: str) -> None:
     assert "tools.checked_processes" not in goals(found(text))
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "subprocess.run(['ls'], timeout=3)",
@@ -64,7 +63,7 @@ def test_a_time_limit_is_found(text: str) -> None:
     assert of(found(text), "tools.time_limits")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["subprocess.run(['ls'])", "requests.get('https://a', timeout=None)", "event.wait(timeout=3)", "f(timeout=3)"],
 )
@@ -72,7 +71,7 @@ def test_a_call_without_a_limit_or_of_something_else_is_none(text: str) -> None:
     assert "tools.time_limits" not in goals(found(text))
 
 
-@pytest.mark.parametrize(
+@each(
     "handler",
     [
         "except subprocess.CalledProcessError as error:\n        raise CloneError('no') from error",
@@ -85,7 +84,7 @@ def test_a_failure_that_is_caught_and_told_is_handled(handler: str) -> None:
     assert lines(found(text), "tools.errors_handled") == [6]
 
 
-@pytest.mark.parametrize(
+@each(
     "handler",
     [
         "except subprocess.CalledProcessError:\n        pass",
@@ -117,7 +116,7 @@ def test_a_return_code_that_is_told_is_handled() -> None:
     assert lines(found(text), "tools.errors_handled") == [5]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "from urllib.parse import urlparse\ndef f(repo_url):\n    return urlparse(repo_url).scheme",
@@ -135,7 +134,7 @@ def test_a_check_of_input_is_found(text: str) -> None:
     assert of(found(text), "tools.inputs_checked")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "def f(u, d):\n    subprocess.run(['git', 'clone', u, d])",
@@ -150,7 +149,7 @@ def test_another_check_is_none_of_input(text: str) -> None:
     assert "tools.inputs_checked" not in goals(found(text))
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "def f(u):\n    with tempfile.TemporaryDirectory() as d:\n        subprocess.run(['git', 'clone', u, d])",
@@ -168,7 +167,7 @@ def test_a_clone_into_a_temporary_directory_is_found(text: str) -> None:
     assert of(found(text), "tools.temporary_clone")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "def f(u):\n    subprocess.run(['git', 'clone', u, 'x'])",

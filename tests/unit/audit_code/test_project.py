@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.actors.audit.detectors.code.engineering import ProjectReader
 from pmagent.actors.audit.detectors.code.project import project_findings
 from pmagent.contracts.audit_facts import Finding
+from tests.support.cases import each
 from tests.support.detected import detected, goals, of, source
 
 
@@ -18,8 +17,8 @@ def found(files: dict[str, str], *programs: str, **named: str) -> list[Finding]:
     return [*project_findings(list(files), contents.get, reader), *inside]
 
 
-@pytest.mark.parametrize(
-    ("path", "text", "goal"),
+@each(
+    "path, text, goal",
     [
         (".github/workflows/ci.yml", "run: pytest", "project.ci"),
         (".gitlab-ci.yml", "script: make test", "project.ci"),
@@ -41,8 +40,8 @@ def test_a_file_counts_for_what_it_is(path: str, text: str, goal: str) -> None:
     assert (finding.goal, finding.path) == (goal, path)
 
 
-@pytest.mark.parametrize(
-    ("path", "text"),
+@each(
+    "path, text",
     [
         ("requirements.txt", "a\nb>=2\nc==1\n"),
         ("pyproject.toml", "[tool.poetry]\n[tool.ruffle]\n"),
@@ -71,8 +70,8 @@ def test_a_file_that_cannot_be_read_is_passed_over() -> None:
     assert [(finding.goal, finding.confidence) for finding in findings] == [("project.ci", 0.7)]
 
 
-@pytest.mark.parametrize(
-    ("body", "counted"),
+@each(
+    "body, counted",
     [
         ("assert f() == 1", True),
         ("with pytest.raises(ValueError):\n        f()", True),
@@ -101,8 +100,8 @@ def test_annotations_are_counted_over_the_code_not_over_tests() -> None:
     assert "project.types" not in goals(found({}, typed, "def a(x): ...\n" * 3))
 
 
-@pytest.mark.parametrize(
-    ("handler", "sure"),
+@each(
+    "handler, sure",
     [
         ("except:\n    pass", 0.9),
         ("except Exception:\n    pass", 0.9),
@@ -119,7 +118,7 @@ def test_an_exception_that_is_dropped_is_a_flaw(handler: str, sure: float) -> No
     assert [finding.confidence for finding in findings] == ([sure] if sure else [])
 
 
-@pytest.mark.parametrize("value", ["", " None", " []", " {}", " ()", " False", " {'ok': False}"])
+@each("value", ["", " None", " []", " {}", " ()", " False", " {'ok': False}"])
 def test_a_silent_return_is_told_but_not_confirmed(value: str) -> None:
     text = f"def g():\n    try:\n        f()\n    except Exception:\n        return{value}\n"
     (finding,) = of(found({}, text), "project.swallowed")
@@ -149,8 +148,8 @@ def test_a_secret_in_settings_that_were_committed_is_found_and_never_shown() -> 
     assert key not in secret.text
 
 
-@pytest.mark.parametrize(
-    ("function", "annotated"),
+@each(
+    "function, annotated",
     [
         ("def f(a: int, *, b: str) -> None: ...", True),
         ("async def f() -> int: ...", True),

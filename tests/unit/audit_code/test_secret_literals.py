@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.actors.audit.detectors.code.security import SecurityReader
+from tests.support.cases import each
 from tests.support.detected import detected, of
 
 URL_PATTERN = r"http[s]?://(?:[a-zA-Z]|[0-9]|[$-_@.&+]|[!*\\(\\),]|(?:%[0-9a-fA-F][0-9a-fA-F]))+"
 
 
-@pytest.mark.parametrize(
+@each(
     "pattern",
     [URL_PATTERN, r"https?://([^\s:@]+):([^\s@]+)@", r"^(?:https?|ftp)://\S+(?::\S*)?@", "://{user}:{word}@host"],
 )
@@ -19,7 +18,7 @@ def test_a_pattern_of_urls_holds_no_password(pattern: str) -> None:
     assert of(detected(SecurityReader(), program), "security.secret") == []
 
 
-@pytest.mark.parametrize("password", ["s3cr3tpw99", "s3cr%5Bet99", "a!b$c&d*e+f", "geheim-9_x~y.z"])
+@each("password", ["s3cr3tpw99", "s3cr%5Bet99", "a!b$c&d*e+f", "geheim-9_x~y.z"])
 def test_a_password_in_a_url_is_found_with_all_signs_that_urls_have_there(password: str) -> None:
     program = f"connect('postgres://admin:{password}@db.internal/x')\n"
     (finding,) = of(detected(SecurityReader(), program), "security.secret")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmagent.actors.audit.detectors.code.security import SecurityReader
 from pmagent.contracts.audit_facts import Finding
+from tests.support.cases import each
 from tests.support.detected import detected, goals, lines, of
 
 CONFIRMED = 0.8
@@ -59,7 +59,7 @@ def clone(url):
     assert detected(SecurityReader(), **{path.removesuffix(".py").replace("/", "__"): program}) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "import os\nos.system('git pull ' + ref)",
@@ -85,7 +85,7 @@ def test_os_system_is_found_under_any_name(text: str) -> None:
     assert flaws(text)["security.os_system"] >= CONFIRMED
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "import os\nos.system('clear')",
@@ -130,8 +130,8 @@ def test_what_is_constant_quoted_or_called_alike_is_no_flaw(text: str) -> None:
     assert flaws(text) == {}
 
 
-@pytest.mark.parametrize(
-    ("text", "goal"),
+@each(
+    "text, goal",
     [
         ("import subprocess as sp\ndef f(x): sp.run(x, shell=True)", "security.shell"),
         ("from subprocess import check_output as co\ndef f(x): co(f'ls {x}', shell=True)", "security.shell"),
@@ -168,7 +168,7 @@ def test_a_flaw_is_confirmed_where_the_call_itself_is_unsafe(text: str, goal: st
     assert "tools.no_unsafe_calls" not in goals(found(text))
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "from .settings import COMMAND\nimport os\nos.system(COMMAND)",  # a constant of another module, most likely
@@ -193,7 +193,7 @@ def test_a_flaw_that_may_be_harmless_is_told_but_not_confirmed(text: str) -> Non
     assert [0 < sure < CONFIRMED for sure in flaws(text).values()] == [True]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "import subprocess\ndef f(u): subprocess.run(['git', 'clone', u])",
@@ -222,7 +222,7 @@ def test_a_clone_into_the_working_directory_is_found(text: str) -> None:
     assert "tools.no_unsafe_calls" not in goals(found(text))
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "with tempfile.TemporaryDirectory() as d:\n        subprocess.run(['git', 'clone', u, d])",
@@ -259,8 +259,8 @@ def test_where_a_clone_goes_is_followed_to_the_callers() -> None:
 KEY = "sk-proj-" + "a8Fz0Kq2" * 5
 
 
-@pytest.mark.parametrize(
-    ("text", "sure"),
+@each(
+    "text, sure",
     [
         (f"KEY = '{KEY}'", 0.95),
         (f"client = Client(api_key='{KEY}')", 0.95),
@@ -278,7 +278,7 @@ def test_a_secret_is_found_and_never_shown(text: str, sure: float) -> None:
         assert secret not in finding.text
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "API_KEY = 'your-api-key-here'",
@@ -339,8 +339,8 @@ def test_a_parameter_with_a_fixed_default_is_told_but_not_confirmed() -> None:
     assert lines(found(text), "security.clone_in_place") == [3]
 
 
-@pytest.mark.parametrize(
-    ("call", "sure"),
+@each(
+    "call, sure",
     [
         ("pickle.Unpickler(x)", 0.9),
         ("_pickle.loads(data=x)", 0.9),

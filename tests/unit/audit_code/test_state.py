@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.actors.audit.detectors.code.state import StateReader
 from pmagent.contracts.audit_facts import Finding
+from tests.support.cases import each
 from tests.support.detected import detected, goals, lines, of
 
 GRAPH = "from langgraph.graph import StateGraph as SG\n"
@@ -15,8 +14,8 @@ def found(*programs: str, **named: str) -> list[Finding]:
     return detected(StateReader(), *programs, **named)
 
 
-@pytest.mark.parametrize(
-    ("head", "kind"),
+@each(
+    "head, kind",
     [
         ("from typing import TypedDict\nclass Work(TypedDict): ...", "TypedDict"),
         ("import typing_extensions as te\nclass Work(te.TypedDict, total=False): ...", "TypedDict"),
@@ -53,7 +52,7 @@ def test_a_state_is_found_in_another_file_than_its_graph() -> None:
     assert "class Work(TypedDict):\n    a: int" in finding.text
 
 
-@pytest.mark.parametrize("imported", ["from .kept import State", "from app.kept import State", "from app import kept"])
+@each("imported", ["from .kept import State", "from app.kept import State", "from app import kept"])
 def test_of_classes_of_one_name_that_is_the_state_which_is_imported(imported: str) -> None:
     work = "from typing import TypedDict\nclass State(TypedDict):\n    a: int\n"
     use = "kept.State" if imported.endswith("kept") else "State"
@@ -79,7 +78,7 @@ def test_a_class_is_a_state_by_its_name_only_where_there_are_graphs() -> None:
     assert finding.confidence == 0.8
 
 
-@pytest.mark.parametrize(
+@each(
     "given",
     ["dict", "dict[str, int]", "typing.Dict", "typing.Dict[str, typing.Any]", "D", "Own", "collections.OrderedDict"],
 )
@@ -94,8 +93,8 @@ def test_a_state_that_cannot_be_told_is_no_flaw() -> None:
     assert found(f"{GRAPH}def build(schema):\n    return SG(schema)\ndef other():\n    return SG(make())\n") == []
 
 
-@pytest.mark.parametrize(
-    ("annotation", "said"),
+@each(
+    "annotation, said",
     [
         ("Annotated[list, operator.add]", "operator.add"),
         ("t.Annotated[dict, ior]", "operator.ior"),
@@ -150,7 +149,7 @@ def test_a_reducer_of_another_module_is_surer_where_its_definition_is_seen() -> 
     assert (unseen.confidence, seen.confidence) == (0.7, 0.95)
 
 
-@pytest.mark.parametrize(
+@each(
     "annotation",
     [
         "Annotated[int, Field(ge=1)]",
@@ -196,7 +195,7 @@ def test_tests_and_examples_are_not_the_project() -> None:
     assert found(tests__test_it=text, examples__show=text) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "call",
     [
         "StateGraph(schema=Work)",

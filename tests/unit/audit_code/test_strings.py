@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import textwrap
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmagent.actors.audit.detectors.code.names import last_name
 from pmagent.actors.audit.detectors.code.scopes import Scope, module_of
 from pmagent.actors.audit.detectors.code.strings import folded, is_constant, with_holes
+from tests.support.cases import each
 from tests.support.detected import source
 
 
@@ -26,8 +26,8 @@ def here(text: str) -> tuple[str | None, str | None, bool]:
     raise AssertionError(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
+@each(
+    "text, said",
     [
         ("HERE('a' 'b')", "ab"),
         ("HERE('a' + 'b' + f'c{1}')", "abc1"),
@@ -51,8 +51,8 @@ def test_a_text_that_is_written_out_is_known(text: str, said: str) -> None:
     assert here(text) == (said, said, True)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
+@each(
+    "text, said",
     [
         ("def f(x): HERE('a' + x)", "a{}"),
         ("def f(x): HERE(f'a{x}b{x!r}')", "a{}b{}"),
@@ -68,7 +68,7 @@ def test_what_is_not_known_is_a_hole(text: str, said: str) -> None:
     assert here(text) == (None, said, False)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["def f(x): HERE(x)", "HERE(1 + 2j if a else b)", "HERE(a.b.c)", "x = g()\nHERE(x)", "for x in g(): HERE(x)"],
 )
@@ -76,8 +76,8 @@ def test_what_is_no_text_has_none(text: str) -> None:
     assert here(text) == (None, None, False)
 
 
-@pytest.mark.parametrize(
-    ("text", "constant"),
+@each(
+    "text, constant",
     [
         ("HERE(['a', ('b', 1)])", True),
         ("HERE(['a', x])", False),

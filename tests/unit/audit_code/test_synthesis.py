@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.actors.audit.detectors.code.synthesis import SynthesisReader
 from pmagent.contracts.audit_facts import Finding
+from tests.support.cases import each
 from tests.support.detected import detected, goals, of
 
 BY_CODE = """
@@ -67,7 +66,7 @@ def test_a_model_with_the_last_word_is_a_flaw() -> None:
     assert "justice.deterministic" not in goals(findings)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "def prosecutor_node(s):\n    o = llm.invoke('x')\n    return {'opinions': [o.score]}",  # not the last word
@@ -81,7 +80,7 @@ def test_a_model_that_judges_or_writes_does_not_decide(text: str) -> None:
     assert "justice.model_decides" not in goals(found(head + text))
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "def chief_justice(s):\n    score = float(llm.invoke('x').content)\n    return score",
@@ -95,8 +94,8 @@ def test_a_score_from_an_answer_is_found_however_it_is_taken(text: str) -> None:
     assert of(found(head + text), "justice.model_decides")
 
 
-@pytest.mark.parametrize(
-    ("text", "counted"),
+@each(
+    "text, counted",
     [
         ("def f(scores):\n    if max(scores) - min(scores) > 2: raise E", True),
         ("def f(scores):\n    spread = max(scores) - min(scores)\n    return spread >= LIMIT", True),
@@ -113,8 +112,8 @@ def test_variance_is_a_comparison_of_how_far_scores_lie_apart(text: str, counted
     assert ("justice.variance" in goals(found(text))) is counted
 
 
-@pytest.mark.parametrize(
-    ("text", "counted"),
+@each(
+    "text, counted",
     [
         ("from pathlib import Path\ndef f(t): Path('out/report.md').write_text(t)", True),
         ("def f(t, slug):\n    with open(f'audit/report_{slug}.md', 'w') as out: out.write(t)", True),
@@ -129,7 +128,7 @@ def test_a_report_is_a_file_that_is_written(text: str, counted: bool) -> None:
     assert ("justice.report_file" in goals(found(text))) is counted
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "def average(values): return sum(values) / len(values)",
@@ -182,8 +181,8 @@ def test_keeping_a_score_in_its_range_is_no_cap() -> None:
     assert goals(found(text)) == {"justice.deterministic"}
 
 
-@pytest.mark.parametrize(
-    ("text", "sure"),
+@each(
+    "text, sure",
     [
         ("def chief_justice(scores):\n    return round(sum(scores) / 3)", 0.9),
         ("def chief_justice(scores):\n    return max(scores)", 0.6),
@@ -221,8 +220,8 @@ def test_what_was_looked_at_is_counted() -> None:
     assert dict(reader.examined) == {"score_functions": 2}
 
 
-@pytest.mark.parametrize(
-    ("text", "sure"),
+@each(
+    "text, sure",
     [
         ("open('a.md', 'w')", 0.9),
         ("import io\nio.open(file, mode='w')\nfile.with_suffix('.md').write_text(x)", 0.9),
@@ -239,8 +238,8 @@ def test_a_file_is_the_surer_a_report_the_more_its_name_says_so(text: str, sure:
     assert [finding.confidence for finding in of(found(text), "justice.report_file")] == ([sure] if sure else [])
 
 
-@pytest.mark.parametrize(
-    ("text", "sure"),
+@each(
+    "text, sure",
     [
         ("def dissent(opinions): return 1", 0.9),
         ("dissent = told(opinions)", 0.8),

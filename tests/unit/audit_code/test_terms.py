@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from pmagent.actors.audit.detectors.code.parse import parsed
 from pmagent.actors.audit.detectors.code.term_patterns import pattern, squashed
 from pmagent.actors.audit.detectors.code.terms import PLACES_MAX, TermReader, matching
 from pmagent.contracts.audit_facts import Term
+from tests.support.cases import each
 
 
 def found(term: str, *texts: str, paths: tuple[str, ...] = ()) -> list[tuple[str, int]]:
@@ -32,8 +32,8 @@ def lines(term: str, text: str) -> list[int]:
     return [line for _, line in found(term, text)]
 
 
-@pytest.mark.parametrize(
-    ("term", "text", "where"),
+@each(
+    "term, text, where",
     [
         # names, wherever they stand
         ("StateGraph", "from langgraph.graph import StateGraph\nx = StateGraph(S)\n# StateGraph\n", [2]),
@@ -85,8 +85,8 @@ def test_paths_are_compared_at_slashes() -> None:
     assert matching("", []) == []
 
 
-@pytest.mark.parametrize(
-    ("term", "kind"),
+@each(
+    "term, kind",
     [
         ("src/state.py", "path"), ("src/tools/", "path"), ("graph.py", "path"), ("pyproject.toml", "path"),
         (".env.example", "path"), ("BaseModel", "name"), ("operator.ior", "name"), ("builder.add_edge()", "name"),

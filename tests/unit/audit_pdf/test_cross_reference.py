@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.audit.cross_reference import cross_reference
+from tests.support.cases import each
 
 FILES = [
     "Dockerfile",
@@ -19,7 +19,7 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize(
+@each(
     "claimed",
     [
         "src/nodes/judges.py",
@@ -41,7 +41,7 @@ def test_a_path_that_exists_is_verified(claimed: str) -> None:
     assert cross_reference([claimed], {"files": FILES}) == {"verified": [claimed], "hallucinated": [], "ambiguous": []}
 
 
-@pytest.mark.parametrize(
+@each(
     "claimed",
     [
         "udges.py",  # a part of a path is not a path

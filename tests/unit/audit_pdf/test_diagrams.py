@@ -12,6 +12,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 from pmagent.actors.audit.sources.pdf.diagrams import IMAGE_BYTES_MAX, NOT_INSPECTED, BadImage, analyze_diagram
 from pmagent.actors.audit.sources.pdf.doc_tools import PDFImage
+from tests.support.cases import each
 from tests.support.pdfs import image
 
 PNG: bytes = bytes(image(64, 48).tobytes("png"))
@@ -87,7 +88,7 @@ def test_an_answer_in_blocks_is_its_text() -> None:
     assert analyze_diagram(PNG, "?", model) == "Two branches."
 
 
-@pytest.mark.parametrize(
+@each(
     "given",
     [b"", b"%PDF-1.7", b"RIFF\x00\x00\x00\x00WAVE", "a path", None, 7, b"\x89PNG\r\n\x1a\n" + bytes(IMAGE_BYTES_MAX)],
 )

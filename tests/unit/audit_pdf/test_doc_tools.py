@@ -19,6 +19,7 @@ from pmagent.actors.audit.sources.pdf.doc_tools import (
 from pmagent.contracts.audit_events import AuditLimits
 from pmagent.events.errors import PmagentError
 from tests.support import pdfs
+from tests.support.cases import each
 
 JUDGES = "Three judges score the same evidence. The Prosecutor attacks it, the Defense credits effort."
 HISTORY = "Forty commits tell how the auditor was built."
@@ -96,8 +97,8 @@ def test_a_report_without_pictures_has_an_empty_list_and_one_with_drawings_only_
     assert drawing.png.startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(
-    ("tool", "parameters"),
+@each(
+    "tool, parameters",
     [
         ("ingest_pdf", ["pdf_path", "chunk_by"]),
         ("query_doc", ["store", "question"]),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pmagent.actors.audit.sources.pdf.index import EXCERPT_CHARS, DocStore, excerpt
 from pmagent.actors.audit.sources.pdf.wire import Segment
+from tests.support.cases import each
 
 
 def store(*texts: str) -> DocStore:
@@ -45,13 +46,13 @@ def test_inflected_words_accents_and_names_are_found() -> None:
         assert held.search("並列")[0].page_no == 3
 
 
-@pytest.mark.parametrize("question", ["", "   ", "how is it?", "zebra", '"', "***", "NOT", "( ) AND", "\x00", "_"])
+@each("question", ["", "   ", "how is it?", "zebra", '"', "***", "NOT", "( ) AND", "\x00", "_"])
 def test_what_says_nothing_finds_nothing(question: str) -> None:
     with store(JUDGES, GRAPH) as held:
         assert held.search(question) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "question",
     [
         'judges" OR "x',

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.audit.sources.pdf.layout import Paragraph
 from pmagent.actors.audit.sources.pdf.listing import parted
 from pmagent.actors.audit.sources.pdf.paths import named
+from tests.support.cases import each
 
 TREE = """auditor/
 ├── src/
@@ -33,8 +33,8 @@ def test_files_are_named_with_the_folders_above_them_but_not_the_one_that_was_li
     assert paths(TREE.replace("├──", "|--").replace("└──", "`--").replace("│", "|")) == PATHS
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
+@each(
+    "text, found",
     [
         ("src/\n├── state.py\n└── graph.py", ["src/state.py", "src/graph.py"]),
         ("src\n└── nodes\n    └── judges.py", ["src/nodes/judges.py"]),

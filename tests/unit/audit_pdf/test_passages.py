@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.actors.audit.sources.pdf.index import DocStore
 from pmagent.actors.audit.sources.pdf.layout import Paragraph
 from pmagent.actors.audit.sources.pdf.passages import Mention, about, excerpts, summarises
@@ -11,6 +9,7 @@ from pmagent.actors.audit.sources.pdf.wire import Segment
 from pmagent.actors.audit.sources.pdf.words import parts
 from pmagent.contracts.audit_events import Question
 from pmagent.contracts.audit_facts import Excerpt
+from tests.support.cases import each
 
 TERMS = ["Dialectical Synthesis", "Fan-In / Fan-Out", "Metacognition", "State Synchronization"]
 INSTRUCTION = "Search the report for these terms and how the judges work."
@@ -35,7 +34,7 @@ def sentences_about(passage: str, term: str = "Metacognition", *, headed: bool =
     return about(Mention.of(term), others, passage, headed=headed)
 
 
-@pytest.mark.parametrize(
+@each(
     "dropped",
     [
         "We used Dialectical Synthesis, Fan-In / Fan-Out, Metacognition and State Synchronization in the whole audit.",
@@ -103,7 +102,7 @@ def test_a_summary_explains_nothing_however_much_it_says() -> None:
     assert not summarises("How the chief justice summarises")
 
 
-@pytest.mark.parametrize(
+@each(
     "written",
     [
         "fan-in/fan-out",

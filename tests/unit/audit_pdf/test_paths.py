@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.audit.sources.pdf.layout import Paragraph
 from pmagent.actors.audit.sources.pdf.paths import CLAIMS_MAX, claims, named
+from tests.support.cases import each
 
 
 def paths(text: str, *, code: bool = False, heading: str = "") -> list[str]:
@@ -20,8 +20,8 @@ def passage(text: str, *, code: bool = False, heading: str = "", page: int = 1) 
     return Paragraph(text, page, 0, ((0, len(text)),) if code else (), heading)
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
+@each(
+    "text, found",
     [
         ("We isolated the AST logic in src/tools/ast_parser.py.", ["src/tools/ast_parser.py"]),
         (
@@ -49,7 +49,7 @@ def test_paths_are_found_as_reports_write_them(text: str, found: list[str]) -> N
     assert paths(text) == found
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "and/or, client/server, I/O, input/output, read/write, TCP/IP, he/she, N/A, w/o, 24/7",
@@ -74,7 +74,7 @@ def test_what_only_looks_like_a_path_is_none(text: str) -> None:
     assert paths(text) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "We plan to add src/future.py.",
@@ -137,7 +137,7 @@ def test_whatever_is_found_has_no_blank_and_ends_like_a_name(text: str) -> None:
         assert path[-1] not in ".,;:"
 
 
-@pytest.mark.parametrize(
+@each(
     "text", ["a/" * 50_000, "a" * 100_000, "a." * 50_000 + "*", "/" * 100_000, "src/a.py " * 10_000]
 )
 def test_hostile_text_is_read_in_time_that_grows_with_its_length(text: str) -> None:

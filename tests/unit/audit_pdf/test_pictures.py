@@ -15,6 +15,7 @@ from pmagent.actors.audit.sources.pdf.wire import Task
 from pmagent.contracts.audit_events import AuditLimits
 from pmagent.contracts.audit_facts import Picture, PictureReading
 from tests.support import pdfs
+from tests.support.cases import each
 from tests.support.pdfs import Report, image, mupdf
 
 LIMITS = AuditLimits(pdf_seconds=60)
@@ -37,11 +38,11 @@ def pictures_apart(made: Report | bytes, folder: Path) -> tuple[PictureReading, 
 
 def checked(reading: PictureReading, blobs: dict[str, bytes]) -> tuple[PictureReading, dict[str, bytes]]:
     """They, if the images are what the reading says."""
-    assert {each.sha256 for each in reading.pictures} == set(blobs)
-    for each in reading.pictures:
-        assert hashlib.sha256(blobs[each.sha256]).hexdigest() == each.sha256
-        assert size(blobs[each.sha256]) == (each.width, each.height)
-        assert each.media_type == "image/png"
+    assert {picture.sha256 for picture in reading.pictures} == set(blobs)
+    for picture in reading.pictures:
+        assert hashlib.sha256(blobs[picture.sha256]).hexdigest() == picture.sha256
+        assert size(blobs[picture.sha256]) == (picture.width, picture.height)
+        assert picture.media_type == "image/png"
     return reading, blobs
 
 
@@ -167,7 +168,7 @@ def test_a_diagram_is_rendered_with_its_words() -> None:
     assert near(pixel(blobs[found.sha256], 2, 2), (255, 255, 255))
 
 
-@pytest.mark.parametrize("turn", [90, 180, 270])
+@each("turn", [90, 180, 270])
 def test_a_diagram_on_a_turned_page_is_rendered_as_the_page_is_shown(turn: int) -> None:
     made = Report()
     page = made.page()
@@ -300,7 +301,7 @@ def celled(page: object) -> None:
             page.draw_rect(mupdf.Rect(50 + column * 90, 100 + row * 24, 140 + column * 90, 124 + row * 24))  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("drawn", [ruled, underlined, framed, coloured, striped, celled])
+@each("drawn", [ruled, underlined, framed, coloured, striped, celled])
 def test_tables_rules_frames_and_backgrounds_are_no_drawings(drawn: object) -> None:
     made = Report()
     assert callable(drawn)

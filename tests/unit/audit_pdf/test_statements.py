@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.actors.audit.goals import GOALS
 from pmagent.actors.audit.sources.pdf.layout import Paragraph
 from pmagent.actors.audit.sources.pdf.statements import _CLAIMS, EACH_MAX, claimed, statements
+from tests.support.cases import each
 
 
 def passage(text: str, *, heading: str = "", level: int = 0, page: int = 1) -> Paragraph:
     return Paragraph(text, page, level, (), heading)
 
 
-@pytest.mark.parametrize(
-    ("sentence", "goal"),
+@each(
+    "sentence, goal",
     [
         ("The three judges run in parallel.", "graph.fan_out"),
         ("The graph fans out to the detectives.", "graph.fan_out"),
@@ -47,7 +46,7 @@ def test_a_feature_is_claimed_where_the_report_says_that_it_is_there(sentence: s
     assert goal in claimed(sentence)
 
 
-@pytest.mark.parametrize(
+@each(
     "sentence",
     [
         "The judges are not run in parallel.",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.audit.sources.pdf.words import clean, clipped, parts, sentences, telling, words
 from pmagent.events.unseen import UNSEEN
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize(
-    ("text", "cleaned"),
+@each(
+    "text, cleaned",
     [
         ("a\x00b\x1b[31mc", "ab[31mc"),
         ("user\u202egpj.exe", "usergpj.exe"),
@@ -37,8 +37,8 @@ def test_a_cleaned_text_is_seen_whole_encodes_and_stays_as_it_is(text: str) -> N
     assert clean(cleaned) == cleaned
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
+@each(
+    "text, found",
     [
         ("It runs. It stops.", ["It runs.", "It stops."]),
         (

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from pmagent.actors.audit.failures import SourceFailed
 from pmagent.actors.audit.sources.repository.address import address
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize(
-    ("given_url", "protocol", "location"),
+@each(
+    "given_url, protocol, location",
     [
         ("https://github.com/a/b", "https", "https://github.com/a/b"),
         ("https://[::1]:8443/a/b.git", "https", "https://[::1]:8443/a/b.git"),
@@ -35,7 +36,7 @@ def test_these_are_fetched(given_url: str, protocol: str, location: str) -> None
     assert (found.protocol, found.location) == (protocol, location)
 
 
-@pytest.mark.parametrize(
+@each(
     "given_url",
     [
         "", "-", "--upload-pack=touch x", "-oProxyCommand=x", "ext::sh -c x", "fd::3", "http::https://x/y",
@@ -53,7 +54,7 @@ def test_these_are_refused(given_url: str) -> None:
     assert raised.value.hint
 
 
-@pytest.mark.parametrize(
+@each(
     "given_url", ["https://u:hunter2@h/x", "https://hunter2@h/x", "u:hunter2@h:x", "ssh://u:hunter2@h/x"]
 )
 def test_a_password_is_not_repeated(given_url: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from pmagent.actors.audit.sources.repository.history import (
     stamp,
 )
 from pmagent.contracts.audit_facts import COMMITS_SHOWN
+from tests.support.cases import each
 
 
 class Log:
@@ -50,7 +50,7 @@ def test_a_stamp_is_the_moment_that_it_says(at: int, minutes: int) -> None:
         assert datetime.fromisoformat(said).timestamp() == at
 
 
-@pytest.mark.parametrize("at", [10**13, -(10**13), 10**18])
+@each("at", [10**13, -(10**13), 10**18])
 def test_a_time_that_no_calendar_has_is_none(at: int) -> None:
     assert stamp(at, 0) == ""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.actors.audit.sources.repository.trouble import failed, last_line
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize(
-    ("said", "code"),
+@each(
+    "said, code",
     [
         ("fatal: could not read Username for 'https://github.com': terminal prompts disabled", "auth"),
         ("remote: Invalid username or password.\nfatal: Authentication failed for 'https://github.com/a/b/'", "auth"),

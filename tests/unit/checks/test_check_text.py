@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.checks.text import plain
 from pmagent.clean import clean_line
+from tests.support.cases import each
 
 STAND_INS = ("\ufffd", *map(chr, range(0x2400, 0x2422)))
 """What the terminal's writer puts in the place of what it does not let through."""
 
 
-@pytest.mark.parametrize(
-    ("raw", "text"),
+@each(
+    "raw, text",
     [
         (b"one\ntwo\n", "one\ntwo\n"),
         (b"\x1b[31mred\x1b[0m and \x1b[1;32mgreen\x1b[m", "red and green"),

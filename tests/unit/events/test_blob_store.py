@@ -20,6 +20,7 @@ from pmagent.events.named_blobs import FINDINGS_MAX
 from pmagent.events.storage import BLOB_BYTES_MAX
 from pmagent.events.store import Finding
 from pmagent.events.verify import verify_log
+from tests.support.cases import each
 from tests.support.logs import FOLDER, LOG_ID, BatchWriter, open_segments
 from tests.support.memory_disk import MemoryDisk
 
@@ -101,7 +102,7 @@ class Crash(BaseException):
     """The process ends here."""
 
 
-@pytest.mark.parametrize("operation", range(8))
+@each("operation", range(8))
 def test_a_blob_that_was_put_survives_a_power_loss_whatever_happened_before(operation: int) -> None:
     """Another process may have crashed at any operation of putting the same; its name may stand there undurable."""
     disk = MemoryDisk()
@@ -183,7 +184,7 @@ def test_a_payload_that_lies_in_a_blob_names_it_and_what_it_holds_names_blobs_to
     assert verify_log(FOLDER, disk).ok
 
 
-@pytest.mark.parametrize("count", [1, FINDINGS_MAX, FINDINGS_MAX + 7])
+@each("count", [1, FINDINGS_MAX, FINDINGS_MAX + 7])
 def test_every_bad_blob_is_counted_once_and_the_first_are_named(count: int) -> None:
     disk = MemoryDisk()
     storage = open_segments(disk)
@@ -201,7 +202,7 @@ def test_every_bad_blob_is_counted_once_and_the_first_are_named(count: int) -> N
     assert [bad.position for bad in result.blobs.findings] == list(range(2, 2 + min(count, FINDINGS_MAX)))
 
 
-@pytest.mark.parametrize(("size", "ok"), [(5, True), (4, False), (6, False)])
+@each("size, ok", [(5, True), (4, False), (6, False)])
 def test_the_size_that_the_event_says_is_the_blobs(size: int, ok: bool) -> None:
     disk = MemoryDisk()
     digest = BlobStore(disk, "/blobs").put(b"large")

@@ -18,6 +18,7 @@ from pmagent.events.disk import RealDisk
 from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.replay.simulation.disk import Crashed, SimDisk
 from pmagent.replay.simulation.faults import Faults
+from tests.support.cases import each
 from tests.support.effort import examples
 from tests.support.memory_disk import MemoryDisk
 
@@ -126,7 +127,7 @@ def test_a_full_disk_is_told_and_the_writer_takes_no_more() -> None:
     assert disk.open_files == 0
 
 
-@pytest.mark.parametrize("operation", ["sync", "rename", "sync_folder"])
+@each("operation", ["sync", "rename", "sync_folder"])
 def test_a_disk_that_fails_at_the_end_is_told_and_no_half_blob_stands_there(operation: str) -> None:
     disk = MemoryDisk()
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.events.errors import CorruptLog
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize(
-    ("file", "offset", "position", "message", "exports"),
+@each(
+    "file, offset, position, message, exports",
     [
         ("00000000000000000001.jsonl", 70, 4, "00000000000000000001.jsonl, byte 70, position 4: bad", True),
         ("00000000000000000001.jsonl", 0, 1, "00000000000000000001.jsonl, byte 0, position 1: bad", False),

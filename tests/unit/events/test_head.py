@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pmagent.events.event import Tail
 from pmagent.events.head import NAME, SLOT_BYTES, HeadFile, HeadSlot, decode_head, decode_slot, encode_slot, read_head
+from tests.support.cases import each
 from tests.support.logs import FOLDER, HEAD_PATH, LOG_ID
 from tests.support.memory_disk import MemoryDisk, MemoryFile
 
@@ -78,7 +79,7 @@ def test_writing_alternates_so_that_the_slot_before_stays_whole() -> None:
     assert disk.open_files == 0
 
 
-@pytest.mark.parametrize("operation", range(6))
+@each("operation", range(6))
 def test_a_power_loss_while_it_is_made_leaves_it_whole_or_absent(operation: int) -> None:
     disk = MemoryDisk()
     left = operation
@@ -111,8 +112,8 @@ def test_settling_syncs_once_for_what_was_written() -> None:
     assert done == ["sync", "write_at", "sync", "write_at", "sync"]
 
 
-@pytest.mark.parametrize("damaged", [(), (0,), (1,), (0, 1)])
-@pytest.mark.parametrize("newest", [4, 5])
+@each("damaged", [(), (0,), (1,), (0, 1)])
+@each("newest", [4, 5])
 def test_mending_keeps_a_whole_slot_at_any_time(damaged: tuple[int, ...], newest: int) -> None:
     disk = MemoryDisk()
     head = HeadFile.create(disk, FOLDER, LOG_ID)

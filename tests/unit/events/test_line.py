@@ -22,6 +22,7 @@ from pmagent.events.event import (
 )
 from pmagent.events.event import time_after as later
 from pmagent.events.line import TAIL_BYTES, ChainChecker, check_data, check_texts, decode_chunk, decode_line, seal
+from tests.support.cases import each
 
 TIMES = [f"2026-11-21T19:50:0{second}.000000Z" for second in range(10)]
 
@@ -68,7 +69,7 @@ def test_what_is_sealed_is_decoded_and_the_chain_holds(rows: list[tuple[str, str
         assert bytes(stored.data) == was.raw
 
 
-@pytest.mark.parametrize("field", ["id", "actor", "type", "correlation"])
+@each("field", ["id", "actor", "type", "correlation"])
 def test_texts_have_a_bound_in_bytes_of_their_encoding(field: str) -> None:
     def check(text: str) -> None:
         check_texts(**{"id": "i", "actor": "a", "type": "t", "correlation": "c", field: text})
@@ -107,14 +108,14 @@ def test_what_passes_the_checks_always_fits_a_line(texts: tuple[str, str, str, s
     assert decode_line(line).id == id
 
 
-@pytest.mark.parametrize("raw", [b"", b"{\n}", b"\n", b"x" * (DATA_BYTES_MAX + 1)])
+@each("raw", [b"", b"{\n}", b"\n", b"x" * (DATA_BYTES_MAX + 1)])
 def test_data_is_json_on_one_line_within_its_bound(raw: bytes) -> None:
     with pytest.raises(BadEvent):
         check_data(raw)
 
 
-@pytest.mark.parametrize(
-    ("places", "batch", "sum"),
+@each(
+    "places, batch, sum",
     [
         ([4], 2, None), ([2], 2, None), ([3, 5], 2, None), ([3, 3], 2, None), ([3, 2], 2, None),
         ([3], 1, None), ([3], 3, None), ([3], 2, "00"),
@@ -168,8 +169,8 @@ def resealed(fields: dict[str, object], batch: int, tail: Tail) -> bytes:
     return seal([altered], batch, Tail(altered.position - 1, batch - 1, "", tail.sum))[0][0]  # as if it followed
 
 
-@pytest.mark.parametrize(
-    ("fields", "batch", "reason"),
+@each(
+    "fields, batch, reason",
     [
         ({"position": 1}, 1, "position 2"),
         ({"position": 3}, 1, "position 2"),

@@ -23,6 +23,7 @@ from pmagent.events.reader import events
 from pmagent.events.segments import SegmentReader
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.verify import verify_log
+from tests.support.cases import each
 from tests.support.logs import FOLDER, LOG_ID, BatchWriter, all_events, draft, open_segments
 from tests.support.memory_disk import MemoryDisk
 
@@ -134,7 +135,7 @@ def failing(disk: MemoryDisk, operation: str, path: str = "") -> list[str]:
     return tried
 
 
-@pytest.mark.parametrize(("operation", "path"), [("append", ""), ("sync", ".jsonl"), ("write_at", HEAD_NAME)])
+@each("operation, path", [("append", ""), ("sync", ".jsonl"), ("write_at", HEAD_NAME)])
 def test_a_failed_write_poisons_the_log_and_all_who_wait_hear_it(operation: str, path: str) -> None:
     async def main() -> None:
         disk = MemoryDisk()

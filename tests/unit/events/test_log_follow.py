@@ -18,6 +18,7 @@ from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import CAUGHT_UP, Follower, Progress, Reader, event_at
 from pmagent.events.reader import events as read_events
 from pmagent.events.segments import SegmentReader, segment_firsts
+from tests.support.cases import each
 from tests.support.effort import examples
 from tests.support.logs import (
     FOLDER,
@@ -65,7 +66,7 @@ def test_any_position_is_found_whatever_the_lines_sizes(sizes: list[int], segmen
     assert disk.open_files == 0
 
 
-@pytest.mark.parametrize("tail", [b"", b'{"position":9', bytes(200_000), b"garbage" * 30_000, b"\n" * 100])
+@each("tail", [b"", b'{"position":9', bytes(200_000), b"garbage" * 30_000, b"\n" * 100])
 def test_what_is_behind_the_durable_end_never_disturbs_a_reader(tail: bytes) -> None:
     disk = MemoryDisk()
     writer = BatchWriter(open_segments(disk, 1 << 26))
@@ -101,7 +102,7 @@ def test_a_line_that_claims_another_position_leads_nobody_away_from_the_others()
         reader.close()
 
 
-@pytest.mark.parametrize("segment_bytes", [1, 700, 1 << 26])
+@each("segment_bytes", [1, 700, 1 << 26])
 def test_a_reader_goes_on_where_a_segment_ended(segment_bytes: int) -> None:
     """Its last run ended with the segment; what comes is in the next, or in the same."""
     disk = MemoryDisk()

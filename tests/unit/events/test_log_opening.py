@@ -12,6 +12,7 @@ from pmagent.events.head import SLOT_BYTES
 from pmagent.events.log import opening_events
 from pmagent.events.segments import segment_name
 from pmagent.events.verify import verify_log
+from tests.support.cases import each
 from tests.support.logs import (
     FOLDER,
     HEAD_PATH,
@@ -56,7 +57,7 @@ def refused(disk: MemoryDisk) -> tuple[str, int, int]:
     return caught.value.file, caught.value.offset, caught.value.position
 
 
-@pytest.mark.parametrize("stale", [False, True])
+@each("stale", [False, True])
 def test_an_intact_log_opens_whatever_head_covers(stale: bool) -> None:
     disk = written()
     pristine = sums(all_events(disk))
@@ -256,7 +257,7 @@ def test_a_head_with_two_damaged_slots_is_refused() -> None:
     assert refused(disk) == (HEAD_NAME, 0, 0)
 
 
-@pytest.mark.parametrize("at", [SLOT_BYTES - 1, SLOT_BYTES, 2 * SLOT_BYTES - 1])
+@each("at", [SLOT_BYTES - 1, SLOT_BYTES, 2 * SLOT_BYTES - 1])
 def test_one_damaged_slot_is_mended_and_a_whole_one_is_there_at_any_time(at: int) -> None:
     disk = written()
     disk.contents[HEAD_PATH].data[at] ^= 1
@@ -277,8 +278,8 @@ def test_one_damaged_slot_is_mended_and_a_whole_one_is_there_at_any_time(at: int
     assert verify_log(FOLDER, disk).ok
 
 
-@pytest.mark.parametrize("segment_bytes", [ONE_SEGMENT, 700])
-@pytest.mark.parametrize("position", [0, 2, 7, 11, 30])
+@each("segment_bytes", [ONE_SEGMENT, 700])
+@each("position", [0, 2, 7, 11, 30])
 def test_a_head_of_another_log_is_refused(segment_bytes: int, position: int) -> None:
     disk, other = written(segment_bytes=segment_bytes), MemoryDisk()
     write_log(other, [1] * 40, segment_bytes, log_id="f" * 32)
@@ -289,9 +290,9 @@ def test_a_head_of_another_log_is_refused(segment_bytes: int, position: int) -> 
         refused(disk)
 
 
-@pytest.mark.parametrize("victim", [0, 1, 2])
-@pytest.mark.parametrize("what", ["removed", "truncated", "emptied", "foreign", "last line", "last bit"])
-@pytest.mark.parametrize("stale", [False, True])
+@each("victim", [0, 1, 2])
+@each("what", ["removed", "truncated", "emptied", "foreign", "last line", "last bit"])
+@each("stale", [False, True])
 def test_damage_at_the_end_of_an_older_segment_is_refused(victim: int, what: str, stale: bool) -> None:
     disk, other = written(segment_bytes=700), MemoryDisk()
     write_log(other, (1, 2, 1, 3, 1, 2), 700, log_id="f" * 32)
@@ -364,7 +365,7 @@ def test_a_crash_at_the_roll_leaves_a_log_that_opens_with_its_older_segment_seal
 OPERATIONS = ["create", "append", "sync", "sync_folder", "truncate", "write_at", "unlink", "seal"]
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+@each("operation", OPERATIONS)
 def test_an_opening_that_fails_leaves_no_file_open_and_the_next_one_opens(operation: str) -> None:
     disk = written(segment_bytes=700)
     disk.put(f"{path(99)}.tmp", b"")

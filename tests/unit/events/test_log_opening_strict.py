@@ -12,6 +12,7 @@ from pmagent.events.head import SLOT_BYTES, decode_head
 from pmagent.events.log import opening_events
 from pmagent.events.segments import segment_name
 from pmagent.events.verify import verify_log
+from tests.support.cases import each
 from tests.support.logs import (
     FOLDER,
     HEAD_PATH,
@@ -109,7 +110,7 @@ def test_a_head_of_an_earlier_release_opens_and_is_brought_up_to_date() -> None:
 # --- what is no torn tail, and what is kept of one ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("which", ["the last line again", "an older line", "two lines again", "a line of the future"])
+@each("which", ["the last line again", "an older line", "two lines again", "a line of the future"])
 def test_a_whole_line_of_another_position_is_corruption_for_opening_and_verify(which: str) -> None:
     disk = written()
     lines = lines_of(disk)
@@ -140,7 +141,7 @@ def _kept_aside(disk: MemoryDisk) -> list[str]:
     return [name for name in disk.names(FOLDER) if ".torn-" in name or name.endswith(".tmp")]
 
 
-@pytest.mark.parametrize("room", [0, 10, 60, 300, 700, 5_000])
+@each("room", [0, 10, 60, 300, 700, 5_000])
 def test_starts_on_a_full_disk_keep_torn_bytes_aside_once(room: int) -> None:
     disk = written()
     raw, torn = disk.read(path(1)), b'{"position":12,"batch":7,' + b"x" * 40

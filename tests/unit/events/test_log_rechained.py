@@ -13,6 +13,7 @@ from pmagent.events.line import decode_line
 from pmagent.events.segments import segment_name
 from pmagent.events.verify import require_intact, verify_log
 from tests.support.altered import rechained
+from tests.support.cases import each
 from tests.support.logs import (
     FOLDER,
     HEAD_PATH,
@@ -39,7 +40,7 @@ CHANGES: dict[str, Change] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@each("change", CHANGES)
 def test_a_re_chained_history_with_a_wrong_position_batch_or_time_is_found(change: str) -> None:
     disk = MemoryDisk()
     write_log(disk, [1, 2, 1, 3, 1], segment_bytes=10_000)

@@ -11,6 +11,7 @@ from pmagent.events.reader import event_at
 from pmagent.events.segments import SegmentReader, segment_name
 from pmagent.events.store import Finding, Verification
 from pmagent.events.verify import verify_log
+from tests.support.cases import each
 from tests.support.logs import (
     FOLDER,
     HEAD_PATH,
@@ -138,7 +139,7 @@ def test_every_truncation_of_every_segment_is_found() -> None:
     assert verified(disk).ok
 
 
-@pytest.mark.parametrize("size", range(0, 1024, 31))
+@each("size", range(0, 1024, 31))
 def test_every_truncation_of_head_is_found(size: int) -> None:
     disk = fresh()
     disk.put(HEAD_PATH, disk.read(HEAD_PATH)[:size])
@@ -219,7 +220,7 @@ def test_every_line_of_another_log_is_found() -> None:
         disk.put(line.path, whole)
 
 
-@pytest.mark.parametrize("what", ["removed", "foreign", "doubled", "emptied", "zeroed"])
+@each("what", ["removed", "foreign", "doubled", "emptied", "zeroed"])
 def test_every_segment_that_is_tampered_with_is_found(what: str) -> None:
     for victim in segment_paths(fresh()):
         disk, other = fresh(), fresh(log_id="f" * 32)
@@ -266,7 +267,7 @@ def test_swapped_segments_and_segments_in_between_are_found() -> None:
     assert finding.position == last.position + 1
 
 
-@pytest.mark.parametrize("tail", [bytes(512), bytes(5000), b'{"posi', b"\n", b"\n\n{}\n", b"\xff" * 100, b"{" * 3000])
+@each("tail", [bytes(512), bytes(5000), b'{"posi', b"\n", b"\n\n{}\n", b"\xff" * 100, b"{" * 3000])
 def test_what_follows_the_durable_end_is_told_and_is_no_finding(tail: bytes) -> None:
     disk = fresh()
     newest = segment_paths(disk)[-1]
@@ -329,7 +330,7 @@ class BusyDisk(MemoryDisk):
                 write_log(self, (1, 2, 1, 3))
 
 
-@pytest.mark.parametrize("look", range(1, 12))
+@each("look", range(1, 12))
 def test_a_log_that_grows_while_it_is_verified_is_intact(look: int) -> None:
     disk = BusyDisk(look)
     write_log(disk, (1, 2, 1, 3, 1))
@@ -341,7 +342,7 @@ def test_a_log_that_grows_while_it_is_verified_is_intact(look: int) -> None:
     assert len(segment_paths(disk)) > before or not disk.idle
 
 
-@pytest.mark.parametrize("name", ["evil.jsonl", "1.jsonl", "00000000000000000001 (copy).jsonl"])
+@each("name", ["evil.jsonl", "1.jsonl", "00000000000000000001 (copy).jsonl"])
 def test_a_file_that_looks_like_a_segment_and_is_none_is_found(name: str) -> None:
     disk = fresh()
     disk.put(f"{FOLDER}/{name}", disk.read(segment_paths(disk)[0]))

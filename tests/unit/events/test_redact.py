@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 
 from pmagent.events.redact import DEPTH_MAX, MASK, Redactor, secrets_in
 from pmagent.events.secret_shapes import SHAPES, shapes_in
+from tests.support.cases import each
 from tests.support.secrets import ALNUM, BLANK_PEM, FORMS, JWKS, KEYS, KNOWN, NAMED
 
 AROUND = ["{}", "my key is {} ok?", "KEY_{} ", "<{}>", '{{"a":"{}"}}', "x={};", "line\n{}\nline", "({})", "/{}/"]
 
 
-@pytest.mark.parametrize("name", KEYS)
+@each("name", KEYS)
 def test_a_key_is_masked_wherever_it_stands(name: str) -> None:
     key = KEYS[name]
     for around in AROUND:
@@ -44,7 +45,7 @@ def test_a_value_under_a_telling_name_is_masked(before: str, secret: str) -> Non
     assert masked.endswith(f"{MASK}{after}")
 
 
-@pytest.mark.parametrize("jwk", JWKS)
+@each("jwk", JWKS)
 def test_a_private_key_in_json_is_masked_with_all_its_parts(jwk: str) -> None:
     masked = Redactor().text(f"so {jwk} and {jwk}")
     assert ALNUM[5:20] not in masked
@@ -92,12 +93,12 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize("text", HARMLESS)
+@each("text", HARMLESS)
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert Redactor().text(text) is text
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each("form", FORMS)
 def test_a_known_secret_is_masked_in_every_form(form: str) -> None:
     shown = FORMS[form](KNOWN)
     assert len(shown) > 10
@@ -108,8 +109,8 @@ def test_a_known_secret_is_masked_in_every_form(form: str) -> None:
     assert masked.endswith(" after")
 
 
-@pytest.mark.parametrize("before", ["", "u", "us", "use", "user:"])
-@pytest.mark.parametrize("after", ["", "!", "!!", "!!!"])
+@each("before", ["", "u", "us", "use", "user:"])
+@each("after", ["", "!", "!!", "!!!"])
 def test_a_known_secret_is_masked_within_longer_content_in_base64(before: str, after: str) -> None:
     masked = Redactor([KNOWN]).text(base64.b64encode((before + KNOWN + after).encode()).decode())
     left, right = masked.split(MASK)
@@ -198,7 +199,7 @@ def test_every_string_of_a_structure_is_masked() -> None:
     assert masked.many[0] is value.many[0], "what holds no secret is not copied"
 
 
-@pytest.mark.parametrize("name", ["password", "db_password", "clientSecret", "API-KEY", "access_token"])
+@each("name", ["password", "db_password", "clientSecret", "API-KEY", "access_token"])
 def test_text_under_a_telling_name_is_masked_whatever_it_is(name: str) -> None:
     redactor = Redactor()
     assert redactor.value({name: "pw"}) == {name: MASK}
@@ -256,12 +257,12 @@ def test_bytes_around_a_secret_in_a_blob_stay_as_they_are() -> None:
     assert redactor.content(plain) is plain
 
 
-@pytest.mark.parametrize("secret", ["\ud800-half-\udfff", "\udcff\udcfe-env", "a\0b\0c\0d", "ключ-секрет", "🔑" * 6])
+@each("secret", ["\ud800-half-\udfff", "\udcff\udcfe-env", "a\0b\0c\0d", "ключ-секрет", "🔑" * 6])
 def test_secrets_that_are_no_proper_text_are_masked_too(secret: str) -> None:
     assert Redactor([secret]).text(f"<{secret}>") == f"<{MASK}>"
 
 
-@pytest.mark.parametrize("between", ["\x1b[1m", "\u200b", "\x1b]8;;https://example.org\x1b\\"])
+@each("between", ["\x1b[1m", "\u200b", "\x1b]8;;https://example.org\x1b\\"])
 def test_text_of_a_terminal_hides_no_secret(between: str) -> None:
     redactor = Redactor(["known-secret-1"])
     shown = f"so {between.join(KEYS['github'])} and {between.join('known-secret-1')}{between}."
@@ -326,7 +327,7 @@ def least(text: str) -> float:
     return min(seconds(text) for _ in range(3))
 
 
-@pytest.mark.parametrize("lead", ["", "password=", "x://a:b"])
+@each("lead", ["", "password=", "x://a:b"])
 def test_hostile_text_takes_time_in_proportion_to_its_length(lead: str) -> None:
     """Sixteen times the text may take about 16 times as long, not 256 times."""
     slow = []

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from pmagent.events.redact import MASK, Redactor
 from pmagent.events.redact_content import ContentMasker, MaskedText, Piece
+from tests.support.cases import each
 from tests.support.effort import examples
 from tests.support.secrets import ALNUM, CONTENT_FORMS, KEYS, KNOWN, NAMED, as_bytes
 
@@ -33,8 +34,8 @@ def test_a_known_secret_is_masked_in_every_form(form: str, secret: str) -> None:
         assert rest[2:-2] not in squeezed
 
 
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16", "utf-32-le", "utf-32-be", "utf-32"])
-@pytest.mark.parametrize("name", ["openai-project", "github", "aws", "slack", "pem", "pgp"])
+@each("encoding", ["utf-16-le", "utf-16-be", "utf-16", "utf-32-le", "utf-32-be", "utf-32"])
+@each("name", ["openai-project", "github", "aws", "slack", "pem", "pgp"])
 def test_keys_are_found_in_wide_text_which_stays_wide(name: str, encoding: str) -> None:
     text = f"the key: {KEYS[name]} and {{}}, \u00e9\u4e2d.\n"
     masked = Redactor([PLAIN, KNOWN]).content((text.format(PLAIN) + text.format(KNOWN)).encode(encoding))
@@ -44,8 +45,8 @@ def test_keys_are_found_in_wide_text_which_stays_wide(name: str, encoding: str) 
 COLOURS = ["\x1b[1m", "\x1b[38;2;250;100;50m", "\x1b(B\x1b[m", "\x9b0m", "\u200b", "\x1b]8;;\x07"]
 
 
-@pytest.mark.parametrize("colour", COLOURS)
-@pytest.mark.parametrize("name", ["openai-project", "github", "aws", "slack", "pem"])
+@each("colour", COLOURS)
+@each("name", ["openai-project", "github", "aws", "slack", "pem"])
 def test_keys_are_found_between_escape_sequences(name: str, colour: str) -> None:
     key = KEYS[name]
     shown = f"{colour}key {colour}{key[:2]}{colour}{key[2:9]}{colour}{key[9:]}{colour} is it"
@@ -80,7 +81,7 @@ HARMLESS = {
 }
 
 
-@pytest.mark.parametrize("name", HARMLESS)
+@each("name", HARMLESS)
 def test_what_holds_no_secret_is_the_same(name: str) -> None:
     content = HARMLESS[name]
     assert Redactor([PLAIN, KNOWN]).content(content) is content

@@ -12,6 +12,7 @@ from pmagent.events.disk import RealDisk
 from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.event import LINE_BYTES_MAX, Tail
 from pmagent.events.segments import SegmentReader, first_line, last_lines, line_start, segment_firsts, segment_name
+from tests.support.cases import each
 from tests.support.effort import examples
 from tests.support.logs import FOLDER, HEAD_PATH, LOG_ID, path, segment_paths, write_log
 from tests.support.memory_disk import MemoryDisk, MemoryFile
@@ -35,8 +36,8 @@ def test_names_sort_as_positions_do_and_only_they_are_segments() -> None:
     assert segment_firsts(disk, "/none") == []
 
 
-@pytest.mark.parametrize(
-    ("line", "claim"),
+@each(
+    "line, claim",
     [
         (b'{"position":1,"batch":2,"time', (1, 2)),
         (b'{"position":9223372036854775807,"batch":12,', (2**63 - 1, 12)),

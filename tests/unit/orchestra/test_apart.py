@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.orchestra.running.artifact_paths import NAME_BYTES_MAX, apart
 from pmagent.contracts.orchestra import PATH_CHARS_MAX, Artifact
+from tests.support.cases import each
 
 TASK = "6b0c7a52-3f7e-4c1d-9a55-000000000001"
 
@@ -42,7 +42,7 @@ def test_an_artifact_whose_path_gets_too_long_is_left_out() -> None:
     assert lost == ["x" * (PATH_CHARS_MAX - 36)]
 
 
-@pytest.mark.parametrize("folder", ["", TASK])
+@each("folder", ["", TASK])
 def test_a_name_that_no_file_system_takes_is_left_out(folder: str) -> None:
     largest = "\u00e9" * (NAME_BYTES_MAX // 2) + "x"
     kept, lost = apart(folder, [_artifact(f"a/{largest}"), _artifact(f"{largest}x"), _artifact(f"{largest}x/a")])

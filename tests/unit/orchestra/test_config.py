@@ -15,6 +15,7 @@ from pmagent.actors.orchestra.planning.config import BadConfig, Flags, effective
 from pmagent.actors.orchestra.planning.placeholders import filled, named
 from pmagent.actors.orchestra.planning.render import rendered
 from pmagent.contracts.orchestra_config import WHITELIST, OrchestraConfig, PromptSettings
+from tests.support.cases import each
 
 REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "orchestra" / "orchestra.config.yaml"
 HEAD = 'version: "1.0"\n'
@@ -59,8 +60,8 @@ def test_a_real_configuration_is_read_and_rendered() -> None:
     assert read_config(rendered(config)) == config
 
 
-@pytest.mark.parametrize(
-    ("text", "message", "hint"),
+@each(
+    "text, message, hint",
     [
         ("policies: {max_task_duration_sec: -5}", "policies.max_task_duration_sec is -5",
          "it must be a number of seconds above 0, at most 86400"),
@@ -114,8 +115,8 @@ def test_a_configuration_that_says_what_it_may_not_is_refused_with_the_path(text
     assert refusal(text) == (message, hint)
 
 
-@pytest.mark.parametrize(
-    ("text", "message", "hint"),
+@each(
+    "text, message, hint",
     [
         ("policies: {}", "version is missing", 'it must be "1.0"'),
         ("version: 1.0", "version is 1.0", 'it must be "1.0"'),
@@ -149,8 +150,8 @@ def test_a_path_that_only_begins_like_runs_stays() -> None:
     assert effective(config, Flags(out="./new")).paths.logs == "./runs-old/{run_id}.jsonl"
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
+@each(
+    "flags, message",
     [
         (Flags(concurrency=0), "--concurrency is 0"),
         (Flags(retries=-1), "--retries is -1"),

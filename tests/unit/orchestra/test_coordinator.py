@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from pmagent.contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
 from pmagent.contracts.oa import OaPermitRequested
 from pmagent.contracts.orchestra import PlanText
@@ -27,6 +25,7 @@ from pmagent.contracts.orchestra_events import (
     TasksPlanned,
 )
 from pmagent.events.event import Event
+from tests.support.cases import each
 from tests.support.orchestra import RUN, Waits, Yard, config, exited, plan, replied
 
 GOOD = json.dumps([{"task_id": "a", "intent": "x", "tools": ["ls"]}])
@@ -144,7 +143,7 @@ def test_a_planner_is_asked_under_a_permit_of_its_own() -> None:
     assert assigned(yard) == [("a", 1)]
 
 
-@pytest.mark.parametrize(
+@each(
     "answer", [GOOD, f"Here:\n```json\n{GOOD}\n```\nbye", f"Sure! {GOOD} That is all.", '{"tasks": ' + GOOD + "}"]
 )
 def test_a_plan_is_found_in_what_a_planner_says(answer: str) -> None:
@@ -168,8 +167,8 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again_with_what_was_wrong_th
     assert refused.reasons == ["the planner's answer: not in whitelist_tools: bash (a)"]
 
 
-@pytest.mark.parametrize(
-    ("outcome", "calls", "code", "reason"),
+@each(
+    "outcome, calls, code, reason",
     [
         (lambda at: EffectTimedOut(request=at, limit_s=5.0), 3, "no_plan", "the planner did not answer in 5 s"),
         (lambda at: EffectFailed(request=at, error="E", place="p"), 3, "no_plan",

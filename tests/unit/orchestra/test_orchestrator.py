@@ -27,6 +27,7 @@ from pmagent.contracts.orchestra_events import (
     TaskAttemptRequested,
 )
 from pmagent.events.event import parse_time
+from tests.support.cases import each
 from tests.support.orchestra import RUN, Yard, config, exited, plan, replied
 
 OTHER = "5b0c7a52-3f7e-4c1d-9a55-000000000002"
@@ -81,8 +82,8 @@ def test_what_is_to_be_planned_only_asks_for_no_permit_and_ends() -> None:
     assert yard.of(OaPermitRequested) == []
 
 
-@pytest.mark.parametrize(
-    ("mode", "action", "reason"),
+@each(
+    "mode, action, reason",
     [
         ("NORMAL", "unheard_of", "unknown action"),
         ("DEGRADED", "feature_work", "feature_work is forbidden in DEGRADED"),
@@ -269,7 +270,7 @@ def test_a_run_ends_when_who_plans_or_works_is_halted(actor: type[Any], monkeypa
     assert yard.engine.states["worker"].jobs == {}
 
 
-@pytest.mark.parametrize(("name", "stops"), [("coordinator", 1), ("worker", 1), ("orchestrator", 1), ("reasoner", 0)])
+@each("name, stops", [("coordinator", 1), ("worker", 1), ("orchestrator", 1), ("reasoner", 0)])
 def test_a_run_is_stopped_when_who_carries_it_out_decides_again(name: str, stops: int) -> None:
     """What such an actor missed while it was halted nobody knows; what others missed is not the run's."""
     yard = waiting_run()

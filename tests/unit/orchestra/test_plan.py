@@ -21,6 +21,7 @@ from pmagent.actors.orchestra.planning.graph import (
 from pmagent.actors.orchestra.planning.plan import Plan, answer, assignment, document, make_plan, read_plan
 from pmagent.contracts.orchestra import PlanAnswer, TaskDocument
 from pmagent.contracts.orchestra_config import OrchestraConfig
+from tests.support.cases import each
 
 RUN = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
 OTHER = "5b0c7a52-3f7e-4c1d-9a55-000000000002"
@@ -141,8 +142,8 @@ def test_a_task_begins_planned_and_its_worker_gets_program_and_arguments_as_they
     assert msgspec.to_builtins(given.inputs) == inputs
 
 
-@pytest.mark.parametrize(
-    ("kind", "tasks", "message", "hint"),
+@each(
+    "kind, tasks, message, hint",
     [
         (DuplicateTask, [task("a"), task("b", "a"), task("a"), task("b")], "more than one task is called a, b",
          "give each its own task_id"),
@@ -204,8 +205,8 @@ def test_a_plan_that_cannot_be_run_is_refused(kind: type[BadPlan], tasks: Any, m
     assert refused(kind, tasks) == (message, hint)
 
 
-@pytest.mark.parametrize(
-    ("config", "sandbox", "message"),
+@each(
+    "config, sandbox, message",
     [
         ("policies: {allow_network: true}", {"net": "allow"},
          "net: allow, but security.net.allow_domains is empty, which denies all: a"),

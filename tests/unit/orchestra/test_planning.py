@@ -29,6 +29,7 @@ from pmagent.contracts.orchestra_events import (
     TasksPlanned,
 )
 from pmagent.events.event import DATA_BYTES_MAX, Event
+from tests.support.cases import each
 from tests.support.orchestra import RUN, Yard, config, exited, plan, replied
 
 TASKS = [
@@ -105,7 +106,7 @@ def test_a_prompt_that_no_event_holds_is_refused_and_nobody_is_asked() -> None:
     assert "--plan FILE" in over.mend[0]
 
 
-@pytest.mark.parametrize("char", ["x", "\x07", "\u1234", "\U0001f600", '"'])
+@each("char", ["x", "\x07", "\u1234", "\U0001f600", '"'])
 def test_the_largest_prompt_fits_into_an_event(char: str) -> None:
     course = asked(char * 16_384, char * 65_528 + "{intent}")
     tasks = done(TASKS_TOLD * 2, char * 16_384)
@@ -135,7 +136,7 @@ WRAPPINGS = {
 }
 
 
-@pytest.mark.parametrize("name", WRAPPINGS)
+@each("name", WRAPPINGS)
 def test_a_plan_is_found_in_any_wrapping(name: str) -> None:
     for answer in (ANSWER, json.dumps(TASKS, indent=2)):
         made = made_from(asked(), WRAPPINGS[name].format(answer))
@@ -192,7 +193,7 @@ def test_prose_without_brackets_around_a_plan_changes_nothing(before: str, after
     assert made == made_from(asked(), ANSWER)
 
 
-@pytest.mark.parametrize(
+@each(
     "piece", ["x```\n", "```\n", "```json\n\t", "\n ", '"', '\\"', "[", "{[", "]", "`", "a\n```", "```a" * 9 + "\n"]
 )
 def test_a_megabyte_of_anything_is_read_in_time_that_grows_with_its_length(piece: str) -> None:
@@ -237,7 +238,7 @@ def test_three_answers_that_are_no_plans_are_enough() -> None:
     assert [failed.code for failed in yard.of(PlanFailed)] == ["bad_plan"]
 
 
-@pytest.mark.parametrize(("again", "calls"), [(True, PLANNER_TRIES), (False, 1)])
+@each("again, calls", [(True, PLANNER_TRIES), (False, 1)])
 def test_a_planner_that_fails_is_asked_again_where_that_may_help(again: bool, calls: int) -> None:
     def fail(event: Event) -> PlannerFailed:
         return PlannerFailed(

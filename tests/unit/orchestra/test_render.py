@@ -6,17 +6,17 @@ import re
 import sys
 
 import msgspec
-import pytest
 
 from pmagent.actors.orchestra.planning.config import read_config
 from pmagent.actors.orchestra.planning.render import rendered
 from pmagent.events.unseen import UNSEEN
+from tests.support.cases import each
 from tests.support.orchestra import config
 
 UNSEEN_CHARS = re.findall(f"[{UNSEEN}]", "".join(map(chr, range(sys.maxunicode + 1))))
 
 
-@pytest.mark.parametrize("before", ["", "two\nlines "])
+@each("before", ["", "two\nlines "])
 def test_no_character_of_a_prompt_hides_or_is_obeyed(before: str) -> None:
     said = config()
     planner = f"{before}{''.join(UNSEEN_CHARS)}\n"

@@ -31,6 +31,7 @@ from pmagent.contracts.orchestra_events import (
     TasksChanged,
 )
 from pmagent.events.event import DATA_BYTES_MAX
+from tests.support.cases import each
 from tests.support.orchestra import RUN, Yard, config, exited, plan, replied
 
 OTHER = "5b0c7a52-3f7e-4c1d-9a55-000000000002"
@@ -63,7 +64,7 @@ def ended(yard: Yard, run_id: str = RUN) -> RunEnded:
 # --- sizes ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("char", ["x", "\x01", "\U0001f600"])
+@each("char", ["x", "\x01", "\U0001f600"])
 def test_a_long_plan_is_cancelled_with_the_longest_reason(char: str) -> None:
     yard = Yard()
     yard.tool = lambda _: None

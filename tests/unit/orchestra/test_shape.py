@@ -5,16 +5,15 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
-
 from pmagent.contracts import shape
 from pmagent.contracts.shape import NAMES_SHOWN, nearest
+from tests.support.cases import each
 
 TOOLS = ["echo", "ls", "cat", "node", "python", "poetry", "pnpm", "git"]
 
 
-@pytest.mark.parametrize(
-    ("name", "found"),
+@each(
+    "name, found",
     [("gti", "git"), ("it", "git"), ("giit", "git"), ("gut", "git"), ("pyton", "python"), ("nmpm", "pnpm"),
      ("poerty", "poetry"), ("LS", ""), ("bash", ""), ("", ""), ("\U0001f600", ""), ("c" * 100_000, "")],
 )  # fmt: skip
@@ -33,7 +32,7 @@ def test_where_many_are_known_and_none_is_near_some_are_named() -> None:
     assert nearest("x", []) == "there are: "
 
 
-@pytest.mark.parametrize("number", range(len("whitelist_tools")))
+@each("number", range(len("whitelist_tools")))
 def test_one_slip_anywhere_is_forgiven(number: int) -> None:
     name = "whitelist_tools"
     left_out, doubled = name[:number] + name[number + 1 :], name[:number] + name[number] + name[number:]

@@ -9,6 +9,7 @@ import pytest
 from pmagent.actors.orchestra.running.states import STEPS, Board, IllegalStep, abandoned, begun, board, ended
 from pmagent.contracts.orchestra import Step, TaskState
 from pmagent.contracts.orchestra_events import TaskChange
+from tests.support.cases import each
 
 WAITS: dict[str, list[str]] = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"], "e": []}
 A, B, C, D, E = range(5)
@@ -86,8 +87,8 @@ def test_a_run_that_stops_ends_each_task_that_has_not_begun_by_steps_of_the_tabl
     assert abandoned(after, "again") == []
 
 
-@pytest.mark.parametrize("state", get_args(TaskState))
-@pytest.mark.parametrize("step", get_args(Step))
+@each("state", get_args(TaskState))
+@each("step", get_args(Step))
 def test_a_step_that_a_state_does_not_have_is_refused_and_every_other_is_made(state: TaskState, step: Step) -> None:
     leaves, reaches = STEPS[step]
     alone = Board(board(["a"], [[]]).order, state[0])

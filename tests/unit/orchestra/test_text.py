@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 from pmagent.actors.orchestra.planning.config import read_config
 from pmagent.actors.orchestra.planning.plan import read_plan
 from pmagent.contracts.text import BadText, decoded, from_either, from_json, from_yaml
+from tests.support.cases import each
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@each(
+    "text, message",
     [
         (BOMB, "t, line 1: anchors and aliases (& and *) are not read here"),
         ("a: 1\nb: *a", "t, line 2: anchors and aliases (& and *) are not read here"),
@@ -50,8 +51,8 @@ def test_yaml_that_is_not_plain_is_refused_with_the_place(text: str, message: st
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@each(
+    "text, message",
     [
         ('{"a": 1, "a": 2}', 't: the key "a" is given twice'),
         ("[NaN]", "t: NaN is not JSON"),
@@ -76,8 +77,8 @@ def test_brackets_within_texts_nest_nothing() -> None:
     assert from_json(json.dumps(["[" * 100, '"' * 3 + "{" * 100]), "t") == ["[" * 100, '"""' + "{" * 100]
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@each(
+    "text, value",
     [
         ("[yes, no, on, ~, null, true, False]", ["yes", "no", "on", None, None, True, "False"]),
         ("[010, 0o17, 0x1f, 1_000, 12:30:45, 2026-03-02]", ["010", "0o17", "0x1f", "1_000", "12:30:45", "2026-03-02"]),
@@ -95,7 +96,7 @@ def test_a_plain_word_is_a_text_unless_json_would_read_it_so(text: str, value: A
     assert from_yaml(text, "t") == value
 
 
-@pytest.mark.parametrize("raw", [b"\xff\xfe\x00", b"\x80", b"version: \xc3\x28", "\ud800"])
+@each("raw", [b"\xff\xfe\x00", b"\x80", b"version: \xc3\x28", "\ud800"])
 def test_bytes_that_are_no_text_are_refused(raw: bytes | str) -> None:
     with pytest.raises(BadText, match="is not UTF-8 text"):
         read_config(raw)

@@ -19,6 +19,7 @@ from pmagent.contracts.orchestra_events import (
     TaskUnstarted,
 )
 from pmagent.events.event import Event, parse_time
+from tests.support.cases import each
 from tests.support.orchestra import RUN, Yard, config, exited, plan
 
 
@@ -107,7 +108,7 @@ def test_each_failed_attempt_says_when_the_next_begins() -> None:
     assert told == [(first.position, 1, timer.at), (yard.events(TaskAttemptRequested)[1].position, 2, "")]
 
 
-@pytest.mark.parametrize("what", ["a violation", "a policy"])
+@each("what", ["a violation", "a policy"])
 def test_what_another_attempt_cannot_change_is_not_tried_again(what: str) -> None:
     yard = one(retries=3)
     asked = attempt(yard)
@@ -136,7 +137,7 @@ def test_an_attempt_that_the_gate_refuses_is_not_made_again() -> None:
     assert (told.attempts, told.result.state) == (2, "failed")
 
 
-@pytest.mark.parametrize(("length", "told"), [(1_000, "x" * 1_000), (1_001, "x" * 999 + "…")])
+@each("length, told", [(1_000, "x" * 1_000), (1_001, "x" * 999 + "…")])
 def test_a_reason_that_is_too_long_is_cut(length: int, told: str) -> None:
     yard = one()
     asked = attempt(yard)
@@ -151,7 +152,7 @@ def test_a_reason_that_is_too_long_is_cut(length: int, told: str) -> None:
 # --- ends of processes ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("reason", "left"), [("crash", 1), ("stop", 2)])
+@each("reason, left", [("crash", 1), ("stop", 2)])
 def test_an_attempt_that_was_cut_off_is_repeated_at_the_next_start_and_counts_if_a_crash_did_it(
     reason: str, left: int
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 from pmagent.actors.sandbox import orphans
 from pmagent.actors.sandbox.arguments import Content, Place
 from pmagent.actors.sandbox.launch import BOUND, Launch, gated, opened, start
+from tests.support.cases import each
 
 TELLS = """
 import os, sys
@@ -42,8 +43,8 @@ def test_without_a_wall_the_command_runs_as_it_is() -> None:
         assert process.communicate(timeout=60)[0] == b"1\n"
 
 
-@pytest.mark.parametrize(
-    ("launch", "error"),
+@each(
+    "launch, error",
     [
         (Launch(("/nowhere/bwrap",), ("--x",), ("a",)), OSError),
         (Launch(PROGRAM, ("--bind\0", "/"), ("a",)), ValueError),

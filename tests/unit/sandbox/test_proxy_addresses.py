@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.sandbox.egress.addresses import REFUSED, refusal
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize(
-    ("address", "kind"),
+@each(
+    "address, kind",
     [
         ("0.0.0.0", "unspecified"),
         ("0.1.2.3", "unspecified"),
@@ -72,7 +72,7 @@ def test_what_is_no_public_host_is_refused_by_what_it_is(address: str, kind: str
     assert refusal(address) == kind
 
 
-@pytest.mark.parametrize(
+@each(
     "address",
     ["1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.0",
      "169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0", "192.167.255.255", "192.169.0.0", "192.0.1.0",

@@ -6,9 +6,9 @@ from contextlib import AsyncExitStack
 
 import anyio
 import anyio.abc
-import pytest
 
 from pmagent.actors.sandbox.egress.rules import Caps
+from tests.support.cases import each
 from tests.support.proxied import BROKEN, HEAD, Served, answering, everything, host, outside, proxied
 
 GET = b"GET http://api.example.org/x HTTP/1.1\r\nHost: api.example.org\r\n\r\n"
@@ -45,8 +45,8 @@ def said(*segments: bytes) -> tuple[bytes, list[bytes]]:
     return anyio.run(body)
 
 
-@pytest.mark.parametrize("head", [GET, TUNNEL])
-@pytest.mark.parametrize("made", [padded, many])
+@each("head", [GET, TUNNEL])
+@each("made", [padded, many])
 def test_a_head_is_bounded_in_one_segment_and_in_many(head: bytes, made: object) -> None:
     assert callable(made)
     whole = made(head, MOST + 8 * 1024)
@@ -63,7 +63,7 @@ def test_the_bound_is_exact() -> None:
     assert (got.split(b" ")[1], heard) == (b"431", [])
 
 
-@pytest.mark.parametrize("second", [GET, padded(GET, 40 * 1024), many(TUNNEL, 40 * 1024)])
+@each("second", [GET, padded(GET, 40 * 1024), many(TUNNEL, 40 * 1024)])
 def test_a_second_head_in_the_same_segment_is_neither_counted_nor_read(second: bytes) -> None:
     got, heard = said(GET + second)
     assert got.count(b"HTTP/1.1") == 1
@@ -119,7 +119,7 @@ async def tunnel(proxy: Served) -> anyio.abc.SocketStream:
     return stream
 
 
-@pytest.mark.parametrize("kind", [silent, half, answered, refused])
+@each("kind", [silent, half, answered, refused])
 def test_idle_connections_give_way_when_all_places_are_taken(kind: object) -> None:
     async def body() -> None:
         assert callable(kind)

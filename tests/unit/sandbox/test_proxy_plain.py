@@ -8,6 +8,7 @@ import pytest
 from pmagent.actors.sandbox.egress import proxy as proxies
 from pmagent.actors.sandbox.egress.rules import Caps
 from pmagent.actors.sandbox.egress.streams import CHUNK, Line
+from tests.support.cases import each
 from tests.support.proxied import BROKEN, HEAD, Behave, answering, everything, host, outside, proxied
 
 GET = b"GET http://api.example.org/x HTTP/1.1\r\nHost: api.example.org\r\n\r\n"
@@ -55,8 +56,8 @@ def test_what_follows_a_request_goes_nowhere() -> None:
     assert (len(heard), len(contacts)) == (1, 1)
 
 
-@pytest.mark.parametrize(
-    ("request_", "status"),
+@each(
+    "request_, status",
     [
         (POST + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"400"),
         (POST + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", b"400"),
@@ -110,7 +111,7 @@ def test_an_answer_that_ends_with_its_connection_is_passed_on_in_chunks_or_likew
     assert b"chunked" not in old
 
 
-@pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
+@each("status", [b"204 No Content", b"304 Not Modified"])
 def test_answers_without_a_body_have_none(status: bytes) -> None:
     got, _, contacts = said(GET, answering(b"HTTP/1.1 " + status + b"\r\nETag: x\r\n\r\n"))
     assert got.startswith(b"HTTP/1.1 " + status)
@@ -195,7 +196,7 @@ def test_a_tool_may_finish_what_it_sends_when_the_answer_is_there() -> None:
     assert anyio.run(body).endswith(b"hi")
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [b"", b"SSH-2.0-x\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", b"HTTP/1.1 200\r\nA:" + b"b" * 10**6,
      b"HTTP/1.1 200 OK\r\nA : b\r\n\r\n", b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n"],

@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pmagent.actors.sandbox.egress.rules import Asked, ContactRefused, Headers, answered, host_name, judge, rules
+from tests.support.cases import each
 
 RULES = rules(("api.example.org", "xn--bcher-kva.example"), ("X-Trace", "run-7"))
 HOST: Headers = ((b"host", b"api.example.org"),)
@@ -32,8 +33,8 @@ def refused(method: str, target: str, *headers: tuple[bytes, bytes]) -> ContactR
     return caught.value
 
 
-@pytest.mark.parametrize(
-    ("written", "name"),
+@each(
+    "written, name",
     [
         ("example.org", "example.org"),
         ("EXAMPLE.Org", "example.org"),
@@ -53,7 +54,7 @@ def test_names_are_compared_in_one_form(written: str, name: str) -> None:
     assert host_name(written) == name
 
 
-@pytest.mark.parametrize(
+@each(
     "literal",
     ["127.0.0.1", "127.1", "127.0.0.1.", "2130706433", "0x7f000001", "0x7F.1", "0177.0.0.1", "017700000001", "0", "0x",
      "1.2.3", "1.2.3.4.5", "a.b.0x1f", "foo.1", "[::1]", "[::ffff:127.0.0.1]", "::1", "fe80::1%eth0", "[fe80::1%25e0]",
@@ -64,7 +65,7 @@ def test_an_ip_address_is_no_name_however_it_is_written(literal: str) -> None:
         host_name(literal)
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     ["", ".", "..", "a..b", ".a", "a..", "*", "*.example.org", "-a", "a-", "a_b", "a b", "a/b", "a\\b", "a%2eb", "a%00",
      "a\0b", "a\nb", "a\r", "user@a", "x" * 64, "a." * 127 + "ab", "a" * 5000, "\u2028", "a\u200db.example",
@@ -100,13 +101,13 @@ def test_no_number_of_any_base_passes_for_a_name(literal: str) -> None:
         host_name(literal)
 
 
-@pytest.mark.parametrize("target", ["api.example.org:443", "API.Example.ORG:443", "api.example.org.:443"])
+@each("target", ["api.example.org:443", "API.Example.ORG:443", "api.example.org.:443"])
 def test_a_tunnel_goes_to_an_allowed_name_however_it_is_written(target: str) -> None:
     assert asked("CONNECT", target) == Asked(host="api.example.org", port=443, method=b"CONNECT")
 
 
-@pytest.mark.parametrize(
-    ("target", "path"),
+@each(
+    "target, path",
     [
         ("http://api.example.org", b"/"),
         ("http://api.example.org/", b"/"),
@@ -122,8 +123,8 @@ def test_a_plain_request_goes_on_with_its_path_alone(target: str, path: bytes) -
     assert (found.host, found.port, found.target, found.tunnel) == ("api.example.org", 80, path, False)
 
 
-@pytest.mark.parametrize(
-    ("method", "target", "status", "said"),
+@each(
+    "method, target, status, said",
     [
         ("CONNECT", "evil.example:443", 403, "evil.example is not allowed"),
         ("CONNECT", "api.example.org.evil.example:443", 403, "not allowed"),
@@ -189,19 +190,19 @@ def test_a_refusal_knows_what_was_asked_for() -> None:
     assert (len(refusal.host), refusal.port) == (253, 80)
 
 
-@pytest.mark.parametrize("host", [b"api.example.org", b"API.example.org.", b"api.example.org:80", b" api.example.org "])
+@each("host", [b"api.example.org", b"API.example.org.", b"api.example.org:80", b" api.example.org "])
 def test_host_may_say_what_the_target_says(host: bytes) -> None:
     assert asked("GET", "http://api.example.org/", (b"host", host)).headers[0] == (b"host", b"api.example.org")
 
 
-@pytest.mark.parametrize(
+@each(
     "host", [b"xn--bcher-kva.example", b"evil.example", b"api.example.org:8", b"api.example.org:443", b"127.1", b"\xff"]
 )  # fmt: skip
 def test_host_may_not_say_anything_else(host: bytes) -> None:
     assert refused("GET", "http://api.example.org/", (b"host", host)).status == 403
 
 
-@pytest.mark.parametrize("hosts", [(b"",), (b"a, b",), (b"api.example.org", b"api.example.org"), (b"u@a:x",)])
+@each("hosts", [(b"",), (b"a, b",), (b"api.example.org", b"api.example.org"), (b"u@a:x",)])
 def test_host_is_said_once_and_readably(hosts: tuple[bytes, ...]) -> None:
     refusal = refused("GET", "http://api.example.org/", *((b"host", host) for host in hosts))
     assert refusal.status in {400, 403}
@@ -234,7 +235,7 @@ def test_naming_a_header_of_ours_takes_nothing_from_what_goes_on() -> None:
     assert {b"host", b"content-length", b"x-trace", b"via"} <= {name for name, _ in found.headers}
 
 
-@pytest.mark.parametrize(
+@each(
     "framing",
     [
         [(b"content-length", b"3"), (b"transfer-encoding", b"chunked")],
@@ -311,8 +312,8 @@ def test_of_an_answer_the_headers_of_the_connection_end_here() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("domains", "trace", "said"),
+@each(
+    "domains, trace, said",
     [
         ((), None, "no host is allowed"),
         (("",), None, "no exact host name"),

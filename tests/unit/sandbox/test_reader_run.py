@@ -20,6 +20,7 @@ from pmagent.actors.sandbox import bubblewrap as bubblewraps
 from pmagent.actors.sandbox.reader import arguments as wall
 from pmagent.actors.sandbox.reader import run as limited
 from pmagent.actors.sandbox.reader.run import Limited, run_limited
+from tests.support.cases import each
 from tests.support.limited_child import WAITING
 
 CHILD = "tests.support.limited_child"
@@ -185,7 +186,7 @@ def _names(word: bytes) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("walls", ["walled", "unwalled"])
+@each("walls", ["walled", "unwalled"])
 def test_it_ends_with_its_owner(walls: str) -> None:
     memory = str(2**30 + os.getpid()).encode()  # by which it is known
     until = time.monotonic() + 30

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pmagent.actors.sandbox.arguments import Content, Guarded, Hidden, HostFacts, Place, plan
 from pmagent.actors.sandbox.spec import Limits, SandboxRefused, SandboxSpec, within
+from tests.support.cases import each
 
 GROUND = HostFacts(
     machine="x86_64",
@@ -133,8 +134,8 @@ def test_read_only_mounts_nothing_writable_but_the_artifacts(paths: list[str]) -
     assert found == words(wish(allow_read=tuple(paths[::2]), allow_write=tuple(paths[1::2])))
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
+@each(
+    "wrong, said",
     [
         ({"net": "allow"}, "no host is allowed"),
         ({"net": "allow", "allow_domains": ("127.0.0.1",)}, "an IP address"),
@@ -194,7 +195,7 @@ def test_what_is_never_granted_is_refused_with_the_reason(wrong: dict[str, Any],
     assert caught.value.exit_code == 7
 
 
-@pytest.mark.parametrize("ids", [(0, 1), (1, 0), (-1, 5)])
+@each("ids", [(0, 1), (1, 0), (-1, 5)])
 def test_no_ground_makes_a_tool_root(ids: tuple[int, int]) -> None:
     with pytest.raises(SandboxRefused, match="never run as root"):
         plan(wish(), msgspec.structs.replace(ROOT, uid=ids[0], gid=ids[1]))

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.sandbox import syscalls
+from tests.support.cases import each
 from tests.support.filters import ALLOW, KILL, LACKING, NATIVE, REFUSED, answer
 
 HIGH = 0xDEADBEEF << 32
@@ -47,7 +48,7 @@ def test_calls_of_kernels_to_come_are_lacking(machine: str, call: int) -> None:
     assert answer(machine, call) == LACKING
 
 
-@pytest.mark.parametrize("name", [
+@each("name", [
     "clone3", "openat2", "landlock_create_ruleset", "io_setup", "mq_open", "shmat", "statmount", "listmount",
     "setxattrat", "cachestat", "mseal", "uretprobe",
 ])  # fmt: skip
@@ -55,8 +56,8 @@ def test_what_is_left_out_on_purpose_stays_out(name: str) -> None:
     assert name not in {*syscalls.ALLOWED, *syscalls.NEVER, *syscalls.JUDGED}
 
 
-@pytest.mark.parametrize(
-    ("machine", "header"),
+@each(
+    "machine, header",
     [("x86_64", "x86_64-linux-gnu/asm/unistd_64.h"), ("aarch64", "asm-generic/unistd.h")],
 )
 def test_the_numbers_are_those_of_the_kernel(machine: str, header: str) -> None:

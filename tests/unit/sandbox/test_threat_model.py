@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from pmagent.actors.sandbox.artifacts import Bounds
 from pmagent.actors.sandbox.spec import Limits
+from tests.support.cases import each
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
@@ -28,8 +27,8 @@ def test_every_test_that_is_named_exists() -> None:
     assert named - defined == set()
 
 
-@pytest.mark.parametrize(
-    ("what", "said"),
+@each(
+    "what, said",
     [
         ("time of the run; from TERM to KILL", f"{LIMITS.seconds:.0f} s; {LIMITS.grace_seconds:.0f} s"),
         ("private memory of a process", f"{LIMITS.memory_bytes // GIB} GiB"),
