@@ -29,6 +29,7 @@ from pmagent.contracts.payload import Correlated
 from pmagent.contracts.pla_events import PlaExecuted, PlaProposalClosed, PlaSessionEnded
 from pmagent.events.event import Event
 from pmagent.replay.replayer import replay_log
+from tests.support.cases import each
 from tests.support.effort import examples
 from tests.support.pla_laws import check_laws, check_rest
 from tests.support.pla_milling import BREAKABLE, FAILURES, STEPS, WAYS, Press
@@ -73,7 +74,7 @@ def test_whatever_happens_only_what_was_approved_is_typed_and_its_end_is_told(ta
     assert (replayed.stopped, replayed.divergences) == ("", [])
 
 
-@pytest.mark.parametrize("seeds", [range(first, first + 50) for first in range(0, 300, 50)], ids=str)
+@each("seeds", [range(first, first + 50) for first in range(0, 300, 50)])
 def test_the_laws_hold_for_many_histories(seeds: range) -> None:
     for seed in seeds:
         press = pressed(drawn(seed))
@@ -98,7 +99,7 @@ def test_what_is_drawn_leads_to_every_kind_of_end() -> None:
     assert forged > 3
 
 
-@pytest.mark.parametrize("seeds", [range(first, first + 40) for first in range(0, 160, 40)], ids=str)
+@each("seeds", [range(first, first + 40) for first in range(0, 160, 40)])
 def test_actors_that_fail_let_nothing_be_typed_that_was_not_approved_and_come_to_rest(seeds: range) -> None:
     """Each may be halted on anything, and is let go on some time later."""
     for seed in seeds:

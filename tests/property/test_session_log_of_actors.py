@@ -9,8 +9,6 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
-import pytest
-
 from pmagent.contracts.checking import check_bytes
 from pmagent.contracts.hid import HidCommitRequested, HidOutcomeUnknown
 from pmagent.contracts.pla_events import (
@@ -69,7 +67,7 @@ def entries_of(documents: dict[str, bytes], *, violations: bool = False) -> list
     ]
 
 
-@pytest.mark.parametrize("seeds", [range(first, first + 20) for first in range(1000, 1100, 20)], ids=str)
+@each("seeds", [range(first, first + 20) for first in range(1000, 1100, 20)])
 def test_the_logs_tell_what_happened_and_nothing_else(seeds: range) -> None:
     for seed in seeds:
         history, documents = pressed(seed)

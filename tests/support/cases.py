@@ -7,6 +7,9 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+import pytest
+
+_Param = type(pytest.param())
 Test = TypeVar("Test", bound=Callable[..., None])
 
 
@@ -17,7 +20,7 @@ def each(names: str, cases: Iterable[Any]) -> Callable[[Test], Test]:
     pytest more than such a test takes.
     """
     wanted = [name.strip() for name in names.split(",")]
-    given = list(cases)
+    given = [_values(case, len(wanted)) for case in cases]
 
     def of(test: Test) -> Test:
         signature = inspect.signature(test)
@@ -25,12 +28,11 @@ def each(names: str, cases: Iterable[Any]) -> Callable[[Test], Test]:
         @functools.wraps(test)
         def run(**fixtures: Any) -> None:
             failed = []
-            for case in given:
-                values = (case,) if len(wanted) == 1 else case
+            for values in given:
                 try:
                     test(**dict(zip(wanted, values, strict=True)), **fixtures)
                 except Exception as error:  # noqa: BLE001 - raised below, with all others
-                    error.add_note(f"case: {case!r}")
+                    error.add_note(f"case: {values!r}")
                     failed.append(error)
             assert given, "there is a case"
             if failed:
@@ -41,3 +43,9 @@ def each(names: str, cases: Iterable[Any]) -> Callable[[Test], Test]:
         return run  # type: ignore[return-value]
 
     return of
+
+
+def _values(case: Any, names: int) -> tuple[Any, ...]:
+    if isinstance(case, _Param):
+        return tuple(case.values)
+    return (case,) if names == 1 else tuple(case)

@@ -263,7 +263,7 @@ def test_terms_are_left_out_where_the_rubric_does_not_ask_for_them() -> None:
 # --- bounds ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [text[:4_000] for text in CORPUS.values()], ids=CORPUS.keys())
+@each("text", [text[:4_000] for text in CORPUS.values()])
 def test_whatever_stands_in_the_repository_the_log_takes_the_evidence(text: str) -> None:
     seen = survey(
         finding("state.typed", text[:3_000], text=text[:2_000]), branch=text, notes=[text] * 30,

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import pytest
 
 from pmagent.actors.audit.detectors.evidence.claims import cross_referenced
 from pmagent.actors.audit.detectors.evidence.items import judgeable
@@ -103,13 +102,13 @@ def test_a_rubric_that_names_nothing_gets_the_passages_nearest_to_its_instructio
 # --- what could not be read ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     "wanted",
     [
         about("report.term", terms=("Metacognition",)), about("report.structure"), about("report.verified"),
         about(success_pattern="x", failure_pattern="y"),
-    ],
-    ids=lambda one: str(one.goals),
+    ]
+,
 )  # fmt: skip
 def test_a_report_of_images_alone_is_not_judged_rather_than_judged_badly(wanted: Dimension) -> None:
     unread = reading(**NOTHING_READ)
@@ -285,7 +284,7 @@ def test_a_rubric_of_which_goals_follow_always_needs_a_look() -> None:
 # --- bounds ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [text[:4_000] for text in CORPUS.values()], ids=CORPUS.keys())
+@each("text", [text[:4_000] for text in CORPUS.values()])
 def test_whatever_stands_in_the_report_the_log_takes_the_evidence(text: str) -> None:
     terms = tuple(f"{number}{text[:80]}" for number in range(80))
     read = reading(

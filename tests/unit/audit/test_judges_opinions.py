@@ -54,7 +54,7 @@ def objection(reply: ModelReplied) -> str:
 # --- where the answer stands ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     "reply",
     [
         replied("", GOOD),
@@ -63,8 +63,8 @@ def objection(reply: ModelReplied) -> str:
         replied(f"\n  {json.dumps(GOOD, indent=2)}\n"),
         replied(f"```json\n{json.dumps(GOOD)}\n```"),
         replied(f"```\n{json.dumps(GOOD)}```\n"),
-    ],
-    ids=["a tool call", "a tool call beside text", "JSON", "JSON with space", "fenced JSON", "fenced, unnamed"],
+    ]
+,
 )
 def test_an_opinion_is_read_from_a_call_or_from_text(reply: ModelReplied) -> None:
     assert read_opinion(BRIEF, reply) == JudicialOpinion(**GOOD)

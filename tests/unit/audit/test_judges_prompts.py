@@ -8,7 +8,6 @@ from difflib import SequenceMatcher
 from itertools import permutations
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,7 +89,7 @@ def size(asked: list[ModelMessage]) -> int:
     )
 
 
-@pytest.mark.parametrize("make", [brief, second], ids=["the first round", "the second round"])
+@each("make", [brief, second])
 def test_whole_prompts_of_two_judges_share_less_than_half_of_their_text(make: Any) -> None:
     prompts = {judge: system_prompt(make(judge)) for judge in JUDGES}
     for one, other in permutations(JUDGES, 2):  # the measure depends on which is first

@@ -23,8 +23,8 @@ FLAW = "security.os_system"
 # --- 1: facts over opinions ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "cited", [[], ["one#3"], ["one#9"], ["one#03"], ["two#1"], ["state.typed"], ["one#3", "nonsense"]], ids=str
+@each(
+    "cited", [[], ["one#3"], ["one#9"], ["one#03"], ["two#1"], ["state.typed"], ["one#3", "nonsense"]]
 )
 def test_an_opinion_that_rests_on_nothing_found_is_set_aside_and_still_printed(cited: list[str]) -> None:
     opinions = [said("Prosecutor", 3), said("Defense", 5, cited=cited), said("TechLead", 3)]
@@ -136,21 +136,21 @@ def test_nobody_judges_twice_what_is_not_disputed() -> None:
 # --- 3: median, weight, rounding -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("scores", "final"), [((1, 2, 3), 2), ((2, 2, 4), 2), ((5, 5, 5), 5), ((3, 5, 4), 4)], ids=str)
+@each("scores, final", [((1, 2, 3), 2), ((2, 2, 4), 2), ((5, 5, 5), 5), ((3, 5, 4), 4)])
 def test_the_median_is_the_score(scores: tuple[int, int, int], final: int) -> None:
     assert ruling(bench(*scores)).final_score == final
 
 
-@pytest.mark.parametrize(("pair", "final"), [((2, 3), 3), ((3, 4), 4), ((1, 2), 2), ((2, 4), 3), ((4, 5), 5)], ids=str)
+@each("pair, final", [((2, 3), 3), ((3, 4), 4), ((1, 2), 2), ((2, 4), 3), ((4, 5), 5)])
 def test_halves_are_rounded_up_never_to_the_even_number(pair: tuple[int, int], final: int) -> None:
     opinions = [said("Prosecutor", pair[0]), said("Defense", pair[1]), said("TechLead", 5, cited=[])]
     assert ruling(opinions).final_score == final
 
 
-@pytest.mark.parametrize(
-    ("scores", "final"),
-    [((3, 3, 5), 4), ((1, 3, 2), 2), ((4, 5, 3), 4), ((2, 4, 3), 3), ((2, 3, 4), 3), ((5, 4, 3), 4)],
-    ids=str,
+@each(
+    "scores, final",
+    [((3, 3, 5), 4), ((1, 3, 2), 2), ((4, 5, 3), 4), ((2, 4, 3), 3), ((2, 3, 4), 3), ((5, 4, 3), 4)]
+,
 )
 def test_on_architecture_the_tech_lead_counts_double_in_a_mean(scores: tuple[int, int, int], final: int) -> None:
     result = ruling(bench(*scores), rubric=case(architecture=["one"]))

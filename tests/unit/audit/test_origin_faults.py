@@ -117,7 +117,7 @@ class Clerk:
 # --- words taken for facts -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("code", "score"), [(SAFE, 5), (UNSAFE, 3)], ids=["words about a flaw", "the flaw"])
+@each("code, score", [(SAFE, 5), (UNSAFE, 3)])
 def test_three_fives_stay_a_five_where_a_flaw_is_only_spoken_of(code: str, score: int) -> None:
     """Once a sentence that said there was no such call was searched for the call's name: 5, 5, 5, and a final 3."""
     evidence = repo_evidence(about(*TOOLS), surveyed({"src/tools.py": code}))

@@ -202,8 +202,8 @@ def embedded(header: bytes, data: bytes) -> bytes:
     return pdfs.one_page(drawn, resources=b"/XObject << /Im1 6 0 R >>", more=[body])
 
 
-@pytest.mark.parametrize(
-    ("header", "data", "colours"),
+@each(
+    "header, data, colours",
     [
         (b"/Width 64 /Height 64 /BitsPerComponent 1 /ImageMask true", b"\xf0" * 512, ((255, 255, 255), (0, 0, 0))),
         (b"/Width 64 /Height 64 /BitsPerComponent 1 /ColorSpace /DeviceGray", b"\xf0" * 512, ((255,) * 3, (0,) * 3)),
@@ -217,8 +217,8 @@ def embedded(header: bytes, data: bytes) -> bytes:
             (b"\x00" * 4 + b"\xff" * 4) * 512,
             ((255, 255, 255), (0, 0, 0)),
         ),
-    ],
-    ids=["stencil", "bits", "palette", "inverted"],
+    ]
+,
 )
 def test_images_of_every_build_come_in_their_colours(
     header: bytes, data: bytes, colours: tuple[tuple[int, ...], ...]

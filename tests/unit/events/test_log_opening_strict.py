@@ -56,8 +56,8 @@ def rolled_and_lost() -> MemoryDisk:
     return lost
 
 
-@pytest.mark.parametrize("slot", [None, 0, 1], ids=["HEAD whole", "slot 0 damaged", "slot 1 damaged"])
-@pytest.mark.parametrize("removed", [1, 2])
+@each("slot", [None, 0, 1])
+@each("removed", [1, 2])
 def test_a_newest_segment_that_is_removed_right_after_the_roll_is_missed(slot: int | None, removed: int) -> None:
     disk = rolled_and_lost()
     newest = segment_paths(disk)[-1]

@@ -35,7 +35,7 @@ def test_a_key_is_masked_wherever_it_stands(name: str) -> None:
         assert name == "pem-cut-off" or masked == around.format(MASK) or "_" in around, around
 
 
-@pytest.mark.parametrize(("before", "secret"), NAMED, ids=[before for before, _ in NAMED])
+@each("before, secret", NAMED)
 def test_a_value_under_a_telling_name_is_masked(before: str, secret: str) -> None:
     quote_open = next((mark for mark in "\"'" if before.count(mark) % 2), "")
     after = "@host/db" if "://" in before else f"{quote_open} and"

@@ -8,7 +8,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,8 +21,8 @@ PLAIN = "correct-horse/battery+9"
 SECRETS = {"plain": PLAIN, "accents": KNOWN, "cyrillic": "ключ-секрет", "far": "密码密码密码密码", "six": "pa55wd"}
 
 
-@pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS)
-@pytest.mark.parametrize("form", CONTENT_FORMS)
+@each("secret", SECRETS.values())
+@each("form", CONTENT_FORMS)
 def test_a_known_secret_is_masked_in_every_form(form: str, secret: str) -> None:
     shown = CONTENT_FORMS[form](secret)
     masked = Redactor([secret]).content(b"[" + shown + b"]")

@@ -165,7 +165,7 @@ NO_PLANS = {
 }
 
 
-@pytest.mark.parametrize("answer", NO_PLANS, ids=range(len(NO_PLANS)))
+@each("answer", NO_PLANS)
 def test_what_is_no_plan_is_refused_in_few_words_of_ours(answer: str) -> None:
     with pytest.raises(BadPlan) as refused:
         made_from(asked(), answer)
