@@ -1,6 +1,6 @@
 # Everything a developer or a machine starts. All paths are relative, so the folder may lie anywhere.
 .DEFAULT_GOAL := help
-.PHONY: help setup check test lint types imports tests demo bench schemas lock clean
+.PHONY: help setup check test night lint types imports tests computing waiting demo bench schemas lock clean
 SHELL := /bin/sh
 .SHELLFLAGS := -eu -c
 # Nothing of the caller's Python or pytest settings reaches the runs below.
@@ -8,6 +8,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONOPTIMIZE PYTEST_ADDOPTS MYPYP
 
 PYTHON_CODE := pmagent actors contracts events firmware projections replay tests benchmarks scripts examples
 BIN := .venv/bin
+WAITING := tests/browser/ tests/crash/ tests/integration/
 # System packages that tests use and that setup installs as root, else names.
 export SYSTEM_PACKAGES := git strace lnav bubblewrap chromium
 
@@ -20,9 +21,12 @@ setup: ## make .venv with pinned, hash-checked packages and .venv/bin/pmagent
 test: setup ## setup and every check
 	@$(MAKE) --no-print-directory check
 
-# The tests show how far they are; what the others say, which takes less time, comes in whole pieces in between.
+# Tests that compute and tests that wait for processes, browsers and disks are pools of their own, side by side.
 check: ## lint, types, import rules, tests, side by side (after setup)
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint imports types tests
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint imports types computing waiting
+
+night: setup ## every check with all examples, seeds and kills: an hour
+	@PMAGENT_TESTS=night $(MAKE) --no-print-directory check
 
 lint:
 	$(BIN)/python -I -m ruff check $(PYTHON_CODE)
@@ -33,8 +37,15 @@ types:
 imports:
 	$(BIN)/lint-imports --no-logo
 
-tests:
-	+MAKEFLAGS= $(BIN)/python -I -m pytest
+tests: ## the tests alone
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target computing waiting
+
+computing:
+	+MAKEFLAGS= $(BIN)/python -I -m pytest -n 2 $(filter-out $(WAITING),$(wildcard tests/*/))
+
+# A module's tests share its daemons and browsers, so one process runs them all.
+waiting:
+	+MAKEFLAGS= $(BIN)/python -I -m pytest -n 4 --dist loadscope $(WAITING)
 
 demo: setup ## run the main job on the example workspace
 	@$(BIN)/python -I examples/demo.py
