@@ -80,10 +80,10 @@ def job(run: Run) -> bytes:
         at = places(run.asked.config.paths, run.id)
         result = {"state": run.end, "done": counts["done"], "failed": counts["failed"]}
         result |= {"folder": at.folder, "report": at.report}
-    progress = round(ended / total, 4) if total else 0.0
-    return job_document(
-        run, SERVICE, _job_state(run), progress, _message(run, ended, total), "; ".join(run.reasons), result
-    )
+    state = _job_state(run)
+    # A run may be cancelled before it began: its tasks have ended then, and its job is still queued.
+    progress = round(ended / total, 4) if total and state != "queued" else 0.0
+    return job_document(run, SERVICE, state, progress, _message(run, ended, total), "; ".join(run.reasons), result)
 
 
 def _job_state(run: Run) -> JobState:
