@@ -51,7 +51,7 @@ def test_what_is_told_is_what_a_first_look_tells(
     tmp_path: Path, name: str, told: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     history, log_id = history_of(tmp_path / "recorded", name)
-    for module in ("run", "audit"):  # what is open is told up to now, and two looks are not at the same moment
+    for module in ("run", "task", "audit"):  # what is open is shown up to now, and two looks are not at the same moment
         monkeypatch.setattr(f"pmagent.console.pages.jobs.{module}.now", lambda: history[-1].time)
     workspace = tmp_path / "grown"
     blobs = [blob.read_bytes() for blob in Layout(tmp_path / "recorded").blobs.rglob("*") if blob.is_file()]
