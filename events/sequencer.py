@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Iterable
 from operator import itemgetter
 from typing import Final
@@ -22,10 +22,7 @@ class Sequencer:
     def __init__(self, tail: Tail, recent: Iterable[tuple[str, int]] = ()) -> None:
         self.position = tail.position
         self.time = tail.time
-        self._recent: deque[tuple[str, int]] = deque()
-        """Facts with their positions, oldest first."""
-        self._positions: dict[str, int] = {}
-        self._note(list(recent))
+        self._recent: OrderedDict[str, int] = OrderedDict(recent)
 
     def admit(self, draft: Draft, now: str) -> Event:
         """``draft`` in its place. Raises BadEvent for texts or data that the log refuses; no place is taken then."""
@@ -44,35 +41,21 @@ class Sequencer:
 
     def seen(self, id: str) -> int | None:
         """The position of the recent fact with this id, None when there is none: then it may be appended."""
-        return self._positions.get(id)
+        return self._recent.get(id)
 
     def remember(self, id: str, position: int) -> None:
         """Note a fact that stands in the log already (recovery)."""
-        if id in self._positions:
-            self._note([(id, position)])
-            return
-        self._positions[id] = position
-        self._recent.append((id, position))
-        if len(self._recent) > RECENT_FACTS_MAX:
-            del self._positions[self._recent.popleft()[0]]
+        recent = self._recent
+        recent[id] = position
+        if len(recent) > RECENT_FACTS_MAX:
+            recent.popitem(last=False)
 
     def remember_all(self, facts: Iterable[tuple[str, int]]) -> None:
         """Note facts that stand in the log already, in the order of their positions among those noted before."""
-        new = sorted(facts, key=itemgetter(1))
-        if new and self._recent and new[0][1] < self._recent[-1][1]:
-            new = sorted([*self._recent, *new], key=itemgetter(1))
-            self._recent.clear()
-            self._positions.clear()
-        self._note(new)
-
-    def _note(self, facts: list[tuple[str, int]]) -> None:
-        """Note facts behind those noted before. Of one that comes twice the later position counts."""
-        self._recent.extend(facts)
-        self._positions.update(facts)
-        if len(self._positions) < len(self._recent):
-            self._recent = deque(fact for fact in self._recent if self._positions[fact[0]] == fact[1])
-        while len(self._recent) > RECENT_FACTS_MAX:
-            del self._positions[self._recent.popleft()[0]]
+        together = [*self._recent.items(), *facts]
+        if len(together) > len(self._recent):
+            together.sort(key=itemgetter(1))
+            self._recent = OrderedDict(together[-RECENT_FACTS_MAX:])
 
     def pass_over(self, position: int, time: str) -> None:
         """Note an event that has its place already: one that was read back, or a decision."""
@@ -81,4 +64,4 @@ class Sequencer:
 
     def recent(self) -> list[tuple[str, int]]:
         """The recent facts' ids and positions, oldest first, for the snapshot cache."""
-        return list(self._recent)
+        return list(self._recent.items())
