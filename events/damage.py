@@ -35,7 +35,11 @@ def created_log_id(lines: bytes) -> str | None:
 
 def sum_of(lines: bytes, index: int) -> str:
     """The sum that line number ``index`` (from 0) of ``lines`` claims."""
-    line = lines.split(b"\n", index + 1)[index]
+    return claimed_sum(lines.split(b"\n", index + 1)[index])
+
+
+def claimed_sum(line: bytes) -> str:
+    """The sum that a line (without its newline) claims, whatever stands there."""
     return line[-TAIL_BYTES + 8 : -2].decode("ascii", "replace")
 
 

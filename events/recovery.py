@@ -25,7 +25,7 @@ from typing import Final
 
 import msgspec
 
-from pmagent.events.damage import belongs_elsewhere, created_log_id, follows, later_batch, linked, sum_of
+from pmagent.events.damage import belongs_elsewhere, claimed_sum, created_log_id, follows, later_batch, linked, sum_of
 from pmagent.events.disk import Disk, DiskFile
 from pmagent.events.errors import CorruptLog
 from pmagent.events.event import LogRecovered, Tail
@@ -165,8 +165,9 @@ def _scan(file: DiskFile, before: Tail, head: HeadSlot) -> _Scan:
         if start == 0 and whole:
             _check_first(whole, head)
         if start < head.position <= checker.tail.position:
-            scan.noted_sum = sum_of(whole, head.position - start - 1)
-            scan.noted_end = scan.intact + sum(len(line) + 1 for line in whole.split(b"\n")[: head.position - start])
+            *_, noted, behind = whole.split(b"\n", head.position - start)
+            scan.noted_sum = claimed_sum(noted)
+            scan.noted_end = scan.intact + len(whole) - len(behind)
         scan.intact += len(whole)
         scan.fault = found.reason if found else ""
     scan.tail = checker.tail

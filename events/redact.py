@@ -46,6 +46,9 @@ _NOTHING: Final = object()
 _CLEAN_MAX: Final = 4096
 _CLEAN_CHARS_MAX: Final = 100
 
+_SHAPELESS: Final[set[str]] = set()
+"""Short texts in which no shape can stand, whatever a redactor was told: most come again with every process."""
+
 _LONG: Final = 4096
 """In longer text, searching form by form is the faster way to find that there is none."""
 
@@ -125,14 +128,22 @@ class Redactor:
     def _masked(self, text: str) -> str:
         if self._known is not None and (len(text) < _LONG or any(form in text for form in self._forms)):
             text = self._known.sub(MASK, text)
-        for shape in shapes_in(text):
+        if text in _SHAPELESS:
+            return text
+        shapes = shapes_in(text)
+        for shape in shapes:
             text = _mask_shape(shape, text)
+        if not shapes and len(text) <= _CLEAN_CHARS_MAX:
+            if len(_SHAPELESS) >= _CLEAN_MAX:
+                _SHAPELESS.clear()
+            _SHAPELESS.add(text)
         return text
 
     def _value(self, value: Any, depth: int) -> Any:
-        if isinstance(value, str):
+        cls = type(value)
+        if cls is str or isinstance(value, str):
             return self.text(value)
-        if value is None or isinstance(value, (int, float)):
+        if cls in _PLAIN or isinstance(value, (int, float)):
             return value
         if depth == 0:
             raise TypeError(f"the value nests deeper than {DEPTH_MAX}")

@@ -218,16 +218,16 @@ class Engine:
         """
         name = actor.name
         position = self.sequencer.position
-        # What has followed from the fact is told by positions, so that a crash in between changes nothing.
-        room = self._fact + DECISIONS_MAX - 1 - position
         halted = name in self.halted and self.halted[name] != event.position
         after = state
         events: list[Event] = []
         if failure is None and not halted:
             try:
                 for payload in actor.decide(state, event):
-                    decision = self._decision(event, name, len(events), payload, position + len(events) + 1)
-                    if len(decision.raw) > DATA_BYTES_MAX or (len(events) >= room and name != GATE):
+                    at = position + len(events) + 1
+                    decision = self._decision(event, name, len(events), payload, at)
+                    # What has followed from the fact is told by positions, so that a crash in between changes nothing.
+                    if len(decision.raw) > DATA_BYTES_MAX or (at >= self._fact + DECISIONS_MAX and name != GATE):
                         raise ReactionTooLarge(name)
                     if self.effects.full and effect_of(decision.data) is not None:
                         raise ReactionTooLarge(name)

@@ -148,21 +148,44 @@ class Moment(msgspec.Struct, frozen=True):
     existing: list[str]
 
 
-@lru_cache(maxsize=128)
-def _at(workspace: Path, path: str) -> Path:
-    """A surface is looked at several times for each reading, and several times a second while it is watched."""
-    return workspace / path
+class _Places(dict[str, Path]):
+    """The paths below ``workspace``, which are looked at several times for each reading, and several times a second
+    while they are watched."""
+
+    def __init__(self, workspace: Path) -> None:
+        super().__init__()
+        self._workspace = workspace
+
+    def __missing__(self, path: str) -> Path:
+        if len(self) >= _PLACES_MAX:
+            self.clear()
+        found = self[path] = self._workspace / path
+        return found
+
+
+_PLACES_MAX = 128
+_below = lru_cache(maxsize=8)(_Places)
+"""The places of a workspace."""
+
+
+@lru_cache(maxsize=32)
+def _newest(names: tuple[str, ...]) -> str:
+    """The newest SSOT surface among the names in its folder, which rarely change."""
+    return surfaces.newest_ssot(names)
 
 
 def glance(workspace: Path, files: Files) -> Moment:
     """The surfaces as they look now: which paths, and what their marks are. Reads no content."""
-    newest = surfaces.newest_ssot(files.names(_at(workspace, surfaces.SHARE)))
+    at = _below(workspace)
+    newest = _newest(tuple(files.names(at[surfaces.SHARE])))
     paths = dict(surfaces.PATHS)
     if newest:
         paths[surfaces.SSOT] = f"{surfaces.SHARE}/{newest}"
-    looks = {name: files.look(_at(workspace, path)) for name, path in paths.items()}
-    named = surfaces.named_in_state(paths[surfaces.SSOT])
-    existing = sorted(path for path in named.values() if files.look(_at(workspace, path)).kind in ("file", "other"))
+    looks = {name: files.look(at[path]) for name, path in paths.items()}
+    seen = {paths[name]: look for name, look in looks.items()}
+    named = surfaces.named_in_state(paths[surfaces.SSOT]).values()
+    kinds = ((path, (seen.get(path) or files.look(at[path])).kind) for path in named)
+    existing = sorted(path for path, kind in kinds if kind in ("file", "other"))
     return Moment(paths, looks, existing)
 
 
@@ -198,7 +221,7 @@ def _needed(workspace: Path, moment: Moment, readings: Sequence[SurfaceReading],
         look = moment.looks[reading.name]
         if look.kind == "missing":
             # Some writers delete a file before they write it anew; its folder tells when that was.
-            look = _nearest(_at(workspace, reading.path), workspace, files)
+            look = _nearest(_below(workspace)[reading.path], workspace, files)
         quiet = WAIT_S if look.kind == "file" and reading.status not in ("ok", "too_large") else QUIET_S
         needed = max(needed, quiet - max(0.0, now - look.changed_at))
     return needed
@@ -239,7 +262,7 @@ def _read(
     if look.kind != "file":
         return _unread(blank, "unreadable", look.detail)
     try:
-        raw = files.read(_at(workspace, path), SURFACE_BYTES_MAX + 1)
+        raw = files.read(_below(workspace)[path], SURFACE_BYTES_MAX + 1)
     except FileNotFoundError:
         return blank
     except OSError as error:
@@ -249,15 +272,7 @@ def _read(
     before = known.get(path)
     if before is not None and before[0] == raw:
         return before[1]
-    status, detail, content = (_parsed if len(raw) <= _KEPT_BYTES_MAX else parse)(name, raw)
-    reading = msgspec.structs.replace(
-        blank,
-        status=status,
-        detail=detail,
-        content=content,
-        size=len(raw),
-        sha256=hashlib.sha256(raw).hexdigest(),
-    )
+    reading = (_kept_reading if len(raw) <= _KEPT_BYTES_MAX else _reading)(name, path, raw)
     known[path] = raw, reading
     return reading
 
@@ -285,8 +300,17 @@ def parse(name: str, raw: bytes) -> tuple[SurfaceStatus, str, Any]:
     return ("invalid", lack, None) if lack else ("ok", "", content)
 
 
+def _reading(name: str, path: str, raw: bytes) -> SurfaceReading:
+    """What the bytes of a surface's file say."""
+    status, detail, content = parse(name, raw)
+    return SurfaceReading(
+        name=name, path=path, required=name in surfaces.REQUIRED, status=status, detail=detail,
+        sha256=hashlib.sha256(raw).hexdigest(), size=len(raw), content=content,
+    )
+
+
 _KEPT_BYTES_MAX = 64 * 1024
-_parsed = lru_cache(maxsize=32)(parse)
+_kept_reading = lru_cache(maxsize=32)(_reading)
 """Surfaces mostly are as they were when they are looked at again; nobody changes a content."""
 
 

@@ -173,7 +173,7 @@ class Watch:
         found: list[Event] = []
         if position > 1:
             storage.read(position - 1, 1)  # a reader begins behind the line before
-        at = self._lines.find(b'\n{"position":%d,' % position) + 1
+        at = self._lines.rfind(b'\n{"position":%d,' % position) + 1  # mostly it is not far from the end
         while chunk := storage.read(position, RUN_BYTES):
             require(self._lines.startswith(chunk, at), f"a start reads other lines at {position} than the opening did")
             first, position = position - 1, position + chunk.count(b"\n")

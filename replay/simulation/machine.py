@@ -35,7 +35,7 @@ from pmagent.replay.simulation.borders import Borders, Interrupted, end_broken
 from pmagent.replay.simulation.disk import Crashed, SimBlobs
 from pmagent.replay.simulation.invariants import DOCUMENTS, Documents, Watch
 from pmagent.replay.simulation.running import Running
-from pmagent.replay.simulation.snapshots import CODE, spoiled, taken
+from pmagent.replay.simulation.snapshots import CODE, Stranger, spoiled, taken
 from pmagent.replay.simulation.world import World, require
 
 FOLDER: Final = "/state/log"
@@ -75,6 +75,7 @@ class Machine:
         """Whether what is started next is a daemon, unless a fault makes it a command."""
         self._power = self._again = False
         self._snapshots: list[bytes] = []
+        self._stranger = Stranger(actors)
         self.borders = Borders()
 
     def provide(self, contents: Sequence[bytes]) -> None:
@@ -233,7 +234,7 @@ class Machine:
         raw = world.disk.get(SNAPSHOT)
         if raw is None:
             return 0
-        snapshot = usable(spoiled(world, raw, self._snapshots, self._actors), self._log_id, CODE, self.storage)
+        snapshot = usable(spoiled(world, raw, self._snapshots, self._stranger), self._log_id, CODE, self.storage)
         if snapshot is None:
             world.faults.note("snapshot: refused")
             return 0

@@ -43,7 +43,8 @@ class Rendering:
     def _content(self, path: str, part: Part) -> Content:
         known = self._known.get(path)
         if known is not None and known[0] is part.render and known[1] == part.given:
-            return known[2]
-        content = part.render(*part.given)
-        self._known[path] = part.render, part.given, content
+            content = known[2]
+        else:
+            content = part.render(*part.given)
+        self._known[path] = part.render, part.given, content  # next time these mostly are the very same values
         return content

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,10 +18,19 @@ _MISSING: Final = Look("missing")
 _STATES: Final = ("green", "green", "red", "incoherent", "declared degraded", "declared blocked")
 
 
-@lru_cache(maxsize=256)
+_NAMED: Final[dict[int, tuple[Path, str]]] = {}
+"""By their identity, as a path that is hashed runs Python code: each is looked at many times in a run."""
+_NAMED_MAX: Final = 256
+
+
 def _name(path: Path) -> str:
     """A path below the workspace, without it (``relative_to`` takes a good part of a run's time)."""
-    return str(path).removeprefix(f"{WORKSPACE}/")
+    known = _NAMED.get(id(path))
+    if known is None:
+        if len(_NAMED) >= _NAMED_MAX:
+            _NAMED.clear()
+        known = _NAMED[id(path)] = path, str(path).removeprefix(f"{WORKSPACE}/")
+    return known[1]
 
 
 class SimFiles:

@@ -56,7 +56,9 @@ def tripwires() -> Iterator[None]:
                 wired.append((owner, name, original))
                 setattr(owner, name, wire)
         for module_name, module in list(sys.modules.items()):
-            if module_name.startswith(_OURS) and module_name != __name__:
+            if not module_name.startswith(_OURS) or module_name == __name__:
+                continue
+            if not wires.keys().isdisjoint(map(id, vars(module).values())):  # few modules have one of them
                 for name, value in list(vars(module).items()):
                     if id(value) in wires:
                         wired.append((module, name, value))

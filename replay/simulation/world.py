@@ -136,4 +136,4 @@ class World:
 
     def noted(self) -> bytes:
         """SHA-256 of everything that was noted."""
-        return sha256("".join(f"{note}\n" for note in self._notes).encode()).digest()
+        return sha256("\n".join([*self._notes, ""]).encode()).digest()
