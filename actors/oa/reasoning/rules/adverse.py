@@ -15,8 +15,8 @@ from typing import Any, Literal
 import msgspec
 
 from pmagent.actors.oa.reasoning.rules.freshness import stale_key
-from pmagent.actors.oa.reasoning.rules.text import denied, listed, quoted, stems, words
-from pmagent.actors.oa.reasoning.rules.text import stem as stem_of
+from pmagent.actors.oa.reasoning.rules.text import listed, quoted
+from pmagent.actors.oa.reasoning.rules.vocabulary import denied, stems, table
 
 Weight = Literal["hard", "soft", "stale", "impact"]
 """hard: it failed. soft: it may fail again, or not all was looked at. stale: it is too old to count. impact: what is at
@@ -26,29 +26,9 @@ FOUND_MAX = 50
 DEPTH_MAX = 12
 VISITED_MAX = 20_000
 
-_GOOD = stems(
-    "ok okay pass passed passing success successful succeeded healthy green aligned consistent coherent valid"
-)
-_BAD = stems(
-    "fail failed failing failure failures mismatch mismatched missing issue error errors block blocked blocker blocking"
-    " unexpected extra drift drifted violation violated broken corrupt corrupted unhealthy invalid unresolved conflict"
-    " misaligned red fatal critical denied orphan unreachable timed unavailable"
-)
-_UNSTEADY = stems(
-    "flap flapped flapping flaky flake intermittent unstable instability retried retry retries"
-    " previously unsteady degraded"
-)
-_PARTIAL = stems("partial partially incomplete truncated skipped unchecked unverified inconclusive")
-_WHOLE = stems("complete exhaustive finished verified")
-_PAST = stems("recent recently previous previously earlier historic historical past prior")
-_OLD = stems("stale staleness outdated expired obsolete")
-_UNDONE = stems("no not non without resolved fixed cleared free ignored allowed never")
-_IMPACT = stems("impact blast radius risk severity criticality")
-_LARGE = stems("high large huge severe critical wide broad major massive extreme")
+_V = table("adverse")
 _WINDOW = re.compile(r"(?:^|[_\W])(?:last[_\W]?[0-9]+|[0-9]+(?:h|d|m|w|hours?|days?|weeks?))(?:$|[_\W])", re.IGNORECASE)
 """A key that counts over a stretch of time: "failures_24h", "failed_in_last_5"."""
-_HISTORY = stems("history histories run attempt")
-_VERDICTS = stems("status state result outcome verdict conclusion coverage completeness extent")
 
 
 class Adverse(msgspec.Struct, frozen=True):
@@ -94,8 +74,8 @@ def _entries(result: Any, where: str) -> Iterator[tuple[str, Any, str, Weight | 
 
 def _is_history(key: str, value: Any) -> bool:
     """Whether the value tells of several runs, or of earlier ones, rather than of how things are."""
-    said = {stem_of(word) for word in words(key)}
-    return bool((isinstance(value, list) and said & _HISTORY) or (isinstance(value, list | dict) and said & _PAST))
+    said = stems(key)
+    return bool((isinstance(value, list) and said & _V.history) or (isinstance(value, list | dict) and said & _V.past))
 
 
 def _past(value: Any, path: str, now: str) -> Adverse | None:
@@ -111,39 +91,39 @@ def _past(value: Any, path: str, now: str) -> Adverse | None:
 def _failed(run: Any, now: str) -> bool:
     if isinstance(run, dict):
         return any(one.weight == "hard" for one in adverse(run, "run", now))
-    return run is False or (isinstance(run, str) and bool({stem_of(word) for word in words(run)} & (_REFUTING | _BAD)))
+    return run is False or (isinstance(run, str) and bool(stems(run) & (_V.refuting | _V.bad)))
 
 
 def _weight(key: str) -> Weight | None:
     """What a key's words announce. An undone failure ("no_errors", "fixed_issues") announces none."""
-    said = {stem_of(word) for word in words(key)}
-    if said & _UNDONE:
+    said = stems(key)
+    if said & _V.undone:
         return None
-    if said & _OLD:
+    if said & _V.old:
         return "stale"
-    if said & (_UNSTEADY | _PARTIAL) or (said & _BAD and (said & _PAST or _WINDOW.search(key))):
+    if said & (_V.unsteady | _V.partial) or (said & _V.bad and (said & _V.past or _WINDOW.search(key))):
         return "soft"
-    return "hard" if said & _BAD else None
+    return "hard" if said & _V.bad else None
 
 
 def _judged(key: str, value: Any, path: str, inherited: Weight | None, now: str) -> Adverse | None:
-    said = {stem_of(word) for word in words(key)}
-    if said & _GOOD and not said & _UNDONE and _refuted(value):
-        return Adverse("soft" if value is None or said & _PAST else "hard", f"{path} is {quoted(value)}")
-    if value is False and said & _WHOLE:
+    said = stems(key)
+    if said & _V.good and not said & _V.undone and _refuted(value):
+        return Adverse("soft" if value is None or said & _V.past else "hard", f"{path} is {quoted(value)}")
+    if value is False and said & _V.whole:
         return Adverse("soft", f"{path} is false")
-    if value is False and said & _UNDONE and said & _BAD:
+    if value is False and said & _V.undone and said & _V.bad:
         return Adverse("hard", f"{path} is false")
     if _is_history(key, value):
         return _past(value, path, now)
     weight = _weight(key) or inherited
     if weight is not None:
         return _holds(weight, value, path)
-    if said & _IMPACT and isinstance(value, str) and {stem_of(word) for word in words(value)} & _LARGE:
+    if said & _V.impact and isinstance(value, str) and stems(value) & _V.large:
         return Adverse("impact", f"{path} is {quoted(value)}")
-    if said & _VERDICTS and isinstance(value, str):
+    if said & _V.verdicts and isinstance(value, str):
         stated = _weight(value)
-        return Adverse("soft" if said & _PAST else stated, f"{path} is {quoted(value)}") if stated else None
+        return Adverse("soft" if said & _V.past else stated, f"{path} is {quoted(value)}") if stated else None
     old = stale_key(key, value, now, path)
     return Adverse("stale", old) if old else None
 
@@ -151,11 +131,8 @@ def _judged(key: str, value: Any, path: str, inherited: Weight | None, now: str)
 def _refuted(value: Any) -> bool:
     """Whether a key that says success does not hold it; no verdict at all (null) is no success either."""
     if isinstance(value, str):
-        return bool({stem_of(word) for word in words(value)} & _REFUTING)
+        return bool(stems(value) & _V.refuting)
     return value is None or (isinstance(value, bool | int | float) and not value)
-
-
-_REFUTING = stems("false no not fail failed failing red broken")
 
 
 def _holds(weight: Weight, value: Any, path: str) -> Adverse | None:

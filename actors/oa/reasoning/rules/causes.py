@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from pmagent.actors.oa.reasoning.rules.facts import listing, mapping
-from pmagent.actors.oa.reasoning.rules.text import denied, listed, quoted, stems, words
-from pmagent.actors.oa.reasoning.rules.text import stem as stem_of
+from pmagent.actors.oa.reasoning.rules.text import listed, quoted
+from pmagent.actors.oa.reasoning.rules.vocabulary import denied, stems, table
 
 LOG, MISSING, INVALID, UNREACHABLE, INCOHERENT, FAILED, FOLLOWS = range(7)
 """Depths of causes: what is smaller lies deeper. ``FOLLOWS``: it is what a failed check leads to."""
@@ -45,19 +45,7 @@ _CATEGORIES = {
     "tri_surface_incoherence": INCOHERENT,
     "config_drift": INCOHERENT,
 }
-_LOG_WORDS = stems("log segment checksum chain")
-_DAMAGE = stems("corrupt corrupted damaged torn broken tampered")
-_ABSENT = stems("missing absent")
-_INVALID = stems("invalid malformed schema json utf type required unreadable lacks larger")
-_SERVICE = stems("refused unreachable timeout timed unavailable offline connection dsn network dns host overloaded")
-_UNPARSED = stems("parse parseable decode stderr traceback unparseable")
-_INCOHERENT = stems(
-    "mismatch mismatched disagree drift differ differs contradict stale diverged conflict align misaligned"
-)
-_PASSING = stems(
-    "timeout timed unreachable unavailable refused offline temporarily intermittent flaky flap flapped"
-    " flapping retry overloaded provisional"
-)
+_V = table("causes")
 
 _LISTS = {
     "mismatches": INCOHERENT,
@@ -171,18 +159,18 @@ def spoken(text: str, default: int = FAILED) -> Cause:
     nothing of its state."""
     if text.startswith("check failed: "):
         return Cause(FAILED, FAILED_CHECK + quoted(text.removeprefix("check failed: ")))
-    said = {stem_of(word) for word in words(_PATH.sub(" ", text[:2_000]))}
-    passing = bool(said & _PASSING)
+    said = stems(_PATH.sub(" ", text[:2_000]))
+    passing = bool(said & _V.passing)
     depth = default
-    if said & _DAMAGE and said & _LOG_WORDS:
+    if said & _V.damage and said & _V.log:
         depth = LOG
-    elif said & _ABSENT or "no such file" in text[:2_000].lower() or ("not" in said and "found" in said):
+    elif said & _V.absent or "no such file" in text[:2_000].lower() or ("not" in said and "found" in said):
         depth = MISSING
-    elif said & _SERVICE or said & _UNPARSED:
+    elif said & _V.service or said & _V.unparsed:
         depth = UNREACHABLE
-    elif said & _INVALID or {"not", "valid"} <= said or {"cannot", "read"} <= said:
+    elif said & _V.invalid or {"not", "valid"} <= said or {"cannot", "read"} <= said:
         depth = INVALID
-    elif said & _INCOHERENT or text[:2_000].count(" says ") > 1:
+    elif said & _V.incoherent or text[:2_000].count(" says ") > 1:
         depth = INCOHERENT
     return Cause(depth, quoted(text), passing=passing)
 
@@ -272,7 +260,7 @@ def _checks(checks: Any) -> list[Cause]:
 
 def _failed(verdict: Any) -> bool:
     return verdict is False or (
-        isinstance(verdict, str) and verdict.strip().lower() in ("fail", "failed", "error", "false")
+        isinstance(verdict, str) and verdict.strip().lower() in _V.failed
     )
 
 

@@ -14,98 +14,25 @@ from typing import Any
 import msgspec
 
 from pmagent.actors.oa.reasoning.rules.limits import Limit, limit, meets
-from pmagent.actors.oa.reasoning.rules.text import clauses, quoted, stem, stems, words
+from pmagent.actors.oa.reasoning.rules.text import quoted
 from pmagent.actors.oa.reasoning.rules.topics import done, looks_only
+from pmagent.actors.oa.reasoning.rules.vocabulary import Table, Words, clauses, stem, table, words
 
 CONSTRAINTS_MAX = 200
 CHARS_MAX = 2_000
 """So much of one constraint is read; a longer one is told."""
 
-_ACTS: dict[str, frozenset[str]] = {
-    "write": stems(
-        "write writes writing written insert update upsert modify change edit alter mutate overwrite save import"
-        " populate seed backfill store persist"
-    ),
-    "delete": stems("delete deletion remove removal drop purge wipe erase truncate destroy rm prune unlink"),
-    "push": stems("push"),
-    "force": stems("force forced forcing"),
-    "deploy": stems("deploy deployment release rollout publish ship launch"),
-    "migrate": stems("migrate migration alembic flyway"),
-    "bypass": stems("bypass skip disable override ignore circumvent mute suppress"),
-    "restart": stems("restart reboot stop kill shutdown terminate"),
-    "merge": stems("merge rebase"),
-    "commit": stems("commit"),
-    "install": stems("install upgrade uninstall"),
-    "network": stems(
-        "network internet online download upload curl wget fetch clone github gitlab http https ssh scp rsync"
-    ),
-    "rename": stems("rename move relocate"),
-    "destroy": stems("destructive irreversible"),
-}
-_THINGS: dict[str, frozenset[str]] = {
-    "database": stems("psql db dbs database table schema sql postgres postgresql sqlite mysql row column dsn"),
-    "git": stems("git repo repository branch remote origin upstream"),
-    "guard": stems("guard check gate verification verify safeguard hook"),
-    "production": stems("prod production live"),
-    "backup": stems("backup backups"),
-    "file": stems("file folder directory"),
-    "document": stems("doc docs document documentation readme"),
-    "main": stems("main master trunk"),
-    "dependency": stems("dependency dependencies package packages requirements lockfile"),
-}
-_IMPLIED: dict[str, tuple[str, ...]] = {
-    "push": ("git", "network"),
-    "merge": ("git",),
-    "commit": ("git",),
-    "migrate": ("write", "database"),
-    "delete": ("write",),
-    "install": ("write", "dependency"),
-}
-_IMPLIED_BY_WORD: dict[str, tuple[str, ...]] = {
-    stem("truncate"): ("database",),
-    stem("delete"): ("destroy",),
-    stem("drop"): ("destroy",),
-    stem("purge"): ("destroy",),
-    stem("wipe"): ("destroy",),
-    stem("erase"): ("destroy",),
-    stem("destroy"): ("destroy",),
-}
-_MAKING = stems("add create build remove rename split partition")
-"""Verbs that write when what stands shortly behind them is kept in a database."""
+_V = table("constraints")
+_ACTS = table("constraints.acts")
+_THINGS = table("constraints.things")
+_IMPLIED = table("constraints.implied")
+_IMPLIED_BY = table("constraints.implied_by")
 _MAKING_REACH = 3
-_PACKAGED = stems("dependency dependencies package packages pip npm pnpm yarn apt brew cargo")
-"""What is installed from elsewhere."""
 _SQL = re.compile(r"\b(?:INSERT\s+INTO|DELETE\s+FROM|(?:ALTER|CREATE|DROP|TRUNCATE)\s+TABLE|UPDATE\s+\S+\s+SET)\b")
 """A statement that writes, as it stands in a goal: in capitals, so that no sentence is taken for one."""
-ACT_WORDS: frozenset[str] = frozenset().union(*_ACTS.values())
+ACT_WORDS: Words = frozenset().union(*_ACTS.values())
 """Stems of every act: orders that a denial of a name does not reach."""
 
-_DENIALS = frozenset(
-    (
-        "no",
-        "never",
-        "not",
-        "dont",
-        "without",
-        "avoid",
-        "cannot",
-        "forbid",
-        "forbidden",
-        "prohibit",
-        "prohibited",
-        "disallow",
-    )
-)
-_SCOPES = frozenset(("for", "when", "while", "during", "if", "because", "since", "as"))
-"""After these a constraint tells when or why; to be safe, that is not held for a way out."""
-_EXCEPTIONS = frozenset(("unless", "except", "until", "before", "without", "outside"))
-"""After these it tells what lifts it, which is for a person to confirm."""
-_FILLERS = stems(
-    "a an the any all of to on in into at from by with and or be is are it this that these those must"
-    " may should shall will"
-    " allowed allow please do does make perform run use touch affect access"
-    " involve reach put let have get go using operation operations op ops action work ever under directly more"
-)
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -117,9 +44,9 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class _Ban(msgspec.Struct, frozen=True):
-    acts: frozenset[str]
-    things: frozenset[str]
-    others: frozenset[str]
+    acts: Words
+    things: Words
+    others: Words
     either: bool
     conditional: bool
 
@@ -155,7 +82,7 @@ def _constraint(text: str) -> Constraint:
     limits: list[Limit] = []
     for clause in clauses(text[:CHARS_MAX]):
         each = words(clause)
-        start = next((n for n, word in enumerate(each) if word in _DENIALS), None)
+        start = next((n for n, word in enumerate(each) if word in _V.denials), None)
         if found := limit(each, _named_in(_ACTS, each), denied=start is not None):
             limits.append(found)
         elif start is not None:
@@ -164,10 +91,10 @@ def _constraint(text: str) -> Constraint:
     return Constraint(quoted(text), bans, limits)
 
 
-def _named_in(table: dict[str, frozenset[str]], each: list[str]) -> frozenset[str]:
+def _named_in(table: Table, each: list[str]) -> Words:
     """The entries of the table that the words name."""
     cuts = {stem(word) for word in each}
-    return frozenset(name for name, vocabulary in table.items() if cuts & vocabulary)
+    return frozenset(name for name, family in table.items() if cuts & family)
 
 
 def hits(constraints: list[Constraint], action: str, *, command: bool = False) -> list[Hit]:
@@ -192,20 +119,18 @@ def hits(constraints: list[Constraint], action: str, *, command: bool = False) -
     return found
 
 
-def _meant(each: list[str]) -> frozenset[str]:
+def _meant(each: list[str]) -> Words:
     """The acts and things of the words (given as stems), and what these imply."""
     said = frozenset(each)
-    meant = {name for table in (_ACTS, _THINGS) for name, vocabulary in table.items() if said & vocabulary}
-    for word in said & frozenset(_IMPLIED_BY_WORD):
-        meant.update(_IMPLIED_BY_WORD[word])
+    meant = {name for table in (_ACTS, _THINGS, _IMPLIED_BY) for name, family in table.items() if said & family}
     for name in list(meant):
         meant.update(_IMPLIED.get(name, ()))
     if "roll" in said and "out" in said:
         meant.add("deploy")
-    if "install" in meant and said & _PACKAGED:
+    if "install" in meant and said & _V.packaged:
         meant.add("network")
-    stored = _THINGS["database"]
-    if any(word in _MAKING and stored & set(each[n + 1 : n + 1 + _MAKING_REACH]) for n, word in enumerate(each)):
+    stored = _THINGS.database
+    if any(word in _V.making and stored & set(each[n + 1 : n + 1 + _MAKING_REACH]) for n, word in enumerate(each)):
         meant.add("write")
     return frozenset(meant)
 
@@ -216,24 +141,24 @@ def _ban(each: list[str], denial: str) -> _Ban:
     others: set[str] = set()
     conditional = False
     for word in each:
-        if word in _EXCEPTIONS and word != denial:
+        if word in _V.exceptions and word != denial:
             conditional = True
             break
-        if word in _SCOPES:
+        if word in _V.scopes:
             break
-        if word in _DENIALS:
+        if word in _V.denials:
             continue
         cut = stem(word)
-        named = [name for name, vocabulary in _ACTS.items() if cut in vocabulary]
-        owned = [name for name, vocabulary in _THINGS.items() if cut in vocabulary]
+        named = [name for name, family in _ACTS.items() if cut in family]
+        owned = [name for name, family in _THINGS.items() if cut in family]
         acts.update(named)
         things.update(owned)
-        if not named and not owned and cut not in _FILLERS:
+        if not named and not owned and cut not in _V.fillers:
             others.add(cut)
     return _Ban(frozenset(acts), frozenset(things), frozenset(others), "or" in each or "and" in each, conditional)
 
 
-def _met(ban: _Ban, constraint: str, said: frozenset[str], meant: frozenset[str]) -> Hit | None:
+def _met(ban: _Ban, constraint: str, said: Words, meant: Words) -> Hit | None:
     enough = any if ban.either else all
     if ban.acts and not enough(act in meant for act in sorted(ban.acts)):
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pmagent.actors.oa.reasoning.rules.text import asserted, stem, stems, words
+from pmagent.actors.oa.reasoning.rules.vocabulary import asserted, rows, stem, stems, table, words
 
 GUARD_NAMES = (
     "oa_state",
@@ -19,21 +19,8 @@ GUARD_NAMES = (
 
 DEFAULT_GUARD = "oa_state"
 
-_GUARD = stems("guard")
-_RUN = stems("run rerun execute exercise repeat check verify call")
-_RENEW = stems("refresh regenerate recompute renew rewrite update recalculate")
-_SURFACES = stems("surface kernel reality bootstrap summary summaries ssot share")
-
-_INTENTS: tuple[tuple[frozenset[str], frozenset[str], str], ...] = (
-    (_RENEW, _SURFACES, "pmagent kernel refresh"),
-    (stems("snapshot"), stems("snapshot"), "pmagent oa snapshot"),
-    (stems("verify check verification validate"), stems("log"), "pmagent log verify"),
-    (stems("rebuild regenerate rewrite"), stems("document projection"), "pmagent rebuild"),
-    (stems("replay"), stems("replay"), "pmagent replay"),
-    (stems("diagnose doctor examine check"), stems("installation setting doctor"), "pmagent doctor"),
-    (stems("boot"), stems("session oa"), "pmagent boot oa"),
-)
-"""Verbs, what they act on, command: it is meant where the goal says one of each."""
+_V = table("intents")
+_COMMANDS = [(stems(row["verbs"]), stems(row["things"]), str(row["command"])) for row in rows("intents.commands")]
 
 
 def guard_name(value: object) -> str:
@@ -51,10 +38,10 @@ def guard_command(name: str, mode: str = "STRICT") -> str:
 
 def intended(goal: str) -> list[str]:
     """The commands of pmagent that the goal asks for, each once, in a fixed order."""
-    plain = asserted(goal, _RENEW | _RUN)
+    plain = asserted(goal, _V.renew | _V.run)
     said = frozenset(stem(word) for word in plain)
-    commands = [command for verbs, things, command in _INTENTS if said & verbs and said & things]
-    if said & _GUARD:
+    commands = [command for verbs, things, command in _COMMANDS if said & verbs and said & things]
+    if said & _V.guard:
         commands += _guards(plain, "HINT" if "hint" in plain else "STRICT")
     return list(dict.fromkeys(commands))
 
@@ -63,6 +50,6 @@ def _guards(said: list[str], mode: str) -> list[str]:
     """The guards that are named; all that the default runs, where it is only said that guards run."""
     text = " ".join(said)
     named = [name for name in GUARD_NAMES if " ".join(words(name)) in text]
-    if not named and not {stem(word) for word in said} & _RUN:
+    if not named and _V.run.isdisjoint(map(stem, said)):
         return []
     return [guard_command(name, mode) for name in named or [DEFAULT_GUARD]]

@@ -28,8 +28,8 @@ from pmagent.actors.oa.reasoning.rules.facts import (
     listing,
 )
 from pmagent.actors.oa.reasoning.rules.stated import stated
-from pmagent.actors.oa.reasoning.rules.text import listed, quoted, stems, words
-from pmagent.actors.oa.reasoning.rules.text import stem as stem_of
+from pmagent.actors.oa.reasoning.rules.text import listed, quoted
+from pmagent.actors.oa.reasoning.rules.vocabulary import stems, table
 from pmagent.contracts.oa_documents import OADiagnostic
 from pmagent.contracts.reasoning import ReasoningEnvelope, SafeOPSDecisionResult, safe_payload
 
@@ -37,7 +37,7 @@ PROGRAM = "SafeOPSDecision"
 DIAGNOSTICS_MAX = 200
 
 STRICT_GUARD = "pmagent oa guard --mode STRICT"
-_BACKUP = stems("backup")
+_BACKUP = table("actions").backup
 
 
 class Weighing(msgspec.Struct):
@@ -221,7 +221,7 @@ def _backup_proven(envelope: ReasoningEnvelope, facts: Facts) -> bool:
         isinstance(check, dict)
         and check.get("passed") is True
         and isinstance(check.get("name"), str)
-        and {stem_of(word) for word in words(check["name"])} & _BACKUP
+        and stems(check["name"]) & _BACKUP
         for check in listing(summary.get("checks"))
     )
 

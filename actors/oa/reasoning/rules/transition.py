@@ -25,7 +25,8 @@ from pmagent.actors.oa.reasoning.rules.facts import (
 )
 from pmagent.actors.oa.reasoning.rules.phases import asked, known_phases, order, phase_word, same, skipped
 from pmagent.actors.oa.reasoning.rules.safeops import DIAGNOSTICS_MAX, refused
-from pmagent.actors.oa.reasoning.rules.text import bounded, denied, listed, quoted
+from pmagent.actors.oa.reasoning.rules.text import bounded, listed, quoted
+from pmagent.actors.oa.reasoning.rules.vocabulary import denied, table
 from pmagent.contracts.oa_documents import OADiagnostic
 from pmagent.contracts.reasoning import CRITERIA_MAX, PhaseTransitionValidatorResult, ReasoningEnvelope
 
@@ -36,7 +37,7 @@ BLOCKING_KEYS = ("blocking_items", "blockers", "missing_criteria", "open_items")
 SKIPPED_TOLD = 3
 """So many of the phases that would be skipped are named; the others are counted."""
 
-_DONE = frozenset(("done", "complete", "completed", "closed", "finished", "accepted", "released"))
+_DONE = table("transition").done
 
 
 class _Missing:
