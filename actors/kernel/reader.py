@@ -251,12 +251,7 @@ def _read(
         return before[1]
     status, detail, content = (_parsed if len(raw) <= _KEPT_BYTES_MAX else parse)(name, raw)
     reading = msgspec.structs.replace(
-        blank,
-        status=status,
-        detail=detail,
-        content=content,
-        size=len(raw),
-        sha256=hashlib.sha256(raw).hexdigest(),
+        blank, status=status, detail=detail, content=content, size=len(raw), sha256=hashlib.sha256(raw).hexdigest(),
     )
     known[path] = raw, reading
     return reading

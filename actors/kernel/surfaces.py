@@ -163,10 +163,7 @@ def bootstrap(content: Any) -> Bootstrap:
         if key in health and health[key] is not None and not isinstance(health[key], bool):
             raise SurfaceInvalid(f"health.{key} is neither true nor false")
     return Bootstrap(
-        branch,
-        _phase(meta, "current_phase", "meta."),
-        _phase(meta, "last_completed_phase", "meta."),
-        health,
+        branch, _phase(meta, "current_phase", "meta."), _phase(meta, "last_completed_phase", "meta."), health,
         _text(meta, "dms_share_alignment"),
     )
 
@@ -210,12 +207,8 @@ def handoff(content: Any) -> Handoff:
     if not isinstance(listed, list):
         raise SurfaceInvalid("required_surfaces is not a list")
     return Handoff(
-        declared,
-        _phase(top, "current_phase"),
-        _phase(top, "last_completed_phase"),
-        _text(top, "branch"),
-        health.get("reality_green"),
-        _optional_mapping(health, "checks"),
+        declared, _phase(top, "current_phase"), _phase(top, "last_completed_phase"), _text(top, "branch"),
+        health.get("reality_green"), _optional_mapping(health, "checks"),
         [path for path in listed if isinstance(path, str)],
     )
 
@@ -264,12 +257,7 @@ def kernel(readings: Iterable[SurfaceReading]) -> Kernel:
         if name in REQUIRED and name not in views and name not in faults:
             faults[name] = SurfaceReading(name=name, path=PATHS[name], required=True, status="missing")
     return Kernel(
-        views.get(BOOTSTRAP),
-        views.get(SSOT),
-        views.get(REALITY),
-        views.get(HANDOFF),
-        views.get(CONTEXT, {}),
-        faults,
+        views.get(BOOTSTRAP), views.get(SSOT), views.get(REALITY), views.get(HANDOFF), views.get(CONTEXT, {}), faults,
         paths,
     )
 

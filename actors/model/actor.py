@@ -55,16 +55,8 @@ class Gateway:
     name = GATEWAY
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
-            ModelAsked,
-            ModelWithdrawn,
-            OaPermitGranted,
-            OaPermitRefused,
-            RequestRefused,
-            ModelReplied,
-            ModelCallFailed,
-            *EFFECT_ENDS,
-            TimerFired,
-            ActorResumed,
+            ModelAsked, ModelWithdrawn, OaPermitGranted, OaPermitRefused, RequestRefused, ModelReplied, ModelCallFailed,
+            *EFFECT_ENDS, TimerFired, ActorResumed,
         )
     )
 

@@ -143,8 +143,7 @@ def called(state: GatewayState, ask: Ask, position: int) -> GatewayState:
     tokens = ask.size // BYTES_PER_TOKEN + ask.image_tokens
     calling = changed(state, replace(ask, doing="call", request=position, attempts=ask.attempts + 1))
     return replace(
-        calling,
-        calls={**state.calls, position: Call(ask.run, ask.price, tokens)},
+        calling, calls={**state.calls, position: Call(ask.run, ask.price, tokens)},
         runs={**state.runs, ask.run: replace(run, calls=run.calls + 1)},
     )
 

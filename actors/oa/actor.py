@@ -62,19 +62,8 @@ class Oa:
     authority = AUTHORITY
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
-            DaemonStarted,
-            KernelReadRequested,
-            KernelObserved,
-            KernelModeDecided,
-            OaSnapshotRequested,
-            OaBootRequested,
-            OaPermitRequested,
-            *EFFECT_ENDS,
-            RequestRefused,
-            ActorHalted,
-            ActorResumed,
-            RunRefused,
-            RunEnded,
+            DaemonStarted, KernelReadRequested, KernelObserved, KernelModeDecided, OaSnapshotRequested, OaBootRequested,
+            OaPermitRequested, *EFFECT_ENDS, RequestRefused, ActorHalted, ActorResumed, RunRefused, RunEnded,
             LogAdopted,
         )
     )
@@ -158,8 +147,7 @@ def _own(state: OaActorState, event: Event) -> OaActorState:
 def _answered(state: OaActorState, request: int) -> OaActorState:
     if state.waiting or state.waiting_permits:
         return replace(
-            state,
-            waiting=[one for one in state.waiting if one.request != request],
+            state, waiting=[one for one in state.waiting if one.request != request],
             waiting_permits=[one for one in state.waiting_permits if one.request != request],
         )
     return state
@@ -199,10 +187,7 @@ def _on_observed(state: OaActorState, event: Event, read: int) -> Iterator[Paylo
             state = _foreseen(state, answers)
         else:
             yield OaSnapshotTaken(
-                request=waiting.request,
-                observed=now.observed,
-                success=now.complete,
-                mode=now.mode,
+                request=waiting.request, observed=now.observed, success=now.complete, mode=now.mode,
                 reasons=now.reasons,
             )
     for one in state.waiting_permits:
@@ -223,9 +208,7 @@ def _foreseen(state: OaActorState, answers: list[Payload | Correlated]) -> OaAct
 
 def _on_read_end(state: OaActorState, event: Event, end: EffectEnd) -> Iterator[Payload | Correlated]:
     reason = Reason(
-        code="read_failed",
-        mode="BLOCKED",
-        text=f"the surfaces could not be read ({_END[type(end)]})",
+        code="read_failed", mode="BLOCKED", text=f"the surfaces could not be read ({_END[type(end)]})",
         mend="ask again; if it happens again, see: pmagent log why " + str(event.position),
     )
     for waiting in state.waiting:
@@ -245,9 +228,7 @@ _END: dict[type[msgspec.Struct], str] = {
 }
 
 _TOO_MANY = Reason(
-    code="too_many_requests",
-    mode="BLOCKED",
-    text="too many requests wait for a reading",
+    code="too_many_requests", mode="BLOCKED", text="too many requests wait for a reading",
     mend="ask again when they have been answered",
 )
 

@@ -75,16 +75,8 @@ class ContextKeeper:
     name = "context"
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
-            DaemonStarted,
-            KernelObserved,
-            KernelModeDecided,
-            ActorHalted,
-            ActorResumed,
-            OaContextRequested,
-            OaContextWritten,
-            OaContextUnwritten,
-            *EFFECT_ENDS,
-            RequestRefused,
+            DaemonStarted, KernelObserved, KernelModeDecided, ActorHalted, ActorResumed, OaContextRequested,
+            OaContextWritten, OaContextUnwritten, *EFFECT_ENDS, RequestRefused,
         )
     )
 

@@ -26,13 +26,8 @@ def answer(state: OaActorState, now: str, request: int, asked: OaPermitRequested
         action, subject = asked.action[:SCOPE_CHARS_MAX], asked.subject[:SCOPE_CHARS_MAX]
         return OaPermitRefused(request=request, action=action, subject=subject, reasons=reasons, mend=mend)
     return OaPermitGranted(
-        request=request,
-        action=asked.action,
-        subject=asked.subject,
-        holder=asked.holder,
-        uses=asked.uses,
-        expires_at=time_after(now, asked.seconds),
-        mode=state.standing.mode,
+        request=request, action=asked.action, subject=asked.subject, holder=asked.holder, uses=asked.uses,
+        expires_at=time_after(now, asked.seconds), mode=state.standing.mode,
     )
 
 

@@ -25,9 +25,7 @@ def booted(
         return
     if any(session.session_id == session_id for session in state.sessions):
         taken = Reason(
-            code="session_exists",
-            mode=now.mode,
-            text="a session with this id is open already",
+            code="session_exists", mode=now.mode, text="a session with this id is open already",
             mend="boot again with a new session id",
         )
         yield OaBootRefused(request=request, session_id=session_id, mode=now.mode, reasons=[taken])
@@ -35,14 +33,8 @@ def booted(
     for session in state.sessions[: max(0, len(state.sessions) - SESSIONS_MAX + 1)]:
         yield Correlated(OaSessionEnded(session_id=session.session_id, reason=LIMIT), session.correlation)
     yield OaSessionBooted(
-        request=request,
-        session_id=session_id,
-        workspace=workspace,
-        mode=now.mode,
-        phase=now.phase,
-        branch=now.branch,
-        interpretation=interpret(now.mode, now.reasons),
-        reasons=now.reasons,
+        request=request, session_id=session_id, workspace=workspace, mode=now.mode, phase=now.phase, branch=now.branch,
+        interpretation=interpret(now.mode, now.reasons), reasons=now.reasons,
     )
 
 
@@ -60,10 +52,7 @@ def escalations(state: OaActorState, decided: KernelModeDecided) -> Iterator[Pay
     for session in state.sessions:
         if session.boot_mode != decided.mode:
             drift = OaEscalated(
-                kind="mode_drift",
-                severity=severity,
-                session_id=session.session_id,
-                boot_mode=session.boot_mode,
+                kind="mode_drift", severity=severity, session_id=session.session_id, boot_mode=session.boot_mode,
                 current_mode=decided.mode,
             )
             yield Correlated(drift, session.correlation)

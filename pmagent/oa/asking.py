@@ -171,10 +171,7 @@ async def reason(host: Host, arguments: dict[str, Any]) -> Answer:
             "build a new envelope",
         )
     document = {
-        "result": msgspec.to_builtins(concluded.result),
-        "engine": concluded.engine,
-        "tries": concluded.tries,
-        "position": event.position,
-        "correlation": request,
+        "result": msgspec.to_builtins(concluded.result), "engine": concluded.engine, "tries": concluded.tries,
+        "position": event.position, "correlation": request,
     }
     return Answer(document=document)

@@ -111,8 +111,7 @@ def output_of(envelope: ReasoningEnvelope, result: ReasoningResult) -> Output:
             return _decision(payload, result)
         case OPSBlockGeneratorResult():
             return OPSBlockGeneratorOutput(
-                ops_block=ops_block(envelope, result, payload),
-                commands=list(payload.ops_block),
+                ops_block=ops_block(envelope, result, payload), commands=list(payload.ops_block),
                 evidence_required=evidence_of(payload.ops_block),
             )
         case GuardFailureInterpreterResult():
@@ -150,9 +149,7 @@ def _decision(payload: SafeOPSDecisionResult, result: ReasoningResult) -> SafeOP
     reasoning = result.rationale or payload.safety_check_summary
     elsewhere = ("condition",) if conditions else ()
     return SafeOPSDecisionOutput(
-        decision=DECISIONS[payload.allowed_action],
-        reasoning=reasoning,
-        conditions=_distinct(conditions),
+        decision=DECISIONS[payload.allowed_action], reasoning=reasoning, conditions=_distinct(conditions),
         warnings=_distinct([*_warnings(result, reasoning, *elsewhere), *_mends(result, reasoning, *elsewhere)]),
     )
 
@@ -162,12 +159,10 @@ def _interpretation(
 ) -> GuardFailureInterpreterOutput:
     named = envelope.oa_context.get("guard_name")
     return GuardFailureInterpreterOutput(
-        guard_name=named if isinstance(named, str) else "",
-        root_cause=payload.root_cause,
+        guard_name=named if isinstance(named, str) else "", root_cause=payload.root_cause,
         remediation_plan=payload.remediation_plan,
         remediation_steps=[line.strip() for line in payload.remediation_plan.splitlines() if line.strip()][:STEPS_MAX],
-        is_transient=payload.is_transient,
-        reasoning=result.rationale,
+        is_transient=payload.is_transient, reasoning=result.rationale,
         warnings=_warnings(result, f"{payload.root_cause}\n{result.rationale}"),
     )
 
@@ -175,10 +170,8 @@ def _interpretation(
 def _transition(payload: PhaseTransitionValidatorResult, result: ReasoningResult) -> PhaseTransitionValidatorOutput:
     mends = (one.remediation for one in result.diagnostics if one.remediation)
     return PhaseTransitionValidatorOutput(
-        transition_status=payload.transition_status,
-        missing_criteria=list(payload.missing_criteria),
-        reasoning=result.rationale,
-        recommendations=_distinct(map(bounded, mends)),
+        transition_status=payload.transition_status, missing_criteria=list(payload.missing_criteria),
+        reasoning=result.rationale, recommendations=_distinct(map(bounded, mends)),
         warnings=_warnings(result, "\n".join([result.rationale, *payload.missing_criteria])),
     )
 

@@ -35,26 +35,10 @@ from pmagent.contracts.reasoning import (
 from pmagent.events.errors import PmagentError
 
 __all__ = [
-    "PAYLOADS",
-    "PROGRAM_IDS",
-    "PROGRAM_TOOLS",
-    "EnvelopeError",
-    "FrozenDict",
-    "FrozenList",
-    "GuardFailureInterpreterResult",
-    "KernelStateRef",
-    "OADiagnostic",
-    "OPSBlockGeneratorResult",
-    "PhaseTransitionValidatorResult",
-    "ReasoningEnvelope",
-    "ReasoningResult",
-    "ResultError",
-    "SafeOPSDecisionResult",
-    "ToolCall",
-    "checked_envelope",
-    "checked_result",
-    "freeze",
-    "new_envelope",
+    "PAYLOADS", "PROGRAM_IDS", "PROGRAM_TOOLS", "EnvelopeError", "FrozenDict", "FrozenList",
+    "GuardFailureInterpreterResult", "KernelStateRef", "OADiagnostic", "OPSBlockGeneratorResult",
+    "PhaseTransitionValidatorResult", "ReasoningEnvelope", "ReasoningResult", "ResultError", "SafeOPSDecisionResult",
+    "ToolCall", "checked_envelope", "checked_result", "freeze", "new_envelope",
 ]
 
 FROZEN_DEPTH_MAX: Final = DEPTH_MAX + 8

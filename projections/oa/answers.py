@@ -27,8 +27,7 @@ def boot_answer(booted: OaSessionBooted, time: str) -> BootAnswer:
     """What ``pmagent boot oa`` prints; ``time`` is that of the event that carries ``booted``."""
     return BootAnswer(
         oa_boot_envelope=BootEnvelope(
-            timestamp=time,
-            kernel=EnvelopeKernel(phase=booted.phase, branch=booted.branch, mode=booted.mode),
+            timestamp=time, kernel=EnvelopeKernel(phase=booted.phase, branch=booted.branch, mode=booted.mode),
             interpretation=booted.interpretation,
             session_metadata=SessionMetadata(session_id=booted.session_id, workspace=booted.workspace),
         )
@@ -38,9 +37,7 @@ def boot_answer(booted: OaSessionBooted, time: str) -> BootAnswer:
 def boot_refusal(refused: OaBootRefused) -> BootRefusal:
     """What ``pmagent boot oa`` prints when no session was booted."""
     return BootRefusal(
-        success=False,
-        mode=refused.mode,
-        error=_error("no session was booted", refused.reasons),
+        success=False, mode=refused.mode, error=_error("no session was booted", refused.reasons),
         reasons=[reason.text for reason in refused.reasons],
     )
 

@@ -30,9 +30,7 @@ PATH = "share/orchestrator_assistant/STATE.json"
 
 TOOLS = ToolsBlock(version=1, tools=list(TOOL_IDS), interface=TOOLS_INTERFACE, registry=TOOLS_REGISTRY)
 REASONING = ReasoningBlock(
-    version=1,
-    programs=list(PROGRAM_IDS),
-    schemas={"envelope": "ReasoningEnvelope", "result": "ReasoningResult"},
+    version=1, programs=list(PROGRAM_IDS), schemas={"envelope": "ReasoningEnvelope", "result": "ReasoningResult"},
     implementation_status=IMPLEMENTATION_STATUS,
 )
 
@@ -94,31 +92,16 @@ def _document(seen: Kernel, existing: Iterable[str], time: str, place: LogPlace)
 
 
 def _whole(
-    seen: Kernel,
-    bootstrap: Bootstrap,
-    ssot: Ssot,
-    reality: Reality,
-    existing: set[str],
-    time: str,
-    place: LogPlace,
+    seen: Kernel, bootstrap: Bootstrap, ssot: Ssot, reality: Reality, existing: set[str], time: str, place: LogPlace,
 ) -> StateDocument:
     named = named_in_state(seen.paths["ssot_surface"])
     return StateDocument(
-        version=1,
-        source="kernel",
-        generated_at=time,
-        branch=bootstrap.branch,
-        current_phase=ssot.phase,
-        last_completed_phase=ssot.last_completed,
-        reality_green=reality.green,
+        version=1, source="kernel", generated_at=time, branch=bootstrap.branch, current_phase=ssot.phase,
+        last_completed_phase=ssot.last_completed, reality_green=reality.green,
         checks_summary=[CheckVerdict(name=check.name, passed=check.passed) for check in reality.checks],
-        dms_hint_summary=_hints(reality),
-        surfaces=named,
-        surface_status={name: path in existing for name, path in named.items()},
-        oa_context=seen.context,
-        oa_tools=TOOLS,
-        reasoning_bridge=REASONING,
-        log=place,
+        dms_hint_summary=_hints(reality), surfaces=named,
+        surface_status={name: path in existing for name, path in named.items()}, oa_context=seen.context,
+        oa_tools=TOOLS, reasoning_bridge=REASONING, log=place,
     )
 
 

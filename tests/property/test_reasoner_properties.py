@@ -83,14 +83,11 @@ requests = st.builds(
 )
 
 tools = st.one_of(
-    st.just(("tool", "as it is")),
-    st.just(("tool", "as it is")),
-    st.tuples(st.just("tool"), status | garbage),
+    st.just(("tool", "as it is")), st.just(("tool", "as it is")), st.tuples(st.just("tool"), status | garbage),
     st.tuples(st.just("tool"), st.sampled_from(("fails", "broken", "timed out", "interrupted", "cancelled"))),
 )
 models = st.one_of(
-    st.just(("model", "permits")),
-    st.just(("model", "permits")),
+    st.just(("model", "permits")), st.just(("model", "permits")),
     st.tuples(st.just("model"), st.tuples(answers, wishes)),
     st.tuples(st.just("model"), st.tuples(answers, st.just([]))),
     st.tuples(st.just("model"), st.sampled_from(("overloaded", "rejected", "broken", "timed out", "interrupted"))),

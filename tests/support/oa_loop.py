@@ -59,16 +59,8 @@ class Loop:
     def _append(self, payload: msgspec.Struct, kind: Any, actor: str, causation: int) -> Event:
         position = len(self.log) + 1
         event = Event(
-            position,
-            time_after(START, self.seconds),
-            f"{position}",
-            kind,
-            actor,
-            type_of(payload),
-            "",
-            causation,
-            payload,
-            encode(payload),
+            position, time_after(START, self.seconds), f"{position}", kind, actor, type_of(payload), "", causation,
+            payload, encode(payload),
         )
         self.log.append(event)
         return event

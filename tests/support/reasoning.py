@@ -55,19 +55,12 @@ GOALS = {
 def envelope(program: str = "SafeOPSDecision", n: int = 1, **more: Any) -> ReasoningEnvelope:
     """A good envelope over a kernel in order; ``more`` replaces fields of it or of its kernel state."""
     state: dict[str, Any] = {
-        "mode": "NORMAL",
-        "bootstrap": RESULTS["oa.bootstrap_state"],
-        "ssot_index": RESULTS["oa.ssot_surface"],
-        "reality_summary": GREEN,
-        "oa_state": {},
+        "mode": "NORMAL", "bootstrap": RESULTS["oa.bootstrap_state"], "ssot_index": RESULTS["oa.ssot_surface"],
+        "reality_summary": GREEN, "oa_state": {},
     }
     fields: dict[str, Any] = {
-        "envelope_id": f"00000000-0000-4000-8000-{n:012d}",
-        "timestamp": "2026-11-21T12:00:00Z",
-        "program_id": program,
-        "goal": GOALS[program],
-        "oa_context": {},
-        "tools_allowed": list(PROGRAM_TOOLS[program]),
+        "envelope_id": f"00000000-0000-4000-8000-{n:012d}", "timestamp": "2026-11-21T12:00:00Z", "program_id": program,
+        "goal": GOALS[program], "oa_context": {}, "tools_allowed": list(PROGRAM_TOOLS[program]),
     }
     state |= {name: value for name, value in more.items() if name in state}
     fields |= {name: value for name, value in more.items() if name not in state}

@@ -102,16 +102,8 @@ class Reasoner:
     name = "reasoner"
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
-            ReasoningRequested,
-            KernelModeDecided,
-            OaToolReturned,
-            OaToolFailed,
-            ModelReplied,
-            ModelFailed,
-            *EFFECT_ENDS,
-            RequestRefused,
-            ActorHalted,
-            ActorResumed,
+            ReasoningRequested, KernelModeDecided, OaToolReturned, OaToolFailed, ModelReplied, ModelFailed,
+            *EFFECT_ENDS, RequestRefused, ActorHalted, ActorResumed,
         )
     )
 
@@ -381,15 +373,10 @@ def _question(run: Run, messages: list[ModelMessage]) -> ModelAsked:
     engine: Literal["langchain", "dspy"] = "dspy" if asked.engine == "dspy" else "langchain"
     conversing = engine == "langchain"
     return ModelAsked(
-        engine=engine,
-        model=asked.model,
-        action="diagnostic",
-        messages=messages if conversing else [],
+        engine=engine, model=asked.model, action="diagnostic", messages=messages if conversing else [],
         tools=[guard_tool()] if conversing and GUARD_TOOL in envelope.tools_allowed else [],
-        answer=answer_shape(run.program),
-        program="" if conversing else run.program,
-        inputs={} if conversing else inputs(envelope, run.evidence, run.objections),
-        limits=asked.limits,
+        answer=answer_shape(run.program), program="" if conversing else run.program,
+        inputs={} if conversing else inputs(envelope, run.evidence, run.objections), limits=asked.limits,
         price=asked.price,
     )
 

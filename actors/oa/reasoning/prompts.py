@@ -82,11 +82,8 @@ def inputs(envelope: ReasoningEnvelope, evidence: list[Evidence], objections: li
     ]
     return {
         "envelope": {
-            "program_id": envelope.program_id,
-            "timestamp": envelope.timestamp,
-            "goal": envelope.goal,
-            "kernel_state_ref": {"mode": state.mode, **seen},
-            "oa_context": _piece(envelope.oa_context),
+            "program_id": envelope.program_id, "timestamp": envelope.timestamp, "goal": envelope.goal,
+            "kernel_state_ref": {"mode": state.mode, **seen}, "oa_context": _piece(envelope.oa_context),
         },
         "evidence": {"calls": calls, "objections": objections},
     }
@@ -99,8 +96,7 @@ def answer_shape(program_id: str) -> ModelAnswer:
     payload = PAYLOADS[program_id]
     fields = {field.name: _shape(msgspec.inspect.type_info(field.type)) for field in msgspec.structs.fields(payload)}
     properties = {
-        **fields,
-        "rationale": {"type": "string", "description": "why, naming the inputs that decided"},
+        **fields, "rationale": {"type": "string", "description": "why, naming the inputs that decided"},
         "conditions": {"type": "array", "items": {"type": "string"}, "description": "what has to be done first"},
         "warnings": {"type": "array", "items": {"type": "string"}, "description": "what people should know"},
     }
@@ -165,8 +161,7 @@ def guard_tool() -> ModelTool:
         parameters={
             "type": "object",
             "properties": {"name": {"type": "string"}, "mode": {"type": "string", "enum": ["STRICT", "HINT"]}},
-            "required": ["name"],
-            "additionalProperties": False,
+            "required": ["name"], "additionalProperties": False,
         },
     )
 

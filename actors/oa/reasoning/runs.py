@@ -94,10 +94,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """The calls as a result lists them."""
         return [
             ToolCall(
-                tool_id=call.tool_id,
-                args=call.args,
-                digest=sha256_of(call.result if call.result is not None else call.error),
-                at=call.at,
+                tool_id=call.tool_id, args=call.args,
+                digest=sha256_of(call.result if call.result is not None else call.error), at=call.at,
                 ok=call.result is not None,
             )
             for call in self.calls

@@ -24,10 +24,7 @@ def findings(result: CheckResult) -> Findings:
     if result.passed:
         return Findings(details=said)
     diagnostic = OADiagnostic(
-        type="issue",
-        category="config_drift",
-        severity="error",
-        message=f"{result.name}: {result.message}",
+        type="issue", category="config_drift", severity="error", message=f"{result.name}: {result.message}",
         details={"guard": result.name, "ran": result.ran},
         remediation=result.mend or f"mend what it names, then: pmagent oa guard --name {result.name}",
     )

@@ -30,10 +30,7 @@ def bootstrap_consistency(given: Given) -> Findings:
     mismatches = between_surfaces(kernel)
     if kernel.bootstrap and kernel.ssot:
         mismatches += _both(
-            "last_completed_phase",
-            kernel.ssot.last_completed,
-            kernel.bootstrap.last_completed,
-            kernel.paths[SSOT],
+            "last_completed_phase", kernel.ssot.last_completed, kernel.bootstrap.last_completed, kernel.paths[SSOT],
             kernel.paths[BOOTSTRAP],
         )
     _tell(found, mismatches, "tri_surface_incoherence")

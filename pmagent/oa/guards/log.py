@@ -77,21 +77,13 @@ def _drifted(difference: Difference) -> OADiagnostic:
     if difference.state == "unreadable":
         how = f"cannot be read ({difference.found})"
     return OADiagnostic(
-        type="issue",
-        category="config_drift",
-        severity="error",
-        message=f"{difference.path} {how}",
-        details={"expected": difference.expected, "found": difference.found},
-        remediation=REBUILD,
+        type="issue", category="config_drift", severity="error", message=f"{difference.path} {how}",
+        details={"expected": difference.expected, "found": difference.found}, remediation=REBUILD,
     )
 
 
 def _corrupt(what: str, where: dict[str, object]) -> OADiagnostic:
     return OADiagnostic(
-        type="blocker",
-        category="schema_violation",
-        severity="block",
-        message=f"the log is damaged: {what}",
-        details=dict(where),
-        remediation="pmagent log verify",
+        type="blocker", category="schema_violation", severity="block", message=f"the log is damaged: {what}",
+        details=dict(where), remediation="pmagent log verify",
     )

@@ -27,13 +27,9 @@ class Findings(msgspec.Struct):
 def report(found: Findings, mode: GuardMode, timestamp: str = "") -> GuardReport:
     """The guard's report. ``ok`` does not depend on ``mode``."""
     return GuardReport(
-        ok=not (found.mismatches or found.missing or found.failed),
-        mode=mode,
-        mismatches=found.mismatches,
-        missing_surfaces=list(dict.fromkeys([*found.missing, *found.absent])),
-        timestamp=timestamp,
-        diagnostics=found.diagnostics,
-        details=found.details,
+        ok=not (found.mismatches or found.missing or found.failed), mode=mode, mismatches=found.mismatches,
+        missing_surfaces=list(dict.fromkeys([*found.missing, *found.absent])), timestamp=timestamp,
+        diagnostics=found.diagnostics, details=found.details,
     )
 
 
@@ -45,9 +41,7 @@ def exit_code(answer: GuardReport) -> int:
 def mismatched(mismatch: Mismatch, category: str, remediation: str) -> OADiagnostic:
     """The diagnostic that explains a mismatch."""
     return OADiagnostic(
-        type="issue",
-        category=category,
-        severity="error",
+        type="issue", category=category, severity="error",
         message=f"{mismatch.check}: {mismatch.surfaces[0]} and {mismatch.surfaces[-1]} disagree",
         details={"check": mismatch.check, "expected": mismatch.expected, "actual": mismatch.actual},
         remediation=remediation,
@@ -64,10 +58,7 @@ def lacking(path: str, why: str, *, required: bool, remediation: str | None) -> 
     """The diagnostic for a surface that is not there (``why`` is "missing") or not valid (a reading's
     status)."""
     return OADiagnostic(
-        type="issue" if required else "warn",
-        category="missing_surface" if why == "missing" else "schema_violation",
-        severity="error" if required else "warn",
-        message=f"{path}: {why.replace('_', ' ')}",
-        details={"path": path, "status": why},
-        remediation=remediation,
+        type="issue" if required else "warn", category="missing_surface" if why == "missing" else "schema_violation",
+        severity="error" if required else "warn", message=f"{path}: {why.replace('_', ' ')}",
+        details={"path": path, "status": why}, remediation=remediation,
     )

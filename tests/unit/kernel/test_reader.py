@@ -228,11 +228,7 @@ def test_files_that_are_missing_huge_or_no_files(workspace: Path) -> None:
     (workspace / PATHS[CONTEXT]).unlink()
     (workspace / PATHS[CONTEXT]).symlink_to("CONTEXT.json")
     assert statuses(read_surfaces(workspace)) == {
-        BOOTSTRAP: "too_large",
-        SSOT: "unreadable",
-        REALITY: "unreadable",
-        HANDOFF: "unreadable",
-        CONTEXT: "unreadable",
+        BOOTSTRAP: "too_large", SSOT: "unreadable", REALITY: "unreadable", HANDOFF: "unreadable", CONTEXT: "unreadable",
     }
 
 

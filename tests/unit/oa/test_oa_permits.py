@@ -62,32 +62,17 @@ def test_a_permit_that_waited_is_refused_when_the_reading_fails(loop: Loop) -> N
 def test_a_permit_carries_what_was_asked_and_when_it_expires(running: Loop) -> None:
     (granted,) = running.tell(permit(uses=3, seconds=60.0))
     assert granted == OaPermitGranted(
-        request=running.last(OaPermitRequested),
-        action="feature_work",
-        subject="run-1",
-        holder="orchestrator",
-        uses=3,
-        expires_at="2026-11-21T18:01:00.000000Z",
-        mode="NORMAL",
+        request=running.last(OaPermitRequested), action="feature_work", subject="run-1", holder="orchestrator", uses=3,
+        expires_at="2026-11-21T18:01:00.000000Z", mode="NORMAL",
     )
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        permit("world_peace"),
-        permit(""),
-        permit("FEATURE_WORK"),
-        permit(uses=0),
-        permit(uses=-1),
-        permit(uses=USES_MAX + 1),
-        permit(seconds=0.0),
-        permit(seconds=-1.0),
-        permit(seconds=SECONDS_MAX * 2),
-        permit(seconds=float("inf")),
-        permit(seconds=float("nan")),
-        permit(subject=""),
-        permit(holder=""),
+        permit("world_peace"), permit(""), permit("FEATURE_WORK"), permit(uses=0), permit(uses=-1),
+        permit(uses=USES_MAX + 1), permit(seconds=0.0), permit(seconds=-1.0), permit(seconds=SECONDS_MAX * 2),
+        permit(seconds=float("inf")), permit(seconds=float("nan")), permit(subject=""), permit(holder=""),
     ],
 )
 def test_what_is_unknown_or_out_of_bounds_is_refused_with_what_would_help(

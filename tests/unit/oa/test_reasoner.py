@@ -84,8 +84,7 @@ def test_all_is_well_so_the_operation_may_proceed(desk: Desk) -> None:
 
 @pytest.mark.parametrize("program", PROGRAM_IDS)
 @pytest.mark.parametrize(
-    "state",
-    [{"mode": "BLOCKED"}, {"reality_summary": {**GREEN, "reality_green": False}}, {"reality_summary": {}}],
+    "state", [{"mode": "BLOCKED"}, {"reality_summary": {**GREEN, "reality_green": False}}, {"reality_summary": {}}],
 )
 def test_in_diagnostic_mode_only_the_interpreter_runs(desk: Desk, program: str, state: dict[str, Any]) -> None:
     result = desk.run(envelope(program, **state))
@@ -189,8 +188,7 @@ def test_a_tool_that_does_not_answer_leaves_the_operation_unverified(desk: Desk,
     request = desk.ask(envelope())
     for event in desk.of(OaToolRequested):
         outcome: msgspec.Struct = {
-            "failed": desk._tool(event),
-            "late": EffectTimedOut(request=event.position, limit_s=60.0),
+            "failed": desk._tool(event), "late": EffectTimedOut(request=event.position, limit_s=60.0),
             "raised": EffectFailed(request=event.position, error="OSError", place="tools"),
         }[end]
         if end == "failed":

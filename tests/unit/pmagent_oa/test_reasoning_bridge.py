@@ -32,11 +32,8 @@ ENVELOPE: dict[str, Any] = {
     "program_id": "SafeOPSDecision",
     "goal": "Add a page to the manual",
     "kernel_state_ref": {
-        "mode": "NORMAL",
-        "bootstrap": {"branch": "main", "surfaces": [None, {"a": [1]}]},
-        "ssot_index": {"current_phase": "27"},
-        "reality_summary": {"reality_green": True, "checks": []},
-        "oa_state": {},
+        "mode": "NORMAL", "bootstrap": {"branch": "main", "surfaces": [None, {"a": [1]}]},
+        "ssot_index": {"current_phase": "27"}, "reality_summary": {"reality_green": True, "checks": []}, "oa_state": {},
     },
     "oa_context": {"constraints": ["no_git_push"], "deep": {"er": [{"est": 1}]}},
     "tools_allowed": ["oa.kernel_status", "oa.reality_summary"],

@@ -45,9 +45,7 @@ def classified(goal: str, context: dict[str, Any], now: str) -> Action:
         return Action(name, f"the goal reads as {name}", declared=False, stakes=_with_class(name, stakes))
     if not isinstance(given, str) or given not in ACTIONS:
         return Action(
-            "",
-            f"oa_context.action_class is {quoted(given)}; there are: {', '.join(sorted(ACTIONS))}",
-            declared=True,
+            "", f"oa_context.action_class is {quoted(given)}; there are: {', '.join(sorted(ACTIONS))}", declared=True,
             stakes=stakes,
         )
     stakes = _with_class("migrations" if "migrations" in (given, name) else given, stakes)

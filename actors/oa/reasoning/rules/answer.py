@@ -52,16 +52,9 @@ def finding(
 ) -> OADiagnostic:
     """A diagnostic of a run. Its ``type`` follows from the severity."""
     kind: dict[Severity, Literal["issue", "warn", "blocker"]] = {
-        "info": "issue",
-        "warn": "warn",
-        "error": "issue",
-        "block": "blocker",
+        "info": "issue", "warn": "warn", "error": "issue", "block": "blocker",
     }
     return OADiagnostic(
-        type=kind[severity],
-        category=category,
-        severity=severity,
-        message=message,
-        details=details,
+        type=kind[severity], category=category, severity=severity, message=message, details=details,
         remediation=remediation,
     )

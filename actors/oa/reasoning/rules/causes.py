@@ -20,13 +20,8 @@ LOG, MISSING, INVALID, UNREACHABLE, INCOHERENT, FAILED, FOLLOWS = range(7)
 """Depths of causes: what is smaller lies deeper. ``FOLLOWS``: it is what a failed check leads to."""
 
 KINDS = (
-    "the log is damaged",
-    "a surface is missing",
-    "a surface is not valid",
-    "a service or an output cannot be read",
-    "surfaces contradict each other",
-    "a check failed",
-    "reality is not green",
+    "the log is damaged", "a surface is missing", "a surface is not valid", "a service or an output cannot be read",
+    "surfaces contradict each other", "a check failed", "reality is not green",
 )
 
 FAILED_CHECK = "failed check: "

@@ -131,13 +131,8 @@ def _surface(text: str) -> str:
 
 
 def _interpreted(
-    envelope: ReasoningEnvelope,
-    name: str,
-    found: list[Cause],
-    rerun: dict[str, Any],
-    facts: Facts,
-    diagnostics: list[OADiagnostic],
-    degraded: bool,
+    envelope: ReasoningEnvelope, name: str, found: list[Cause], rerun: dict[str, Any], facts: Facts,
+    diagnostics: list[OADiagnostic], degraded: bool,
 ) -> Answer:
     first = found[0]
     passing = _passing(envelope, first, rerun)
@@ -156,9 +151,7 @@ def _interpreted(
         said += f"; it may pass by itself: {passing}"
     diagnostics += [finding("evidence", "error", cause.text, cause.mend or None) for cause in found[:50]]
     return Answer(
-        payload=payload,
-        rationale=bounded(f"{said}; {_kernel(facts)}"),
-        diagnostics=diagnostics[:DIAGNOSTICS_MAX],
+        payload=payload, rationale=bounded(f"{said}; {_kernel(facts)}"), diagnostics=diagnostics[:DIAGNOSTICS_MAX],
         degraded=degraded,
     )
 
@@ -222,14 +215,11 @@ def _unknown(name: str, report: dict[str, Any], facts: Facts, diagnostics: list[
     diagnostics.append(finding("evidence", "warn", message, "give the guard's own output: oa_context.guard_output"))
     why = f"; the kernel: {listed(facts.why)}" if facts.why else ""
     payload = GuardFailureInterpreterResult(
-        root_cause=bounded(f"not determined: {message}{why}"),
-        remediation_plan=_numbered(list(facts.mends), name),
+        root_cause=bounded(f"not determined: {message}{why}"), remediation_plan=_numbered(list(facts.mends), name),
         is_transient=False,
     )
     return Answer(
-        payload=payload,
-        rationale=bounded(f"{message}; {_kernel(facts)}"),
-        diagnostics=diagnostics[:DIAGNOSTICS_MAX],
+        payload=payload, rationale=bounded(f"{message}; {_kernel(facts)}"), diagnostics=diagnostics[:DIAGNOSTICS_MAX],
         degraded=True,
     )
 

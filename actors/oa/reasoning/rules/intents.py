@@ -5,15 +5,8 @@ from __future__ import annotations
 from pmagent.actors.oa.reasoning.rules.vocabulary import asserted, rows, stem, stems, table, words
 
 GUARD_NAMES = (
-    "oa_state",
-    "bootstrap_consistency",
-    "handoff_kernel",
-    "dms_alignment",
-    "surface_schema",
-    "oa_tools",
-    "reasoning_bridge",
-    "log_integrity",
-    "projections",
+    "oa_state", "bootstrap_consistency", "handoff_kernel", "dms_alignment", "surface_schema", "oa_tools",
+    "reasoning_bridge", "log_integrity", "projections",
 )
 """The guards there are. (Their table belongs to the tools; a test holds the two together.)"""
 

@@ -119,9 +119,7 @@ def _kernel(missing: _Missing, envelope: ReasoningEnvelope, facts: Facts) -> Non
         others = [why for why in facts.why if why not in failed]
         because = f": {listed(others)}" if others else ""
         missing.add(
-            f"mode {facts.mode} forbids phase_transitions{because}",
-            listed(facts.mends) or REFRESH,
-            category="policy",
+            f"mode {facts.mode} forbids phase_transitions{because}", listed(facts.mends) or REFRESH, category="policy",
         )
     found = freshness.of_reality(envelope, facts)
     if found.state == "stale":
@@ -171,8 +169,7 @@ def _ssot(missing: _Missing, envelope: ReasoningEnvelope, facts: Facts, current:
     """What SSOT says of the phase that is left. What the tool and the envelope both say is told once."""
     told: set[str] = set()
     for where, ssot in {
-        SSOT_SURFACE: facts.result(SSOT_SURFACE),
-        "ssot_index": envelope.kernel_state_ref.ssot_index,
+        SSOT_SURFACE: facts.result(SSOT_SURFACE), "ssot_index": envelope.kernel_state_ref.ssot_index,
     }.items():
         stated, open_items = _of_phase(ssot, current)
         missing.known = max(missing.known, stated)
@@ -244,9 +241,7 @@ def _concluded(missing: _Missing, facts: Facts, current: str, proposed: str) -> 
                 finding("evidence", "warn", message, "state them: oa_context.phase_done_checklist")
             )
     return Answer(
-        payload=payload,
-        rationale=bounded(said),
-        diagnostics=missing.diagnostics[:DIAGNOSTICS_MAX],
+        payload=payload, rationale=bounded(said), diagnostics=missing.diagnostics[:DIAGNOSTICS_MAX],
         degraded=missing.degraded,
     )
 

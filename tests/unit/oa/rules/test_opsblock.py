@@ -87,23 +87,11 @@ FORBIDDEN = [
     "chmod -R 777 .",
 ]  # fmt: skip
 HARMLESS = [
-    "make all",
-    "git status",
-    "ls -rf",
-    "pmagent log verify",
-    "grep -r 'drop' docs",
-    "cat rm.txt",
-    "test -f docs/a.md",
-    "tail -f log",
-    "# rm -rf build",
+    "make all", "git status", "ls -rf", "pmagent log verify", "grep -r 'drop' docs", "cat rm.txt", "test -f docs/a.md",
+    "tail -f log", "# rm -rf build",
 ]
 RISKY = [
-    "rm old.txt",
-    "git push origin main",
-    "git reset --hard",
-    "alembic upgrade head",
-    "sudo make install",
-    "kill 3",
+    "rm old.txt", "git push origin main", "git reset --hard", "alembic upgrade head", "sudo make install", "kill 3",
 ]
 
 

@@ -53,12 +53,8 @@ def test_the_envelope_alone_forbids_and_says_why(
 @pytest.mark.parametrize(
     "status",
     [
-        {"mode": "BLOCKED"},
-        {"mode": "NORMAL", "reality_green": False},
-        {"mode": "NORMAL", "reality_green": None},
-        {"mode": "NORMAL", "kernel_ok": False},
-        {"mode": "NORMAL", "ok": False},
-        {"mode": "sunny"},
+        {"mode": "BLOCKED"}, {"mode": "NORMAL", "reality_green": False}, {"mode": "NORMAL", "reality_green": None},
+        {"mode": "NORMAL", "kernel_ok": False}, {"mode": "NORMAL", "ok": False}, {"mode": "sunny"},
         {"mode": ["NORMAL"]},
     ],
 )

@@ -22,8 +22,7 @@ def test_what_kernel_and_envelope_both_say_is_told_once(safeops: Any) -> None:
     safeops.mode = "DEGRADED"
     safeops.context = {"claimed_kernel_state": {"mode": "DEGRADED"}}
     safeops.tools["oa.kernel_status"] = {
-        "mode": "DEGRADED",
-        "reality_green": True,
+        "mode": "DEGRADED", "reality_green": True,
         "reasons": ["branch: share/A.json says main, share/B.json says quay", "share/H.json declares DEGRADED"],
         "interpretation": {"recommended_commands": [REFRESH, "when the cause is mended, set mode to NORMAL"]},
     }

@@ -178,20 +178,9 @@ def test_what_can_be_read_of_broken_constraints_still_forbids(safeops: Any) -> N
 
 
 HARD = [
-    {"ok": False},
-    {"passed": False},
-    {"details": {"unexpected_files": ["a.txt"]}},
-    {"errors": 2},
-    {"drift": True},
-    {"status": "failed"},
-    {"checks": [{"name": "x", "ok": False}]},
-    {"missing": ["b"]},
-    {"no_errors": False},
-    {"failure": "the disk is full"},
-    False,
-    "failed",
-    {"history": ["fail", "fail"]},
-    {"timed_out": True},
+    {"ok": False}, {"passed": False}, {"details": {"unexpected_files": ["a.txt"]}}, {"errors": 2}, {"drift": True},
+    {"status": "failed"}, {"checks": [{"name": "x", "ok": False}]}, {"missing": ["b"]}, {"no_errors": False},
+    {"failure": "the disk is full"}, False, "failed", {"history": ["fail", "fail"]}, {"timed_out": True},
     {"blockers": [{"name": "one"}]},
 ]
 SOFT = [
@@ -202,21 +191,9 @@ SOFT = [
     {"coverage": "partial"},
 ]  # fmt: skip
 FINE = [
-    {"ok": True},
-    {"errors": []},
-    {"failed": 0},
-    {"missing": None},
-    {"issues": "none"},
-    {"no_errors": True},
-    {"fixed_issues": 4},
-    {"skipped": 0, "complete": True},
-    {"status": "passed", "count": 12, "files": ["a"]},
-    {"blockers": {}},
-    {"history": ["pass", "pass"]},
-    {"timeout": 60},
-    [],
-    True,
-    "passed",
+    {"ok": True}, {"errors": []}, {"failed": 0}, {"missing": None}, {"issues": "none"}, {"no_errors": True},
+    {"fixed_issues": 4}, {"skipped": 0, "complete": True}, {"status": "passed", "count": 12, "files": ["a"]},
+    {"blockers": {}}, {"history": ["pass", "pass"]}, {"timeout": 60}, [], True, "passed",
 ]
 
 
