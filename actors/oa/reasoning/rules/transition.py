@@ -10,7 +10,7 @@ from typing import Any
 
 from pmagent.actors.oa.policy import allows
 from pmagent.actors.oa.reasoning.rules import freshness
-from pmagent.actors.oa.reasoning.rules.answer import Answer, Category, Evidence, finding
+from pmagent.actors.oa.reasoning.rules.answer import Answer, Category, Evidence, Making
 from pmagent.actors.oa.reasoning.rules.constraints import hits, read
 from pmagent.actors.oa.reasoning.rules.evidence import weighed
 from pmagent.actors.oa.reasoning.rules.facts import (
@@ -24,10 +24,9 @@ from pmagent.actors.oa.reasoning.rules.facts import (
     word,
 )
 from pmagent.actors.oa.reasoning.rules.phases import asked, known_phases, order, phase_word, same, skipped
-from pmagent.actors.oa.reasoning.rules.safeops import DIAGNOSTICS_MAX, refused
+from pmagent.actors.oa.reasoning.rules.safeops import refused
 from pmagent.actors.oa.reasoning.rules.text import bounded, listed, quoted
 from pmagent.actors.oa.reasoning.rules.vocabulary import denied, table
-from pmagent.contracts.oa_documents import OADiagnostic
 from pmagent.contracts.reasoning import CRITERIA_MAX, PhaseTransitionValidatorResult, ReasoningEnvelope
 
 PROGRAM = "PhaseTransitionValidator"
@@ -40,19 +39,28 @@ SKIPPED_TOLD = 3
 _DONE = table("transition").done
 
 
-class _Missing:
-    """The criteria that are not met, in the order in which they are found, each with its diagnostic."""
+class _Missing(Making):
+    """The criteria that are not met, in the order in which they are found, each with its diagnostic; ``known``: so many
+    were stated anywhere, met or not."""
 
-    def __init__(self) -> None:
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts.diagnostics)
         self.criteria: list[str] = []
-        self.diagnostics: list[OADiagnostic] = []
-        self.degraded = False
         self.known = 0
-        """So many criteria were stated anywhere, met or not."""
 
-    def add(self, criterion: str, mend: str | None = None, *, category: Category = "evidence") -> None:
+    def add(self, criterion: str, mend: str | None = None, category: Category = "evidence") -> None:
+        """A criterion that is not met."""
         self.criteria.append(bounded(criterion))
-        self.diagnostics.append(finding(category, "error", criterion, mend))
+        self.note(category, "error", criterion, mend)
+
+    def unproven(self, criterion: str, mend: str | None = None, category: Category = "evidence") -> None:
+        """One that is not met, or cannot be told, because of the inputs."""
+        self.degraded = True
+        self.add(criterion, mend, category)
+
+    def condition(self, message: str, mend: str | None = None, **details: Any) -> None:
+        """Something that a person has to see to."""
+        self.note("condition", "warn", message, mend, **details)
 
 
 def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
@@ -60,8 +68,7 @@ def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
     facts = gather(envelope, evidence)
     if objections := forbidden(facts, PROGRAM):
         return refused(PROGRAM, objections)
-    missing = _Missing()
-    missing.diagnostics += facts.diagnostics
+    missing = _Missing(facts)
     current, proposed = asked(envelope, facts)
     _order(missing, envelope, facts, current, proposed)
     _kernel(missing, envelope, facts)
@@ -97,10 +104,9 @@ def _order(missing: _Missing, envelope: ReasoningEnvelope, facts: Facts, current
 def _backward(missing: _Missing, context: dict[str, Any], current: str, proposed: str) -> None:
     plan = context.get("rollback_plan")
     if isinstance(plan, str | list | dict) and plan and not (isinstance(plan, str) and denied(plan)):
-        message = (
+        missing.condition(
             f"phase {proposed} lies before {current}; the rollback plan in oa_context.rollback_plan is for a person"
         )
-        missing.diagnostics.append(finding("condition", "warn", message))
         return
     criterion = f"phase {proposed} lies before {current}: a rollback needs a plan"
     missing.add(criterion, "state it: oa_context.rollback_plan", category="policy")
@@ -108,24 +114,20 @@ def _backward(missing: _Missing, context: dict[str, Any], current: str, proposed
 
 def _kernel(missing: _Missing, envelope: ReasoningEnvelope, facts: Facts) -> None:
     for why in facts.unproven.values():
-        missing.degraded = True
-        missing.add(f"not verifiable: {why}", "allow the tool, and let it answer", category="tool")
+        missing.unproven(f"not verifiable: {why}", "allow the tool, and let it answer", "tool")
     failed = [f"failed check: {name}" for name in facts.failed_checks]
     for criterion in failed:
-        missing.degraded = True
-        missing.add(criterion, f"mend what it checks, then: {REFRESH}")
+        missing.unproven(criterion, f"mend what it checks, then: {REFRESH}")
     if not allows(facts.mode, "phase_transitions"):
-        missing.degraded = True
         others = [why for why in facts.why if why not in failed]
         because = f": {listed(others)}" if others else ""
-        missing.add(
-            f"mode {facts.mode} forbids phase_transitions{because}", listed(facts.mends) or REFRESH, category="policy",
-        )
+        criterion = f"mode {facts.mode} forbids phase_transitions{because}"
+        missing.unproven(criterion, listed(facts.mends) or REFRESH, "policy")
     found = freshness.of_reality(envelope, facts)
     if found.state == "stale":
         _stale(missing, envelope, found.why)
     elif found.state == "unknown":
-        missing.diagnostics.append(finding("evidence", "warn", found.why, REFRESH))
+        missing.note("evidence", "warn", found.why, REFRESH)
 
 
 def _stale(missing: _Missing, envelope: ReasoningEnvelope, why: str) -> None:
@@ -133,7 +135,7 @@ def _stale(missing: _Missing, envelope: ReasoningEnvelope, why: str) -> None:
     if freshness.strict(envelope):
         missing.add(f"stale evidence: {why}", REFRESH)
     else:
-        missing.diagnostics.append(finding("condition", "warn", f"the evidence is renewed first: {why}", REFRESH))
+        missing.condition(f"the evidence is renewed first: {why}", REFRESH)
 
 
 def _checklist(missing: _Missing, context: dict[str, Any]) -> None:
@@ -143,16 +145,15 @@ def _checklist(missing: _Missing, context: dict[str, Any]) -> None:
             continue
         where = f"oa_context.{key}"
         if not isinstance(given, dict):
-            missing.add(f"{where} is {quoted(given)}, not a map of criteria to true or false", "state it as such a map")
-            missing.degraded = True
+            criterion = f"{where} is {quoted(given)}, not a map of criteria to true or false"
+            missing.unproven(criterion, "state it as such a map")
             continue
         missing.known += len(given)
         for name, met in given.items():
             if met is False:
                 missing.add(f"{where}: {quoted(name)} is not met")
             elif met is not True:
-                missing.degraded = True
-                missing.add(f"{where}: {quoted(name)} is {quoted(met)}, neither true nor false")
+                missing.unproven(f"{where}: {quoted(name)} is {quoted(met)}, neither true nor false")
     for key in BLOCKING_KEYS:
         for item in _items(context.get(key)):
             missing.add(f"oa_context.{key}: {item}")
@@ -207,21 +208,20 @@ def _evidence(missing: _Missing, envelope: ReasoningEnvelope, facts: Facts) -> N
         if one.weight == "stale":
             _stale(missing, envelope, one.what)
         elif one.weight == "hard":
-            missing.degraded = True
             for item in one.items or [""]:
-                missing.add(f"{one.what.split(' holds ')[0]}: {item}" if item else one.what)
+                missing.unproven(f"{one.what.split(' holds ')[0]}: {item}" if item else one.what)
         else:
             missing.degraded = True
-            missing.diagnostics.append(finding("condition", "warn", one.what))
+            missing.condition(one.what)
     texts, wrong = read(envelope.oa_context.get("constraints"))
     if wrong:
         missing.degraded = True
-        missing.diagnostics.append(finding("condition", "warn", wrong, "state the constraints as a list of texts"))
+        missing.condition(wrong, "state the constraints as a list of texts")
     for hit in hits(texts, envelope.goal):
         if hit.sure:
             missing.add(hit.what, category="policy")
         else:
-            missing.diagnostics.append(finding("condition", "warn", hit.what, constraint=hit.constraint))
+            missing.condition(hit.what, constraint=hit.constraint)
 
 
 def _concluded(missing: _Missing, facts: Facts, current: str, proposed: str) -> Answer:
@@ -237,13 +237,8 @@ def _concluded(missing: _Missing, facts: Facts, current: str, proposed: str) -> 
         said = f"{step}: the phases follow each other, reality is green, and {_met(missing.known)}"
         if not missing.known:
             message = f"neither SSOT nor context lists criteria for phase {current}: none could be checked"
-            missing.diagnostics.append(
-                finding("evidence", "warn", message, "state them: oa_context.phase_done_checklist")
-            )
-    return Answer(
-        payload=payload, rationale=bounded(said), diagnostics=missing.diagnostics[:DIAGNOSTICS_MAX],
-        degraded=missing.degraded,
-    )
+            missing.note("evidence", "warn", message, "state them: oa_context.phase_done_checklist")
+    return missing.answer(payload, said)
 
 
 def _met(known: int) -> str:
