@@ -7,7 +7,7 @@ from typing import Any
 from pmagent.actors.kernel.coherence import compared
 from pmagent.contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, TOOL_IDS
 from pmagent.oa.guards.reading import STATE_PATH, Given
-from pmagent.oa.guards.report import SNAPSHOT, Findings, lacking, mismatched
+from pmagent.oa.guards.report import SNAPSHOT, Findings
 
 CODE = "contracts/reasoning.py"
 """Where the ids stand that the blocks are compared with."""
@@ -29,11 +29,9 @@ def reasoning_bridge(given: Given) -> Findings:
 def _block(given: Given, block: str, key: str, expected: list[str]) -> Findings:
     found = Findings()
     if given.state is None:
-        found.missing.append(STATE_PATH)
-        found.diagnostics.append(lacking(STATE_PATH, given.state_fault, required=True, remediation=SNAPSHOT))
+        found.lacks(STATE_PATH, given.state_fault, SNAPSHOT)
         return found
     said: Any = given.state.get(block)
     actual = said.get(key) if isinstance(said, dict) else None
-    found.mismatches = compared(f"{block}.{key}", expected, actual, CODE, STATE_PATH)
-    found.diagnostics = [mismatched(mismatch, "config_drift", SNAPSHOT) for mismatch in found.mismatches]
+    found.disagree(compared(f"{block}.{key}", expected, actual, CODE, STATE_PATH), "config_drift", SNAPSHOT)
     return found

@@ -6,23 +6,21 @@ from typing import Any
 
 from pmagent.actors.kernel.coherence import BRANCH_CHECK, PHASE_CHECK, REALITY_CHECK, between_surfaces, compared
 from pmagent.actors.kernel.surfaces import BOOTSTRAP, CONTEXT, KEY_CHECKS, REALITY, REQUIRED, SSOT
-from pmagent.contracts.oa_documents import Mismatch, OADiagnostic
+from pmagent.contracts.oa_documents import Mismatch
 from pmagent.oa.guards.reading import STATE_PATH, Given
-from pmagent.oa.guards.report import REFRESH, SNAPSHOT, Findings, lacking, mismatched, surface_lacking
+from pmagent.oa.guards.report import REFRESH, SNAPSHOT, Findings
 
 
 def check(given: Given) -> Findings:
     """Compare STATE.json with the surfaces, and the surfaces with each other."""
-    found = Findings(mismatches=[*_against_state(given), *between_surfaces(given.kernel)])
-    found.diagnostics = [_diagnosed(mismatch) for mismatch in found.mismatches]
+    found = Findings()
+    found.disagree(_against_state(given), "kernel_mismatch", SNAPSHOT)
+    found.disagree(between_surfaces(given.kernel), "tri_surface_incoherence", f"{REFRESH}, then {SNAPSHOT}")
     if given.state is None:
-        found.missing.append(STATE_PATH)
-        found.diagnostics.append(lacking(STATE_PATH, given.state_fault, required=True, remediation=SNAPSHOT))
+        found.lacks(STATE_PATH, given.state_fault, SNAPSHOT)
     for name, reading in given.kernel.faults.items():
         # A handoff kernel is its own guard's business; here it is a surface that might be absent.
-        required = name in REQUIRED
-        (found.missing if required else found.absent).append(reading.path)
-        found.diagnostics.append(surface_lacking(reading.path, reading.status, required=required))
+        found.lacks_surface(reading.path, reading.status, required=name in REQUIRED)
     _optional(given, found)
     return found
 
@@ -74,15 +72,7 @@ def _said(state: dict[str, Any], name: str) -> bool | None:
 def _optional(given: Given, found: Findings) -> None:
     for reading in given.observed.surfaces:
         if reading.name == CONTEXT and reading.status == "missing":
-            found.absent.append(reading.path)
-            found.diagnostics.append(lacking(reading.path, "missing", required=False, remediation="pmagent init"))
+            found.lacks(reading.path, "missing", "pmagent init", required=False)
     for path in given.absent:
         if path not in found.missing and path not in found.absent:
-            found.absent.append(path)
-            found.diagnostics.append(lacking(path, "missing", required=False, remediation=None))
-
-
-def _diagnosed(mismatch: Mismatch) -> OADiagnostic:
-    if STATE_PATH in mismatch.surfaces:
-        return mismatched(mismatch, "kernel_mismatch", SNAPSHOT)
-    return mismatched(mismatch, "tri_surface_incoherence", f"{REFRESH}, then {SNAPSHOT}")
+            found.lacks(path, "missing", None, required=False)
