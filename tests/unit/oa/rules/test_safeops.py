@@ -65,77 +65,10 @@ def test_an_action_class_that_does_not_exist_aborts(safeops: Any, action: Any) -
     assert safeops.verdict() == ("PROCEED" if action is None else "ABORT")
 
 
-@pytest.mark.parametrize(
-    "goal",
-    [
-        "Migrate the customer database",
-        "Drop the unused columns of the orders table",
-        "A change with a large blast radius",
-        "High-risk switch of the queue",
-        "Bulk update of all labels",
-        "Release to production",
-        "Purge the old sessions",
-        "Skip the guards this once",
-        "Replace the message broker",
-        "Restart the control plane",
-        "Cut over the primary datastore",
-        "Roll out the timetable to production",
-        "Rewrite all services",
-    ],
-)
-@pytest.mark.parametrize("proven", [True, False])
-def test_high_impact_work_is_allowed_on_conditions_and_degraded_only_without_a_proven_backup(
-    safeops: Any, goal: str, proven: bool
-) -> None:
-    safeops.goal = goal
-    if not proven:
-        safeops.reality = summary(checks=[])
-    said = safeops.ask()
-    assert said.payload.allowed_action == "WARN"
-    assert said.degraded == (not proven)
-    for word in ("backup", "STRICT", "acknowledges"):
-        assert any(word in condition for condition in conditions(said))
-
-
 def test_a_backup_that_only_the_caller_vouches_for_is_not_proven(safeops: Any) -> None:
     safeops.goal, safeops.reality = "Migrate the database", summary(checks=[])
     safeops.context = {"evidence": [{"source": "backup", "result": {"ok": True}}]}
     assert safeops.ask().degraded
-
-
-@pytest.mark.parametrize(
-    "goal", ["No migration, only text", "A non-destructive clean-up", "Docs without deleting a page"]
-)
-def test_what_a_goal_denies_is_not_held_against_it(safeops: Any, goal: str) -> None:
-    safeops.goal = goal
-    assert safeops.verdict() == "PROCEED"
-
-
-@pytest.mark.parametrize(
-    ("goal", "constraint", "verdict"),
-    [
-        ("Insert the rows into the users table", "no_db_writes", "ABORT"),
-        ("Write the user manual", "no_db_writes", "PROCEED"),
-        ("UPDATE berths SET fee = 0", "no_db_writes", "ABORT"),
-        ("Update the page and set its colour", "no_db_writes", "PROCEED"),
-        ("Store the tides in the harbour tables", "no_db_writes", "ABORT"),
-        ("Push the branch", "no_git_push", "ABORT"),
-        ("Update the page without pushing", "no_git_push", "PROCEED"),
-        ("Skip the guards for a quick fix", "Never bypass guards for destructive operations.", "ABORT"),
-        ("Improve the page", "Never bypass guards for destructive operations.", "PROCEED"),
-        ("Deploy the service", "No deploys without approval", "WARN"),
-        ("Deploy the service", "Do not deploy on Fridays", "WARN"),
-        ("Rename the file", "Don't delete or rename files", "ABORT"),
-        ("Rename the class", "read-only", "ABORT"),
-        ("Deploy to production", "DO_NOT_TOUCH_PROD", "ABORT"),
-        ("Improve the page", "Treat the kernel as the system of record", "PROCEED"),
-    ],
-)
-def test_a_constraint_forbids_what_its_words_mean(safeops: Any, goal: str, constraint: str, verdict: str) -> None:
-    safeops.goal, safeops.context = goal, {"constraints": ["Be kind.", constraint]}
-    assert safeops.verdict() == verdict
-    if verdict == "ABORT":
-        assert constraint in safeops.ask().payload.safety_check_summary
 
 
 @pytest.mark.parametrize("given", ["no_git_push", [3], {"a": 1}, 3, [None, "no_db_writes"]])
@@ -306,16 +239,6 @@ def test_a_bootstrap_that_contradicts_the_summary_is_named_and_degrades(safeops:
 
 
 @pytest.mark.parametrize(
-    "goal", ["Read the production notes", "Describe phase 7", "Bulk reading of logs", "Lower the risk"]
-)
-def test_a_word_alone_is_no_high_impact(safeops: Any, goal: str) -> None:
-    safeops.goal = goal
-    said = safeops.ask()
-    assert said.payload.allowed_action == "PROCEED"
-    assert "phase_transitions" not in said.rationale
-
-
-@pytest.mark.parametrize(
     "check",
     [{"name": 5, "passed": True}, {"name": "Backup", "passed": None}, {"name": "Backup"}, "Backup", {"passed": True}],
 )
@@ -328,15 +251,6 @@ def test_what_objects_is_an_error_and_what_warns_is_not(safeops: Any) -> None:
     safeops.goal = "Push it"
     safeops.context = {"constraints": ["no_git_push"], "evidence": [{"result": {"ok": False}}]}
     assert {d.severity for d in safeops.ask().diagnostics} == {"error"}
-
-
-@pytest.mark.parametrize(
-    ("goal", "verdict"),
-    [("Delete a file", "ABORT"), ("Rename a file", "ABORT"), ("Read a file", "PROCEED"), ("Delete a row", "WARN")],
-)
-def test_either_act_of_a_constraint_is_enough_but_its_thing_is_needed(safeops: Any, goal: str, verdict: str) -> None:
-    safeops.goal, safeops.context = goal, {"constraints": ["Don't delete or rename files"]}
-    assert safeops.verdict() == verdict
 
 
 def test_declared_care_may_mend_documents_out_of_line(safeops: Any) -> None:
