@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from pmagent.actors.core.engine import Engine, Output
+from pmagent.actors.core.engine import Output
 from pmagent.actors.oa.reasoning.runs import sha256_of
 from pmagent.actors.registry import all_actors
 from pmagent.contracts.kernel import KernelObserved
@@ -16,10 +16,9 @@ from pmagent.contracts.payload import decode, encode, type_of
 from pmagent.contracts.reasoning import PROGRAM_TOOLS, KernelStateRef, ReasoningEnvelope, ReasoningResult
 from pmagent.contracts.reasoning_events import OaToolFailed, OaToolRequested, OaToolReturned, ReasoningConcluded
 from pmagent.contracts.reasoning_events import ReasoningRequested as Asked
-from pmagent.events.event import DATA_BYTES_MAX, Draft, Event, Tail, time_after
-from pmagent.events.sequencer import Sequencer
+from pmagent.events.event import DATA_BYTES_MAX, Draft, Event, time_after
+from tests.support.toys import START, Bench
 
-START = "2026-11-21T12:00:00.000000Z"
 GREEN: dict[str, Any] = {
     "reality_green": True,
     "timestamp": "2026-11-21T11:55:00Z",
@@ -89,13 +88,12 @@ LANGCHAIN: dict[str, Any] = {"engine": "langchain", "model": "object:test"}
 Reply = Callable[[Event], msgspec.Struct]
 
 
-class Desk:
+class Desk(Bench):
     """An engine with every actor. ``tools``: tool id -> result, or an error text; ``model``: makes the outcome of a
     model call. ``step`` performs the oldest open effect that is a tool's or a model's."""
 
     def __init__(self, model: Reply | None = None) -> None:
-        self.engine = Engine(all_actors(), Sequencer(Tail()))
-        self.history: list[Event] = []
+        super().__init__(all_actors())
         self.seconds = 0.0
         self.tools: dict[str, dict[str, Any] | str] = dict(RESULTS)
         self.model = model
@@ -157,10 +155,6 @@ class Desk:
     def results(self, request: int) -> list[ReasoningConcluded]:
         """The conclusions of the run requested at ``request``."""
         return [event.data for event in self.of(ReasoningConcluded) if event.data.request == request]
-
-    def of(self, kind: type[msgspec.Struct]) -> list[Event]:
-        """The events that carry such a payload."""
-        return [event for event in self.history if type(event.data) is kind]
 
 
 def scripted(desk: Desk, *contents: str | tuple[str, dict[str, Any]]) -> list[Event]:

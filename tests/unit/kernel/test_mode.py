@@ -114,9 +114,7 @@ def test_an_older_bootstraps_broken_alignment_contradicts_a_passed_check(green: 
 @pytest.mark.parametrize(
     ("declared", "mode", "code"),
     [
-        ("NORMAL", "NORMAL", []),
-        ("degraded", "DEGRADED", ["declared"]),
-        ("BLOCKED", "BLOCKED", ["declared"]),
+        ("NORMAL", "NORMAL", []), ("degraded", "DEGRADED", ["declared"]), ("BLOCKED", "BLOCKED", ["declared"]),
         ("HOLIDAY", "BLOCKED", ["declaration_unknown"]),
     ],
 )

@@ -24,7 +24,8 @@ from pmagent.contracts.oa import (
 )
 from pmagent.contracts.payload import encode
 from pmagent.events.event import Event
-from tests.support.oa_loop import START, STARTED, Contents, Loop, Observe, boot, of, permit
+from tests.support.oa_loop import STARTED, Contents, Loop, Observe, boot, of, permit
+from tests.support.toys import START
 
 
 def test_before_any_observation_every_permit_is_refused(loop: Loop) -> None:
@@ -63,7 +64,7 @@ def test_a_permit_carries_what_was_asked_and_when_it_expires(running: Loop) -> N
     (granted,) = running.tell(permit(uses=3, seconds=60.0))
     assert granted == OaPermitGranted(
         request=running.last(OaPermitRequested), action="feature_work", subject="run-1", holder="orchestrator", uses=3,
-        expires_at="2026-11-21T18:01:00.000000Z", mode="NORMAL",
+        expires_at="2026-11-21T12:01:00.000000Z", mode="NORMAL",
     )
 
 
@@ -109,7 +110,7 @@ def test_a_permit_is_judged_by_the_newest_observation_in_the_log(
 def test_going_to_blocked_revokes_every_live_permit(running: Loop, green: Contents, observe: Observe) -> None:
     running.tell(permit(), permit("diagnostic"), permit("remediation", seconds=10.0))
     running.seconds = 20.0
-    positions = [event.position for event in running.log if isinstance(event.data, OaPermitGranted)]
+    positions = [event.position for event in running.of(OaPermitGranted)]
     green[HANDOFF]["mode"] = "BLOCKED"
     revoked = of(OaPermitRevoked, running.tell(observe(green)))
     assert [one.permit for one in revoked] == positions[:2], "the third has expired by itself"
@@ -117,7 +118,7 @@ def test_going_to_blocked_revokes_every_live_permit(running: Loop, green: Conten
 
 def test_degraded_revokes_what_it_forbids_and_leaves_the_rest(running: Loop, green: Contents, observe: Observe) -> None:
     running.tell(permit(), permit("diagnostic"))
-    positions = [event.position for event in running.log if isinstance(event.data, OaPermitGranted)]
+    positions = [event.position for event in running.of(OaPermitGranted)]
     green[HANDOFF]["mode"] = "DEGRADED"
     revoked = of(OaPermitRevoked, running.tell(observe(green)))
     assert [one.permit for one in revoked] == positions[:1]
@@ -147,7 +148,7 @@ def test_the_states_can_be_cached_and_read_back(running: Loop, green: Contents, 
     running.tell(boot())
     running.tell(observe(green, request=running.last(KernelReadRequested)))
     running.tell(permit(), OaSnapshotRequested())
-    for state in running.states.values():
+    for state in running.engine.states.values():
         assert msgspec.json.decode(msgspec.json.encode(state), type=type(state)) == state
 
 

@@ -241,16 +241,12 @@ def test_an_envelope_that_was_put_together_by_hand_is_checked_too() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"goal": "  "}, "goal"),
-        ({"goal": "\ud800"}, "goal is not text"),
-        ({"goal": "x" * 20_000}, "goal"),
-        ({"envelope_id": "7"}, "envelope_id"),
-        ({"timestamp": "yesterday"}, "timestamp"),
+        ({"goal": "  "}, "goal"), ({"goal": "\ud800"}, "goal is not text"), ({"goal": "x" * 20_000}, "goal"),
+        ({"envelope_id": "7"}, "envelope_id"), ({"timestamp": "yesterday"}, "timestamp"),
         ({"program_id": "Other"}, "program_id"),
         ({"tools_allowed": ["oa.kernel_status", "oa.kernel_status"]}, "names a tool twice"),
         ({"tools_allowed": ["oa.guard.run"]}, "may not use"),
-        ({"oa_context": {"a": "x" * 300_000}}, "oa_context is larger"),
-        ({"oa_context": []}, "oa_context"),
+        ({"oa_context": {"a": "x" * 300_000}}, "oa_context is larger"), ({"oa_context": []}, "oa_context"),
         ({"surprise": 1}, "surprise"),
     ],
 )

@@ -101,9 +101,7 @@ def test_every_tool_of_the_table_is_planned_in_its_order_and_no_other(desk: Call
     [
         ({"guard_name": "OA-State"}, "oa_state"),
         ({"guard_output": {"ok": False, "guard": "dms.alignment"}}, "dms_alignment"),
-        ({"guard_name": "somebody_elses"}, None),
-        ({"guard_name": 7, "guard_output": []}, None),
-        ({}, None),
+        ({"guard_name": "somebody_elses"}, None), ({"guard_name": 7, "guard_output": []}, None), ({}, None),
     ],
 )
 def test_the_guard_in_question_is_run_again_if_there_is_one_of_that_name(

@@ -121,8 +121,7 @@ def test_an_unsteady_check_leaves_it_ready_on_a_condition(transition: Any) -> No
 @pytest.mark.parametrize(
     ("entry", "criterion"),
     [
-        ({"status": "in_progress"}, "status is in_progress"),
-        ({"status": 3}, "status is 3"),
+        ({"status": "in_progress"}, "status is in_progress"), ({"status": 3}, "status is 3"),
         ({"blockers": ["one"]}, "one"),
     ],
 )
