@@ -83,7 +83,7 @@ class Oa:
             case KernelObserved() as observed:
                 return replace(_read_over(state, observed.request), standing=_standing(event))
             case KernelModeDecided(mode=mode):
-                return replace(state, sessions=sessions.told(state.sessions, mode))
+                return replace(state, sessions=sessions.with_mode(state.sessions, mode))
             case OaSnapshotRequested():
                 return replace(state, waiting=[*state.waiting, Waiting(event.position, boot=False)])
             case OaBootRequested(session_id=session_id, workspace=workspace):

@@ -68,6 +68,6 @@ def closed(sessions: list[Session], session_id: str) -> list[Session]:
     return [session for session in sessions if session.session_id != session_id]
 
 
-def told(sessions: list[Session], mode: Mode) -> list[Session]:
+def with_mode(sessions: list[Session], mode: Mode) -> list[Session]:
     """The open sessions, all knowing that the mode is ``mode`` now."""
     return [msgspec.structs.replace(session, current_mode=mode) for session in sessions]

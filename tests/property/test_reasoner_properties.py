@@ -36,9 +36,9 @@ from pmagent.replay.areas.invariants_reasoning import check_idle, check_reasonin
 from pmagent.replay.areas.models import PERMITTING
 from pmagent.replay.replayer import replay_log
 from tests.support.oa_loop import Contents, Observe
-from tests.support.reasoning import GREEN, RESULTS, START, STATUS, Desk, envelope, proceeding
+from tests.support.reasoning import GREEN, RESULTS, STATUS, RunBench, envelope, proceeding
 from tests.support.recorded import stored_log
-from tests.support.toys import refolded
+from tests.support.toys import START, refolded
 
 LIMITS = ModelLimits(attempts=2, calls=6, seconds=60.0, call_seconds=20.0, tokens=2_000)
 
@@ -100,8 +100,8 @@ steps = st.lists(rounds, min_size=2, max_size=8).map(
 )
 
 
-class Table(Desk):
-    """A desk on which everything that may happen is done by name; ``n`` counts envelopes."""
+class Table(RunBench):
+    """A bench on which everything that may happen is done by name; ``n`` counts envelopes."""
 
     def __init__(self, observe: Observe, contents: Contents) -> None:
         super().__init__()
@@ -157,7 +157,7 @@ class Table(Desk):
             self.seconds += 1.0
         self.end(timer, TimerFired(request=timer.position, name=timer.data.name))
 
-    def finish(self) -> None:
+    def finish_all(self) -> None:
         """Whatever is open ends: calls fail, timers fire."""
         while self.engine.effects.open:
             if self.open(OaToolRequested):
@@ -264,7 +264,7 @@ def test_what_a_run_may_do_holds_whatever_is_answered(
     for what, how in steps:
         table.do(what, how)
     table.check()
-    table.finish()
+    table.finish_all()
     table.check_ended()
 
 
@@ -296,7 +296,7 @@ def test_a_process_that_ends_anywhere_changes_none_of_it(
         table.check()
     for what, how in after:
         table.do(what, how)
-    table.finish()
+    table.finish_all()
     table.check_ended()
     result = replay_log(stored_log(table.history), all_actors())
     assert (result.stopped, result.divergences) == ("", [])
@@ -312,7 +312,7 @@ def test_the_choices_lead_to_every_kind_of_end(observe: Observe, example_content
                 table.do("tool", "as it is")
             while table.open(ModelCallRequested):
                 table.do("model", "permits")
-    table.finish()
+    table.finish_all()
     table.check_ended()
     ends = [event.data for event in table.of(ReasoningConcluded)]
     assert {one.engine for one in ends} == {"rules", "langchain", "dspy"}

@@ -1,4 +1,4 @@
-"""A desk for the reasoner: all real actors over one log, with tools and models that answer what a test says."""
+"""A bench for the reasoner: all real actors over one log, with tools and models that answer what a test says."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ LANGCHAIN: dict[str, Any] = {"engine": "langchain", "model": "object:test"}
 Reply = Callable[[Event], msgspec.Struct]
 
 
-class Desk(Bench):
+class RunBench(Bench):
     """An engine with every actor. ``tools``: tool id -> result, or an error text; ``model``: makes the outcome of a
     model call. ``step`` performs the oldest open effect that is a tool's or a model's."""
 
@@ -157,8 +157,8 @@ class Desk(Bench):
         return [event.data for event in self.of(ReasoningConcluded) if event.data.request == request]
 
 
-def scripted(desk: Desk, *contents: str | tuple[str, dict[str, Any]]) -> list[Event]:
-    """Have the desk's model give these replies in turn, the last one for ever: text, or the call of a tool. The calls
+def scripted(bench: RunBench, *contents: str | tuple[str, dict[str, Any]]) -> list[Event]:
+    """Have the bench's model give these replies in turn, the last one for ever: text, or the call of a tool. The calls
     that it gets."""
     calls: list[Event] = []
 
@@ -170,7 +170,7 @@ def scripted(desk: Desk, *contents: str | tuple[str, dict[str, Any]]) -> list[Ev
             event.position, ask, "", content
         )
 
-    desk.model = reply
+    bench.model = reply
     return calls
 
 

@@ -18,15 +18,15 @@ import msgspec
 from pmagent.actors.model.actor import GATEWAY
 from pmagent.actors.oa.reasoning import conclusion
 from pmagent.actors.oa.reasoning.prompts import (
-    Wish,
+    ToolWanted,
     answer_shape,
+    as_message,
+    feedback,
     guard_tool,
     inputs,
     opening,
     read_answer,
-    said,
-    told,
-    wishes,
+    tools_wanted,
 )
 from pmagent.actors.oa.reasoning.rules.engine import answer, permitted, plan
 from pmagent.actors.oa.reasoning.rules.text import bounded
@@ -195,8 +195,8 @@ def _own(state: ReasonerState, event: Event) -> ReasonerState:
 
 def _heard(run: Run, reply: ModelReplied) -> Run:
     """The run with a reply taken: its question is closed; when it holds an answer that does not fit, that is a try."""
-    run = replace(run, ask=0, heard=reply.request, messages=[*run.messages, said(reply)])
-    if wishes(run.program, reply, run.turns):
+    run = replace(run, ask=0, heard=reply.request, messages=[*run.messages, as_message(reply)])
+    if tools_wanted(run.program, reply, run.turns):
         return run
     try:
         read_answer(run.program, reply)
@@ -268,11 +268,11 @@ def _informed(state: ReasonerState, run: Run) -> Iterator[Decision]:
     turn = run.turns
     texts = {int(one.asked_as.partition(".")[2]): _outcome(one) for one in run.calls if _of_turn(one.asked_as, turn)}
     texts |= {int(one.asked_as.partition(".")[2]): one.reason for one in run.refusals if _of_turn(one.asked_as, turn)}
-    yield from _ask_again(state, run, told(run.messages[-1], texts, "not called"))
+    yield from _ask_again(state, run, feedback(run.messages[-1], texts, "not called"))
 
 
 def _replied(state: ReasonerState, run: Run, reply: ModelReplied) -> Iterator[Decision]:
-    wanted = wishes(run.program, reply, run.turns)
+    wanted = tools_wanted(run.program, reply, run.turns)
     if wanted:
         yield from _wanted(state, run, wanted)
         return
@@ -284,12 +284,12 @@ def _replied(state: ReasonerState, run: Run, reply: ModelReplied) -> Iterator[De
             yield from _no_answer(state, run, why, "try another model, or the engine rules")
         else:
             text = f"This does not fit: {error}. Answer again with one JSON object of the shape given, nothing else."
-            yield from _ask_again(state, run, told(run.messages[-1], {}, bounded(text, OBJECTION_CHARS_MAX)))
+            yield from _ask_again(state, run, feedback(run.messages[-1], {}, bounded(text, OBJECTION_CHARS_MAX)))
         return
     yield from _end(state, run, conclusion.by_model(run, verdict))
 
 
-def _wanted(state: ReasonerState, run: Run, wanted: list[Wish]) -> Iterator[Decision]:
+def _wanted(state: ReasonerState, run: Run, wanted: list[ToolWanted]) -> Iterator[Decision]:
     """A model asks for tools: those that it may have are called, the others are refused, on the record."""
     calls, refusals = len(run.calls), list(run.refusals)
     requested = False

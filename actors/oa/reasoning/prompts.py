@@ -43,7 +43,7 @@ _RULES: Final = (
 )
 
 
-Wish = tuple[str, str, dict[str, Any]]
+ToolWanted = tuple[str, str, dict[str, Any]]
 """A tool that a model asks for: key (turn and number), the tool's id or whatever name it was given, arguments."""
 
 
@@ -126,7 +126,7 @@ def _shape(kind: msgspec.inspect.Type) -> dict[str, Any]:
     raise TypeError(f"no payload has a field of {type(kind).__name__}")
 
 
-def wishes(program_id: str, reply: ModelReplied, turn: int) -> list[Wish]:
+def tools_wanted(program_id: str, reply: ModelReplied, turn: int) -> list[ToolWanted]:
     """The tools that a reply asks for; none when it also holds an answer, or asks for more than a run may call."""
     answer_name = PAYLOADS[program_id].__name__
     if any(call.name == answer_name for call in reply.tool_calls) or len(reply.tool_calls) > CALLS_MAX:
@@ -137,12 +137,12 @@ def wishes(program_id: str, reply: ModelReplied, turn: int) -> list[Wish]:
     ]
 
 
-def said(reply: ModelReplied) -> ModelMessage:
+def as_message(reply: ModelReplied) -> ModelMessage:
     """The reply as a message of the conversation."""
     return ModelMessage(role="assistant", content=_shown(reply.content), tool_calls=reply.tool_calls)
 
 
-def told(last: ModelMessage, texts: dict[int, str], otherwise: str) -> list[ModelMessage]:
+def feedback(last: ModelMessage, texts: dict[int, str], otherwise: str) -> list[ModelMessage]:
     """What the model is told after its message ``last``: for its tool call number n ``texts[n]``, for any other call,
     or when it made none, ``otherwise``. Providers want every tool call of a message answered."""
     if not last.tool_calls:

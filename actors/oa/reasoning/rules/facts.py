@@ -119,7 +119,7 @@ def gather(envelope: ReasoningEnvelope, evidence: Sequence[Evidence] = ()) -> Fa
     phase, branch = _place(seen, envelope, results)
     return Facts(
         mode=worst(*seen.modes), green=bool(seen.green) and all(seen.green), phase=phase, branch=branch,
-        failed_checks=list(dict.fromkeys(seen.failed)), why=seen.reasons.told(), mends=seen.reasons.remedies(),
+        failed_checks=list(dict.fromkeys(seen.failed)), why=seen.reasons.texts(), mends=seen.reasons.remedies(),
         diagnostics=seen.diagnostics[:TOLD_MAX], results=results, unproven=_unproven(envelope, evidence, results),
     )
 

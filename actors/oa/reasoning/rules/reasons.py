@@ -90,7 +90,7 @@ class Reasons:
         ]
         return sorted(kept, key=lambda one: one.rank)
 
-    def told(self) -> list[str]:
+    def texts(self) -> list[str]:
         """The reasons, what explains first."""
         return [one.text for one in self._kept() if one.text]
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from pmagent.actors.oa.reasoning.rules.engine import permitted, plan
 from pmagent.actors.oa.reasoning.rules.intents import GUARD_NAMES
-from pmagent.contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, is_safe
+from pmagent.contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, ProgramId, is_safe
 from pmagent.oa.guards.table import GUARDS
+from tests.support.rules_runs import RulesRun
 
 OTHERS = [program for program in PROGRAM_IDS if program != "GuardFailureInterpreter"]
 
@@ -36,9 +36,9 @@ OTHERS = [program for program in PROGRAM_IDS if program != "GuardFailureInterpre
     ],
 )
 def test_the_envelope_alone_forbids_and_says_why(
-    desk: Callable[..., Any], program: str, change: dict[str, Any], named: str
+    program: ProgramId, change: dict[str, Any], named: str
 ) -> None:
-    run = desk(program)
+    run = RulesRun(program)
     vars(run).update(change)
     said = permitted(run.envelope)
     assert said is not None
@@ -59,9 +59,9 @@ def test_the_envelope_alone_forbids_and_says_why(
     ],
 )
 def test_what_the_kernel_says_during_the_run_forbids_too(
-    desk: Callable[..., Any], program: str, status: dict[str, Any]
+    program: ProgramId, status: dict[str, Any]
 ) -> None:
-    run = desk(program)
+    run = RulesRun(program)
     assert permitted(run.envelope) is None
     run.tools["oa.kernel_status"] = status
     said = run.ask()
@@ -89,8 +89,8 @@ def test_the_guard_interpreter_runs_in_every_state_and_says_that_inputs_are_degr
 
 
 @pytest.mark.parametrize("program", OTHERS)
-def test_every_tool_of_the_table_is_planned_in_its_order_and_no_other(desk: Callable[..., Any], program: str) -> None:
-    run = desk(program)
+def test_every_tool_of_the_table_is_planned_in_its_order_and_no_other(program: ProgramId) -> None:
+    run = RulesRun(program)
     assert [tool for tool, _ in plan(run.envelope)] == list(PROGRAM_TOOLS[program])
     run.allowed = run.allowed[1:]
     assert [tool for tool, _ in plan(run.envelope)] == list(PROGRAM_TOOLS[program])[1:]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+from pmagent.contracts.reasoning import ProgramId
+from tests.support.rules_runs import RulesRun
 
 REFRESH = "pmagent kernel refresh"
 RED = {"reality_green": False, "checks": [{"name": "Tide Gauge", "passed": False, "message": "dry"}]}
@@ -58,9 +60,9 @@ def test_a_worse_mode_is_told_beside_the_reasons_of_a_better_one(safeops: Any) -
     ],
 )
 def test_a_refusal_names_the_command_that_mends_it(
-    desk: Callable[..., Any], program: str, change: dict[str, Any], command: str
+    program: ProgramId, change: dict[str, Any], command: str
 ) -> None:
-    run = desk(program)
+    run = RulesRun(program)
     vars(run).update(change)
     said = run.ask()
     assert not said.permitted

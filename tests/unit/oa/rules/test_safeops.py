@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.rules_desk import OLD, summary
+from tests.support.rules_runs import OLD, summary
 
 WORK = ["feature_work", "ops_blocks", "migrations", "phase_transitions"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from pmagent.actors.oa.reasoning.rules.phases import order, same, skipped
 from pmagent.contracts.reasoning import CRITERIA_MAX
-from tests.support.rules_desk import OLD
+from tests.support.rules_runs import OLD
 
 
 def missing(run: Any) -> str:

@@ -22,7 +22,7 @@ def summary(**changed: Any) -> Content:
     return {"reality_green": True, "checks": checks, "timestamp": RECENT} | changed
 
 
-class Desk:
+class RulesRun:
     """One run: ``envelope`` and ``tools`` (tool id -> its answer, None: it fails) are changed, then ``ask`` answers."""
 
     def __init__(self, program: ProgramId, goal: str = "Improve the search page") -> None:
