@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from pmagent.actors.oa.policy import ACTIONS, CARE
-from pmagent.actors.oa.reasoning.rules.adverse import adverse
 from pmagent.actors.oa.reasoning.rules.commands import danger
+from pmagent.actors.oa.reasoning.rules.evidence import adverse
 from pmagent.actors.oa.reasoning.rules.facts import mapping
 from pmagent.actors.oa.reasoning.rules.text import QUOTED_CHARS_MAX, quoted
 from pmagent.actors.oa.reasoning.rules.topics import done, looks_only

@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from pmagent.actors.oa.reasoning.rules.adverse import adverse
 from pmagent.actors.oa.reasoning.rules.answer import Answer, Evidence, Making
 from pmagent.actors.oa.reasoning.rules.causes import (
     FAILED,
@@ -30,8 +29,9 @@ from pmagent.actors.oa.reasoning.rules.causes import (
     summary,
 )
 from pmagent.actors.oa.reasoning.rules.commands import danger
+from pmagent.actors.oa.reasoning.rules.evidence import adverse
 from pmagent.actors.oa.reasoning.rules.facts import GUARD_RUN, KERNEL_STATUS, REFRESH, Facts, gather, listing, mapping
-from pmagent.actors.oa.reasoning.rules.intents import guard_command, guard_name
+from pmagent.actors.oa.reasoning.rules.goal_commands import guard_command, guard_name
 from pmagent.actors.oa.reasoning.rules.text import bounded, listed, quoted
 from pmagent.contracts.reasoning import GuardFailureInterpreterResult, ReasoningEnvelope
 

@@ -21,9 +21,8 @@ from pmagent.actors.oa.reasoning.rules.commands import danger, judged, score
 from pmagent.actors.oa.reasoning.rules.constraints import hits, read
 from pmagent.actors.oa.reasoning.rules.evidence import weighed
 from pmagent.actors.oa.reasoning.rules.facts import REFRESH, Facts, forbidden, gather, listing, mapping
-from pmagent.actors.oa.reasoning.rules.intents import intended
+from pmagent.actors.oa.reasoning.rules.goal_commands import intended, stated, without_commands
 from pmagent.actors.oa.reasoning.rules.safeops import refused
-from pmagent.actors.oa.reasoning.rules.stated import stated, without_commands
 from pmagent.actors.oa.reasoning.rules.text import bounded, is_printable, listed, quoted
 from pmagent.contracts.oa_documents import OADiagnostic
 from pmagent.contracts.reasoning import COMMAND_CHARS_MAX, COMMANDS_MAX, OPSBlockGeneratorResult, ReasoningEnvelope

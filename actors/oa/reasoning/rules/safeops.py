@@ -26,7 +26,7 @@ from pmagent.actors.oa.reasoning.rules.facts import (
     gather,
     listing,
 )
-from pmagent.actors.oa.reasoning.rules.stated import stated
+from pmagent.actors.oa.reasoning.rules.goal_commands import stated
 from pmagent.actors.oa.reasoning.rules.text import listed, quoted
 from pmagent.actors.oa.reasoning.rules.vocabulary import stems, table
 from pmagent.contracts.oa_documents import OADiagnostic

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from pmagent.actors.oa.reasoning.rules.commands import danger, score
-from pmagent.actors.oa.reasoning.rules.intents import GUARD_NAMES, guard_command, intended
+from pmagent.actors.oa.reasoning.rules.goal_commands import GUARD_NAMES, guard_command, intended
 from pmagent.actors.oa.reasoning.rules.opsblock import CLOSING, MANUAL, PREFLIGHT
 from pmagent.cli.app import program as cli
 from pmagent.contracts.reasoning import COMMANDS_MAX

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pmagent.actors.oa.reasoning.rules.engine import permitted, plan
-from pmagent.actors.oa.reasoning.rules.intents import GUARD_NAMES
+from pmagent.actors.oa.reasoning.rules.goal_commands import GUARD_NAMES
 from pmagent.contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, ProgramId, is_safe
 from pmagent.oa.guards.table import GUARDS
 from tests.support.rules_runs import RulesRun

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pmagent.actors.oa.reasoning.rules.phases import order, same, skipped
+from pmagent.actors.oa.reasoning.rules.transition import order, same, skipped
 from pmagent.contracts.reasoning import CRITERIA_MAX
 from tests.support.rules_runs import OLD
 
