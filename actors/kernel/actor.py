@@ -21,7 +21,7 @@ that may depend on them."""
 
 
 class KernelState(msgspec.Struct, frozen=True):
-    """What was decided last. ``mode`` is "" before the first decision."""
+    """The last decision. ``mode`` is "" before the first decision."""
 
     mode: str = ""
     phase: str = ""

@@ -26,7 +26,7 @@ INIT = "pmagent init"
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """What one observation says: the mode, why it is not better, and the kernel's phase and branch ("" if
+    """The verdict on one observation: the mode, why it is not better, and the kernel's phase and branch ("" if
     unknown)."""
 
     mode: Mode

@@ -1,4 +1,4 @@
-"""What the contract reads from each kernel surface: typed views on parsed JSON; pure.
+"""The kernel surfaces as the contract reads them: typed views on parsed JSON; pure.
 
 Real files are looser than a schema (docs/design.md §12.1): phases are strings or ints, ``health`` may be
 absent, lists hold nulls, CONTEXT is wrapped in ``context`` or not, unknown keys abound. Views take all that.
@@ -224,7 +224,7 @@ _VIEWS = {BOOTSTRAP: bootstrap, SSOT: ssot, REALITY: reality, HANDOFF: handoff, 
 
 
 def problem(name: str, content: Any) -> str:
-    """What surface ``name`` lacks of what the contract reads from it; "" when it lacks nothing.
+    """The first thing that the contract reads from surface ``name`` and that it lacks; "" when it lacks nothing.
 
     Any other file of the OA has to be a JSON object.
     """

@@ -24,14 +24,10 @@ from pmagent.contracts.control import LogAdopted
 from pmagent.contracts.daemon import DaemonStarted
 from pmagent.contracts.effect import (
     EFFECT_ENDS,
+    ENDED,
     ActorHalted,
     ActorResumed,
-    EffectCancelled,
     EffectEnd,
-    EffectFailed,
-    EffectInterrupted,
-    EffectRefused,
-    EffectTimedOut,
     RequestRefused,
 )
 from pmagent.contracts.kernel import WATCHER, KernelModeDecided, KernelObserved, KernelReadRequested, Reason
@@ -101,7 +97,7 @@ class Oa:
         return _own(state, event)
 
     def decide(self, state: OaActorState, event: Event) -> Iterable[Payload | Correlated]:
-        """What an input leads to."""
+        """The decisions on an input."""
         match event.data:
             case KernelObserved(request=request):
                 return list(_on_observed(state, event, request))
@@ -208,7 +204,7 @@ def _foreseen(state: OaActorState, answers: list[Payload | Correlated]) -> OaAct
 
 def _on_read_end(state: OaActorState, event: Event, end: EffectEnd) -> Iterator[Payload | Correlated]:
     reason = Reason(
-        code="read_failed", mode="BLOCKED", text=f"the surfaces could not be read ({_END[type(end)]})",
+        code="read_failed", mode="BLOCKED", text=f"the surfaces could not be read (reading {ENDED[type(end)]})",
         mend="ask again; if it happens again, see: pmagent log why " + str(event.position),
     )
     for waiting in state.waiting:
@@ -218,14 +214,6 @@ def _on_read_end(state: OaActorState, event: Event, end: EffectEnd) -> Iterator[
         for one in state.waiting_permits:
             yield Correlated(permits.answer(state, event.time, one.request, one.asked), one.correlation)
 
-
-_END: dict[type[msgspec.Struct], str] = {
-    EffectFailed: "reading failed",
-    EffectTimedOut: "reading took too long",
-    EffectInterrupted: "reading was interrupted",
-    EffectRefused: "reading was refused",
-    EffectCancelled: "reading was cancelled",
-}
 
 _TOO_MANY = Reason(
     code="too_many_requests", mode="BLOCKED", text="too many requests wait for a reading",

@@ -1,4 +1,4 @@
-"""What each mode allows; pure (docs/design.md §12.2)."""
+"""The actions that each mode allows; pure (docs/design.md §12.2)."""
 
 from __future__ import annotations
 

@@ -44,8 +44,7 @@ def refused(request: int, session_id: str, reasons: list[Reason]) -> OaBootRefus
 
 
 def escalations(state: OaActorState, decided: KernelModeDecided) -> Iterator[Payload | Correlated]:
-    """What people must know when the mode has changed: the mode itself, and each session that it drifts
-    from."""
+    """The escalations of a changed mode: the mode itself, and each session that it drifts from."""
     severity = "block" if decided.mode == "BLOCKED" else "warn"
     if decided.mode != "NORMAL":
         yield OaEscalated(kind=f"mode_{decided.mode.lower()}", severity=severity, reasons=decided.reasons)

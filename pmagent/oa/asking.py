@@ -37,7 +37,7 @@ WAY_SECONDS: Final = 15.0
 
 
 class BadReasoning(PmagentError):
-    """What is asked is no request for reasoning; nothing was recorded."""
+    """The arguments are no request for reasoning; nothing was recorded."""
 
     exit_code = 2
 

@@ -61,7 +61,7 @@ STEPS_MAX: Final = 500
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What a form asks: a program, its goal, and what is laid over the workspace's task context."""
+    """A form's question: a program, its goal, and what is laid over the workspace's task context."""
 
     program_id: ProgramId
     goal: str
@@ -177,13 +177,13 @@ def _transition(payload: PhaseTransitionValidatorResult, result: ReasoningResult
 
 
 def _warnings(result: ReasoningResult, told: str, *elsewhere: str) -> list[str]:
-    """What the diagnostics warn of and ``told`` does not say, but for the categories that stand ``elsewhere``."""
+    """The diagnostics' warnings that ``told`` does not contain, but for the categories that stand ``elsewhere``."""
     found = _warning(result, *elsewhere)
     return _distinct(bounded(one.message) for one in found if one.message not in told)
 
 
 def _mends(result: ReasoningResult, told: str, *elsewhere: str) -> list[str]:
-    """What would mend that which ``told`` says already."""
+    """The remedies of messages that ``told`` contains already."""
     found = _warning(result, *elsewhere)
     return [bounded(f"to mend it: {one.remediation}") for one in found if one.remediation and one.message in told]
 

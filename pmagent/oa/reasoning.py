@@ -73,7 +73,7 @@ def build_envelope(
     oa_context: Mapping[str, Any] | None = None, tools_allowed: Iterable[str] | None = None, *,
     workspace: Workspace = None, envelope_id: str | None = None, timestamp: str | None = None,
 ) -> ReasoningEnvelope:
-    """What a program is given, copied and frozen: nothing that is done to the arguments later shows in it.
+    """A program's envelope, copied and frozen: nothing that is done to the arguments later shows in it.
 
     ``kernel_data`` and ``oa_context`` left out are read from the workspace as it is now; ``{}`` stands for a surface
     that is missing or broken, and the mode says so. ``kernel_data`` may hold mode, bootstrap, ssot_index,
@@ -194,7 +194,7 @@ def _table(program_id: str) -> tuple[str, ...]:
 
 
 def _tools(program_id: str, wanted: Iterable[str]) -> list[str]:
-    """What a caller allows. Raises EnvelopeError."""
+    """The tools that a caller allows. Raises EnvelopeError."""
     table = PROGRAM_TOOLS[program_id]
     if isinstance(wanted, str):
         tools = [wanted]

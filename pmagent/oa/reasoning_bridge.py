@@ -53,13 +53,13 @@ D = TypeVar("D", bound=Document)
 
 
 class EnvelopeError(PmagentError, ValueError):
-    """What was given makes no envelope, or is none."""
+    """The arguments make no envelope, or are none."""
 
     exit_code = 2
 
 
 class ResultError(PmagentError, ValueError):
-    """What came back as a result is none: whoever answered breaks the contract."""
+    """The answer is no result: whoever answered breaks the contract."""
 
     exit_code = 70
 

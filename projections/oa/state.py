@@ -36,7 +36,7 @@ REASONING = ReasoningBlock(
 
 
 class OaStateView(msgspec.Struct, frozen=True):
-    """What the projection remembers: the log's id and the document (None before the first valid
+    """The projection's state: the log's id and the document (None before the first valid
     observation)."""
 
     log_id: str = ""
@@ -106,8 +106,7 @@ def _whole(
 
 
 def _hints(reality: Reality) -> HintSummary:
-    """What the hint registry's check counted; the numbers are in its free ``details``, so they may be
-    absent."""
+    """The counts of the hint registry's check; they are in its free ``details``, so they may be absent."""
     details: Any = next((check.details for check in reality.checks if check.name == HINT_REGISTRY), None)
     found = details if isinstance(details, dict) else {}
     return HintSummary(total_hints=_count(found, "total_hints"), flows_with_hints=_count(found, "flows_with_hints"))

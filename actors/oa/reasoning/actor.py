@@ -11,7 +11,7 @@ and no session. Whatever an engine says, three things hold here: a tool is calle
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, Literal, cast
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -45,14 +45,12 @@ from pmagent.actors.oa.reasoning.runs import (
 )
 from pmagent.contracts.effect import (
     EFFECT_ENDS,
+    ENDED,
     ActorHalted,
     ActorResumed,
-    EffectCancelled,
     EffectCancelRequested,
     EffectEnd,
     EffectFailed,
-    EffectInterrupted,
-    EffectRefused,
     EffectTimedOut,
     RequestRefused,
 )
@@ -216,14 +214,7 @@ def _brought(end: ToolEnd) -> tuple[dict[str, Any] | None, str]:
             return None, f"the tool failed ({error})"
         case EffectTimedOut(limit_s=limit):
             return None, f"the tool took longer than {limit:g} s"
-    return None, _ENDED[type(end)]
-
-
-_ENDED: Final[dict[type[msgspec.Struct], str]] = {
-    EffectInterrupted: "the call was interrupted",
-    EffectRefused: "the call was refused",
-    EffectCancelled: "the call was cancelled",
-}
+    return None, f"the call {ENDED[type(end)]}"
 
 
 # --- steps --------------------------------------------------------------------------------------------------------

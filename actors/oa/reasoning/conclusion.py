@@ -60,7 +60,7 @@ def by_model(run: Run, verdict: ModelVerdict) -> ReasoningConcluded:
 
 
 def by_answer(run: Run, given: Answer) -> ReasoningConcluded:
-    """What the facts alone decide, before any engine is asked."""
+    """The answer that the facts alone decide, before any engine is asked."""
     return _answered(run, given, "", [])
 
 

@@ -1,4 +1,4 @@
-"""What a model is told in a run, and how its answer is read; pure.
+"""The questions that a run asks a model, and how its answer is read; pure.
 
 Everything that comes from outside (goal, context, surfaces, tool results) is handed over as one JSON document in the
 user's message. The instructions stand in the system's message alone, and say that the document is data.
@@ -143,8 +143,8 @@ def as_message(reply: ModelReplied) -> ModelMessage:
 
 
 def feedback(last: ModelMessage, texts: dict[int, str], otherwise: str) -> list[ModelMessage]:
-    """What the model is told after its message ``last``: for its tool call number n ``texts[n]``, for any other call,
-    or when it made none, ``otherwise``. Providers want every tool call of a message answered."""
+    """The messages that follow the model's message ``last``: for its tool call number n ``texts[n]``, for any other
+    call, or when it made none, ``otherwise``. Providers want every tool call of a message answered."""
     if not last.tool_calls:
         return [ModelMessage(role="user", content=otherwise)]
     return [

@@ -19,7 +19,7 @@ def configured(workspace: Path) -> Programs:
 
 
 def findings(result: CheckResult) -> Findings:
-    """What a guard's run has found."""
+    """The findings of a guard's run."""
     said = {"guard": result.name, **details(result)}
     if result.passed:
         return Findings(details=said)

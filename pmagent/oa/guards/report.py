@@ -13,7 +13,7 @@ SNAPSHOT = "pmagent oa snapshot"
 
 
 class Findings(msgspec.Struct):
-    """What a guard found. ``missing`` fails the guard, ``absent`` (optional surfaces) only warns; ``failed``
+    """A guard's findings. ``missing`` fails the guard, ``absent`` (optional surfaces) only warns; ``failed``
     is set by what is neither a mismatch nor a missing surface."""
 
     mismatches: list[Mismatch] = []

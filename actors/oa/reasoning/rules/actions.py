@@ -1,4 +1,4 @@
-"""What class of action a goal is, and how much is at stake; pure, by general vocabulary (docs/design.md §12.2)."""
+"""The class of action that a goal is, and how much is at stake; pure, by vocabulary (docs/design.md §12.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program's rules are given and what they answer; pure."""
+"""Evidence and answers of a program's rules; pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DIAGNOSTICS_MAX: Final = 200
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What one tool call of the run brought: ``result``, or ``error`` (with ``result`` None)."""
+    """The outcome of one tool call of the run: ``result``, or ``error`` (with ``result`` None)."""
 
     tool_id: str
     args: dict[str, Any]
@@ -38,7 +38,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What an engine says before it becomes a ReasoningResult.
+    """An engine's answer before it becomes a ReasoningResult.
 
     ``rationale`` names the inputs that decided. ``permitted`` false: the program was not allowed to answer (BLOCKED),
     and the payload is the safe one; ``degraded``: the inputs were incomplete or spoke against each other.

@@ -14,7 +14,7 @@ import msgspec
 
 from pmagent.actors.oa.reasoning.rules.facts import listing, mapping
 from pmagent.actors.oa.reasoning.rules.text import listed, quoted
-from pmagent.actors.oa.reasoning.rules.vocabulary import denied, stems, table
+from pmagent.actors.oa.reasoning.rules.vocabulary import denied, stems, table, texts
 
 LOG, MISSING, INVALID, UNREACHABLE, INCOHERENT, FAILED, FOLLOWS = range(7)
 """Depths of causes: what is smaller lies deeper. ``FOLLOWS``: it is what a failed check leads to."""
@@ -33,34 +33,12 @@ _DERIVED = "share/orchestrator_assistant/STATE.json"
 CAUSES_MAX = 100
 ENTRIES_MAX = 50
 
-_CATEGORIES = {
-    "missing_surface": MISSING,
-    "schema_violation": INVALID,
-    "kernel_mismatch": INCOHERENT,
-    "tri_surface_incoherence": INCOHERENT,
-    "config_drift": INCOHERENT,
-}
 _V = table("causes")
 
-_LISTS = {
-    "mismatches": INCOHERENT,
-    "missing_surfaces": MISSING,
-    "missing_in_share": INCOHERENT,
-    "missing_in_dms": INCOHERENT,
-    "extra_in_share": INCOHERENT,
-    "issues": None,
-    "errors": None,
-    "error": None,
-    "problems": None,
-    "violations": None,
-    "blockers": None,
-    "failures": None,
-    "failed_checks": FAILED,
-    "failing_checks": FAILED,
-    "warnings": None,
-}
-"""Keys of reports that hold lists (or one text, or one object with a message) of causes; None: what an entry says tells
-its depth."""
+_CATEGORIES = texts("causes.categories")
+_LISTS = texts("causes.lists")
+_DEPTHS = {"missing": MISSING, "invalid": INVALID, "incoherent": INCOHERENT, "failed": FAILED, "told": None}
+"""Depths as the vocabulary names them; None: what an entry says tells its depth."""
 
 _MODES = {
     "db_off": "the database is not reachable (mode db_off)",
@@ -185,18 +163,19 @@ def _diagnostic(entry: Any, *, warnings: bool = False) -> list[Cause]:
         return []
     told = spoken(message)
     category = entry.get("category")
-    depth = _CATEGORIES.get(category, told.depth) if isinstance(category, str) else told.depth
+    named = _DEPTHS[_CATEGORIES[category]] if isinstance(category, str) and category in _CATEGORIES else None
+    depth = told.depth if named is None else named
     if told.depth == LOG:
         depth = LOG
     return [Cause(depth, told.text, _mend(entry), told.passing)]
 
 
 def _lists(part: dict[str, Any], explained: list[dict[str, Any]]) -> list[Cause]:
-    """What a part of the report lists. Missing surfaces that a diagnostic names are told by that one."""
+    """The causes that a part of the report lists. A missing surface that a diagnostic names is left to that one."""
     named = {path for entry in explained if isinstance(path := _detail(entry, "path"), str)}
     found = []
-    for key, depth in _LISTS.items():
-        value = part.get(key)
+    for key, name in _LISTS.items():
+        depth, value = _DEPTHS[name], part.get(key)
         single = isinstance(mapping(value).get("message"), str) or (isinstance(value, str) and not denied(value))
         entries = [value] if single else listing(value)[:ENTRIES_MAX]
         for entry in entries:

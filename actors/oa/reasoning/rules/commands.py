@@ -1,4 +1,4 @@
-"""What a command line would do that a person has to know before running it; pure, by general patterns.
+"""The dangers of a command line that a person has to know before running it; pure, by the patterns of vocabulary.toml.
 
 Nothing here runs anything. A command of a forbidden kind is never part of a block; one that can destroy is kept, named,
 and counted.
@@ -54,8 +54,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 class Danger(msgspec.Struct, frozen=True):
-    """What a command does: ``forbidden`` says why it is never part of a block ("" if it may be), ``risks`` what to know
-    before it is run, ``points`` how much that counts."""
+    """The danger of a command: ``forbidden`` says why it is never part of a block ("" if it may be), ``risks`` name
+    what to know before it is run, ``points`` how much that counts."""
 
     forbidden: str
     risks: tuple[str, ...]

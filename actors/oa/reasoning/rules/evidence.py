@@ -44,7 +44,7 @@ class Adverse(msgspec.Struct, frozen=True):
 
 
 def adverse(result: Any, where: str, now: str) -> list[Adverse]:
-    """What ``result``, the input called ``where``, says against; in its own order. ``now``: the envelope's time."""
+    """The objections in ``result``, the input called ``where``, in its own order. ``now``: the envelope's time."""
     found: list[Adverse] = []
     for key, value, path, weight in _entries(result, where):
         one = _judged(key, value, path, weight, now)
@@ -99,7 +99,7 @@ def _failed(run: Any, now: str) -> bool:
 
 
 def _weight(key: str) -> Weight | None:
-    """What a key's words announce. An undone failure ("no_errors", "fixed_issues") announces none."""
+    """The weight that a key's words announce. An undone failure ("no_errors", "fixed_issues") announces none."""
     said = stems(key)
     if said & _V.undone:
         return None
@@ -155,7 +155,7 @@ def _holds(weight: Weight, value: Any, path: str) -> Adverse | None:
 
 
 def _named(item: Any) -> Any:
-    """What an entry of a list is called, if it is an object that says so."""
+    """The name of a list's entry, if it is an object that has one; else the entry."""
     if isinstance(item, dict):
         for key in ("name", "check", "message", "text", "path", "id"):
             if isinstance(item.get(key), str):
@@ -170,7 +170,7 @@ _KNOWN = frozenset(("reality_green", "checks", "timestamp", "provisional", "pass
 
 
 def weighed(envelope: ReasoningEnvelope, facts: Facts) -> tuple[list[Adverse], list[OADiagnostic]]:
-    """What speaks against the operation, and what is wrong with the evidence itself.
+    """The objections to the operation, and the flaws of the evidence itself.
 
     The caller's checks count whatever their shape; of the reality summary and the kernel's status only top-level values
     with names that the contract does not know, for a check that passed may well list things.
@@ -199,7 +199,7 @@ def weighed(envelope: ReasoningEnvelope, facts: Facts) -> tuple[list[Adverse], l
 
 
 def _checks(pieces: list[Any], now: str, problems: list[OADiagnostic]) -> list[Adverse]:
-    """What the caller's checks say against, in their order. A check that failed and, run again, passes is unsteady."""
+    """The objections of the caller's checks, in their order. A check that failed and, run again, passes is unsteady."""
     told: list[tuple[str, list[Adverse]]] = []
     for number, piece in enumerate(pieces):
         where = f"oa_context.evidence[{number}]"

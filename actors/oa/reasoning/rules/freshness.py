@@ -91,7 +91,7 @@ def strict(envelope: ReasoningEnvelope) -> bool:
 
 
 def stale_key(key: str, value: Any, now: Any, where: str) -> str:
-    """What a key of a check's result says of its age, in words; "" when it says nothing, or that it is recent: a time
+    """The age that a key of a check's result states, in words; "" when it says nothing, or that it is recent: a time
     ("last_run"), or an age with a unit ("age_hours": 72)."""
     named = words(key)
     if not _V.not_when.isdisjoint(named):

@@ -48,7 +48,7 @@ _MENDS = {
     FAILED: (),
     FOLLOWS: (REFRESH,),
 }
-"""What mends a cause of each depth whose report names no remediation."""
+"""Remedies of a cause whose report names none, by depth."""
 
 
 def guard_in_question(envelope: ReasoningEnvelope) -> str:
@@ -88,7 +88,7 @@ def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
 def _causes(
     envelope: ReasoningEnvelope, report: dict[str, Any], rerun: dict[str, Any], facts: Facts, *, passed_now: bool
 ) -> list[Cause]:
-    """What the report names, what the guard says now, and why the kernel is as it is; deepest first."""
+    """The causes that the report, the guard as it answers now, and the kernel's reasons name; deepest first."""
     found = causes(report)
     if not passed_now:
         found += causes(rerun)

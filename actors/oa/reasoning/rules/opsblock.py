@@ -74,7 +74,7 @@ def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
 
 
 def _inputs(block: _Block, envelope: ReasoningEnvelope, facts: Facts) -> None:
-    """What is missing or speaks against among the inputs: the block is still one to review, and says so."""
+    """Inputs that are missing or speak against the block make flaws of it: it is still one to review, and says so."""
     for why in facts.unproven.values():
         block.flaw(why, "allow the tool, and let it answer", "tool")
     if facts.mode != "NORMAL":
@@ -175,5 +175,5 @@ def _concluded(block: _Block, goal: str, stakes: list[str]) -> Answer:
 
 
 def risky(commands: list[str]) -> list[str]:
-    """What each risky command does, the command named; in their order."""
+    """The effect of each risky command, the command named; in their order."""
     return [f"{quoted(command)}: {', '.join(found.risks)}" for command in commands if (found := danger(command)).risks]

@@ -1,4 +1,4 @@
-"""What a goal does, told from what it only speaks about; pure.
+"""The words of a goal that it does, without those that it only speaks about; pure.
 
 "Document how to drop a table" drops nothing: the act is the text, the table its topic. A clause is about a topic when
 it begins with a word that tells or looks ("review the migration plan"), or makes a text and then says about what

@@ -254,7 +254,7 @@ def _items(value: Any) -> list[str]:
 
 
 def _ssot(missing: _Missing, envelope: ReasoningEnvelope, facts: Facts, current: str) -> None:
-    """What SSOT says of the phase that is left. What the tool and the envelope both say is told once."""
+    """SSOT's criteria of the phase that is left. An item that the tool and the envelope both name is listed once."""
     told: set[str] = set()
     for where, ssot in {
         SSOT_SURFACE: facts.result(SSOT_SURFACE), "ssot_index": envelope.kernel_state_ref.ssot_index,

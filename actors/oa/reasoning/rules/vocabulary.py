@@ -112,6 +112,11 @@ def table(path: str) -> Table:
     return Table({name: _listed(each) for name, each in _found(path).items() if _is_list(each)})
 
 
+def texts(path: str) -> dict[str, str]:
+    """The texts of the table ``path`` of the vocabulary, in its order. Raises KeyError if it has none of that name."""
+    return dict(_found(path))
+
+
 def rows(path: str) -> list[dict[str, Any]]:
     """The rows of the array of tables ``path`` of the vocabulary. Raises KeyError if it has none of that name."""
     above, _, name = path.rpartition(".")

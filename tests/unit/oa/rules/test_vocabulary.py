@@ -26,7 +26,7 @@ def test_each_list_is_used_and_each_list_that_is_used_is_there() -> None:
             if path not in whole:
                 used |= {f"{path}.{each}" for each in re.findall(rf"\b{name}\.(\w+)", source)}
         used |= {f"{path}.{each}" for path, each in re.findall(r'table\("(\w+)"\)\.(\w+)', source)}
-        used |= set(re.findall(r'(?:rows|table)\("([\w]+\.\w+)"\)', source))
+        used |= set(re.findall(r'(?:rows|table|texts)\("([\w]+\.\w+)"\)', source))
     for path, lists in there.items():
         told |= {f"{path}.{name}" for name in lists}
     assert used == told
