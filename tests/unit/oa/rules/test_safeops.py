@@ -188,8 +188,8 @@ def test_results_of_the_callers_checks_count_by_what_their_keys_say(results: Any
 def test_stale_evidence_is_none_in_strict_and_a_doubt_otherwise() -> None:
     stamps = (OLD, "2026-02-28T23:59:00Z", "2026-03-01T12:30:00Z", "yesterday", 5)
     runs: list[tuple[Fields, Any]] = [({"reality": summary(timestamp=stamp)}, None) for stamp in stamps]
-    for result in ({"ok": True, "last_run": OLD}, {"ok": True, "age_hours": 72}, {"stale": True}):
-        runs.append(({}, [{"source": "a", "result": result}]))
+    results = ({"ok": True, "last_run": OLD}, {"ok": True, "age_hours": 72}, {"stale": True})
+    runs += [({}, [{"source": "a", "result": result}]) for result in results]
     for fields, evidence in runs:
         verdict, said = asked(fields, evidence)
         assert verdict == "WARN", (fields, evidence)
