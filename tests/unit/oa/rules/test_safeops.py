@@ -65,6 +65,10 @@ RUNS: dict[str, tuple[list[Fields], str, str]] = {
         [{"goal": "Apply number 42", **declared("migrations", constraints=["no_db_writes"])}], "ABORT", "no_db_writes"),
     "declaring a migration to be something else does not lower its stakes": (
         [{"goal": "Migrate the database", **declared("diagnostic")}], "WARN", "migrations are high-impact work"),
+    "commands that are no list, or that a constraint may forbid, are a doubt": (
+        [{"context": {"commands": "make a"}},
+         {"context": {"commands": ["git push origin a"], "constraints": ["No pushes without approval"]}}],
+        "WARN", "allowed on conditions"),
     "a passed check may list things": (
         [{"reality": summary(checks=[{"name": "Backup", "passed": True, "details": LISTED}])}], "PROCEED", ""),
     "an unknown key of the reality summary that is unsteady warns": (
@@ -195,6 +199,16 @@ def test_stale_evidence_is_none_in_strict_and_a_doubt_otherwise() -> None:
         assert verdict == "WARN", (fields, evidence)
         assert "pmagent kernel refresh" in [d.remediation for d in said.diagnostics if d.category == "condition"]
         assert asked(fields | STRICT, evidence)[0] == "blocked", (fields, evidence)
+
+
+def test_an_answer_that_is_blocked_is_degraded_and_says_what_blocks() -> None:
+    for fields in (failing("oa.kernel_status"), {"reality": summary(timestamp=OLD), **STRICT}):
+        _, said = asked(fields)
+        assert said.degraded
+        assert "block" in {d.severity for d in said.diagnostics}
+    _, said = asked({"goal": "Migrate the database", "reality": summary(checks=[])})
+    assert "about a backup" in said.rationale
+    assert [d for d in said.diagnostics if "about a backup" in d.message]
 
 
 def test_a_summary_without_a_time_is_told(safeops: Any) -> None:

@@ -93,6 +93,9 @@ MISSING: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"tools": {"oa.reality_check": RED}}, "failed check: Backup System"),
         ({"tools": {"oa.reality_check": RED}}, "mode DEGRADED forbids phase_transitions"),
     ],
+    "a constraint that forbids": [
+        ({"goal": "Push, and go from phase 7 to phase 8", "context": {"constraints": ["no_git_push"]}}, "no_git_push"),
+    ],
     "stale evidence is none in STRICT": [
         ({"reality": summary(timestamp=OLD), "oa_state": {"mode": "STRICT"}}, "stale evidence"),
     ],
@@ -126,23 +129,40 @@ def test_the_kernels_own_phase_wins_over_a_stale_bootstrap(transition: Any) -> N
     assert "kernel_mismatch" in {d.category for d in said.diagnostics}
 
 
-def test_an_unsteady_check_leaves_it_ready_on_a_condition(transition: Any) -> None:
-    transition.context = {"evidence": [{"result": {"ok": True, "flaky": True}}]}
-    said = transition.ask()
-    assert (said.payload.transition_status, said.degraded) == ("READY", True)
-
-
 @pytest.mark.parametrize("status", ["done", "COMPLETE", "closed"])
 def test_a_phase_that_ssot_calls_done_is_done(transition: Any, status: str) -> None:
     transition.ssot["phases"] = {"7": {"status": status}}
     assert transition.verdict() == "READY"
 
 
-def test_an_unproven_input_degrades_and_stale_evidence_alone_forbids_nothing(transition: Any) -> None:
+CONDITIONS: list[tuple[dict[str, Any], str, bool]] = [
+    # runs that are ready on a condition, its words, and whether an input is degraded
+    ({"reality": summary(timestamp=OLD)}, "renewed first", True),
+    (evidence({"ok": True, "flaky": True}), "flaky", True),
+    ({"context": {"constraints": "no_git_push"}}, "oa_context.constraints", True),
+    ({"goal": "Push, and go from phase 7 to phase 8", "context": {"constraints": ["No pushes without approval"]}},
+     "may apply", False),
+]  # fmt: skip
+
+
+def test_what_a_person_has_to_see_to_is_a_condition() -> None:
+    for fields, words, degraded in CONDITIONS:
+        run = RulesRun("PhaseTransitionValidator", "Go from phase 7 to phase 8")
+        vars(run).update(fields)
+        said: Any = run.ask()
+        assert (said.payload.transition_status, said.degraded) == ("READY", degraded), fields
+        assert [d for d in said.diagnostics if d.category == "condition" and words in d.message], fields
+
+
+def test_inputs_that_are_missing_or_broken_are_diagnostics_and_degrade(transition: Any) -> None:
     transition.tools["oa.kernel_status"] = None
     assert transition.ask().degraded
-    transition.tools, transition.reality["timestamp"] = {}, OLD
-    assert transition.verdict() == "READY"
+    transition.tools, transition.context = {}, {"evidence": 3}
+    assert transition.ask().degraded
+    assert "oa_context.evidence is 3, not a list" in [d.message for d in transition.ask().diagnostics]
+    transition.context, transition.reality = {}, {"reality_green": True, "checks": []}
+    transition.tools["oa.reality_check"] = {"reality_green": True, "failed_checks": []}
+    assert [d for d in transition.ask().diagnostics if "no timestamp" in d.message]
 
 
 def test_more_criteria_than_a_result_holds_are_counted(transition: Any) -> None:
