@@ -94,9 +94,7 @@ def _stated(block: _Block, envelope: ReasoningEnvelope) -> None:
     prose = without_commands(envelope.goal)
     block.work = list(dict.fromkeys([*intended(prose), *commands]))
     if len(block.work) > COMMANDS_MAX - len(PREFLIGHT) - len(CLOSING):
-        block.object(
-            f"{len(block.work)} commands are more than a block may hold", "split the goal into several blocks"
-        )
+        block.object(f"{len(block.work)} commands are more than a block may hold", "split the goal into several blocks")
     if not block.work:
         block.flaw(MANUAL, "state the commands: in backquotes in the goal, or in oa_context.commands")
 
