@@ -27,6 +27,8 @@ class Table(dict[str, Words]):
     """The lists of one table of the vocabulary by their names, which are attributes, too."""
 
     def __getattr__(self, name: str) -> Words:
+        if name not in self:
+            raise AttributeError(f"the vocabulary has no list {name} here")
         return self[name]
 
 

@@ -65,10 +65,11 @@ RUNS: dict[str, tuple[list[Fields], str, str]] = {
         [{"goal": "Apply number 42", **declared("migrations", constraints=["no_db_writes"])}], "ABORT", "no_db_writes"),
     "declaring a migration to be something else does not lower its stakes": (
         [{"goal": "Migrate the database", **declared("diagnostic")}], "WARN", "migrations are high-impact work"),
-    "commands that are no list, or that a constraint may forbid, are a doubt": (
-        [{"context": {"commands": "make a"}},
-         {"context": {"commands": ["git push origin a"], "constraints": ["No pushes without approval"]}}],
-        "WARN", "allowed on conditions"),
+    "commands that are no list are a doubt": (
+        [{"context": {"commands": "make a"}}], "WARN", "not a list of commands"),
+    "commands that a constraint may forbid are, too": (
+        [{"context": {"commands": ["git push origin a"], "constraints": ["No pushes without approval"]}}],
+        "WARN", "may apply"),
     "a passed check may list things": (
         [{"reality": summary(checks=[{"name": "Backup", "passed": True, "details": LISTED}])}], "PROCEED", ""),
     "an unknown key of the reality summary that is unsteady warns": (

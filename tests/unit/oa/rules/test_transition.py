@@ -129,10 +129,15 @@ def test_the_kernels_own_phase_wins_over_a_stale_bootstrap(transition: Any) -> N
     assert "kernel_mismatch" in {d.category for d in said.diagnostics}
 
 
-@pytest.mark.parametrize("status", ["done", "COMPLETE", "closed"])
-def test_a_phase_that_ssot_calls_done_is_done(transition: Any, status: str) -> None:
-    transition.ssot["phases"] = {"7": {"status": status}}
-    assert transition.verdict() == "READY"
+def test_criteria_that_are_stated_and_met_are_counted(transition: Any) -> None:
+    for status in ("done", "COMPLETE", "closed"):
+        transition.ssot["phases"] = {"7": {"status": status}}
+        assert transition.verdict() == "READY"
+        assert transition.ask().rationale.endswith("the one criterion that is stated is met")
+    transition.context = evidence({"ok": True})["context"]
+    assert transition.ask().rationale.endswith("all 2 stated criteria are met")
+    transition.ssot["dms_share_alignment"] = "BROKEN"
+    assert transition.ask().degraded
 
 
 CONDITIONS: list[tuple[dict[str, Any], str, bool]] = [
