@@ -65,6 +65,15 @@ EFFECT_ENDS: Final[frozenset[type[EffectEnd]]] = frozenset(
     (EffectFailed, EffectTimedOut, EffectInterrupted, EffectRefused, EffectCancelled)
 )
 
+ENDED: Final[dict[type[EffectEnd], str]] = {
+    EffectFailed: "failed",
+    EffectTimedOut: "took too long",
+    EffectInterrupted: "was interrupted",
+    EffectRefused: "was refused",
+    EffectCancelled: "was cancelled",
+}
+"""Each end in words: "the call was interrupted"."""
+
 _RECORDED_ENDS: Final = EFFECT_ENDS - {EffectRefused}
 """Those that are facts; a refusal is the gate's decision."""
 

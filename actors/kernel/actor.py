@@ -21,7 +21,7 @@ that may depend on them."""
 
 
 class KernelState(msgspec.Struct, frozen=True):
-    """What was decided last. ``mode`` is "" before the first decision."""
+    """The last decision. ``mode`` is "" before the first decision."""
 
     mode: str = ""
     phase: str = ""
@@ -64,18 +64,11 @@ class KernelWatcher:
             case KernelObserved():
                 now = judged(event)
                 if (now.mode, now.phase, now.branch, now.reasons) != (
-                    state.mode,
-                    state.phase,
-                    state.branch,
-                    state.reasons,
+                    state.mode, state.phase, state.branch, state.reasons,
                 ):
                     return [
                         KernelModeDecided(
-                            mode=now.mode,
-                            previous=state.mode,
-                            reasons=now.reasons,
-                            phase=now.phase,
-                            branch=now.branch,
+                            mode=now.mode, previous=state.mode, reasons=now.reasons, phase=now.phase, branch=now.branch,
                             digest=now.digest,
                         )
                     ]
@@ -93,8 +86,7 @@ def status(engine: Engine) -> dict[str, Any]:
     kernel: KernelState = engine.states[WATCHER]
     unwatched = [_UNWATCHED] if WATCHER in engine.halted else []
     return {
-        "mode": "BLOCKED" if unwatched else kernel.mode or None,
-        "phase": kernel.phase or None,
+        "mode": "BLOCKED" if unwatched else kernel.mode or None, "phase": kernel.phase or None,
         "branch": kernel.branch or None,
         "reasons": [msgspec.to_builtins(reason) for reason in [*unwatched, *kernel.reasons]],
     }

@@ -34,10 +34,7 @@ def _reality(kernel: Kernel) -> list[Mismatch]:
     if kernel.bootstrap is None or kernel.reality is None or "reality_green" not in kernel.bootstrap.health:
         return []
     return compared(
-        REALITY_CHECK,
-        kernel.reality.green,
-        kernel.bootstrap.health["reality_green"],
-        kernel.paths[REALITY],
+        REALITY_CHECK, kernel.reality.green, kernel.bootstrap.health["reality_green"], kernel.paths[REALITY],
         kernel.paths[BOOTSTRAP],
     )
 

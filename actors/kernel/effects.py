@@ -34,11 +34,7 @@ PERFORMERS: Performers = {KernelReadRequested: read}
 
 
 async def watch(
-    workspace: Path,
-    *,
-    known: str = "",
-    stop: anyio.Event | None = None,
-    files: Files | None = None,
+    workspace: Path, *, known: str = "", stop: anyio.Event | None = None, files: Files | None = None,
     poll_s: float = POLL_S,
 ) -> AsyncGenerator[KernelObserved, None]:
     """The surfaces whenever their content, or what exists of the files that STATE.json names, has changed.

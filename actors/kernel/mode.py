@@ -26,7 +26,7 @@ INIT = "pmagent init"
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """What one observation says: the mode, why it is not better, and the kernel's phase and branch ("" if
+    """The verdict on one observation: the mode, why it is not better, and the kernel's phase and branch ("" if
     unknown)."""
 
     mode: Mode
@@ -74,12 +74,8 @@ def judge(readings: Sequence[SurfaceReading]) -> Judgement:
 def _judge(seen: Kernel, readings: Sequence[SurfaceReading]) -> Judgement:
     reasons = [*_faults(seen), *_declared(seen), *_reality(seen), *_incoherent(seen)]
     return Judgement(
-        worst(*(reason.mode for reason in reasons)),
-        reasons,
-        seen.ssot.phase if seen.ssot else "",
-        seen.bootstrap.branch if seen.bootstrap else "",
-        digest(readings),
-        seen.complete,
+        worst(*(reason.mode for reason in reasons)), reasons, seen.ssot.phase if seen.ssot else "",
+        seen.bootstrap.branch if seen.bootstrap else "", digest(readings), seen.complete,
     )
 
 
@@ -101,13 +97,7 @@ def _faults(seen: Kernel) -> list[Reason]:
         )
         text = f"{reading.path}: {_STATUS[reading.status]}" + (f" ({reading.detail})" if reading.detail else "")
         found.append(
-            Reason(
-                code=f"surface_{reading.status}",
-                mode="BLOCKED",
-                text=text,
-                mend=mend,
-                surfaces=[reading.path],
-            )
+            Reason(code=f"surface_{reading.status}", mode="BLOCKED", text=text, mend=mend, surfaces=[reading.path])
         )
     return found
 
@@ -144,8 +134,7 @@ def _declared(seen: Kernel) -> list[Reason]:
     known = declared in BADNESS
     return [
         Reason(
-            code="declared" if known else "declaration_unknown",
-            surfaces=[path],
+            code="declared" if known else "declaration_unknown", surfaces=[path],
             mode=cast(Mode, declared) if known else "BLOCKED",
             text=f"{path} declares {declared}" if known else f"{path} declares a mode that does not exist",
             mend=f"when the cause is mended, set mode to NORMAL in {path}",

@@ -51,7 +51,7 @@ class Look(msgspec.Struct, frozen=True):
 
 
 class Files(Protocol):
-    """What a reading needs of the world. No method raises OSError, except ``read``."""
+    """The world, as a reading needs it. No method raises OSError, except ``read``."""
 
     def look(self, path: Path) -> Look:
         """The path as it is now, links followed."""

@@ -1,4 +1,4 @@
-"""What the contract reads from each kernel surface: typed views on parsed JSON; pure.
+"""The kernel surfaces as the contract reads them: typed views on parsed JSON; pure.
 
 Real files are looser than a schema (docs/design.md §12.1): phases are strings or ints, ``health`` may be
 absent, lists hold nulls, CONTEXT is wrapped in ``context`` or not, unknown keys abound. Views take all that.
@@ -163,10 +163,7 @@ def bootstrap(content: Any) -> Bootstrap:
         if key in health and health[key] is not None and not isinstance(health[key], bool):
             raise SurfaceInvalid(f"health.{key} is neither true nor false")
     return Bootstrap(
-        branch,
-        _phase(meta, "current_phase", "meta."),
-        _phase(meta, "last_completed_phase", "meta."),
-        health,
+        branch, _phase(meta, "current_phase", "meta."), _phase(meta, "last_completed_phase", "meta."), health,
         _text(meta, "dms_share_alignment"),
     )
 
@@ -210,12 +207,8 @@ def handoff(content: Any) -> Handoff:
     if not isinstance(listed, list):
         raise SurfaceInvalid("required_surfaces is not a list")
     return Handoff(
-        declared,
-        _phase(top, "current_phase"),
-        _phase(top, "last_completed_phase"),
-        _text(top, "branch"),
-        health.get("reality_green"),
-        _optional_mapping(health, "checks"),
+        declared, _phase(top, "current_phase"), _phase(top, "last_completed_phase"), _text(top, "branch"),
+        health.get("reality_green"), _optional_mapping(health, "checks"),
         [path for path in listed if isinstance(path, str)],
     )
 
@@ -231,7 +224,7 @@ _VIEWS = {BOOTSTRAP: bootstrap, SSOT: ssot, REALITY: reality, HANDOFF: handoff, 
 
 
 def problem(name: str, content: Any) -> str:
-    """What surface ``name`` lacks of what the contract reads from it; "" when it lacks nothing.
+    """The first thing that the contract reads from surface ``name`` and that it lacks; "" when it lacks nothing.
 
     Any other file of the OA has to be a JSON object.
     """
@@ -264,12 +257,7 @@ def kernel(readings: Iterable[SurfaceReading]) -> Kernel:
         if name in REQUIRED and name not in views and name not in faults:
             faults[name] = SurfaceReading(name=name, path=PATHS[name], required=True, status="missing")
     return Kernel(
-        views.get(BOOTSTRAP),
-        views.get(SSOT),
-        views.get(REALITY),
-        views.get(HANDOFF),
-        views.get(CONTEXT, {}),
-        faults,
+        views.get(BOOTSTRAP), views.get(SSOT), views.get(REALITY), views.get(HANDOFF), views.get(CONTEXT, {}), faults,
         paths,
     )
 

@@ -5,12 +5,7 @@ from typing import Final
 from pmagent.actors.core.area import Area
 
 AREA: Final = Area(
-    name="model",
-    families=("model",),
-    contracts=("pmagent.contracts.model",),
-    actors={"model": "pmagent.actors.model.actor:Gateway"},
-    after=("oa",),
-    lines="pmagent.actors.model.lines:LINES",
-    simulated="pmagent.replay.areas.models:part",
-    laws=("pmagent.replay.areas.invariants_models:check_models_ended",),
+    name="model", families=("model",), contracts=("pmagent.contracts.model",),
+    actors={"model": "pmagent.actors.model.actor:Gateway"}, after=("oa",), lines="pmagent.actors.model.lines:LINES",
+    simulated="pmagent.replay.areas.models:part", laws=("pmagent.replay.areas.invariants_models:check_models_ended",),
 )

@@ -55,16 +55,8 @@ class Gateway:
     name = GATEWAY
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
-            ModelAsked,
-            ModelWithdrawn,
-            OaPermitGranted,
-            OaPermitRefused,
-            RequestRefused,
-            ModelReplied,
-            ModelCallFailed,
-            *EFFECT_ENDS,
-            TimerFired,
-            ActorResumed,
+            ModelAsked, ModelWithdrawn, OaPermitGranted, OaPermitRefused, RequestRefused, ModelReplied, ModelCallFailed,
+            *EFFECT_ENDS, TimerFired, ActorResumed,
         )
     )
 
@@ -105,7 +97,7 @@ class Gateway:
         return state
 
     def decide(self, state: GatewayState, event: Event) -> Iterable[Payload | Correlated]:
-        """What an input leads to."""
+        """The decisions on an input."""
         plan = Plan(state, event)
         data = event.data
         match data:
@@ -213,7 +205,7 @@ def _again_or_never(plan: Plan, ask: Ask, end: ModelCallFailed | EffectEnd, now:
 
 
 def _reading(end: ModelCallFailed | EffectEnd) -> tuple[Stop, bool, float | None]:
-    """What an end says: the failure if it is the last, whether another attempt may help, when at the earliest."""
+    """The meaning of an end: the failure if it is the last, whether another attempt may help, when at the earliest."""
     match end:
         case ModelCallFailed(code=code, error=error):
             return Stop(code, f"{SAID[code]} ({error})"), end.transient, end.retry_after_s
@@ -240,4 +232,4 @@ SAID: Final[Mapping[str, str]] = {
     "too_long": "the question or the reply is too long",
     "malformed": "the reply could not be read",
 }
-"""What a ModelErrorCode says to people."""
+"""Each ModelErrorCode in words."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model replied; see ModelReplied."""
+    """A model's reply; see ModelReplied."""
 
     content: str = ""
     tool_calls: list[ModelToolCall] = []
@@ -84,7 +84,7 @@ def ask_now(chat: BaseChatModel, asked: ModelAsked, images: Images = NO_IMAGES) 
 
 
 def _ready(chat: BaseChatModel, asked: ModelAsked, images: Images) -> tuple[Any, list[BaseMessage], dict[str, str]]:
-    """What is to be invoked, with what, and the tools' names as the provider is told them."""
+    """The runnable, its messages, and the tools' names as the provider is given them."""
     names = tool_names([*(tool.name for tool in asked.tools), *([asked.answer.name] if asked.answer else [])])
     return _bound(chat, asked, names), [_message(message, names, images) for message in asked.messages], names
 

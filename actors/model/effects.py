@@ -70,7 +70,7 @@ def model_performers(models: Models) -> Performers:
 
 
 _OFFLINE = "LITELLM_LOCAL_MODEL_COST_MAP"
-"""What DSPy imports fetches a table of prices from the network, unless this is set. Nothing leaves but calls."""
+"""A library that DSPy imports fetches prices from the network, unless this is set. Nothing leaves but calls."""
 
 
 class ReplyTooLong(Exception):

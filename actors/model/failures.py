@@ -1,4 +1,4 @@
-"""What an exception of a model's client means, whichever provider's it is: by status, then by the kind of error."""
+"""The meaning of an exception of a model's client, whichever provider's it is: by status, then by the kind of error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Failure(NamedTuple):
 
 
 def failure_of(error: BaseException, now: datetime) -> Failure | None:
-    """What ``error`` means at the time ``now`` (aware); None: nothing that is known of.
+    """The meaning of ``error`` at the time ``now`` (aware); None: nothing that is known of.
 
     Providers' exceptions have a status somewhere, or were raised from a transport's exception, whose class is known by
     its name: no provider's package is imported to ask.
@@ -72,7 +72,7 @@ def _of_status(status: int, error: BaseException, now: datetime) -> Failure:
 
 
 def _retry_after(error: BaseException, now: datetime) -> float | None:
-    """What the provider asks for: seconds, or a date (RFC 9110, 10.2.3). None: nothing, or nothing readable."""
+    """The pause that the provider asks for: seconds, or a date (RFC 9110, 10.2.3). None: none that can be read."""
     text = next((said for one in _chain(error) if (said := _said_retry_after(one))), "")
     try:
         seconds = float(text)

@@ -1,4 +1,4 @@
-"""What a question and its run may still do, and how long to pause before another attempt; pure."""
+"""The limits of a question and its run, and how long to pause before another attempt; pure."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pmagent.events.event import Event, time_after
 
 DEADLINE = "deadline"
 PAUSE = "pause"
-"""What a timer is for: the first word of its name; the second is the question's position."""
+"""The purpose of a timer: the first word of its name; the second is the question's position."""
 
 
 class Plan:

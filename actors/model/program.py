@@ -52,7 +52,7 @@ def _text(value: object) -> str:
 
 
 def _usage(used: Any, asked: ModelAsked, text: str) -> ModelUsage:
-    """What the language model counted; a guess where it counts nothing."""
+    """The usage that the language model counted; a guess where it counts nothing."""
     calls: list[Mapping[str, Any]] = list(used.get_total_tokens().values())
     into = sum(int(call.get("prompt_tokens") or 0) for call in calls)
     out = sum(int(call.get("completion_tokens") or 0) for call in calls)

@@ -1,4 +1,4 @@
-"""What the gateway remembers: open questions, calls under way, and what each run has used; pure."""
+"""The gateway's state: open questions, calls under way, and what each run has used; pure."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct, frozen=True):
-    """What a run has used since its first question at log time ``since``: calls requested, tokens, US dollars."""
+    """A run's use since its first question at log time ``since``: calls requested, tokens, US dollars."""
 
     since: str
     calls: int = 0
@@ -113,7 +113,7 @@ def asked(state: GatewayState, event: Event, ask: ModelAsked) -> GatewayState:
 
 
 def image_tokens(ask: ModelAsked) -> int:
-    """What the images of a question are taken to count."""
+    """The tokens that the images of a question are taken to count."""
     return sum(len(message.images) for message in ask.messages if message.images) * IMAGE_TOKENS
 
 
@@ -143,8 +143,7 @@ def called(state: GatewayState, ask: Ask, position: int) -> GatewayState:
     tokens = ask.size // BYTES_PER_TOKEN + ask.image_tokens
     calling = changed(state, replace(ask, doing="call", request=position, attempts=ask.attempts + 1))
     return replace(
-        calling,
-        calls={**state.calls, position: Call(ask.run, ask.price, tokens)},
+        calling, calls={**state.calls, position: Call(ask.run, ask.price, tokens)},
         runs={**state.runs, ask.run: replace(run, calls=run.calls + 1)},
     )
 
@@ -162,7 +161,7 @@ def call_over(state: GatewayState, position: int, usage: ModelUsage | None) -> G
 
 
 def unknown_usage(state: GatewayState, position: int) -> ModelUsage | None:
-    """What a call without a reply is taken to have used: the provider may have read the question."""
+    """The usage that a call without a reply is taken to have: the provider may have read the question."""
     call = state.calls.get(position)
     return None if call is None else ModelUsage(input_tokens=call.tokens, output_tokens=0, counted=False)
 

@@ -9,8 +9,7 @@ AREA: Final = Area(
     families=("oa", "reasoning"),
     contracts=("pmagent.contracts.oa", "pmagent.contracts.reasoning_events"),
     actors={
-        "oa": "pmagent.actors.oa.actor:Oa",
-        "context": "pmagent.actors.oa.context:ContextKeeper",
+        "oa": "pmagent.actors.oa.actor:Oa", "context": "pmagent.actors.oa.context:ContextKeeper",
         "reasoner": "pmagent.actors.oa.reasoning.actor:Reasoner",
     },
     after=("kernel",),

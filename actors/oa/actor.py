@@ -24,14 +24,10 @@ from pmagent.contracts.control import LogAdopted
 from pmagent.contracts.daemon import DaemonStarted
 from pmagent.contracts.effect import (
     EFFECT_ENDS,
+    ENDED,
     ActorHalted,
     ActorResumed,
-    EffectCancelled,
     EffectEnd,
-    EffectFailed,
-    EffectInterrupted,
-    EffectRefused,
-    EffectTimedOut,
     RequestRefused,
 )
 from pmagent.contracts.kernel import WATCHER, KernelModeDecided, KernelObserved, KernelReadRequested, Reason
@@ -62,19 +58,8 @@ class Oa:
     authority = AUTHORITY
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
-            DaemonStarted,
-            KernelReadRequested,
-            KernelObserved,
-            KernelModeDecided,
-            OaSnapshotRequested,
-            OaBootRequested,
-            OaPermitRequested,
-            *EFFECT_ENDS,
-            RequestRefused,
-            ActorHalted,
-            ActorResumed,
-            RunRefused,
-            RunEnded,
+            DaemonStarted, KernelReadRequested, KernelObserved, KernelModeDecided, OaSnapshotRequested, OaBootRequested,
+            OaPermitRequested, *EFFECT_ENDS, RequestRefused, ActorHalted, ActorResumed, RunRefused, RunEnded,
             LogAdopted,
         )
     )
@@ -94,7 +79,7 @@ class Oa:
             case KernelObserved() as observed:
                 return replace(_read_over(state, observed.request), standing=_standing(event))
             case KernelModeDecided(mode=mode):
-                return replace(state, sessions=sessions.told(state.sessions, mode))
+                return replace(state, sessions=sessions.with_mode(state.sessions, mode))
             case OaSnapshotRequested():
                 return replace(state, waiting=[*state.waiting, Waiting(event.position, boot=False)])
             case OaBootRequested(session_id=session_id, workspace=workspace):
@@ -112,7 +97,7 @@ class Oa:
         return _own(state, event)
 
     def decide(self, state: OaActorState, event: Event) -> Iterable[Payload | Correlated]:
-        """What an input leads to."""
+        """The decisions on an input."""
         match event.data:
             case KernelObserved(request=request):
                 return list(_on_observed(state, event, request))
@@ -158,8 +143,7 @@ def _own(state: OaActorState, event: Event) -> OaActorState:
 def _answered(state: OaActorState, request: int) -> OaActorState:
     if state.waiting or state.waiting_permits:
         return replace(
-            state,
-            waiting=[one for one in state.waiting if one.request != request],
+            state, waiting=[one for one in state.waiting if one.request != request],
             waiting_permits=[one for one in state.waiting_permits if one.request != request],
         )
     return state
@@ -199,10 +183,7 @@ def _on_observed(state: OaActorState, event: Event, read: int) -> Iterator[Paylo
             state = _foreseen(state, answers)
         else:
             yield OaSnapshotTaken(
-                request=waiting.request,
-                observed=now.observed,
-                success=now.complete,
-                mode=now.mode,
+                request=waiting.request, observed=now.observed, success=now.complete, mode=now.mode,
                 reasons=now.reasons,
             )
     for one in state.waiting_permits:
@@ -223,9 +204,7 @@ def _foreseen(state: OaActorState, answers: list[Payload | Correlated]) -> OaAct
 
 def _on_read_end(state: OaActorState, event: Event, end: EffectEnd) -> Iterator[Payload | Correlated]:
     reason = Reason(
-        code="read_failed",
-        mode="BLOCKED",
-        text=f"the surfaces could not be read ({_END[type(end)]})",
+        code="read_failed", mode="BLOCKED", text=f"the surfaces could not be read (reading {ENDED[type(end)]})",
         mend="ask again; if it happens again, see: pmagent log why " + str(event.position),
     )
     for waiting in state.waiting:
@@ -236,18 +215,8 @@ def _on_read_end(state: OaActorState, event: Event, end: EffectEnd) -> Iterator[
             yield Correlated(permits.answer(state, event.time, one.request, one.asked), one.correlation)
 
 
-_END: dict[type[msgspec.Struct], str] = {
-    EffectFailed: "reading failed",
-    EffectTimedOut: "reading took too long",
-    EffectInterrupted: "reading was interrupted",
-    EffectRefused: "reading was refused",
-    EffectCancelled: "reading was cancelled",
-}
-
 _TOO_MANY = Reason(
-    code="too_many_requests",
-    mode="BLOCKED",
-    text="too many requests wait for a reading",
+    code="too_many_requests", mode="BLOCKED", text="too many requests wait for a reading",
     mend="ask again when they have been answered",
 )
 

@@ -19,15 +19,13 @@ from pmagent.actors.oa.state import WAITING_MAX
 from pmagent.contracts.daemon import DaemonStarted
 from pmagent.contracts.effect import (
     EFFECT_ENDS,
+    ENDED,
     ActorHalted,
     ActorResumed,
     EffectCancelled,
     EffectCancelRequested,
     EffectEnd,
     EffectFailed,
-    EffectInterrupted,
-    EffectRefused,
-    EffectTimedOut,
     RequestRefused,
 )
 from pmagent.contracts.kernel import WATCHER, KernelModeDecided, KernelObserved
@@ -75,16 +73,8 @@ class ContextKeeper:
     name = "context"
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
-            DaemonStarted,
-            KernelObserved,
-            KernelModeDecided,
-            ActorHalted,
-            ActorResumed,
-            OaContextRequested,
-            OaContextWritten,
-            OaContextUnwritten,
-            *EFFECT_ENDS,
-            RequestRefused,
+            DaemonStarted, KernelObserved, KernelModeDecided, ActorHalted, ActorResumed, OaContextRequested,
+            OaContextWritten, OaContextUnwritten, *EFFECT_ENDS, RequestRefused,
         )
     )
 
@@ -117,7 +107,7 @@ class ContextKeeper:
         return state
 
     def decide(self, state: ContextState, event: Event) -> Iterable[Payload | Correlated]:
-        """What an input leads to."""
+        """The decisions on an input."""
         match event.data:
             case OaContextRequested() as asked:
                 return [_decided(state, event.position, asked)]
@@ -173,11 +163,8 @@ def _given_up(state: ContextState) -> Iterator[Correlated]:
         yield Correlated(answer, one.correlation)
 
 
-_END: Final[dict[type[msgspec.Struct], str]] = {
+_END: Final = {end: f"writing {how}" for end, how in ENDED.items()} | {
     EffectFailed: "writing failed in a way that was not foreseen",
-    EffectTimedOut: "writing took too long",
-    EffectInterrupted: "writing was interrupted",
-    EffectRefused: "writing was refused",
     EffectCancelled: "the kernel became BLOCKED meanwhile",
 }
 

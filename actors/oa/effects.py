@@ -106,7 +106,7 @@ def _require(found: bytes | None, base: str) -> None:
 
 
 def _beside(old: bytes | None) -> dict[str, Any]:
-    """What the file holds beside version and context, which is not ours to forget. A file that is a bare context holds
+    """The file's content beside version and context, which is not ours to forget. A file that is a bare context holds
     nothing beside it. Raises _Kept for a broken file: nobody knows what would be lost."""
     if old is None:
         return {}

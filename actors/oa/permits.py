@@ -26,13 +26,8 @@ def answer(state: OaActorState, now: str, request: int, asked: OaPermitRequested
         action, subject = asked.action[:SCOPE_CHARS_MAX], asked.subject[:SCOPE_CHARS_MAX]
         return OaPermitRefused(request=request, action=action, subject=subject, reasons=reasons, mend=mend)
     return OaPermitGranted(
-        request=request,
-        action=asked.action,
-        subject=asked.subject,
-        holder=asked.holder,
-        uses=asked.uses,
-        expires_at=time_after(now, asked.seconds),
-        mode=state.standing.mode,
+        request=request, action=asked.action, subject=asked.subject, holder=asked.holder, uses=asked.uses,
+        expires_at=time_after(now, asked.seconds), mode=state.standing.mode,
     )
 
 
@@ -71,8 +66,7 @@ def _objections(state: OaActorState, now: str, asked: OaPermitRequested) -> tupl
 
 
 def revocations(state: OaActorState, event: Event, decided: KernelModeDecided) -> Iterator[Correlated]:
-    """What the mode decided on takes away: on going to BLOCKED every live permit, else those that it
-    forbids."""
+    """Revocations by a new mode: on going to BLOCKED of every live permit, else of those that it forbids."""
     everything = decided.mode == "BLOCKED" and decided.previous != "BLOCKED"
     for position, permit in live(state.permits, event.time).items():
         if everything or not allows(decided.mode, permit.action):

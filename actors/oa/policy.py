@@ -1,4 +1,4 @@
-"""What each mode allows; pure (docs/design.md §12.2)."""
+"""The actions that each mode allows; pure (docs/design.md §12.2)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,6 @@ def interpret(mode: Mode, reasons: Iterable[Reason]) -> Interpretation:
     """The mode in words for the boot envelope; each way to mend a reason is named once, in the reasons'
     order."""
     return Interpretation(
-        allowed_actions=list(ALLOWED[mode]),
-        forbidden_actions=list(FORBIDDEN[mode]),
+        allowed_actions=list(ALLOWED[mode]), forbidden_actions=list(FORBIDDEN[mode]),
         recommended_commands=list(dict.fromkeys(reason.mend for reason in reasons if reason.mend)),
     )

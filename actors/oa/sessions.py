@@ -25,9 +25,7 @@ def booted(
         return
     if any(session.session_id == session_id for session in state.sessions):
         taken = Reason(
-            code="session_exists",
-            mode=now.mode,
-            text="a session with this id is open already",
+            code="session_exists", mode=now.mode, text="a session with this id is open already",
             mend="boot again with a new session id",
         )
         yield OaBootRefused(request=request, session_id=session_id, mode=now.mode, reasons=[taken])
@@ -35,14 +33,8 @@ def booted(
     for session in state.sessions[: max(0, len(state.sessions) - SESSIONS_MAX + 1)]:
         yield Correlated(OaSessionEnded(session_id=session.session_id, reason=LIMIT), session.correlation)
     yield OaSessionBooted(
-        request=request,
-        session_id=session_id,
-        workspace=workspace,
-        mode=now.mode,
-        phase=now.phase,
-        branch=now.branch,
-        interpretation=interpret(now.mode, now.reasons),
-        reasons=now.reasons,
+        request=request, session_id=session_id, workspace=workspace, mode=now.mode, phase=now.phase, branch=now.branch,
+        interpretation=interpret(now.mode, now.reasons), reasons=now.reasons,
     )
 
 
@@ -52,18 +44,14 @@ def refused(request: int, session_id: str, reasons: list[Reason]) -> OaBootRefus
 
 
 def escalations(state: OaActorState, decided: KernelModeDecided) -> Iterator[Payload | Correlated]:
-    """What people must know when the mode has changed: the mode itself, and each session that it drifts
-    from."""
+    """The escalations of a changed mode: the mode itself, and each session that it drifts from."""
     severity = "block" if decided.mode == "BLOCKED" else "warn"
     if decided.mode != "NORMAL":
         yield OaEscalated(kind=f"mode_{decided.mode.lower()}", severity=severity, reasons=decided.reasons)
     for session in state.sessions:
         if session.boot_mode != decided.mode:
             drift = OaEscalated(
-                kind="mode_drift",
-                severity=severity,
-                session_id=session.session_id,
-                boot_mode=session.boot_mode,
+                kind="mode_drift", severity=severity, session_id=session.session_id, boot_mode=session.boot_mode,
                 current_mode=decided.mode,
             )
             yield Correlated(drift, session.correlation)
@@ -79,6 +67,6 @@ def closed(sessions: list[Session], session_id: str) -> list[Session]:
     return [session for session in sessions if session.session_id != session_id]
 
 
-def told(sessions: list[Session], mode: Mode) -> list[Session]:
+def with_mode(sessions: list[Session], mode: Mode) -> list[Session]:
     """The open sessions, all knowing that the mode is ``mode`` now."""
     return [msgspec.structs.replace(session, current_mode=mode) for session in sessions]

@@ -1,4 +1,4 @@
-"""What the OA remembers: the kernel as last observed, who waits for a reading, sessions, live permits;
+"""The OA's state: the kernel as last observed, who waits for a reading, sessions, live permits;
 pure."""
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ WAY_SECONDS: Final = 15.0
 
 
 class BadReasoning(PmagentError):
-    """What is asked is no request for reasoning; nothing was recorded."""
+    """The arguments are no request for reasoning; nothing was recorded."""
 
     exit_code = 2
 
@@ -171,10 +171,7 @@ async def reason(host: Host, arguments: dict[str, Any]) -> Answer:
             "build a new envelope",
         )
     document = {
-        "result": msgspec.to_builtins(concluded.result),
-        "engine": concluded.engine,
-        "tries": concluded.tries,
-        "position": event.position,
-        "correlation": request,
+        "result": msgspec.to_builtins(concluded.result), "engine": concluded.engine, "tries": concluded.tries,
+        "position": event.position, "correlation": request,
     }
     return Answer(document=document)

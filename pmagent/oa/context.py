@@ -22,7 +22,7 @@ PATH = PATHS[CONTEXT]
 
 
 class BadContext(OAToolError):
-    """What is to be written is no context."""
+    """The content to be written is no context."""
 
     exit_code = 2
 

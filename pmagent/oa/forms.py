@@ -61,7 +61,7 @@ STEPS_MAX: Final = 500
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What a form asks: a program, its goal, and what is laid over the workspace's task context."""
+    """A form's question: a program, its goal, and what is laid over the workspace's task context."""
 
     program_id: ProgramId
     goal: str
@@ -111,8 +111,7 @@ def output_of(envelope: ReasoningEnvelope, result: ReasoningResult) -> Output:
             return _decision(payload, result)
         case OPSBlockGeneratorResult():
             return OPSBlockGeneratorOutput(
-                ops_block=ops_block(envelope, result, payload),
-                commands=list(payload.ops_block),
+                ops_block=ops_block(envelope, result, payload), commands=list(payload.ops_block),
                 evidence_required=evidence_of(payload.ops_block),
             )
         case GuardFailureInterpreterResult():
@@ -150,9 +149,7 @@ def _decision(payload: SafeOPSDecisionResult, result: ReasoningResult) -> SafeOP
     reasoning = result.rationale or payload.safety_check_summary
     elsewhere = ("condition",) if conditions else ()
     return SafeOPSDecisionOutput(
-        decision=DECISIONS[payload.allowed_action],
-        reasoning=reasoning,
-        conditions=_distinct(conditions),
+        decision=DECISIONS[payload.allowed_action], reasoning=reasoning, conditions=_distinct(conditions),
         warnings=_distinct([*_warnings(result, reasoning, *elsewhere), *_mends(result, reasoning, *elsewhere)]),
     )
 
@@ -162,12 +159,10 @@ def _interpretation(
 ) -> GuardFailureInterpreterOutput:
     named = envelope.oa_context.get("guard_name")
     return GuardFailureInterpreterOutput(
-        guard_name=named if isinstance(named, str) else "",
-        root_cause=payload.root_cause,
+        guard_name=named if isinstance(named, str) else "", root_cause=payload.root_cause,
         remediation_plan=payload.remediation_plan,
         remediation_steps=[line.strip() for line in payload.remediation_plan.splitlines() if line.strip()][:STEPS_MAX],
-        is_transient=payload.is_transient,
-        reasoning=result.rationale,
+        is_transient=payload.is_transient, reasoning=result.rationale,
         warnings=_warnings(result, f"{payload.root_cause}\n{result.rationale}"),
     )
 
@@ -175,22 +170,20 @@ def _interpretation(
 def _transition(payload: PhaseTransitionValidatorResult, result: ReasoningResult) -> PhaseTransitionValidatorOutput:
     mends = (one.remediation for one in result.diagnostics if one.remediation)
     return PhaseTransitionValidatorOutput(
-        transition_status=payload.transition_status,
-        missing_criteria=list(payload.missing_criteria),
-        reasoning=result.rationale,
-        recommendations=_distinct(map(bounded, mends)),
+        transition_status=payload.transition_status, missing_criteria=list(payload.missing_criteria),
+        reasoning=result.rationale, recommendations=_distinct(map(bounded, mends)),
         warnings=_warnings(result, "\n".join([result.rationale, *payload.missing_criteria])),
     )
 
 
 def _warnings(result: ReasoningResult, told: str, *elsewhere: str) -> list[str]:
-    """What the diagnostics warn of and ``told`` does not say, but for the categories that stand ``elsewhere``."""
+    """The diagnostics' warnings that ``told`` does not contain, but for the categories that stand ``elsewhere``."""
     found = _warning(result, *elsewhere)
     return _distinct(bounded(one.message) for one in found if one.message not in told)
 
 
 def _mends(result: ReasoningResult, told: str, *elsewhere: str) -> list[str]:
-    """What would mend that which ``told`` says already."""
+    """The remedies of messages that ``told`` contains already."""
     found = _warning(result, *elsewhere)
     return [bounded(f"to mend it: {one.remediation}") for one in found if one.remediation and one.message in told]
 

@@ -1,4 +1,4 @@
-"""What an envelope shows of the kernel: the workspace's surfaces as they are now, or surfaces that a caller gives."""
+"""The kernel as an envelope shows it: the workspace's surfaces as they are now, or surfaces that a caller gives."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def ops_block(envelope: ReasoningEnvelope, result: ReasoningResult, payload: OPS
 
 
 def _given(envelope: ReasoningEnvelope) -> list[str]:
-    """What was given with the goal, for whoever runs the block to read: references and hints, as they stand."""
+    """References and hints that came with the goal, as they stand, for the person who runs the block."""
     references = _listed(envelope.oa_context.get("ssot_references"))
     hints = [one for one in _listed(envelope.oa_context.get("hints")) if isinstance(one, dict)]
     told = [f"reference: {one}" for one in references if isinstance(one, str)]
@@ -90,7 +90,7 @@ def _only_looks(command: str) -> bool:
 
 
 def evidence_of(commands: Sequence[str]) -> list[str]:
-    """What whoever runs the commands has to bring back, computed from them."""
+    """The evidence that the person who runs the commands has to bring back, computed from them."""
     asked = []
     for command in commands:
         words = _words(command)

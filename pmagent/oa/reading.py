@@ -47,13 +47,9 @@ def kernel_status(workspace: str | os.PathLike[str] | None = None) -> dict[str, 
     reality = surfaces.kernel(observed.surfaces).reality
     return _document(
         KernelStatus(
-            mode=now.mode,
-            phase=now.phase,
-            branch=now.branch,
-            reality_green=reality.green if reality else None,
+            mode=now.mode, phase=now.phase, branch=now.branch, reality_green=reality.green if reality else None,
             health={reading.name: reading.status for reading in observed.surfaces},
-            interpretation=interpret(now.mode, now.reasons),
-            reasons=[reason.text for reason in now.reasons],
+            interpretation=interpret(now.mode, now.reasons), reasons=[reason.text for reason in now.reasons],
         )
     )
 
@@ -65,8 +61,7 @@ def reality_check(workspace: str | os.PathLike[str] | None = None) -> dict[str, 
     stamp = content.get("timestamp")
     return _document(
         RealityCheck(
-            reality_green=seen.green,
-            provisional=seen.provisional,
+            reality_green=seen.green, provisional=seen.provisional,
             passed_checks=[check.name for check in seen.checks if check.passed is True],
             failed_checks=[check.name for check in seen.checks if check.passed is False],
             timestamp=stamp if isinstance(stamp, str) else None,

@@ -69,17 +69,11 @@ class Concluded(msgspec.Struct, frozen=True):
 
 
 def build_envelope(
-    program_id: str,
-    goal: str,
-    kernel_data: Mapping[str, Any] | KernelStateRef | None = None,
-    oa_context: Mapping[str, Any] | None = None,
-    tools_allowed: Iterable[str] | None = None,
-    *,
-    workspace: Workspace = None,
-    envelope_id: str | None = None,
-    timestamp: str | None = None,
+    program_id: str, goal: str, kernel_data: Mapping[str, Any] | KernelStateRef | None = None,
+    oa_context: Mapping[str, Any] | None = None, tools_allowed: Iterable[str] | None = None, *,
+    workspace: Workspace = None, envelope_id: str | None = None, timestamp: str | None = None,
 ) -> ReasoningEnvelope:
-    """What a program is given, copied and frozen: nothing that is done to the arguments later shows in it.
+    """A program's envelope, copied and frozen: nothing that is done to the arguments later shows in it.
 
     ``kernel_data`` and ``oa_context`` left out are read from the workspace as it is now; ``{}`` stands for a surface
     that is missing or broken, and the mode says so. ``kernel_data`` may hold mode, bootstrap, ssot_index,
@@ -96,11 +90,8 @@ def build_envelope(
     return new_envelope(
         {
             "envelope_id": str(uuid.uuid4()) if envelope_id is None else envelope_id,
-            "timestamp": now() if timestamp is None else timestamp,
-            "program_id": program_id,
-            "goal": goal,
-            "kernel_state_ref": kernel,
-            "oa_context": context,
+            "timestamp": now() if timestamp is None else timestamp, "program_id": program_id, "goal": goal,
+            "kernel_state_ref": kernel, "oa_context": context,
             "tools_allowed": table if tools_allowed is None else _tools(program_id, tools_allowed),
         }
     )
@@ -121,13 +112,8 @@ def envelope_of(task: Task, *, workspace: Workspace = None) -> ReasoningEnvelope
 
 
 def run(
-    envelope: ReasoningEnvelope | Mapping[str, Any],
-    *,
-    workspace: Workspace = None,
-    engine: str | None = None,
-    model: str | BaseChatModel | None = None,
-    fallback: bool | None = None,
-    limits: Mapping[str, Any] | None = None,
+    envelope: ReasoningEnvelope | Mapping[str, Any], *, workspace: Workspace = None, engine: str | None = None,
+    model: str | BaseChatModel | None = None, fallback: bool | None = None, limits: Mapping[str, Any] | None = None,
 ) -> ReasoningResult:
     """Run the envelope's program; the result is a decision in the workspace's log. Blocks; through the daemon, or
     without one in this process.
@@ -146,13 +132,8 @@ def run(
 
 
 def conclude(
-    envelope: ReasoningEnvelope | Mapping[str, Any],
-    workspace: Path,
-    settings: ReasoningSettings,
-    *,
-    engine: str | None = None,
-    model: str | BaseChatModel | None = None,
-    fallback: bool | None = None,
+    envelope: ReasoningEnvelope | Mapping[str, Any], workspace: Path, settings: ReasoningSettings, *,
+    engine: str | None = None, model: str | BaseChatModel | None = None, fallback: bool | None = None,
     limits: Mapping[str, Any] | None = None,
 ) -> Concluded:
     """``run`` with settings that are known, telling how the run ended."""
@@ -186,10 +167,7 @@ def _outside_event_loops() -> None:
 
 
 def _request(
-    envelope: ReasoningEnvelope,
-    settings: ReasoningSettings,
-    engine: str | None,
-    fallback: bool | None,
+    envelope: ReasoningEnvelope, settings: ReasoningSettings, engine: str | None, fallback: bool | None,
     limits: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """The arguments of the operation, without the model."""
@@ -199,10 +177,8 @@ def _request(
     if len(absent) == 1:
         raise ConfigError(f"{absent[0]} is not set, though the other price is", "set both prices, or none")
     return {
-        "envelope": msgspec.to_builtins(envelope),
-        "engine": settings.engine if engine is None else engine,
-        "fallback": settings.fallback if fallback is None else fallback,
-        "limits": {**limited, **(limits or {})},
+        "envelope": msgspec.to_builtins(envelope), "engine": settings.engine if engine is None else engine,
+        "fallback": settings.fallback if fallback is None else fallback, "limits": {**limited, **(limits or {})},
         "price": None if absent else priced,
     }
 
@@ -218,7 +194,7 @@ def _table(program_id: str) -> tuple[str, ...]:
 
 
 def _tools(program_id: str, wanted: Iterable[str]) -> list[str]:
-    """What a caller allows. Raises EnvelopeError."""
+    """The tools that a caller allows. Raises EnvelopeError."""
     table = PROGRAM_TOOLS[program_id]
     if isinstance(wanted, str):
         tools = [wanted]

@@ -35,26 +35,10 @@ from pmagent.contracts.reasoning import (
 from pmagent.events.errors import PmagentError
 
 __all__ = [
-    "PAYLOADS",
-    "PROGRAM_IDS",
-    "PROGRAM_TOOLS",
-    "EnvelopeError",
-    "FrozenDict",
-    "FrozenList",
-    "GuardFailureInterpreterResult",
-    "KernelStateRef",
-    "OADiagnostic",
-    "OPSBlockGeneratorResult",
-    "PhaseTransitionValidatorResult",
-    "ReasoningEnvelope",
-    "ReasoningResult",
-    "ResultError",
-    "SafeOPSDecisionResult",
-    "ToolCall",
-    "checked_envelope",
-    "checked_result",
-    "freeze",
-    "new_envelope",
+    "PAYLOADS", "PROGRAM_IDS", "PROGRAM_TOOLS", "EnvelopeError", "FrozenDict", "FrozenList",
+    "GuardFailureInterpreterResult", "KernelStateRef", "OADiagnostic", "OPSBlockGeneratorResult",
+    "PhaseTransitionValidatorResult", "ReasoningEnvelope", "ReasoningResult", "ResultError", "SafeOPSDecisionResult",
+    "ToolCall", "checked_envelope", "checked_result", "freeze", "new_envelope",
 ]
 
 FROZEN_DEPTH_MAX: Final = DEPTH_MAX + 8
@@ -69,13 +53,13 @@ D = TypeVar("D", bound=Document)
 
 
 class EnvelopeError(PmagentError, ValueError):
-    """What was given makes no envelope, or is none."""
+    """The arguments make no envelope, or are none."""
 
     exit_code = 2
 
 
 class ResultError(PmagentError, ValueError):
-    """What came back as a result is none: whoever answered breaks the contract."""
+    """The answer is no result: whoever answered breaks the contract."""
 
     exit_code = 70
 

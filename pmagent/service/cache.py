@@ -36,11 +36,12 @@ _CODE: Final = ("actors", "contracts", "events", "projections")
 
 @cache
 def code_digest() -> str:
-    """SHA-256 over the source of everything that folds: other code, other folds, so its snapshots do not count."""
+    """SHA-256 over the source of everything that folds, and the data files that decide with it: other code, other
+    folds, so its snapshots do not count."""
     root = Path(PLACE)
     digest = sha256()
     for package in _CODE:
-        for path in sorted((root / package).rglob("*.py")):
+        for path in sorted(each for each in (root / package).rglob("*") if each.suffix in (".py", ".toml")):
             digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 

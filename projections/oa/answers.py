@@ -17,18 +17,17 @@ from pmagent.projections.oa.state import PATH
 
 
 def snapshot_answer(taken: OaSnapshotTaken, state: StateDocument | None) -> SnapshotAnswer:
-    """What ``pmagent oa snapshot`` prints. ``state`` is STATE.json as of the observation that ``taken`` names."""
+    """The answer that ``pmagent oa snapshot`` prints. ``state``: STATE.json as of the observation of ``taken``."""
     if taken.success and state is not None:
         return SnapshotAnswer(success=True, path=PATH, state=state)
     return SnapshotAnswer(success=False, path=PATH, state=None, error=_error("no snapshot was taken", taken.reasons))
 
 
 def boot_answer(booted: OaSessionBooted, time: str) -> BootAnswer:
-    """What ``pmagent boot oa`` prints; ``time`` is that of the event that carries ``booted``."""
+    """The answer that ``pmagent boot oa`` prints; ``time`` is that of the event that carries ``booted``."""
     return BootAnswer(
         oa_boot_envelope=BootEnvelope(
-            timestamp=time,
-            kernel=EnvelopeKernel(phase=booted.phase, branch=booted.branch, mode=booted.mode),
+            timestamp=time, kernel=EnvelopeKernel(phase=booted.phase, branch=booted.branch, mode=booted.mode),
             interpretation=booted.interpretation,
             session_metadata=SessionMetadata(session_id=booted.session_id, workspace=booted.workspace),
         )
@@ -36,11 +35,9 @@ def boot_answer(booted: OaSessionBooted, time: str) -> BootAnswer:
 
 
 def boot_refusal(refused: OaBootRefused) -> BootRefusal:
-    """What ``pmagent boot oa`` prints when no session was booted."""
+    """The answer that ``pmagent boot oa`` prints when no session was booted."""
     return BootRefusal(
-        success=False,
-        mode=refused.mode,
-        error=_error("no session was booted", refused.reasons),
+        success=False, mode=refused.mode, error=_error("no session was booted", refused.reasons),
         reasons=[reason.text for reason in refused.reasons],
     )
 

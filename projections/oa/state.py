@@ -30,15 +30,13 @@ PATH = "share/orchestrator_assistant/STATE.json"
 
 TOOLS = ToolsBlock(version=1, tools=list(TOOL_IDS), interface=TOOLS_INTERFACE, registry=TOOLS_REGISTRY)
 REASONING = ReasoningBlock(
-    version=1,
-    programs=list(PROGRAM_IDS),
-    schemas={"envelope": "ReasoningEnvelope", "result": "ReasoningResult"},
+    version=1, programs=list(PROGRAM_IDS), schemas={"envelope": "ReasoningEnvelope", "result": "ReasoningResult"},
     implementation_status=IMPLEMENTATION_STATUS,
 )
 
 
 class OaStateView(msgspec.Struct, frozen=True):
-    """What the projection remembers: the log's id and the document (None before the first valid
+    """The projection's state: the log's id and the document (None before the first valid
     observation)."""
 
     log_id: str = ""
@@ -94,37 +92,21 @@ def _document(seen: Kernel, existing: Iterable[str], time: str, place: LogPlace)
 
 
 def _whole(
-    seen: Kernel,
-    bootstrap: Bootstrap,
-    ssot: Ssot,
-    reality: Reality,
-    existing: set[str],
-    time: str,
-    place: LogPlace,
+    seen: Kernel, bootstrap: Bootstrap, ssot: Ssot, reality: Reality, existing: set[str], time: str, place: LogPlace,
 ) -> StateDocument:
     named = named_in_state(seen.paths["ssot_surface"])
     return StateDocument(
-        version=1,
-        source="kernel",
-        generated_at=time,
-        branch=bootstrap.branch,
-        current_phase=ssot.phase,
-        last_completed_phase=ssot.last_completed,
-        reality_green=reality.green,
+        version=1, source="kernel", generated_at=time, branch=bootstrap.branch, current_phase=ssot.phase,
+        last_completed_phase=ssot.last_completed, reality_green=reality.green,
         checks_summary=[CheckVerdict(name=check.name, passed=check.passed) for check in reality.checks],
-        dms_hint_summary=_hints(reality),
-        surfaces=named,
-        surface_status={name: path in existing for name, path in named.items()},
-        oa_context=seen.context,
-        oa_tools=TOOLS,
-        reasoning_bridge=REASONING,
-        log=place,
+        dms_hint_summary=_hints(reality), surfaces=named,
+        surface_status={name: path in existing for name, path in named.items()}, oa_context=seen.context,
+        oa_tools=TOOLS, reasoning_bridge=REASONING, log=place,
     )
 
 
 def _hints(reality: Reality) -> HintSummary:
-    """What the hint registry's check counted; the numbers are in its free ``details``, so they may be
-    absent."""
+    """The counts of the hint registry's check; they are in its free ``details``, so they may be absent."""
     details: Any = next((check.details for check in reality.checks if check.name == HINT_REGISTRY), None)
     found = details if isinstance(details, dict) else {}
     return HintSummary(total_hints=_count(found, "total_hints"), flows_with_hints=_count(found, "flows_with_hints"))

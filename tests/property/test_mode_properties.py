@@ -28,8 +28,7 @@ Observe = Callable[..., KernelObserved]
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3), max_leaves=8,
 )
 phases = st.sampled_from(["1", "2", 1, 28, "28B", None])
 verdicts = st.sampled_from([True, False])

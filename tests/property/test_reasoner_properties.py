@@ -37,9 +37,9 @@ from pmagent.replay.areas.models import PERMITTING
 from pmagent.replay.replayer import replay_log
 from tests.support.effort import examples
 from tests.support.oa_loop import Contents, Observe
-from tests.support.reasoning import GREEN, RESULTS, START, STATUS, Desk, envelope, proceeding
+from tests.support.reasoning import GREEN, RESULTS, STATUS, RunBench, envelope, proceeding
 from tests.support.recorded import stored_log
-from tests.support.toys import refolded
+from tests.support.toys import START, refolded
 
 LIMITS = ModelLimits(attempts=2, calls=6, seconds=60.0, call_seconds=20.0, tokens=2_000)
 
@@ -84,14 +84,11 @@ requests = st.builds(
 )
 
 tools = st.one_of(
-    st.just(("tool", "as it is")),
-    st.just(("tool", "as it is")),
-    st.tuples(st.just("tool"), status | garbage),
+    st.just(("tool", "as it is")), st.just(("tool", "as it is")), st.tuples(st.just("tool"), status | garbage),
     st.tuples(st.just("tool"), st.sampled_from(("fails", "broken", "timed out", "interrupted", "cancelled"))),
 )
 models = st.one_of(
-    st.just(("model", "permits")),
-    st.just(("model", "permits")),
+    st.just(("model", "permits")), st.just(("model", "permits")),
     st.tuples(st.just("model"), st.tuples(answers, wishes)),
     st.tuples(st.just("model"), st.tuples(answers, st.just([]))),
     st.tuples(st.just("model"), st.sampled_from(("overloaded", "rejected", "broken", "timed out", "interrupted"))),
@@ -104,8 +101,8 @@ steps = st.lists(rounds, min_size=2, max_size=8).map(
 )
 
 
-class Table(Desk):
-    """A desk on which everything that may happen is done by name; ``n`` counts envelopes."""
+class Table(RunBench):
+    """A bench on which everything that may happen is done by name; ``n`` counts envelopes."""
 
     def __init__(self, observe: Observe, contents: Contents) -> None:
         super().__init__()
@@ -161,7 +158,7 @@ class Table(Desk):
             self.seconds += 1.0
         self.end(timer, TimerFired(request=timer.position, name=timer.data.name))
 
-    def finish(self) -> None:
+    def finish_all(self) -> None:
         """Whatever is open ends: calls fail, timers fire."""
         while self.engine.effects.open:
             if self.open(OaToolRequested):
@@ -268,7 +265,7 @@ def test_what_a_run_may_do_holds_whatever_is_answered(
     for what, how in steps:
         table.do(what, how)
     table.check()
-    table.finish()
+    table.finish_all()
     table.check_ended()
 
 
@@ -300,7 +297,7 @@ def test_a_process_that_ends_anywhere_changes_none_of_it(
         table.check()
     for what, how in after:
         table.do(what, how)
-    table.finish()
+    table.finish_all()
     table.check_ended()
     result = replay_log(stored_log(table.history), all_actors())
     assert (result.stopped, result.divergences) == ("", [])
@@ -316,7 +313,7 @@ def test_the_choices_lead_to_every_kind_of_end(observe: Observe, example_content
                 table.do("tool", "as it is")
             while table.open(ModelCallRequested):
                 table.do("model", "permits")
-    table.finish()
+    table.finish_all()
     table.check_ended()
     ends = [event.data for event in table.of(ReasoningConcluded)]
     assert {one.engine for one in ends} == {"rules", "langchain", "dspy"}

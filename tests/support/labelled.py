@@ -19,14 +19,8 @@ GREEN = ("oa.guard.run", {"name": "reality.green", "mode": "STRICT"}, {"ok": Tru
 
 
 def run(
-    goal: str,
-    expected: str,
-    *calls: tuple[str, Content, Content],
-    program: str = "SafeOPSDecision",
-    status: Content | None = None,
-    tools: list[str] | None = None,
-    decision: Content | None = None,
-    **kernel: str,
+    goal: str, expected: str, *calls: tuple[str, Content, Content], program: str = "SafeOPSDecision",
+    status: Content | None = None, tools: list[str] | None = None, decision: Content | None = None, **kernel: str,
 ) -> Content:
     """One example of the shape {envelope, result}. ``expected``: "OK allowed" and the like."""
     label, allowed = expected.split()
@@ -35,20 +29,14 @@ def run(
     told = [("oa.kernel_status", {}, HEALTHY if status is None else status), *calls]
     return {
         "envelope": {
-            "envelope_id": made,
-            "timestamp": TIME,
-            "program_id": program,
-            "goal": goal,
+            "envelope_id": made, "timestamp": TIME, "program_id": program, "goal": goal,
             "kernel_state_ref": surfaces | kernel,
             "oa_context": {"task": goal, "constraints": ["The harbour master decides."]},
             "tools_allowed": TOOLS if tools is None else tools,
         },
         "result": {
-            "envelope_id": made,
-            "program_id": program,
-            "status": label,
-            "decision": {"allowed": allowed == "allowed"} if decision is None else decision,
-            "rationale": "",
+            "envelope_id": made, "program_id": program, "status": label,
+            "decision": {"allowed": allowed == "allowed"} if decision is None else decision, "rationale": "",
             "tool_calls": [{"tool": tool, "args": args, "result": result} for tool, args, result in told],
             "diagnostics": [],
         },
@@ -98,8 +86,7 @@ SAFEOPS = [
     run("Reword the notice", "DEGRADED allowed", berths(ok=True, recent_failures=2)),
     run("Reword the notice", "DEGRADED allowed", reality_green=f"{REALITY}, previously failing"),
     run(
-        "Reword the notice",
-        "DEGRADED allowed",
+        "Reword the notice", "DEGRADED allowed",
         reality_green="pass=true (flapped twice), last_run=2026-05-04T07:40:00Z",
     ),
     run("Reword the notice", "DEGRADED allowed", berths(ok=False), berths(ok=True)),

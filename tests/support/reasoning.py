@@ -1,4 +1,4 @@
-"""A desk for the reasoner: all real actors over one log, with tools and models that answer what a test says."""
+"""A bench for the reasoner: all real actors over one log, with tools and models that answer what a test says."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from pmagent.actors.core.engine import Engine, Output
+from pmagent.actors.core.engine import Output
 from pmagent.actors.oa.reasoning.runs import sha256_of
 from pmagent.actors.registry import all_actors
 from pmagent.contracts.kernel import KernelObserved
@@ -16,10 +16,9 @@ from pmagent.contracts.payload import decode, encode, type_of
 from pmagent.contracts.reasoning import PROGRAM_TOOLS, KernelStateRef, ReasoningEnvelope, ReasoningResult
 from pmagent.contracts.reasoning_events import OaToolFailed, OaToolRequested, OaToolReturned, ReasoningConcluded
 from pmagent.contracts.reasoning_events import ReasoningRequested as Asked
-from pmagent.events.event import DATA_BYTES_MAX, Draft, Event, Tail, time_after
-from pmagent.events.sequencer import Sequencer
+from pmagent.events.event import DATA_BYTES_MAX, Draft, Event, time_after
+from tests.support.toys import START, Bench
 
-START = "2026-11-21T12:00:00.000000Z"
 GREEN: dict[str, Any] = {
     "reality_green": True,
     "timestamp": "2026-11-21T11:55:00Z",
@@ -55,19 +54,12 @@ GOALS = {
 def envelope(program: str = "SafeOPSDecision", n: int = 1, **more: Any) -> ReasoningEnvelope:
     """A good envelope over a kernel in order; ``more`` replaces fields of it or of its kernel state."""
     state: dict[str, Any] = {
-        "mode": "NORMAL",
-        "bootstrap": RESULTS["oa.bootstrap_state"],
-        "ssot_index": RESULTS["oa.ssot_surface"],
-        "reality_summary": GREEN,
-        "oa_state": {},
+        "mode": "NORMAL", "bootstrap": RESULTS["oa.bootstrap_state"], "ssot_index": RESULTS["oa.ssot_surface"],
+        "reality_summary": GREEN, "oa_state": {},
     }
     fields: dict[str, Any] = {
-        "envelope_id": f"00000000-0000-4000-8000-{n:012d}",
-        "timestamp": "2026-11-21T12:00:00Z",
-        "program_id": program,
-        "goal": GOALS[program],
-        "oa_context": {},
-        "tools_allowed": list(PROGRAM_TOOLS[program]),
+        "envelope_id": f"00000000-0000-4000-8000-{n:012d}", "timestamp": "2026-11-21T12:00:00Z", "program_id": program,
+        "goal": GOALS[program], "oa_context": {}, "tools_allowed": list(PROGRAM_TOOLS[program]),
     }
     state |= {name: value for name, value in more.items() if name in state}
     fields |= {name: value for name, value in more.items() if name not in state}
@@ -96,13 +88,12 @@ LANGCHAIN: dict[str, Any] = {"engine": "langchain", "model": "object:test"}
 Reply = Callable[[Event], msgspec.Struct]
 
 
-class Desk:
+class RunBench(Bench):
     """An engine with every actor. ``tools``: tool id -> result, or an error text; ``model``: makes the outcome of a
     model call. ``step`` performs the oldest open effect that is a tool's or a model's."""
 
     def __init__(self, model: Reply | None = None) -> None:
-        self.engine = Engine(all_actors(), Sequencer(Tail()))
-        self.history: list[Event] = []
+        super().__init__(all_actors())
         self.seconds = 0.0
         self.tools: dict[str, dict[str, Any] | str] = dict(RESULTS)
         self.model = model
@@ -165,13 +156,9 @@ class Desk:
         """The conclusions of the run requested at ``request``."""
         return [event.data for event in self.of(ReasoningConcluded) if event.data.request == request]
 
-    def of(self, kind: type[msgspec.Struct]) -> list[Event]:
-        """The events that carry such a payload."""
-        return [event for event in self.history if type(event.data) is kind]
 
-
-def scripted(desk: Desk, *contents: str | tuple[str, dict[str, Any]]) -> list[Event]:
-    """Have the desk's model give these replies in turn, the last one for ever: text, or the call of a tool. The calls
+def scripted(bench: RunBench, *contents: str | tuple[str, dict[str, Any]]) -> list[Event]:
+    """Have the bench's model give these replies in turn, the last one for ever: text, or the call of a tool. The calls
     that it gets."""
     calls: list[Event] = []
 
@@ -183,7 +170,7 @@ def scripted(desk: Desk, *contents: str | tuple[str, dict[str, Any]]) -> list[Ev
             event.position, ask, "", content
         )
 
-    desk.model = reply
+    bench.model = reply
     return calls
 
 

@@ -11,22 +11,22 @@ and no session. Whatever an engine says, three things hold here: a tool is calle
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, Literal, cast
+from typing import Any, Literal, cast
 
 import msgspec
 
 from pmagent.actors.model.actor import GATEWAY
 from pmagent.actors.oa.reasoning import conclusion
 from pmagent.actors.oa.reasoning.prompts import (
-    Wish,
+    ToolWanted,
     answer_shape,
+    as_message,
+    feedback,
     guard_tool,
     inputs,
     opening,
     read_answer,
-    said,
-    told,
-    wishes,
+    tools_wanted,
 )
 from pmagent.actors.oa.reasoning.rules.engine import answer, permitted, plan
 from pmagent.actors.oa.reasoning.rules.text import bounded
@@ -45,14 +45,12 @@ from pmagent.actors.oa.reasoning.runs import (
 )
 from pmagent.contracts.effect import (
     EFFECT_ENDS,
+    ENDED,
     ActorHalted,
     ActorResumed,
-    EffectCancelled,
     EffectCancelRequested,
     EffectEnd,
     EffectFailed,
-    EffectInterrupted,
-    EffectRefused,
     EffectTimedOut,
     RequestRefused,
 )
@@ -102,16 +100,8 @@ class Reasoner:
     name = "reasoner"
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
-            ReasoningRequested,
-            KernelModeDecided,
-            OaToolReturned,
-            OaToolFailed,
-            ModelReplied,
-            ModelFailed,
-            *EFFECT_ENDS,
-            RequestRefused,
-            ActorHalted,
-            ActorResumed,
+            ReasoningRequested, KernelModeDecided, OaToolReturned, OaToolFailed, ModelReplied, ModelFailed,
+            *EFFECT_ENDS, RequestRefused, ActorHalted, ActorResumed,
         )
     )
 
@@ -203,8 +193,8 @@ def _own(state: ReasonerState, event: Event) -> ReasonerState:
 
 def _heard(run: Run, reply: ModelReplied) -> Run:
     """The run with a reply taken: its question is closed; when it holds an answer that does not fit, that is a try."""
-    run = replace(run, ask=0, heard=reply.request, messages=[*run.messages, said(reply)])
-    if wishes(run.program, reply, run.turns):
+    run = replace(run, ask=0, heard=reply.request, messages=[*run.messages, as_message(reply)])
+    if tools_wanted(run.program, reply, run.turns):
         return run
     try:
         read_answer(run.program, reply)
@@ -224,14 +214,7 @@ def _brought(end: ToolEnd) -> tuple[dict[str, Any] | None, str]:
             return None, f"the tool failed ({error})"
         case EffectTimedOut(limit_s=limit):
             return None, f"the tool took longer than {limit:g} s"
-    return None, _ENDED[type(end)]
-
-
-_ENDED: Final[dict[type[msgspec.Struct], str]] = {
-    EffectInterrupted: "the call was interrupted",
-    EffectRefused: "the call was refused",
-    EffectCancelled: "the call was cancelled",
-}
+    return None, f"the call {ENDED[type(end)]}"
 
 
 # --- steps --------------------------------------------------------------------------------------------------------
@@ -276,11 +259,11 @@ def _informed(state: ReasonerState, run: Run) -> Iterator[Decision]:
     turn = run.turns
     texts = {int(one.asked_as.partition(".")[2]): _outcome(one) for one in run.calls if _of_turn(one.asked_as, turn)}
     texts |= {int(one.asked_as.partition(".")[2]): one.reason for one in run.refusals if _of_turn(one.asked_as, turn)}
-    yield from _ask_again(state, run, told(run.messages[-1], texts, "not called"))
+    yield from _ask_again(state, run, feedback(run.messages[-1], texts, "not called"))
 
 
 def _replied(state: ReasonerState, run: Run, reply: ModelReplied) -> Iterator[Decision]:
-    wanted = wishes(run.program, reply, run.turns)
+    wanted = tools_wanted(run.program, reply, run.turns)
     if wanted:
         yield from _wanted(state, run, wanted)
         return
@@ -292,12 +275,12 @@ def _replied(state: ReasonerState, run: Run, reply: ModelReplied) -> Iterator[De
             yield from _no_answer(state, run, why, "try another model, or the engine rules")
         else:
             text = f"This does not fit: {error}. Answer again with one JSON object of the shape given, nothing else."
-            yield from _ask_again(state, run, told(run.messages[-1], {}, bounded(text, OBJECTION_CHARS_MAX)))
+            yield from _ask_again(state, run, feedback(run.messages[-1], {}, bounded(text, OBJECTION_CHARS_MAX)))
         return
     yield from _end(state, run, conclusion.by_model(run, verdict))
 
 
-def _wanted(state: ReasonerState, run: Run, wanted: list[Wish]) -> Iterator[Decision]:
+def _wanted(state: ReasonerState, run: Run, wanted: list[ToolWanted]) -> Iterator[Decision]:
     """A model asks for tools: those that it may have are called, the others are refused, on the record."""
     calls, refusals = len(run.calls), list(run.refusals)
     requested = False
@@ -381,15 +364,10 @@ def _question(run: Run, messages: list[ModelMessage]) -> ModelAsked:
     engine: Literal["langchain", "dspy"] = "dspy" if asked.engine == "dspy" else "langchain"
     conversing = engine == "langchain"
     return ModelAsked(
-        engine=engine,
-        model=asked.model,
-        action="diagnostic",
-        messages=messages if conversing else [],
+        engine=engine, model=asked.model, action="diagnostic", messages=messages if conversing else [],
         tools=[guard_tool()] if conversing and GUARD_TOOL in envelope.tools_allowed else [],
-        answer=answer_shape(run.program),
-        program="" if conversing else run.program,
-        inputs={} if conversing else inputs(envelope, run.evidence, run.objections),
-        limits=asked.limits,
+        answer=answer_shape(run.program), program="" if conversing else run.program,
+        inputs={} if conversing else inputs(envelope, run.evidence, run.objections), limits=asked.limits,
         price=asked.price,
     )
 

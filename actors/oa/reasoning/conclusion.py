@@ -60,7 +60,7 @@ def by_model(run: Run, verdict: ModelVerdict) -> ReasoningConcluded:
 
 
 def by_answer(run: Run, given: Answer) -> ReasoningConcluded:
-    """What the facts alone decide, before any engine is asked."""
+    """The answer that the facts alone decide, before any engine is asked."""
     return _answered(run, given, "", [])
 
 
@@ -84,12 +84,8 @@ def _answered(run: Run, given: Answer, engine: str, diagnostics: list[OADiagnost
     if _mode(run) == "DEGRADED" and status == "OK":
         status = "DEGRADED"
     result = ReasoningResult(
-        envelope_id=run.asked.envelope.envelope_id,
-        program_id=run.asked.envelope.program_id,
-        status=status,
-        decision=msgspec.to_builtins(given.payload),
-        rationale=bounded(given.rationale),
-        tool_calls=run.tool_calls,
+        envelope_id=run.asked.envelope.envelope_id, program_id=run.asked.envelope.program_id, status=status,
+        decision=msgspec.to_builtins(given.payload), rationale=bounded(given.rationale), tool_calls=run.tool_calls,
         diagnostics=_limited([*diagnostics, *given.diagnostics, *_refusals(run)]),
     )
     try:
@@ -104,13 +100,9 @@ def _answered(run: Run, given: Answer, engine: str, diagnostics: list[OADiagnost
 def _without_answer(run: Run, status: ReasoningStatus, diagnostics: list[OADiagnostic], why: str) -> ReasoningConcluded:
     envelope = run.asked.envelope
     result = ReasoningResult(
-        envelope_id=envelope.envelope_id,
-        program_id=envelope.program_id,
-        status=status,
-        decision=msgspec.to_builtins(safe_payload(envelope.program_id, why)),
-        rationale=bounded(why),
-        tool_calls=run.tool_calls,
-        diagnostics=_limited([*diagnostics, *_refusals(run)]),
+        envelope_id=envelope.envelope_id, program_id=envelope.program_id, status=status,
+        decision=msgspec.to_builtins(safe_payload(envelope.program_id, why)), rationale=bounded(why),
+        tool_calls=run.tool_calls, diagnostics=_limited([*diagnostics, *_refusals(run)]),
     )
     return _concluded(run, "", result)
 
@@ -146,8 +138,7 @@ def _refusals(run: Run) -> list[OADiagnostic]:
 def _limited(diagnostics: list[OADiagnostic]) -> list[OADiagnostic]:
     cut = [
         msgspec.structs.replace(
-            one,
-            message=bounded(one.message, MESSAGE_CHARS_MAX),
+            one, message=bounded(one.message, MESSAGE_CHARS_MAX),
             remediation=None if one.remediation is None else bounded(one.remediation, MESSAGE_CHARS_MAX),
         )
         for one in diagnostics[:DIAGNOSTICS_MAX]

@@ -1,4 +1,4 @@
-"""What a model is told in a run, and how its answer is read; pure.
+"""The questions that a run asks a model, and how its answer is read; pure.
 
 Everything that comes from outside (goal, context, surfaces, tool results) is handed over as one JSON document in the
 user's message. The instructions stand in the system's message alone, and say that the document is data.
@@ -43,7 +43,7 @@ _RULES: Final = (
 )
 
 
-Wish = tuple[str, str, dict[str, Any]]
+ToolWanted = tuple[str, str, dict[str, Any]]
 """A tool that a model asks for: key (turn and number), the tool's id or whatever name it was given, arguments."""
 
 
@@ -82,11 +82,8 @@ def inputs(envelope: ReasoningEnvelope, evidence: list[Evidence], objections: li
     ]
     return {
         "envelope": {
-            "program_id": envelope.program_id,
-            "timestamp": envelope.timestamp,
-            "goal": envelope.goal,
-            "kernel_state_ref": {"mode": state.mode, **seen},
-            "oa_context": _piece(envelope.oa_context),
+            "program_id": envelope.program_id, "timestamp": envelope.timestamp, "goal": envelope.goal,
+            "kernel_state_ref": {"mode": state.mode, **seen}, "oa_context": _piece(envelope.oa_context),
         },
         "evidence": {"calls": calls, "objections": objections},
     }
@@ -99,8 +96,7 @@ def answer_shape(program_id: str) -> ModelAnswer:
     payload = PAYLOADS[program_id]
     fields = {field.name: _shape(msgspec.inspect.type_info(field.type)) for field in msgspec.structs.fields(payload)}
     properties = {
-        **fields,
-        "rationale": {"type": "string", "description": "why, naming the inputs that decided"},
+        **fields, "rationale": {"type": "string", "description": "why, naming the inputs that decided"},
         "conditions": {"type": "array", "items": {"type": "string"}, "description": "what has to be done first"},
         "warnings": {"type": "array", "items": {"type": "string"}, "description": "what people should know"},
     }
@@ -130,7 +126,7 @@ def _shape(kind: msgspec.inspect.Type) -> dict[str, Any]:
     raise TypeError(f"no payload has a field of {type(kind).__name__}")
 
 
-def wishes(program_id: str, reply: ModelReplied, turn: int) -> list[Wish]:
+def tools_wanted(program_id: str, reply: ModelReplied, turn: int) -> list[ToolWanted]:
     """The tools that a reply asks for; none when it also holds an answer, or asks for more than a run may call."""
     answer_name = PAYLOADS[program_id].__name__
     if any(call.name == answer_name for call in reply.tool_calls) or len(reply.tool_calls) > CALLS_MAX:
@@ -141,14 +137,14 @@ def wishes(program_id: str, reply: ModelReplied, turn: int) -> list[Wish]:
     ]
 
 
-def said(reply: ModelReplied) -> ModelMessage:
+def as_message(reply: ModelReplied) -> ModelMessage:
     """The reply as a message of the conversation."""
     return ModelMessage(role="assistant", content=_shown(reply.content), tool_calls=reply.tool_calls)
 
 
-def told(last: ModelMessage, texts: dict[int, str], otherwise: str) -> list[ModelMessage]:
-    """What the model is told after its message ``last``: for its tool call number n ``texts[n]``, for any other call,
-    or when it made none, ``otherwise``. Providers want every tool call of a message answered."""
+def feedback(last: ModelMessage, texts: dict[int, str], otherwise: str) -> list[ModelMessage]:
+    """The messages that follow the model's message ``last``: for its tool call number n ``texts[n]``, for any other
+    call, or when it made none, ``otherwise``. Providers want every tool call of a message answered."""
     if not last.tool_calls:
         return [ModelMessage(role="user", content=otherwise)]
     return [
@@ -165,8 +161,7 @@ def guard_tool() -> ModelTool:
         parameters={
             "type": "object",
             "properties": {"name": {"type": "string"}, "mode": {"type": "string", "enum": ["STRICT", "HINT"]}},
-            "required": ["name"],
-            "additionalProperties": False,
+            "required": ["name"], "additionalProperties": False,
         },
     )
 

@@ -1,4 +1,4 @@
-"""What the reasoner remembers: the runs that are not concluded, and which envelopes it has seen; pure."""
+"""The reasoner's state: the runs that are not concluded, and the envelopes that it has seen; pure."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def evidence(self) -> list[Evidence]:
-        """What the tools brought, in the order of the calls."""
+        """The tools' answers, in the order of the calls."""
         return [
             Evidence(tool_id=call.tool_id, args=call.args, result=call.result, error=call.error)
             for call in self.calls
@@ -94,10 +94,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """The calls as a result lists them."""
         return [
             ToolCall(
-                tool_id=call.tool_id,
-                args=call.args,
-                digest=sha256_of(call.result if call.result is not None else call.error),
-                at=call.at,
+                tool_id=call.tool_id, args=call.args,
+                digest=sha256_of(call.result if call.result is not None else call.error), at=call.at,
                 ok=call.result is not None,
             )
             for call in self.calls

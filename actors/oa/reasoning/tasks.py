@@ -1,4 +1,4 @@
-"""What each reasoning program is to do, in the words that a model is told; the same for every engine."""
+"""Each reasoning program's task in words, for models; the same for every engine."""
 
 from __future__ import annotations
 

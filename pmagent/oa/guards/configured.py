@@ -19,15 +19,12 @@ def configured(workspace: Path) -> Programs:
 
 
 def findings(result: CheckResult) -> Findings:
-    """What a guard's run has found."""
+    """The findings of a guard's run."""
     said = {"guard": result.name, **details(result)}
     if result.passed:
         return Findings(details=said)
     diagnostic = OADiagnostic(
-        type="issue",
-        category="config_drift",
-        severity="error",
-        message=f"{result.name}: {result.message}",
+        type="issue", category="config_drift", severity="error", message=f"{result.name}: {result.message}",
         details={"guard": result.name, "ran": result.ran},
         remediation=result.mend or f"mend what it names, then: pmagent oa guard --name {result.name}",
     )

@@ -19,7 +19,7 @@ from pmagent.actors.kernel.surfaces import (
 )
 from pmagent.contracts.oa_documents import Mismatch
 from pmagent.oa.guards.reading import Given
-from pmagent.oa.guards.report import REFRESH, Findings, lacking, mismatched, surface_lacking
+from pmagent.oa.guards.report import REFRESH, Findings
 
 
 def bootstrap_consistency(given: Given) -> Findings:
@@ -30,13 +30,10 @@ def bootstrap_consistency(given: Given) -> Findings:
     mismatches = between_surfaces(kernel)
     if kernel.bootstrap and kernel.ssot:
         mismatches += _both(
-            "last_completed_phase",
-            kernel.ssot.last_completed,
-            kernel.bootstrap.last_completed,
-            kernel.paths[SSOT],
+            "last_completed_phase", kernel.ssot.last_completed, kernel.bootstrap.last_completed, kernel.paths[SSOT],
             kernel.paths[BOOTSTRAP],
         )
-    _tell(found, mismatches, "tri_surface_incoherence")
+    found.disagree(mismatches, "tri_surface_incoherence", REFRESH)
     found.details = {
         "bootstrap_current_phase": kernel.bootstrap.phase if kernel.bootstrap else None,
         "ssot_current_phase": kernel.ssot.phase if kernel.ssot else None,
@@ -52,17 +49,13 @@ def handoff_kernel(given: Given) -> Findings:
     path = kernel.paths[HANDOFF]
     if kernel.handoff is None:
         fault = kernel.faults.get(HANDOFF)
-        (found.missing if fault else found.absent).append(path)
-        found.diagnostics.append(
-            surface_lacking(path, fault.status if fault else "missing", required=fault is not None)
-        )
+        found.lacks_surface(path, fault.status if fault else "missing", required=fault is not None)
         return found
-    _tell(found, _handoff(kernel, kernel.handoff, path), "kernel_mismatch")
+    found.disagree(_handoff(kernel, kernel.handoff, path), "kernel_mismatch", REFRESH)
     known = {reading.path for reading in given.observed.surfaces if reading.status != "missing"}
     for needed in kernel.handoff.required_surfaces:
         if needed not in known and needed not in given.observed.existing:
-            found.missing.append(needed)
-            found.diagnostics.append(lacking(needed, "missing", required=True, remediation=REFRESH))
+            found.lacks(needed, "missing", REFRESH)
     return found
 
 
@@ -93,7 +86,7 @@ def dms_alignment(given: Given) -> Findings:
     if declared is not None and verdict is not None:
         where = (kernel.paths[REALITY], kernel.paths[SSOT])
         mismatches += compared(DMS_ALIGNMENT, verdict, declared == "OK", *where)
-    _tell(found, mismatches, "tri_surface_incoherence")
+    found.disagree(mismatches, "tri_surface_incoherence", REFRESH)
     found.failed = verdict is False or declared not in (None, "OK")
     found.details = {"dms_share_alignment": declared, **_lists(kernel)}
     return found
@@ -106,9 +99,7 @@ def surface_schema(given: Given) -> Findings:
     for reading in given.observed.surfaces:
         fault = given.kernel.faults.get(reading.name)
         if fault is not None:
-            needed = reading.name != CONTEXT
-            (found.missing if needed else found.absent).append(fault.path)
-            found.diagnostics.append(surface_lacking(fault.path, fault.status, required=needed))
+            found.lacks_surface(fault.path, fault.status, required=reading.name != CONTEXT)
         elif reading.status == "missing":
             found.absent.append(reading.path)
     found.details = {reading.name: reading.status for reading in given.observed.surfaces}
@@ -121,14 +112,8 @@ def _needing(kernel: Kernel, *names: str) -> Findings:
     for name in names:
         if fault := kernel.faults.get(name):
             assert name in REQUIRED
-            found.missing.append(fault.path)
-            found.diagnostics.append(surface_lacking(fault.path, fault.status, required=True))
+            found.lacks_surface(fault.path, fault.status)
     return found
-
-
-def _tell(found: Findings, mismatches: list[Mismatch], category: str) -> None:
-    found.mismatches = mismatches
-    found.diagnostics += [mismatched(mismatch, category, REFRESH) for mismatch in mismatches]
 
 
 def _both(check: str, expected: Any, actual: Any, *surfaces: str) -> list[Mismatch]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from pmagent.actors.known import blob_check
 from pmagent.contracts.oa_documents import OADiagnostic
 from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.evidence import evidence, log_of
 from pmagent.oa.guards.reading import Given
-from pmagent.oa.guards.report import Findings, lacking
+from pmagent.oa.guards.report import Findings
 from pmagent.otherwise import shipped
 from pmagent.projections.core.disk import Difference
 from pmagent.projections.rebuild import ListedCheck, check_documents
@@ -18,56 +21,48 @@ REBUILD = "pmagent rebuild"
 def log_integrity(given: Given) -> Findings:
     """Every line of the log up to its durable end is as it was written, and so is every blob that it names."""
     found = Findings()
-    try:
+    with _log_of(given, found):
         store = log_of(given.workspace)
         result = store.verify(blobs=blob_check(store.blobs()))
-    except NotFound:
-        _lacks_log(found, given)
-        return found
-    except (CorruptLog, OSError) as error:
-        found.failed = True
-        found.diagnostics.append(_corrupt(type(error).__name__, {}))
-        return found
-    found.failed = not result.ok
-    found.details = {"log_id": result.log_id, "events": result.events, "segments": result.segments}
-    if result.blobs is not None:
-        found.details |= {"blobs": result.blobs.checked, "bad_blobs": result.blobs.bad}
-    if result.finding is not None:
-        where = {"file": result.finding.file, "offset": result.finding.offset, "position": result.finding.position}
-        found.diagnostics.append(_corrupt(result.finding.reason, where))
+        found.failed = not result.ok
+        found.details = {"log_id": result.log_id, "events": result.events, "segments": result.segments}
+        if result.blobs is not None:
+            found.details |= {"blobs": result.blobs.checked, "bad_blobs": result.blobs.bad}
+        if result.finding is not None:
+            where = {"file": result.finding.file, "offset": result.finding.offset, "position": result.finding.position}
+            found.diagnostics.append(_corrupt(result.finding.reason, where))
     return found
 
 
 def projections(given: Given) -> Findings:
     """Every document on disk is, byte for byte, what the log says, or differs as a later release lists."""
     found, listed = Findings(), ListedCheck(shipped())
-    try:
+    with _log_of(given, found):
         differences = check_documents(given.workspace, listed=listed)
-    except NotFound:
-        _lacks_log(found, given)
-        return found
-    except (CorruptLog, OSError) as error:
-        found.failed = True
-        found.diagnostics.append(_corrupt(type(error).__name__, {}))
-        return found
-    for difference in differences:
-        if difference.state == "missing":
-            found.missing.append(difference.path)
-            found.diagnostics.append(lacking(difference.path, "missing", required=True, remediation=REBUILD))
-        else:
-            found.failed = True
-            found.diagnostics.append(_drifted(difference))
-    found.details = {"differing": [difference.path for difference in differences]}
-    if listed.result:
-        found.details["otherwise"] = [one.line() for one in listed.result]
+        for difference in differences:
+            if difference.state == "missing":
+                found.lacks(difference.path, "missing", REBUILD)
+            else:
+                found.failed = True
+                found.diagnostics.append(_drifted(difference))
+        found.details = {"differing": [difference.path for difference in differences]}
+        if listed.result:
+            found.details["otherwise"] = [one.line() for one in listed.result]
     return found
 
 
-def _lacks_log(found: Findings, given: Given) -> None:
-    log = evidence(given.workspace).log
-    name = str(log.relative_to(given.workspace) if log.is_relative_to(given.workspace) else log)
-    found.missing.append(name)
-    found.diagnostics.append(lacking(name, "missing", required=True, remediation="pmagent up"))
+@contextmanager
+def _log_of(given: Given, found: Findings) -> Iterator[None]:
+    """A log that is not there, or cannot be read, is a finding."""
+    try:
+        yield
+    except NotFound:
+        log = evidence(given.workspace).log
+        name = str(log.relative_to(given.workspace) if log.is_relative_to(given.workspace) else log)
+        found.lacks(name, "missing", "pmagent up")
+    except (CorruptLog, OSError) as error:
+        found.failed = True
+        found.diagnostics.append(_corrupt(type(error).__name__, {}))
 
 
 def _drifted(difference: Difference) -> OADiagnostic:
@@ -77,21 +72,13 @@ def _drifted(difference: Difference) -> OADiagnostic:
     if difference.state == "unreadable":
         how = f"cannot be read ({difference.found})"
     return OADiagnostic(
-        type="issue",
-        category="config_drift",
-        severity="error",
-        message=f"{difference.path} {how}",
-        details={"expected": difference.expected, "found": difference.found},
-        remediation=REBUILD,
+        type="issue", category="config_drift", severity="error", message=f"{difference.path} {how}",
+        details={"expected": difference.expected, "found": difference.found}, remediation=REBUILD,
     )
 
 
 def _corrupt(what: str, where: dict[str, object]) -> OADiagnostic:
     return OADiagnostic(
-        type="blocker",
-        category="schema_violation",
-        severity="block",
-        message=f"the log is damaged: {what}",
-        details=dict(where),
-        remediation="pmagent log verify",
+        type="blocker", category="schema_violation", severity="block", message=f"the log is damaged: {what}",
+        details=dict(where), remediation="pmagent log verify",
     )

@@ -1,4 +1,5 @@
-"""Guard oa_state: STATE.json, REALITY_GREEN and the bootstrap say the same (docs/design.md §12.5)."""
+"""Guards on STATE.json: oa_state (it, REALITY_GREEN and the bootstrap say the same), and oa_tools and reasoning_bridge
+(its own blocks agree with what this program has) (docs/design.md §12.5)."""
 
 from __future__ import annotations
 
@@ -6,23 +7,49 @@ from typing import Any
 
 from pmagent.actors.kernel.coherence import BRANCH_CHECK, PHASE_CHECK, REALITY_CHECK, between_surfaces, compared
 from pmagent.actors.kernel.surfaces import BOOTSTRAP, CONTEXT, KEY_CHECKS, REALITY, REQUIRED, SSOT
-from pmagent.contracts.oa_documents import Mismatch, OADiagnostic
+from pmagent.contracts.oa_documents import Mismatch
+from pmagent.contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, TOOL_IDS
 from pmagent.oa.guards.reading import STATE_PATH, Given
-from pmagent.oa.guards.report import REFRESH, SNAPSHOT, Findings, lacking, mismatched, surface_lacking
+from pmagent.oa.guards.report import REFRESH, SNAPSHOT, Findings
+
+CODE = "contracts/reasoning.py"
+"""Where the ids stand that the blocks are compared with."""
+
+
+def oa_tools(given: Given) -> Findings:
+    """The tools that STATE.json lists are exactly the registry's."""
+    return _block(given, "oa_tools", "tools", list(TOOL_IDS))
+
+
+def reasoning_bridge(given: Given) -> Findings:
+    """The programs that STATE.json lists are exactly the contract's, and use no tool that does not exist."""
+    found = _block(given, "reasoning_bridge", "programs", list(PROGRAM_IDS))
+    unknown = {program: sorted(set(tools) - set(TOOL_IDS)) for program, tools in PROGRAM_TOOLS.items()}
+    found.failed = any(unknown.values())
+    return found
+
+
+def _block(given: Given, block: str, key: str, expected: list[str]) -> Findings:
+    found = Findings()
+    if given.state is None:
+        found.lacks(STATE_PATH, given.state_fault, SNAPSHOT)
+        return found
+    said: Any = given.state.get(block)
+    actual = said.get(key) if isinstance(said, dict) else None
+    found.disagree(compared(f"{block}.{key}", expected, actual, CODE, STATE_PATH), "config_drift", SNAPSHOT)
+    return found
 
 
 def check(given: Given) -> Findings:
     """Compare STATE.json with the surfaces, and the surfaces with each other."""
-    found = Findings(mismatches=[*_against_state(given), *between_surfaces(given.kernel)])
-    found.diagnostics = [_diagnosed(mismatch) for mismatch in found.mismatches]
+    found = Findings()
+    found.disagree(_against_state(given), "kernel_mismatch", SNAPSHOT)
+    found.disagree(between_surfaces(given.kernel), "tri_surface_incoherence", f"{REFRESH}, then {SNAPSHOT}")
     if given.state is None:
-        found.missing.append(STATE_PATH)
-        found.diagnostics.append(lacking(STATE_PATH, given.state_fault, required=True, remediation=SNAPSHOT))
+        found.lacks(STATE_PATH, given.state_fault, SNAPSHOT)
     for name, reading in given.kernel.faults.items():
         # A handoff kernel is its own guard's business; here it is a surface that might be absent.
-        required = name in REQUIRED
-        (found.missing if required else found.absent).append(reading.path)
-        found.diagnostics.append(surface_lacking(reading.path, reading.status, required=required))
+        found.lacks_surface(reading.path, reading.status, required=name in REQUIRED)
     _optional(given, found)
     return found
 
@@ -74,15 +101,7 @@ def _said(state: dict[str, Any], name: str) -> bool | None:
 def _optional(given: Given, found: Findings) -> None:
     for reading in given.observed.surfaces:
         if reading.name == CONTEXT and reading.status == "missing":
-            found.absent.append(reading.path)
-            found.diagnostics.append(lacking(reading.path, "missing", required=False, remediation="pmagent init"))
+            found.lacks(reading.path, "missing", "pmagent init", required=False)
     for path in given.absent:
         if path not in found.missing and path not in found.absent:
-            found.absent.append(path)
-            found.diagnostics.append(lacking(path, "missing", required=False, remediation=None))
-
-
-def _diagnosed(mismatch: Mismatch) -> OADiagnostic:
-    if STATE_PATH in mismatch.surfaces:
-        return mismatched(mismatch, "kernel_mismatch", SNAPSHOT)
-    return mismatched(mismatch, "tri_surface_incoherence", f"{REFRESH}, then {SNAPSHOT}")
+            found.lacks(path, "missing", None, required=False)

@@ -1,4 +1,4 @@
-"""What guards look at: all files that they read, read once, now (docs/design.md §12.5)."""
+"""The files that guards look at: all that they read, read once, now (docs/design.md §12.5)."""
 
 from __future__ import annotations
 

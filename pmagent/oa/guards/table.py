@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from pmagent.contracts.oa_documents import GuardMode, GuardReport
-from pmagent.oa.guards import blocks, kernel_surfaces, log, oa_state
+from pmagent.oa.guards import kernel_surfaces, log, oa_state
 from pmagent.oa.guards.reading import Given, read_workspace
 from pmagent.oa.guards.report import Findings, report
 from pmagent.projections.core.disk import require_current
@@ -24,8 +24,8 @@ GUARDS: Mapping[str, Guard] = {
     "handoff_kernel": kernel_surfaces.handoff_kernel,
     "dms_alignment": kernel_surfaces.dms_alignment,
     "surface_schema": kernel_surfaces.surface_schema,
-    "oa_tools": blocks.oa_tools,
-    "reasoning_bridge": blocks.reasoning_bridge,
+    "oa_tools": oa_state.oa_tools,
+    "reasoning_bridge": oa_state.reasoning_bridge,
     "log_integrity": log.log_integrity,
     "projections": log.projections,
 }

@@ -32,12 +32,8 @@ def test_a_coherent_green_kernel_is_normal(green: Contents, observe: Observe) ->
 @pytest.mark.parametrize(
     ("content", "code"),
     [
-        (None, "surface_missing"),
-        (b"", "surface_not_json"),
-        (b'{"half": ', "surface_not_json"),
-        (b"\xff\xfe{}", "surface_not_utf8"),
-        (b"[]", "surface_invalid"),
-        (b"{}", "surface_invalid"),
+        (None, "surface_missing"), (b"", "surface_not_json"), (b'{"half": ', "surface_not_json"),
+        (b"\xff\xfe{}", "surface_not_utf8"), (b"[]", "surface_invalid"), (b"{}", "surface_invalid"),
     ],
 )
 def test_a_required_surface_that_is_missing_or_broken_blocks(
@@ -118,9 +114,7 @@ def test_an_older_bootstraps_broken_alignment_contradicts_a_passed_check(green: 
 @pytest.mark.parametrize(
     ("declared", "mode", "code"),
     [
-        ("NORMAL", "NORMAL", []),
-        ("degraded", "DEGRADED", ["declared"]),
-        ("BLOCKED", "BLOCKED", ["declared"]),
+        ("NORMAL", "NORMAL", []), ("degraded", "DEGRADED", ["declared"]), ("BLOCKED", "BLOCKED", ["declared"]),
         ("HOLIDAY", "BLOCKED", ["declaration_unknown"]),
     ],
 )
@@ -178,8 +172,7 @@ def test_a_word_too_long_for_a_decision_makes_its_surface_invalid(
     long = "x" * (WORD_CHARS_MAX + 1)
     name = {"branch": BOOTSTRAP, "phase": SSOT, "check": REALITY}[word]
     green[name] |= {
-        "branch": {"branch": long},
-        "phase": {"current_phase": long},
+        "branch": {"branch": long}, "phase": {"current_phase": long},
         "check": {"checks": [{"name": long, "passed": True, "message": ""}]},
     }[word]
     now = judge(observe(green).surfaces)

@@ -184,26 +184,13 @@ def test_the_highest_ssot_surface_is_read(green: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("raw", "status"),
     [
-        (b"", "not_json"),
-        (b" \n", "not_json"),
-        (b"{", "not_json"),
-        (b"{} {}", "not_json"),
-        (b"{'a': 1}", "not_json"),
-        (b'{"a": NaN}', "not_json"),
-        (b'{"a": 1e999}', "not_json"),
-        (b'{"a": ' + b"9" * 5000 + b"}", "not_json"),
-        (b'{"a": "\\ud800"}', "not_json"),
-        (b'{"branch": "a", "branch": "b"}', "not_json"),
-        (b'{"branch": "a", "x": {"y": 1, "y": 2}}', "not_json"),
-        (b'\xef\xbb\xbf{"branch": "a"}', "not_json"),
+        (b"", "not_json"), (b" \n", "not_json"), (b"{", "not_json"), (b"{} {}", "not_json"), (b"{'a': 1}", "not_json"),
+        (b'{"a": NaN}', "not_json"), (b'{"a": 1e999}', "not_json"), (b'{"a": ' + b"9" * 5000 + b"}", "not_json"),
+        (b'{"a": "\\ud800"}', "not_json"), (b'{"branch": "a", "branch": "b"}', "not_json"),
+        (b'{"branch": "a", "x": {"y": 1, "y": 2}}', "not_json"), (b'\xef\xbb\xbf{"branch": "a"}', "not_json"),
         (b'{"branch": "a", "x": ' + b"[" * (DEPTH_MAX + 1) + b"]" * (DEPTH_MAX + 1) + b"}", "not_json"),
-        (b"[" * 200_000, "not_json"),
-        (b"[" * 200_000 + b"]" * 200_000, "not_json"),
-        (b"\xff", "not_utf8"),
-        (b'{"branch": "\xe9"}', "not_utf8"),
-        (b"null", "invalid"),
-        (b"42", "invalid"),
-        (b'{"branch": 42}', "invalid"),
+        (b"[" * 200_000, "not_json"), (b"[" * 200_000 + b"]" * 200_000, "not_json"), (b"\xff", "not_utf8"),
+        (b'{"branch": "\xe9"}', "not_utf8"), (b"null", "invalid"), (b"42", "invalid"), (b'{"branch": 42}', "invalid"),
         (b'{"branch": "a", "x": 123456789012345678901234567890}', "ok"),
         (b'{"branch": "a", "x": -0.0, "y": [null, {}]}', "ok"),
     ],
@@ -228,11 +215,7 @@ def test_files_that_are_missing_huge_or_no_files(workspace: Path) -> None:
     (workspace / PATHS[CONTEXT]).unlink()
     (workspace / PATHS[CONTEXT]).symlink_to("CONTEXT.json")
     assert statuses(read_surfaces(workspace)) == {
-        BOOTSTRAP: "too_large",
-        SSOT: "unreadable",
-        REALITY: "unreadable",
-        HANDOFF: "unreadable",
-        CONTEXT: "unreadable",
+        BOOTSTRAP: "too_large", SSOT: "unreadable", REALITY: "unreadable", HANDOFF: "unreadable", CONTEXT: "unreadable",
     }
 
 

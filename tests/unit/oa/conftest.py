@@ -6,7 +6,7 @@ import pytest
 
 from pmagent.contracts.kernel import KernelReadRequested
 from tests.support.oa_loop import STARTED, Contents, Loop, Observe
-from tests.support.reasoning import Desk
+from tests.support.reasoning import RunBench
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def running(loop: Loop, green: Contents, observe: Observe) -> Loop:
 
 
 @pytest.fixture
-def desk(observe: Observe, green: Contents) -> Desk:
-    """A desk for the reasoner, with a kernel in order, observed."""
-    made = Desk()
+def bench(observe: Observe, green: Contents) -> RunBench:
+    """A bench for the reasoner, with a kernel in order, observed."""
+    made = RunBench()
     made.observe(observe(green))
     return made

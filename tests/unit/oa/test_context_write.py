@@ -137,13 +137,8 @@ def test_a_change_that_comes_while_it_writes_is_not_overwritten(
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        (b"", "empty"),
-        (b"{", "not json"),
-        (b"[]", "invalid"),
-        (b'{"context": 5}', "invalid"),
-        (b'{"a": 1, "a": 2}', "twice"),
-        (b'"\xff"', "not utf8"),
-        (b" " * (SURFACE_BYTES_MAX + 1), "more than"),
+        (b"", "empty"), (b"{", "not json"), (b"[]", "invalid"), (b'{"context": 5}', "invalid"),
+        (b'{"a": 1, "a": 2}', "twice"), (b'"\xff"', "not utf8"), (b" " * (SURFACE_BYTES_MAX + 1), "more than"),
     ],
 )
 def test_a_broken_file_is_for_its_writer_to_mend(content: bytes, what: str, workspace: Path) -> None:

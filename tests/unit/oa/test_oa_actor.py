@@ -68,7 +68,7 @@ def test_a_snapshot_of_a_kernel_that_is_declared_blocked_succeeds(
 def test_two_snapshots_get_one_answer_each(running: Loop, green: Contents, observe: Observe) -> None:
     asked = of(KernelReadRequested, running.tell(OaSnapshotRequested(), OaSnapshotRequested()))
     assert len(asked) == 2
-    reads = [event.position for event in running.log if isinstance(event.data, KernelReadRequested)][-2:]
+    reads = [event.position for event in running.of(KernelReadRequested)][-2:]
     first = of(OaSnapshotTaken, running.tell(observe(green, request=reads[0])))
     second = of(OaSnapshotTaken, running.tell(observe(green, request=reads[1])))
     assert len({answer.request for answer in first + second}) == len(first) + len(second) == 2

@@ -24,7 +24,8 @@ from pmagent.contracts.oa import (
 )
 from pmagent.contracts.payload import encode
 from pmagent.events.event import Event
-from tests.support.oa_loop import START, STARTED, Contents, Loop, Observe, boot, of, permit
+from tests.support.oa_loop import STARTED, Contents, Loop, Observe, boot, of, permit
+from tests.support.toys import START
 
 
 def test_before_any_observation_every_permit_is_refused(loop: Loop) -> None:
@@ -62,32 +63,17 @@ def test_a_permit_that_waited_is_refused_when_the_reading_fails(loop: Loop) -> N
 def test_a_permit_carries_what_was_asked_and_when_it_expires(running: Loop) -> None:
     (granted,) = running.tell(permit(uses=3, seconds=60.0))
     assert granted == OaPermitGranted(
-        request=running.last(OaPermitRequested),
-        action="feature_work",
-        subject="run-1",
-        holder="orchestrator",
-        uses=3,
-        expires_at="2026-11-21T18:01:00.000000Z",
-        mode="NORMAL",
+        request=running.last(OaPermitRequested), action="feature_work", subject="run-1", holder="orchestrator", uses=3,
+        expires_at="2026-11-21T12:01:00.000000Z", mode="NORMAL",
     )
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        permit("world_peace"),
-        permit(""),
-        permit("FEATURE_WORK"),
-        permit(uses=0),
-        permit(uses=-1),
-        permit(uses=USES_MAX + 1),
-        permit(seconds=0.0),
-        permit(seconds=-1.0),
-        permit(seconds=SECONDS_MAX * 2),
-        permit(seconds=float("inf")),
-        permit(seconds=float("nan")),
-        permit(subject=""),
-        permit(holder=""),
+        permit("world_peace"), permit(""), permit("FEATURE_WORK"), permit(uses=0), permit(uses=-1),
+        permit(uses=USES_MAX + 1), permit(seconds=0.0), permit(seconds=-1.0), permit(seconds=SECONDS_MAX * 2),
+        permit(seconds=float("inf")), permit(seconds=float("nan")), permit(subject=""), permit(holder=""),
     ],
 )
 def test_what_is_unknown_or_out_of_bounds_is_refused_with_what_would_help(
@@ -124,7 +110,7 @@ def test_a_permit_is_judged_by_the_newest_observation_in_the_log(
 def test_going_to_blocked_revokes_every_live_permit(running: Loop, green: Contents, observe: Observe) -> None:
     running.tell(permit(), permit("diagnostic"), permit("remediation", seconds=10.0))
     running.seconds = 20.0
-    positions = [event.position for event in running.log if isinstance(event.data, OaPermitGranted)]
+    positions = [event.position for event in running.of(OaPermitGranted)]
     green[HANDOFF]["mode"] = "BLOCKED"
     revoked = of(OaPermitRevoked, running.tell(observe(green)))
     assert [one.permit for one in revoked] == positions[:2], "the third has expired by itself"
@@ -132,7 +118,7 @@ def test_going_to_blocked_revokes_every_live_permit(running: Loop, green: Conten
 
 def test_degraded_revokes_what_it_forbids_and_leaves_the_rest(running: Loop, green: Contents, observe: Observe) -> None:
     running.tell(permit(), permit("diagnostic"))
-    positions = [event.position for event in running.log if isinstance(event.data, OaPermitGranted)]
+    positions = [event.position for event in running.of(OaPermitGranted)]
     green[HANDOFF]["mode"] = "DEGRADED"
     revoked = of(OaPermitRevoked, running.tell(observe(green)))
     assert [one.permit for one in revoked] == positions[:1]
@@ -162,7 +148,7 @@ def test_the_states_can_be_cached_and_read_back(running: Loop, green: Contents, 
     running.tell(boot())
     running.tell(observe(green, request=running.last(KernelReadRequested)))
     running.tell(permit(), OaSnapshotRequested())
-    for state in running.states.values():
+    for state in running.engine.states.values():
         assert msgspec.json.decode(msgspec.json.encode(state), type=type(state)) == state
 
 

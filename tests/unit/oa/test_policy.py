@@ -13,8 +13,7 @@ WORK = ["feature_work", "ops_blocks", "migrations", "phase_transitions"]
 @pytest.mark.parametrize(
     ("mode", "allowed", "forbidden"),
     [
-        ("NORMAL", WORK, []),
-        ("DEGRADED", ["remediation", "diagnostic"], WORK),
+        ("NORMAL", WORK, []), ("DEGRADED", ["remediation", "diagnostic"], WORK),
         ("BLOCKED", ["diagnostic"], [*WORK, "remediation"]),
     ],
 )

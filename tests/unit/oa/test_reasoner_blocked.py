@@ -7,29 +7,29 @@ import pytest
 from pmagent.contracts.reasoning import PROGRAM_IDS
 from pmagent.contracts.reasoning_events import OaToolRequested
 from tests.support.oa_loop import Observe
-from tests.support.reasoning import Desk, envelope
+from tests.support.reasoning import RunBench, envelope
 
 REFUSED = [program for program in PROGRAM_IDS if program != "GuardFailureInterpreter"]
 
 
 @pytest.mark.parametrize("program", REFUSED)
 def test_an_envelope_that_shows_the_kernel_blocked_names_what_blocks_it_and_what_mends_it(
-    desk: Desk, observe: Observe, program: str
+    bench: RunBench, observe: Observe, program: str
 ) -> None:
-    desk.observe(observe({}))
-    result = desk.run(envelope(program, mode="BLOCKED", ssot_index={}))
+    bench.observe(observe({}))
+    result = bench.run(envelope(program, mode="BLOCKED", ssot_index={}))
     assert result.status == "BLOCKED"
     assert "ssot_index is empty" in result.rationale
     assert any("pmagent init" in (one.remediation or "") for one in result.diagnostics)
-    assert desk.of(OaToolRequested) == []
+    assert bench.of(OaToolRequested) == []
 
 
 @pytest.mark.parametrize("program", REFUSED)
 def test_an_envelope_from_before_the_kernel_was_blocked_is_answered_with_what_is_so_now(
-    desk: Desk, observe: Observe, program: str
+    bench: RunBench, observe: Observe, program: str
 ) -> None:
-    desk.observe(observe({}))
-    result = desk.run(envelope(program))
+    bench.observe(observe({}))
+    result = bench.run(envelope(program))
     assert result.status == "BLOCKED"
     assert result.rationale == f"the kernel is BLOCKED, so {program} may not answer"
     assert any("pmagent status" in (one.remediation or "") for one in result.diagnostics)

@@ -17,13 +17,6 @@ from pmagent.workspace.layout import Layout
 CONTEXT: dict[str, Any] = {"active_goal": "a lamp", "constraints": ["no_git_push"]}
 
 
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody writes these files but the test: no need to wait for quiet."""
-    monkeypatch.setattr("pmagent.actors.kernel.reader.QUIET_S", 0.0)
-    monkeypatch.setattr("pmagent.actors.kernel.reader.WAIT_S", 0.0)
-
-
 def digest(workspace: Path) -> str:
     return hashlib.sha256((workspace / PATH).read_bytes()).hexdigest()
 

@@ -25,13 +25,6 @@ HANDOFF = "share/HANDOFF_KERNEL.json"
 CONTEXT = "share/oa/CONTEXT.json"
 
 
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody writes these files but the test: no need to wait for quiet."""
-    monkeypatch.setattr("pmagent.actors.kernel.reader.QUIET_S", 0.0)
-    monkeypatch.setattr("pmagent.actors.kernel.reader.WAIT_S", 0.0)
-
-
 @pytest.fixture
 def snapped(workspace: Path) -> Path:
     """The example workspace with its STATE.json."""

@@ -48,11 +48,7 @@ HOSTILE = {
 
 
 def block(
-    goal: str,
-    *commands: str,
-    risk: str = "nothing is written",
-    context: dict[str, Any] | None = None,
-    **kernel: Any,
+    goal: str, *commands: str, risk: str = "nothing is written", context: dict[str, Any] | None = None, **kernel: Any,
 ) -> str:
     """The Markdown of a result with these commands."""
     reference = {**ENVELOPE["kernel_state_ref"], **kernel}
@@ -88,16 +84,8 @@ def assert_sound(text: str, commands: list[str]) -> None:
     fences = [token for token in tokens if token.type == "fence"]
     assert [line for token in fences for line in token.content.rstrip("\n").split("\n")] == commands
     allowed = {
-        "heading_open",
-        "heading_close",
-        "paragraph_open",
-        "paragraph_close",
-        "inline",
-        "fence",
-        "bullet_list_open",
-        "bullet_list_close",
-        "list_item_open",
-        "list_item_close",
+        "heading_open", "heading_close", "paragraph_open", "paragraph_close", "inline", "fence", "bullet_list_open",
+        "bullet_list_close", "list_item_open", "list_item_close",
     }
     assert {token.type for token in tokens} <= allowed
     assert text.count("\n### ") == len(SECTIONS)
@@ -216,17 +204,8 @@ def test_evidence_is_asked_for_once_and_is_short() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "test -f a; rm -rf b",
-        "test -f $(rm a)",
-        "test -f `rm a`",
-        "pmagent status > out",
-        "pmagent status && rm a",
-        "pmagent status | sh",
-        'test -f "$(rm a)"',
-        "pmagent kernel refresh",
-        "pmagent",
-        "testing",
-        "test -f 'a",
+        "test -f a; rm -rf b", "test -f $(rm a)", "test -f `rm a`", "pmagent status > out", "pmagent status && rm a",
+        "pmagent status | sh", 'test -f "$(rm a)"', "pmagent kernel refresh", "pmagent", "testing", "test -f 'a",
         "pmagent status & rm a",
     ],
 )

@@ -32,11 +32,8 @@ ENVELOPE: dict[str, Any] = {
     "program_id": "SafeOPSDecision",
     "goal": "Add a page to the manual",
     "kernel_state_ref": {
-        "mode": "NORMAL",
-        "bootstrap": {"branch": "main", "surfaces": [None, {"a": [1]}]},
-        "ssot_index": {"current_phase": "27"},
-        "reality_summary": {"reality_green": True, "checks": []},
-        "oa_state": {},
+        "mode": "NORMAL", "bootstrap": {"branch": "main", "surfaces": [None, {"a": [1]}]},
+        "ssot_index": {"current_phase": "27"}, "reality_summary": {"reality_green": True, "checks": []}, "oa_state": {},
     },
     "oa_context": {"constraints": ["no_git_push"], "deep": {"er": [{"est": 1}]}},
     "tools_allowed": ["oa.kernel_status", "oa.reality_summary"],
@@ -244,16 +241,12 @@ def test_an_envelope_that_was_put_together_by_hand_is_checked_too() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"goal": "  "}, "goal"),
-        ({"goal": "\ud800"}, "goal is not text"),
-        ({"goal": "x" * 20_000}, "goal"),
-        ({"envelope_id": "7"}, "envelope_id"),
-        ({"timestamp": "yesterday"}, "timestamp"),
+        ({"goal": "  "}, "goal"), ({"goal": "\ud800"}, "goal is not text"), ({"goal": "x" * 20_000}, "goal"),
+        ({"envelope_id": "7"}, "envelope_id"), ({"timestamp": "yesterday"}, "timestamp"),
         ({"program_id": "Other"}, "program_id"),
         ({"tools_allowed": ["oa.kernel_status", "oa.kernel_status"]}, "names a tool twice"),
         ({"tools_allowed": ["oa.guard.run"]}, "may not use"),
-        ({"oa_context": {"a": "x" * 300_000}}, "oa_context is larger"),
-        ({"oa_context": []}, "oa_context"),
+        ({"oa_context": {"a": "x" * 300_000}}, "oa_context is larger"), ({"oa_context": []}, "oa_context"),
         ({"surprise": 1}, "surprise"),
     ],
 )

@@ -170,12 +170,9 @@ def test_nothing_is_read_when_all_is_given(tmp_path: Path, green: Contents) -> N
 @pytest.mark.parametrize(
     ("change", "mode"),
     [
-        ({}, "NORMAL"),
-        ({"reality_summary": {}}, "BLOCKED"),
-        ({"bootstrap": {}}, "BLOCKED"),
+        ({}, "NORMAL"), ({"reality_summary": {}}, "BLOCKED"), ({"bootstrap": {}}, "BLOCKED"),
         ({"ssot_index": {"nothing": 1}}, "BLOCKED"),
-        ({"reality_summary": {"reality_green": False, "checks": []}}, "DEGRADED"),
-        ({"mode": "DEGRADED"}, "DEGRADED"),
+        ({"reality_summary": {"reality_green": False, "checks": []}}, "DEGRADED"), ({"mode": "DEGRADED"}, "DEGRADED"),
         ({"mode": "NORMAL", "bootstrap": {}}, "NORMAL"),
     ],
 )

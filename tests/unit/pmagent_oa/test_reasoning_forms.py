@@ -107,15 +107,9 @@ def test_references_and_hints_travel_along() -> None:
 @pytest.mark.parametrize(
     ("workspace", "given", "held"),
     [
-        (["a"], ["b"], ["a", "b"]),
-        (["a", "b"], ["b", "c"], ["a", "b", "c"]),
-        (["a"], [], ["a"]),
-        (["a"], None, ["a"]),
-        (None, ["b"], ["b"]),
-        ("a", ["b"], ["a", "b"]),
-        (["a", 3], ["b"], ["a", 3, "b"]),
-        ({"odd": 1}, ["b"], [{"odd": 1}, "b"]),
-        (["a"], "b", ["a", "b"]),
+        (["a"], ["b"], ["a", "b"]), (["a", "b"], ["b", "c"], ["a", "b", "c"]), (["a"], [], ["a"]), (["a"], None, ["a"]),
+        (None, ["b"], ["b"]), ("a", ["b"], ["a", "b"]), (["a", 3], ["b"], ["a", 3, "b"]),
+        ({"odd": 1}, ["b"], [{"odd": 1}, "b"]), (["a"], "b", ["a", "b"]),
     ],
 )
 def test_a_form_adds_constraints_and_removes_none(workspace: Any, given: Any, held: list[Any]) -> None:

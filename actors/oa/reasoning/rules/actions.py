@@ -1,4 +1,4 @@
-"""What class of action a goal is, and how much is at stake; pure, by general vocabulary (docs/design.md §12.2)."""
+"""The class of action that a goal is, and how much is at stake; pure, by vocabulary (docs/design.md §12.2)."""
 
 from __future__ import annotations
 
@@ -8,46 +8,15 @@ from typing import Any
 import msgspec
 
 from pmagent.actors.oa.policy import ACTIONS, CARE
-from pmagent.actors.oa.reasoning.rules.adverse import adverse
 from pmagent.actors.oa.reasoning.rules.commands import danger
+from pmagent.actors.oa.reasoning.rules.evidence import adverse
 from pmagent.actors.oa.reasoning.rules.facts import mapping
-from pmagent.actors.oa.reasoning.rules.text import QUOTED_CHARS_MAX, quoted, stem, stems
+from pmagent.actors.oa.reasoning.rules.text import QUOTED_CHARS_MAX, quoted
 from pmagent.actors.oa.reasoning.rules.topics import done, looks_only
+from pmagent.actors.oa.reasoning.rules.vocabulary import stem, table
 
-_MIGRATION = stems("migrate migration alembic flyway backfill reindex")
-_SCHEMA = stems("schema table column database index")
-_ALTER = stems("alter change rename drop add modify convert")
-_PHASE = stems("phase")
-_TRANSITION = stems("transition advance promote enter begin start move")
-_WORK = stems(
-    "implement build add create deploy rollout release publish develop introduce enable upgrade refactor"
-    " write feature ship"
-    " launch extend integrate merge push install delete remove drop"
-)
-_REMEDIATION = stems(
-    "repair fix restore remediate remediation mend recover recovery heal rollback revert resolve clean cleanup"
-)
-_DIAGNOSTIC = stems("diagnose diagnostic diagnosis inspect investigate investigation triage trace troubleshoot")
-
-_DESTRUCTIVE = stems(
-    "delete deletion drop truncate purge wipe erase destroy destructive irreversible overwrite reset unrecoverable"
-)
-_LARGE = stems("high large huge wide broad massive severe extreme critical")
-_STAKES = stems("impact risk blast radius scope scale severity")
-_RADIUS = stems("blast radius")
-_MANY = stems("bulk mass wholesale")
-_CHANGE = stems("update change edit rename delete rewrite import move")
-_BYPASS = stems("bypass skip disable override ignore circumvent mute suppress")
-_GUARD = stems("guard check gate verification safeguard hook")
-_SWAP = stems(
-    "replace swap switch upgrade rotate restart failover cutover shutdown reconfigure move rewrite rewritten rework"
-)
-_CORE = stems("broker cluster dns firewall loadbalancer gateway primary certificate orchestrator datastore")
-_EVERY = frozenset(("every", "all", "entire", "whole"))
-_KEPT = stems("table database service server cluster schema customer user tenant account")
-_LIVE = stems("production prod live")
-_DEPLOY = stems("deploy deployment release rollout publish ship")
-ORDERS = _MIGRATION | _ALTER | _WORK | _DESTRUCTIVE | _CHANGE | _DEPLOY
+_V = table("actions")
+ORDERS = _V.migration | _V.alter | _V.work | _V.destructive | _V.change | _V.deploy
 
 
 class Action(msgspec.Struct, frozen=True):
@@ -76,9 +45,7 @@ def classified(goal: str, context: dict[str, Any], now: str) -> Action:
         return Action(name, f"the goal reads as {name}", declared=False, stakes=_with_class(name, stakes))
     if not isinstance(given, str) or given not in ACTIONS:
         return Action(
-            "",
-            f"oa_context.action_class is {quoted(given)}; there are: {', '.join(sorted(ACTIONS))}",
-            declared=True,
+            "", f"oa_context.action_class is {quoted(given)}; there are: {', '.join(sorted(ACTIONS))}", declared=True,
             stakes=stakes,
         )
     stakes = _with_class("migrations" if "migrations" in (given, name) else given, stakes)
@@ -91,17 +58,17 @@ def is_care(action: Action) -> bool:
 
 
 def _class(said: frozenset[str]) -> str:
-    if said & _MIGRATION or (said & _SCHEMA and said & _ALTER):
+    if said & _V.migration or (said & _V.schema and said & _V.alter):
         return "migrations"
-    if said & _PHASE and said & _TRANSITION:
+    if said & _V.phase and said & _V.transition:
         return "phase_transitions"
     if "op" in said and "block" in said:
         return "ops_blocks"
-    if said & _WORK:
+    if said & _V.work:
         return "feature_work"
-    if said & _REMEDIATION:
+    if said & _V.remediation:
         return "remediation"
-    return "diagnostic" if said & _DIAGNOSTIC else "feature_work"
+    return "diagnostic" if said & _V.diagnostic else "feature_work"
 
 
 def _with_class(name: str, stakes: list[str]) -> list[str]:
@@ -111,22 +78,22 @@ def _with_class(name: str, stakes: list[str]) -> list[str]:
 def _stakes(said: list[str], context: dict[str, Any], now: str) -> list[str]:
     found = []
     every = {stem(word): word for word in reversed(said)}
-    if hit := [word for cut, word in every.items() if cut in _DESTRUCTIVE]:
+    if hit := [word for cut, word in every.items() if cut in _V.destructive]:
         found.append(f"the goal says {quoted(hit[-1])!r}, which destroys")
     for one, other in pairwise(said):
-        if stem(one) in _LARGE and stem(other) in _STAKES:
+        if stem(one) in _V.large and stem(other) in _V.stakes:
             found.append(f"the goal says {one} {other}"[:QUOTED_CHARS_MAX])
             break
-    if every.keys() >= _RADIUS:
+    if every.keys() >= _V.radius:
         found.append("the goal names its blast radius")
-    wide = any(one in _EVERY and stem(other) in _KEPT for one, other in pairwise(said))
-    if (wide or every.keys() & _MANY) and every.keys() & (_CHANGE | _SWAP):
+    wide = any(one in _V.every and stem(other) in _V.kept for one, other in pairwise(said))
+    if (wide or every.keys() & _V.many) and every.keys() & (_V.change | _V.swap):
         found.append("the goal changes much at once")
-    if every.keys() & _LIVE and every.keys() & _DEPLOY:
+    if every.keys() & _V.live and every.keys() & _V.deploy:
         found.append("the goal deploys to production")
-    if every.keys() & _SWAP and (every.keys() & _CORE or {"control", "plan"} <= every.keys()):
+    if every.keys() & _V.swap and (every.keys() & _V.core or {"control", "plan"} <= every.keys()):
         found.append("the goal changes what much depends on")
-    if every.keys() & _BYPASS and every.keys() & _GUARD:
+    if every.keys() & _V.bypass and every.keys() & _V.guard:
         found.append("the goal goes around guards or checks")
     for where, held in (("oa_context", context), ("oa_context.metadata", mapping(context.get("metadata")))):
         scalars = {key: value for key, value in held.items() if isinstance(value, str)}

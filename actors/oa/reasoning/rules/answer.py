@@ -1,11 +1,13 @@
-"""What a program's rules are given and what they answer; pure."""
+"""Evidence and answers of a program's rules; pure."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Any, Final, Literal
 
 import msgspec
 
+from pmagent.actors.oa.reasoning.rules.text import bounded
 from pmagent.contracts.oa_documents import OADiagnostic, Severity
 from pmagent.contracts.reasoning import Payloads
 
@@ -23,9 +25,11 @@ Category = Literal[
 ]
 """The categories of a result's diagnostics: those of the guards, and the reasoning's own."""
 
+DIAGNOSTICS_MAX: Final = 200
+
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What one tool call of the run brought: ``result``, or ``error`` (with ``result`` None)."""
+    """The outcome of one tool call of the run: ``result``, or ``error`` (with ``result`` None)."""
 
     tool_id: str
     args: dict[str, Any]
@@ -34,7 +38,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What an engine says before it becomes a ReasoningResult.
+    """An engine's answer before it becomes a ReasoningResult.
 
     ``rationale`` names the inputs that decided. ``permitted`` false: the program was not allowed to answer (BLOCKED),
     and the payload is the safe one; ``degraded``: the inputs were incomplete or spoke against each other.
@@ -47,21 +51,42 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     degraded: bool = False
 
 
+_TYPES: Final[dict[Severity, Literal["issue", "warn", "blocker"]]] = {
+    "info": "issue", "warn": "warn", "error": "issue", "block": "blocker",
+}  # fmt: skip
+
+
 def finding(
     category: Category, severity: Severity, message: str, remediation: str | None = None, **details: Any
 ) -> OADiagnostic:
     """A diagnostic of a run. Its ``type`` follows from the severity."""
-    kind: dict[Severity, Literal["issue", "warn", "blocker"]] = {
-        "info": "issue",
-        "warn": "warn",
-        "error": "issue",
-        "block": "blocker",
-    }
     return OADiagnostic(
-        type=kind[severity],
-        category=category,
-        severity=severity,
-        message=message,
-        details=details,
+        type=_TYPES[severity], category=category, severity=severity, message=message, details=details,
         remediation=remediation,
     )
+
+
+class Making:
+    """An answer while it is made: its diagnostics so far, and whether it is ``degraded``."""
+
+    def __init__(self, diagnostics: Iterable[OADiagnostic]) -> None:
+        self.diagnostics = list(diagnostics)
+        self.degraded = False
+
+    def note(
+        self, category: Category, severity: Severity, message: str, mend: str | None = None, **details: Any
+    ) -> None:
+        """Add a diagnostic."""
+        self.diagnostics.append(finding(category, severity, message, mend, **details))
+
+    def flaw(self, message: str, mend: str | None = None, category: Category = "evidence") -> None:
+        """An input is missing, broken, or speaks against: the answer is degraded."""
+        self.degraded = True
+        self.note(category, "warn", message, mend)
+
+    def answer(self, payload: Payloads, rationale: str, *, permitted: bool = True) -> Answer:
+        """The answer."""
+        return Answer(
+            payload=payload, rationale=bounded(rationale), diagnostics=self.diagnostics[:DIAGNOSTICS_MAX],
+            permitted=permitted, degraded=self.degraded,
+        )

@@ -13,20 +13,15 @@ from typing import Any
 import msgspec
 
 from pmagent.actors.oa.reasoning.rules.facts import listing, mapping
-from pmagent.actors.oa.reasoning.rules.text import denied, listed, quoted, stems, words
-from pmagent.actors.oa.reasoning.rules.text import stem as stem_of
+from pmagent.actors.oa.reasoning.rules.text import listed, quoted
+from pmagent.actors.oa.reasoning.rules.vocabulary import denied, stems, table, texts
 
 LOG, MISSING, INVALID, UNREACHABLE, INCOHERENT, FAILED, FOLLOWS = range(7)
 """Depths of causes: what is smaller lies deeper. ``FOLLOWS``: it is what a failed check leads to."""
 
 KINDS = (
-    "the log is damaged",
-    "a surface is missing",
-    "a surface is not valid",
-    "a service or an output cannot be read",
-    "surfaces contradict each other",
-    "a check failed",
-    "reality is not green",
+    "the log is damaged", "a surface is missing", "a surface is not valid", "a service or an output cannot be read",
+    "surfaces contradict each other", "a check failed", "reality is not green",
 )
 
 FAILED_CHECK = "failed check: "
@@ -38,46 +33,12 @@ _DERIVED = "share/orchestrator_assistant/STATE.json"
 CAUSES_MAX = 100
 ENTRIES_MAX = 50
 
-_CATEGORIES = {
-    "missing_surface": MISSING,
-    "schema_violation": INVALID,
-    "kernel_mismatch": INCOHERENT,
-    "tri_surface_incoherence": INCOHERENT,
-    "config_drift": INCOHERENT,
-}
-_LOG_WORDS = stems("log segment checksum chain")
-_DAMAGE = stems("corrupt corrupted damaged torn broken tampered")
-_ABSENT = stems("missing absent")
-_INVALID = stems("invalid malformed schema json utf type required unreadable lacks larger")
-_SERVICE = stems("refused unreachable timeout timed unavailable offline connection dsn network dns host overloaded")
-_UNPARSED = stems("parse parseable decode stderr traceback unparseable")
-_INCOHERENT = stems(
-    "mismatch mismatched disagree drift differ differs contradict stale diverged conflict align misaligned"
-)
-_PASSING = stems(
-    "timeout timed unreachable unavailable refused offline temporarily intermittent flaky flap flapped"
-    " flapping retry overloaded provisional"
-)
+_V = table("causes")
 
-_LISTS = {
-    "mismatches": INCOHERENT,
-    "missing_surfaces": MISSING,
-    "missing_in_share": INCOHERENT,
-    "missing_in_dms": INCOHERENT,
-    "extra_in_share": INCOHERENT,
-    "issues": None,
-    "errors": None,
-    "error": None,
-    "problems": None,
-    "violations": None,
-    "blockers": None,
-    "failures": None,
-    "failed_checks": FAILED,
-    "failing_checks": FAILED,
-    "warnings": None,
-}
-"""Keys of reports that hold lists (or one text, or one object with a message) of causes; None: what an entry says tells
-its depth."""
+_CATEGORIES = texts("causes.categories")
+_LISTS = texts("causes.lists")
+_DEPTHS = {"missing": MISSING, "invalid": INVALID, "incoherent": INCOHERENT, "failed": FAILED, "told": None}
+"""Depths as the vocabulary names them; None: what an entry says tells its depth."""
 
 _MODES = {
     "db_off": "the database is not reachable (mode db_off)",
@@ -171,18 +132,18 @@ def spoken(text: str, default: int = FAILED) -> Cause:
     nothing of its state."""
     if text.startswith("check failed: "):
         return Cause(FAILED, FAILED_CHECK + quoted(text.removeprefix("check failed: ")))
-    said = {stem_of(word) for word in words(_PATH.sub(" ", text[:2_000]))}
-    passing = bool(said & _PASSING)
+    said = stems(_PATH.sub(" ", text[:2_000]))
+    passing = bool(said & _V.passing)
     depth = default
-    if said & _DAMAGE and said & _LOG_WORDS:
+    if said & _V.damage and said & _V.log:
         depth = LOG
-    elif said & _ABSENT or "no such file" in text[:2_000].lower() or ("not" in said and "found" in said):
+    elif said & _V.absent or "no such file" in text[:2_000].lower() or ("not" in said and "found" in said):
         depth = MISSING
-    elif said & _SERVICE or said & _UNPARSED:
+    elif said & _V.service or said & _V.unparsed:
         depth = UNREACHABLE
-    elif said & _INVALID or {"not", "valid"} <= said or {"cannot", "read"} <= said:
+    elif said & _V.invalid or {"not", "valid"} <= said or {"cannot", "read"} <= said:
         depth = INVALID
-    elif said & _INCOHERENT or text[:2_000].count(" says ") > 1:
+    elif said & _V.incoherent or text[:2_000].count(" says ") > 1:
         depth = INCOHERENT
     return Cause(depth, quoted(text), passing=passing)
 
@@ -202,18 +163,19 @@ def _diagnostic(entry: Any, *, warnings: bool = False) -> list[Cause]:
         return []
     told = spoken(message)
     category = entry.get("category")
-    depth = _CATEGORIES.get(category, told.depth) if isinstance(category, str) else told.depth
+    named = _DEPTHS[_CATEGORIES[category]] if isinstance(category, str) and category in _CATEGORIES else None
+    depth = told.depth if named is None else named
     if told.depth == LOG:
         depth = LOG
     return [Cause(depth, told.text, _mend(entry), told.passing)]
 
 
 def _lists(part: dict[str, Any], explained: list[dict[str, Any]]) -> list[Cause]:
-    """What a part of the report lists. Missing surfaces that a diagnostic names are told by that one."""
+    """The causes that a part of the report lists. A missing surface that a diagnostic names is left to that one."""
     named = {path for entry in explained if isinstance(path := _detail(entry, "path"), str)}
     found = []
-    for key, depth in _LISTS.items():
-        value = part.get(key)
+    for key, name in _LISTS.items():
+        depth, value = _DEPTHS[name], part.get(key)
         single = isinstance(mapping(value).get("message"), str) or (isinstance(value, str) and not denied(value))
         entries = [value] if single else listing(value)[:ENTRIES_MAX]
         for entry in entries:
@@ -272,7 +234,7 @@ def _checks(checks: Any) -> list[Cause]:
 
 def _failed(verdict: Any) -> bool:
     return verdict is False or (
-        isinstance(verdict, str) and verdict.strip().lower() in ("fail", "failed", "error", "false")
+        isinstance(verdict, str) and verdict.strip().lower() in _V.failed
     )
 
 

@@ -3,109 +3,126 @@
 A constraint forbids when a part of it begins with a denial ("no_db_writes", "Never push to main"). Its words are read
 as acts (write, push, bypass …), as things acted on (database, guards …), each with general synonyms, and as other
 words that have to occur as they stand. It hits an action that says its act and its thing; an act said without the
-other words is a maybe, for a person to judge. What allows one kind of work only, or something else first, is a limit.
+other words is a maybe, for a person to judge.
+
+A constraint is a limit when it leaves one kind of work, or asks for something first: "read_only", "only_docs", "change
+freeze", "backup required". Work that only looks meets none of them; work that plainly lies outside is forbidden; where
+words do not tell, a person has to.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from pmagent.actors.oa.reasoning.rules.limits import Limit, limit, meets
-from pmagent.actors.oa.reasoning.rules.text import clauses, quoted, stem, stems, words
+from pmagent.actors.oa.reasoning.rules.text import quoted
 from pmagent.actors.oa.reasoning.rules.topics import done, looks_only
+from pmagent.actors.oa.reasoning.rules.vocabulary import Table, Words, clauses, stem, table, words
+
+Kind = Literal["still", "only", "freeze", "first", "near"]
+"""still: nothing changes. only: nothing but ``kept`` changes. freeze: nothing goes out. first: something has to be
+there before. near: nothing leaves the machine."""
+
+Verdict = Literal["", "may", "forbids"]
+
+LEFT_MAX = 3
+"""A constraint that says "only" and more words than these is a sentence, about who or when as well."""
+
+_L = table("limits")
+_KEPT = ((_L.docs, _L.code | _L.tests), (_L.tests, _L.code | _L.docs), (_L.code, Words()))
+"""Kinds of work that a constraint may leave, each with the words of what plainly lies outside."""
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """``kept``: stems of the work that is left ("only"). ``outside``: stems of what plainly is none of it. ``acts``:
+    the acts that it is about (empty: any)."""
+
+    kind: Kind
+    kept: Words = Words()
+    outside: Words = Words()
+    acts: Words = Words()
+
+
+def limit(each: list[str], acts: Words, *, denied: bool) -> Limit | None:
+    """The limit that one clause of a constraint sets, given as its words and the acts that these name; ``denied``:
+    something in it is denied, so that of the limits only "read only" is meant."""
+    said = frozenset(each)
+    if {"read", "only"} <= said or "readonly" in said:
+        return Limit("still")
+    if denied:
+        return None
+    if said & _L.frozen:
+        return None if said & _L.over else _freeze(said)
+    if said & _L.asked and _L.first.intersection(map(stem, each)):
+        return Limit("first", acts=acts - {"destroy"})
+    if "before" in said and said & _L.asking:
+        return Limit("first", acts=acts)
+    if said & _L.near and len(each) <= LEFT_MAX:
+        return Limit("near")
+    if {"dry", "run"} <= said and len(each) <= LEFT_MAX:
+        return Limit("first", kept=frozenset(("dry",)))
+    return _only(each, acts) if said & _L.only else None
+
+
+def _freeze(said: Words) -> Limit:
+    """Of a code freeze code is outside; documents and tests are not."""
+    code = bool(_L.code_names & said)
+    return Limit("freeze", kept=_L.docs | _L.tests, outside=_L.code) if code else Limit("freeze")
+
+
+def _only(each: list[str], acts: Words) -> Limit | None:
+    left = [cut for word in each if (cut := stem(word)) not in _L.fillers]
+    for kept, outside in _KEPT:
+        if left and set(left) <= kept:
+            return Limit("only", kept=kept, outside=outside - kept)
+    if _L.scopes.intersection(each) or len(left) > LEFT_MAX:
+        return Limit("first", acts=acts) if acts else None
+    return Limit("only", kept=frozenset(left)) if left else None
+
+
+def meets(one: Limit, said: Words, meant: Words, *, looks: bool) -> Verdict:
+    """Whether an action, as stems and as the acts and things that these mean, meets the limit. ``looks``: it is known
+    to look only, or to be told by its acts alone."""
+    if one.kind == "near":
+        return "forbids" if meant & _L.sent else ""
+    if one.acts and not meant & one.acts:
+        return ""
+    changes = bool(meant & _L.changing or said & _L.making)
+    if not changes:
+        return (
+            "may" if one.kind == "only" and not looks and said & one.outside - one.kept and not said & one.kept else ""
+        )
+    match one.kind:
+        case "still":
+            return "forbids"
+        case "first":
+            return "" if said & one.kept else "may"
+        case "freeze":
+            if meant & _L.released or (said & one.outside and not said & one.kept):
+                return "forbids"
+            return "" if said & one.kept else "may"
+    if said & one.kept:
+        return "may" if meant & _L.released else ""
+    return "forbids" if said & one.outside else "may"
+
 
 CONSTRAINTS_MAX = 200
 CHARS_MAX = 2_000
 """So much of one constraint is read; a longer one is told."""
 
-_ACTS: dict[str, frozenset[str]] = {
-    "write": stems(
-        "write writes writing written insert update upsert modify change edit alter mutate overwrite save import"
-        " populate seed backfill store persist"
-    ),
-    "delete": stems("delete deletion remove removal drop purge wipe erase truncate destroy rm prune unlink"),
-    "push": stems("push"),
-    "force": stems("force forced forcing"),
-    "deploy": stems("deploy deployment release rollout publish ship launch"),
-    "migrate": stems("migrate migration alembic flyway"),
-    "bypass": stems("bypass skip disable override ignore circumvent mute suppress"),
-    "restart": stems("restart reboot stop kill shutdown terminate"),
-    "merge": stems("merge rebase"),
-    "commit": stems("commit"),
-    "install": stems("install upgrade uninstall"),
-    "network": stems(
-        "network internet online download upload curl wget fetch clone github gitlab http https ssh scp rsync"
-    ),
-    "rename": stems("rename move relocate"),
-    "destroy": stems("destructive irreversible"),
-}
-_THINGS: dict[str, frozenset[str]] = {
-    "database": stems("psql db dbs database table schema sql postgres postgresql sqlite mysql row column dsn"),
-    "git": stems("git repo repository branch remote origin upstream"),
-    "guard": stems("guard check gate verification verify safeguard hook"),
-    "production": stems("prod production live"),
-    "backup": stems("backup backups"),
-    "file": stems("file folder directory"),
-    "document": stems("doc docs document documentation readme"),
-    "main": stems("main master trunk"),
-    "dependency": stems("dependency dependencies package packages requirements lockfile"),
-}
-_IMPLIED: dict[str, tuple[str, ...]] = {
-    "push": ("git", "network"),
-    "merge": ("git",),
-    "commit": ("git",),
-    "migrate": ("write", "database"),
-    "delete": ("write",),
-    "install": ("write", "dependency"),
-}
-_IMPLIED_BY_WORD: dict[str, tuple[str, ...]] = {
-    stem("truncate"): ("database",),
-    stem("delete"): ("destroy",),
-    stem("drop"): ("destroy",),
-    stem("purge"): ("destroy",),
-    stem("wipe"): ("destroy",),
-    stem("erase"): ("destroy",),
-    stem("destroy"): ("destroy",),
-}
-_MAKING = stems("add create build remove rename split partition")
-"""Verbs that write when what stands shortly behind them is kept in a database."""
+_V = table("constraints")
+_ACTS = table("constraints.acts")
+_THINGS = table("constraints.things")
+_IMPLIED = table("constraints.implied")
+_IMPLIED_BY = table("constraints.implied_by")
 _MAKING_REACH = 3
-_PACKAGED = stems("dependency dependencies package packages pip npm pnpm yarn apt brew cargo")
-"""What is installed from elsewhere."""
 _SQL = re.compile(r"\b(?:INSERT\s+INTO|DELETE\s+FROM|(?:ALTER|CREATE|DROP|TRUNCATE)\s+TABLE|UPDATE\s+\S+\s+SET)\b")
 """A statement that writes, as it stands in a goal: in capitals, so that no sentence is taken for one."""
-ACT_WORDS: frozenset[str] = frozenset().union(*_ACTS.values())
+ACT_WORDS: Words = frozenset().union(*_ACTS.values())
 """Stems of every act: orders that a denial of a name does not reach."""
 
-_DENIALS = frozenset(
-    (
-        "no",
-        "never",
-        "not",
-        "dont",
-        "without",
-        "avoid",
-        "cannot",
-        "forbid",
-        "forbidden",
-        "prohibit",
-        "prohibited",
-        "disallow",
-    )
-)
-_SCOPES = frozenset(("for", "when", "while", "during", "if", "because", "since", "as"))
-"""After these a constraint tells when or why; to be safe, that is not held for a way out."""
-_EXCEPTIONS = frozenset(("unless", "except", "until", "before", "without", "outside"))
-"""After these it tells what lifts it, which is for a person to confirm."""
-_FILLERS = stems(
-    "a an the any all of to on in into at from by with and or be is are it this that these those must"
-    " may should shall will"
-    " allowed allow please do does make perform run use touch affect access"
-    " involve reach put let have get go using operation operations op ops action work ever under directly more"
-)
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -117,9 +134,9 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class _Ban(msgspec.Struct, frozen=True):
-    acts: frozenset[str]
-    things: frozenset[str]
-    others: frozenset[str]
+    acts: Words
+    things: Words
+    others: Words
     either: bool
     conditional: bool
 
@@ -155,7 +172,7 @@ def _constraint(text: str) -> Constraint:
     limits: list[Limit] = []
     for clause in clauses(text[:CHARS_MAX]):
         each = words(clause)
-        start = next((n for n, word in enumerate(each) if word in _DENIALS), None)
+        start = next((n for n, word in enumerate(each) if word in _V.denials), None)
         if found := limit(each, _named_in(_ACTS, each), denied=start is not None):
             limits.append(found)
         elif start is not None:
@@ -164,10 +181,10 @@ def _constraint(text: str) -> Constraint:
     return Constraint(quoted(text), bans, limits)
 
 
-def _named_in(table: dict[str, frozenset[str]], each: list[str]) -> frozenset[str]:
+def _named_in(table: Table, each: list[str]) -> Words:
     """The entries of the table that the words name."""
     cuts = {stem(word) for word in each}
-    return frozenset(name for name, vocabulary in table.items() if cuts & vocabulary)
+    return frozenset(name for name, family in table.items() if cuts & family)
 
 
 def hits(constraints: list[Constraint], action: str, *, command: bool = False) -> list[Hit]:
@@ -192,20 +209,18 @@ def hits(constraints: list[Constraint], action: str, *, command: bool = False) -
     return found
 
 
-def _meant(each: list[str]) -> frozenset[str]:
+def _meant(each: list[str]) -> Words:
     """The acts and things of the words (given as stems), and what these imply."""
     said = frozenset(each)
-    meant = {name for table in (_ACTS, _THINGS) for name, vocabulary in table.items() if said & vocabulary}
-    for word in said & frozenset(_IMPLIED_BY_WORD):
-        meant.update(_IMPLIED_BY_WORD[word])
+    meant = {name for table in (_ACTS, _THINGS, _IMPLIED_BY) for name, family in table.items() if said & family}
     for name in list(meant):
         meant.update(_IMPLIED.get(name, ()))
     if "roll" in said and "out" in said:
         meant.add("deploy")
-    if "install" in meant and said & _PACKAGED:
+    if "install" in meant and said & _V.packaged:
         meant.add("network")
-    stored = _THINGS["database"]
-    if any(word in _MAKING and stored & set(each[n + 1 : n + 1 + _MAKING_REACH]) for n, word in enumerate(each)):
+    stored = _THINGS.database
+    if any(word in _V.making and stored & set(each[n + 1 : n + 1 + _MAKING_REACH]) for n, word in enumerate(each)):
         meant.add("write")
     return frozenset(meant)
 
@@ -216,24 +231,24 @@ def _ban(each: list[str], denial: str) -> _Ban:
     others: set[str] = set()
     conditional = False
     for word in each:
-        if word in _EXCEPTIONS and word != denial:
+        if word in _V.exceptions and word != denial:
             conditional = True
             break
-        if word in _SCOPES:
+        if word in _V.scopes:
             break
-        if word in _DENIALS:
+        if word in _V.denials:
             continue
         cut = stem(word)
-        named = [name for name, vocabulary in _ACTS.items() if cut in vocabulary]
-        owned = [name for name, vocabulary in _THINGS.items() if cut in vocabulary]
+        named = [name for name, family in _ACTS.items() if cut in family]
+        owned = [name for name, family in _THINGS.items() if cut in family]
         acts.update(named)
         things.update(owned)
-        if not named and not owned and cut not in _FILLERS:
+        if not named and not owned and cut not in _V.fillers:
             others.add(cut)
     return _Ban(frozenset(acts), frozenset(things), frozenset(others), "or" in each or "and" in each, conditional)
 
 
-def _met(ban: _Ban, constraint: str, said: frozenset[str], meant: frozenset[str]) -> Hit | None:
+def _met(ban: _Ban, constraint: str, said: Words, meant: Words) -> Hit | None:
     enough = any if ban.either else all
     if ban.acts and not enough(act in meant for act in sorted(ban.acts)):
         return None

@@ -68,6 +68,6 @@ def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
 def floor(
     envelope: ReasoningEnvelope, evidence: Sequence[Evidence], payload: Payloads
 ) -> tuple[Payloads, list[OADiagnostic]]:
-    """What becomes of a model's ``payload`` when the facts have had their say: it is never looser than the rules' own
-    answer, and each change is a diagnostic."""
+    """A model's ``payload`` held against the facts: it is never looser than the rules' own answer, and each change is a
+    diagnostic."""
     return restrained(envelope, answer(envelope, evidence), payload)

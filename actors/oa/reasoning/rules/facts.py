@@ -1,14 +1,18 @@
-"""What envelope and evidence say of the kernel, and whether a program may answer at all; pure.
+"""The kernel as envelope and evidence show it, and whether a program may answer at all; pure.
 
 The kernel speaks more than once: the envelope's surfaces, the tools' results of this run, and what the caller claims.
 The tools are the newest, but nothing that one source says for the worse is lifted by another: mode and reality are the
 worst of all. What they disagree on is told.
+
+Several sources say the same: that a check failed, that reality is therefore not green, and that the mode is therefore
+DEGRADED. Told once each, the cause comes first; a mode that a cause explains needs no words of its own.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, Final, Literal, cast
 
 import msgspec
 
@@ -16,11 +20,32 @@ from pmagent.actors.kernel.mode import BADNESS, worst
 from pmagent.actors.kernel.surfaces import PATHS, REALITY
 from pmagent.actors.oa.reasoning.rules.answer import Evidence, finding
 from pmagent.actors.oa.reasoning.rules.commands import danger
-from pmagent.actors.oa.reasoning.rules.reasons import Reasons
 from pmagent.actors.oa.reasoning.rules.text import listed, quoted
 from pmagent.contracts.kernel import Mode
 from pmagent.contracts.oa_documents import OADiagnostic
 from pmagent.contracts.reasoning import DIAGNOSTIC_PROGRAMS, PROGRAM_TOOLS, ReasoningEnvelope
+
+Rank = Literal[0, 1, 2]
+
+_CAUSE: Final = 0
+"""Something that explains: a failed check, a surface that is missing, one that contradicts another."""
+_REALITY: Final = 1
+"""A source's verdict on reality."""
+_MODE: Final = 2
+"""A source's mode, without a reason."""
+
+_FAILED = re.compile(r"(?:check failed|failed check): (.+)", re.DOTALL)
+_NOT_GREEN = re.compile(r"\S*: reality_green is false")
+
+
+class _Reason(msgspec.Struct, frozen=True):
+    rank: Rank
+    key: str
+    """A second reason with the same key says nothing new."""
+    mode: Mode
+    text: str
+    mend: str
+
 
 REFRESH = "pmagent kernel refresh"
 STATUS = "pmagent status (it names what would mend the mode)"
@@ -70,36 +95,79 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Gathering:
-    """Facts while they are being collected."""
+    """Facts while they are being collected, and the reasons for them, each once."""
 
     def __init__(self) -> None:
         self.modes: list[Mode] = []
         self.green: list[bool] = []
-        self.reasons = Reasons()
         self.failed: list[str] = []
         self.diagnostics: list[OADiagnostic] = []
+        self._each: list[_Reason] = []
 
     def mode(self, mode: Mode, why: str, mend: str) -> None:
         """Something that makes the mode ``mode``, and says why."""
         self.modes.append(mode)
         if mode != "NORMAL":
-            self.reasons.cause(mode, why, mend)
+            self._add(_CAUSE, why, mode, why, mend)
 
     def says(self, mode: Mode, where: str, mend: str) -> None:
         """A source that says no more than the mode."""
         self.modes.append(mode)
         if mode != "NORMAL":
-            self.reasons.mode(mode, where, mend)
+            self._add(_MODE, mode, mode, where, mend)
 
     def check_failed(self, name: str) -> None:
+        """A check that failed."""
         self.failed.append(name)
         if len(self.failed) <= TOLD_MAX:
-            self.reasons.failed(name, f"mend what {name} checks, then: {REFRESH}")
+            self.reason("DEGRADED", f"failed check: {name}", f"mend what {name} checks, then: {REFRESH}")
 
     def reality(self, value: Any, where: str) -> None:
+        """A source's verdict on reality."""
         self.green.append(value is True)
         if value is not True:
-            self.reasons.reality(quoted(value), f"{where} is {quoted(value)}", REFRESH)
+            self._add(_REALITY, quoted(value), "DEGRADED", f"{where} is {quoted(value)}", REFRESH)
+
+    def reason(self, mode: Mode, text: str, mend: str = "") -> None:
+        """A reason, perhaps in the kernel's own words; its remedy may be listed apart from it."""
+        if match := _FAILED.fullmatch(text):
+            self._add(_CAUSE, f"failed check: {match[1]}", "DEGRADED", f"failed check: {match[1]}", mend)
+        elif _NOT_GREEN.fullmatch(text):
+            self._add(_REALITY, "false", "DEGRADED", text, mend)
+        else:
+            self._add(_CAUSE, text, mode, text, mend)
+
+    def remedy(self, mend: str) -> None:
+        """A remedy that is listed apart from the causes."""
+        self._each.append(_Reason(_CAUSE, f"mend {mend}", "NORMAL", "", mend))
+
+    def _add(self, rank: Rank, key: str, mode: Mode, text: str, mend: str) -> None:
+        known = next((n for n, one in enumerate(self._each) if (one.rank, one.key) == (rank, key)), None)
+        if known is None:
+            self._each.append(_Reason(rank, key, mode, text, mend))
+        elif mend and not self._each[known].mend:
+            self._each[known] = msgspec.structs.replace(self._each[known], mend=mend)
+
+    def _kept(self) -> list[_Reason]:
+        """The reasons in their order, without those that another one explains."""
+        explained = max((BADNESS[one.mode] for one in self._each if one.rank != _MODE), default=-1)
+        failed = any(one.text.startswith("failed check: ") for one in self._each)
+        kept = [
+            one
+            for one in self._each
+            if not (one.rank == _MODE and BADNESS[one.mode] <= explained)
+            and not (failed and one.rank == _REALITY and one.key == "false")
+        ]
+        return sorted(kept, key=lambda one: one.rank)
+
+    def texts(self) -> list[str]:
+        """The reasons, what explains first."""
+        return [one.text for one in self._kept() if one.text]
+
+    def remedies(self) -> list[str]:
+        """The remedies, in the same order; a step that another one ends with is left out."""
+        each = list(dict.fromkeys(one.mend for one in self._kept() if one.mend))
+        return [step for step in each if not any(step != other and step in other for other in each)]
 
 
 def gather(envelope: ReasoningEnvelope, evidence: Sequence[Evidence] = ()) -> Facts:
@@ -118,16 +186,9 @@ def gather(envelope: ReasoningEnvelope, evidence: Sequence[Evidence] = ()) -> Fa
         seen.modes.append("DEGRADED")
     phase, branch = _place(seen, envelope, results)
     return Facts(
-        mode=worst(*seen.modes),
-        green=bool(seen.green) and all(seen.green),
-        phase=phase,
-        branch=branch,
-        failed_checks=list(dict.fromkeys(seen.failed)),
-        why=seen.reasons.told(),
-        mends=seen.reasons.remedies(),
-        diagnostics=seen.diagnostics[:TOLD_MAX],
-        results=results,
-        unproven=_unproven(envelope, evidence, results),
+        mode=worst(*seen.modes), green=bool(seen.green) and all(seen.green), phase=phase, branch=branch,
+        failed_checks=list(dict.fromkeys(seen.failed)), why=seen.texts(), mends=seen.remedies(),
+        diagnostics=seen.diagnostics[:TOLD_MAX], results=results, unproven=_unproven(envelope, evidence, results),
     )
 
 
@@ -142,7 +203,7 @@ def _envelope(seen: _Gathering, envelope: ReasoningEnvelope) -> None:
 
 
 def _tool(seen: _Gathering, tool: str, answer: dict[str, Any]) -> None:
-    """What a tool's answer says of mode and reality; for the worse, or against the envelope."""
+    """Mode and reality in a tool's answer; for the worse, or against the envelope."""
     match tool:
         case "oa.kernel_status":
             _kernel_status(seen, answer)
@@ -166,10 +227,10 @@ def _kernel_status(seen: _Gathering, answer: dict[str, Any]) -> None:
         mode = cast(Mode, told)
         seen.says(mode, f"{KERNEL_STATUS}.mode is {mode}", STATUS)
         for reason in listing(answer.get("reasons"))[:TOLD_MAX] if mode != "NORMAL" else []:
-            seen.reasons.spoken(mode, quoted(reason))
+            seen.reason(mode, quoted(reason))
         for step in listing(mapping(answer.get("interpretation")).get("recommended_commands"))[:TOLD_MAX]:
             if isinstance(step, str) and step.strip() and mode != "NORMAL" and not danger(step).forbidden:
-                seen.reasons.mends(quoted(step))
+                seen.remedy(quoted(step))
         if seen.modes[0] != mode:
             _disagree(seen, "mode", "kernel_state_ref", seen.modes[0], KERNEL_STATUS, mode)
     elif "mode" in answer:
@@ -216,7 +277,7 @@ def _not_ok(seen: _Gathering, answer: dict[str, Any], where: str) -> None:
 
 
 def _claims(seen: _Gathering, claimed: Any) -> None:
-    """What the caller says of the kernel: it only ever makes things worse."""
+    """The caller's claims of the kernel: they only ever make things worse."""
     if claimed is None:
         return
     where = "claimed_kernel_state"

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import msgspec
 
 from pmagent.actors.oa.reasoning.rules.facts import REALITY_CHECK, REALITY_SUMMARY, REFRESH, Facts, mapping
-from pmagent.actors.oa.reasoning.rules.text import quoted, words
+from pmagent.actors.oa.reasoning.rules.text import quoted
+from pmagent.actors.oa.reasoning.rules.vocabulary import table, words
 from pmagent.contracts.reasoning import ReasoningEnvelope
 
 FRESH_FOR = timedelta(hours=12)
@@ -20,27 +21,12 @@ AHEAD_MAX = timedelta(minutes=5)
 _MOMENT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
 )
-_WHEN = frozenset(
-    ("timestamp", "at", "run", "ran", "generated", "checked", "observed", "collected", "finished", "time")
-)
-_NOT_WHEN = frozenset(("next", "expire", "expires", "until", "deadline", "scheduled", "first", "created", "started"))
-_UNITS = {
-    "seconds": 1.0,
-    "sec": 1.0,
-    "secs": 1.0,
-    "s": 1.0,
-    "minutes": 60.0,
-    "min": 60.0,
-    "mins": 60.0,
-    "hours": 3600.0,
-    "hour": 3600.0,
-    "h": 3600.0,
-    "hrs": 3600.0,
-    "days": 86400.0,
-    "day": 86400.0,
-    "d": 86400.0,
-    "weeks": 604800.0,
-}
+_V = table("freshness")
+_UNITS = {unit: seconds for seconds, units in (
+    (1.0, "seconds sec secs s"), (60.0, "minutes min mins"), (3600.0, "hours hour h hrs"), (86400.0, "days day d"),
+    (604800.0, "weeks"),
+) for unit in units.split()}
+"""Seconds of each unit."""
 
 
 class Age(msgspec.Struct, frozen=True):
@@ -105,12 +91,12 @@ def strict(envelope: ReasoningEnvelope) -> bool:
 
 
 def stale_key(key: str, value: Any, now: Any, where: str) -> str:
-    """What a key of a check's result says of its age, in words; "" when it says nothing, or that it is recent: a time
+    """The age that a key of a check's result states, in words; "" when it says nothing, or that it is recent: a time
     ("last_run"), or an age with a unit ("age_hours": 72)."""
     named = words(key)
-    if any(name in _NOT_WHEN for name in named):
+    if not _V.not_when.isdisjoint(named):
         return ""
-    if isinstance(value, str) and named and named[-1] in _WHEN and moment(value) is not None:
+    if isinstance(value, str) and named and named[-1] in _V.when and moment(value) is not None:
         return age(value, now, where).why
     unit = _UNITS.get(named[-1]) if "age" in named else None
     if unit is None or isinstance(value, bool) or not isinstance(value, int | float):

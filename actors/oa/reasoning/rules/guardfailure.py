@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from pmagent.actors.oa.reasoning.rules.adverse import adverse
-from pmagent.actors.oa.reasoning.rules.answer import Answer, Evidence, finding
+from pmagent.actors.oa.reasoning.rules.answer import Answer, Evidence, Making
 from pmagent.actors.oa.reasoning.rules.causes import (
     FAILED,
     FAILED_CHECK,
@@ -30,11 +29,10 @@ from pmagent.actors.oa.reasoning.rules.causes import (
     summary,
 )
 from pmagent.actors.oa.reasoning.rules.commands import danger
+from pmagent.actors.oa.reasoning.rules.evidence import adverse
 from pmagent.actors.oa.reasoning.rules.facts import GUARD_RUN, KERNEL_STATUS, REFRESH, Facts, gather, listing, mapping
-from pmagent.actors.oa.reasoning.rules.intents import guard_command, guard_name
-from pmagent.actors.oa.reasoning.rules.safeops import DIAGNOSTICS_MAX
+from pmagent.actors.oa.reasoning.rules.goal_commands import guard_command, guard_name
 from pmagent.actors.oa.reasoning.rules.text import bounded, listed, quoted
-from pmagent.contracts.oa_documents import OADiagnostic
 from pmagent.contracts.reasoning import GuardFailureInterpreterResult, ReasoningEnvelope
 
 PROGRAM = "GuardFailureInterpreter"
@@ -50,7 +48,7 @@ _MENDS = {
     FAILED: (),
     FOLLOWS: (REFRESH,),
 }
-"""What mends a cause of each depth whose report names no remediation."""
+"""Remedies of a cause whose report names none, by depth."""
 
 
 def guard_in_question(envelope: ReasoningEnvelope) -> str:
@@ -67,31 +65,30 @@ def _named(context: dict[str, Any]) -> str:
 def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
     """Cause, cure, and whether it may pass by itself."""
     facts = gather(envelope, evidence)
-    diagnostics = list(facts.diagnostics)
-    degraded = facts.mode != "NORMAL" or not facts.green
+    made = Making(facts.diagnostics)
+    made.degraded = facts.mode != "NORMAL" or not facts.green
     given = envelope.oa_context.get("guard_output")
     if given is not None and not isinstance(given, dict):
-        diagnostics.append(finding("evidence", "warn", f"oa_context.guard_output is {quoted(given)}, not an object"))
-        degraded = True
+        made.flaw(f"oa_context.guard_output is {quoted(given)}, not an object")
     report, rerun = mapping(given), facts.result(GUARD_RUN)
     for tool, why in facts.unproven.items():
         if tool == KERNEL_STATUS or guard_in_question(envelope):
-            diagnostics.append(finding("tool", "warn", why, "allow the tool, and let it answer"))
-            degraded = True
+            made.flaw(why, "allow the tool, and let it answer", "tool")
     name = _named(envelope.oa_context)
     current = report or rerun
     if current.get("ok") is True and rerun.get("ok", True) is True:
-        return _nothing(name, facts, diagnostics, degraded)
+        return _nothing(made, name, facts)
     found = _causes(envelope, report, rerun, facts, passed_now=bool(report) and rerun.get("ok") is True)
     if not found:
-        return _unknown(name, current, facts, diagnostics)
-    return _interpreted(envelope, name, found, rerun if report else {}, facts, diagnostics, degraded)
+        return _unknown(made, name, current, facts)
+    passing = _passing(envelope, found[0], rerun if report else {})
+    return _interpreted(made, name, found, facts, passing)
 
 
 def _causes(
     envelope: ReasoningEnvelope, report: dict[str, Any], rerun: dict[str, Any], facts: Facts, *, passed_now: bool
 ) -> list[Cause]:
-    """What the report names, what the guard says now, and why the kernel is as it is; deepest first."""
+    """The causes that the report, the guard as it answers now, and the kernel's reasons name; deepest first."""
     found = causes(report)
     if not passed_now:
         found += causes(rerun)
@@ -130,17 +127,8 @@ def _surface(text: str) -> str:
     return text.partition(": ")[0].removesuffix(" is missing")
 
 
-def _interpreted(
-    envelope: ReasoningEnvelope,
-    name: str,
-    found: list[Cause],
-    rerun: dict[str, Any],
-    facts: Facts,
-    diagnostics: list[OADiagnostic],
-    degraded: bool,
-) -> Answer:
+def _interpreted(made: Making, name: str, found: list[Cause], facts: Facts, passing: str) -> Answer:
     first = found[0]
-    passing = _passing(envelope, first, rerun)
     named = first.depth != FAILED or first.text.startswith(FAILED_CHECK)
     kind = KINDS[first.depth] if named else "what the reports name"
     root = f"{kind}: {first.text.removeprefix(FAILED_CHECK)}"
@@ -154,13 +142,9 @@ def _interpreted(
     said = f"{_called(name)}: the deepest of the causes named ({len(found)}): {first.text}"
     if passing:
         said += f"; it may pass by itself: {passing}"
-    diagnostics += [finding("evidence", "error", cause.text, cause.mend or None) for cause in found[:50]]
-    return Answer(
-        payload=payload,
-        rationale=bounded(f"{said}; {_kernel(facts)}"),
-        diagnostics=diagnostics[:DIAGNOSTICS_MAX],
-        degraded=degraded,
-    )
+    for cause in found[:50]:
+        made.note("evidence", "error", cause.text, cause.mend or None)
+    return made.answer(payload, f"{said}; {_kernel(facts)}")
 
 
 def _passing(envelope: ReasoningEnvelope, first: Cause, rerun: dict[str, Any]) -> str:
@@ -204,34 +188,25 @@ def _numbered(steps: list[str], name: str) -> str:
     return bounded("\n".join(f"{number}. {step}" for number, step in enumerate([*each, last], 1)))
 
 
-def _nothing(name: str, facts: Facts, diagnostics: list[OADiagnostic], degraded: bool) -> Answer:
+def _nothing(made: Making, name: str, facts: Facts) -> Answer:
     payload = GuardFailureInterpreterResult(
         root_cause=f"nothing failed: {_called(name)} reports ok",
         remediation_plan="1. nothing is to be mended" if not facts.why else _numbered(facts.mends, name),
         is_transient=False,
     )
-    said = f"{_called(name)}: its report says ok: true; {_kernel(facts)}"
-    return Answer(
-        payload=payload, rationale=bounded(said), diagnostics=diagnostics[:DIAGNOSTICS_MAX], degraded=degraded
-    )
+    return made.answer(payload, f"{_called(name)}: its report says ok: true; {_kernel(facts)}")
 
 
-def _unknown(name: str, report: dict[str, Any], facts: Facts, diagnostics: list[OADiagnostic]) -> Answer:
+def _unknown(made: Making, name: str, report: dict[str, Any], facts: Facts) -> Answer:
     what = f"its keys: {listed(map(quoted, list(report)[:20]), ', ')}" if report else "there is no report"
     message = f"the report of {_called(name)} names no cause ({what})"
-    diagnostics.append(finding("evidence", "warn", message, "give the guard's own output: oa_context.guard_output"))
+    made.flaw(message, "give the guard's own output: oa_context.guard_output")
     why = f"; the kernel: {listed(facts.why)}" if facts.why else ""
     payload = GuardFailureInterpreterResult(
-        root_cause=bounded(f"not determined: {message}{why}"),
-        remediation_plan=_numbered(list(facts.mends), name),
+        root_cause=bounded(f"not determined: {message}{why}"), remediation_plan=_numbered(list(facts.mends), name),
         is_transient=False,
     )
-    return Answer(
-        payload=payload,
-        rationale=bounded(f"{message}; {_kernel(facts)}"),
-        diagnostics=diagnostics[:DIAGNOSTICS_MAX],
-        degraded=True,
-    )
+    return made.answer(payload, f"{message}; {_kernel(facts)}")
 
 
 def _called(name: str) -> str:

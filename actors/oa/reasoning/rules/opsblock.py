@@ -16,14 +16,13 @@ from typing import Any
 from pmagent.actors.oa.policy import allows
 from pmagent.actors.oa.reasoning.rules import freshness
 from pmagent.actors.oa.reasoning.rules.actions import classified
-from pmagent.actors.oa.reasoning.rules.answer import Answer, Evidence, finding
+from pmagent.actors.oa.reasoning.rules.answer import DIAGNOSTICS_MAX, Answer, Evidence, Making, finding
 from pmagent.actors.oa.reasoning.rules.commands import danger, judged, score
 from pmagent.actors.oa.reasoning.rules.constraints import hits, read
 from pmagent.actors.oa.reasoning.rules.evidence import weighed
 from pmagent.actors.oa.reasoning.rules.facts import REFRESH, Facts, forbidden, gather, listing, mapping
-from pmagent.actors.oa.reasoning.rules.intents import intended
-from pmagent.actors.oa.reasoning.rules.safeops import DIAGNOSTICS_MAX, refused
-from pmagent.actors.oa.reasoning.rules.stated import stated, without_commands
+from pmagent.actors.oa.reasoning.rules.goal_commands import intended, stated, without_commands
+from pmagent.actors.oa.reasoning.rules.safeops import refused
 from pmagent.actors.oa.reasoning.rules.text import bounded, is_printable, listed, quoted
 from pmagent.contracts.oa_documents import OADiagnostic
 from pmagent.contracts.reasoning import COMMAND_CHARS_MAX, COMMANDS_MAX, OPSBlockGeneratorResult, ReasoningEnvelope
@@ -40,19 +39,18 @@ MANUAL_STEP = "# manual step: "
 """How the line of a block begins that holds the place of work without a command; a shell takes it for a comment."""
 
 
-class _Block:
+class _Block(Making):
     """A block while it is made."""
 
-    def __init__(self) -> None:
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts.diagnostics)
         self.work: list[str] = []
         self.references: list[str] = []
         self.objections: list[OADiagnostic] = []
-        self.diagnostics: list[OADiagnostic] = []
-        self.degraded = False
 
-    def flaw(self, message: str, mend: str | None = None) -> None:
-        self.degraded = True
-        self.diagnostics.append(finding("evidence", "warn", message, mend))
+    def object(self, message: str, mend: str) -> None:
+        """Something forbids the block as a whole."""
+        self.objections.append(finding("policy", "block", message, mend))
 
 
 def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
@@ -63,8 +61,7 @@ def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
     if not allows(facts.mode, "ops_blocks"):
         message = f"mode {facts.mode} forbids ops_blocks: {listed(facts.why)}"
         return refused(PROGRAM, [finding("policy", "block", message, listed(facts.mends) or REFRESH)])
-    block = _Block()
-    block.diagnostics += facts.diagnostics
+    block = _Block(facts)
     _inputs(block, envelope, facts)
     _stated(block, envelope)
     _references(block, envelope.oa_context)
@@ -77,10 +74,9 @@ def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
 
 
 def _inputs(block: _Block, envelope: ReasoningEnvelope, facts: Facts) -> None:
-    """What is missing or speaks against among the inputs: the block is still one to review, and says so."""
+    """Inputs that are missing or speak against the block make flaws of it: it is still one to review, and says so."""
     for why in facts.unproven.values():
-        block.degraded = True
-        block.diagnostics.append(finding("tool", "warn", why, "allow the tool, and let it answer"))
+        block.flaw(why, "allow the tool, and let it answer", "tool")
     if facts.mode != "NORMAL":
         block.flaw(f"mode {facts.mode}: {listed(facts.why)}", REFRESH)
     found = freshness.of_reality(envelope, facts)
@@ -98,8 +94,7 @@ def _stated(block: _Block, envelope: ReasoningEnvelope) -> None:
     prose = without_commands(envelope.goal)
     block.work = list(dict.fromkeys([*intended(prose), *commands]))
     if len(block.work) > COMMANDS_MAX - len(PREFLIGHT) - len(CLOSING):
-        message = f"{len(block.work)} commands are more than a block may hold"
-        block.objections.append(finding("policy", "block", message, "split the goal into several blocks"))
+        block.object(f"{len(block.work)} commands are more than a block may hold", "split the goal into several blocks")
     if not block.work:
         block.flaw(MANUAL, "state the commands: in backquotes in the goal, or in oa_context.commands")
 
@@ -130,8 +125,7 @@ def _hints(block: _Block, given: Any) -> None:
         if not isinstance(hint, str):
             block.flaw(f"oa_context.hints holds {quoted(entry)}, which is no hint")
             continue
-        message = f"hint for {quoted(mapping(entry).get('flow_id'), 80)}: {quoted(hint)}"
-        block.diagnostics.append(finding("evidence", "info", message))
+        block.note("evidence", "info", f"hint for {quoted(mapping(entry).get('flow_id'), 80)}: {quoted(hint)}")
 
 
 def _objections(block: _Block, envelope: ReasoningEnvelope) -> None:
@@ -141,15 +135,12 @@ def _objections(block: _Block, envelope: ReasoningEnvelope) -> None:
     for command in block.work:
         why, doubts = judged(command, texts)
         if why:
-            message = f"refused: {quoted(command)}: {why}"
-            block.objections.append(
-                finding("policy", "block", message, "leave the command out, or lift what forbids it")
-            )
+            block.object(f"refused: {quoted(command)}: {why}", "leave the command out, or lift what forbids it")
         for hit in doubts:
             block.flaw(f"{quoted(command)}: {hit.what}", "confirm it before the block is run")
     for hit in hits(texts, without_commands(envelope.goal)):
         if hit.sure:
-            block.objections.append(finding("policy", "block", f"refused: the goal: {hit.what}", "change the goal"))
+            block.object(f"refused: the goal: {hit.what}", "change the goal")
 
 
 def _concluded(block: _Block, goal: str, stakes: list[str]) -> Answer:
@@ -163,7 +154,7 @@ def _concluded(block: _Block, goal: str, stakes: list[str]) -> Answer:
     commands = [one for one, _ in groupby([*PREFLIGHT, *references[:room], *work, *CLOSING])]
     risks = [*stakes, *risky(block.work)]
     for risk in risks[:50]:
-        block.diagnostics.append(finding("evidence", "warn", risk, "review it, and take a backup first"))
+        block.note("evidence", "warn", risk, "review it, and take a backup first")
     analysis = listed(risks) if risks else "no command is known to destroy or publish anything"
     said = f"{len(block.work)} commands for the goal, between {len(PREFLIGHT)} and {len(CLOSING)} checks; {analysis}"
     if not block.work:
@@ -175,16 +166,12 @@ def _concluded(block: _Block, goal: str, stakes: list[str]) -> Answer:
         if diagnostic.message not in risks and diagnostic.severity != "info"
     ]
     inputs = f"inputs: {listed(told)}" if told else "the inputs are in order"
-    return Answer(
-        payload=OPSBlockGeneratorResult(
-            ops_block=commands, complexity_score=score(commands), risk_analysis=bounded(analysis)
-        ),
-        rationale=bounded(f"{said}; {inputs}"),
-        diagnostics=block.diagnostics[:DIAGNOSTICS_MAX],
-        degraded=block.degraded,
+    payload = OPSBlockGeneratorResult(
+        ops_block=commands, complexity_score=score(commands), risk_analysis=bounded(analysis)
     )
+    return block.answer(payload, f"{said}; {inputs}")
 
 
 def risky(commands: list[str]) -> list[str]:
-    """What each risky command does, the command named; in their order."""
+    """The effect of each risky command, the command named; in their order."""
     return [f"{quoted(command)}: {', '.join(found.risks)}" for command in commands if (found := danger(command)).risks]

@@ -1,4 +1,4 @@
-"""What the rules leave of a model's answer: never more than they would allow themselves; pure."""
+"""A model's answer, restrained by the rules: never more than they would allow themselves; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a goal does, told from what it only speaks about; pure.
+"""The words of a goal that it does, without those that it only speaks about; pure.
 
 "Document how to drop a table" drops nothing: the act is the text, the table its topic. A clause is about a topic when
 it begins with a word that tells or looks ("review the migration plan"), or makes a text and then says about what
@@ -11,68 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from pmagent.actors.oa.reasoning.rules.text import asserted, clauses, stem, stems
+from pmagent.actors.oa.reasoning.rules.vocabulary import asserted, clauses, stem, table
 
-_LOOKING = stems(
-    "list read inspect compare comparison inventory investigate investigation overview show print look count"
-)
-_TELLING = stems(
-    "document describe description explain explanation outline summarise summarize summary sketch draft report"
-    " postmortem walkthrough teach train demonstrate"
-)
-"""Work that looks, and work that puts something in words."""
-_JUDGING = stems("review analyse analyze analysis study examine audit")
-_RECORDS = stems(
-    "plan log report history record ticket incident note diff proposal script document doc result metric statistic"
-    " failed failure past last previous policy"
-)
-"""Work that judges looks at a record of something ("review the migration plan"); without one, what it judges is what is
-asked ("review the migration": may it be made?)."""
-_WRITTEN = stems("document draft postmortem")
-"""Those that are no answer, but something that is kept."""
-_AUTHORING = stems("write add create edit improve extend prepare author compose update")
-_TEXT = stems(
-    "section page paragraph chapter guide document docs documentation note mortem postmortem comment runbook handbook"
-    " readme description article tutorial glossary faq explanation summary overview report memo point slide"
-    " presentation agenda proposal question"
-)
-_ABOUT = frozenset(("about", "on", "how", "why", "of", "for", "that", "what", "when", "whether", "describing"))
-_PLACES = frozenset(("in", "into", "to", "under"))
-_DOING = stems(
-    "run execute apply perform trigger do proceed carry deploy release rollout publish ship launch migrate backfill"
-    " delete remove drop purge wipe erase truncate destroy overwrite reset prune push force merge rebase commit install"
-    " upgrade uninstall restart reboot stop kill shutdown terminate bypass skip disable override ignore circumvent mute"
-    " suppress insert update upsert modify change alter edit write save rename move replace switch create add build"
-    " implement enable upload download rotate revoke grant"
-)
-_AGAIN = frozenset(("and", "or", "then", "while", "by", "before", "after", "plus", "also", "afterwards", "next"))
-_HOW = frozenset(("how", "when", "where", "what", "whether", "why", "way", "ways", "steps", "plan", "plans"))
-_SUBJECTS = frozenset(("i", "you", "we", "they", "lets", "can", "will", "must", "should", "shall", "may"))
-"""Whoever does something: "so that we can drop it" is no topic, "how we drop it" is one."""
-_EXECUTING = stems("run execute apply perform do carry proceed trigger start")
-_REFERRING = frozenset(("it", "them", "that", "this", "these", "those", "so"))
-_ARTICLES = frozenset(("a", "an", "the", "our", "this", "these", "any", "all", "it", "just", "now", "finally"))
-
-_NOUNS = stems(
-    "deployment migration database db table column index schema guard backup release rollback rollout deletion"
-)
-_TEXT_NAMES = stems(
-    "doc docs documentation guide page handbook manual readme diagram note article tutorial runbook faq glossary report"
-    " description incident history policy"
-)
-_PAIRS = frozenset(
-    (stem(one), stem(other))
-    for one, other in (("push", "notification"), ("push", "message"), ("release", "note"), ("table", "contents"))
-)
-_NAMERS = stems("drop truncate alter delete purge wipe empty from into")
-"""Behind one of these a name follows what it is the name of: "drop table notes"."""
-
-_JOINED = {
-    ("roll", "out"): "rollout",
-    ("cut", "over"): "cutover",
-    ("fail", "over"): "failover",
-    ("shut", "down"): "shutdown",
-}
+_V = table("topics")
+_PAIRS = frozenset((stem(one), stem(other)) for one, other in map(str.split, _V.pairs))
+_JOINED = {(stem(one), other): one + other for one, other in map(str.split, _V.joined)}
 """Verbs of two words."""
 
 LEAD = 2
@@ -95,7 +38,7 @@ def done(goal: str, orders: Iterable[str], act: str = "") -> list[str]:
             said += _headed(each)
             continue
         said += each[:start]
-        is_kept = bool({stem(word) for word in each[:start]} & _WRITTEN) or _is_placed(each[start:])
+        is_kept = bool({stem(word) for word in each[:start]} & _V.written) or _is_placed(each[start:])
         said += [act] if act and is_kept else []
     return said
 
@@ -108,7 +51,8 @@ def _spelt(goal: str) -> str:
 def _is_ordered(said: list[str]) -> bool:
     """Whether a clause orders what another one speaks of ("… , then perform it")."""
     return any(
-        stem(word) in _EXECUTING and set(said[at + 1 : at + 3]) & _REFERRING for at, word in enumerate(said[: LEAD + 1])
+        stem(word) in _V.executing and set(said[at + 1 : at + 3]) & _V.referring
+        for at, word in enumerate(said[: LEAD + 1])
     )
 
 
@@ -127,7 +71,7 @@ def _headed(said: list[str]) -> list[str]:
     for at, word in enumerate(said):
         behind = [stem(one) for one in said[at + 1 : at + 3] if one != "of"][:1]
         cut, before = stem(word), stem(said[at - 1]) if at else ""
-        is_name = cut in _NOUNS and at > 0 and before not in _NAMERS and set(behind) & _TEXT_NAMES
+        is_name = cut in _V.nouns and at > 0 and before not in _V.namers and set(behind) & _V.text_names
         if not is_name and (cut, *behind) not in _PAIRS:
             kept.append(word)
     return kept
@@ -140,11 +84,11 @@ def looks_only(goal: str) -> bool:
         each = asserted(clause)
         start = _topic(each)
         if start is None:
-            if {stem(word) for word in each} & _DOING:
+            if {stem(word) for word in each} & _V.doing:
                 return False
             continue
         topic = each[start:]
-        if _does(topic) or _is_placed(topic) or not {stem(word) for word in each[:start]} & (_LOOKING | _JUDGING):
+        if _does(topic) or _is_placed(topic) or not {stem(word) for word in each[:start]} & (_V.looking | _V.judging):
             return False
         found = True
     return found
@@ -155,13 +99,13 @@ def _topic(said: list[str]) -> int | None:
     how = next((at for at, pair in enumerate(pairwise(said)) if pair == ("how", "to")), None)
     for at, word in enumerate(said[: LEAD + 1]):
         cut = stem(word)
-        if cut in _JUDGING and {stem(one) for one in said[at + 1 : at + 2 + REACH]} & _RECORDS:
+        if cut in _V.judging and {stem(one) for one in said[at + 1 : at + 2 + REACH]} & _V.records:
             return at + 1
-        if cut in _AUTHORING and (start := _behind_text(said, at + 1)) is not None:
+        if cut in _V.authoring and (start := _behind_text(said, at + 1)) is not None:
             return start
-        if cut in _LOOKING or cut in _TELLING:
+        if cut in _V.looking or cut in _V.telling:
             return at + 1
-        if cut in _DOING:
+        if cut in _V.doing:
             break
     return how
 
@@ -169,22 +113,22 @@ def _topic(said: list[str]) -> int | None:
 def _behind_text(said: list[str], at: int) -> int | None:
     """Where the topic begins of the text that is named shortly behind ``at``."""
     for number in range(at, min(at + REACH, len(said))):
-        if stem(said[number]) in _TEXT:
+        if stem(said[number]) in _V.text:
             behind = range(number + 1, min(number + REACH, len(said)))
-            return next((place + 1 for place in behind if said[place] in _ABOUT), None)
+            return next((place + 1 for place in behind if said[place] in _V.about), None)
     return None
 
 
 def _does(topic: list[str]) -> bool:
     """Whether a verb within the topic does something after all."""
     for at, word in enumerate(topic):
-        if stem(word) not in _DOING:
+        if stem(word) not in _V.doing:
             continue
-        before = [one for one in topic[max(0, at - 2 * REACH) : at] if one not in _ARTICLES]
-        if set(before[-2:]) & _AGAIN:
+        before = [one for one in topic[max(0, at - 2 * REACH) : at] if one not in _V.articles]
+        if set(before[-2:]) & _V.again:
             return True
-        is_meant = before[-1:] == ["to"] or set(before[-2:]) & _SUBJECTS
-        if is_meant and not set(before[-REACH:]) & _HOW:
+        is_meant = before[-1:] == ["to"] or set(before[-2:]) & _V.subjects
+        if is_meant and not set(before[-REACH:]) & _V.how:
             return True
     return False
 
@@ -192,9 +136,6 @@ def _does(topic: list[str]) -> bool:
 def _is_placed(topic: list[str]) -> bool:
     """Whether the topic ends in a place where a text is kept: "… into docs/db.md"."""
     return any(
-        word in _PLACES and {stem(one) for one in topic[at + 1 : at + 1 + REACH]} & _KEPT
+        word in _V.places and {stem(one) for one in topic[at + 1 : at + 1 + REACH]} & _V.kept
         for at, word in enumerate(topic)
     )
-
-
-_KEPT = stems("docs doc md rst readme wiki handbook runbook changelog")

@@ -40,13 +40,13 @@ def test_a_difference_is_counted_and_told_with_the_input_that_decided() -> None:
     assert "reality_summary.reality_green is false" in text
 
 
-@pytest.mark.parametrize("row", [*SAFEOPS, *PHASES])
-def test_the_label_is_never_read(row: dict[str, Any]) -> None:
-    other = copy.deepcopy(row)
-    other["result"] |= {"status": "FAILED", "rationale": "no", "diagnostics": [{"message": "stale"}]}
-    other["result"]["decision"] = {"allowed": not row["result"]["decision"]["allowed"], "risk_factors": ["failing"]}
-    assert answered(example(row, "a")) == answered(example(other, "a"))
-    assert example(row, "a").envelope == example(other, "a").envelope
+def test_the_label_is_never_read() -> None:
+    for row in (*SAFEOPS, *PHASES):
+        other = copy.deepcopy(row)
+        other["result"] |= {"status": "FAILED", "rationale": "no", "diagnostics": [{"message": "stale"}]}
+        other["result"]["decision"] = {"allowed": not row["result"]["decision"]["allowed"], "risk_factors": ["failing"]}
+        assert answered(example(row, "a")) == answered(example(other, "a"))
+        assert example(row, "a").envelope == example(other, "a").envelope
 
 
 def test_without_recorded_answers_only_the_kernels_status_is_played() -> None:

@@ -9,10 +9,11 @@ import click
 import pytest
 
 from pmagent.actors.oa.reasoning.rules.commands import danger, score
-from pmagent.actors.oa.reasoning.rules.intents import GUARD_NAMES, guard_command, intended
+from pmagent.actors.oa.reasoning.rules.goal_commands import GUARD_NAMES, guard_command, intended
 from pmagent.actors.oa.reasoning.rules.opsblock import CLOSING, MANUAL, PREFLIGHT
 from pmagent.cli.app import program as cli
 from pmagent.contracts.reasoning import COMMANDS_MAX
+from tests.support.rules_runs import RulesRun
 
 
 def work(run: Any) -> list[str]:
@@ -25,25 +26,66 @@ def work(run: Any) -> list[str]:
     return block[len(PREFLIGHT) : -len(CLOSING)]
 
 
-@pytest.mark.parametrize(
-    ("goal", "commands"),
-    [
-        ("Verify the log and take a snapshot", ["pmagent oa snapshot", "pmagent log verify"]),
-        ("Rebuild the documents", ["pmagent rebuild"]),
-        (
-            "Run the dms_alignment and log-integrity guards",
-            [guard_command("dms_alignment"), guard_command("log_integrity")],
-        ),
-        ("Run the guard surface_schema in HINT mode", ["pmagent oa guard --mode HINT --name surface_schema"]),
-        ("Run `make docs` and `git status --short`", ["make docs", "git status --short"]),
-        ("Run `make`, mind the `users` table", ["make"]),
-        ("```sh\n$ make all\nmake check\n```", ["make all", "make check"]),
+GIVEN = "pmagent rebuild"
+"""The command that the goal of the fixture means."""
+
+CONTEXTS = {"commands": ["make b", "make a"], "pending_ops_blocks": [{"commands": ["make c"]}, {"id": 3}]}
+BLOCKS: dict[str, list[tuple[dict[str, Any], list[str], str]]] = {
+    # statement: runs, each with the block without its frame, and words of the flaw that is told ("" none)
+    "commands are those that the goal states or means": [
+        ({"goal": goal}, commands, "") for goal, commands in (
+            ("Verify the log and take a snapshot", ["pmagent oa snapshot", "pmagent log verify"]),
+            ("Rebuild the documents", [GIVEN]),
+            ("Run the dms_alignment and log-integrity guards",
+             [guard_command("dms_alignment"), guard_command("log_integrity")]),
+            ("Run the guard surface_schema in HINT mode", ["pmagent oa guard --mode HINT --name surface_schema"]),
+            ("Run `make docs` and `git status --short`", ["make docs", "git status --short"]),
+            ("Run `make`, mind the `users` table", ["make"]),
+            ("```sh\n$ make all\nmake check\n```", ["make all", "make check"]),
+        )
     ],
-)
-def test_commands_are_those_that_the_goal_states_or_means(generator: Any, goal: str, commands: list[str]) -> None:
-    generator.goal = goal
-    assert work(generator) == commands
-    assert not generator.ask().degraded
+    "commands of the context follow, in order and once": [
+        ({"goal": "Do it: `make a`", "context": CONTEXTS}, ["make a", "make b", "make c"], ""),
+    ],
+    "a goal without commands is a manual step": [({"goal": "Write a poem"}, ["# manual step: Write a poem"], MANUAL)],
+    "a command that is not one printable line is left out": [
+        ({"context": {"commands": [command, "make a"]}}, [GIVEN, "make a"], "not one line that can be run")
+        for command in ("two\nlines", "bell\x07", "", 3, None, "x" * 5_000, "\u202erm")
+    ],
+    "commands of another shape are left out": [
+        ({"context": context}, [GIVEN], "not a list") for context in (
+            {"pending_ops_blocks": {"commands": ["make a"]}}, {"commands": "make a"},
+            {"pending_ops_blocks": [{"commands": 3}]})
+    ],
+    "references of another shape are left out": [
+        ({"context": {"ssot_references": given}}, [GIVEN], "oa_context.ssot_references")
+        for given in ("docs/a.md", {"a": 1}, [3], [""], ["a\x00b"])
+    ],
+    "a tool that did not answer is a flaw": [
+        ({"tools": {"oa.bootstrap_state": None}}, [GIVEN], "oa.bootstrap_state failed"),
+    ],
+    "a command that a constraint may forbid is for a person": [
+        ({"context": {"commands": ["git push origin a"], "constraints": ["No pushes without approval"]}},
+         [GIVEN, "git push origin a"], "may apply"),
+    ],
+    "a command that no constraint meets stays": [
+        ({"context": {"commands": ["make a", command], "constraints": [constraint]}}, [GIVEN, "make a", command], "")
+        for constraint, command in (("no_git_push", "git pull"), ("no_db_writes", "make docs"))
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", BLOCKS)
+def test_a_block_holds_the_commands_that_it_was_given_and_tells_its_flaws(statement: str) -> None:
+    wrong = []
+    for fields, commands, flaw in BLOCKS[statement]:
+        run = RulesRun("OPSBlockGenerator", "Rebuild the documents")
+        vars(run).update(fields)
+        said = run.ask()
+        told = " ".join(diagnostic.message for diagnostic in said.diagnostics)
+        if work(run) != commands or said.degraded != bool(flaw) or flaw not in told:
+            wrong.append((fields, said))
+    assert wrong == []
 
 
 @pytest.mark.parametrize("goal", ["Refresh the surfaces", "Run the guards"])
@@ -54,20 +96,6 @@ def test_what_the_frame_does_anyway_is_not_done_twice_in_a_row(generator: Any, g
 
 def test_the_last_command_is_the_guard_over_surfaces_and_state_of_now() -> None:
     assert CLOSING == ("pmagent kernel refresh", "pmagent oa snapshot", "pmagent oa guard --mode STRICT")
-
-
-def test_commands_of_the_context_follow_in_order_and_once(generator: Any) -> None:
-    generator.goal = "Do it: `make a`"
-    generator.context = {"commands": ["make b", "make a"], "pending_ops_blocks": [{"commands": ["make c"]}, {"id": 3}]}
-    assert work(generator) == ["make a", "make b", "make c"]
-
-
-def test_a_goal_without_commands_gets_the_frame_and_the_truth(generator: Any) -> None:
-    generator.goal = "Write a poem"
-    assert work(generator) == ["# manual step: Write a poem"]
-    said = generator.ask()
-    assert said.degraded
-    assert MANUAL in [d.message for d in said.diagnostics]
 
 
 def test_references_are_checked_to_exist_and_quoted_for_the_shell(generator: Any) -> None:
@@ -87,74 +115,42 @@ FORBIDDEN = [
     "chmod -R 777 .",
 ]  # fmt: skip
 HARMLESS = [
-    "make all",
-    "git status",
-    "ls -rf",
-    "pmagent log verify",
-    "grep -r 'drop' docs",
-    "cat rm.txt",
-    "test -f docs/a.md",
-    "tail -f log",
-    "# rm -rf build",
+    "make all", "git status", "ls -rf", "pmagent log verify", "grep -r 'drop' docs", "cat rm.txt", "test -f docs/a.md",
+    "tail -f log", "# rm -rf build",
 ]
 RISKY = [
-    "rm old.txt",
-    "git push origin main",
-    "git reset --hard",
-    "alembic upgrade head",
-    "sudo make install",
-    "kill 3",
+    "rm old.txt", "git push origin main", "git reset --hard", "alembic upgrade head", "sudo make install", "kill 3",
 ]
 
 
-@pytest.mark.parametrize("command", FORBIDDEN)
-def test_a_command_that_no_block_may_hold_refuses_it_and_is_named(generator: Any, command: str) -> None:
-    generator.context = {"commands": ["make a", command]}
-    said = generator.ask()
-    assert not said.permitted
-    assert said.payload.ops_block == []
-    assert command[:20] in said.rationale
+REFUSED: list[tuple[str, str]] = [
+    ("no_git_push", "git push origin main"), ("no_git_push", "git -c not push origin"),
+    ("no_db_writes", "alembic upgrade head"), ("never delete files", "rm notes.txt"),
+    ("no_network", "curl https://example.org"), *(("be kind", command) for command in FORBIDDEN),
+]
+"""A constraint, and a command that no block may hold, or not with this constraint."""
 
 
-@pytest.mark.parametrize("command", RISKY)
-def test_a_risky_command_is_kept_named_and_scored(generator: Any, command: str) -> None:
-    generator.context = {"commands": [command]}
-    assert command in work(generator)
-    said = generator.ask()
-    assert command in said.payload.risk_analysis
-    assert said.payload.complexity_score > score(["make a"])
+def test_a_command_that_is_forbidden_refuses_the_block_as_a_whole_and_is_named(generator: Any) -> None:
+    for constraint, command in REFUSED:
+        generator.context = {"commands": ["make a", command], "constraints": [constraint]}
+        said = generator.ask()
+        assert (said.permitted, said.payload.ops_block) == (False, []), command
+        assert command[:20] in said.rationale
+        assert constraint in said.rationale or command in FORBIDDEN
 
 
-@pytest.mark.parametrize("command", HARMLESS)
-def test_a_harmless_command_is_not_called_dangerous(command: str) -> None:
-    found = danger(command)
-    assert not found.forbidden
-    assert not [risk for risk in found.risks if "remove" in risk or "database" in risk or "safeguard" in risk]
-
-
-@pytest.mark.parametrize(
-    ("constraint", "command", "refused"),
-    [
-        ("no_git_push", "git push origin main", True),
-        ("no_git_push", "git -c not push origin", True), ("no_git_push", "git pull", False),
-        ("no_db_writes", "alembic upgrade head", True), ("never delete files", "rm notes.txt", True),
-        ("no_network", "curl https://example.org", True), ("no_db_writes", "make docs", False),
-    ],
-)  # fmt: skip
-def test_a_constraint_refuses_the_whole_block(generator: Any, constraint: str, command: str, refused: bool) -> None:
-    generator.context = {"commands": ["make a", command], "constraints": [constraint]}
-    said = generator.ask()
-    assert said.permitted != refused
-    if refused:
-        assert constraint in said.rationale
-        assert said.payload.ops_block == []
-
-
-@pytest.mark.parametrize("command", ["two\nlines", "bell\x07", "", 3, None, "x" * 5_000, "\u202erm"])
-def test_what_is_not_one_printable_line_is_left_out_and_told(generator: Any, command: Any) -> None:
-    generator.context = {"commands": [command, "make a"]}
-    assert work(generator) == ["pmagent rebuild", "make a"]
-    assert generator.ask().degraded
+def test_a_risky_command_is_kept_named_and_scored_and_a_harmless_one_is_not(generator: Any) -> None:
+    for command in RISKY:
+        generator.context = {"commands": [command]}
+        assert command in work(generator)
+        said = generator.ask()
+        assert command in said.payload.risk_analysis
+        assert said.payload.complexity_score > score(["make a"])
+    for command in HARMLESS:
+        found = danger(command)
+        assert not found.forbidden
+        assert not [risk for risk in found.risks if "remove" in risk or "database" in risk or "safeguard" in risk]
 
 
 def test_a_degraded_kernel_forbids_blocks(generator: Any) -> None:
@@ -163,9 +159,9 @@ def test_a_degraded_kernel_forbids_blocks(generator: Any) -> None:
     assert generator.verdict() == "blocked"
 
 
-def test_a_tool_that_did_not_answer_degrades(generator: Any) -> None:
-    generator.tools["oa.bootstrap_state"] = None
-    assert generator.ask().degraded
+def test_what_a_goal_only_mentions_is_not_run() -> None:
+    goals = ("Describe the guards", "Write about surfaces", "Improve the log", "Do not run the guards")
+    assert [intended(goal) for goal in goals] == [[]] * len(goals)
 
 
 def test_too_many_commands_are_refused_and_too_many_references_counted(generator: Any) -> None:
@@ -199,36 +195,6 @@ def test_every_command_of_pmagent_that_a_block_may_hold_exists() -> None:
         at.make_parser(click.Context(at)).parse_args(list(words))
 
 
-@pytest.mark.parametrize(
-    "goal", ["Describe the guards", "Write about surfaces", "Improve the log", "Do not run the guards"]
-)
-def test_what_a_goal_only_mentions_is_not_run(goal: str) -> None:
-    assert intended(goal) == []
-
-
-@pytest.mark.parametrize(
-    "context",
-    [
-        {"pending_ops_blocks": {"commands": ["make a"]}},
-        {"commands": "make a"},
-        {"pending_ops_blocks": [{"commands": 3}]},
-    ],
-)
-def test_commands_of_another_shape_are_left_out_and_told(generator: Any, context: dict[str, Any]) -> None:
-    generator.context = context
-    assert work(generator) == ["pmagent rebuild"]
-    said = generator.ask()
-    assert said.degraded
-    assert "not a list" in said.rationale
-
-
-def test_a_command_that_a_constraint_may_forbid_is_for_a_person(generator: Any) -> None:
-    generator.context = {"commands": ["git push origin topic"], "constraints": ["No pushes without approval"]}
-    assert "git push origin topic" in work(generator)
-    told = [d.message for d in generator.ask().diagnostics if "may apply" in d.message]
-    assert len(told) == 1
-
-
 def test_commands_and_goal_without_risk_are_said_to_have_none_that_is_known(generator: Any) -> None:
     assert generator.ask().payload.risk_analysis == "no command is known to destroy or publish anything"
     generator.goal = "Write a poem"
@@ -258,13 +224,6 @@ def test_hints_are_told_and_never_run(generator: Any) -> None:
     ]
     assert not said.degraded
     generator.context = {"hints": [3]}
-    assert generator.ask().degraded
-
-
-@pytest.mark.parametrize("given", ["docs/a.md", {"a": 1}, [3], [""], ["a\x00b"]])
-def test_references_of_another_shape_are_told(generator: Any, given: Any) -> None:
-    generator.context = {"ssot_references": given}
-    assert work(generator) == ["pmagent rebuild"]
     assert generator.ask().degraded
 
 

@@ -6,13 +6,119 @@ from typing import Any
 
 import pytest
 
-from tests.support.rules_desk import OLD, summary
+from tests.support.rules_runs import OLD, RulesRun, summary
 
-WORK = ["feature_work", "ops_blocks", "migrations", "phase_transitions"]
+Fields = dict[str, Any]
+
+STRICT: Fields = {"oa_state": {"mode": "STRICT"}}
+BACKUP_CHECKS: list[Any] = [
+    {"name": 5, "passed": True}, {"name": "Backup", "passed": None}, {"name": "Backup"}, "Backup", {"passed": True},
+]
+LISTED = {"missing": ["x"], "stale": ["y"], "errors": 3}
+
+
+def asked(fields: Fields, evidence: Any = None) -> tuple[str, Any]:
+    """Verdict and answer of a run on a healthy kernel but for these fields of it."""
+    run = RulesRun("SafeOPSDecision")
+    vars(run).update(fields)
+    if evidence is not None:
+        run.context = {**run.context, "evidence": evidence}
+    return run.verdict(), run.ask()
 
 
 def conditions(said: Any) -> list[str]:
     return [d.message for d in said.diagnostics if d.category == "condition"]
+
+
+def declared(action: Any, **more: Any) -> Fields:
+    return {"context": {"action_class": action, **more}}
+
+
+def failing(tool: str, answer: Any = None) -> Fields:
+    return {"tools": {tool: answer}}
+
+
+RUNS: dict[str, tuple[list[Fields], str, str]] = {
+    # statement: runs, verdict, and the words of the rationale
+    "a tool that fails leaves the posture unverified": (
+        [failing("oa.kernel_status"), failing("oa.reality_summary")], "blocked", "failed: no such file"),
+    "a tool that is not allowed does, too": (
+        [{"allowed": ["oa.kernel_status"]}, {"allowed": ["oa.reality_summary"]}], "blocked", " not in tools_allowed"),
+    "a status that does not say how the kernel is proves nothing": (
+        [failing("oa.kernel_status", one | {"note": "x"}) for one in ({}, {"error": "not JSON"}, {"phase": "7"})],
+        "blocked", "oa.kernel_status does not say how the kernel is"),
+    "a degraded kernel forbids work": (
+        [{"mode": "DEGRADED", **declared(one)}
+         for one in ("feature_work", "ops_blocks", "migrations", "phase_transitions")],
+        "ABORT", "mode DEGRADED forbids "),
+    "a degraded kernel lets care go on": (
+        [{"mode": "DEGRADED", **declared(one)} for one in ("remediation", "diagnostic")], "WARN", "mode DEGRADED"),
+    "an action class that does not exist aborts": (
+        [declared(one) for one in ("deploy", "", 3, ["diagnostic"])], "ABORT", "oa_context.action_class is "),
+    "an action class that is null is none": ([declared(None)], "PROCEED", "reads as feature_work"),
+    "constraints of another shape are a doubt": (
+        [{"context": {"constraints": one}} for one in ("no_git_push", [3], {"a": 1}, 3, [None, "no_db_writes"])],
+        "WARN", "oa_context.constraints"),
+    "what can be read of broken constraints still forbids": (
+        [{"goal": "Push it", "context": {"constraints": [None, "no_git_push"]}}], "ABORT", "no_git_push"),
+    "a declared migration writes whatever its goal says": (
+        [{"goal": "Apply number 42", **declared("migrations", constraints=["no_db_writes"])}], "ABORT", "no_db_writes"),
+    "declaring a migration to be something else does not lower its stakes": (
+        [{"goal": "Migrate the database", **declared("diagnostic")}], "WARN", "migrations are high-impact work"),
+    "commands that are no list are a doubt": (
+        [{"context": {"commands": "make a"}}], "WARN", "not a list of commands"),
+    "commands that a constraint may forbid are, too": (
+        [{"context": {"commands": ["git push origin a"], "constraints": ["No pushes without approval"]}}],
+        "WARN", "may apply"),
+    "a passed check may list things": (
+        [{"reality": summary(checks=[{"name": "Backup", "passed": True, "details": LISTED}])}], "PROCEED", ""),
+    "an unknown key of the reality summary that is unsteady warns": (
+        [{"reality": summary(recent_failures=2)}], "WARN", "recent_failures is 2"),
+    "one that says failure aborts": ([{"reality": summary(failing_checks=2)}], "ABORT", "failing_checks is 2"),
+    "fresh evidence counts in STRICT": (
+        [{"reality": summary(timestamp=one), **STRICT}
+         for one in ("2026-03-01T12:04:00Z", "2026-03-01T00:00:01Z", "2026-03-01T12:30:00+01:00")], "PROCEED", ""),
+    "documents that are aligned, or not known to be otherwise, forbid nothing": (
+        [{"ssot": {"dms_share_alignment": one}} for one in ("OK", "UNKNOWN")], "PROCEED", ""),
+    "documents out of line forbid work, and so does care that nobody declared": (
+        [{"ssot": {"dms_share_alignment": one}, "goal": goal}
+         for one in ("BROKEN", "ERROR") for goal in ("Improve it", "Clean up the notes")],
+        "ABORT", "dms_share_alignment is "),
+    "a bootstrap that contradicts the summary degrades": (
+        [{"bootstrap": {"branch": "main", "health": {"reality_green": False}}}], "ABORT", "mode DEGRADED"),
+}  # fmt: skip
+
+EVIDENCE: dict[str, tuple[list[Any], str, str]] = {
+    # statement: what oa_context.evidence is, verdict, and the words of the rationale
+    "a check without a result proves nothing": (
+        [[{"source": "a"}], [{"source": "a", "result": None}], [{"result": {}}]], "WARN", "has no result"),
+    "evidence of another shape is a doubt": (["all fine", {"ok": True}, [3]], "WARN", "oa_context.evidence"),
+    "a check that failed and passes when run again is unsteady": (
+        [[{"source": "a", "result": {"ok": ok}} for ok in (False, True)]], "WARN", "passes later"),
+    "one that fails later, or another that passes, is not": (
+        [[{"source": "a", "result": {"ok": ok}} for ok in (True, False)],
+         [{"source": "a", "result": {"ok": False}}, {"source": "b", "result": {"ok": True}}]], "ABORT", "ok is false"),
+    "an age that is small, or none, is not held against it": (
+        [[{"result": {"ok": True} | one}] for one in (
+            {"age_hours": 2}, {"age_hours": True}, {"age_hours": "72"}, {"pages": 900}, {"age": 9_000},
+            {"next_run": OLD}, {"risk": "low"}, {"size": "large"})], "PROCEED", ""),
+    "a check that measures a large impact warns": (
+        [[{"result": {"ok": True, "blast_radius": "large"}}]], "WARN", "blast_radius is large"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", [*RUNS, *EVIDENCE])
+def test_the_verdict_follows_from_the_inputs_and_names_them(statement: str) -> None:
+    runs = [(each, None) for each in RUNS[statement][0]] if statement in RUNS else [
+        ({}, each) for each in EVIDENCE[statement][0]
+    ]
+    _, verdict, words = RUNS.get(statement) or EVIDENCE[statement]
+    wrong = []
+    for fields, evidence in runs:
+        given, said = asked(fields, evidence)
+        if given != verdict or words not in said.rationale or bool(said.diagnostics) < (verdict == "WARN"):
+            wrong.append((fields, evidence, given, said.rationale))
+    assert wrong == []
 
 
 def test_ordinary_work_on_a_healthy_kernel_proceeds_and_says_on_what(safeops: Any) -> None:
@@ -24,126 +130,18 @@ def test_ordinary_work_on_a_healthy_kernel_proceeds_and_says_on_what(safeops: An
         assert input_ in said.rationale
 
 
-@pytest.mark.parametrize("tool", ["oa.kernel_status", "oa.reality_summary"])
-def test_a_tool_that_is_not_allowed_or_fails_leaves_the_posture_unverified(safeops: Any, tool: str) -> None:
-    safeops.tools[tool] = None
-    assert safeops.verdict() == "blocked"
-    assert f"{tool} failed: no such file" in safeops.ask().rationale
-    safeops.tools = {}
-    safeops.allowed.remove(tool)
-    assert safeops.verdict() == "blocked"
-    assert f"{tool} not in tools_allowed" in safeops.ask().rationale
+def test_care_on_a_degraded_kernel_has_conditions_and_is_degraded() -> None:
+    for action in ("remediation", "diagnostic"):
+        _, said = asked({"mode": "DEGRADED", **declared(action)})
+        assert said.degraded
+        assert conditions(said)
 
 
-@pytest.mark.parametrize("said", [{}, {"error": "not JSON"}, {"phase": "7", "branch": "main"}])
-def test_a_status_that_does_not_say_how_the_kernel_is_proves_nothing(safeops: Any, said: dict[str, Any]) -> None:
-    safeops.tools["oa.kernel_status"] = said | {"note": "x"}
-    assert safeops.verdict() == "blocked"
-    assert "oa.kernel_status does not say how the kernel is" in safeops.ask().rationale
-
-
-@pytest.mark.parametrize("action", WORK)
-def test_a_degraded_kernel_forbids_work(safeops: Any, action: str) -> None:
-    safeops.mode, safeops.context = "DEGRADED", {"action_class": action}
-    said = safeops.ask()
-    assert said.payload.allowed_action == "ABORT"
-    assert f"mode DEGRADED forbids {action}" in said.rationale
-
-
-@pytest.mark.parametrize("action", ["remediation", "diagnostic"])
-def test_a_degraded_kernel_lets_care_go_on_with_conditions(safeops: Any, action: str) -> None:
-    safeops.mode, safeops.context = "DEGRADED", {"action_class": action}
-    said = safeops.ask()
-    assert said.payload.allowed_action == "WARN"
-    assert said.degraded
-    assert conditions(said)
-
-
-@pytest.mark.parametrize("action", ["deploy", "", 3, None, ["diagnostic"]])
-def test_an_action_class_that_does_not_exist_aborts(safeops: Any, action: Any) -> None:
-    safeops.context = {"action_class": action}
-    assert safeops.verdict() == ("PROCEED" if action is None else "ABORT")
-
-
-@pytest.mark.parametrize(
-    "goal",
-    [
-        "Migrate the customer database",
-        "Drop the unused columns of the orders table",
-        "A change with a large blast radius",
-        "High-risk switch of the queue",
-        "Bulk update of all labels",
-        "Release to production",
-        "Purge the old sessions",
-        "Skip the guards this once",
-        "Replace the message broker",
-        "Restart the control plane",
-        "Cut over the primary datastore",
-        "Roll out the timetable to production",
-        "Rewrite all services",
-    ],
-)
-@pytest.mark.parametrize("proven", [True, False])
-def test_high_impact_work_is_allowed_on_conditions_and_degraded_only_without_a_proven_backup(
-    safeops: Any, goal: str, proven: bool
-) -> None:
-    safeops.goal = goal
-    if not proven:
-        safeops.reality = summary(checks=[])
-    said = safeops.ask()
-    assert said.payload.allowed_action == "WARN"
-    assert said.degraded == (not proven)
-    for word in ("backup", "STRICT", "acknowledges"):
-        assert any(word in condition for condition in conditions(said))
-
-
-def test_a_backup_that_only_the_caller_vouches_for_is_not_proven(safeops: Any) -> None:
-    safeops.goal, safeops.reality = "Migrate the database", summary(checks=[])
-    safeops.context = {"evidence": [{"source": "backup", "result": {"ok": True}}]}
-    assert safeops.ask().degraded
-
-
-@pytest.mark.parametrize(
-    "goal", ["No migration, only text", "A non-destructive clean-up", "Docs without deleting a page"]
-)
-def test_what_a_goal_denies_is_not_held_against_it(safeops: Any, goal: str) -> None:
-    safeops.goal = goal
-    assert safeops.verdict() == "PROCEED"
-
-
-@pytest.mark.parametrize(
-    ("goal", "constraint", "verdict"),
-    [
-        ("Insert the rows into the users table", "no_db_writes", "ABORT"),
-        ("Write the user manual", "no_db_writes", "PROCEED"),
-        ("UPDATE berths SET fee = 0", "no_db_writes", "ABORT"),
-        ("Update the page and set its colour", "no_db_writes", "PROCEED"),
-        ("Store the tides in the harbour tables", "no_db_writes", "ABORT"),
-        ("Push the branch", "no_git_push", "ABORT"),
-        ("Update the page without pushing", "no_git_push", "PROCEED"),
-        ("Skip the guards for a quick fix", "Never bypass guards for destructive operations.", "ABORT"),
-        ("Improve the page", "Never bypass guards for destructive operations.", "PROCEED"),
-        ("Deploy the service", "No deploys without approval", "WARN"),
-        ("Deploy the service", "Do not deploy on Fridays", "WARN"),
-        ("Rename the file", "Don't delete or rename files", "ABORT"),
-        ("Rename the class", "read-only", "ABORT"),
-        ("Deploy to production", "DO_NOT_TOUCH_PROD", "ABORT"),
-        ("Improve the page", "Treat the kernel as the system of record", "PROCEED"),
-    ],
-)
-def test_a_constraint_forbids_what_its_words_mean(safeops: Any, goal: str, constraint: str, verdict: str) -> None:
-    safeops.goal, safeops.context = goal, {"constraints": ["Be kind.", constraint]}
-    assert safeops.verdict() == verdict
-    if verdict == "ABORT":
-        assert constraint in safeops.ask().payload.safety_check_summary
-
-
-@pytest.mark.parametrize("given", ["no_git_push", [3], {"a": 1}, 3, [None, "no_db_writes"]])
-def test_constraints_of_another_shape_are_a_doubt(safeops: Any, given: Any) -> None:
-    safeops.context = {"constraints": given}
-    said = safeops.ask()
-    assert said.payload.allowed_action == "WARN"
-    assert "oa_context.constraints" in said.rationale
+def test_a_backup_is_proven_by_a_named_and_passed_check_and_by_no_word_of_the_caller() -> None:
+    goal = {"goal": "Migrate the database"}
+    assert not asked(goal)[1].degraded
+    assert all(asked(goal | {"reality": summary(checks=[check])})[1].degraded for check in BACKUP_CHECKS)
+    assert asked(goal | {"reality": summary(checks=[])}, [{"source": "backup", "result": {"ok": True}}])[1].degraded
 
 
 @pytest.mark.parametrize(
@@ -162,36 +160,10 @@ def test_commands_that_the_operation_states_are_held_to_what_a_block_may_hold(
     assert safeops.verdict() == (verdict if "`" in goal else "PROCEED")
 
 
-def test_a_declared_migration_writes_whatever_its_goal_says(safeops: Any) -> None:
-    safeops.goal, safeops.context = "Apply number 42", {"action_class": "migrations", "constraints": ["no_db_writes"]}
-    assert safeops.verdict() == "ABORT"
-
-
-def test_declaring_a_migration_to_be_something_else_does_not_lower_its_stakes(safeops: Any) -> None:
-    safeops.goal, safeops.context = "Migrate the database", {"action_class": "diagnostic"}
-    assert safeops.verdict() == "WARN"
-
-
-def test_what_can_be_read_of_broken_constraints_still_forbids(safeops: Any) -> None:
-    safeops.goal, safeops.context = "Push it", {"constraints": [None, "no_git_push"]}
-    assert safeops.verdict() == "ABORT"
-
-
 HARD = [
-    {"ok": False},
-    {"passed": False},
-    {"details": {"unexpected_files": ["a.txt"]}},
-    {"errors": 2},
-    {"drift": True},
-    {"status": "failed"},
-    {"checks": [{"name": "x", "ok": False}]},
-    {"missing": ["b"]},
-    {"no_errors": False},
-    {"failure": "the disk is full"},
-    False,
-    "failed",
-    {"history": ["fail", "fail"]},
-    {"timed_out": True},
+    {"ok": False}, {"passed": False}, {"details": {"unexpected_files": ["a.txt"]}}, {"errors": 2}, {"drift": True},
+    {"status": "failed"}, {"checks": [{"name": "x", "ok": False}]}, {"missing": ["b"]}, {"no_errors": False},
+    {"failure": "the disk is full"}, False, "failed", {"history": ["fail", "fail"]}, {"timed_out": True},
     {"blockers": [{"name": "one"}]},
 ]
 SOFT = [
@@ -202,98 +174,42 @@ SOFT = [
     {"coverage": "partial"},
 ]  # fmt: skip
 FINE = [
-    {"ok": True},
-    {"errors": []},
-    {"failed": 0},
-    {"missing": None},
-    {"issues": "none"},
-    {"no_errors": True},
-    {"fixed_issues": 4},
-    {"skipped": 0, "complete": True},
-    {"status": "passed", "count": 12, "files": ["a"]},
-    {"blockers": {}},
-    {"history": ["pass", "pass"]},
-    {"timeout": 60},
-    [],
-    True,
-    "passed",
+    {"ok": True}, {"errors": []}, {"failed": 0}, {"missing": None}, {"issues": "none"}, {"no_errors": True},
+    {"fixed_issues": 4}, {"skipped": 0, "complete": True}, {"status": "passed", "count": 12, "files": ["a"]},
+    {"blockers": {}}, {"history": ["pass", "pass"]}, {"timeout": 60}, [], True, "passed",
 ]
 
 
 @pytest.mark.parametrize(("results", "verdict"), [(HARD, "ABORT"), (SOFT, "WARN"), (FINE, "PROCEED")])
-def test_results_of_the_callers_checks_count_by_what_their_keys_say(safeops: Any, results: Any, verdict: str) -> None:
+def test_results_of_the_callers_checks_count_by_what_their_keys_say(results: Any, verdict: str) -> None:
     for result in results:
-        safeops.context = {"evidence": [{"source": "a check", "result": result}]}
-        said = safeops.ask()
-        assert said.payload.allowed_action == verdict, result
+        given, said = asked({}, [{"source": "a check", "result": result}])
+        assert given == verdict, result
         assert said.degraded == (verdict != "PROCEED")
         if verdict != "PROCEED":
             assert "oa_context.evidence[0] (a check)" in said.rationale
 
 
-def test_a_check_that_failed_and_passes_when_run_again_is_unsteady(safeops: Any) -> None:
-    pieces = [{"source": "a", "result": {"ok": ok}} for ok in (False, True)]
-    safeops.context = {"evidence": pieces}
-    assert safeops.verdict() == "WARN"
-    safeops.context = {"evidence": pieces[::-1]}
-    assert safeops.verdict() == "ABORT"
-    safeops.context = {"evidence": [pieces[0], pieces[1] | {"source": "b"}]}
-    assert safeops.verdict() == "ABORT"
+def test_stale_evidence_is_none_in_strict_and_a_doubt_otherwise() -> None:
+    stamps = (OLD, "2026-02-28T23:59:00Z", "2026-03-01T12:30:00Z", "yesterday", 5)
+    runs: list[tuple[Fields, Any]] = [({"reality": summary(timestamp=stamp)}, None) for stamp in stamps]
+    results = ({"ok": True, "last_run": OLD}, {"ok": True, "age_hours": 72}, {"stale": True})
+    runs += [({}, [{"source": "a", "result": result}]) for result in results]
+    for fields, evidence in runs:
+        verdict, said = asked(fields, evidence)
+        assert verdict == "WARN", (fields, evidence)
+        assert "pmagent kernel refresh" in [d.remediation for d in said.diagnostics if d.category == "condition"]
+        assert asked(fields | STRICT, evidence)[0] == "blocked", (fields, evidence)
 
 
-@pytest.mark.parametrize("piece", [{"source": "a"}, {"source": "a", "result": None}, {"result": {}}])
-def test_a_check_without_a_result_proves_nothing(safeops: Any, piece: dict[str, Any]) -> None:
-    safeops.context = {"evidence": [piece]}
-    assert safeops.verdict() == "WARN"
-
-
-def test_declared_care_may_mend_what_a_check_found(safeops: Any) -> None:
-    safeops.context = {"evidence": [{"result": {"ok": False}}], "action_class": "remediation"}
-    assert safeops.verdict() == "WARN"
-
-
-@pytest.mark.parametrize("given", ["all fine", {"ok": True}, [3]])
-def test_evidence_of_another_shape_is_a_doubt(safeops: Any, given: Any) -> None:
-    safeops.context = {"evidence": given}
-    assert safeops.verdict() == "WARN"
-
-
-def test_what_passed_checks_list_is_not_read_as_failure(safeops: Any) -> None:
-    details = {"missing": ["x"], "stale": ["y"], "errors": 3}
-    safeops.reality = summary(checks=[{"name": "Backup", "passed": True, "details": details}])
-    assert safeops.verdict() == "PROCEED"
-
-
-@pytest.mark.parametrize(("extra", "verdict"), [("recent_failures", "WARN"), ("failing_checks", "ABORT")])
-def test_unknown_keys_of_the_reality_summary_count(safeops: Any, extra: str, verdict: str) -> None:
-    safeops.reality = summary(**{extra: 2})
-    assert safeops.verdict() == verdict
-
-
-@pytest.mark.parametrize("stamp", [OLD, "2026-02-28T23:59:00Z", "2026-03-01T12:30:00Z", "yesterday", 5])
-def test_evidence_that_is_too_old_or_from_ahead_is_none_in_strict_and_a_doubt_otherwise(
-    safeops: Any, stamp: Any
-) -> None:
-    safeops.reality = summary(timestamp=stamp)
-    said = safeops.ask()
-    assert said.payload.allowed_action == "WARN"
-    assert "pmagent kernel refresh" in [d.remediation for d in said.diagnostics if d.category == "condition"]
-    safeops.oa_state = {"mode": "STRICT"}
-    assert safeops.verdict() == "blocked"
-
-
-@pytest.mark.parametrize("stamp", ["2026-03-01T12:04:00Z", "2026-03-01T00:00:01Z", "2026-03-01T12:30:00+01:00"])
-def test_evidence_within_the_limits_is_fresh(safeops: Any, stamp: str) -> None:
-    safeops.reality, safeops.oa_state = summary(timestamp=stamp), {"mode": "STRICT"}
-    assert safeops.verdict() == "PROCEED"
-
-
-@pytest.mark.parametrize("result", [{"ok": True, "last_run": OLD}, {"ok": True, "age_hours": 72}, {"stale": True}])
-def test_a_check_that_is_too_old_is_none_either(safeops: Any, result: dict[str, Any]) -> None:
-    safeops.context = {"evidence": [{"source": "a", "result": result}]}
-    assert safeops.verdict() == "WARN"
-    safeops.oa_state = {"mode": "STRICT"}
-    assert safeops.verdict() == "blocked"
+def test_an_answer_that_is_blocked_is_degraded_and_says_what_blocks() -> None:
+    for fields in (failing("oa.kernel_status"), {"reality": summary(timestamp=OLD), **STRICT}):
+        _, said = asked(fields)
+        assert said.degraded
+        assert "block" in {d.severity for d in said.diagnostics}
+    _, said = asked({"goal": "Migrate the database", "reality": summary(checks=[])})
+    assert "about a backup" in said.rationale
+    assert [d for d in said.diagnostics if "about a backup" in d.message]
 
 
 def test_a_summary_without_a_time_is_told(safeops: Any) -> None:
@@ -303,88 +219,26 @@ def test_a_summary_without_a_time_is_told(safeops: Any) -> None:
     assert "no timestamp" in said.diagnostics[0].message
 
 
-@pytest.mark.parametrize(
-    ("alignment", "verdict"), [("OK", "PROCEED"), ("UNKNOWN", "PROCEED"), ("BROKEN", "ABORT"), ("ERROR", "ABORT")]
-)
-def test_documents_out_of_line_forbid_work(safeops: Any, alignment: str, verdict: str) -> None:
-    safeops.ssot["dms_share_alignment"] = alignment
-    said = safeops.ask()
-    assert said.payload.allowed_action == verdict
-    assert bool(said.diagnostics) == (alignment != "OK")
+def test_alignment_that_is_not_ok_is_a_diagnostic() -> None:
+    for alignment in ("OK", "UNKNOWN", "BROKEN"):
+        _, said = asked({"ssot": {"dms_share_alignment": alignment}})
+        assert bool(said.diagnostics) == (alignment != "OK")
 
 
-@pytest.mark.parametrize("claim", [{"phase": "8"}, {"branch": "feature"}, {"phase": 8, "mode": "NORMAL"}])
-def test_a_caller_who_believes_another_phase_or_branch_is_warned(safeops: Any, claim: dict[str, Any]) -> None:
-    safeops.context = {"claimed_kernel_state": claim}
-    said = safeops.ask()
-    assert said.payload.allowed_action == "PROCEED"
-    assert {d.category for d in said.diagnostics} == {"kernel_mismatch"}
-
-
-def test_a_bootstrap_that_contradicts_the_summary_is_named_and_degrades(safeops: Any) -> None:
-    safeops.bootstrap["health"] = {"reality_green": False}
-    said = safeops.ask()
-    assert said.payload.allowed_action == "ABORT"
+def test_disagreements_are_named_by_their_category() -> None:
+    for claim in ({"phase": "8"}, {"branch": "feature"}, {"phase": 8, "mode": "NORMAL"}):
+        verdict, said = asked({"context": {"claimed_kernel_state": claim}})
+        assert (verdict, {d.category for d in said.diagnostics}) == ("PROCEED", {"kernel_mismatch"})
+    _, said = asked({"bootstrap": {"branch": "main", "health": {"reality_green": False}}})
     assert "tri_surface_incoherence" in {d.category for d in said.diagnostics}
 
 
-@pytest.mark.parametrize(
-    "goal", ["Read the production notes", "Describe phase 7", "Bulk reading of logs", "Lower the risk"]
-)
-def test_a_word_alone_is_no_high_impact(safeops: Any, goal: str) -> None:
-    safeops.goal = goal
-    said = safeops.ask()
-    assert said.payload.allowed_action == "PROCEED"
-    assert "phase_transitions" not in said.rationale
+def test_what_objects_is_an_error_and_what_warns_is_not() -> None:
+    _, said = asked({"goal": "Push it", "context": {"constraints": ["no_git_push"]}}, [{"result": {"ok": False}}])
+    assert {d.severity for d in said.diagnostics} == {"error"}
 
 
-@pytest.mark.parametrize(
-    "check",
-    [{"name": 5, "passed": True}, {"name": "Backup", "passed": None}, {"name": "Backup"}, "Backup", {"passed": True}],
-)
-def test_only_a_named_and_passed_check_proves_a_backup(safeops: Any, check: Any) -> None:
-    safeops.goal, safeops.reality = "Migrate the database", summary(checks=[check])
-    assert safeops.ask().degraded
-
-
-def test_what_objects_is_an_error_and_what_warns_is_not(safeops: Any) -> None:
-    safeops.goal = "Push it"
-    safeops.context = {"constraints": ["no_git_push"], "evidence": [{"result": {"ok": False}}]}
-    assert {d.severity for d in safeops.ask().diagnostics} == {"error"}
-
-
-@pytest.mark.parametrize(
-    ("goal", "verdict"),
-    [("Delete a file", "ABORT"), ("Rename a file", "ABORT"), ("Read a file", "PROCEED"), ("Delete a row", "WARN")],
-)
-def test_either_act_of_a_constraint_is_enough_but_its_thing_is_needed(safeops: Any, goal: str, verdict: str) -> None:
-    safeops.goal, safeops.context = goal, {"constraints": ["Don't delete or rename files"]}
-    assert safeops.verdict() == verdict
-
-
-def test_declared_care_may_mend_documents_out_of_line(safeops: Any) -> None:
-    safeops.ssot["dms_share_alignment"] = "BROKEN"
-    safeops.context = {"action_class": "remediation"}
-    said = safeops.ask()
-    assert said.payload.allowed_action == "WARN"
-    assert {d.severity for d in said.diagnostics} == {"warn"}
-    safeops.goal, safeops.context = "Clean up the notes", {}
-    assert safeops.verdict() == "ABORT", "a goal that merely reads as care is none"
-
-
-@pytest.mark.parametrize(
-    "result",
-    [{"age_hours": 2}, {"age_hours": True}, {"age_hours": "72"}, {"pages": 900}, {"age": 9_000}, {"next_run": OLD}],
-)
-def test_what_is_no_age_or_a_small_one_is_not_held_against_it(safeops: Any, result: dict[str, Any]) -> None:
-    safeops.context = {"evidence": [{"result": {"ok": True} | result}]}
-    assert safeops.verdict() == "PROCEED"
-
-
-@pytest.mark.parametrize(
-    ("result", "verdict"),
-    [({"blast_radius": "large"}, "WARN"), ({"risk": "low"}, "PROCEED"), ({"size": "large"}, "PROCEED")],
-)
-def test_a_check_that_measures_a_large_impact_warns(safeops: Any, result: dict[str, Any], verdict: str) -> None:
-    safeops.context = {"evidence": [{"result": {"ok": True} | result}]}
-    assert safeops.verdict() == verdict
+def test_declared_care_may_mend_what_a_check_or_the_alignment_shows() -> None:
+    assert asked(declared("remediation"), [{"result": {"ok": False}}])[0] == "WARN"
+    verdict, said = asked({"ssot": {"dms_share_alignment": "BROKEN"}, **declared("remediation")})
+    assert (verdict, {d.severity for d in said.diagnostics}) == ("WARN", {"warn"})

@@ -6,15 +6,11 @@ from typing import Any
 
 import pytest
 
-from pmagent.actors.oa.reasoning.rules.phases import order, same, skipped
+from pmagent.actors.oa.reasoning.rules.transition import order, same, skipped
 from pmagent.contracts.reasoning import CRITERIA_MAX
-from tests.support.rules_desk import OLD
+from tests.support.rules_runs import OLD, RulesRun, summary
 
-
-def missing(run: Any) -> str:
-    payload = run.ask().payload
-    assert payload.transition_status == "NOT_READY"
-    return "\n".join(payload.missing_criteria)
+TOOLS = ("oa.kernel_status", "oa.ssot_surface", "oa.reality_check")
 
 
 def test_the_next_phase_is_ready_and_it_is_told_that_no_criteria_are_known(transition: Any) -> None:
@@ -48,26 +44,75 @@ def test_the_phases_are_read_from_the_context_else_from_the_goal(
     assert said.rationale.startswith("phase 7 to 8, ")
 
 
-@pytest.mark.parametrize(
-    ("goal", "criterion"),
-    [
-        ("phase 7 to phase 7", "there is no transition to make"),
-        ("phase 7 to phase 6", "a rollback needs a plan"),
-        ("phase 7 to phase 9", "it would skip 8"),
-        ("phase 6 to phase 7", "the kernel is in phase 7, not in 6"),
-        ("phase 7 to phase 40", "it would skip 8, 9, 10 and 29 more"),
-        ("go on", "the proposed phase is not named"),
-        ("phase 8 or phase 9?", "the proposed phase is not named"),
+def evidence(*results: Any) -> dict[str, Any]:
+    return {"context": {"evidence": [{"source": "preview", "result": result} for result in results]}}
+
+
+def checklist(given: Any) -> dict[str, Any]:
+    return {"context": {"phase_done_checklist": given}}
+
+
+SKIPPING = [("phase 7 to phase 9", "it would skip 8"), ("phase 7 to phase 40", "it would skip 8, 9, 10 and 29 more")]
+RED = {"reality_green": True, "failed_checks": ["Backup System"]}
+NOBODY = {"oa.kernel_status": {"mode": "NORMAL"}, "oa.ssot_surface": {"version": 17}}
+MISSING: dict[str, list[tuple[dict[str, Any], str]]] = {
+    # statement: runs, each with words of the criteria that it misses
+    "an order of phases that is none": [
+        *(({"goal": goal}, words) for goal, words in SKIPPING),
+        ({"goal": "phase 7 to phase 7"}, "there is no transition to make"),
+        ({"goal": "phase 7 to phase 6"}, "a rollback needs a plan"),
+        ({"goal": "phase 7 to phase 6", "context": {"rollback_plan": "none"}}, "a rollback needs a plan"),
+        ({"goal": "phase 6 to phase 7"}, "the kernel is in phase 7, not in 6"),
+        ({"goal": "go on"}, "the proposed phase is not named"),
+        ({"goal": "phase 8 or phase 9?"}, "the proposed phase is not named"),
+        ({"context": {"proposed_phase": "launch"}}, "cannot be told"),
+        ({"goal": "?", "context": {"proposed_phase": "8"}, "bootstrap": {}, "ssot": {}, "tools": NOBODY},
+         "the current phase is not known"),
     ],
-)
-def test_an_order_of_phases_that_is_none_is_missing(transition: Any, goal: str, criterion: str) -> None:
-    transition.goal = goal
-    assert criterion in missing(transition)
+    "a checklist counts item by item": [
+        (checklist({"docs": True, "tests green": False}), "tests green is not met"),
+        (checklist({"docs": "yes"}), "docs is yes, neither true nor false"),
+        (checklist(["docs"]), "not a map of criteria"),
+    ],
+    "open items are missing one by one": [
+        ({"context": {"blocking_items": ["finish the index"]}}, "finish the index"),
+        (evidence({"blocking_items": ["sign it", "seal it"]}), "seal it"), (evidence({"ok": False}), "ok is false"),
+    ],
+    "SSOT's entry of the phase counts": [
+        ({"ssot": {"current_phase": "7", "phases": {"7": entry, "6": {"status": "open"}}}}, words)
+        for entry, words in (
+            ({"status": "in_progress"}, "phases.7.status is in_progress"), ({"status": 3}, "phases.7.status is 3"),
+            ({"blockers": ["one"]}, "one"))
+    ],
+    "a tool that did not answer leaves it unverified": [
+        *(({"tools": {tool: None}}, f"not verifiable: {tool} failed") for tool in TOOLS),
+        *(({"allowed": [one for one in TOOLS if one != tool]}, f"not verifiable: {tool} is not in tools_allowed")
+          for tool in TOOLS),
+    ],
+    "failed checks and a degraded mode": [
+        ({"tools": {"oa.reality_check": RED}}, "failed check: Backup System"),
+        ({"tools": {"oa.reality_check": RED}}, "mode DEGRADED forbids phase_transitions"),
+    ],
+    "a constraint that forbids": [
+        ({"goal": "Push, and go from phase 7 to phase 8", "context": {"constraints": ["no_git_push"]}}, "no_git_push"),
+    ],
+    "stale evidence is none in STRICT": [
+        ({"reality": summary(timestamp=OLD), "oa_state": {"mode": "STRICT"}}, "stale evidence"),
+    ],
+}  # fmt: skip
 
 
-def test_a_name_without_an_order_cannot_be_said_to_follow(transition: Any) -> None:
-    transition.context = {"proposed_phase": "launch"}
-    assert "cannot be told" in missing(transition)
+@pytest.mark.parametrize("statement", MISSING)
+def test_each_criterion_that_is_not_met_is_named(statement: str) -> None:
+    wrong = []
+    for fields, words in MISSING[statement]:
+        run = RulesRun("PhaseTransitionValidator", "Go from phase 7 to phase 8")
+        vars(run).update(fields)
+        payload: Any = run.ask().payload
+        criteria = "\n".join(payload.missing_criteria)
+        if payload.transition_status != "NOT_READY" or words not in criteria or "phases.6" in criteria:
+            wrong.append((fields, words, criteria))
+    assert wrong == []
 
 
 def test_a_rollback_with_a_plan_is_for_a_person(transition: Any) -> None:
@@ -75,8 +120,6 @@ def test_a_rollback_with_a_plan_is_for_a_person(transition: Any) -> None:
     said = transition.ask()
     assert said.payload.transition_status == "READY"
     assert "condition" in {d.category for d in said.diagnostics}
-    transition.context = {"rollback_plan": "none"}
-    assert "a rollback needs a plan" in missing(transition)
 
 
 def test_the_kernels_own_phase_wins_over_a_stale_bootstrap(transition: Any) -> None:
@@ -86,79 +129,45 @@ def test_the_kernels_own_phase_wins_over_a_stale_bootstrap(transition: Any) -> N
     assert "kernel_mismatch" in {d.category for d in said.diagnostics}
 
 
-@pytest.mark.parametrize(
-    ("checklist", "criterion"),
-    [
-        ({"docs": True, "tests green": False}, "tests green is not met"),
-        ({"docs": "yes"}, "docs is yes, neither true nor false"),
-        (["docs"], "not a map of criteria"),
-    ],
-)
-def test_a_checklist_counts_item_by_item(transition: Any, checklist: Any, criterion: str) -> None:
-    transition.context = {"phase_done_checklist": checklist}
-    assert criterion in missing(transition)
-
-
-@pytest.mark.parametrize(
-    ("context", "criterion"),
-    [
-        ({"blocking_items": ["finish the index"]}, "finish the index"),
-        ({"evidence": [{"source": "preview", "result": {"blocking_items": ["sign it", "seal it"]}}]}, "seal it"),
-        ({"evidence": [{"result": {"ok": False}}]}, "ok is false"),
-    ],
-)
-def test_open_items_are_missing_one_by_one(transition: Any, context: dict[str, Any], criterion: str) -> None:
-    transition.context = context
-    assert criterion in missing(transition)
-
-
-def test_an_unsteady_check_leaves_it_ready_on_a_condition(transition: Any) -> None:
-    transition.context = {"evidence": [{"result": {"ok": True, "flaky": True}}]}
-    said = transition.ask()
-    assert (said.payload.transition_status, said.degraded) == ("READY", True)
-
-
-@pytest.mark.parametrize(
-    ("entry", "criterion"),
-    [
-        ({"status": "in_progress"}, "status is in_progress"),
-        ({"status": 3}, "status is 3"),
-        ({"blockers": ["one"]}, "one"),
-    ],
-)
-def test_what_ssot_says_of_the_phase_counts(transition: Any, entry: dict[str, Any], criterion: str) -> None:
-    transition.ssot["phases"] = {"7": entry, "6": {"status": "open"}}
-    assert criterion in missing(transition)
-    assert "phases.6" not in missing(transition)
-
-
-@pytest.mark.parametrize("status", ["done", "COMPLETE", "closed"])
-def test_a_phase_that_ssot_calls_done_is_done(transition: Any, status: str) -> None:
-    transition.ssot["phases"] = {"7": {"status": status}}
-    assert transition.verdict() == "READY"
-
-
-@pytest.mark.parametrize("tool", ["oa.kernel_status", "oa.ssot_surface", "oa.reality_check"])
-def test_a_tool_that_did_not_answer_leaves_it_unverified(transition: Any, tool: str) -> None:
-    transition.tools[tool] = None
-    assert f"not verifiable: {tool} failed" in missing(transition)
-    transition.tools = {}
-    transition.allowed.remove(tool)
-    assert f"not verifiable: {tool} is not in tools_allowed" in missing(transition)
+def test_criteria_that_are_stated_and_met_are_counted(transition: Any) -> None:
+    for status in ("done", "COMPLETE", "closed"):
+        transition.ssot["phases"] = {"7": {"status": status}}
+        assert transition.verdict() == "READY"
+        assert transition.ask().rationale.endswith("the one criterion that is stated is met")
+    transition.context = evidence({"ok": True})["context"]
+    assert transition.ask().rationale.endswith("all 2 stated criteria are met")
+    transition.ssot["dms_share_alignment"] = "BROKEN"
     assert transition.ask().degraded
 
 
-def test_failed_checks_and_a_degraded_mode_are_missing(transition: Any) -> None:
-    transition.tools["oa.reality_check"] = {"reality_green": True, "failed_checks": ["Backup System"]}
-    assert "failed check: Backup System" in missing(transition)
-    assert "mode DEGRADED forbids phase_transitions" in missing(transition)
+CONDITIONS: list[tuple[dict[str, Any], str, bool]] = [
+    # runs that are ready on a condition, its words, and whether an input is degraded
+    ({"reality": summary(timestamp=OLD)}, "renewed first", True),
+    (evidence({"ok": True, "flaky": True}), "flaky", True),
+    ({"context": {"constraints": "no_git_push"}}, "oa_context.constraints", True),
+    ({"goal": "Push, and go from phase 7 to phase 8", "context": {"constraints": ["No pushes without approval"]}},
+     "may apply", False),
+]  # fmt: skip
 
 
-def test_stale_evidence_is_missing_in_strict(transition: Any) -> None:
-    transition.reality["timestamp"] = OLD
-    assert transition.verdict() == "READY"
-    transition.oa_state = {"mode": "STRICT"}
-    assert "stale evidence" in missing(transition)
+def test_what_a_person_has_to_see_to_is_a_condition() -> None:
+    for fields, words, degraded in CONDITIONS:
+        run = RulesRun("PhaseTransitionValidator", "Go from phase 7 to phase 8")
+        vars(run).update(fields)
+        said: Any = run.ask()
+        assert (said.payload.transition_status, said.degraded) == ("READY", degraded), fields
+        assert [d for d in said.diagnostics if d.category == "condition" and words in d.message], fields
+
+
+def test_inputs_that_are_missing_or_broken_are_diagnostics_and_degrade(transition: Any) -> None:
+    transition.tools["oa.kernel_status"] = None
+    assert transition.ask().degraded
+    transition.tools, transition.context = {}, {"evidence": 3}
+    assert transition.ask().degraded
+    assert "oa_context.evidence is 3, not a list" in [d.message for d in transition.ask().diagnostics]
+    transition.context, transition.reality = {}, {"reality_green": True, "checks": []}
+    transition.tools["oa.reality_check"] = {"reality_green": True, "failed_checks": []}
+    assert [d for d in transition.ask().diagnostics if "no timestamp" in d.message]
 
 
 def test_more_criteria_than_a_result_holds_are_counted(transition: Any) -> None:
@@ -193,11 +202,3 @@ def test_what_lies_between_two_phases(current: str, proposed: str, known: list[s
 )
 def test_words_that_name_the_same_phase(one: str, other: str, equal: bool) -> None:
     assert same(one, other) == equal
-
-
-def test_a_current_phase_that_nobody_names_is_missing(transition: Any) -> None:
-    transition.goal, transition.context = "?", {"proposed_phase": "8"}
-    transition.bootstrap, transition.ssot = {}, {}
-    transition.tools["oa.kernel_status"] = {"mode": "NORMAL"}
-    transition.tools["oa.ssot_surface"] = {"version": 17}
-    assert "the current phase is not known" in missing(transition)

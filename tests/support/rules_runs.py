@@ -22,7 +22,7 @@ def summary(**changed: Any) -> Content:
     return {"reality_green": True, "checks": checks, "timestamp": RECENT} | changed
 
 
-class Desk:
+class RulesRun:
     """One run: ``envelope`` and ``tools`` (tool id -> its answer, None: it fails) are changed, then ``ask`` answers."""
 
     def __init__(self, program: ProgramId, goal: str = "Improve the search page") -> None:
@@ -40,21 +40,13 @@ class Desk:
     @property
     def envelope(self) -> ReasoningEnvelope:
         kernel = KernelStateRef(
-            mode=self.mode,
-            bootstrap=self.bootstrap,
-            ssot_index=self.ssot,
-            reality_summary=self.reality,
+            mode=self.mode, bootstrap=self.bootstrap, ssot_index=self.ssot, reality_summary=self.reality,
             oa_state=self.oa_state,
         )
         return check_envelope(
             ReasoningEnvelope(
-                envelope_id="11111111-2222-3333-4444-555555555555",
-                timestamp=NOW,
-                program_id=self.program,
-                goal=self.goal,
-                kernel_state_ref=kernel,
-                oa_context=self.context,
-                tools_allowed=self.allowed,
+                envelope_id="11111111-2222-3333-4444-555555555555", timestamp=NOW, program_id=self.program,
+                goal=self.goal, kernel_state_ref=kernel, oa_context=self.context, tools_allowed=self.allowed,
             )
         )
 
@@ -62,11 +54,7 @@ class Desk:
     def evidence(self) -> list[Evidence]:
         healthy: dict[str, Content] = {
             "oa.kernel_status": {
-                "mode": self.mode,
-                "phase": "7",
-                "branch": "main",
-                "reality_green": True,
-                "reasons": [],
+                "mode": self.mode, "phase": "7", "branch": "main", "reality_green": True, "reasons": [],
             },
             "oa.reality_summary": self.reality,
             "oa.reality_check": {"reality_green": True, "provisional": False, "failed_checks": [], "timestamp": RECENT},
