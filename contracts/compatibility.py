@@ -91,7 +91,7 @@ def _properties(old: Schema, new: Schema, place: str) -> Iterator[str]:
 
 
 def _rules(old: Schema, new: Schema, place: str) -> Iterator[str]:
-    """``allOf`` holds rules for values of a property (``pmagent.contracts.pla_schema_parts.when``), told apart by their
+    """``allOf`` holds rules for values of a property (``pmagent.contracts.pla_schemas``), told apart by their
     condition. A rule more narrows, but where its value is new."""
     before = {repr(rule.get("if")): rule for rule in old.get("allOf", [])}
     after = {repr(rule.get("if")): rule for rule in new.get("allOf", [])}

@@ -101,13 +101,6 @@ class MouseClick(_Action, frozen=True, kw_only=True, tag="MOUSE_CLICK"):
 Action = TypeText | KeyCombo | MouseMove | MouseClick
 """What a proposal proposes. Its fields are as they came; ``objections`` says what is wrong with them."""
 
-_TYPES: Final[dict[type[Action], ActionType]] = {
-    TypeText: "TYPE_TEXT",
-    KeyCombo: "KEY_COMBO",
-    MouseMove: "MOUSE_MOVE",
-    MouseClick: "MOUSE_CLICK",
-}
-
 Unfit = Literal["schema_validation", "missing_field", "bound_exceeded"]
 """The rows of the specification's table of violations that an action can belong to."""
 
@@ -121,7 +114,8 @@ class Objection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 def action_type(action: Action) -> ActionType:
     """The action's type, by its name in the contracts."""
-    return _TYPES[type(action)]
+    tag: ActionType = type(action).__struct_config__.tag  # type: ignore[assignment]
+    return tag
 
 
 def payload(action: Action) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from pmagent.contracts.reasoning import (
     safe_payload,
 )
 
-FIXTURES = Path(__file__).resolve().parents[2] / "contracts" / "fixtures"
+FIXTURES = Path(__file__).parent / "fixtures"
 
 CHECKS: dict[str, Callable[[Any], object]] = {
     "reasoning_envelope": lambda value: check_envelope(msgspec.convert(value, ReasoningEnvelope)),
@@ -42,8 +42,12 @@ CHECKS: dict[str, Callable[[Any], object]] = {
     **{
         name: partial(msgspec.convert, type=DOCUMENTS[f"oa/{name}"])
         for name in (
-            "safe_ops_decision_input", "ops_block_generator_input", "guard_failure_interpreter_input",
-            "phase_transition_validator_input", "safe_ops_decision_output", "ops_block_generator_output",
+            "safe_ops_decision_input",
+            "ops_block_generator_input",
+            "guard_failure_interpreter_input",
+            "phase_transition_validator_input",
+            "safe_ops_decision_output",
+            "ops_block_generator_output",
             "guard_failure_interpreter_output",
         )
     },
@@ -58,7 +62,7 @@ def _validator(name: str) -> Callable[[Any], object]:
 
 
 VALIDATORS = {name: _validator(name) for name in CHECKS}
-VALID = {name: json.loads((FIXTURES / "oa" / f"{name}.json").read_text())["valid"] for name in CHECKS}
+VALID = {name: json.loads((FIXTURES / "oa" / f"{name}.json").read_text()) for name in CHECKS}
 
 
 def schema_accepts(name: str, value: Any) -> bool:
@@ -86,10 +90,48 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 POOL: list[Any] = [
-    None, True, False, 0, 1, 5, 10, 11, -1, 2.5, "", " ", "\n", "x", "NORMAL", "main", [], {}, [None], ["x"], {"x": 1},
-    "oa.kernel_status", "oa.guard.run", "oa.reality_check", "oa.shell", "a" * 64, "A" * 64, "a" * 64 + "\n",
-    "2026-02-30T25:61:61Z", "2026-11-21T12:00:00+00:00", "00000000-0000-0000-0000-000000000000",
-    "PROCEED", "ABORT", "WARN", "READY", "NOT_READY", "OK", "BLOCKED", "FAILED", "DEGRADED", "rm -rf x\n", "echo a",
+    None,
+    True,
+    False,
+    0,
+    1,
+    5,
+    10,
+    11,
+    -1,
+    2.5,
+    "",
+    " ",
+    "\n",
+    "x",
+    "NORMAL",
+    "main",
+    [],
+    {},
+    [None],
+    ["x"],
+    {"x": 1},
+    "oa.kernel_status",
+    "oa.guard.run",
+    "oa.reality_check",
+    "oa.shell",
+    "a" * 64,
+    "A" * 64,
+    "a" * 64 + "\n",
+    "2026-02-30T25:61:61Z",
+    "2026-11-21T12:00:00+00:00",
+    "00000000-0000-0000-0000-000000000000",
+    "PROCEED",
+    "ABORT",
+    "WARN",
+    "READY",
+    "NOT_READY",
+    "OK",
+    "BLOCKED",
+    "FAILED",
+    "DEGRADED",
+    "rm -rf x\n",
+    "echo a",
     *PAYLOADS,
 ]
 """Values put in a document's places; no 1.0: a schema takes it for a whole number, and the code does not."""
