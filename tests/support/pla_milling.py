@@ -236,7 +236,7 @@ class Press(Desk):
         action = ACTIONS[number % len(ACTIONS)]
         more: dict[str, Any] = {}
         if number % 7 == 0:
-            more = {"findings": ["password"], "policy": "acknowledge" if number % 2 else "refuse"}
+            more = {"findings": ["password"], "policy": "acknowledge"}
         if number % 11 == 0:
             more["digest"] = digest(ACTIONS[(number + 1) % len(ACTIONS)])
         if number % 13 == 0:
