@@ -237,9 +237,7 @@ class OpinionItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     criterion_id: DimensionId
     score: Score
     argument: Annotated[str, Meta(max_length=ARGUMENT_CHARS_MAX)]
-    cited_evidence: Annotated[
-        list[Annotated[str, Meta(max_length=CITATION_CHARS_MAX)]], Meta(max_length=CITATIONS_MAX)
-    ]
+    cited_evidence: Annotated[list[Annotated[str, Meta(max_length=CITATION_CHARS_MAX)]], Meta(max_length=CITATIONS_MAX)]
 
 
 @event_type("audit.opinion_given")

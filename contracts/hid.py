@@ -210,8 +210,7 @@ class HidEnded(Payload, frozen=True, kw_only=True):
 
 
 @event_type(
-    "hid.status_requested",
-    effect=Effect(repeatable=True, limit_s=30.0, concurrency=4, outcomes=("hid.told", *_UNDONE)),
+    "hid.status_requested", effect=Effect(repeatable=True, limit_s=30.0, concurrency=4, outcomes=("hid.told", *_UNDONE))
 )
 class HidStatusRequested(Payload, frozen=True, kw_only=True):
     """At ``at`` (log time), ask what the device knows of an execution."""

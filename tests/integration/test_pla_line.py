@@ -11,14 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pmagent.contracts.hid import (
-    HidDisarmRequested,
-    HidEnded,
-    HidReported,
-    HidSilent,
-    HidStatusRequested,
-    HidTold,
-)
+from pmagent.contracts.hid import HidDisarmRequested, HidEnded, HidReported, HidSilent, HidStatusRequested, HidTold
 from pmagent.contracts.pla import KeyCombo, TypeText
 from tests.support.pla_pty import Held, Pretend, held, lost, opened, play, pretend
 from tests.support.pla_wired import HI, TIME, arm

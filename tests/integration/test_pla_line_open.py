@@ -12,14 +12,7 @@ import pytest
 
 from pmagent.actors.pla.line.finding import PortUnusable
 from pmagent.actors.pla.line.port import _Serial, open_port
-from pmagent.contracts.hid import (
-    HidDisarmRequested,
-    HidRefused,
-    HidReported,
-    HidSilent,
-    HidStatusRequested,
-    HidTold,
-)
+from pmagent.contracts.hid import HidDisarmRequested, HidRefused, HidReported, HidSilent, HidStatusRequested, HidTold
 from tests.support.pla_pty import Held, Pretend, held, lost, opened, play, pretend
 from tests.support.pla_wired import HI, TIME, arm, commit, prepare
 

@@ -101,6 +101,14 @@ def check_idle(press: Press) -> None:
     require(not press.engine.effects.open, "an effect has no end")
 
 
+def all_rest(seeds: range) -> None:
+    """Every law holds of these histories, to their ends. Raises Violation."""
+    for seed in seeds:
+        press = pressed(drawn(seed))
+        press.rest()
+        check_rest(press)
+
+
 def drawn(seed: int) -> list[Step]:
     """Steps without Hypothesis, where many are needed fast."""
     chance = random.Random(seed)
@@ -122,10 +130,7 @@ def test_whatever_happens_only_what_was_approved_is_typed_and_its_end_is_told(ta
 
 @pytest.mark.parametrize("seeds", [range(150), range(150, 300)], ids=str)
 def test_the_laws_hold_for_many_histories(seeds: range) -> None:
-    for seed in seeds:
-        press = pressed(drawn(seed))
-        press.rest()
-        check_rest(press)
+    all_rest(seeds)
 
 
 def test_what_is_drawn_leads_to_every_kind_of_end() -> None:
@@ -317,7 +322,4 @@ PLANTS: list[tuple[Plant, str]] = [
 def test_a_planted_bug_is_caught_by_its_law(plant: Plant, law: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
     with pytest.raises(Violation, match=law):
-        for seed in range(400):
-            press = pressed(drawn(seed))
-            press.rest()
-            check_rest(press)
+        all_rest(range(400))

@@ -5,19 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pmagent.contracts.pla import MouseClick, TypeText, digest
-from tests.support.firmware_desk import (
-    BOOT,
-    CONTRACT,
-    HELLO,
-    HI,
-    MORE,
-    ONE,
-    RELEASE,
-    TIME,
-    Desk,
-    compact,
-    document,
-)
+from tests.support.firmware_desk import BOOT, CONTRACT, HELLO, HI, MORE, ONE, RELEASE, TIME, Desk, compact, document
 
 
 def not_allowed() -> Desk:

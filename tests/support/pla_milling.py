@@ -148,15 +148,7 @@ class Press(Desk):
                 state: Any
                 state, sum = of.known.get(name, ("NONE", ""))
                 done = {"DONE": OF, "RUNNING": 3, "ABORTED": 3}.get(state, 0)
-                return HidTold(
-                    request=at,
-                    boot_id=boot,
-                    execution_id=name,
-                    state=state,
-                    digest=sum,
-                    done=done,
-                    of=OF,
-                )
+                return HidTold(request=at, boot_id=boot, execution_id=name, state=state, digest=sum, done=done, of=OF)
         return HidRefused(request=at, boot_id=boot, code="KILLED", text="killed")
 
     def _commit(self, event: Event, boot: str, way: str) -> msgspec.Struct:

@@ -212,8 +212,7 @@ def test_a_mask_is_never_typed(policy: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "more",
-    [{"digest": ""}, {"digest": "AB" * 32}, {"digest": "ab" * 32 + "\n"}, {"chars": 0}, {"chars": 1025}],
+    "more", [{"digest": ""}, {"digest": "AB" * 32}, {"digest": "ab" * 32 + "\n"}, {"chars": 0}, {"chars": 1025}]
 )
 def test_what_is_masked_has_the_digest_and_the_length_of_the_plain_text(more: dict[str, Any]) -> None:
     desk = BrainDesk()

@@ -10,12 +10,7 @@ import pytest
 from pmagent.actors.pla.brain.actor import Brain
 from pmagent.actors.pla.brain.state import LOOKS_MAX, BrainState, Look
 from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, RequestRefused
-from pmagent.contracts.model import (
-    ModelAsked,
-    ModelImage,
-    ModelMessage,
-    ModelWithdrawn,
-)
+from pmagent.contracts.model import ModelAsked, ModelImage, ModelMessage, ModelWithdrawn
 from pmagent.contracts.pla import KeyCombo, MouseMove, TypeText, digest
 from pmagent.contracts.pla_events import (
     PlaFrameFailed,
@@ -225,8 +220,7 @@ PROPOSED = PlaProposed(
 
 
 @pytest.mark.parametrize(
-    "data",
-    [PROPOSED, PlaProposalRefused(request=30, session_id=SESSION, code="x", reasons=[], mend=[])],
+    "data", [PROPOSED, PlaProposalRefused(request=30, session_id=SESSION, code="x", reasons=[], mend=[])]
 )
 @pytest.mark.parametrize(("actor", "kind"), [("intruder", "decision"), ("brain", "fact")])
 def test_its_answers_are_its_own(data: Any, actor: str, kind: str) -> None:

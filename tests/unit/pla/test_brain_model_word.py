@@ -10,19 +10,9 @@ import pytest
 
 from pmagent.actors.pla.brain.model_goal import NOTHING, SHAPE_NAME
 from pmagent.actors.pla.brain.model_reply import REPLY_BYTES_MAX, Misfit, read_proposal
-from pmagent.contracts.model import (
-    IMAGE_BYTES_MAX,
-    ModelAsked,
-    ModelFailed,
-    ModelReplied,
-    ModelToolCall,
-)
+from pmagent.contracts.model import IMAGE_BYTES_MAX, ModelAsked, ModelFailed, ModelReplied, ModelToolCall
 from pmagent.contracts.pla import Action, KeyCombo, MouseClick, MouseMove, digest
-from pmagent.contracts.pla_events import (
-    PlaProposalRefused,
-    PlaProposed,
-    PlaViolation,
-)
+from pmagent.contracts.pla_events import PlaProposalRefused, PlaProposed, PlaViolation
 from pmagent.events.secret_forms import MASK
 from tests.support.brain_alone import (
     EMPTY,

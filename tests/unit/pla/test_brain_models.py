@@ -262,8 +262,7 @@ def test_a_model_may_propose_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["the password is swordfish", f"login {MASK}", "4111 1111 1111 1111", "alice\tswordfish\n", "pin 1234"],
+    "text", ["the password is swordfish", f"login {MASK}", "4111 1111 1111 1111", "alice\tswordfish\n", "pin 1234"]
 )
 def test_no_model_gets_to_type_a_credential_whatever_the_policy(text: str) -> None:
     desk = BrainDesk()

@@ -6,10 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from pmagent.contracts.hid import (
-    HidCommitRequested,
-    HidPrepareRequested,
-)
+from pmagent.contracts.hid import HidCommitRequested, HidPrepareRequested
 from pmagent.contracts.payload import Payload
 from pmagent.contracts.pla import TypeText, digest
 from pmagent.contracts.pla_events import (
