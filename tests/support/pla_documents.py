@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import operator
 import re
 from typing import Any
 
@@ -96,6 +95,14 @@ def drawn(shape: inspect.Type) -> st.SearchStrategy[Any]:
     return {inspect.BoolType: st.booleans(), inspect.NoneType: st.none(), inspect.AnyType: _values}[type(shape)]
 
 
+def _merged(document: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    return document | more
+
+
+def _entry(document: dict[str, Any], named: dict[str, Any]) -> dict[str, Any]:
+    return document | {"details": document["details"] | named}
+
+
 def _decision(document: dict[str, Any]) -> dict[str, Any]:
     return {"override_reason": "no"} | document if document["decision"] == "REJECTED" else document
 
@@ -112,15 +119,12 @@ DOCUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
 }
 """Contract -> documents that keep it."""
 DOCUMENTS |= {
-    "action_proposal": st.builds(operator.or_, DOCUMENTS["action_proposal"], actions),
-    "action_execute": st.builds(operator.or_, DOCUMENTS["action_execute"], actions),
+    "action_proposal": st.builds(_merged, DOCUMENTS["action_proposal"], actions),
+    "action_execute": st.builds(_merged, DOCUMENTS["action_execute"], actions),
     "action_decision": DOCUMENTS["action_decision"].map(_decision),
-    "session_log": st.builds(
-        lambda entry, named: entry | {"details": entry["details"] | named},
-        DOCUMENTS["session_log"], drawn(inspect.type_info(NamedDetails)),
-    ),
+    "session_log": st.builds(_entry, DOCUMENTS["session_log"], drawn(inspect.type_info(NamedDetails))),
     "job_status": DOCUMENTS["job_status"].map(_job),
-}  # fmt: skip
+}
 
 
 @st.composite

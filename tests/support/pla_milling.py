@@ -378,7 +378,7 @@ def _observe(press: Press, mode: str) -> None:
     press.fact(kernel(mode))
 
 
-STEPS: Final[dict[str, Callable[[Press, int], None]]] = {
+STEPS: Final[dict[str, Callable[[Press, int], object]]] = {
     "observe": lambda press, _: press.mode("OBSERVE"),
     "suggest": lambda press, _: press.mode("SUGGEST"),
     "execute": lambda press, _: press.mode("EXECUTE"),
@@ -408,5 +408,5 @@ STEPS: Final[dict[str, Callable[[Press, int], None]]] = {
     "stop": Press.stops,
 }
 """What may happen."""
-FAILURES: Final[dict[str, Callable[[Press, int], None]]] = {"break": Press.breaks, "resume": Press.resumes}
+FAILURES: Final[dict[str, Callable[[Press, int], object]]] = {"break": Press.breaks, "resume": Press.resumes}
 """What may happen where actors fail."""

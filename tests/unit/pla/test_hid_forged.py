@@ -146,8 +146,7 @@ def test_an_execution_that_is_asked_for_again_by_another_is_a_violation() -> Non
 
 
 def test_a_masked_action_is_bound_by_its_digest_alone() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     proposed = desk.propose(
         TypeText(text="token ***REDACTED***"), masked=True, digest="ab" * 32, findings=["token"], policy="acknowledge"
     )
@@ -158,8 +157,7 @@ def test_a_masked_action_is_bound_by_its_digest_alone() -> None:
 
 
 def test_a_proposal_that_lies_about_its_digest_is_not_executed() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     desk.decide(desk.propose(digest="ab" * 32))
     assert desk.last(PlaExecuted).code == "missing_approval"
     assert desk.last(PlaViolation).text == "the action is not the one that was approved"
@@ -167,8 +165,7 @@ def test_a_proposal_that_lies_about_its_digest_is_not_executed() -> None:
 
 
 def test_a_permit_that_is_refused_ends_the_execution() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     held: list[Event] = []
     obedient = desk.device
 
