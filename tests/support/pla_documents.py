@@ -109,9 +109,11 @@ def _decision(document: dict[str, Any]) -> dict[str, Any]:
 
 def _job(document: dict[str, Any]) -> dict[str, Any]:
     status = document["status"]
-    fixed = {"queued": {"progress": 0}, "complete": {"progress": 1.0}}.get(status, {})
+    progress: dict[str, float] = {"queued": 0, "complete": 1.0}
     absent = {"failed": (), "complete": ("error",)}.get(status, ("error", "result"))
-    return {name: value for name, value in (document | fixed).items() if name not in absent}
+    return {name: value for name, value in document.items() if name not in absent} | (
+        {"progress": progress[status]} if status in progress else {}
+    )
 
 
 DOCUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pmagent.contracts.hid import HidCommitRequested, HidDisarmRequested, HidReported
+from pmagent.contracts.hid import HidCommitRequested, HidDisarmRequested
 from pmagent.contracts.pla import TypeText, digest
 from pmagent.contracts.pla_events import (
     PlaApproved,
@@ -22,7 +22,7 @@ from pmagent.contracts.pla_events import (
     PlaRejected,
     PlaViolation,
 )
-from tests.support.pla import ALICE, BOB, BOOT, Desk
+from tests.support.pla import ALICE, BOB, Desk
 
 
 def code(desk: Desk) -> str:
@@ -42,18 +42,6 @@ def test_an_approval_in_execute_is_carried_out_and_names_who_and_over_which_chan
     assert approved.executes
     assert desk.last(PlaExecuted).outcome == "done"
     assert desk.last(PlaProposalClosed).outcome == "executed"
-
-
-def test_an_approval_in_suggest_is_recorded_and_nothing_is_typed() -> None:
-    desk = Desk().link().mode("SUGGEST")
-    desk.decide(desk.propose())
-    assert not desk.last(PlaApproved).executes
-    assert desk.last(PlaProposalClosed).outcome == "recorded"
-    desk.mode("EXECUTE")
-    desk.arm()
-    desk.advance(30)
-    assert desk.of(PlaExecutionRequested) == []
-    assert desk.of(HidCommitRequested) == []
 
 
 def test_an_approval_is_used_once() -> None:
@@ -152,15 +140,6 @@ def test_nobody_decides_on_what_does_not_exist() -> None:
     assert code(desk) == "unknown"
 
 
-def test_who_asked_may_not_approve_where_two_persons_are_wanted() -> None:
-    desk = Desk().ready()
-    proposed = desk.propose(two_persons=True)
-    desk.decide(proposed, operator_id=ALICE)
-    assert code(desk) == "self"
-    desk.decide(proposed, operator_id=BOB)
-    assert desk.last(PlaExecuted).outcome == "done"
-
-
 def test_credentials_need_an_acknowledgement_and_five_seconds() -> None:
     desk = Desk().ready()
     proposed = desk.propose(findings=["password"], policy="acknowledge")
@@ -172,14 +151,6 @@ def test_credentials_need_an_acknowledgement_and_five_seconds() -> None:
     desk.decide(proposed, acknowledged=True)
     assert desk.last(PlaApproved).credential_acknowledged
     assert desk.last(PlaExecuted).outcome == "done"
-
-
-def test_credentials_are_never_typed_where_the_policy_refuses_them() -> None:
-    desk = Desk().ready()
-    proposed = desk.propose(findings=["password"], policy="refuse")
-    desk.advance(6)
-    desk.decide(proposed, acknowledged=True)
-    assert code(desk) == "credential"
 
 
 def test_nothing_is_approved_that_would_wait_to_be_typed() -> None:
@@ -194,15 +165,6 @@ def test_nothing_is_approved_that_would_wait_to_be_typed() -> None:
     desk.tell(PlaArmRequested(operator_id=ALICE, channel="cli"))
     desk.decide(proposed)
     assert desk.last(PlaExecuted).outcome == "done"
-
-
-def test_an_open_proposal_goes_with_the_mode() -> None:
-    desk = Desk().ready()
-    proposed = desk.propose()
-    desk.tell(HidReported(boot_id=BOOT, mode="OBSERVE", led_state=False, kill_switch_state="DISABLED"))
-    assert desk.last(PlaProposalClosed).outcome == "withdrawn"
-    desk.decide(proposed)
-    assert code(desk) == "decided"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
 from pmagent.contracts.effect import ActorHalted
 from pmagent.contracts.hid import HidDisarmRequested, HidLinked, HidLost, HidReported, HidTripped
-from pmagent.contracts.kernel import KernelReadRequested
 from pmagent.contracts.payload import Correlated
 from pmagent.contracts.pla_events import (
     PlaArmAnswered,
@@ -65,30 +64,6 @@ def test_a_session_begins_with_the_first_wish_and_there_is_one() -> None:
     assert {event.data.session_id for event in desk.of(PlaModeChanged)} == {began.data.session_id}
 
 
-def test_without_a_daemon_there_is_no_execute() -> None:
-    desk = Desk(surface="pla.mode").mode("SUGGEST", "EXECUTE")
-    assert desk.last(PlaModeAnswered).reasons == ["only a daemon holds the line to a device"]
-    assert desk.warden.mode == "SUGGEST"
-
-
-@pytest.mark.parametrize(
-    ("given", "reason"),
-    [
-        ({}, "no device is linked"),
-        ({"compatible": False, "text": "major version 2"}, "the device's contract is another: major version 2"),
-        ({"kill_switch_state": "DISABLED"}, "the kill switch is DISABLED"),
-        ({"kill_switch_state": "UNKNOWN"}, "the kill switch is UNKNOWN"),
-    ],
-)
-def test_execute_needs_a_device_that_may_type(given: dict[str, Any], reason: str) -> None:
-    desk = Desk()
-    if given:
-        desk.link(**given)
-    desk.mode("SUGGEST", "EXECUTE")
-    assert desk.last(PlaModeAnswered).reasons == [reason]
-    assert desk.warden.mode == "SUGGEST"
-
-
 def test_what_the_device_reports_of_itself_is_known() -> None:
     desk = Desk().link()
     message = "CAPS_LOCK: the machine's Caps Lock is on"
@@ -103,22 +78,6 @@ def test_what_the_device_reports_of_itself_is_known() -> None:
     desk.tell(replace(report, caps_lock=False, error_code="NONE", error_message=""))
     desk.tell(replace(report, boot_id="f" * 16))
     assert not desk.warden.device.caps_lock, "of another boot"
-
-
-def test_no_mode_rises_while_the_kernel_is_blocked() -> None:
-    desk = Desk(mode="BLOCKED").mode("SUGGEST")
-    assert not desk.last(PlaModeAnswered).accepted
-    assert "the kernel is BLOCKED" in desk.last(PlaModeAnswered).reasons[0]
-
-
-def test_no_mode_rises_before_the_kernel_was_observed() -> None:
-    desk = Desk()
-    desk.fact(DaemonStarted(version="0", python="3", surface="daemon"))
-    desk.mode("SUGGEST")
-    assert desk.last(PlaModeAnswered).reasons == ["the kernel has not been observed since the start"]
-    desk.finish(desk.of(KernelReadRequested)[-1].position, kernel())
-    desk.mode("SUGGEST")
-    assert desk.last(PlaModeAnswered).accepted
 
 
 FALLS: dict[str, tuple[Any, str]] = {
@@ -165,15 +124,6 @@ def test_nothing_is_typed_while_somebody_it_rests_on_is_halted(name: str) -> Non
     (changed, *_) = [one.payload for one in warden.decide(state, at) if isinstance(one, Correlated)]
     assert isinstance(changed, PlaModeChanged)
     assert (changed.code, changed.mode) == ("halted", "OBSERVE")
-
-
-def test_what_is_typed_ends_when_the_link_is_halted() -> None:
-    desk = Desk().ready()
-    warden = next(actor for actor in desk.actors if actor.name == "warden")
-    halted = ActorHalted(name="hid", input=1, error="ValueError", place="here")
-    at = replace(desk.history[0], data=halted, kind="decision", actor="engine", type="actor.halted", position=999)
-    decided = [one.payload for one in warden.decide(warden.evolve(desk.warden, at), at) if isinstance(one, Correlated)]
-    assert any(isinstance(one, HidDisarmRequested) and one.boot_id == BOOT for one in decided)
 
 
 @pytest.mark.parametrize(
@@ -244,15 +194,6 @@ def test_ending_a_session_withdraws_what_is_open() -> None:
     assert (desk.last(PlaSessionEnded).state, desk.warden.session_id) == ("complete", "")
     desk.tell(PlaEndRequested(operator_id=ALICE, channel="cli"))
     assert desk.last(PlaModeAnswered).reasons == ["there is no session"]
-
-
-def test_a_session_that_was_cut_off_has_failed_and_one_that_was_stopped_is_complete() -> None:
-    for stopped, state in ((False, "failed"), (True, "complete")):
-        desk = Desk().mode("SUGGEST")
-        if stopped:
-            desk.fact(DaemonStopped(reason="SIGTERM"))
-        desk.fact(DaemonStarted(version="0", python="3", surface="daemon"))
-        assert desk.last(PlaSessionEnded).state == state
 
 
 def test_suggest_outlives_commands_that_end_in_order() -> None:
