@@ -103,7 +103,8 @@ def _validator_errors(document: Any, validator: Callable[[Any], Any]) -> Iterato
         for error in many.errors:
             if error.rule == "type" or tuple(error.path) not in mistyped:
                 path = _path(document, error.path[1:])
-                yield from ((path, kind, text) for kind, text in _faults(path, error.rule, error.value, error.definition))
+                found = _worded(path, error.rule, error.value, error.definition)
+                yield from ((path, kind, text) for kind, text in found)
 
 
 def _path(document: Any, parts: list[str]) -> Path:
@@ -161,7 +162,7 @@ _PATTERNS: Final = {
 }
 
 
-def _faults(path: tuple[str | int, ...], rule: str | None, value: Any, asked: Any) -> Iterator[tuple[Unfit, str]]:
+def _worded(path: tuple[str | int, ...], rule: str | None, value: Any, asked: Any) -> Iterator[tuple[Unfit, str]]:
     """What an error of the validator says: ``rule`` of the schema ``asked`` does not hold for ``value``."""
     match rule:
         case None:
