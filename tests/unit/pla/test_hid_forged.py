@@ -10,12 +10,8 @@ from pmagent.contracts.hid import HidCommitRequested, HidPrepareRequested
 from pmagent.contracts.payload import Payload
 from pmagent.contracts.pla import TypeText, digest
 from pmagent.contracts.pla_events import (
-    PlaApproved,
-    PlaArmRequested,
-    PlaDecisionRequested,
     PlaExecuted,
     PlaExecutionRequested,
-    PlaModeRequested,
     PlaViolation,
 )
 from pmagent.events.event import Event
@@ -70,8 +66,7 @@ class Forger:
 
 
 def test_what_nobody_approved_is_a_violation_and_is_not_begun() -> None:
-    desk = Desk([Brain(), Forger()])
-    desk.ready()
+    desk = Desk([Brain(), Forger()]).ready()
     desk.fact(Poked(n=1))
     desk.go()
     told = desk.last(PlaViolation)
@@ -103,42 +98,8 @@ class InHerName:
         return [self.says] if self.says is not None else []
 
 
-def test_an_approval_in_an_operators_name_by_an_actor_types_nothing() -> None:
-    forger = InHerName()
-    desk = Desk([Brain(), forger])
-    desk.ready()
-    proposed = desk.propose()
-    forger.says = PlaDecisionRequested(
-        proposal_id=proposed.proposal_id, decision="APPROVED", digest=proposed.digest, operator_id=ALICE, channel="cli"
-    )
-    desk.fact(Poked(n=1))
-    desk.go()
-    assert desk.of(PlaApproved) == desk.of(HidPrepareRequested) == []
-    desk.decide(proposed)
-    assert desk.last(PlaExecuted).outcome == "done", "the proposal stands all the same"
-
-
-def test_a_wish_in_an_operators_name_by_an_actor_raises_no_mode_and_arms_nothing() -> None:
-    forger = InHerName()
-    desk = Desk([Brain(), forger])
-    desk.link()
-    for wish in (
-        PlaModeRequested(mode="SUGGEST", operator_id=ALICE, channel="cli"),
-        PlaArmRequested(operator_id=ALICE, channel="cli"),
-    ):
-        forger.says = wish
-        desk.fact(Poked(n=1))
-        desk.go()
-        assert desk.warden.mode in ("OBSERVE", "EXECUTE")
-        assert not desk.warden.armed
-        assert not desk.armed
-        forger.says = None
-        desk.mode("SUGGEST", "EXECUTE")
-
-
 def test_an_execution_that_is_asked_for_again_by_another_is_a_violation() -> None:
-    desk = Desk([Brain(), Forger()])
-    desk.ready()
+    desk = Desk([Brain(), Forger()]).ready()
     desk.decide(desk.propose())
     assert [event.data.kind for event in desk.of(PlaViolation)] == ["missing_approval"]
     assert len(desk.of(HidCommitRequested)) == 1
