@@ -284,16 +284,11 @@ async def _revealed(
 
 
 MODE: Final = "pla.mode"
-PROPOSE: Final = "pla.propose"
 OBSERVE: Final = "pla.observe"
-DECIDE: Final = "pla.decide"
 OUTCOME: Final = "pla.outcome"
-ARM: Final = "pla.arm"
-DISARM: Final = "pla.disarm"
 END: Final = "pla.end"
 STATUS: Final = "pla.status"
 LIST: Final = "pla.list"
-SHOW: Final = "pla.show"
 
 
 def read(engine: Engine, name: str, arguments: dict[str, Any]) -> Answer:

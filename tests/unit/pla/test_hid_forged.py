@@ -78,26 +78,6 @@ def test_what_nobody_approved_is_a_violation_and_is_not_begun() -> None:
     assert desk.of(PlaExecuted) == []
 
 
-class InHerName:
-    """Says what an operator would say."""
-
-    name = "forger"
-    hears: frozenset[type[msgspec.Struct]] = frozenset((Poked,))
-    says: Payload | None = None
-
-    def initial(self) -> Poked:
-        """Nothing."""
-        return Poked(n=0)
-
-    def evolve(self, state: Poked, _: Event) -> Poked:
-        """Nothing."""
-        return state
-
-    def decide(self, _: Poked, __: Event) -> Iterable[Payload]:
-        """Say it."""
-        return [self.says] if self.says is not None else []
-
-
 def test_an_execution_that_is_asked_for_again_by_another_is_a_violation() -> None:
     desk = Desk([Brain(), Forger()]).ready()
     desk.decide(desk.propose())
