@@ -29,7 +29,7 @@ _WHOLE: Final = "an integer is written without a fraction"
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wrong with a document: the kind of violation, where (JSON pointer, "" is the whole), and in words."""
+    """A fault of a document: the kind of violation, where (JSON pointer, "" is the whole), and in words."""
 
     kind: Unfit
     pointer: str
@@ -37,7 +37,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_bytes(contract: str, raw: bytes) -> list[Problem]:
-    """What is wrong with a document as it came; nothing when it is one. Raises KeyError for an unknown contract."""
+    """The faults of a document as it came; none when it keeps its contract. Raises KeyError for an unknown contract."""
     validator = _validator(contract)
     try:
         document = read(raw)
@@ -47,7 +47,7 @@ def check_bytes(contract: str, raw: bytes) -> list[Problem]:
 
 
 def check(contract: str, document: object) -> list[Problem]:
-    """What is wrong with a decoded document, in its order. Raises KeyError for an unknown contract."""
+    """The faults of a decoded document, in its order. Raises KeyError for an unknown contract."""
     validator = _validator(contract)
     for problem in strange(document):
         return [_unreadable(problem)]
@@ -163,7 +163,7 @@ _PATTERNS: Final = {
 
 
 def _worded(path: tuple[str | int, ...], rule: str | None, value: Any, asked: Any) -> Iterator[tuple[Unfit, str]]:
-    """What an error of the validator says: ``rule`` of the schema ``asked`` does not hold for ``value``."""
+    """An error of the validator in our words: ``rule`` of the schema ``asked`` does not hold for ``value``."""
     match rule:
         case None:
             yield "schema_validation", "it must not be there"

@@ -22,7 +22,7 @@ _OWN: Final = frozenset((*_WIDER_ABOVE, *_WIDER_BELOW, "required", "enum", "prop
 
 
 def breaks(old: dict[str, Schema], new: dict[str, Schema]) -> list[str]:
-    """What of a released set of schemas the new set breaks: ``<contract><place>: what``; nothing if it is compatible.
+    """The broken promises of a released set: ``<contract><place>: what``; nothing if it is compatible.
     A contract more is none."""
     found = [f"{name}: the contract is gone" for name in old if name not in new]
     for name in (name for name in old if name in new):

@@ -108,7 +108,7 @@ class ExecuteBounds(Document, frozen=True, kw_only=True):
 
 
 class ScreenContext(Document, frozen=True, kw_only=True):
-    """What stood on the screen that a proposal rests on."""
+    """The screen that a proposal rests on."""
 
     ocr_text: Annotated[str, Meta(max_length=OCR_CHARS_MAX)] | UnsetType = UNSET
     detected_elements: (
@@ -156,7 +156,7 @@ class ActionDecision(Document, frozen=True, kw_only=True):
 
 
 class OperatorApproval(Document, frozen=True, kw_only=True):
-    """Who approved the execution, and when; ``digest`` is what of."""
+    """The operator who approved the execution, and when; ``digest`` is that of the action."""
 
     decision_timestamp: Moment
     operator_id: OperatorId
@@ -240,7 +240,7 @@ class ErrorState(Document, frozen=True, kw_only=True):
 
 
 class ExecutionReport(Document, frozen=True, kw_only=True):
-    """What the device knows of an execution: ``done`` of its ``of`` reports are sent. NONE has no digest."""
+    """The device's knowledge of an execution: ``done`` of its ``of`` reports are sent. NONE has no digest."""
 
     execution_id: PlaId
     state: ExecutionState

@@ -124,7 +124,7 @@ _RULES: Final[dict[str, list[Schema]]] = {
         _when("status", "complete", {"properties": {"progress": {"minimum": 1}}}),
     ],
 }
-"""What a contract says beyond the types of its fields."""
+"""Rules of a contract beyond the types of its fields."""
 
 # --- the contracts ------------------------------------------------------------------------------------------------
 

@@ -67,7 +67,7 @@ WAY_SECONDS: Final = 15.0
 
 
 _OF_THE_MOMENT: Final = ("looked_ms", "reason", "acknowledged", "seen_mode")
-"""What a decision that is sent again may say anew: it is the same decision by the same operator on the same bytes."""
+"""Fields that may differ when the same decision (same operator, same bytes) is sent again."""
 
 
 async def mode(host: Host, arguments: dict[str, Any]) -> Answer:
@@ -271,7 +271,7 @@ async def show(host: Host, arguments: dict[str, Any]) -> Answer:
 async def _revealed(
     host: Host, view: ProposalView, asked: ShowArguments, arguments: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """What is masked, in plain, when it is recorded that it is handed out."""
+    """The masked payload in plain, once the log holds that it is handed out."""
     plain = reading.revealed(host.resources[Vault].get(view.proposed.digest))
     if plain is not None:
         told = PlaRevealed(

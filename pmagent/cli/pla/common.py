@@ -1,4 +1,4 @@
-"""What the commands of the PLA share: who operates, asking, and how a refusal is shown."""
+"""Parts that the PLA's commands share: the operator, asking, and how a refusal is shown."""
 
 from __future__ import annotations
 
