@@ -13,7 +13,10 @@ from msgspec import inspect
 
 from pmagent.contracts.payload import END
 
-USUAL = ("0" * 64, "0" * 16, "12345678", "1.0.0", "2026-03-02T09:15:00Z", "2026-03-02T09:15:00.000000Z")
+USUAL = (
+    "0" * 64, "0" * 16, "12345678", "1.0.0", "2026-03-02T09:15:00Z", "2026-03-02T09:15:00.000000Z",
+    "5b0c7a52-3f7e-4c1d-9a55-000000000001", "NAME", "name_1", "/x",
+)  # fmt: skip
 """Texts that many patterns ask for; the search for others takes longer."""
 
 

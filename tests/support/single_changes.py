@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pmagent.contracts.pla import KEYS
@@ -36,14 +36,14 @@ LONG = (10_000, 10_001, 16_384, 16_385)
 NUMBERS = (-(2**53), -(2**53) + 1, -1001, -1000, 5000, 5001, 2**32 - 1, 2**32, 2**53 - 1, 2**53)
 
 
-def single_changes(document: Any) -> Iterator[Any]:
+def single_changes(document: Any, strange: Sequence[Any] = STRANGE) -> Iterator[Any]:
     """Documents that differ from ``document`` in one place: left out, replaced by anything strange, of a length or size
     around every bound, with a field more or an item more. Each is to be used before the next is asked for."""
     for where in containers(document):
         places: list[Any] = list(where) if isinstance(where, dict) else list(range(len(where)))
         for place in places:
             kept = where[place]
-            for value in _instead(kept):
+            for value in _instead(kept, strange):
                 where[place] = value
                 yield document
             if isinstance(where, dict):
@@ -56,8 +56,8 @@ def single_changes(document: Any) -> Iterator[Any]:
         yield from _more(document, where)
 
 
-def _instead(value: Any) -> Iterator[Any]:
-    yield from STRANGE
+def _instead(value: Any, strange: Sequence[Any]) -> Iterator[Any]:
+    yield from strange
     yield from NUMBERS
     if isinstance(value, str):
         letter = value[-1:] or "x"
