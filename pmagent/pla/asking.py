@@ -242,30 +242,25 @@ async def disarm(host: Host, arguments: dict[str, Any]) -> Answer:
 
 async def status(host: Host, arguments: dict[str, Any]) -> Answer:
     """Mode, session, device, and the proposal that is open."""
-    understood(arguments, StatusArguments)
     trouble = host.resources[Line].trouble
-    document = reading.status_document(
-        host.runtime.engine, host.runtime.now(), running=True, trouble=trouble.message if trouble is not None else None
-    )
-    return Answer(document=document)
+    why = trouble.message if trouble is not None else None
+    return read(host.runtime.engine, STATUS, arguments, host.runtime.now(), running=True, trouble=why)
 
 
 async def listing(host: Host, arguments: dict[str, Any]) -> Answer:
     """The newest proposals."""
-    asked = understood(arguments, ListArguments)
-    return Answer(document=reading.list_document(host.runtime.engine, host.runtime.now(), asked.count))
+    return read(host.runtime.engine, LIST, arguments, host.runtime.now())
 
 
 async def show(host: Host, arguments: dict[str, Any]) -> Answer:
     """One proposal. ``plain``: the payload in plain, if it was asked to be revealed and is held here; it is told to who
     asked, and stands nowhere else; that it was told does. Raises BadPla, NoSuchProposal."""
-    asked = understood(arguments, ShowArguments)
-    view = reading.called(host.runtime.engine, asked.proposal_id)
-    document = reading.proposal_document(view, host.runtime.now())
-    document["action_proposal"] = reading.contract_document(view)
-    if asked.reveal and view.proposed.masked:
-        document["plain"] = await _revealed(host, view, asked, arguments)
-    return Answer(document=document)
+    answer = read(host.runtime.engine, SHOW, arguments, host.runtime.now())
+    if "plain" in answer.document:
+        asked = understood(arguments, ShowArguments)
+        view = reading.called(host.runtime.engine, asked.proposal_id)
+        answer.document["plain"] = await _revealed(host, view, asked, arguments)
+    return answer
 
 
 async def _revealed(
@@ -289,15 +284,19 @@ OUTCOME: Final = "pla.outcome"
 END: Final = "pla.end"
 STATUS: Final = "pla.status"
 LIST: Final = "pla.list"
+SHOW: Final = "pla.show"
 
 
-def read(engine: Engine, name: str, arguments: dict[str, Any]) -> Answer:
-    """``status``, ``list``, ``show``, ``outcome`` of a log that nobody writes; nothing is recorded. Raises BadPla,
-    NoSuchProposal, OutcomeOpen."""
-    at = LogClock(engine.sequencer.time).now()
+def read(
+    engine: Engine, name: str, arguments: dict[str, Any], at: str = "", *, running: bool = False,
+    trouble: str | None = None,
+) -> Answer:  # fmt: skip
+    """``status``, ``list``, ``show``, ``outcome``; nothing is recorded. ``at``: the time now; "": the clock's, but not
+    before the log's last event, for a log that nobody writes. Raises BadPla, NoSuchProposal, OutcomeOpen."""
+    at = at or LogClock(engine.sequencer.time).now()
     if name == STATUS:
         understood(arguments, StatusArguments)
-        return Answer(document=reading.status_document(engine, at, running=False))
+        return Answer(document=reading.status_document(engine, at, running=running, trouble=trouble))
     if name == LIST:
         return Answer(document=reading.list_document(engine, at, understood(arguments, ListArguments).count))
     if name == OUTCOME:
