@@ -1,1 +1,1 @@
-"""What may be said: the payload types of every area, their JSON Schemas and their fixtures (docs/design.md §3.4)."""
+"""The vocabulary of the log: the payload types of every area and their JSON Schemas (docs/design.md §3.4)."""

@@ -118,12 +118,17 @@ class AuditCancelRequested(Payload, frozen=True, kw_only=True):
     channel: Annotated[str, Meta(max_length=16)] = ""
 
 
-@event_type("audit.cancel_answered")
-class AuditCancelAnswered(Payload, frozen=True, kw_only=True):
-    """Whether the audit could be cancelled; ``text`` says why not."""
+class AuditAnswer(Payload, frozen=True, kw_only=True):
+    """The answer to the request at position ``request``, of an audit."""
 
     request: int
     audit_id: Identifier
+
+
+@event_type("audit.cancel_answered")
+class AuditCancelAnswered(AuditAnswer, frozen=True, kw_only=True):
+    """Whether the audit could be cancelled; ``text`` says why not."""
+
     accepted: bool
     text: str = ""
 
@@ -237,9 +242,7 @@ class OpinionItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     criterion_id: DimensionId
     score: Score
     argument: Annotated[str, Meta(max_length=ARGUMENT_CHARS_MAX)]
-    cited_evidence: Annotated[
-        list[Annotated[str, Meta(max_length=CITATION_CHARS_MAX)]], Meta(max_length=CITATIONS_MAX)
-    ]
+    cited_evidence: Annotated[list[Annotated[str, Meta(max_length=CITATION_CHARS_MAX)]], Meta(max_length=CITATIONS_MAX)]
 
 
 @event_type("audit.opinion_given")
@@ -292,22 +295,18 @@ class AuditCriterionRuled(Payload, frozen=True, kw_only=True):
 
 
 @event_type("audit.concluded")
-class AuditConcluded(Payload, frozen=True, kw_only=True):
+class AuditConcluded(AuditAnswer, frozen=True, kw_only=True):
     """The audit requested at ``request`` has a report: this, and the rulings, opinions and evidence before it."""
 
-    request: int
-    audit_id: Identifier
     overall_score: float
     executive_summary: Annotated[str, Meta(max_length=SUMMARY_CHARS_MAX)]
     remediation_plan: Annotated[str, Meta(max_length=PLAN_CHARS_MAX)]
 
 
 @event_type("audit.failed")
-class AuditFailed(Payload, frozen=True, kw_only=True):
+class AuditFailed(AuditAnswer, frozen=True, kw_only=True):
     """The audit requested at ``request`` has no report and will have none. What was collected stays in the log."""
 
-    request: int
-    audit_id: Identifier
     code: FailureCode
     reasons: list[Reason]
     mend: list[Reason]

@@ -8,14 +8,15 @@ text that is refused may be a password.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import fastjsonschema
 import msgspec
 
-from pmagent.contracts.checking_words import told
-from pmagent.contracts.pla import Unfit
+from pmagent.contracts.pla import Unfit, is_typable
+from pmagent.contracts.pla_moment import MOMENT, VISIBLE
 from pmagent.contracts.pla_schemas import SCHEMAS
 from pmagent.contracts.strict_json import NotJson, Path, pointer, read, strange
 
@@ -28,7 +29,7 @@ _WHOLE: Final = "an integer is written without a fraction"
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wrong with a document: the kind of violation, where (JSON pointer, "" is the whole), and in words."""
+    """A fault of a document: the kind of violation, where (JSON pointer, "" is the whole), and in words."""
 
     kind: Unfit
     pointer: str
@@ -36,7 +37,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_bytes(contract: str, raw: bytes) -> list[Problem]:
-    """What is wrong with a document as it came; nothing when it is one. Raises KeyError for an unknown contract."""
+    """The faults of a document as it came; none when it keeps its contract. Raises KeyError for an unknown contract."""
     validator = _validator(contract)
     try:
         document = read(raw)
@@ -46,7 +47,7 @@ def check_bytes(contract: str, raw: bytes) -> list[Problem]:
 
 
 def check(contract: str, document: object) -> list[Problem]:
-    """What is wrong with a decoded document, in its order. Raises KeyError for an unknown contract."""
+    """The faults of a decoded document, in its order. Raises KeyError for an unknown contract."""
     validator = _validator(contract)
     for problem in strange(document):
         return [_unreadable(problem)]
@@ -87,14 +88,14 @@ def _validator(contract: str) -> Callable[[Any], Any]:
 
 
 def _checked(contract: str, document: Any, validator: Callable[[Any], Any]) -> list[Problem]:
-    found = [*_misfits(document, validator)]
-    found += [(path, "schema_validation", _WHOLE) for path in _halves(contract, document)]
+    found = [*_validator_errors(document, validator)]
+    found += [(path, "schema_validation", _WHOLE) for path in _whole_floats(contract, document)]
     found.sort(key=lambda one: _order(document, one[0]))
     problems = [Problem(kind=kind, pointer=pointer(path), text=text) for path, kind, text in found]
     return list(dict.fromkeys(problems))
 
 
-def _misfits(document: Any, validator: Callable[[Any], Any]) -> Iterator[tuple[Path, Unfit, str]]:
+def _validator_errors(document: Any, validator: Callable[[Any], Any]) -> Iterator[tuple[Path, Unfit, str]]:
     try:
         validator(document)
     except fastjsonschema.JsonSchemaValuesException as many:
@@ -102,7 +103,8 @@ def _misfits(document: Any, validator: Callable[[Any], Any]) -> Iterator[tuple[P
         for error in many.errors:
             if error.rule == "type" or tuple(error.path) not in mistyped:
                 path = _path(document, error.path[1:])
-                yield from ((path, kind, text) for kind, text in told(path, error.rule, error.value, error.definition))
+                found = _worded(path, error.rule, error.value, error.definition)
+                yield from ((path, kind, text) for kind, text in found)
 
 
 def _path(document: Any, parts: list[str]) -> Path:
@@ -121,7 +123,7 @@ def _path(document: Any, parts: list[str]) -> Path:
     return path
 
 
-def _halves(contract: str, document: Any) -> Iterator[Path]:
+def _whole_floats(contract: str, document: Any) -> Iterator[Path]:
     """Where 1.0 stands for an integer. JSON Schema lets it pass."""
     free = _FRACTIONS.get(contract, ())
     stack: list[tuple[Path, Any]] = [((), document)]
@@ -144,3 +146,89 @@ def _order(document: Any, path: Path) -> tuple[int, ...]:
         places.append(part if isinstance(part, int) else list(document).index(part))
         document = document[part]
     return tuple(places)
+
+
+# --- in our words: the same with every version of the validator, and with nothing of the content but names ----------
+
+_TYPES: Final = {
+    "object": "an object", "array": "a list", "string": "a text", "integer": "an integer", "number": "a number",
+    "boolean": "true or false", "null": "null",
+}  # fmt: skip
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,40}", re.ASCII)
+_NAMED_MAX: Final = 8
+_PATTERNS: Final = {
+    MOMENT: "an RFC 3339 time of a day that is in the calendar",
+    VISIBLE: "a text in which something is to be seen",
+}
+
+
+def _worded(path: tuple[str | int, ...], rule: str | None, value: Any, asked: Any) -> Iterator[tuple[Unfit, str]]:
+    """An error of the validator in our words: ``rule`` of the schema ``asked`` does not hold for ``value``."""
+    match rule:
+        case None:
+            yield "schema_validation", "it must not be there"
+        case "required":
+            yield from (("missing_field", f"{name} is missing") for name in asked["required"] if name not in value)
+        case "additionalProperties":
+            yield from (("schema_validation", _unknown(name)) for name in value if name not in asked["properties"])
+        case "propertyNames":
+            yield "schema_validation", "a name in it is not of lower-case letters, digits and _, at most 64"
+        case "type":
+            yield "schema_validation", f"it is not {_type(asked['type'])}"
+        case "enum":
+            yield "schema_validation", f"it is not {_choice(asked['enum'])}"
+        case "const":
+            bound = "safety_bounds" in path
+            yield ("bound_exceeded" if bound else "schema_validation"), f"it is not {_plain(asked['const'])}"
+        case "pattern":
+            yield "schema_validation", _misfit(value, asked)
+        case "uniqueItems":
+            yield "schema_validation", "something stands in it twice"
+        case "anyOf":
+            yield "bound_exceeded", "of several keys one at least is no modifier"
+        case _:
+            yield _beyond(str(rule), value, asked)
+
+
+def _beyond(rule: str, value: Any, asked: Mapping[str, Any]) -> tuple[Unfit, str]:
+    if rule in ("minLength", "minItems") and not value:
+        return "missing_field", "it is empty"
+    bound = asked[rule]
+    match rule:
+        case "minLength" | "maxLength":
+            text = f"it has {len(value)} characters, not {_least(rule)} {bound}"
+        case "minItems" | "maxItems" | "maxProperties":
+            text = f"it has {len(value)} parts, not {_least(rule)} {bound}"
+        case _:
+            text = f"it is not {_least(rule)} {bound}"
+    return "bound_exceeded", text
+
+
+def _least(rule: str) -> str:
+    return "at least" if rule.startswith("min") else "at most"
+
+
+def _unknown(name: str) -> str:
+    return f"it holds {name if _NAME.fullmatch(name) else 'something'}, which the contract does not name"
+
+
+def _type(kinds: str | list[str]) -> str:
+    return " or ".join(_TYPES[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds))
+
+
+def _choice(values: list[str]) -> str:
+    if len(values) > _NAMED_MAX:
+        return f"one of the {len(values)} that the contract names"
+    return " or ".join(value or "nothing" for value in values)
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _misfit(value: str, asked: Mapping[str, Any]) -> str:
+    words = _PATTERNS.get(asked["pattern"]) or asked.get("description")
+    if "US keyboard" in str(words):
+        at = next(at for at, character in enumerate(value, 1) if not is_typable(character))
+        return f"character {at} is none that a US keyboard types"
+    return f"it is not {words}" if words else f"it does not fit {asked['pattern']}"

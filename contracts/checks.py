@@ -37,9 +37,7 @@ Argv = Annotated[
     Meta(min_length=1, max_length=ARGUMENTS_MAX),
 ]
 Seconds = Annotated[float, Meta(gt=0, le=SECONDS_MAX)]
-Reads = Annotated[
-    list[Annotated[str, Meta(min_length=1, max_length=ARGUMENT_CHARS_MAX)]], Meta(max_length=READS_MAX)
-]
+Reads = Annotated[list[Annotated[str, Meta(min_length=1, max_length=ARGUMENT_CHARS_MAX)]], Meta(max_length=READS_MAX)]
 
 
 class ConfiguredCheck(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -6,8 +6,7 @@ from pmagent.contracts.payload import Effect, Payload, event_type
 
 
 @event_type(
-    "timer.requested",
-    effect=Effect(repeatable=True, limit_s=None, concurrency=100_000, outcomes=("timer.fired",)),
+    "timer.requested", effect=Effect(repeatable=True, limit_s=None, concurrency=100_000, outcomes=("timer.fired",))
 )
 class TimerRequested(Payload, frozen=True, kw_only=True):
     """Wake me at ``at`` (log time) or as soon after it as the daemon runs. ``name`` is the requester's own word."""

@@ -22,7 +22,7 @@ _OWN: Final = frozenset((*_WIDER_ABOVE, *_WIDER_BELOW, "required", "enum", "prop
 
 
 def breaks(old: dict[str, Schema], new: dict[str, Schema]) -> list[str]:
-    """What of a released set of schemas the new set breaks: ``<contract><place>: what``; nothing if it is compatible.
+    """The broken promises of a released set: ``<contract><place>: what``; nothing if it is compatible.
     A contract more is none."""
     found = [f"{name}: the contract is gone" for name in old if name not in new]
     for name in (name for name in old if name in new):
@@ -91,7 +91,7 @@ def _properties(old: Schema, new: Schema, place: str) -> Iterator[str]:
 
 
 def _rules(old: Schema, new: Schema, place: str) -> Iterator[str]:
-    """``allOf`` holds rules for values of a property (``pmagent.contracts.pla_schema_parts.when``), told apart by their
+    """``allOf`` holds rules for values of a property (``pmagent.contracts.pla_schemas``), told apart by their
     condition. A rule more narrows, but where its value is new."""
     before = {repr(rule.get("if")): rule for rule in old.get("allOf", [])}
     after = {repr(rule.get("if")): rule for rule in new.get("allOf", [])}

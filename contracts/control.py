@@ -22,12 +22,17 @@ FOLDER_CHARS_MAX = 8192
 Why = Annotated[str, Meta(max_length=REASON_CHARS_MAX)]
 
 
-@event_type("control.pause_requested", request=True)
-class PauseRequested(Payload, frozen=True, kw_only=True):
-    """An operator wants no new outward effect to start."""
+class OperatorAct(Payload, frozen=True, kw_only=True):
+    """An operator uses the stop switch, or adopts a log."""
 
     operator_id: OperatorId
     channel: Channel
+
+
+@event_type("control.pause_requested", request=True)
+class PauseRequested(OperatorAct, frozen=True, kw_only=True):
+    """An operator wants no new outward effect to start."""
+
     reason: Why = ""
 
 
@@ -44,11 +49,9 @@ class EffectsPaused(Payload, frozen=True, kw_only=True):
 
 
 @event_type("control.resume_requested", request=True)
-class ResumeRequested(Payload, frozen=True, kw_only=True):
+class ResumeRequested(OperatorAct, frozen=True, kw_only=True):
     """An operator lets effects start again."""
 
-    operator_id: OperatorId
-    channel: Channel
     reason: Why = ""
 
 
@@ -65,14 +68,12 @@ class EffectsResumed(Payload, frozen=True, kw_only=True):
 
 
 @event_type("control.log_adopted")
-class LogAdopted(Payload, frozen=True, kw_only=True):
+class LogAdopted(OperatorAct, frozen=True, kw_only=True):
     """An operator took a log for this machine's own that was not known as such: all that was open in it is ended, and
     nothing of it goes on. ``folder`` is where it lies, ``uid`` the owner of its files, ``previous`` the folder in which
     it was known before ("": in none). ``gone_from`` to ``gone_to`` are the events that were known here and are gone (0:
     none are), ``known_sum`` is the sum that was known at ``gone_to``."""
 
-    operator_id: OperatorId
-    channel: Channel
     uid: Annotated[int, Meta(ge=0)]
     folder: Annotated[str, Meta(max_length=FOLDER_CHARS_MAX)]
     previous: Annotated[str, Meta(max_length=FOLDER_CHARS_MAX)] = ""

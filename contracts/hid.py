@@ -95,12 +95,17 @@ def arm_scope(action_class: ActionClass, device_id: str) -> Scope:
     return Scope(action_class, f"{ARM_SUBJECT}{device_id}")
 
 
-@event_type("hid.armed")
-class HidArmed(Payload, frozen=True, kw_only=True):
-    """The device is armed, its light is on."""
+class DeviceAnswer(Payload, frozen=True, kw_only=True):
+    """What a device said, or did not say, to the request at position ``request``."""
 
     request: int
     boot_id: Word
+
+
+@event_type("hid.armed")
+class HidArmed(DeviceAnswer, frozen=True, kw_only=True):
+    """The device is armed, its light is on."""
+
     lease_ms: int
 
 
@@ -116,11 +121,8 @@ class HidDisarmRequested(Payload, frozen=True, kw_only=True):
 
 
 @event_type("hid.disarmed")
-class HidDisarmed(Payload, frozen=True, kw_only=True):
+class HidDisarmed(DeviceAnswer, frozen=True, kw_only=True):
     """The device answered that it is not armed."""
-
-    request: int
-    boot_id: Word
 
 
 @event_type(
@@ -135,11 +137,9 @@ class HidPingRequested(Payload, frozen=True, kw_only=True):
 
 
 @event_type("hid.pinged")
-class HidPinged(Payload, frozen=True, kw_only=True):
+class HidPinged(DeviceAnswer, frozen=True, kw_only=True):
     """It answered: armed or not, and how its switch stands."""
 
-    request: int
-    boot_id: Word
     armed: bool
     kill_switch_state: KillSwitch
 
@@ -163,11 +163,9 @@ class HidPrepareRequested(Payload, frozen=True, kw_only=True):
 
 
 @event_type("hid.prepared")
-class HidPrepared(Payload, frozen=True, kw_only=True):
+class HidPrepared(DeviceAnswer, frozen=True, kw_only=True):
     """The device holds the execution, whose digest it computed itself; ``of``: so many reports it will send."""
 
-    request: int
-    boot_id: Word
     execution_id: Word
     digest: Word
     of: int
@@ -197,11 +195,9 @@ def commit_scope(action_class: ActionClass, execution_id: str, digest: str) -> S
 
 
 @event_type("hid.ended")
-class HidEnded(Payload, frozen=True, kw_only=True):
+class HidEnded(DeviceAnswer, frozen=True, kw_only=True):
     """The device says how the execution ended: DONE, or ABORTED after ``done`` of ``of`` reports, with its ``code``."""
 
-    request: int
-    boot_id: Word
     execution_id: Word
     state: Literal["DONE", "ABORTED"]
     done: int
@@ -210,8 +206,7 @@ class HidEnded(Payload, frozen=True, kw_only=True):
 
 
 @event_type(
-    "hid.status_requested",
-    effect=Effect(repeatable=True, limit_s=30.0, concurrency=4, outcomes=("hid.told", *_UNDONE)),
+    "hid.status_requested", effect=Effect(repeatable=True, limit_s=30.0, concurrency=4, outcomes=("hid.told", *_UNDONE))
 )
 class HidStatusRequested(Payload, frozen=True, kw_only=True):
     """At ``at`` (log time), ask what the device knows of an execution."""
@@ -222,11 +217,9 @@ class HidStatusRequested(Payload, frozen=True, kw_only=True):
 
 
 @event_type("hid.told")
-class HidTold(Payload, frozen=True, kw_only=True):
+class HidTold(DeviceAnswer, frozen=True, kw_only=True):
     """What the device with this boot knows of it."""
 
-    request: int
-    boot_id: Word
     execution_id: Word
     state: ExecutionState
     digest: Word
@@ -236,22 +229,18 @@ class HidTold(Payload, frozen=True, kw_only=True):
 
 
 @event_type("hid.refused")
-class HidRefused(Payload, frozen=True, kw_only=True):
+class HidRefused(DeviceAnswer, frozen=True, kw_only=True):
     """The device refused what was asked, and did nothing of it. ``code`` is the device's (docs/hid-protocol.md), or
     no_text: the plain text is not in memory any more."""
 
-    request: int
-    boot_id: Word
     code: Word
     text: Sentence
 
 
 @event_type("hid.silent")
-class HidSilent(Payload, frozen=True, kw_only=True):
+class HidSilent(DeviceAnswer, frozen=True, kw_only=True):
     """There was no answer, or no device to ask. ``sent``: whether the request may have reached it."""
 
-    request: int
-    boot_id: Word
     code: Word
     text: Sentence
     sent: bool

@@ -10,7 +10,6 @@ from msgspec import UNSET, Meta, UnsetType
 from pmagent.contracts.oa_documents import Document
 from pmagent.contracts.payload import END
 from pmagent.contracts.pla_moment import VISIBLE, Moment
-from pmagent.contracts.pla_schema_jobs import ASSET, ASSET_ROOT
 
 JobState = Literal["queued", "running", "complete", "failed"]
 JobId = Annotated[
@@ -18,6 +17,7 @@ JobId = Annotated[
     Meta(
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{2,127}" + END,
         description="an id that can be a file's name: letters, digits and . _ -, 3 to 128",
+        extra={"description": "can be a file's name"},
     ),
 ]
 Service = Annotated[str, Meta(pattern=VISIBLE, min_length=2, max_length=64)]
@@ -38,7 +38,7 @@ class JobStatus(Document, frozen=True, kw_only=True):
     status: JobState
     service: Service
     updated_at: Moment
-    progress: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
+    progress: Annotated[float, Meta(ge=0, le=1, extra={"description": "the part that is done"})] | UnsetType = UNSET
     message: Annotated[str, Meta(max_length=16_384)] | UnsetType = UNSET
     error: JobError | UnsetType = UNSET
     result: Annotated[dict[str, Any], Meta(max_length=100)] | UnsetType = UNSET
@@ -54,7 +54,9 @@ class JobStatus(Document, frozen=True, kw_only=True):
             raise ValueError(f"the progress of a job that is {self.status} is {fixed}")
 
 
-Asset = Annotated[str, Meta(pattern=ASSET, max_length=512)]
+_NAME = r"[A-Za-z0-9_-][A-Za-z0-9._-]*"
+Asset = Annotated[str, Meta(pattern=rf"^/assets(/{_NAME})+" + END, max_length=512)]
+"""A place below /assets/: no segment begins with a dot, so that none leads out of it, and nothing is escaped."""
 
 
 class Enclosure(Document, frozen=True, kw_only=True):
@@ -94,10 +96,10 @@ class PublicAssets(Document, frozen=True, kw_only=True):
 class JobManifest(Document, frozen=True, kw_only=True):
     """Where a job's public assets lie. The PLA makes none; the contract is kept for those who do."""
 
-    version: Literal["v1"]
+    version: Annotated[str, Meta(extra_json_schema={"enum": ["v1"]})]
     job_id: JobId
     service: Service
     updated_at: Moment
-    public_root: Annotated[str, Meta(pattern=ASSET_ROOT, max_length=512)]
-    public: PublicAssets
     subfolder: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+" + END, max_length=64)] | UnsetType | None = UNSET
+    public_root: Annotated[str, Meta(pattern=rf"^/assets/({_NAME}/)*({_NAME})?" + END, max_length=512)]
+    public: PublicAssets

@@ -99,8 +99,7 @@ RelativePath = Annotated[
     ),
 ]
 Content = Annotated[
-    str,
-    Meta(max_length=CONTENT_CHARS_MAX, description=f"a text of at most {CONTENT_CHARS_MAX} characters"),
+    str, Meta(max_length=CONTENT_CHARS_MAX, description=f"a text of at most {CONTENT_CHARS_MAX} characters")
 ]
 Count = Annotated[int, Meta(ge=0, le=COUNT_MAX, description="a whole number, 0 or more")]
 ExitCode = Annotated[int, Meta(ge=0, le=255, description="an exit code, 0 to 255")]
@@ -272,8 +271,7 @@ class PlanAnswer(Document, frozen=True, kw_only=True):
 
     plan_id: PlanId
     tasks: Annotated[
-        list[PlanTask],
-        Meta(min_length=1, max_length=TASKS_MAX, description=f"a list of 1 to {TASKS_MAX} tasks"),
+        list[PlanTask], Meta(min_length=1, max_length=TASKS_MAX, description=f"a list of 1 to {TASKS_MAX} tasks")
     ]
     dag: Dag
 

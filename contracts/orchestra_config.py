@@ -63,8 +63,7 @@ Prompt = Annotated[
     ),
 ]
 Whitelist = Annotated[
-    list[ToolName],
-    Meta(min_length=1, max_length=TOOLS_MAX, description=f"a list of 1 to {TOOLS_MAX} program names"),
+    list[ToolName], Meta(min_length=1, max_length=TOOLS_MAX, description=f"a list of 1 to {TOOLS_MAX} program names")
 ]
 PathList = Annotated[list[PathText], Meta(max_length=PATHS_MAX, description=f"a list of at most {PATHS_MAX} paths")]
 DomainList = Annotated[

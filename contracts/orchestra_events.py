@@ -77,34 +77,42 @@ class RunCancelRequested(Payload, frozen=True, kw_only=True):
     channel: Annotated[str, Meta(max_length=16)] = ""
 
 
-@event_type("run.cancel_answered")
-class RunCancelAnswered(Payload, frozen=True, kw_only=True):
-    """Whether the run at all could be cancelled; ``text`` says why not."""
+class RunAnswer(Payload, frozen=True, kw_only=True):
+    """The answer to the request at position ``request``, of a run."""
 
     request: int
     run_id: Identifier
+
+
+@event_type("run.cancel_answered")
+class RunCancelAnswered(RunAnswer, frozen=True, kw_only=True):
+    """Whether the run at all could be cancelled; ``text`` says why not."""
+
     accepted: bool
     text: str = ""
 
 
 @event_type("run.refused")
-class RunRefused(Payload, frozen=True, kw_only=True):
+class RunRefused(RunAnswer, frozen=True, kw_only=True):
     """The run requested at ``request`` never began. ``security``: because it wished for more than policy grants."""
 
-    request: int
-    run_id: Identifier
     code: Literal["busy", "known", "bad_plan", "no_plan", "not_permitted", "halted"]
     reasons: list[str]
     mend: list[str]
     security: bool = False
 
 
-@event_type("plan.requested")
-class PlanRequested(Payload, frozen=True, kw_only=True):
-    """L1 asks L2 for a plan. ``revision`` 0 is the first; a later one replaces what failed in the one before."""
+class PlanStep(Payload, frozen=True, kw_only=True):
+    """A step of a run by a revision of its plan."""
 
     run_id: Identifier
     revision: int
+
+
+@event_type("plan.requested")
+class PlanRequested(PlanStep, frozen=True, kw_only=True):
+    """L1 asks L2 for a plan. ``revision`` 0 is the first; a later one replaces what failed in the one before."""
+
     request: PlanRequest
 
 
@@ -132,11 +140,9 @@ class PlannerCallRequested(OutwardRequest, frozen=True, kw_only=True):
 
 
 @event_type("planner.replied")
-class PlannerReplied(Payload, frozen=True, kw_only=True):
+class PlannerReplied(RunAnswer, frozen=True, kw_only=True):
     """What the planner wrote, whatever it is worth; tokens (in and out) and US dollars as far as it told them."""
 
-    request: int
-    run_id: Identifier
     text: str
     model: str
     duration_ms: Count
@@ -148,11 +154,9 @@ PlannerFailure = Literal["not_installed", "timed_out", "exited", "malformed", "r
 
 
 @event_type("planner.failed")
-class PlannerFailed(Payload, frozen=True, kw_only=True):
+class PlannerFailed(RunAnswer, frozen=True, kw_only=True):
     """The planner gave no answer. ``again``: asking once more may help."""
 
-    request: int
-    run_id: Identifier
     code: PlannerFailure
     text: str
     mend: str
@@ -174,22 +178,18 @@ class PlannedTask(Document, frozen=True, kw_only=True):
 
 
 @event_type("tasks.planned")
-class TasksPlanned(Payload, frozen=True, kw_only=True):
+class TasksPlanned(PlanStep, frozen=True, kw_only=True):
     """Tasks of a plan, in an order in which they may run. A long plan takes several of these; ``plan.made`` comes
     last."""
 
-    run_id: Identifier
-    revision: int
     tasks: list[PlannedTask]
 
 
 @event_type("plan.made")
-class PlanMade(Payload, frozen=True, kw_only=True):
+class PlanMade(PlanStep, frozen=True, kw_only=True):
     """L2 answers L1: the plan is complete and may be run. ``tasks`` were planned for this revision, ``kept`` are done
     since earlier ones; ``attempts``: so many may be needed at most."""
 
-    run_id: Identifier
-    revision: int
     plan_id: Identifier
     tasks: int
     kept: int
@@ -197,11 +197,9 @@ class PlanMade(Payload, frozen=True, kw_only=True):
 
 
 @event_type("plan.failed")
-class PlanFailed(Payload, frozen=True, kw_only=True):
+class PlanFailed(PlanStep, frozen=True, kw_only=True):
     """L2 answers L1: there is no plan."""
 
-    run_id: Identifier
-    revision: int
     code: Literal["bad_plan", "no_plan", "not_permitted", "stopped"]
     reasons: list[str]
     mend: list[str]
@@ -209,11 +207,9 @@ class PlanFailed(Payload, frozen=True, kw_only=True):
 
 
 @event_type("run.begun")
-class RunBegun(Payload, frozen=True, kw_only=True):
+class RunBegun(PlanStep, frozen=True, kw_only=True):
     """L1 lets L2 run the plan ``revision``, under the permit granted at position ``permit``."""
 
-    run_id: Identifier
-    revision: int
     permit: int
 
 
@@ -299,14 +295,12 @@ class NetContact(Document, frozen=True, kw_only=True):
 
 
 @event_type("task.exited")
-class TaskExited(Payload, frozen=True, kw_only=True):
+class TaskExited(RunAnswer, frozen=True, kw_only=True):
     """An attempt ended. Exactly one of ``exit_code`` and ``signal`` is set. ``exceeded``: which bound it was killed for
     ("": none). ``last_lines``: the last of what it said, made printable. ``artifacts`` lie in the blob store under
     their checksums, stdout and stderr among them; ``notes``: what was not kept, and limits that this machine could not
     set; ``violations``: what it did that no tool may."""
 
-    request: int
-    run_id: Identifier
     task_id: Identifier
     attempt: int
     exit_code: ExitCode | None
@@ -324,12 +318,10 @@ class TaskExited(Payload, frozen=True, kw_only=True):
 
 
 @event_type("task.unstarted")
-class TaskUnstarted(Payload, frozen=True, kw_only=True):
+class TaskUnstarted(RunAnswer, frozen=True, kw_only=True):
     """An attempt could not begin: the sandbox was refused (``security``: for what it asked), or cannot be made.
     ``again``: another attempt may succeed."""
 
-    request: int
-    run_id: Identifier
     task_id: Identifier
     attempt: int
     reason: str
@@ -363,11 +355,9 @@ class TaskFinished(Payload, frozen=True, kw_only=True):
 
 
 @event_type("plan.finished")
-class PlanFinished(Payload, frozen=True, kw_only=True):
+class PlanFinished(PlanStep, frozen=True, kw_only=True):
     """L2 tells L1 that every task of the plan has ended, and how many so and so."""
 
-    run_id: Identifier
-    revision: int
     done: int
     failed: int
     security: bool
@@ -384,12 +374,10 @@ class RunStopping(Payload, frozen=True, kw_only=True):
 
 
 @event_type("run.ended")
-class RunEnded(Payload, frozen=True, kw_only=True):
+class RunEnded(RunAnswer, frozen=True, kw_only=True):
     """The run requested at ``request`` is over: ``done`` and ``failed`` tasks of its last plan. ``security``: a tool
     did what none may."""
 
-    request: int
-    run_id: Identifier
     state: RunState
     reasons: list[str]
     mend: list[str]

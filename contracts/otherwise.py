@@ -352,11 +352,7 @@ def _json(value: Any) -> bytes:
 
 def _rewritten(old: str, new: str, entries: list[DocumentEntry]) -> tuple[Entry, ...]:
     """The entries by which ``old`` became ``new``: passage for passage, everything between them the same."""
-    passages = [
-        (found, entry)
-        for entry in entries
-        for found in re.finditer(entry.recorded or "", old, re.MULTILINE)
-    ]
+    passages = [(found, entry) for entry in entries for found in re.finditer(entry.recorded or "", old, re.MULTILINE)]
     used: dict[Entry, None] = {}
     at_old = at_new = 0
     for found, entry in sorted(passages, key=lambda passage: passage[0].span()):

@@ -1,4 +1,4 @@
-"""What may be typed, and the words for it: modes, actions, their bounds, and the digest that an approval is bound to
+"""Typing and the words for it: modes, actions, their bounds, and the digest that an approval is bound to
 (docs/design.md §16.2)."""
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ KEYS: Final = (
 
 PlaId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+" + END, min_length=8, max_length=64)]
 NOBODY: Final = "pmagent"
-"""Who is responsible where no operator is: what the parts of the system do of themselves. No operator has this name."""
+"""Responsible where no operator is: for actions of the system itself. No operator has this name."""
 DeviceId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_:-]+" + END, min_length=8, max_length=64)]
 BootId = Annotated[str, Meta(pattern=r"^[0-9a-f]{16}" + END)]
 """Drawn by the device at each boot: what it remembers ends with it."""
 ActionClass = Literal["feature_work", "ops_blocks", "migrations", "phase_transitions", "remediation", "diagnostic"]
-"""What the kernel's mode judges typing as: the OA grants or refuses permits for it."""
+"""The class by which the kernel's mode judges typing: the OA grants or refuses permits for it."""
 CredentialPolicy = Literal["refuse", "acknowledge"]
 
 
@@ -99,14 +99,7 @@ class MouseClick(_Action, frozen=True, kw_only=True, tag="MOUSE_CLICK"):
 
 
 Action = TypeText | KeyCombo | MouseMove | MouseClick
-"""What a proposal proposes. Its fields are as they came; ``objections`` says what is wrong with them."""
-
-_TYPES: Final[dict[type[Action], ActionType]] = {
-    TypeText: "TYPE_TEXT",
-    KeyCombo: "KEY_COMBO",
-    MouseMove: "MOUSE_MOVE",
-    MouseClick: "MOUSE_CLICK",
-}
+"""The action of a proposal. Its fields are as they came; ``objections`` says what is wrong with them."""
 
 Unfit = Literal["schema_validation", "missing_field", "bound_exceeded"]
 """The rows of the specification's table of violations that an action can belong to."""
@@ -121,7 +114,8 @@ class Objection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 def action_type(action: Action) -> ActionType:
     """The action's type, by its name in the contracts."""
-    return _TYPES[type(action)]
+    tag: ActionType = type(action).__struct_config__.tag  # type: ignore[assignment]
+    return tag
 
 
 def payload(action: Action) -> dict[str, Any]:
@@ -139,7 +133,7 @@ def digest(action: Action) -> str:
 
 
 def objections(action: Action) -> list[Objection]:
-    """What stands against an action in its plain form; nothing when it may be typed."""
+    """The objections to an action in its plain form; none when it may be typed."""
     match action:
         case TypeText(text=text):
             return list(_text(text))

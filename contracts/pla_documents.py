@@ -1,13 +1,12 @@
 """The documents that brain, operator and device hand each other (docs/design.md §16.1).
 
-Their JSON Schemas are written by hand, in ``pmagent.contracts.pla_schemas``; tests hold both to accept the same
-documents. What has to do with each other in a document is checked when it is made, so that no wrong one can be built
-either: msgspec turns the ValueError into its ValidationError when it decodes.
+``pmagent.contracts.pla_schemas`` makes their JSON Schemas from these types: the order of the fields, the bounds and the
+descriptions here are those of the schemas. Rules between fields stand there, beside the table of contracts.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, assert_never
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -29,6 +28,7 @@ from pmagent.contracts.pla import (
     REASON_CHARS_MAX,
     TEXT_CHARS_MAX,
     Action,
+    ActionType,
     BootId,
     Button,
     Decision,
@@ -41,7 +41,7 @@ from pmagent.contracts.pla import (
     PlaMode,
     TypeText,
 )
-from pmagent.contracts.pla_moment import VISIBLE, Checksum, Count, Digest, FirmwareVersion, Moment, Version
+from pmagent.contracts.pla_moment import VISIBLE, Checksum, Count, FirmwareVersion, Moment, Version
 
 ELEMENTS_MAX = 200
 DETAILS_MAX = 32
@@ -50,48 +50,47 @@ DETAIL_INTEGER_MAX = 2**53 - 1
 """A number in JSON is exact up to here in every language."""
 LEASE_MS_MAX = 5000
 
-Reason = Annotated[str, Meta(min_length=1, max_length=REASON_CHARS_MAX, pattern=VISIBLE)]
-Typable = Annotated[str, Meta(min_length=1, max_length=TEXT_CHARS_MAX, pattern=r"^[\t\n -~]*" + END)]
-Coordinate = Annotated[int, Meta(ge=COORDINATE_MIN, le=COORDINATE_MAX)]
-
 # --- actions ------------------------------------------------------------------------------------------------------
 
-
-class TextPayload(Document, frozen=True, kw_only=True):
-    """What TYPE_TEXT types: printable ASCII, tab and newline."""
-
-    text: Typable
-
-
-class KeysPayload(Document, frozen=True, kw_only=True):
-    """What KEY_COMBO presses together: each key once, and one at least that is no modifier unless it stands alone."""
-
-    keys: Annotated[list[str], Meta(min_length=1, max_length=KEYS_MAX)]
-
-    def __post_init__(self) -> None:
-        """Raises ValueError for keys that make no combination."""
-        if not all(key in KEYS for key in self.keys):
-            raise ValueError("there is no such key")
-        if len(set(self.keys)) < len(self.keys):
-            raise ValueError("a key is named twice")
-        if len(self.keys) > 1 and all(key in MODIFIERS for key in self.keys):
-            raise ValueError("of several keys one at least is no modifier")
+Typable = Annotated[
+    str,
+    Meta(
+        min_length=1, max_length=TEXT_CHARS_MAX, pattern=r"^[\t\n -~]*" + END,
+        description="what a US keyboard types: printable ASCII, tab and newline",
+    ),
+]  # fmt: skip
+Keys = Annotated[
+    list[Any],
+    Meta(
+        extra_json_schema={
+            "items": {"type": "string", "enum": list(KEYS)}, "minItems": 1, "maxItems": KEYS_MAX, "uniqueItems": True,
+            "description": "pressed together; one at least is no modifier, unless it stands alone",
+            "anyOf": [{"maxItems": 1}, {"contains": {"not": {"enum": list(MODIFIERS)}}}],
+        },
+    ),
+]  # fmt: skip
+Coordinate = Annotated[int, Meta(ge=COORDINATE_MIN, le=COORDINATE_MAX)]
 
 
-class MovePayload(Document, frozen=True, kw_only=True):
-    """How far MOUSE_MOVE moves the pointer: right and down, in the mouse's own steps."""
+class ActionForm(msgspec.Struct, frozen=True):
+    """An action: its type in events, and the fields that ``payload`` has in documents."""
 
-    x: Coordinate
-    y: Coordinate
-
-
-class ClickPayload(Document, frozen=True, kw_only=True):
-    """What MOUSE_CLICK presses."""
-
-    button: Button
+    type: type[Action]
+    payload: dict[str, Any]
+    description: str = ""
 
 
-ActionPayload = TextPayload | KeysPayload | MovePayload | ClickPayload
+ACTIONS: Final[dict[ActionType, ActionForm]] = {
+    "TYPE_TEXT": ActionForm(TypeText, {"text": Typable}),
+    "KEY_COMBO": ActionForm(KeyCombo, {"keys": Keys}),
+    "MOUSE_MOVE": ActionForm(
+        MouseMove, {"x": Coordinate, "y": Coordinate}, "steps to the right and down from where it is"
+    ),
+    "MOUSE_CLICK": ActionForm(MouseClick, {"button": Button}),
+}
+"""Every action that may be proposed and executed."""
+
+ActionPayload = Annotated[dict[str, Any], Meta(description="what action_type says; see allOf")]
 
 
 class ProposalBounds(Document, frozen=True, kw_only=True):
@@ -108,11 +107,8 @@ class ExecuteBounds(Document, frozen=True, kw_only=True):
     min_action_delay_ms: Literal[100]
 
 
-# --- action_proposal ----------------------------------------------------------------------------------------------
-
-
 class ScreenContext(Document, frozen=True, kw_only=True):
-    """What stood on the screen that a proposal rests on."""
+    """The screen that a proposal rests on."""
 
     ocr_text: Annotated[str, Meta(max_length=OCR_CHARS_MAX)] | UnsetType = UNSET
     detected_elements: (
@@ -120,44 +116,24 @@ class ScreenContext(Document, frozen=True, kw_only=True):
     ) = UNSET
 
 
-class _Proposal(Document, frozen=True, kw_only=True, tag_field="action_type"):
+class ActionProposal(Document, frozen=True, kw_only=True):
+    """Brain to operator: what might be typed. ``action_type`` says which payload it has."""
+
     proposal_id: PlaId
     timestamp: Moment
     mode: PlaMode
-    rationale: Annotated[str, Meta(min_length=RATIONALE_CHARS_MIN, max_length=RATIONALE_CHARS_MAX, pattern=VISIBLE)]
-    credential_warning: bool
+    action_type: ActionType
+    payload: ActionPayload
+    rationale: Annotated[
+        str,
+        Meta(
+            min_length=RATIONALE_CHARS_MIN, max_length=RATIONALE_CHARS_MAX, pattern=VISIBLE,
+            description="why this is proposed",
+        ),
+    ]  # fmt: skip
+    credential_warning: Annotated[bool, Meta(description="credentials were found in it")]
     safety_bounds: ProposalBounds
     screen_context: ScreenContext | UnsetType = UNSET
-
-
-class TextProposal(_Proposal, frozen=True, kw_only=True, tag="TYPE_TEXT"):
-    """A proposal to type a text."""
-
-    payload: TextPayload
-
-
-class KeysProposal(_Proposal, frozen=True, kw_only=True, tag="KEY_COMBO"):
-    """A proposal to press a combination of keys."""
-
-    payload: KeysPayload
-
-
-class MoveProposal(_Proposal, frozen=True, kw_only=True, tag="MOUSE_MOVE"):
-    """A proposal to move the pointer."""
-
-    payload: MovePayload
-
-
-class ClickProposal(_Proposal, frozen=True, kw_only=True, tag="MOUSE_CLICK"):
-    """A proposal to press a button of the mouse."""
-
-    payload: ClickPayload
-
-
-ActionProposal = TextProposal | KeysProposal | MoveProposal | ClickProposal
-"""Brain to operator: what might be typed. ``action_type`` says which payload it has."""
-
-# --- action_decision ----------------------------------------------------------------------------------------------
 
 
 class ActionDecision(Document, frozen=True, kw_only=True):
@@ -167,77 +143,43 @@ class ActionDecision(Document, frozen=True, kw_only=True):
     decision: Decision
     timestamp: Moment
     operator_id: OperatorId
-    override_reason: Reason | UnsetType = UNSET
-    credential_acknowledged: bool | UnsetType = UNSET
-    digest: Digest | UnsetType = UNSET
-
-    def __post_init__(self) -> None:
-        """Raises ValueError for a rejection without a reason."""
-        if self.decision == "REJECTED" and self.override_reason is UNSET:
-            raise ValueError("a rejection has an override_reason")
-
-
-# --- action_execute -----------------------------------------------------------------------------------------------
+    override_reason: (
+        Annotated[
+            str, Meta(min_length=1, max_length=REASON_CHARS_MAX, pattern=VISIBLE, description="why it is rejected")
+        ]
+        | UnsetType
+    ) = UNSET
+    credential_acknowledged: (
+        Annotated[bool, Meta(description="the operator knows of the credentials in it")] | UnsetType
+    ) = UNSET
+    digest: Annotated[Checksum, Meta(description="of the canonical action that was shown")] | UnsetType = UNSET
 
 
 class OperatorApproval(Document, frozen=True, kw_only=True):
-    """Who approved the execution, and when; ``digest`` is what of."""
+    """The operator who approved the execution, and when; ``digest`` is that of the action."""
 
     decision_timestamp: Moment
     operator_id: OperatorId
-    digest: Digest | UnsetType = UNSET
+    digest: Annotated[Checksum, Meta(description="of the canonical action that was approved")] | UnsetType = UNSET
 
 
-class _Execute(Document, frozen=True, kw_only=True, tag_field="action_type"):
+class ActionExecute(Document, frozen=True, kw_only=True):
+    """Brain to device: what is to be typed. ``action_type`` says which payload it has."""
+
     execution_id: PlaId
     proposal_id: PlaId
     timestamp: Moment
     mode: Literal["EXECUTE"]
+    action_type: ActionType
+    payload: ActionPayload
     safety_bounds: ExecuteBounds
-    operator_approval: OperatorApproval
-
-
-class TextExecute(_Execute, frozen=True, kw_only=True, tag="TYPE_TEXT"):
-    """Type a text."""
-
-    payload: TextPayload
-
-
-class KeysExecute(_Execute, frozen=True, kw_only=True, tag="KEY_COMBO"):
-    """Press a combination of keys."""
-
-    payload: KeysPayload
-
-
-class MoveExecute(_Execute, frozen=True, kw_only=True, tag="MOUSE_MOVE"):
-    """Move the pointer."""
-
-    payload: MovePayload
-
-
-class ClickExecute(_Execute, frozen=True, kw_only=True, tag="MOUSE_CLICK"):
-    """Press a button of the mouse."""
-
-    payload: ClickPayload
-
-
-ActionExecute = TextExecute | KeysExecute | MoveExecute | ClickExecute
-"""Brain to device: what is to be typed. ``action_type`` says which payload it has."""
+    operator_approval: Annotated[OperatorApproval, Meta(description="who approved it, and when")]
 
 
 def action_of(document: ActionProposal | ActionExecute) -> Action:
-    """The action that a document proposes or demands."""
-    match document.payload:
-        case TextPayload(text=text):
-            return TypeText(text=text)
-        case KeysPayload(keys=keys):
-            return KeyCombo(keys=list(keys))
-        case MovePayload(x=x, y=y):
-            return MouseMove(x=x, y=y)
-        case ClickPayload(button=button):
-            return MouseClick(button=button)
-        case payload:
-            assert_never(payload)
+    """The action that a checked document proposes or demands. Raises msgspec.ValidationError for a payload that is not
+    of the document's ``action_type``."""
+    return msgspec.convert(document.payload, ACTIONS[document.action_type].type)
 
 
 # --- session_log --------------------------------------------------------------------------------------------------
@@ -248,10 +190,10 @@ Detail = Annotated[str, Meta(max_length=DETAIL_CHARS_MAX)] | DetailInteger | boo
 DetailName = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,63}" + END)]
 
 
-class _Details(msgspec.Struct, frozen=True, kw_only=True):
+class NamedDetails(msgspec.Struct, frozen=True, kw_only=True):
     """Details whose meaning the contract fixes; there may be others."""
 
-    action_type: Literal["TYPE_TEXT", "KEY_COMBO", "MOUSE_MOVE", "MOUSE_CLICK"] | UnsetType = UNSET
+    action_type: ActionType | UnsetType = UNSET
     payload_summary: Annotated[str, Meta(max_length=500)] | UnsetType = UNSET
     decision: Decision | UnsetType = UNSET
     error_message: Annotated[str, Meta(max_length=1000)] | UnsetType = UNSET
@@ -268,16 +210,12 @@ class SessionLogEntry(Document, frozen=True, kw_only=True):
     timestamp: Moment
     event_type: EntryType
     mode: PlaMode
-    operator_id: OperatorId
-    details: Annotated[dict[DetailName, Detail], Meta(max_length=DETAILS_MAX)]
-    checksum: Checksum
-    previous_log_checksum: Checksum
     proposal_id: PlaId | UnsetType = UNSET
     execution_id: PlaId | UnsetType = UNSET
-
-    def __post_init__(self) -> None:
-        """Raises ValueError for a detail of another shape than its name has."""
-        msgspec.convert(self.details, _Details)
+    operator_id: Annotated[OperatorId, Meta(description="who was responsible")]
+    details: Annotated[dict[DetailName, Detail], Meta(max_length=DETAILS_MAX, extra={"named": NamedDetails})]
+    checksum: Annotated[Checksum, Meta(description="of the entry's canonical JSON without this")]
+    previous_log_checksum: Annotated[Checksum, Meta(description="of the entry before; 64 zeros in the first")]
 
 
 # --- device_status and hello --------------------------------------------------------------------------------------
@@ -287,7 +225,9 @@ DeviceError = Literal[
     "UNKNOWN_ERROR",
 ]  # fmt: skip
 AbortCode = Literal["", "KILLED", "DISARMED", "LEASE", "LINK", "USB", "CAPS_LOCK", "MEMORY", "WATCHDOG"]
-ReportDigest = Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?" + END)]
+Switch = Annotated[KillSwitch, Meta(description="ARMED: the switch is ready; DISABLED: it was hit, cut or unplugged")]
+Boot = Annotated[BootId, Meta(description="drawn by the device at each boot")]
+No = Annotated[bool, Meta(extra_json_schema={"const": False})]
 
 
 class ErrorState(Document, frozen=True, kw_only=True):
@@ -299,13 +239,13 @@ class ErrorState(Document, frozen=True, kw_only=True):
     error_count: Count | UnsetType = UNSET
 
 
-class ExecutionTold(Document, frozen=True, kw_only=True):
-    """What the device knows of an execution: ``done`` of its ``of`` reports are sent. NONE has no digest."""
+class ExecutionReport(Document, frozen=True, kw_only=True):
+    """The device's knowledge of an execution: ``done`` of its ``of`` reports are sent. NONE has no digest."""
 
     execution_id: PlaId
     state: ExecutionState
-    digest: ReportDigest
-    done: Count
+    digest: Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?" + END, description="none where it was never heard of")]
+    done: Annotated[Count, Meta(description="reports that were handed to USB")]
     of: Count
     code: AbortCode
 
@@ -317,55 +257,57 @@ class DeviceStatus(Document, frozen=True, kw_only=True):
     device_id: DeviceId
     timestamp: Moment
     mode: PlaMode
-    led_state: bool
-    kill_switch_state: KillSwitch
+    led_state: Annotated[bool, Meta(description="the light, which is on exactly while it is armed")]
+    kill_switch_state: Switch
     uptime_seconds: Count
     last_execution_time: Moment | UnsetType = UNSET
-    error_state: ErrorState | UnsetType = UNSET
+    error_state: Annotated[ErrorState, Meta(description="the last error, and how many")] | UnsetType = UNSET
     firmware_version: FirmwareVersion | UnsetType = UNSET
     action_count: Count | UnsetType = UNSET
     contract_version: Version | UnsetType = UNSET
     contract_hash: Checksum | UnsetType = UNSET
-    boot_id: BootId | UnsetType = UNSET
+    boot_id: Boot | UnsetType = UNSET
     caps_lock: bool | UnsetType = UNSET
-    lease_ms: Annotated[int, Meta(ge=0, le=LEASE_MS_MAX)] | UnsetType = UNSET
-    execution: ExecutionTold | UnsetType = UNSET
+    lease_ms: Annotated[int, Meta(ge=0, le=LEASE_MS_MAX, description="so long it stays armed")] | UnsetType = UNSET
+    execution: (
+        Annotated[ExecutionReport, Meta(description="what the device knows of the execution that was asked for")]
+        | UnsetType
+    ) = UNSET
 
 
 class Hello(Document, frozen=True, kw_only=True):
     """Device to brain, at the beginning: who it is, what it was built for. It is never armed then."""
 
     device_id: DeviceId
-    boot_id: BootId
+    boot_id: Boot
     contract_version: Version
     contract_hash: Checksum
     firmware_version: FirmwareVersion
     reset_reason: Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_ -]{0,31}" + END)]
-    kill_switch_state: KillSwitch
-    led_state: bool
-    armed: bool
-    max_line: Literal[2048]
+    kill_switch_state: Switch
+    led_state: No
+    armed: No
+    max_line: Annotated[Literal[2048], Meta(description="bytes of a line, newline included")]
     layout: Literal["us"]
-    remembers: Literal[64]
+    remembers: Annotated[Literal[64], Meta(description="executions that it answers for")]
 
-    def __post_init__(self) -> None:
-        """Raises ValueError for a device that says it is armed."""
-        if self.armed or self.led_state:
-            raise ValueError("a device is not armed at hello, and its light is off")
-
-
-PlaDocument = (
-    ActionProposal | ActionDecision | ActionExecute | SessionLogEntry | DeviceStatus | Hello | JobStatus | JobManifest
-)
 
 TYPES: Final[dict[str, Any]] = {
-    "action_proposal": ActionProposal,
-    "action_decision": ActionDecision,
-    "action_execute": ActionExecute,
-    "session_log": SessionLogEntry,
-    "device_status": DeviceStatus,
-    "hello": Hello,
-    "job_status": JobStatus,
-    "job_manifest": JobManifest,
+    "action_proposal": Annotated[
+        ActionProposal, Meta(description="What the brain proposes to an operator (brain to operator).")
+    ],
+    "action_decision": Annotated[
+        ActionDecision, Meta(description="What an operator decides on a proposal (operator to brain).")
+    ],
+    "action_execute": Annotated[ActionExecute, Meta(description="An approved action (brain to device).")],
+    "session_log": Annotated[SessionLogEntry, Meta(description="An entry of a session's log: entries form a chain.")],
+    "device_status": Annotated[DeviceStatus, Meta(description="How the device stands (device to brain).")],
+    "hello": Annotated[
+        Hello, Meta(description="Who the device is, and which contracts it was built for (device to brain).")
+    ],
+    "job_status": Annotated[JobStatus, Meta(description="How a job stands, in the one shape for every service.")],
+    "job_manifest": Annotated[
+        JobManifest, Meta(description="The public assets of a job, by their places below /assets/.")
+    ],
 }
-"""Contract -> type. The schemas of the same names accept the same documents."""
+"""Contract -> type, with the description of its schema."""

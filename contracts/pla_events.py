@@ -122,31 +122,31 @@ class PlaRevealed(Payload, frozen=True, kw_only=True):
     channel: Channel
 
 
-@event_type("pla.arm_requested", request=True)
-class PlaArmRequested(Payload, frozen=True, kw_only=True):
-    """An operator wants the device armed. ``keeps_mode``: a refusal changes nothing else. Without it, as in logs of
-    earlier releases, a request in another mode than EXECUTE is a violation and lowers the mode to OBSERVE."""
+class OperatorRequest(Payload, frozen=True, kw_only=True):
+    """An operator asks for something."""
 
     operator_id: OperatorId
     channel: Channel
+
+
+@event_type("pla.arm_requested", request=True)
+class PlaArmRequested(OperatorRequest, frozen=True, kw_only=True):
+    """An operator wants the device armed. ``keeps_mode``: a refusal changes nothing else. Without it, as in logs of
+    earlier releases, a request in another mode than EXECUTE is a violation and lowers the mode to OBSERVE."""
+
     keeps_mode: bool = False
 
 
 @event_type("pla.disarm_requested", request=True)
-class PlaDisarmRequested(Payload, frozen=True, kw_only=True):
+class PlaDisarmRequested(OperatorRequest, frozen=True, kw_only=True):
     """Somebody wants the device disarmed; anybody may."""
 
-    operator_id: OperatorId
-    channel: Channel
     reason: Annotated[str, Meta(max_length=500)] = ""
 
 
 @event_type("pla.end_requested", request=True)
-class PlaEndRequested(Payload, frozen=True, kw_only=True):
+class PlaEndRequested(OperatorRequest, frozen=True, kw_only=True):
     """An operator ends the session."""
-
-    operator_id: OperatorId
-    channel: Channel
 
 
 @event_type("pla.contract_broken", request=True)
@@ -208,12 +208,17 @@ class PlaFrameFailed(Payload, frozen=True, kw_only=True):
     mend: ShortText
 
 
-@event_type("pla.observed")
-class PlaObserved(Payload, frozen=True, kw_only=True):
-    """Answer to ``pla.observe_requested``: the frame at position ``frame`` (0: none, ``reasons`` say why)."""
+class SessionAnswer(Payload, frozen=True, kw_only=True):
+    """The answer to the request at position ``request``, in the session that stands."""
 
     request: int
     session_id: str
+
+
+@event_type("pla.observed")
+class PlaObserved(SessionAnswer, frozen=True, kw_only=True):
+    """Answer to ``pla.observe_requested``: the frame at position ``frame`` (0: none, ``reasons`` say why)."""
+
     frame: int
     reasons: list[str] = []
     mend: list[str] = []
@@ -258,11 +263,9 @@ class PlaModeChanged(Payload, frozen=True, kw_only=True):
 
 
 @event_type("pla.mode_answered")
-class PlaModeAnswered(Payload, frozen=True, kw_only=True):
+class PlaModeAnswered(SessionAnswer, frozen=True, kw_only=True):
     """Answer to ``pla.mode_requested`` and ``pla.end_requested``: the mode now, and why it is not the one asked for."""
 
-    request: int
-    session_id: str
     accepted: bool
     mode: PlaMode
     reasons: list[str] = []
@@ -273,13 +276,11 @@ class PlaModeAnswered(Payload, frozen=True, kw_only=True):
 
 
 @event_type("pla.proposed")
-class PlaProposed(Payload, frozen=True, kw_only=True):
+class PlaProposed(SessionAnswer, frozen=True, kw_only=True):
     """A proposal, open until it is decided on or ``expires_at``. ``digest`` is what an approval is bound to;
     ``requested_by`` and ``proposed_by`` (rules, or a model's name) say who asks. ``frame``: position of the frame it
     rests on, 0 for none; ``ocr_text`` the first of what stood there."""
 
-    request: int
-    session_id: str
     proposal_id: str
     mode: PlaMode
     action: Action
@@ -300,11 +301,9 @@ class PlaProposed(Payload, frozen=True, kw_only=True):
 
 
 @event_type("pla.proposal_refused")
-class PlaProposalRefused(Payload, frozen=True, kw_only=True):
+class PlaProposalRefused(SessionAnswer, frozen=True, kw_only=True):
     """Nothing is proposed. ``code``: mode, open (another one is), goal, unfit, credential, frame, model, too_many."""
 
-    request: int
-    session_id: str
     code: str
     reasons: list[str]
     mend: list[str]
@@ -323,11 +322,9 @@ class PlaProposalClosed(Payload, frozen=True, kw_only=True):
 
 
 @event_type("pla.approved")
-class PlaApproved(Payload, frozen=True, kw_only=True):
+class PlaApproved(SessionAnswer, frozen=True, kw_only=True):
     """One operator approves one action, once, until ``expires_at``. ``executes``: in EXECUTE; else it is recorded."""
 
-    request: int
-    session_id: str
     proposal_id: str
     digest: str
     operator_id: str
@@ -338,11 +335,9 @@ class PlaApproved(Payload, frozen=True, kw_only=True):
 
 
 @event_type("pla.rejected")
-class PlaRejected(Payload, frozen=True, kw_only=True):
+class PlaRejected(SessionAnswer, frozen=True, kw_only=True):
     """An operator rejects a proposal, with a reason."""
 
-    request: int
-    session_id: str
     proposal_id: str
     digest: str
     operator_id: str
@@ -351,13 +346,11 @@ class PlaRejected(Payload, frozen=True, kw_only=True):
 
 
 @event_type("pla.decision_refused")
-class PlaDecisionRefused(Payload, frozen=True, kw_only=True):
+class PlaDecisionRefused(SessionAnswer, frozen=True, kw_only=True):
     """The operator's decision counts for nothing. ``code``: unknown, decided, expired, digest, changed, self,
     credential, wait, reason, mode, not_armed, killed, device, busy. ``digest``: the one that the proposal has ("":
     there is none)."""
 
-    request: int
-    session_id: str
     proposal_id: str
     code: str
     digest: str
@@ -418,11 +411,9 @@ class PlaExecuted(Payload, frozen=True, kw_only=True):
 
 
 @event_type("pla.arm_answered")
-class PlaArmAnswered(Payload, frozen=True, kw_only=True):
+class PlaArmAnswered(SessionAnswer, frozen=True, kw_only=True):
     """Answer to ``pla.arm_requested`` or ``pla.disarm_requested``: whether the device is armed now."""
 
-    request: int
-    session_id: str
     armed: bool
     accepted: bool
     reasons: list[str] = []

@@ -26,11 +26,15 @@ VISIBLE: Final = rf"[^{_BLANKS}]"
 """At least one character that is no blank, control or invisible one; spelled out, for what ``\\s`` means differs from
 one language to the next."""
 
-Moment = Annotated[str, Meta(pattern=MOMENT, description="RFC 3339, e.g. 2026-03-02T09:15:00Z")]
-Digest = Annotated[
-    str, Meta(pattern=r"^[0-9a-f]{64}" + END, description="SHA-256 in lower-case hex of an action's canonical form")
-]
-Checksum = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}" + END)]
+Moment = Annotated[
+    str,
+    Meta(
+        pattern=MOMENT, description="RFC 3339, e.g. 2026-03-02T09:15:00Z",
+        extra={"description": "RFC 3339, of a day that is in the calendar, e.g. 2026-03-02T09:15:00Z"},
+    ),
+]  # fmt: skip
+"""``extra``: the description in the PLA's schemas, which are released and must not change."""
+Checksum = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}" + END, description="SHA-256 in lower-case hex")]
 Version = Annotated[str, Meta(pattern=r"^[0-9]{1,5}\.[0-9]{1,5}\.[0-9]{1,5}" + END)]
 FirmwareVersion = Annotated[str, Meta(pattern=r"^v?[0-9]{1,5}\.[0-9]{1,5}\.[0-9]{1,5}" + END)]
 COUNT_MAX: Final = 4_294_967_295

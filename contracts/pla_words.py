@@ -22,7 +22,7 @@ LOSS_CODES: Final = ("unplugged", "stale", "silent", "closed", "reset", "garbled
 OUTCOMES: Final = (
     "executed", "aborted", "not_executed", "unknown", "recorded", "rejected", "expired", "withdrawn",
 )  # fmt: skip
-"""What became of a proposal (``pla.proposal_closed``)."""
+"""Outcomes of a proposal (``pla.proposal_closed``)."""
 
 REFUSALS: Final = (
     "PARSE", "NO_HELLO", "CONTRACT_MISMATCH", "BOOT_MISMATCH", "KILLED", "BUSY", "NOT_ARMED", "NOT_PREPARED", "ORDER",

@@ -70,9 +70,7 @@ DEPTH_MAX: Final = 64
 
 Text = Annotated[str, Meta(max_length=TEXT_CHARS_MAX)]
 Goal = Annotated[str, Meta(min_length=1, max_length=GOAL_CHARS_MAX, pattern=r"\S")]
-Identifier = Annotated[
-    str, Meta(pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}" + END)
-]
+Identifier = Annotated[str, Meta(pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}" + END)]
 Timestamp = Annotated[
     str,
     Meta(
@@ -159,10 +157,7 @@ class PhaseTransitionValidatorResult(Document, frozen=True, kw_only=True):
 
 
 Payloads = (
-    SafeOPSDecisionResult
-    | OPSBlockGeneratorResult
-    | GuardFailureInterpreterResult
-    | PhaseTransitionValidatorResult
+    SafeOPSDecisionResult | OPSBlockGeneratorResult | GuardFailureInterpreterResult | PhaseTransitionValidatorResult
 )
 
 PAYLOADS: Final[Mapping[str, type[Payloads]]] = {

@@ -66,7 +66,7 @@ def _slips(one: str, other: str) -> int:
 
 
 def shown(value: Any) -> str:
-    """What a value is, for a message: a scalar itself, in ASCII and cut, else what kind of thing it is."""
+    """A value as a message shows it: a scalar itself, in ASCII and cut, else what kind of thing it is."""
     if isinstance(value, dict):
         return "a mapping" if value else "an empty mapping"
     if isinstance(value, list):

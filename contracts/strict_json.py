@@ -22,7 +22,7 @@ Path = tuple[str | int, ...]
 
 
 class NotJson(ValueError):
-    """What was read is no such JSON. ``path`` leads to it as far as keys are plain names; ``text`` holds nothing of the
+    """The input is no such JSON. ``path`` leads to it as far as keys are plain names; ``text`` holds nothing of the
     content."""
 
     def __init__(self, path: Path, text: str) -> None:
@@ -51,7 +51,7 @@ def read(raw: bytes) -> Any:
 
 
 def strange(value: object) -> Iterator[NotJson]:
-    """What in a decoded value no JSON of ours holds, in the order of the document."""
+    """The parts of a decoded value that strict JSON does not allow, in the order of the document."""
     stack: list[tuple[Path, object]] = [((), value)]
     while stack:
         path, part = stack.pop()

@@ -6,17 +6,7 @@ Reports are computed one at a time, by their number: a long text needs no more r
 from .clock import is_time
 from .document import Unreadable, read, write
 from .layout import MODIFIERS, key, letters, stroke
-from .refusal import (
-    WORD,
-    Refused,
-    closed,
-    integer_of,
-    is_digest,
-    is_id,
-    made_of,
-    object_of,
-    text_of,
-)
+from .refusal import WORD, Refused, closed, integer_of, is_digest, is_id, made_of, object_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ _OTHER_WORDS: Final = {
     "arrow_left": "left", "arrow_right": "right", "write": "type", "text": "type", "key": "keys", "press": "keys",
     "mouse": "move",
 }  # fmt: skip
-"""What others say -> what is said here."""
+"""Other well-known words -> the word used here."""
 
 
 class GoalError(PmagentError):
@@ -97,7 +97,7 @@ def _type(rest: str) -> TypeText:
 
 
 def _unquoted(text: str) -> str:
-    """What stands in double quotes, its escapes resolved."""
+    """The text in double quotes, its escapes resolved."""
     typed: list[str] = []
     at = 1
     while at < len(text):

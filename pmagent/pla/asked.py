@@ -25,7 +25,7 @@ Reason = Annotated[str, Meta(max_length=500)]
 
 
 class BadPla(PmagentError):
-    """What is asked is no request to the PLA; nothing was recorded."""
+    """The arguments make no request to the PLA; nothing was recorded."""
 
     exit_code = 2
 

@@ -67,7 +67,7 @@ WAY_SECONDS: Final = 15.0
 
 
 _OF_THE_MOMENT: Final = ("looked_ms", "reason", "acknowledged", "seen_mode")
-"""What a decision that is sent again may say anew: it is the same decision by the same operator on the same bytes."""
+"""Fields that may differ when the same decision (same operator, same bytes) is sent again."""
 
 
 async def mode(host: Host, arguments: dict[str, Any]) -> Answer:
@@ -242,36 +242,31 @@ async def disarm(host: Host, arguments: dict[str, Any]) -> Answer:
 
 async def status(host: Host, arguments: dict[str, Any]) -> Answer:
     """Mode, session, device, and the proposal that is open."""
-    understood(arguments, StatusArguments)
     trouble = host.resources[Line].trouble
-    document = reading.status_document(
-        host.runtime.engine, host.runtime.now(), running=True, trouble=trouble.message if trouble is not None else None
-    )
-    return Answer(document=document)
+    why = trouble.message if trouble is not None else None
+    return read(host.runtime.engine, STATUS, arguments, host.runtime.now(), running=True, trouble=why)
 
 
 async def listing(host: Host, arguments: dict[str, Any]) -> Answer:
     """The newest proposals."""
-    asked = understood(arguments, ListArguments)
-    return Answer(document=reading.list_document(host.runtime.engine, host.runtime.now(), asked.count))
+    return read(host.runtime.engine, LIST, arguments, host.runtime.now())
 
 
 async def show(host: Host, arguments: dict[str, Any]) -> Answer:
     """One proposal. ``plain``: the payload in plain, if it was asked to be revealed and is held here; it is told to who
     asked, and stands nowhere else; that it was told does. Raises BadPla, NoSuchProposal."""
-    asked = understood(arguments, ShowArguments)
-    view = reading.called(host.runtime.engine, asked.proposal_id)
-    document = reading.proposal_document(view, host.runtime.now())
-    document["action_proposal"] = reading.contract_document(view)
-    if asked.reveal and view.proposed.masked:
-        document["plain"] = await _revealed(host, view, asked, arguments)
-    return Answer(document=document)
+    answer = read(host.runtime.engine, SHOW, arguments, host.runtime.now())
+    if "plain" in answer.document:
+        asked = understood(arguments, ShowArguments)
+        view = reading.called(host.runtime.engine, asked.proposal_id)
+        answer.document["plain"] = await _revealed(host, view, asked, arguments)
+    return answer
 
 
 async def _revealed(
     host: Host, view: ProposalView, asked: ShowArguments, arguments: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """What is masked, in plain, when it is recorded that it is handed out."""
+    """The masked payload in plain, once the log holds that it is handed out."""
     plain = reading.revealed(host.resources[Vault].get(view.proposed.digest))
     if plain is not None:
         told = PlaRevealed(
@@ -284,25 +279,24 @@ async def _revealed(
 
 
 MODE: Final = "pla.mode"
-PROPOSE: Final = "pla.propose"
 OBSERVE: Final = "pla.observe"
-DECIDE: Final = "pla.decide"
 OUTCOME: Final = "pla.outcome"
-ARM: Final = "pla.arm"
-DISARM: Final = "pla.disarm"
 END: Final = "pla.end"
 STATUS: Final = "pla.status"
 LIST: Final = "pla.list"
 SHOW: Final = "pla.show"
 
 
-def read(engine: Engine, name: str, arguments: dict[str, Any]) -> Answer:
-    """``status``, ``list``, ``show``, ``outcome`` of a log that nobody writes; nothing is recorded. Raises BadPla,
-    NoSuchProposal, OutcomeOpen."""
-    at = LogClock(engine.sequencer.time).now()
+def read(
+    engine: Engine, name: str, arguments: dict[str, Any], at: str = "", *, running: bool = False,
+    trouble: str | None = None,
+) -> Answer:  # fmt: skip
+    """``status``, ``list``, ``show``, ``outcome``; nothing is recorded. ``at``: the time now; "": the clock's, but not
+    before the log's last event, for a log that nobody writes. Raises BadPla, NoSuchProposal, OutcomeOpen."""
+    at = at or LogClock(engine.sequencer.time).now()
     if name == STATUS:
         understood(arguments, StatusArguments)
-        return Answer(document=reading.status_document(engine, at, running=False))
+        return Answer(document=reading.status_document(engine, at, running=running, trouble=trouble))
     if name == LIST:
         return Answer(document=reading.list_document(engine, at, understood(arguments, ListArguments).count))
     if name == OUTCOME:

@@ -38,7 +38,7 @@ class Broken(msgspec.Struct, frozen=True):
 
 
 class Proposed(msgspec.Struct, frozen=True):
-    """What is taken of an action_proposal; ``declared``: it says that it holds credentials."""
+    """The parts that are taken of an action_proposal; ``declared``: it says that it holds credentials."""
 
     proposal_id: str
     action: Action
@@ -77,7 +77,7 @@ def decision(text: str, now: str) -> PlaDecisionRequested | Broken:
 
 
 def fact(broken: Broken, channel: Channel) -> PlaContractBroken:
-    """What is recorded of a document that is none, handed in over ``channel``."""
+    """The fact that is recorded of a broken document, handed in over ``channel``."""
     return PlaContractBroken(
         contract=broken.contract, kind=broken.kind, pointer=broken.pointer[:200], text=broken.text[:2000],
         by="border", channel=channel,

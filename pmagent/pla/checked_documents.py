@@ -25,7 +25,7 @@ class Untold(PmagentError):
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wrong with a document; ``line`` of the file where each line is one, else 0. ``contract`` is None where
+    """A fault of a document; ``line`` of the file where each line is one, else 0. ``contract`` is None where
     what stands there is no JSON, and nobody said."""
 
     line: int

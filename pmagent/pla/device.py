@@ -84,7 +84,7 @@ class Terminal:
         return held and termios.tcgetattr(self.master)[_OUTPUT_SPEED] != termios.B0
 
     def read(self) -> bytes:
-        """What has arrived."""
+        """The bytes that have arrived."""
         try:
             return os.read(self.master, _CHUNK)
         except BlockingIOError:

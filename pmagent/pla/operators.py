@@ -1,4 +1,4 @@
-"""Who acts: the operator's name as the contracts have it (docs/design.md §16.1)."""
+"""Operators: the name as the contracts have it (docs/design.md §16.1)."""
 
 from __future__ import annotations
 

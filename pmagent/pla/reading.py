@@ -38,7 +38,7 @@ class NotHeld(PmagentError):
 
 
 def warden(engine: Engine) -> WardenState:
-    """What the warden remembers."""
+    """The warden's state."""
     state: WardenState = engine.states["warden"]
     return state
 

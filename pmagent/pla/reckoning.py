@@ -1,4 +1,4 @@
-"""What an action costs, whether it can be taken back, and whom it reaches; pure (docs/design.md §18.3)."""
+"""The cost of an action, whether it can be taken back, and whom it reaches; pure (docs/design.md §18.3)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 def cost(document: dict[str, Any]) -> Cost:
-    """What carrying out a proposal takes. A text of which parts are masked counts by what it hides."""
+    """The cost of carrying out a proposal. A text of which parts are masked counts by what it hides."""
     payload = document["payload"]
     match document["action_type"]:
         case "TYPE_TEXT":
@@ -69,7 +69,7 @@ class Means(msgspec.Struct, frozen=True):
 
 
 def means(pla: dict[str, Any], *, paused: bool) -> Means:
-    """What an approval would do as the PLA stands (``pla.status``). The warden decides when it comes."""
+    """The effect of an approval as the PLA stands (``pla.status``). The warden decides when it comes."""
     mode, device = pla["mode"], pla["device"]
     if mode != "EXECUTE":
         return Means(f"In {mode} an approval is recorded, and nothing is typed.", [], "Approve, record only")

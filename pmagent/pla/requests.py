@@ -25,13 +25,13 @@ DECLARED = "declared by the proposer"
 
 
 class BadProposal(PmagentError):
-    """What is asked for is no proposal that can be asked for; nothing was recorded."""
+    """The request is for no proposal that can be made; nothing was recorded."""
 
     exit_code = 2
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """What an operator asks for. ``action``: stated by a document instead of by ``goal``; ``declared``: whoever made it
+    """An operator's request. ``action``: stated by a document instead of by ``goal``; ``declared``: whoever made it
     says that it holds credentials."""
 
     goal: str

@@ -19,7 +19,7 @@ TIERS: Final[tuple[Tier, ...]] = ("high", "medium", "low")
 LONG_CHARS: Final = 200
 """A text of more is long: nobody takes it in at a glance."""
 RULES: Final = "rules"
-"""Who proposes what a goal states literally; anybody else is a model."""
+"""The proposer of what a goal states literally; any other is a model."""
 
 _DEEDS: Final = {
     "it acts as another user": r"\b(sudo|doas|pkexec|runas)\b|\bsu\s+-",

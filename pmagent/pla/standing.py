@@ -1,4 +1,4 @@
-"""What the PLA goes by in a workspace: the settings ``[pla]`` of whoever holds the log (docs/design.md §16.5).
+"""The PLA's settings in a workspace: ``[pla]`` of whoever holds the log (docs/design.md §16.5).
 
 A daemon goes by its own environment and the workspace's file, whatever the environment of who asks it says: so nobody
 who can only talk to it loosens the policy on credentials, the two persons, or how long a proposal stands open.

@@ -1,4 +1,4 @@
-"""What a machine makes of a keyboard's reports, with a US layout: the text that appears on its screen."""
+"""A keyboard's reports as text: what a machine with a US layout shows on its screen."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class SessionLogUnreadable(PmagentError):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found in a session log. ``entries``: so many are good, from the first one on, and ``checksum`` is the
+    """The result for a session log. ``entries``: so many are good, from the first one on, and ``checksum`` is the
     last of theirs; ``line`` is the first bad one (0: none), ``code`` and ``reason`` say what is wrong, ``mend`` what to
     do. ``compared``: with the log, which has ``missing`` entries more."""
 
@@ -254,7 +254,7 @@ def _entry(line: bytes) -> dict[str, Any]:
 
 
 class _Law:
-    """What the log says that the file must be, gone through beside it."""
+    """The content that the log gives the file, gone through beside it."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces

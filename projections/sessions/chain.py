@@ -13,7 +13,7 @@ import msgspec
 from pmagent.contracts.content import Growing
 
 GENESIS: Final = "0" * 64
-"""What the first entry of a chain has for the checksum before it."""
+"""The checksum before the first entry of a chain."""
 
 
 def canonical(entry: Mapping[str, Any]) -> bytes:

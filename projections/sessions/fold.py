@@ -48,7 +48,7 @@ def _running(session: Session) -> Session:
 
 
 def _moved(session: Session, event: Event) -> Session:
-    """What the event changes beside the entries."""
+    """The event's changes beside the entries."""
     carried = session.carried
     if session.outside:
         return session

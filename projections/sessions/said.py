@@ -1,4 +1,4 @@
-"""What each event says in a session's log: the specification's five types of entries (docs/session-log.md); pure."""
+"""Session log entries of each event: the five types of the specification (docs/session-log.md); pure."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ WRITERS: Final[dict[type[msgspec.Struct], frozenset[str]]] = {
     HidTripped: frozenset((HID,)),
     HidOutcomeUnknown: frozenset((HID,)),
 }
-"""Who decides what. What another actor wrote is told as an error, and counts for nothing else."""
+"""The actor that decides each event. The same event of another actor is an error, and counts for nothing else."""
 
 PARTS: Final = frozenset((BRAIN, WARDEN, HID))
 """The actors whose halt concerns a session."""

@@ -47,7 +47,7 @@ _REQUESTS: Final = (
     PlaProposalRequested, PlaObserveRequested,
 )  # fmt: skip
 _ALSO_OUTSIDE: Final = tuple(WRITERS)
-"""What is told also while no session stands."""
+"""Events that have an entry also while no session stands."""
 
 
 class SessionsView(msgspec.Struct, frozen=True):

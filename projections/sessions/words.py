@@ -46,12 +46,12 @@ def known_id(name: str) -> str:
 
 
 def place(event: Event, sum: str) -> dict[str, Any]:
-    """What ties an entry to the log: the event's type, its position, and the sum of its line."""
+    """The tie of an entry to the log: the event's type, its position, and the sum of its line."""
     return {"event": event.type, "position": event.position, "sum": sum}
 
 
 def action_told(action: Action, chars: int, *, masked: bool) -> dict[str, Any]:
-    """What is to be typed, as the event has it."""
+    """The payload to be typed, as the event has it."""
     told: dict[str, Any] = {"action_type": action_type(action), "payload_summary": _summary(action, chars)}
     return {**told, "masked": True} if masked else told
 

@@ -15,9 +15,9 @@ from pmagent.contracts.checking import check, check_bytes
 from pmagent.contracts.generate import FOLDER as SCHEMAS
 from pmagent.projections.rebuild import documents_of
 from tests.support.histories import ABOUT, FOLDER, History
-from tests.support.pla_documents import single_changes
+from tests.support.single_changes import single_changes
 
-FIXTURES = Path(__file__).resolve().parents[2] / "contracts" / "fixtures" / "pla" / "job_status" / "valid"
+FIXTURES = Path(__file__).parent / "fixtures" / "pla" / "job_status" / "valid"
 
 
 @pytest.mark.parametrize("name", ["runs", "audits"])

@@ -1,80 +1,71 @@
-"""Schemas are those of the types, and schema and type agree on every fixture."""
+"""Schemas are those of the types, and schema and type accept the same values."""
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import fastjsonschema
 import msgspec
 import pytest
 
-from pmagent.contracts.documents import DOCUMENTS
+from pmagent.contracts.documents import DOCUMENTS, RULES
 from pmagent.contracts.generate import FOLDER, load_all, schemas
 from pmagent.contracts.payload import types
+from tests.support.made_values import made
+from tests.support.single_changes import STRANGE, single_changes
 
 load_all()
-FIXTURES = Path(__file__).resolve().parents[2] / "contracts" / "fixtures"
-PLAIN = {"actor", "daemon", "effect", "log", "plan", "planner", "request", "run", "task", "tasks", "timer"}
-"""Without fixtures: types of a few plain fields, and those of runs, which recorded histories hold."""
+KNOWN = {
+    f"{name.split('.')[0]}/{name}": cls
+    for name, cls in types().items()
+    if cls.__module__.startswith(("pmagent.contracts.", "pmagent.events."))
+} | DOCUMENTS
+"""``<area>/<name>`` -> type, for every payload and document."""
+NO_WHOLE_FLOATS = [value for value in STRANGE if not isinstance(value, float) or not value.is_integer()]
+"""JSON Schema takes 1.0 for an integer; types do not."""
+ENDS_IN_DOLLAR = {"model/model.asked"}
+"""A newline may follow such a pattern in Python, and not for the validator."""
+LOOSER = {name for name in RULES if name.startswith("oa/")}
+"""Types that leave rules between fields to ``check_envelope`` and others: tests/contract/test_reasoning_contract.py."""
+OWN_RULES = {"job/job_status"}
 
 
-def known() -> dict[str, type[msgspec.Struct]]:
-    """``<area>/<name>`` -> type, for every payload and document."""
-    modules = ("pmagent.contracts.", "pmagent.events.")
-    ours = {name: cls for name, cls in types().items() if cls.__module__.startswith(modules)}
-    return {f"{name.split('.')[0]}/{name}": cls for name, cls in ours.items()} | DOCUMENTS
-
-
-def fixtures() -> list[str]:
-    """``<area>/<name>`` of each file of fixtures."""
-    return [file.relative_to(FIXTURES).with_suffix("").as_posix() for file in sorted(FIXTURES.glob("*/*.json"))]
-
-
-@functools.cache
-def validator(name: str) -> Any:
-    area, short = name.split("/")
-    schema = json.loads((FOLDER / area / "v1" / f"{short}.json").read_text())
-    return fastjsonschema.compile(schema, use_default=False)
+def accepts(check: Callable[[Any], object], value: Any) -> bool:
+    try:
+        check(value)
+    except (fastjsonschema.JsonSchemaException, msgspec.ValidationError):
+        return False
+    return True
 
 
 def test_the_committed_schemas_are_what_the_types_generate() -> None:
     """Otherwise run ``python -m pmagent.contracts.generate``, and look at what has changed in the contract."""
     committed = {file.relative_to(FOLDER).as_posix(): file.read_bytes() for file in FOLDER.rglob("*.json")}
-    made = schemas()
-    assert sorted(committed) == sorted(made)
-    assert [name for name, content in made.items() if committed[name] != content] == []
+    generated = schemas()
+    assert sorted(committed) == sorted(generated)
+    assert [name for name, content in generated.items() if committed[name] != content] == []
 
 
-def test_every_payload_and_document_of_these_areas_has_valid_and_invalid_fixtures() -> None:
-    for name in known():
-        if name.split("/")[0] not in PLAIN:
-            file = FIXTURES / f"{name}.json"
-            assert file.exists(), f"{file} is missing: valid: [...], invalid: [of why and value, ...]"
-            fixture = json.loads(file.read_text())
-            assert len(fixture["valid"]) >= 1, name
-            assert len(fixture["invalid"]) >= 2, name
-
-
-@pytest.mark.parametrize("name", fixtures())
-def test_schema_and_type_agree_on_each_fixture(name: str) -> None:
-    fixture = json.loads((FIXTURES / f"{name}.json").read_text())
-    for value in fixture["valid"]:
-        validator(name)(value)
-        made = msgspec.convert(value, known()[name])
-        assert msgspec.convert(msgspec.to_builtins(made), known()[name]) == made, value
-    for case in fixture["invalid"]:
-        assert _refused(case["value"], validator(name), fastjsonschema.JsonSchemaException), case["why"]
-        convert = functools.partial(msgspec.convert, type=known()[name])
-        assert _refused(case["value"], convert, msgspec.ValidationError), case["why"]
-
-
-def _refused(value: Any, check: Callable[[Any], object], error: type[Exception]) -> bool:
-    try:
-        check(value)
-    except error:
-        return True
-    return False
+@pytest.mark.parametrize("name", sorted(KNOWN))
+def test_schema_and_type_accept_the_same(name: str) -> None:
+    """Values that a type allows, and all that differs from them in one place."""
+    cls = KNOWN[name]
+    area, short = name.split("/")
+    schema = json.loads((FOLDER / area / "v1" / f"{short}.json").read_bytes())
+    by_schema = fastjsonschema.compile(schema, use_default=False)
+    refused = 0
+    for value in made(cls):
+        if name in OWN_RULES and not accepts(lambda one: msgspec.convert(one, cls), value):
+            continue
+        taken = msgspec.convert(value, cls)
+        assert msgspec.convert(msgspec.to_builtins(taken), cls) == taken
+        assert name in LOOSER or accepts(by_schema, value), value
+        for changed in single_changes(value, NO_WHOLE_FLOATS):
+            if name in ENDS_IN_DOLLAR and '\\n"' in json.dumps(changed):
+                continue
+            by_type = accepts(lambda one: msgspec.convert(one, cls), changed)
+            assert accepts(by_schema, changed) == by_type or (name in LOOSER and by_type), changed
+            refused += not by_type
+    assert refused

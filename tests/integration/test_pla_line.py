@@ -11,38 +11,30 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pmagent.contracts.hid import (
-    HidDisarmRequested,
-    HidEnded,
-    HidReported,
-    HidSilent,
-    HidStatusRequested,
-    HidTold,
-)
+from pmagent.contracts.hid import HidDisarmRequested, HidEnded, HidReported, HidSilent, HidStatusRequested, HidTold
 from pmagent.contracts.pla import KeyCombo, TypeText
+from tests.support.live import on_loop
 from tests.support.pla_pty import Held, Pretend, held, lost, opened, play, pretend
 from tests.support.pla_wired import HI, TIME, arm
 
 LONG = TypeText(text="This text is approved, and takes a while. " * 20)
 
 
-def test_what_is_approved_is_typed_and_the_line_is_let_go_disarmed(tmp_path: Path) -> None:
+@on_loop
+async def test_what_is_approved_is_typed_and_the_line_is_let_go_disarmed(tmp_path: Path) -> None:
     text = TypeText(text="Hello, \"lab\" {~}\t'\\'!\n")
 
-    async def main() -> None:
-        async with pretend(tmp_path) as device:
-            async with held(device.path) as line:
-                ended = await (await line.ready(text))()
-                assert isinstance(ended, HidEnded)
-                assert (ended.state, ended.done) == ("DONE", ended.of)
-                await line.ask(arm((await line.linked()).boot_id))
-            assert device.text == text.text
-            await device.told.until(lambda one: one.get("line") == "closed")
-            assert await device.heard("disarm") == 1
-            await device.dark()
-            assert opened(device.path) == 0
-
-    anyio.run(main)
+    async with pretend(tmp_path) as device:
+        async with held(device.path) as line:
+            ended = await (await line.ready(text))()
+            assert isinstance(ended, HidEnded)
+            assert (ended.state, ended.done) == ("DONE", ended.of)
+            await line.ask(arm((await line.linked()).boot_id))
+        assert device.text == text.text
+        await device.told.until(lambda one: one.get("line") == "closed")
+        assert await device.heard("disarm") == 1
+        await device.dark()
+        assert opened(device.path) == 0
 
 
 def test_a_combination_is_pressed_and_released_together(tmp_path: Path) -> None:
@@ -199,19 +191,17 @@ def test_a_commit_that_is_not_waited_for_any_more_is_stopped(tmp_path: Path) -> 
     play(tmp_path, scene)
 
 
-def test_letting_go_of_the_line_ends_the_typing(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with pretend(tmp_path) as device:
-            async with anyio.create_task_group() as tasks, held(device.path) as line:
-                tasks.start_soon(await line.ready(LONG))
-                await device.presses(5)
-                after = len(device.told.all)
-                tasks.cancel_scope.cancel()
-            await device.dark(after)
-            assert await device.heard("disarm") >= 1
-            assert_nothing_after(device, "heard", "disarm")
-
-    anyio.run(main)
+@on_loop
+async def test_letting_go_of_the_line_ends_the_typing(tmp_path: Path) -> None:
+    async with pretend(tmp_path) as device:
+        async with anyio.create_task_group() as tasks, held(device.path) as line:
+            tasks.start_soon(await line.ready(LONG))
+            await device.presses(5)
+            after = len(device.told.all)
+            tasks.cancel_scope.cancel()
+        await device.dark(after)
+        assert await device.heard("disarm") >= 1
+        assert_nothing_after(device, "heard", "disarm")
 
 
 HOLDER = """
@@ -227,28 +217,26 @@ anyio.run(main)
 
 
 @pytest.mark.parametrize(("blow", "code"), [(signal.SIGKILL, "LINK"), (signal.SIGSTOP, "LEASE")])
-def test_a_host_that_ends_or_hangs_while_it_types_ends_the_typing(
+@on_loop
+async def test_a_host_that_ends_or_hangs_while_it_types_ends_the_typing(
     tmp_path: Path, blow: signal.Signals, code: str
 ) -> None:
     """Killed, the line closes; stopped, its lease runs out."""
     root = str(Path(__file__).parents[2])
 
-    async def main() -> None:
-        async with pretend(tmp_path) as device:
-            command = [sys.executable, "-c", HOLDER, str(device.path), "x" * 1024]
-            async with await anyio.open_process(command, env={**os.environ, "PYTHONPATH": root}) as host:
-                await device.presses(5)
-                after = len(device.told.all)
-                host.send_signal(blow)
-                await device.dark(after)
-                await device.released(after)
-                if blow == signal.SIGSTOP:
-                    host.kill()
-            async with held(device.path) as line:
-                boot_id = (await line.linked()).boot_id
-                told = await line.ask(HidStatusRequested(boot_id=boot_id, execution_id="exec-0001", at=TIME))
-                assert isinstance(told, HidTold)
-                assert (told.state, told.code) == ("ABORTED", code)
-                assert 5 <= len(device.text) < 1024
-
-    anyio.run(main)
+    async with pretend(tmp_path) as device:
+        command = [sys.executable, "-c", HOLDER, str(device.path), "x" * 1024]
+        async with await anyio.open_process(command, env={**os.environ, "PYTHONPATH": root}) as host:
+            await device.presses(5)
+            after = len(device.told.all)
+            host.send_signal(blow)
+            await device.dark(after)
+            await device.released(after)
+            if blow == signal.SIGSTOP:
+                host.kill()
+        async with held(device.path) as line:
+            boot_id = (await line.linked()).boot_id
+            told = await line.ask(HidStatusRequested(boot_id=boot_id, execution_id="exec-0001", at=TIME))
+            assert isinstance(told, HidTold)
+            assert (told.state, told.code) == ("ABORTED", code)
+            assert 5 <= len(device.text) < 1024

@@ -44,6 +44,7 @@ from tests.support.fault_pipe import (
     overlong,
     passing,
 )
+from tests.support.live import on_loop
 from tests.support.pla_pty import Held, Pretend, Told, held, pretend
 from tests.support.pla_wired import TIME, arm, commit, event, prepare
 
@@ -139,16 +140,14 @@ def test_parts_come_through_faults(tmp_path: Path) -> None:
     play(tmp_path, partial(scene, "to_device", b'"op":"prepare"'), partial(scene, "to_host", b'"have"'))
 
 
-def test_a_hello_that_is_cut_is_said_again(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with pretend(tmp_path) as device:
-            with FaultPipe(device.path, tmp_path / "cable") as pipe:
-                pipe.to_device = first(b'"op":"hello"', cut)
-                async with held(pipe.path) as line:
-                    await line.linked()
-                    assert not line.troubles.all
-
-    anyio.run(main)
+@on_loop
+async def test_a_hello_that_is_cut_is_said_again(tmp_path: Path) -> None:
+    async with pretend(tmp_path) as device:
+        with FaultPipe(device.path, tmp_path / "cable") as pipe:
+            pipe.to_device = first(b'"op":"hello"', cut)
+            async with held(pipe.path) as line:
+                await line.linked()
+                assert not line.troubles.all
 
 
 def test_an_order_that_comes_late_is_an_old_one(tmp_path: Path) -> None:
@@ -168,7 +167,8 @@ def test_an_order_that_comes_late_is_an_old_one(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
-def test_what_answers_with_an_echo_or_garbage_is_no_device(tmp_path: Path) -> None:
+@on_loop
+async def test_what_answers_with_an_echo_or_garbage_is_no_device(tmp_path: Path) -> None:
     async def hears(says: str, answer: Fault, device: Pretend) -> None:
         path = tmp_path / says.replace(" ", "_")
         with FaultPipe(device.path, path) as pipe:
@@ -186,31 +186,26 @@ def test_what_answers_with_an_echo_or_garbage_is_no_device(tmp_path: Path) -> No
                 assert says in trouble.message
                 assert not line.facts.all
 
-    async def main() -> None:
-        async with (
-            pretend(tmp_path, name="one") as one, pretend(tmp_path, name="two") as two,
-            anyio.create_task_group() as tasks,
-        ):  # fmt: skip
-            tasks.start_soon(hears, "lines were no answers", passing, one)
-            tasks.start_soon(hears, "lines were damaged", lambda _: b"ERROR\r\n\x80\x81*0000\n", two)
-
-    anyio.run(main)
+    async with (
+        pretend(tmp_path, name="one") as one, pretend(tmp_path, name="two") as two,
+        anyio.create_task_group() as tasks,
+    ):  # fmt: skip
+        tasks.start_soon(hears, "lines were no answers", passing, one)
+        tasks.start_soon(hears, "lines were damaged", lambda _: b"ERROR\r\n\x80\x81*0000\n", two)
 
 
-def test_a_hello_that_breaks_its_contract_is_told_once_and_never_linked(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with pretend(tmp_path) as device:
-            with FaultPipe(device.path, tmp_path / "cable") as pipe:
-                pipe.to_host = lambda _: encode({"re": _number(pipe), "ok": True, "hello": {"armed": "yes"}})
-                async with held(pipe.path) as line:
-                    await line.troubles.until(lambda _: True)
-                    asked = pipe.lines["to_device"]
-                    await asked.until(lambda line: b"hello" in line, after=len(asked.all))
-                    [broken] = line.facts.all
-                    assert isinstance(broken, PlaContractBroken)
-                    assert broken.contract == "hello"
-
-    anyio.run(main)
+@on_loop
+async def test_a_hello_that_breaks_its_contract_is_told_once_and_never_linked(tmp_path: Path) -> None:
+    async with pretend(tmp_path) as device:
+        with FaultPipe(device.path, tmp_path / "cable") as pipe:
+            pipe.to_host = lambda _: encode({"re": _number(pipe), "ok": True, "hello": {"armed": "yes"}})
+            async with held(pipe.path) as line:
+                await line.troubles.until(lambda _: True)
+                asked = pipe.lines["to_device"]
+                await asked.until(lambda line: b"hello" in line, after=len(asked.all))
+                [broken] = line.facts.all
+                assert isinstance(broken, PlaContractBroken)
+                assert broken.contract == "hello"
 
 
 def _number(pipe: FaultPipe) -> int:
@@ -218,40 +213,38 @@ def _number(pipe: FaultPipe) -> int:
     return int(pipe.lines["to_device"].all[-1].split(b":")[1].split(b",")[0])
 
 
-def test_the_cable_is_pulled_out_and_put_back_while_it_types(tmp_path: Path) -> None:
-    async def main() -> None:
-        text = TypeText(text="x" * 1000)
-        async with pretend(tmp_path) as device:
-            async with anyio.create_task_group() as tasks:
-                with FaultPipe(device.path, tmp_path / "cable") as pipe:
-                    async with held(pipe.path) as line:
-                        go = await line.ready(text)
-                        results: list[object] = []
+@on_loop
+async def test_the_cable_is_pulled_out_and_put_back_while_it_types(tmp_path: Path) -> None:
+    text = TypeText(text="x" * 1000)
+    async with pretend(tmp_path) as device:
+        async with anyio.create_task_group() as tasks:
+            with FaultPipe(device.path, tmp_path / "cable") as pipe:
+                async with held(pipe.path) as line:
+                    go = await line.ready(text)
+                    results: list[object] = []
 
-                        async def type_it() -> None:
-                            results.append(await go())
+                    async def type_it() -> None:
+                        results.append(await go())
 
-                        tasks.start_soon(type_it)
-                        await device.presses(5)
-                        after = len(device.told.all)
-                        pipe._unplug()
-                        lost = await line.facts.until(lambda fact: isinstance(fact, HidLost))
-                        assert isinstance(lost, HidLost)
-                        assert lost.code == "unplugged"
-                        await device.dark(after)
-                        pipe._plug()
-                        again = await line.linked(after=len(line.facts.all) - 1)
-                        told = await line.ask(
-                            HidStatusRequested(boot_id=again.boot_id, execution_id="exec-0001", at=TIME)
-                        )
-                        assert isinstance(told, HidTold)
-                        assert (told.state, told.code) == ("ABORTED", "LINK")
-                        assert 5 <= len(device.text) <= told.done < 1000
-            [silent] = results
-            assert isinstance(silent, HidSilent)
-            assert silent.sent
-
-    anyio.run(main)
+                    tasks.start_soon(type_it)
+                    await device.presses(5)
+                    after = len(device.told.all)
+                    pipe._unplug()
+                    lost = await line.facts.until(lambda fact: isinstance(fact, HidLost))
+                    assert isinstance(lost, HidLost)
+                    assert lost.code == "unplugged"
+                    await device.dark(after)
+                    pipe._plug()
+                    again = await line.linked(after=len(line.facts.all) - 1)
+                    told = await line.ask(
+                        HidStatusRequested(boot_id=again.boot_id, execution_id="exec-0001", at=TIME)
+                    )
+                    assert isinstance(told, HidTold)
+                    assert (told.state, told.code) == ("ABORTED", "LINK")
+                    assert 5 <= len(device.text) <= told.done < 1000
+        [silent] = results
+        assert isinstance(silent, HidSilent)
+        assert silent.sent
 
 
 def test_a_log_that_does_not_keep_up_costs_the_link_and_no_fact(tmp_path: Path) -> None:

@@ -12,14 +12,8 @@ import pytest
 
 from pmagent.actors.pla.line.finding import PortUnusable
 from pmagent.actors.pla.line.port import _Serial, open_port
-from pmagent.contracts.hid import (
-    HidDisarmRequested,
-    HidRefused,
-    HidReported,
-    HidSilent,
-    HidStatusRequested,
-    HidTold,
-)
+from pmagent.contracts.hid import HidDisarmRequested, HidRefused, HidReported, HidSilent, HidStatusRequested, HidTold
+from tests.support.live import on_loop
 from tests.support.pla_pty import Held, Pretend, held, lost, opened, play, pretend
 from tests.support.pla_wired import HI, TIME, arm, commit, prepare
 
@@ -81,25 +75,22 @@ def test_a_device_that_reads_nothing_gets_nothing_later(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
-def test_a_host_that_does_not_read_holds_up_nothing(tmp_path: Path) -> None:
+@on_loop
+async def test_a_host_that_does_not_read_holds_up_nothing(tmp_path: Path) -> None:
     """The device serves its line, and types, while nobody takes what it says."""
-
-    async def main() -> None:
-        async with pretend(tmp_path) as device:
-            descriptor = os.open(device.path, os.O_RDWR | os.O_NOCTTY)
-            try:
-                await device.told.until(lambda one: one.get("line") == "open")
-                flood = b'{"n":1,"op":"status"}*9bbf\n' * 20
-                for _ in range(40):
-                    os.write(descriptor, flood)
-                await device.obey("caps")
-                await device.told.until(lambda one: one.get("heard") == "status", times=800)
-            finally:
-                os.close(descriptor)
-            async with held(device.path) as line:
-                await line.linked()
-
-    anyio.run(main)
+    async with pretend(tmp_path) as device:
+        descriptor = os.open(device.path, os.O_RDWR | os.O_NOCTTY)
+        try:
+            await device.told.until(lambda one: one.get("line") == "open")
+            flood = b'{"n":1,"op":"status"}*9bbf\n' * 20
+            for _ in range(40):
+                os.write(descriptor, flood)
+            await device.obey("caps")
+            await device.told.until(lambda one: one.get("heard") == "status", times=800)
+        finally:
+            os.close(descriptor)
+        async with held(device.path) as line:
+            await line.linked()
 
 
 @pytest.mark.parametrize("options", [("--contract-version", "2.0.0"), ("--contract-hash", "ab" * 32)])
@@ -119,39 +110,33 @@ def test_a_device_with_another_contract_is_shown_and_never_told_to_type(
     play(tmp_path, scene, *options)
 
 
-def test_another_device_than_the_wanted_one_is_not_linked(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with pretend(tmp_path) as device, held(device.path, serial="device-0002") as line:
-            trouble = await line.troubles.until(lambda _: True)
-            assert trouble.code == "another"
-            assert "it is the device pretend-device, not device-0002" in trouble.message
-            assert not line.facts.all
-
-    anyio.run(main)
+@on_loop
+async def test_another_device_than_the_wanted_one_is_not_linked(tmp_path: Path) -> None:
+    async with pretend(tmp_path) as device, held(device.path, serial="device-0002") as line:
+        trouble = await line.troubles.until(lambda _: True)
+        assert trouble.code == "another"
+        assert "it is the device pretend-device, not device-0002" in trouble.message
+        assert not line.facts.all
 
 
-def test_without_a_device_a_request_is_answered_at_once(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with held(tmp_path / "nothing") as line:
-            trouble = await line.troubles.until(lambda _: True)
-            assert (trouble.code, trouble.message) == ("missing", f"there is no device at {tmp_path / 'nothing'}")
-            silent = await line.ask(commit(HI))
-            assert isinstance(silent, HidSilent)
-            assert (silent.sent, silent.code) == (False, "no_device")
-
-    anyio.run(main)
+@on_loop
+async def test_without_a_device_a_request_is_answered_at_once(tmp_path: Path) -> None:
+    async with held(tmp_path / "nothing") as line:
+        trouble = await line.troubles.until(lambda _: True)
+        assert (trouble.code, trouble.message) == ("missing", f"there is no device at {tmp_path / 'nothing'}")
+        silent = await line.ask(commit(HI))
+        assert isinstance(silent, HidSilent)
+        assert (silent.sent, silent.code) == (False, "no_device")
 
 
-def test_what_is_no_serial_port_is_not_opened(tmp_path: Path) -> None:
-    async def main() -> None:
-        for path in (tmp_path, tmp_path / "file", Path("/dev/null")):
-            if path.name == "file":
-                path.write_text("")
-            with pytest.raises(PortUnusable) as raised:
-                await open_port(str(path), lambda: None)
-            assert raised.value.code == "failed", path
-
-    anyio.run(main)
+@on_loop
+async def test_what_is_no_serial_port_is_not_opened(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "file", Path("/dev/null")):
+        if path.name == "file":
+            path.write_text("")
+        with pytest.raises(PortUnusable) as raised:
+            await open_port(str(path), lambda: None)
+        assert raised.value.code == "failed", path
 
 
 def test_only_one_holds_the_line_and_the_second_is_told(tmp_path: Path) -> None:
@@ -167,45 +152,40 @@ def test_only_one_holds_the_line_and_the_second_is_told(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
-def test_of_two_that_open_at_once_one_has_the_line(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with pretend(tmp_path) as device, held(device.path) as one, held(device.path) as two:
-            refused: list[Held] = []
-            async with anyio.create_task_group() as tasks:
+@on_loop
+async def test_of_two_that_open_at_once_one_has_the_line(tmp_path: Path) -> None:
+    async with pretend(tmp_path) as device, held(device.path) as one, held(device.path) as two:
+        refused: list[Held] = []
+        async with anyio.create_task_group() as tasks:
 
-                async def watch(line: Held) -> None:
-                    await line.troubles.until(lambda _: True)
-                    refused.append(line)
-                    tasks.cancel_scope.cancel()
+            async def watch(line: Held) -> None:
+                await line.troubles.until(lambda _: True)
+                refused.append(line)
+                tasks.cancel_scope.cancel()
 
-                tasks.start_soon(watch, one)
-                tasks.start_soon(watch, two)
-            [second] = refused
-            first = one if second is two else two
-            await first.linked()
-            assert second.troubles.all[0].code == "taken"
-            assert not second.facts.all
-
-    anyio.run(main)
+            tasks.start_soon(watch, one)
+            tasks.start_soon(watch, two)
+        [second] = refused
+        first = one if second is two else two
+        await first.linked()
+        assert second.troubles.all[0].code == "taken"
+        assert not second.facts.all
 
 
-def test_the_line_opens_raw_whatever_it_was_and_is_free_again(tmp_path: Path) -> None:
+@on_loop
+async def test_the_line_opens_raw_whatever_it_was_and_is_free_again(tmp_path: Path) -> None:
     """What was open before us left half a line in it, and a terminal that echoes."""
-
-    async def main() -> None:
-        async with pretend(tmp_path) as device:
-            descriptor = os.open(device.path, os.O_RDWR | os.O_NOCTTY)
-            os.system(f"stty sane echo < {device.path}")  # noqa: ASYNC221 - at once
-            os.write(descriptor, b'ATZ\r\n{"n":1,"op":"arm')
-            async with held(device.path) as line:
-                assert (await (await line.ready(HI))()).state == "DONE"
-            os.close(descriptor)
-            again = os.open(device.path, os.O_RDWR | os.O_NOCTTY)
-            fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.close(again)
-            assert device.text == "hi"
-
-    anyio.run(main)
+    async with pretend(tmp_path) as device:
+        descriptor = os.open(device.path, os.O_RDWR | os.O_NOCTTY)
+        os.system(f"stty sane echo < {device.path}")  # noqa: ASYNC221 - at once
+        os.write(descriptor, b'ATZ\r\n{"n":1,"op":"arm')
+        async with held(device.path) as line:
+            assert (await (await line.ready(HI))()).state == "DONE"
+        os.close(descriptor)
+        again = os.open(device.path, os.O_RDWR | os.O_NOCTTY)
+        fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(again)
+        assert device.text == "hi"
 
 
 def test_a_device_that_keeps_the_closing_waiting_is_not_waited_for(
@@ -236,18 +216,15 @@ def test_a_device_that_keeps_the_closing_waiting_is_not_waited_for(
     anyio.run(main)
 
 
-def test_what_was_written_and_not_taken_leaves_with_the_line(tmp_path: Path) -> None:
+@on_loop
+async def test_what_was_written_and_not_taken_leaves_with_the_line(tmp_path: Path) -> None:
     """More than the terminal holds, to a device that reads nothing: closing takes no time, and throws it away."""
-
-    async def main() -> None:
-        async with pretend(tmp_path) as device:
-            await device.obey("deaf")
-            port = await open_port(str(device.path), lambda: None)
-            port.write(b"x" * 200_000)
-            assert not port.is_clear
-            with anyio.fail_after(60):
-                await port.close()
-            assert port.ended
-            assert opened(device.path) == 0
-
-    anyio.run(main)
+    async with pretend(tmp_path) as device:
+        await device.obey("deaf")
+        port = await open_port(str(device.path), lambda: None)
+        port.write(b"x" * 200_000)
+        assert not port.is_clear
+        with anyio.fail_after(60):
+            await port.close()
+        assert port.ended
+        assert opened(device.path) == 0

@@ -28,9 +28,7 @@ GOOD = st.one_of(
     st.fixed_dictionaries(
         {
             "action_type": st.just("KEY_COMBO"),
-            "payload": st.fixed_dictionaries(
-                {"keys": st.lists(st.sampled_from(KEYS), min_size=1, max_size=7)},
-            ),
+            "payload": st.fixed_dictionaries({"keys": st.lists(st.sampled_from(KEYS), min_size=1, max_size=7)}),
         }
     ),
     st.fixed_dictionaries(

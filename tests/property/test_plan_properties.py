@@ -107,8 +107,7 @@ def above(waits: Waits, name: str) -> list[str]:
 KEYS = ["task_id", "intent", "tools", "depends_on", "tasks", "dag", "x"]
 junk: Any = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["a", "b", "echo"]),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),
     max_leaves=15,
 )
 

@@ -4,7 +4,7 @@ device that does what a test says."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -130,7 +130,7 @@ class Desk(Bench):
 
     # --- the device ---------------------------------------------------------------------------------------------------
 
-    def link(self, boot: str = BOOT, **more: Any) -> None:
+    def link(self, boot: str = BOOT, **more: Any) -> Self:
         """A device is there."""
         fields: dict[str, Any] = {
             "device_id": DEVICE,
@@ -146,6 +146,7 @@ class Desk(Bench):
         self.boot = boot
         self.fact(HidLinked(**(fields | more)))
         self.go()
+        return self
 
     def obedient(self, event: Event) -> msgspec.Struct | None:
         """What a device that works answers."""
@@ -221,14 +222,16 @@ class Desk(Bench):
         self.go()
         return event
 
-    def mode(self, *modes: Any, who: str = ALICE) -> None:
+    def mode(self, *modes: Any, who: str = ALICE) -> Self:
         """The operator wants one mode after the other."""
         for mode in modes:
             self.tell(PlaModeRequested(mode=mode, operator_id=who, channel="cli"))
+        return self
 
-    def arm(self) -> None:
+    def arm(self) -> Self:
         """The operator wants it armed."""
         self.tell(PlaArmRequested(operator_id=ALICE, channel="cli", keeps_mode=True))
+        return self
 
     def propose(self, action: Action = TEXT, **more: Any) -> PlaProposed:
         """Somebody wants ``action`` proposed; the proposal."""
@@ -250,11 +253,12 @@ class Desk(Bench):
         }
         return self.tell(PlaDecisionRequested(**(fields | more)))
 
-    def ready(self) -> None:
+    def ready(self) -> Self:
         """A device is linked and armed, the mode is EXECUTE."""
         self.link()
         self.mode("SUGGEST", "EXECUTE")
         self.arm()
+        return self
 
     # --- what came of it ----------------------------------------------------------------------------------------------
 

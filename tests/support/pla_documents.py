@@ -1,34 +1,26 @@
-"""Documents of the PLA for any values: drawn by the contracts' texts, neither from the schemas nor from the types."""
+"""Documents of the PLA for any values: drawn from their types, with what the contracts say beyond them."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+import re
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec import inspect
 
+from pmagent.contracts.payload import END
 from pmagent.contracts.pla import KEYS, MODIFIERS
+from pmagent.contracts.pla_documents import TYPES, NamedDetails
+from pmagent.contracts.pla_moment import MOMENT, VISIBLE
+from tests.support.single_changes import NAMES, STRANGE, containers
 
-WORDS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
-HEX = "0123456789abcdef"
-
-ids = st.text(WORDS, min_size=8, max_size=64)
-operators = st.text(WORDS, min_size=2, max_size=64)
-devices = st.text(WORDS + ":", min_size=8, max_size=64)
-digests = st.text(HEX, min_size=64, max_size=64)
-boots = st.text(HEX, min_size=16, max_size=16)
-modes = st.sampled_from(["OBSERVE", "SUGGEST", "EXECUTE"])
-switches = st.sampled_from(["ARMED", "DISABLED", "UNKNOWN"])
-counts = st.integers(0, 4_294_967_295)
-numbered = st.tuples(*[st.integers(0, 99_999)] * 3).map(lambda three: ".".join(map(str, three)))
 typable = st.text(st.characters(min_codepoint=32, max_codepoint=126, include_characters="\t\n"), min_size=1)
 prose = st.text(st.characters(codec="utf-8"), max_size=40)
-
-
-def spoken(shortest: int) -> st.SearchStrategy[str]:
-    """Texts in which something is to be seen."""
-    return prose.map(lambda text: text + "x" * max(shortest - len(text), 1))
+_values = st.recursive(
+    st.none() | st.booleans() | prose | st.integers(-(2**63) + 1, 2**63 - 1) | st.floats(-1e300, 1e300),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(prose, inner, max_size=3), max_leaves=6,
+)  # fmt: skip
 
 
 @st.composite
@@ -64,190 +56,77 @@ actions = st.one_of(
     ),
 )
 
-_proposals = st.builds(
-    lambda base, action: base | action,
-    st.fixed_dictionaries(
-        {
-            "proposal_id": ids, "timestamp": moments(), "mode": modes, "rationale": spoken(10),
-            "credential_warning": st.booleans(),
-            "safety_bounds": st.just({"max_chars": 1024, "rate_limit_ms": 100}),
-        },
-        optional={
-            "screen_context": st.fixed_dictionaries(
-                {}, optional={"ocr_text": prose, "detected_elements": st.lists(prose, max_size=3)}
-            )
-        },
-    ),
-    actions,
-)  # fmt: skip
-
-_decisions = st.fixed_dictionaries(
-    {"proposal_id": ids, "decision": st.just("APPROVED"), "timestamp": moments(), "operator_id": operators},
-    optional={"override_reason": spoken(1), "credential_acknowledged": st.booleans(), "digest": digests},
-) | st.fixed_dictionaries(
-    {
-        "proposal_id": ids, "decision": st.just("REJECTED"), "timestamp": moments(), "operator_id": operators,
-        "override_reason": spoken(1),
-    }
-)  # fmt: skip
-
-_executions = st.builds(
-    lambda base, action: base | action,
-    st.fixed_dictionaries(
-        {
-            "execution_id": ids, "proposal_id": ids, "timestamp": moments(), "mode": st.just("EXECUTE"),
-            "safety_bounds": st.just({"max_text_length": 1024, "min_action_delay_ms": 100}),
-            "operator_approval": st.fixed_dictionaries(
-                {"decision_timestamp": moments(), "operator_id": operators}, optional={"digest": digests}
-            ),
-        }
-    ),
-    actions,
-)  # fmt: skip
-
-_details = st.builds(
-    lambda known, others: others | known,
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "action_type": st.sampled_from(["TYPE_TEXT", "KEY_COMBO", "MOUSE_MOVE", "MOUSE_CLICK"]),
-            "payload_summary": prose, "decision": st.sampled_from(["APPROVED", "REJECTED"]), "error_message": prose,
-            "old_mode": modes, "new_mode": modes, "credential_warning": st.booleans(),
-        },
-    ),
-    st.dictionaries(
-        st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=3),
-        prose | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1), max_size=4,
-    ),
-)  # fmt: skip
-
-_entries = st.fixed_dictionaries(
-    {
-        "log_id": ids, "timestamp": moments(), "mode": modes, "operator_id": operators, "details": _details,
-        "event_type": st.sampled_from(["PROPOSAL", "DECISION", "EXECUTION", "ERROR", "MODE_CHANGE"]),
-        "checksum": digests, "previous_log_checksum": digests,
-    },
-    optional={"proposal_id": ids, "execution_id": ids},
-)  # fmt: skip
-
-_statuses = st.fixed_dictionaries(
-    {
-        "device_id": devices, "timestamp": moments(), "mode": modes, "led_state": st.booleans(),
-        "kill_switch_state": switches, "uptime_seconds": counts,
-    },
-    optional={
-        "last_execution_time": moments(),
-        "error_state": st.fixed_dictionaries(
-            {"has_error": st.booleans(), "error_code": st.sampled_from(["NONE", "MODE_MISMATCH", "UNKNOWN_ERROR"])},
-            optional={"error_message": prose, "error_count": counts},
-        ),
-        "firmware_version": numbered | numbered.map("v{}".format), "action_count": counts,
-        "contract_version": numbered, "contract_hash": digests, "boot_id": boots, "caps_lock": st.booleans(),
-        "lease_ms": st.integers(0, 5000),
-        "execution": st.fixed_dictionaries(
-            {
-                "execution_id": ids, "state": st.sampled_from(["NONE", "PREPARED", "RUNNING", "DONE", "ABORTED"]),
-                "digest": digests | st.just(""), "done": counts, "of": counts,
-                "code": st.sampled_from(["", "KILLED", "LEASE", "CAPS_LOCK", "WATCHDOG"]),
-            }
-        ),
-    },
-)  # fmt: skip
-
-_hellos = st.fixed_dictionaries(
-    {
-        "device_id": devices, "boot_id": boots, "contract_version": numbered, "contract_hash": digests,
-        "firmware_version": numbered, "reset_reason": st.sampled_from(["POWER_ON", "watchdog", "power on"]),
-        "kill_switch_state": switches, "led_state": st.just(False), "armed": st.just(False),  # noqa: FBT003
-        "max_line": st.just(2048), "layout": st.just("us"), "remembers": st.just(64),
-    }
-)  # fmt: skip
-
-_values = st.recursive(
-    st.none() | st.booleans() | prose | st.integers(-(2**63) + 1, 2**63 - 1) | st.floats(-1e300, 1e300),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(prose, inner, max_size=3), max_leaves=6,
-)  # fmt: skip
+def _texts(shape: inspect.StrType) -> st.SearchStrategy[str]:
+    least, most = shape.min_length or 0, shape.max_length or 64
+    if shape.pattern == MOMENT:
+        return moments()
+    if shape.pattern == VISIBLE:
+        return prose.map(lambda text: text + "x" * max(least - len(text), 1))
+    if shape.pattern is None:
+        return prose.map(lambda text: text.ljust(least, "x"))
+    pattern = re.sub(r"(?<=\])\+$", f"{{{least or 1},{most}}}", shape.pattern.removesuffix(END))
+    return st.from_regex(pattern + r"\Z").filter(lambda text: least <= len(text) <= (shape.max_length or len(text)))
 
 
-@st.composite
-def _jobs(draw: st.DrawFn) -> dict[str, Any]:
-    status = draw(st.sampled_from(["queued", "running", "complete", "failed"]))
-    part = {"queued": st.just(0), "complete": st.sampled_from([1, 1.0])}.get(status, st.floats(0, 1))
-    optional: dict[str, Any] = {"progress": part, "message": prose}
-    if status == "failed":
-        optional["error"] = st.fixed_dictionaries({"code": spoken(1), "detail": prose})
-    if status in ("complete", "failed"):
-        optional["result"] = st.dictionaries(prose, _values, max_size=3)
-    names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{2,20}", fullmatch=True)
-    base = {"job_id": names, "status": st.just(status), "service": spoken(2), "updated_at": moments()}
-    return draw(st.fixed_dictionaries(base, optional=optional))
+def drawn(shape: inspect.Type) -> st.SearchStrategy[Any]:
+    """Values that fit the type."""
+    match shape:
+        case inspect.Metadata(type=inner, extra_json_schema=more):
+            fixed = [*(more or {}).get("enum", ()), *([more["const"]] if more and "const" in more else ())]
+            return st.sampled_from(fixed) if fixed else drawn(inner)
+        case inspect.StrType():
+            return _texts(shape)
+        case inspect.IntType(ge=least, le=most):
+            return st.integers(least, most)
+        case inspect.FloatType(ge=least, le=most):
+            return st.floats(least, most)
+        case inspect.LiteralType(values=values):
+            return st.sampled_from(values)
+        case inspect.UnionType(types=types):
+            return st.one_of(*map(drawn, types))
+        case inspect.ListType(item_type=item):
+            return st.lists(drawn(item), max_size=3)
+        case inspect.DictType(key_type=key, value_type=value):
+            return st.dictionaries(drawn(key), drawn(value), max_size=4)
+        case inspect.StructType(fields=fields):
+            required = {field.encode_name: drawn(field.type) for field in fields if field.required}
+            optional = {field.encode_name: drawn(field.type) for field in fields if not field.required}
+            return st.fixed_dictionaries(required, optional=optional)
+    return {inspect.BoolType: st.booleans(), inspect.NoneType: st.none(), inspect.AnyType: _values}[type(shape)]
 
 
-_assets = st.lists(st.from_regex(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,9}", fullmatch=True), min_size=1, max_size=4).map(
-    lambda names: "/assets/" + "/".join(names)
-)
-_manifests = st.fixed_dictionaries(
-    {
-        "version": st.just("v1"), "job_id": st.just("case-0042"), "service": spoken(2), "updated_at": moments(),
-        "public_root": _assets | _assets.map("{}/".format) | st.just("/assets/"),
-        "public": st.fixed_dictionaries(
-            {
-                "job_json": _assets,
-                "enclosure": st.fixed_dictionaries({"stl": _assets}, optional={"obj": _assets, "glb": _assets}),
-                "textures": st.fixed_dictionaries(
-                    {"texture_png": _assets, "heightmap_png": _assets}, optional={"heightmap_exr": _assets}
-                ),
-                "previews": st.fixed_dictionaries(dict.fromkeys(("hero", "iso", "top", "side"), _assets)),
-            }
-        ),
-    },
-    optional={"subfolder": st.none() | st.just("case-0042")},
-)  # fmt: skip
+def _merged(document: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    return document | more
+
+
+def _entry(document: dict[str, Any], named: dict[str, Any]) -> dict[str, Any]:
+    return document | {"details": document["details"] | named}
+
+
+def _decision(document: dict[str, Any]) -> dict[str, Any]:
+    return {"override_reason": "no"} | document if document["decision"] == "REJECTED" else document
+
+
+def _job(document: dict[str, Any]) -> dict[str, Any]:
+    status = document["status"]
+    progress: dict[str, float] = {"queued": 0, "complete": 1.0}
+    absent = {"failed": (), "complete": ("error",)}.get(status, ("error", "result"))
+    return {name: value for name, value in document.items() if name not in absent} | (
+        {"progress": progress[status]} if status in progress else {}
+    )
+
 
 DOCUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
-    "action_proposal": _proposals,
-    "action_decision": _decisions,
-    "action_execute": _executions,
-    "session_log": _entries,
-    "device_status": _statuses,
-    "hello": _hellos,
-    "job_status": _jobs(),
-    "job_manifest": _manifests,
+    name: drawn(inspect.type_info(cls)) for name, cls in TYPES.items()
 }
 """Contract -> documents that keep it."""
-
-STRANGE: list[Any] = [
-    None, True, False, 0, 1, -1, 64, 100, 1024, 2048, 1.0, 1024.0, 0.5, -0.0, 5001, 2**53,
-    "", " ", "\u200b", " " * 12, "x", "x\n", "x" * 65, "x" * 1025, "\u00e9", "\U0001f600",
-    "a", "ctrl", "TYPE_TEXT", "KEY_COMBO", "EXECUTE", "OBSERVE", "REJECTED", "failed", "complete", "queued", "NONE",
-    "0" * 64, "/assets/..", "/assets/" + "x" * 513, "2026-02-31T09:15:00Z", "2026-03-02T09:15:00Z",
-    [], ["a"], ["ctrl", "alt"], ["a", "a"], [*KEYS[:6]], [*KEYS[:7]],
-    {}, {"text": "ls"}, {"keys": ["a"]}, {"x": 1, "y": 1}, {"button": "left"}, {"code": "x", "detail": ""},
-]  # fmt: skip
-"""What may stand in the wrong place."""
-_NAMES = [
-    "text",
-    "keys",
-    "x",
-    "button",
-    "error",
-    "result",
-    "force",
-    "operator_approval",
-    "a.b",
-    "d[0]",
-    "{x}",
-    "\u00b2",
-    "",
-]
-
-
-def containers(value: Any) -> list[Any]:
-    """Every object and list in a value that holds something, and every object."""
-    found = [value] if isinstance(value, dict) or (isinstance(value, list) and value) else []
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        found += containers(inner)
-    return found
+DOCUMENTS |= {
+    "action_proposal": st.builds(_merged, DOCUMENTS["action_proposal"], actions),
+    "action_execute": st.builds(_merged, DOCUMENTS["action_execute"], actions),
+    "action_decision": DOCUMENTS["action_decision"].map(_decision),
+    "session_log": st.builds(_entry, DOCUMENTS["session_log"], drawn(inspect.type_info(NamedDetails))),
+    "job_status": DOCUMENTS["job_status"].map(_job),
+}
 
 
 @st.composite
@@ -265,82 +144,7 @@ def spoiled(draw: st.DrawFn, documents: st.SearchStrategy[dict[str, Any]]) -> di
             case "edit" if place is not None and isinstance(where[place], str):
                 where[place] += draw(st.sampled_from(["\n", " ", "x", "\u00e9", "/", "-"]))
             case "add" if isinstance(where, dict):
-                where[draw(st.sampled_from(_NAMES))] = copy.deepcopy(draw(st.sampled_from(STRANGE)))
+                where[draw(st.sampled_from(NAMES))] = copy.deepcopy(draw(st.sampled_from(STRANGE)))
             case _:
                 document["surprise"] = 1
     return document
-
-
-LENGTHS = (
-    1,
-    2,
-    7,
-    8,
-    9,
-    10,
-    15,
-    17,
-    63,
-    65,
-    128,
-    129,
-    200,
-    201,
-    500,
-    501,
-    512,
-    513,
-    1000,
-    1001,
-    1024,
-    1025,
-    2000,
-    2001,
-)
-LONG = (10_000, 10_001, 16_384, 16_385)
-NUMBERS = (-(2**53), -(2**53) + 1, -1001, -1000, 5000, 5001, 2**32 - 1, 2**32, 2**53 - 1, 2**53)
-
-
-def single_changes(document: Any) -> Iterator[Any]:
-    """Documents that differ from ``document`` in one place: left out, replaced by anything strange, of a length or size
-    around every bound, with a field more or an item more. Each is to be used before the next is asked for."""
-    for where in containers(document):
-        places: list[Any] = list(where) if isinstance(where, dict) else list(range(len(where)))
-        for place in places:
-            kept = where[place]
-            for value in _instead(kept):
-                where[place] = value
-                yield document
-            if isinstance(where, dict):
-                rest = dict(where)
-                del where[place]
-                yield document
-                where.clear()
-                where.update(rest)
-            where[place] = kept
-        yield from _more(document, where)
-
-
-def _instead(value: Any) -> Iterator[Any]:
-    yield from STRANGE
-    yield from NUMBERS
-    if isinstance(value, str):
-        letter = value[-1:] or "x"
-        yield from ((value + letter * length)[:length] for length in (*LENGTHS, *LONG))
-        yield from (value[:-1], value + "\n", value.upper(), value.lower(), value[:-1] + "\u00e9", value[1:])
-    if isinstance(value, list) and value:
-        yield from (value * 2, value * 7, value * 101, value * 201, value[:-1])
-
-
-def _more(document: Any, where: Any) -> Iterator[Any]:
-    if isinstance(where, dict):
-        for name in _NAMES:
-            if name not in where:
-                where[name] = "x"
-                yield document
-                del where[name]
-        many = {f"d{number}": number for number in range(101)}
-        where.update(many)
-        yield document
-        for name in many:
-            del where[name]

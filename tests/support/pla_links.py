@@ -11,14 +11,7 @@ from pmagent.actors.pla.wire.exchanges import exchange
 from pmagent.actors.pla.wire.host import HostLink
 from pmagent.actors.pla.wire.lines import encode
 from pmagent.actors.pla.wire.talks import Talks
-from tests.support.pla_wired import (
-    BOOT,
-    SCHEMAS,
-    TIME,
-    VERSION,
-    event,
-    no_check,
-)
+from tests.support.pla_wired import BOOT, SCHEMAS, TIME, VERSION, event, no_check
 
 HELLO: dict[str, Any] = {
     "device_id": "device-0001",

@@ -148,15 +148,7 @@ class Press(Desk):
                 state: Any
                 state, sum = of.known.get(name, ("NONE", ""))
                 done = {"DONE": OF, "RUNNING": 3, "ABORTED": 3}.get(state, 0)
-                return HidTold(
-                    request=at,
-                    boot_id=boot,
-                    execution_id=name,
-                    state=state,
-                    digest=sum,
-                    done=done,
-                    of=OF,
-                )
+                return HidTold(request=at, boot_id=boot, execution_id=name, state=state, digest=sum, done=done, of=OF)
         return HidRefused(request=at, boot_id=boot, code="KILLED", text="killed")
 
     def _commit(self, event: Event, boot: str, way: str) -> msgspec.Struct:
@@ -236,7 +228,7 @@ class Press(Desk):
         action = ACTIONS[number % len(ACTIONS)]
         more: dict[str, Any] = {}
         if number % 7 == 0:
-            more = {"findings": ["password"], "policy": "acknowledge" if number % 2 else "refuse"}
+            more = {"findings": ["password"], "policy": "acknowledge"}
         if number % 11 == 0:
             more["digest"] = digest(ACTIONS[(number + 1) % len(ACTIONS)])
         if number % 13 == 0:
@@ -386,7 +378,7 @@ def _observe(press: Press, mode: str) -> None:
     press.fact(kernel(mode))
 
 
-STEPS: Final[dict[str, Callable[[Press, int], None]]] = {
+STEPS: Final[dict[str, Callable[[Press, int], object]]] = {
     "observe": lambda press, _: press.mode("OBSERVE"),
     "suggest": lambda press, _: press.mode("SUGGEST"),
     "execute": lambda press, _: press.mode("EXECUTE"),
@@ -416,5 +408,5 @@ STEPS: Final[dict[str, Callable[[Press, int], None]]] = {
     "stop": Press.stops,
 }
 """What may happen."""
-FAILURES: Final[dict[str, Callable[[Press, int], None]]] = {"break": Press.breaks, "resume": Press.resumes}
+FAILURES: Final[dict[str, Callable[[Press, int], object]]] = {"break": Press.breaks, "resume": Press.resumes}
 """What may happen where actors fail."""

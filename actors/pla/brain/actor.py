@@ -64,7 +64,7 @@ _OUTSIDE: Final = (
     ModelReplied,
     ActorResumed,
 )
-"""What comes from outside: facts. An actor that says such a thing is not heard."""
+"""Inputs from outside: facts. An actor that decides such an event is not heard."""
 
 
 class Brain:
@@ -120,7 +120,7 @@ class Brain:
         return state
 
     def decide(self, state: BrainState, event: Event) -> Iterable[Decision]:
-        """What an input leads to."""
+        """The decisions that follow from an input."""
         if not _is_genuine(event):
             return []
         match event.data:

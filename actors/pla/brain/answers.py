@@ -20,14 +20,7 @@ from pmagent.contracts.effect import (
 )
 from pmagent.contracts.model import ModelFailed, ModelWithdrawn
 from pmagent.contracts.payload import Correlated, Payload
-from pmagent.contracts.pla import (
-    RATIONALE_CHARS_MAX,
-    RATIONALE_CHARS_MIN,
-    Action,
-    TypeText,
-    Unfit,
-    digest,
-)
+from pmagent.contracts.pla import RATIONALE_CHARS_MAX, RATIONALE_CHARS_MIN, Action, TypeText, Unfit, digest
 from pmagent.contracts.pla_events import PlaFrameFailed, PlaFrameObserved, PlaObserved, PlaProposalRefused, PlaProposed
 from pmagent.events.event import Event, time_after
 

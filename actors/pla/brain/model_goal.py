@@ -1,4 +1,4 @@
-"""What a chat model is asked when the goal states no action, and how its reply is read; pure (docs/design.md §16.10).
+"""The question to a chat model when a goal states no action, and its reply; pure (docs/design.md §16.10).
 
 The system's message holds our words alone. Goal and screen stand in the user's message, which is one JSON document:
 whatever is written on a screen, it cannot leave the string that it stands in; and whatever a model makes of it, it can

@@ -45,7 +45,7 @@ class Misfit(ValueError):
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """What a model proposes, and why; ``action`` None: nothing."""
+    """A model's proposal, and why; ``action`` None: it proposes nothing."""
 
     action: Action | None
     rationale: str

@@ -1,4 +1,4 @@
-"""What stands against a request for a proposal before anything is done for it; pure (docs/design.md §16.4)."""
+"""Objections to a request for a proposal, before anything is done for it; pure (docs/design.md §16.4)."""
 
 from __future__ import annotations
 

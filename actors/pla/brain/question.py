@@ -1,4 +1,4 @@
-"""What the brain asks of a model; pure."""
+"""The brain's question to a model; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the brain makes of a model's reply; pure."""
+"""The brain's decisions on a model's reply; pure."""
 
 from __future__ import annotations
 

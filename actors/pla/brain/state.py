@@ -1,4 +1,4 @@
-"""What the brain remembers: the session and its mode, the request that is under way, who only looks; pure."""
+"""The brain's state: the session and its mode, the request that is under way, who only looks; pure."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class BrainState(msgspec.Struct, frozen=True):
     halted: bool = False
 
     def looking(self, frame_request: int) -> Look | None:
-        """Who waits for the frame requested at this position."""
+        """The looks that wait for the frame requested at this position."""
         return next((one for one in self.looks.values() if one.waits == frame_request), None) if frame_request else None
 
     def waiting(self, position: int) -> Pending | None:

@@ -1,4 +1,4 @@
-"""What may be recorded of a goal and of the reason for it; pure (docs/design.md §16.5).
+"""A goal and its reason as they may be recorded; pure (docs/design.md §16.5).
 
 A secret that is stated to be typed stands in the goal as well, and perhaps in the words that explain it, where no
 detector would know it for one.

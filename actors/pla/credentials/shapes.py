@@ -1,4 +1,4 @@
-"""What credentials look like when somebody types them; pure (docs/design.md §16.5).
+"""Shapes of credentials as people type them; pure (docs/design.md §16.5).
 
 The published shapes of keys are the redactor's (``pmagent.events.secret_shapes``). Here is what beside them counts
 before something is typed: AWS keys, private keys, the word "password", API keys, tokens, passwords in URLs, login

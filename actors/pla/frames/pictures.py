@@ -1,4 +1,4 @@
-"""What a picture is, read off its bytes without decoding it: format, size, and whether it is all there; pure.
+"""Pictures, read off their bytes without decoding them: format, size, and whether it is all there; pure.
 
 A frame may have been made by anybody who can write into a folder or stands before a camera. So nothing here follows
 what a picture says of itself further than its bytes reach; decoding is left to programs behind a wall (``ocr``).

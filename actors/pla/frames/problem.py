@@ -1,4 +1,4 @@
-"""What keeps a frame from being taken; pure."""
+"""A problem that keeps a frame from being taken; pure."""
 
 from __future__ import annotations
 

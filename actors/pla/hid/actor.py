@@ -115,7 +115,7 @@ class HidLink:
         return execution.fact(_ended(_fact(state, event), event), event)
 
     def decide(self, state: HidState, event: Event) -> Iterable[Payload | Correlated]:
-        """What an input leads to."""
+        """The decisions that follow from an input."""
         if not _is_genuine(event):
             return []
         match event.data:
@@ -149,7 +149,7 @@ def _is_genuine(event: Event) -> bool:
 
 
 def _answered(state: HidState, event: Event, request: int) -> Iterator[Payload | Correlated]:
-    """What was asked for at position ``request`` has an answer, of whatever kind."""
+    """The request at position ``request`` has an answer, of whatever kind."""
     if state.arming is not None and state.arming.at == request:
         yield from arming.on_answer(state, event, state.arming)
     elif state.execution is not None and state.execution.at == request:
@@ -170,7 +170,7 @@ def _answered(state: HidState, event: Event, request: int) -> Iterator[Payload |
 
 
 def _news(state: HidState, event: Event) -> Iterator[Payload | Correlated]:
-    """What the line, the mode and the process bring."""
+    """Inputs from the line, the mode and the process."""
     match event.data:
         case HidLinked() as linked:
             yield from _linked(state, linked)

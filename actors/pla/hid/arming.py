@@ -51,7 +51,7 @@ _TO_EXECUTE: Final = {
 
 
 def objections(state: HidState) -> list[Objection]:
-    """What stands against typing with the device as it is, armed or not."""
+    """The objections to typing with the device as it is, armed or not."""
     found: list[Objection] = []
     if state.mode != "EXECUTE":
         found.append((f"the mode is {state.mode}, not EXECUTE", _RAISE))
@@ -96,7 +96,7 @@ def on_request(state: HidState, event: Event, asked: PlaArmRequested) -> Iterato
 
 
 def on_answer(state: HidState, event: Event, arming: Arming) -> Iterator[Payload | Correlated]:
-    """What the OA, and then the device, said to it."""
+    """The answers of the OA, and then of the device."""
     data = event.data
     refused: list[Objection] = []
     match data:

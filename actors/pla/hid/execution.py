@@ -155,7 +155,7 @@ def on_request(state: HidState, event: Event, asked: PlaExecutionRequested) -> I
 
 
 def _unapproved(asked: PlaExecutionRequested, approved: PlaApproved | None, now: str) -> str:
-    """What is wrong with the approval; "" if nothing is."""
+    """The fault of the approval; "" if it has none."""
     if approved is None:
         return "no operator's approval of it is known, or it was used"
     if (approved.request, approved.digest, approved.operator_id) != (asked.approval, asked.digest, asked.operator_id):
@@ -178,7 +178,7 @@ def _refused(asked: PlaExecutionRequested, code: str, why: str) -> Correlated:
 
 
 def on_answer(state: HidState, event: Event, execution: Execution) -> Iterator[Payload | Correlated]:
-    """What was waited for has come, or ended otherwise."""
+    """The awaited outcome has come, or the wait ended otherwise."""
     match execution.step:
         case "prepare":
             yield from _on_prepare(state, event, execution)

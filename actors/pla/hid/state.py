@@ -1,4 +1,4 @@
-"""What the HID link remembers: the device, the lease, approvals that are not used yet, and the one execution; pure."""
+"""The HID link's state: the device, the lease, approvals that are not used yet, and the one execution; pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Arming(msgspec.Struct, frozen=True):
 
 
 class Execution(msgspec.Struct, frozen=True):
-    """What is being carried out. ``at`` is the position of the request that is waited for; ``expires_at`` the
+    """The execution under way. ``at`` is the position of the request that is waited for; ``expires_at`` the
     approval's end; ``of`` how many reports it is, 0 while that is not known; ``deadline`` and ``tries`` belong to the
     doubt."""
 

@@ -73,7 +73,7 @@ _OPERATORS: Final = (
     PlaArmRequested,
     PlaDecisionRequested,
 )
-"""What operators ask for: facts. An actor that asks in their name is not heard."""
+"""Requests of operators: facts. An actor that asks in their name is not heard."""
 
 replace = msgspec.structs.replace
 
@@ -144,7 +144,7 @@ class Warden:
         return state
 
     def decide(self, state: WardenState, event: Event) -> Iterable[Payload | Correlated]:
-        """What an input leads to."""
+        """The decisions that follow from an input."""
         if isinstance(event.data, _OPERATORS) and event.kind != "fact":
             return []
         match event.data:
@@ -267,7 +267,7 @@ def _told(view: ProposalView, event: Event) -> ProposalView:
 
 
 def _standing(state: WardenState, event: Event) -> Iterator[Payload | Correlated]:
-    """What starts, stops, the kernel's mode and halted actors do to the mode and the session."""
+    """Consequences of starts, stops, the kernel's mode and halted actors for the mode and the session."""
     match event.data:
         case DaemonStarted() | DaemonStopped() if state.ending:
             yield from modes.lowered(state, "daemon", "restarted", state.ending)
@@ -323,7 +323,7 @@ def _broken(state: WardenState, broken: PlaContractBroken) -> Iterator[Payload |
 
 
 def _from_others(state: WardenState, event: Event) -> Iterator[Payload | Correlated]:
-    """What the brain, the link and the clock say."""
+    """Inputs from the brain, the link and the clock."""
     match event.data:
         case EffectsPaused(operator_id=who, channel=channel, reason=reason) if event.actor == GATE:
             why = f"effects are paused: {reason}" if reason else "effects are paused"

@@ -26,7 +26,7 @@ Objection = tuple[str, str, str]
 
 
 def on_decision(state: WardenState, event: Event, asked: PlaDecisionRequested) -> Iterator[Payload | Correlated]:
-    """What an operator's decision leads to; always one answer."""
+    """The decisions that follow from an operator's decision; always one answer."""
     view = state.proposals.get(asked.proposal_id)
     if view is None:
         yield _refused(state, event, asked, ("unknown", "there is no such proposal", "pmagent pla list"), "")

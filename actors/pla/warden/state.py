@@ -1,4 +1,4 @@
-"""What the warden remembers: the session, the mode, the device as far as it matters here, and proposals; pure."""
+"""The warden's state: the session, the mode, the device as far as it matters here, and proposals; pure."""
 
 from __future__ import annotations
 

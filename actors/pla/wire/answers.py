@@ -18,7 +18,7 @@ class HelloAnswer(msgspec.Struct, frozen=True):
 
 
 class ExecutionTold(msgspec.Struct, frozen=True):
-    """What the device knows of an execution."""
+    """The device's knowledge of an execution."""
 
     execution_id: Name
     state: ExecutionState
@@ -84,7 +84,7 @@ _ANSWERS: Final[dict[Op, type[msgspec.Struct]]] = {
 
 
 def answer_of(op: Op, line: dict[str, Any], check: Check) -> msgspec.Struct | Refused | Broken:
-    """What ``line`` answers to a request ``op``; the documents within it are held against their contracts."""
+    """The answer in ``line`` to a request ``op``; the documents within it are held against their contracts."""
     accepted = line.get("ok")
     try:
         if accepted is False:
@@ -103,7 +103,7 @@ def answer_of(op: Op, line: dict[str, Any], check: Check) -> msgspec.Struct | Re
 
 
 def ended_of(line: dict[str, Any]) -> Ended | Broken:
-    """What an unasked ``ended`` line says."""
+    """The content of an unasked ``ended`` line."""
     try:
         ended = msgspec.convert(line, Ended)
     except msgspec.ValidationError:

@@ -146,7 +146,7 @@ class HostLink:
         self._lose(code, text)
 
     def heard(self) -> list[Heard]:
-        """What was heard since the last call."""
+        """Everything heard since the last call."""
         heard, self._heard = self._heard, []
         return heard
 

@@ -1,4 +1,4 @@
-"""What the line has heard, as facts for the log: a device is linked, something changed of it, it is lost; pure."""
+"""Facts for the log from what the line has heard: a device is linked, something changed of it, it is lost; pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pmagent.contracts.payload import Payload
 from pmagent.contracts.pla_events import NAME_CHARS_MAX, PlaContractBroken
 
 _UNIMPORTANT: Final = {"error_count": 0, "action_count": 0}
-"""What may change in a status without being told."""
+"""Fields of a status that may change without a fact."""
 
 
 class Reporter:
@@ -37,7 +37,7 @@ class Reporter:
         self._broken.clear()
 
     def facts(self, heard: list[Heard]) -> list[Payload]:
-        """What of it the log is to know."""
+        """Its facts for the log."""
         return [fact for one in heard for fact in self._fact(one)]
 
     def _fact(self, heard: Heard) -> list[Payload]:

@@ -70,7 +70,7 @@ class Talks:
         return min((talk.until for talk in self._talks.values() if talk.wait is not None), default=None)
 
     def _waited(self, number: int, now: float) -> list[Ended | Unanswered | None]:
-        """What ends the wait of an exchange, if something does."""
+        """The event that ends the wait of an exchange, if there is one."""
         talk = self._talks[number]
         if talk.wait is None:
             return []

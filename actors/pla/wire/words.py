@@ -126,7 +126,7 @@ class Problem(Protocol):
 
     @property
     def text(self) -> str:
-        """What is wrong there, with nothing of the document's values."""
+        """The fault, with nothing of the document's values."""
         ...
 
 

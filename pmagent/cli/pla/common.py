@@ -1,4 +1,4 @@
-"""What the commands of the PLA share: who operates, asking, and how a refusal is shown."""
+"""Parts that the PLA's commands share: the operator, asking, and how a refusal is shown."""
 
 from __future__ import annotations
 
@@ -70,9 +70,7 @@ def ask_to_lower(app: App, operation: str, operator: str | None, undone: str, **
     except (ConfigError, BadOperator) as error:
         workspace, who = workspace_of(app.workspace_flag, app.environ), given or login()
         app.output.note(Styled("warning:", "yellow"), f" {error.message}; {who} goes on without the settings")
-    written = {
-        name: text.encode("utf-8", "replace").decode()[:REASON_CHARS_MAX] for name, text in arguments.items()
-    }
+    written = {name: text.encode("utf-8", "replace").decode()[:REASON_CHARS_MAX] for name, text in arguments.items()}
     asked = {**written, "operator": who, "channel": "cli"}
     return warned(app.output, call(workspace, operation, asked, app.output.note))
 

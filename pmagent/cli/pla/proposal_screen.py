@@ -67,7 +67,7 @@ def _whereabouts(document: dict[str, Any]) -> str:
 
 
 def _weight(output: Output, document: dict[str, Any]) -> None:
-    """What it may do, as the console tells it too."""
+    """Its possible effects, as the console shows them too."""
     from pmagent.pla.reckoning import cost, reversal
     from pmagent.pla.risk import risk
 

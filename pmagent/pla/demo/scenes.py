@@ -1,4 +1,4 @@
-"""What the demo plays: a session from the first look to typed text, and then each thing that must not come to be."""
+"""The demo's scenes: a session from the first look to typed text, and then each thing that must not come to be."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ Told = Callable[[str], None]
 
 
 class Surprise(PmagentError):
-    """What was seen is not what was expected."""
+    """The demo saw something else than it expected."""
 
     exit_code = 1
 

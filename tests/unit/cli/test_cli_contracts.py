@@ -14,7 +14,7 @@ from pmagent.contracts.checking import CONTRACTS
 from pmagent.contracts.pla_schemas import CONTRACT_HASH
 from tests.support.commands import PMAGENT, clean_environment, invoke
 
-FIXTURES = Path(__file__).resolve().parents[3] / "contracts" / "fixtures" / "pla"
+FIXTURES = Path(__file__).resolve().parents[2] / "contract" / "fixtures" / "pla"
 VALID = [str(file) for contract in CONTRACTS for file in sorted((FIXTURES / contract / "valid").iterdir())]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import cycle
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from msgspec import inspect
@@ -22,45 +22,13 @@ from tests.support.console_pages import Page, Reader, assert_harmless, reading
 from tests.support.furnished import MARKUP
 from tests.support.hostile import CORPUS
 from tests.support.logged import fill_log, note
+from tests.support.made_values import Made
 
 TEXTS: Final = [*(text[:300] for text in CORPUS.values()), *MARKUP.values()]
 CELLS: Final = {"table", "tbody", "tr", "td", "th", "a", "span", "time"}
 AGAIN: Final = {"", "10;url=/", "30"}
 """How pages without scripts are read anew."""
 LISTS: Final = ("/", "/approvals", "/runs", "/audits", "/sessions", "/sessions?kind=oa", "/log", "/integrity", "/help")
-
-
-class Made:
-    """Makes values of payload types: each text is the next hostile one."""
-
-    def __init__(self, start: int) -> None:
-        self._texts = cycle([*TEXTS[start:], *TEXTS[:start]])
-        self.texts = 0
-
-    def of(self, shape: inspect.Type) -> Any:
-        """A value, as JSON has it, of this shape."""
-        if isinstance(shape, inspect.StrType | inspect.AnyType | inspect.RawType):
-            self.texts += 1
-            return next(self._texts)
-        if isinstance(shape, inspect.Metadata):
-            return self.of(shape.type)
-        if isinstance(shape, inspect.LiteralType):
-            return shape.values[0]
-        if isinstance(shape, inspect.StructType):
-            return {field.encode_name: self.of(field.type) for field in shape.fields}
-        if isinstance(shape, inspect.ListType | inspect.SetType | inspect.FrozenSetType | inspect.VarTupleType):
-            return [self.of(shape.item_type)]
-        if isinstance(shape, inspect.TupleType):
-            return [self.of(one) for one in shape.item_types]
-        if isinstance(shape, inspect.DictType):
-            return {str(self.of(shape.key_type)): self.of(shape.value_type)}
-        if isinstance(shape, inspect.UnionType):
-            return self.of(next(one for one in shape.types if not isinstance(one, inspect.NoneType)))
-        return self._plain(shape)
-
-    def _plain(self, shape: inspect.Type) -> Any:
-        plain = {inspect.IntType: 1, inspect.FloatType: 1.5, inspect.BoolType: True, inspect.NoneType: None}
-        return plain[type(shape)]
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +38,8 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[StoredE
     drafts, texts = [], 0
     for number, (name, type_) in enumerate(sorted(types().items())):
         for turn in range(3):
-            made = Made((7 * number + 9 * turn) % len(TEXTS))
+            start = (7 * number + 9 * turn) % len(TEXTS)
+            made = Made(texts=cycle([*TEXTS[start:], *TEXTS[:start]]))
             data = made.of(inspect.type_info(type_))
             texts += made.texts
             hostile = TEXTS[(number + turn) % len(TEXTS)][:50]

@@ -26,7 +26,7 @@ from tests.support.firmware_desk import BOOT, ONE, TIME, document
 from tests.support.firmware_scripts import actions
 from tests.support.firmware_vectors import FOLDER
 
-FIXTURES = Path(__file__).parents[3] / "contracts" / "fixtures" / "pla" / "action_execute"
+FIXTURES = Path(__file__).parents[2] / "contract" / "fixtures" / "pla" / "action_execute"
 _OUTSIDE_TEXTS = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
 
 

@@ -20,15 +20,12 @@ from pmagent.contracts.effect import (
     EffectTimedOut,
     RequestRefused,
 )
-from pmagent.contracts.model import ModelAsked
 from pmagent.contracts.pla import KeyCombo, MouseMove, TypeText, digest
 from pmagent.contracts.pla_events import (
     PlaFrameFailed,
     PlaFrameRequested,
-    PlaModeChanged,
     PlaObserved,
     PlaObserveRequested,
-    PlaProposalClosed,
     PlaProposalRefused,
     PlaProposed,
     PlaViolation,
@@ -106,14 +103,6 @@ def test_there_is_one_open_proposal_and_the_next_may_come_when_it_is_closed() ->
     assert isinstance(desk.asked_for(HELLO), PlaProposed)
 
 
-def test_what_expires_frees_the_place() -> None:
-    desk = BrainDesk()
-    desk.ask(HELLO, lifetime_s=30)
-    desk.advance(31)
-    assert desk.last(PlaProposalClosed).outcome == "expired"
-    assert isinstance(desk.asked_for(HELLO), PlaProposed)
-
-
 def test_one_request_is_under_way_at_a_time() -> None:
     desk = BrainDesk()
     desk.camera = lambda _: None
@@ -149,21 +138,6 @@ def test_what_is_out_of_bounds_is_refused_and_told_as_a_violation(action: Any, k
     assert not desk.of(PlaProposed)
 
 
-def test_an_objection_of_the_border_stands_though_the_masked_action_looks_fit() -> None:
-    desk = BrainDesk()
-    answer = desk.asked_for(
-        TypeText(text=MASK), masked=True, digest="0" * 64, chars=9, objection="character 3 is U+00EF",
-        objection_kind="schema_validation", policy="acknowledge",
-    )  # fmt: skip
-    assert refusal(answer) == ("unfit", "character 3 is U+00EF")
-
-
-def test_a_goal_that_states_nothing_wants_a_model() -> None:
-    desk = BrainDesk()
-    assert refusal(desk.asked_for(goal="do something"))[0] == "goal"
-    assert not desk.of(ModelAsked)
-
-
 def test_a_goal_that_could_not_be_read_is_refused_with_what_is_wrong_in_it() -> None:
     desk = BrainDesk()
     said = "key 1 of 2 is 'control', and there is no such key"
@@ -173,23 +147,6 @@ def test_a_goal_that_could_not_be_read_is_refused_with_what_is_wrong_in_it() -> 
 
 
 # --- credentials -----------------------------------------------------------------------------------------------------
-
-
-def test_credentials_are_refused_unless_they_may_be_acknowledged() -> None:
-    desk = BrainDesk()
-    masked: dict[str, Any] = {"masked": True, "digest": "ab" * 32, "chars": 12, "findings": ["password"]}
-    code, reason = refusal(desk.asked_for(TypeText(text=MASK), **masked))
-    assert code == "credential"
-    assert "password" in reason
-    proposed = desk.asked_for(TypeText(text=MASK), policy="acknowledge", **masked)
-    assert isinstance(proposed, PlaProposed)
-    assert (proposed.credential_warning, proposed.masked, proposed.digest, proposed.chars) == (
-        True,
-        True,
-        "ab" * 32,
-        12,
-    )
-    assert proposed.findings == ["password"]
 
 
 def test_a_credential_that_came_in_plain_is_found_here() -> None:
@@ -209,22 +166,6 @@ def test_a_mask_is_never_typed(policy: Any) -> None:
         desk.asked_for(TypeText(text="hello"), digest=digest(meant), policy=policy),
     ]
     assert [refusal(answer)[0] for answer in answers] == ["credential", "credential"]
-
-
-@pytest.mark.parametrize(
-    "more",
-    [{"digest": ""}, {"digest": "AB" * 32}, {"digest": "ab" * 32 + "\n"}, {"chars": 0}, {"chars": 1025}],
-)
-def test_what_is_masked_has_the_digest_and_the_length_of_the_plain_text(more: dict[str, Any]) -> None:
-    desk = BrainDesk()
-    masked: dict[str, Any] = {"masked": True, "digest": "ab" * 32, "chars": 12, "policy": "acknowledge"}
-    assert refusal(desk.asked_for(TypeText(text=MASK), **(masked | more)))[0] == "unfit"
-
-
-def test_keys_are_not_masked() -> None:
-    desk = BrainDesk()
-    answer = desk.asked_for(KeyCombo(keys=["a"]), masked=True, digest="ab" * 32, chars=1, policy="acknowledge")
-    assert refusal(answer)[0] == "unfit"
 
 
 # --- frames ----------------------------------------------------------------------------------------------------------
@@ -308,16 +249,6 @@ def test_a_proposal_is_of_the_mode_that_holds_when_it_is_made() -> None:
     assert proposed.mode == "EXECUTE"
 
 
-def test_nobody_but_the_warden_says_what_the_mode_is() -> None:
-    desk = BrainDesk("OBSERVE")
-    session = desk.warden.session_id
-    desk.tell(
-        PlaModeChanged(session_id=session, previous="OBSERVE", mode="SUGGEST", who="x", channel="api", code="", why="")
-    )
-    assert desk.brain.mode == "OBSERVE"
-    assert refusal(desk.asked_for(HELLO))[0] == "mode"
-
-
 def test_nothing_is_proposed_while_the_warden_is_halted(monkeypatch: pytest.MonkeyPatch) -> None:
     desk = BrainDesk()
     desk.camera = lambda _: None
@@ -334,24 +265,6 @@ def test_nothing_is_proposed_while_the_warden_is_halted(monkeypatch: pytest.Monk
     assert refusal(desk.asked_for(HELLO)) == ("mode", "the warden is halted")
     desk.tell(ActorResumed(name="warden"))
     assert not desk.brain.halted
-
-
-def test_a_request_on_which_the_warden_breaks_has_the_brains_answer_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    desk = BrainDesk()
-    desk.camera = lambda _: None
-
-    def broken(*_: object) -> object:
-        raise ValueError("broken")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("pmagent.actors.pla.warden.actor.Warden.decide", broken)
-        request = desk.ask(HELLO, frame=SOURCE)
-    assert desk.last(RequestRefused).name == "warden"
-    assert refusal(desk.answer(request)) == ("mode", "the warden is halted")
-    assert desk.brain.pending is None
-    assert desk.last(EffectCancelRequested).request == desk.of(PlaFrameRequested)[0].position
 
 
 def test_a_brain_that_was_halted_answers_what_was_open(monkeypatch: pytest.MonkeyPatch) -> None:

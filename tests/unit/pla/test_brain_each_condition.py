@@ -8,14 +8,9 @@ from typing import Any
 import pytest
 
 from pmagent.actors.pla.brain.actor import Brain
-from pmagent.actors.pla.brain.state import LOOKS_MAX, BrainState, Look
+from pmagent.actors.pla.brain.state import BrainState, Look
 from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, RequestRefused
-from pmagent.contracts.model import (
-    ModelAsked,
-    ModelImage,
-    ModelMessage,
-    ModelWithdrawn,
-)
+from pmagent.contracts.model import ModelAsked, ModelImage, ModelMessage, ModelWithdrawn
 from pmagent.contracts.pla import KeyCombo, MouseMove, TypeText, digest
 from pmagent.contracts.pla_events import (
     PlaFrameFailed,
@@ -225,17 +220,12 @@ PROPOSED = PlaProposed(
 
 
 @pytest.mark.parametrize(
-    "data",
-    [PROPOSED, PlaProposalRefused(request=30, session_id=SESSION, code="x", reasons=[], mend=[])],
+    "data", [PROPOSED, PlaProposalRefused(request=30, session_id=SESSION, code="x", reasons=[], mend=[])]
 )
 @pytest.mark.parametrize(("actor", "kind"), [("intruder", "decision"), ("brain", "fact")])
 def test_its_answers_are_its_own(data: Any, actor: str, kind: str) -> None:
     assert remembered(WAITING, data, "brain").pending is None
     assert remembered(WAITING, data, actor, kind) == WAITING
-
-
-def test_with_a_proposal_no_second_one_is_made() -> None:
-    assert remembered(WAITING, PROPOSED, "brain") == replace(EMPTY, proposal_id=NAME)
 
 
 @pytest.mark.parametrize("name", ["warden", "gateway"])
@@ -285,9 +275,3 @@ def test_a_frame_that_has_come_is_not_waited_for_any_more() -> None:
     (pending,) = [Brain().evolve(FILMED, happened(frame())).pending]
     assert pending is not None
     assert (pending.waits, pending.frame, pending.seen) == (0, 41, frame())
-
-
-def test_only_so_many_look_at_once() -> None:
-    looks = {at: Look(at, "") for at in range(LOOKS_MAX)}
-    assert kinds(replace(EMPTY, looks=dict(list(looks.items())[1:])), happened(LOOK)) == {PlaFrameRequested}
-    assert kinds(replace(EMPTY, looks=looks), happened(LOOK)) == {PlaObserved}

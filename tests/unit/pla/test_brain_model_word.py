@@ -10,28 +10,15 @@ import pytest
 
 from pmagent.actors.pla.brain.model_goal import NOTHING, SHAPE_NAME
 from pmagent.actors.pla.brain.model_reply import REPLY_BYTES_MAX, Misfit, read_proposal
-from pmagent.contracts.model import (
-    IMAGE_BYTES_MAX,
-    ModelAsked,
-    ModelFailed,
-    ModelReplied,
-    ModelToolCall,
-)
-from pmagent.contracts.pla import Action, KeyCombo, MouseClick, MouseMove, digest
-from pmagent.contracts.pla_events import (
-    PlaProposalRefused,
-    PlaProposed,
-    PlaViolation,
-)
+from pmagent.contracts.model import IMAGE_BYTES_MAX, ModelAsked, ModelFailed, ModelReplied, ModelToolCall
+from pmagent.contracts.pla_events import PlaProposalRefused, PlaViolation
 from pmagent.events.secret_forms import MASK
 from tests.support.brain_alone import (
     EMPTY,
-    MODEL,
     OF_MODEL,
     PENDING,
     SECRET,
     SOURCE,
-    TEXT,
     WAITING,
     frame,
     happened,
@@ -44,24 +31,6 @@ from tests.support.brain_alone import (
 )
 
 # --- what a model says ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("action", "read"),
-    [
-        ({}, TEXT),
-        ({"action_type": "KEY_COMBO", "payload": {"keys": ["ctrl", "c"]}}, KeyCombo(keys=["ctrl", "c"])),
-        ({"action_type": "MOUSE_MOVE", "payload": {"x": 1, "y": -1}}, MouseMove(x=1, y=-1)),
-        ({"action_type": "MOUSE_CLICK", "payload": {"button": "left"}}, MouseClick(button="left")),
-    ],
-)
-def test_one_action_of_a_model_is_proposed(action: dict[str, Any], read: Action) -> None:
-    text = said(action)
-    for reply in (replied(text), replied(f"```json\n{text}\n```"), called(json.loads(text))):
-        (proposed,) = made(WAITING, happened(reply))
-        assert isinstance(proposed, PlaProposed)
-        assert (proposed.action, proposed.digest, proposed.masked) == (read, digest(read), False)
-        assert proposed.proposed_by == MODEL
 
 
 def called(args: dict[str, Any], *names: str) -> ModelReplied:
@@ -107,6 +76,12 @@ MISFITS: dict[str, ModelReplied] = {
     "another button": replied(said(action_type="MOUSE_CLICK", payload={"button": "all"})),
     "long": replied(said() + " " * 2 + "\n" * 2 + "{" * REPLY_BYTES_MAX),
     "long with blanks in it": replied(said().replace(": ", ":" + " " * REPLY_BYTES_MAX, 1)),
+    "two objects": replied(said() + said()),
+    "deep": replied('{"a":' * 500 + "1" + "}" * 500),
+    "no number": replied('{"action_type": NaN}'),
+    "a large number": replied(said(action_type="MOUSE_MOVE", payload={"x": 10**30, "y": 2})),
+    "blank rationale": replied(said(rationale=" " * 20)),
+    "rationale that is a list in a call": called({**GIVEN, "rationale": ["a reason, in a list"]}),
     "a refusal": replied(said(), finish="refusal"),
     "two calls": called(GIVEN, SHAPE_NAME, SHAPE_NAME),
     "another tool": called(GIVEN, "shell"),

@@ -34,8 +34,7 @@ from tests.support.pla import ALICE, BOOT, DEVICE, Desk, answering, silent
 
 
 def test_arming_needs_execute_a_permit_and_a_device() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     (armed,) = desk.of(HidArmRequested)
     grant = desk.history[armed.data.permit - 1].data
     assert isinstance(grant, OaPermitGranted)
@@ -45,10 +44,7 @@ def test_arming_needs_execute_a_permit_and_a_device() -> None:
 
 
 def test_a_kernel_that_forbids_the_work_forbids_arming() -> None:
-    desk = Desk(mode="DEGRADED")
-    desk.link()
-    desk.mode("SUGGEST", "EXECUTE")
-    desk.arm()
+    desk = Desk(mode="DEGRADED").link().mode("SUGGEST", "EXECUTE").arm()
     answer = desk.last(PlaArmAnswered)
     assert not answer.accepted
     assert answer.reasons[0] == "it is not permitted: feature_work is forbidden in DEGRADED"
@@ -56,18 +52,14 @@ def test_a_kernel_that_forbids_the_work_forbids_arming() -> None:
 
 
 def test_a_session_for_remediation_may_arm_where_the_kernel_is_degraded() -> None:
-    desk = Desk(mode="DEGRADED")
-    desk.link()
-    desk.mode("SUGGEST")
+    desk = Desk(mode="DEGRADED").link().mode("SUGGEST")
     desk.tell(PlaModeRequested(mode="EXECUTE", operator_id=ALICE, channel="cli", action_class="remediation"))
     desk.arm()
     assert desk.last(PlaArmAnswered).armed
 
 
 def test_arming_what_is_armed_changes_nothing() -> None:
-    desk = Desk()
-    desk.ready()
-    desk.arm()
+    desk = Desk().ready().arm()
     assert desk.last(PlaArmAnswered).accepted
     assert len(desk.of(HidArmRequested)) == 1
 
@@ -86,9 +78,7 @@ def _failed(event: Event) -> EffectFailed:
 
 @pytest.mark.parametrize("outcome", [silent, _killed, _another, _failed])
 def test_a_device_that_does_not_arm_is_not_armed(outcome: Any) -> None:
-    desk = Desk()
-    desk.link()
-    desk.mode("SUGGEST", "EXECUTE")
+    desk = Desk().link().mode("SUGGEST", "EXECUTE")
     answering(desk, "hid.arm_requested", outcome)
     desk.arm()
     answer = desk.last(PlaArmAnswered)
@@ -101,8 +91,7 @@ def test_a_device_that_does_not_arm_is_not_armed(outcome: Any) -> None:
 
 
 def test_pings_keep_the_lease_while_the_device_is_heard() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     desk.advance(20)
     assert desk.warden.armed
     assert 15 <= len(desk.of(HidPinged)) <= 21
@@ -111,8 +100,7 @@ def test_pings_keep_the_lease_while_the_device_is_heard() -> None:
 
 
 def test_a_device_that_is_not_heard_for_three_seconds_is_not_trusted_any_more() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     desk.advance(2)
     answering(desk, "hid.ping_requested", silent)
     desk.advance(10)
@@ -135,8 +123,7 @@ def test_what_a_ping_brings_is_heeded(ping: dict[str, Any], code: str) -> None:
         given: dict[str, Any] = {"boot_id": BOOT, "armed": True, "kill_switch_state": "ARMED"}
         return HidPinged(request=event.position, **(given | ping))
 
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     answering(desk, "hid.ping_requested", pinged)
     desk.advance(2)
     assert desk.last(HidTripped).code == code
@@ -144,8 +131,7 @@ def test_what_a_ping_brings_is_heeded(ping: dict[str, Any], code: str) -> None:
 
 
 def test_pings_end_with_the_arming() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     desk.tell(PlaDisarmRequested(operator_id=ALICE, channel="cli"))
     pings = len(desk.of(HidPingRequested))
     desk.advance(10)
@@ -154,8 +140,7 @@ def test_pings_end_with_the_arming() -> None:
 
 
 def test_disarming_is_answered_when_the_device_answers_or_does_not() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     asked = desk.tell(PlaDisarmRequested(operator_id=ALICE, channel="cli"))
     answer = desk.of(PlaArmAnswered)[-1]
     assert (answer.correlation, answer.data.accepted, answer.data.armed) == (asked.correlation, True, False)
@@ -168,8 +153,7 @@ def test_disarming_is_answered_when_the_device_answers_or_does_not() -> None:
 
 
 def test_nothing_is_armed_while_it_is_being_disarmed() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     desk.mute = {HidDisarmRequested}
     desk.tell(PlaDisarmRequested(operator_id=ALICE, channel="cli"))
     desk.arm()
@@ -181,8 +165,7 @@ def test_nothing_is_armed_while_it_is_being_disarmed() -> None:
 
 
 def test_a_device_that_says_it_is_disarmed_is_believed_whoever_asked_for_it() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     desk.mute = {HidDisarmRequested}
     desk.tell(PlaDisarmRequested(operator_id=ALICE, channel="cli"))
     (late,) = desk.of(HidDisarmRequested)
@@ -204,9 +187,7 @@ def test_disarming_without_a_device_is_answered_at_once() -> None:
 
 
 def test_disarming_while_it_is_armed_ends_the_arming_first() -> None:
-    desk = Desk()
-    desk.link()
-    desk.mode("SUGGEST", "EXECUTE")
+    desk = Desk().link().mode("SUGGEST", "EXECUTE")
     desk.mute = {HidArmRequested}
     first = desk.tell(PlaArmRequested(operator_id=ALICE, channel="cli"))
     second = desk.tell(PlaDisarmRequested(operator_id=ALICE, channel="cli"))
@@ -224,9 +205,7 @@ def test_disarming_while_it_is_armed_ends_the_arming_first() -> None:
 @pytest.mark.parametrize("cancelled", [True, False], ids=["has not left", "is on its way"])
 def test_an_order_to_arm_that_is_overtaken_by_disarming_leaves_nothing_armed(cancelled: bool) -> None:
     """Whether the line can still take it back, or it comes to the device after all."""
-    desk = Desk()
-    desk.link()
-    desk.mode("SUGGEST", "EXECUTE")
+    desk = Desk().link().mode("SUGGEST", "EXECUTE")
     desk.mute = {HidArmRequested}
     desk.tell(PlaArmRequested(operator_id=ALICE, channel="cli"))
     (order,) = desk.of(HidArmRequested)
@@ -244,9 +223,7 @@ def test_an_order_to_arm_that_is_overtaken_by_disarming_leaves_nothing_armed(can
 
 
 def test_a_silent_answer_carries_what_the_performer_said() -> None:
-    desk = Desk()
-    desk.link()
-    desk.mode("SUGGEST", "EXECUTE")
+    desk = Desk().link().mode("SUGGEST", "EXECUTE")
     answering(
         desk,
         "hid.arm_requested",

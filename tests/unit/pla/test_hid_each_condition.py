@@ -149,8 +149,7 @@ def test_without_one_it_goes_no_further(step: Any, lack: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "event",
-    [prepared(boot_id="1" * 16), prepared(execution_id="exec-0002"), prepared(digest=digest(OTHER))],
+    "event", [prepared(boot_id="1" * 16), prepared(execution_id="exec-0002"), prepared(digest=digest(OTHER))]
 )
 def test_what_the_device_holds_is_what_was_approved(event: Event) -> None:
     assert OaPermitRequested not in decided(replace(READY, execution=UNDER_WAY), event)
@@ -261,8 +260,7 @@ def test_in_a_pause_what_is_not_ordered_ends_and_the_device_is_disarmed() -> Non
 
 
 @pytest.mark.parametrize(
-    "data",
-    [EffectRefused(request=40, reasons=["x"], mend=[]), RequestRefused(request=40, name="oa", reason="halted")],
+    "data", [EffectRefused(request=40, reasons=["x"], mend=[]), RequestRefused(request=40, name="oa", reason="halted")]
 )
 @pytest.mark.parametrize("step", ["permit", "commit"])
 def test_only_the_gate_and_the_engine_refuse(step: Any, data: Any) -> None:

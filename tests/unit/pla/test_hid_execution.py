@@ -64,8 +64,7 @@ def told(state: Any, of: str = "", boot: str = BOOT, **more: Any) -> Any:
 
 def begun(kind: str, outcome: Any) -> Desk:
     """A desk where an approved execution meets this."""
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     answering(desk, kind, outcome)
     desk.decide(desk.propose())
     return desk
@@ -144,8 +143,7 @@ def test_an_execution_that_was_ended_says_how_far_it_came() -> None:
 
 @pytest.mark.parametrize("state", ["DONE", "ABORTED"])
 def test_a_lost_answer_is_asked_for_and_the_order_is_not_given_again(state: str) -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     answering(desk, "hid.commit_requested", silent)
     answering(desk, "hid.status_requested", told(state))
     desk.decide(desk.propose())
@@ -156,8 +154,7 @@ def test_a_lost_answer_is_asked_for_and_the_order_is_not_given_again(state: str)
 
 @pytest.mark.parametrize("state", ["NONE", "PREPARED"])
 def test_an_order_that_never_arrived_is_told_so_and_cannot_arrive_later(state: str) -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     answering(desk, "hid.commit_requested", silent)
     answering(desk, "hid.status_requested", told(state))
     desk.decide(desk.propose())
@@ -174,8 +171,7 @@ def test_an_order_that_was_not_sent_has_typed_nothing() -> None:
 
 
 def test_while_it_types_it_is_asked_again() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     answers = iter([told("RUNNING"), told("RUNNING"), told("DONE")])
     answering(desk, "hid.commit_requested", silent)
 
@@ -202,8 +198,7 @@ UNKNOWABLE: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", UNKNOWABLE)
 def test_what_nobody_can_tell_is_unknown_disarmed_and_never_typed_again(name: str) -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     answering(desk, "hid.commit_requested", silent)
     answering(desk, "hid.status_requested", UNKNOWABLE[name])
     proposed = desk.propose()
@@ -237,8 +232,7 @@ def test_however_the_order_ends_the_device_is_asked(end: str) -> None:
 
 
 def test_an_unplugged_device_leaves_the_outcome_unknown() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     desk.mute = {HidCommitRequested, HidStatusRequested}
     desk.decide(desk.propose())
     (order,) = desk.of(HidCommitRequested)
@@ -250,8 +244,7 @@ def test_an_unplugged_device_leaves_the_outcome_unknown() -> None:
 
 
 def test_after_a_restart_the_device_with_the_same_boot_is_asked() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     desk.mute = {HidCommitRequested, HidStatusRequested}
     desk.decide(desk.propose())
     (order,) = desk.of(HidCommitRequested)
@@ -268,8 +261,7 @@ def test_after_a_restart_the_device_with_the_same_boot_is_asked() -> None:
 
 
 def test_a_daemon_that_comes_back_late_still_asks_though_commands_without_a_line_could_not() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     desk.mute = {HidCommitRequested}
     desk.decide(desk.propose())
     (order,) = desk.of(HidCommitRequested)
@@ -292,8 +284,7 @@ def test_a_daemon_that_comes_back_late_still_asks_though_commands_without_a_line
 
 
 def test_commands_without_a_line_leave_the_finding_out_to_a_daemon_however_late_they_come() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     desk.mute = {HidCommitRequested}
     desk.decide(desk.propose())
     (order,) = desk.of(HidCommitRequested)
@@ -317,8 +308,7 @@ def test_commands_without_a_line_leave_the_finding_out_to_a_daemon_however_late_
 
 
 def test_a_daemon_that_hears_of_no_device_says_after_half_a_minute_that_nobody_knows() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     desk.mute = {HidCommitRequested}
     desk.decide(desk.propose())
     (order,) = desk.of(HidCommitRequested)
@@ -346,8 +336,7 @@ def test_a_daemon_that_hears_of_no_device_says_after_half_a_minute_that_nobody_k
     ids=lambda fact: type(fact).__name__,
 )
 def test_what_is_not_begun_never_begins(fact: msgspec.Struct) -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     prepared: list[Event] = []
 
     def hold(event: Event) -> msgspec.Struct | None:

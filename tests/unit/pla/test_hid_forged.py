@@ -6,19 +6,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from pmagent.contracts.hid import (
-    HidCommitRequested,
-    HidPrepareRequested,
-)
+from pmagent.contracts.hid import HidCommitRequested, HidPrepareRequested
 from pmagent.contracts.payload import Payload
 from pmagent.contracts.pla import TypeText, digest
 from pmagent.contracts.pla_events import (
-    PlaApproved,
-    PlaArmRequested,
-    PlaDecisionRequested,
     PlaExecuted,
     PlaExecutionRequested,
-    PlaModeRequested,
     PlaViolation,
 )
 from pmagent.events.event import Event
@@ -73,8 +66,7 @@ class Forger:
 
 
 def test_what_nobody_approved_is_a_violation_and_is_not_begun() -> None:
-    desk = Desk([Brain(), Forger()])
-    desk.ready()
+    desk = Desk([Brain(), Forger()]).ready()
     desk.fact(Poked(n=1))
     desk.go()
     told = desk.last(PlaViolation)
@@ -86,62 +78,8 @@ def test_what_nobody_approved_is_a_violation_and_is_not_begun() -> None:
     assert desk.of(PlaExecuted) == []
 
 
-class InHerName:
-    """Says what an operator would say."""
-
-    name = "forger"
-    hears: frozenset[type[msgspec.Struct]] = frozenset((Poked,))
-    says: Payload | None = None
-
-    def initial(self) -> Poked:
-        """Nothing."""
-        return Poked(n=0)
-
-    def evolve(self, state: Poked, _: Event) -> Poked:
-        """Nothing."""
-        return state
-
-    def decide(self, _: Poked, __: Event) -> Iterable[Payload]:
-        """Say it."""
-        return [self.says] if self.says is not None else []
-
-
-def test_an_approval_in_an_operators_name_by_an_actor_types_nothing() -> None:
-    forger = InHerName()
-    desk = Desk([Brain(), forger])
-    desk.ready()
-    proposed = desk.propose()
-    forger.says = PlaDecisionRequested(
-        proposal_id=proposed.proposal_id, decision="APPROVED", digest=proposed.digest, operator_id=ALICE, channel="cli"
-    )
-    desk.fact(Poked(n=1))
-    desk.go()
-    assert desk.of(PlaApproved) == desk.of(HidPrepareRequested) == []
-    desk.decide(proposed)
-    assert desk.last(PlaExecuted).outcome == "done", "the proposal stands all the same"
-
-
-def test_a_wish_in_an_operators_name_by_an_actor_raises_no_mode_and_arms_nothing() -> None:
-    forger = InHerName()
-    desk = Desk([Brain(), forger])
-    desk.link()
-    for wish in (
-        PlaModeRequested(mode="SUGGEST", operator_id=ALICE, channel="cli"),
-        PlaArmRequested(operator_id=ALICE, channel="cli"),
-    ):
-        forger.says = wish
-        desk.fact(Poked(n=1))
-        desk.go()
-        assert desk.warden.mode in ("OBSERVE", "EXECUTE")
-        assert not desk.warden.armed
-        assert not desk.armed
-        forger.says = None
-        desk.mode("SUGGEST", "EXECUTE")
-
-
 def test_an_execution_that_is_asked_for_again_by_another_is_a_violation() -> None:
-    desk = Desk([Brain(), Forger()])
-    desk.ready()
+    desk = Desk([Brain(), Forger()]).ready()
     desk.decide(desk.propose())
     assert [event.data.kind for event in desk.of(PlaViolation)] == ["missing_approval"]
     assert len(desk.of(HidCommitRequested)) == 1
@@ -149,8 +87,7 @@ def test_an_execution_that_is_asked_for_again_by_another_is_a_violation() -> Non
 
 
 def test_a_masked_action_is_bound_by_its_digest_alone() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     proposed = desk.propose(
         TypeText(text="token ***REDACTED***"), masked=True, digest="ab" * 32, findings=["token"], policy="acknowledge"
     )
@@ -161,8 +98,7 @@ def test_a_masked_action_is_bound_by_its_digest_alone() -> None:
 
 
 def test_a_proposal_that_lies_about_its_digest_is_not_executed() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     desk.decide(desk.propose(digest="ab" * 32))
     assert desk.last(PlaExecuted).code == "missing_approval"
     assert desk.last(PlaViolation).text == "the action is not the one that was approved"
@@ -170,8 +106,7 @@ def test_a_proposal_that_lies_about_its_digest_is_not_executed() -> None:
 
 
 def test_a_permit_that_is_refused_ends_the_execution() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     held: list[Event] = []
     obedient = desk.device
 

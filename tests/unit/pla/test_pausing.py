@@ -28,8 +28,7 @@ def resume(desk: Desk) -> None:
 
 
 def test_a_pause_lowers_the_mode_disarms_and_withdraws_what_is_open() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     desk.propose()
     pause(desk)
     assert desk.last(EffectsPaused).operator_id == BOB
@@ -42,8 +41,7 @@ def test_a_pause_lowers_the_mode_disarms_and_withdraws_what_is_open() -> None:
 
 
 def test_no_mode_is_raised_while_effects_are_paused_and_it_is_raised_again_after() -> None:
-    desk = Desk()
-    desk.link()
+    desk = Desk().link()
     pause(desk)
     desk.mode("SUGGEST")
     refused = desk.last(PlaModeAnswered)
@@ -57,8 +55,7 @@ def test_no_mode_is_raised_while_effects_are_paused_and_it_is_raised_again_after
 
 @pytest.mark.parametrize("step", ["hid.prepare_requested", "hid.commit_requested"])
 def test_what_was_approved_before_a_pause_is_not_ordered_after_it(step: str) -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     answering(desk, step, lambda _: None)  # the pause comes while the device is silent
     desk.decide(desk.propose())
     ordered = len(desk.of(HidCommitRequested))
@@ -72,8 +69,7 @@ def test_what_was_approved_before_a_pause_is_not_ordered_after_it(step: str) -> 
 
 
 def test_arming_that_is_asked_for_in_a_pause_is_refused_and_not_kept_for_later() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     pause(desk)
     desk.arm()
     assert not desk.last(PlaArmAnswered).armed
@@ -101,8 +97,7 @@ def test_a_second_pause_says_since_when_and_a_resume_without_one_does_nothing() 
 
 
 def test_who_asked_for_it_does_not_approve_it_at_the_console_and_somebody_else_does() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     proposed = desk.propose(requested_by=ALICE)
     desk.decide(proposed, operator_id=ALICE, channel="console")
     assert desk.last(PlaDecisionRefused).code == "self"
@@ -112,8 +107,7 @@ def test_who_asked_for_it_does_not_approve_it_at_the_console_and_somebody_else_d
 
 
 def test_an_approval_that_saw_another_mode_is_refused() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     proposed = desk.propose()
     desk.decide(proposed, operator_id=BOB, seen_mode="SUGGEST")
     refused = desk.last(PlaDecisionRefused)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pmagent.contracts.hid import HidCommitRequested, HidDisarmRequested, HidReported
+from pmagent.contracts.hid import HidCommitRequested, HidDisarmRequested
 from pmagent.contracts.pla import TypeText, digest
 from pmagent.contracts.pla_events import (
     PlaApproved,
@@ -22,7 +22,7 @@ from pmagent.contracts.pla_events import (
     PlaRejected,
     PlaViolation,
 )
-from tests.support.pla import ALICE, BOB, BOOT, Desk
+from tests.support.pla import ALICE, BOB, Desk
 
 
 def code(desk: Desk) -> str:
@@ -34,8 +34,7 @@ def code(desk: Desk) -> str:
 
 
 def test_an_approval_in_execute_is_carried_out_and_names_who_and_over_which_channel() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     proposed = desk.propose()
     desk.decide(proposed, operator_id=BOB, channel="console")
     approved = desk.last(PlaApproved)
@@ -45,23 +44,8 @@ def test_an_approval_in_execute_is_carried_out_and_names_who_and_over_which_chan
     assert desk.last(PlaProposalClosed).outcome == "executed"
 
 
-def test_an_approval_in_suggest_is_recorded_and_nothing_is_typed() -> None:
-    desk = Desk()
-    desk.link()
-    desk.mode("SUGGEST")
-    desk.decide(desk.propose())
-    assert not desk.last(PlaApproved).executes
-    assert desk.last(PlaProposalClosed).outcome == "recorded"
-    desk.mode("EXECUTE")
-    desk.arm()
-    desk.advance(30)
-    assert desk.of(PlaExecutionRequested) == []
-    assert desk.of(HidCommitRequested) == []
-
-
 def test_an_approval_is_used_once() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     proposed = desk.propose()
     desk.decide(proposed)
     desk.decide(proposed)
@@ -70,8 +54,7 @@ def test_an_approval_is_used_once() -> None:
 
 
 def test_changed_bytes_are_not_what_was_approved() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     proposed = desk.propose()
     desk.decide(proposed, digest=digest(TypeText(text="rm -rf /\n")))
     assert code(desk) == "digest"
@@ -84,8 +67,7 @@ def test_changed_bytes_are_not_what_was_approved() -> None:
 
 
 def test_nobody_decides_on_what_has_expired() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     proposed = desk.propose(lifetime_s=2.0)
     desk.mute.add(type(desk.engine.effects.open[desk.warden.open_proposals[0].timer].data))
     desk.advance(3)
@@ -96,8 +78,7 @@ def test_nobody_decides_on_what_has_expired() -> None:
 
 
 def test_a_proposal_expires_by_itself_and_makes_room() -> None:
-    desk = Desk()
-    desk.mode("SUGGEST")
+    desk = Desk().mode("SUGGEST")
     first = desk.propose(lifetime_s=2.0)
     second = desk.propose()
     assert desk.last(PlaProposalClosed).proposal_id == second.proposal_id, "one is open at a time"
@@ -111,8 +92,7 @@ def test_a_proposal_expires_by_itself_and_makes_room() -> None:
 
 
 def test_an_approval_that_expires_before_the_order_types_nothing() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     obedient = desk.device
     desk.device = lambda event: None if event.type == "hid.prepare_requested" else obedient(event)
     desk.decide(desk.propose())
@@ -127,8 +107,7 @@ def test_an_approval_that_expires_before_the_order_types_nothing() -> None:
 
 @pytest.mark.parametrize("reason", ["", " ", "\n\t"])
 def test_a_rejection_needs_a_reason(reason: str) -> None:
-    desk = Desk()
-    desk.mode("SUGGEST")
+    desk = Desk().mode("SUGGEST")
     proposed = desk.propose()
     desk.decide(proposed, "REJECTED", reason=reason)
     assert code(desk) == "reason"
@@ -138,8 +117,7 @@ def test_a_rejection_needs_a_reason(reason: str) -> None:
 
 
 def test_what_is_said_of_a_second_decision_is_what_became_of_the_first() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     rejected = desk.propose()
     desk.decide(rejected, "REJECTED", reason="not this")
     desk.decide(rejected)
@@ -162,19 +140,8 @@ def test_nobody_decides_on_what_does_not_exist() -> None:
     assert code(desk) == "unknown"
 
 
-def test_who_asked_may_not_approve_where_two_persons_are_wanted() -> None:
-    desk = Desk()
-    desk.ready()
-    proposed = desk.propose(two_persons=True)
-    desk.decide(proposed, operator_id=ALICE)
-    assert code(desk) == "self"
-    desk.decide(proposed, operator_id=BOB)
-    assert desk.last(PlaExecuted).outcome == "done"
-
-
 def test_credentials_need_an_acknowledgement_and_five_seconds() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     proposed = desk.propose(findings=["password"], policy="acknowledge")
     desk.decide(proposed)
     assert code(desk) == "credential"
@@ -186,19 +153,8 @@ def test_credentials_need_an_acknowledgement_and_five_seconds() -> None:
     assert desk.last(PlaExecuted).outcome == "done"
 
 
-def test_credentials_are_never_typed_where_the_policy_refuses_them() -> None:
-    desk = Desk()
-    desk.ready()
-    proposed = desk.propose(findings=["password"], policy="refuse")
-    desk.advance(6)
-    desk.decide(proposed, acknowledged=True)
-    assert code(desk) == "credential"
-
-
 def test_nothing_is_approved_that_would_wait_to_be_typed() -> None:
-    desk = Desk()
-    desk.link()
-    desk.mode("SUGGEST", "EXECUTE")
+    desk = Desk().link().mode("SUGGEST", "EXECUTE")
     proposed = desk.propose()
     desk.decide(proposed)
     assert code(desk) == "not_armed"
@@ -209,16 +165,6 @@ def test_nothing_is_approved_that_would_wait_to_be_typed() -> None:
     desk.tell(PlaArmRequested(operator_id=ALICE, channel="cli"))
     desk.decide(proposed)
     assert desk.last(PlaExecuted).outcome == "done"
-
-
-def test_an_open_proposal_goes_with_the_mode() -> None:
-    desk = Desk()
-    desk.ready()
-    proposed = desk.propose()
-    desk.tell(HidReported(boot_id=BOOT, mode="OBSERVE", led_state=False, kill_switch_state="DISABLED"))
-    assert desk.last(PlaProposalClosed).outcome == "withdrawn"
-    desk.decide(proposed)
-    assert code(desk) == "decided"
 
 
 @pytest.mark.parametrize(
@@ -233,8 +179,7 @@ def test_an_open_proposal_goes_with_the_mode() -> None:
     ],
 )
 def test_each_row_of_the_table_of_violations_is_told_as_the_answer(kind: str, severity: str, handling: str) -> None:
-    desk = Desk()
-    desk.mode("SUGGEST")
+    desk = Desk().mode("SUGGEST")
     asked = desk.tell(
         PlaContractBroken(
             contract="action_execute",
@@ -253,8 +198,7 @@ def test_each_row_of_the_table_of_violations_is_told_as_the_answer(kind: str, se
 
 
 def test_a_document_made_for_another_mode_ends_what_is_typed() -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     proposed = desk.propose()
     desk.tell(
         PlaContractBroken(
@@ -275,8 +219,7 @@ def state_of(desk: Desk) -> Any:
 
 
 def test_old_proposals_leave_the_state_and_open_ones_stay() -> None:
-    desk = Desk()
-    desk.mode("SUGGEST")
+    desk = Desk().mode("SUGGEST")
     for number in range(105):
         desk.decide(desk.propose(TypeText(text=f"{number}")), "REJECTED", reason="no")
     last = desk.propose()

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
 from pmagent.contracts.effect import ActorHalted
 from pmagent.contracts.hid import HidDisarmRequested, HidLinked, HidLost, HidReported, HidTripped
-from pmagent.contracts.kernel import KernelReadRequested
 from pmagent.contracts.payload import Correlated
 from pmagent.contracts.pla_events import (
     PlaArmAnswered,
@@ -33,8 +32,7 @@ def reported(kill: Any = "ARMED", mode: Any = "OBSERVE", boot: str = BOOT) -> Hi
 
 
 def test_it_starts_in_observe_and_rises_by_one_step_at_a_time() -> None:
-    desk = Desk()
-    desk.link()
+    desk = Desk().link()
     assert desk.warden.mode == "OBSERVE"
     desk.mode("EXECUTE")
     refused = desk.last(PlaModeAnswered)
@@ -47,9 +45,7 @@ def test_it_starts_in_observe_and_rises_by_one_step_at_a_time() -> None:
 
 @pytest.mark.parametrize("to", ["OBSERVE", "SUGGEST"])
 def test_it_falls_to_any_lower_mode_and_the_device_is_disarmed(to: Any) -> None:
-    desk = Desk()
-    desk.ready()
-    desk.mode(to)
+    desk = Desk().ready().mode(to)
     assert desk.warden.mode == to
     assert desk.last(PlaModeChanged).who == ALICE
     assert not desk.armed
@@ -57,47 +53,19 @@ def test_it_falls_to_any_lower_mode_and_the_device_is_disarmed(to: Any) -> None:
 
 
 def test_the_same_mode_is_granted_and_changes_nothing() -> None:
-    desk = Desk()
-    desk.mode("SUGGEST", "SUGGEST")
+    desk = Desk().mode("SUGGEST", "SUGGEST")
     assert desk.last(PlaModeAnswered).accepted
     assert len(desk.of(PlaModeChanged)) == 1
 
 
 def test_a_session_begins_with_the_first_wish_and_there_is_one() -> None:
-    desk = Desk()
-    desk.mode("SUGGEST", "OBSERVE", "SUGGEST")
+    desk = Desk().mode("SUGGEST", "OBSERVE", "SUGGEST")
     (began,) = desk.of(PlaSessionBegan)
     assert {event.data.session_id for event in desk.of(PlaModeChanged)} == {began.data.session_id}
 
 
-def test_without_a_daemon_there_is_no_execute() -> None:
-    desk = Desk(surface="pla.mode")
-    desk.mode("SUGGEST", "EXECUTE")
-    assert desk.last(PlaModeAnswered).reasons == ["only a daemon holds the line to a device"]
-    assert desk.warden.mode == "SUGGEST"
-
-
-@pytest.mark.parametrize(
-    ("given", "reason"),
-    [
-        ({}, "no device is linked"),
-        ({"compatible": False, "text": "major version 2"}, "the device's contract is another: major version 2"),
-        ({"kill_switch_state": "DISABLED"}, "the kill switch is DISABLED"),
-        ({"kill_switch_state": "UNKNOWN"}, "the kill switch is UNKNOWN"),
-    ],
-)
-def test_execute_needs_a_device_that_may_type(given: dict[str, Any], reason: str) -> None:
-    desk = Desk()
-    if given:
-        desk.link(**given)
-    desk.mode("SUGGEST", "EXECUTE")
-    assert desk.last(PlaModeAnswered).reasons == [reason]
-    assert desk.warden.mode == "SUGGEST"
-
-
 def test_what_the_device_reports_of_itself_is_known() -> None:
-    desk = Desk()
-    desk.link()
+    desk = Desk().link()
     message = "CAPS_LOCK: the machine's Caps Lock is on"
     report = replace(reported(), caps_lock=True, error_code="UNKNOWN_ERROR", error_message=message)
     desk.tell(report)
@@ -110,23 +78,6 @@ def test_what_the_device_reports_of_itself_is_known() -> None:
     desk.tell(replace(report, caps_lock=False, error_code="NONE", error_message=""))
     desk.tell(replace(report, boot_id="f" * 16))
     assert not desk.warden.device.caps_lock, "of another boot"
-
-
-def test_no_mode_rises_while_the_kernel_is_blocked() -> None:
-    desk = Desk(mode="BLOCKED")
-    desk.mode("SUGGEST")
-    assert not desk.last(PlaModeAnswered).accepted
-    assert "the kernel is BLOCKED" in desk.last(PlaModeAnswered).reasons[0]
-
-
-def test_no_mode_rises_before_the_kernel_was_observed() -> None:
-    desk = Desk()
-    desk.fact(DaemonStarted(version="0", python="3", surface="daemon"))
-    desk.mode("SUGGEST")
-    assert desk.last(PlaModeAnswered).reasons == ["the kernel has not been observed since the start"]
-    desk.finish(desk.of(KernelReadRequested)[-1].position, kernel())
-    desk.mode("SUGGEST")
-    assert desk.last(PlaModeAnswered).accepted
 
 
 FALLS: dict[str, tuple[Any, str]] = {
@@ -144,8 +95,7 @@ FALLS: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("name", FALLS)
 def test_what_is_not_in_order_lowers_the_mode_at_once(name: str) -> None:
     fact, code = FALLS[name]
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     out = desk.fact(fact)
     (changed,) = [event.data for event in out.events if isinstance(event.data, PlaModeChanged)]
     assert (changed.mode, changed.code) == ("OBSERVE", code), "in the same reaction as the news"
@@ -156,9 +106,7 @@ def test_what_is_not_in_order_lowers_the_mode_at_once(name: str) -> None:
 
 
 def test_a_device_with_another_contract_is_a_violation_and_lowers_the_mode() -> None:
-    desk = Desk()
-    desk.ready()
-    desk.link(boot="f" * 16, compatible=False, text="hash differs")
+    desk = Desk().ready().link(boot="f" * 16, compatible=False, text="hash differs")
     told = desk.last(PlaViolation)
     assert (told.kind, told.severity, told.text) == ("contract_mismatch", "warning", "hash differs")
     assert desk.warden.mode == "OBSERVE"
@@ -167,8 +115,7 @@ def test_a_device_with_another_contract_is_a_violation_and_lowers_the_mode() -> 
 
 @pytest.mark.parametrize("name", ["hid", "brain", "oa", "kernel"])
 def test_nothing_is_typed_while_somebody_it_rests_on_is_halted(name: str) -> None:
-    desk = Desk()
-    desk.ready()
+    desk = Desk().ready()
     halted = ActorHalted(name=name, input=1, error="ValueError", place="here")
     warden = next(actor for actor in desk.actors if actor.name == "warden")
     event = desk.history[0]
@@ -177,16 +124,6 @@ def test_nothing_is_typed_while_somebody_it_rests_on_is_halted(name: str) -> Non
     (changed, *_) = [one.payload for one in warden.decide(state, at) if isinstance(one, Correlated)]
     assert isinstance(changed, PlaModeChanged)
     assert (changed.code, changed.mode) == ("halted", "OBSERVE")
-
-
-def test_what_is_typed_ends_when_the_link_is_halted() -> None:
-    desk = Desk()
-    desk.ready()
-    warden = next(actor for actor in desk.actors if actor.name == "warden")
-    halted = ActorHalted(name="hid", input=1, error="ValueError", place="here")
-    at = replace(desk.history[0], data=halted, kind="decision", actor="engine", type="actor.halted", position=999)
-    decided = [one.payload for one in warden.decide(warden.evolve(desk.warden, at), at) if isinstance(one, Correlated)]
-    assert any(isinstance(one, HidDisarmRequested) and one.boot_id == BOOT for one in decided)
 
 
 @pytest.mark.parametrize(
@@ -217,9 +154,7 @@ def test_a_refused_request_to_arm_changes_nothing(modes: list[Any], linked: bool
 
 
 def test_the_hint_of_a_refused_request_to_arm_leads_to_an_armed_device() -> None:
-    desk = Desk()
-    desk.link()
-    desk.mode("SUGGEST")
+    desk = Desk().link().mode("SUGGEST")
     desk.propose()
     desk.arm()
     for command in desk.last(PlaArmAnswered).mend[-1].split(", then "):
@@ -230,9 +165,7 @@ def test_the_hint_of_a_refused_request_to_arm_leads_to_an_armed_device() -> None
 
 
 def test_arming_in_the_wrong_mode_was_a_violation_in_earlier_releases_and_replays_as_one() -> None:
-    desk = Desk()
-    desk.link()
-    desk.mode("SUGGEST")
+    desk = Desk().link().mode("SUGGEST")
     desk.tell(PlaArmRequested(operator_id=ALICE, channel="cli"))
     told = desk.last(PlaViolation)
     assert (told.kind, told.severity, told.handling) == (
@@ -245,9 +178,7 @@ def test_arming_in_the_wrong_mode_was_a_violation_in_earlier_releases_and_replay
 
 
 def test_a_device_that_says_execute_unasked_is_a_violation_and_is_disarmed() -> None:
-    desk = Desk()
-    desk.link()
-    desk.mode("SUGGEST")
+    desk = Desk().link().mode("SUGGEST")
     desk.advance(5)
     desk.tell(reported(mode="EXECUTE"))
     assert desk.last(PlaViolation).kind == "mode_mismatch"
@@ -256,8 +187,7 @@ def test_a_device_that_says_execute_unasked_is_a_violation_and_is_disarmed() -> 
 
 
 def test_ending_a_session_withdraws_what_is_open() -> None:
-    desk = Desk()
-    desk.mode("SUGGEST")
+    desk = Desk().mode("SUGGEST")
     desk.propose()
     desk.tell(PlaEndRequested(operator_id=ALICE, channel="cli"))
     assert desk.last(PlaProposalClosed).outcome == "withdrawn"
@@ -266,19 +196,8 @@ def test_ending_a_session_withdraws_what_is_open() -> None:
     assert desk.last(PlaModeAnswered).reasons == ["there is no session"]
 
 
-def test_a_session_that_was_cut_off_has_failed_and_one_that_was_stopped_is_complete() -> None:
-    for stopped, state in ((False, "failed"), (True, "complete")):
-        desk = Desk()
-        desk.mode("SUGGEST")
-        if stopped:
-            desk.fact(DaemonStopped(reason="SIGTERM"))
-        desk.fact(DaemonStarted(version="0", python="3", surface="daemon"))
-        assert desk.last(PlaSessionEnded).state == state
-
-
 def test_suggest_outlives_commands_that_end_in_order() -> None:
-    desk = Desk(surface="pla.mode")
-    desk.mode("SUGGEST")
+    desk = Desk(surface="pla.mode").mode("SUGGEST")
     desk.fact(DaemonStopped(reason="done"))
     desk.fact(DaemonStarted(version="0", python="3", surface="pla.propose"))
     assert not [event for event in desk.of(PlaModeChanged) if event.data.mode == "OBSERVE"]
@@ -287,9 +206,7 @@ def test_suggest_outlives_commands_that_end_in_order() -> None:
 
 
 def test_a_second_device_takes_the_place_of_the_first_and_nothing_stays_armed() -> None:
-    desk = Desk()
-    desk.ready()
-    desk.link(boot="e" * 16)
+    desk = Desk().ready().link(boot="e" * 16)
     assert desk.last(HidTripped).code in ("lease_lost", "device_reset")
     assert desk.warden.mode == "OBSERVE"
     assert desk.last(HidLinked).boot_id == "e" * 16

@@ -29,20 +29,7 @@ from pmagent.contracts.hid import (
 )
 from pmagent.contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, digest
 from tests.support.effort import examples
-from tests.support.pla_wired import (
-    BOOT,
-    DISARM,
-    EXECUTION,
-    HI,
-    PING,
-    STATUS,
-    TIME,
-    Wired,
-    arm,
-    commit,
-    event,
-    prepare,
-)
+from tests.support.pla_wired import BOOT, DISARM, EXECUTION, HI, PING, STATUS, TIME, Wired, arm, commit, event, prepare
 
 LONG = TypeText(text="All that is typed here is approved.\n" * 28)
 HARD = TypeText(text='\\"' * 512)

@@ -8,25 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pmagent.contracts.hid import (
-    HidEnded,
-    HidPrepared,
-    HidRefused,
-    HidSilent,
-    HidTold,
-)
+from pmagent.contracts.hid import HidEnded, HidPrepared, HidRefused, HidSilent, HidTold
 from pmagent.contracts.pla import Action, KeyCombo, MouseClick, TypeText, digest
 from tests.support.effort import examples
 from tests.support.pla_links import Scripted
-from tests.support.pla_wired import (
-    EXECUTION,
-    HI,
-    STATUS,
-    Wired,
-    arm,
-    commit,
-    prepare,
-)
+from tests.support.pla_wired import EXECUTION, HI, STATUS, Wired, arm, commit, prepare
 
 RUNNING = {"state": "RUNNING", "done": 0, "of": 4}
 
