@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.given import id_prefix
-from pmagent.cli.shell import complete_audits, complete_runs
+from pmagent.cli.shell import complete_jobs
 from pmagent.exitcodes import Exit
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
 
@@ -41,7 +42,7 @@ def selecting(kind: Kind) -> Callable[[F], F]:
 
 @click.command(cls=Command, example=["pmagent runs", "pmagent runs --state failed -n 5 --format json",
                                      "pmagent runs 5b0c7a52"])
-@click.argument("run_id", required=False, shell_complete=complete_runs)
+@click.argument("run_id", required=False, shell_complete=partial(complete_jobs, only=[RUNS]))
 @selecting(RUNS)
 @format_option()
 @pass_app
@@ -58,7 +59,7 @@ def runs(app: App, /, run_id: str | None, format: str, **given: Any) -> int:
 
 @click.command(cls=Command, example=["pmagent audits", "pmagent audits --state concluded -n 5 --format json",
                                      "pmagent audits 5b0c7a52"])
-@click.argument("audit_id", required=False, shell_complete=complete_audits)
+@click.argument("audit_id", required=False, shell_complete=partial(complete_jobs, only=[AUDITS]))
 @selecting(AUDITS)
 @format_option()
 @pass_app
