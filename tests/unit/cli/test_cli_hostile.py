@@ -16,6 +16,7 @@ from pmagent.exitcodes import Exit
 from pmagent.workspace.layout import Layout
 from tests.conftest import EXAMPLE
 from tests.support.altered import rewrite
+from tests.support.cases import over
 from tests.support.commands import Ran, accepted, invoke, owned
 from tests.support.hostile import CORPUS, FAKE, assert_harmless, hostile_log, short
 
@@ -68,7 +69,7 @@ def stored(workspace: Path) -> list[bytes]:
     ]
 
 
-@pytest.mark.parametrize(
+@over(
     "arguments",
     [
         ("log", "tail", "-n", "all"),
@@ -184,8 +185,8 @@ def test_a_divergence_in_hostile_decisions_is_shown_harmlessly(
     assert "oa.session_booted" in done.text
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "\x00" not in CORPUS[name]])
-@pytest.mark.parametrize(
+@over("name", [name for name in NAMES if "\x00" not in CORPUS[name]])
+@over(
     "arguments",
     [
         ("{}",), ("log", "{}"), ("log", "show", "{}"), ("log", "why", "{}"), ("log", "tail", "{}"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pmagent.events.event import parse_time
 from pmagent.when import BadTime, duration, moment, seconds_between, short, sized, spoken, took
+from tests.support.cases import over
 
 NOW = datetime(2026, 11, 21, 19, 50, 0, 123456, tzinfo=UTC)
 
@@ -27,7 +28,7 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         duration(text)
 
 
-@pytest.mark.parametrize(
+@over(
     ("text", "expected"),
     [
         ("10m", "2026-11-21T19:40:00.123456Z"),

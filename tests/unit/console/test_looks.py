@@ -13,6 +13,7 @@ from pmagent.console.pages.rendering import STATIC, TEMPLATES, environment
 from pmagent.edges import SECTIONS
 from pmagent.events.unseen import UNSEEN
 from tests.conftest import fresh_example
+from tests.support.cases import over
 from tests.support.consoles import Console, LiveHost, console, live_host
 from tests.support.hostile import CORPUS
 
@@ -111,7 +112,7 @@ def test_who_is_not_signed_in_learns_nothing_from_the_frame(host: LiveHost) -> N
     assert host.workspace.name not in page
 
 
-@pytest.mark.parametrize(
+@over(
     ("word", "sign", "tone"),
     [
         ("done", "✓", "good"), ("failed", "✗", "bad"), ("blocked", "◦", ""), ("BLOCKED", "✗", "bad"),
@@ -126,7 +127,7 @@ def test_a_state_has_a_word_a_sign_and_a_tone(word: str, sign: str, tone: str) -
     assert made.startswith(f'<span class="state {tone}">')
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@over("name", CORPUS)
 def test_parts_show_hostile_text_as_text(name: str) -> None:
     text = CORPUS[name][:2000] + "</pre><script>x</script>\"'>"
     made = parts(

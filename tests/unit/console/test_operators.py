@@ -13,6 +13,7 @@ from pmagent.console.auth import operators, passwords
 from pmagent.console.auth.operators import BadOperators, NoSuchOperator
 from pmagent.console.auth.passwords import BadSecret, checked_secret
 from pmagent.pla.operators import BadOperator
+from tests.support.cases import over
 from tests.support.entrances import SECRET, cheap_secrets, unsynced
 
 
@@ -216,7 +217,7 @@ def test_several_that_add_at_once_lose_nobody(file: Path) -> None:
     assert set(operators.read(file)) == {f"op-{n}" for n in range(12)}
 
 
-@pytest.mark.parametrize(
+@over(
     ("text", "why"),
     [
         ("short", "needs 12"), ("", "needs 12"), ("a" * 11, "needs 12"), ("a" * 1025, "may have 1024"),

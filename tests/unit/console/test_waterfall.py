@@ -11,6 +11,7 @@ from pmagent.console.pages.jobs.run import parts_of
 from pmagent.contracts.orchestra import TaskState
 from pmagent.events.event import time_after
 from pmagent.projections.views.runs import Task, Try
+from tests.support.cases import over
 
 START = "2026-11-22T12:00:00.000000Z"
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -51,7 +52,7 @@ def test_attempts_and_pauses_are_told_apart() -> None:
     assert int(pause["width"]) == pytest.approx(2 * int(failed["width"]), abs=2)
 
 
-@pytest.mark.parametrize(
+@over(
     ("state", "tries", "kinds"),
     [
         ("running", [Try(1, at(0))], ["running"]),

@@ -6,12 +6,12 @@ import itertools
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.contracts.orchestra_config import PathSettings
 from pmagent.projections.runs.places import FORBIDDEN, Places, places
+from tests.support.cases import over
 
 ONE = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
 TWO = "5b0c7a52-3f7e-4c1d-9a55-000000000002"
@@ -35,7 +35,7 @@ def test_the_specifications_places() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@over(
     "paths",
     [
         {"runs": "/tmp"},
