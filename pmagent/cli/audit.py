@@ -81,7 +81,7 @@ def audit(
         vision_model=vision_model,
     )
     asked = as_request(wish, settings, app.workspace, Path.cwd(), job_id(request))
-    return _audit(app, asked.request, asked.copy, as_json=format == "json")
+    return _audit(app, asked.request, asked.copy, format)
 
 
 def _settings(app: App, repo_url: str) -> AuditSettings:
@@ -98,16 +98,13 @@ def _settings(app: App, repo_url: str) -> AuditSettings:
     return app.resolved.settings.audit
 
 
-def _audit(app: App, asked: AuditRequested, copy: Path | None, *, as_json: bool) -> int:
+def _audit(app: App, asked: AuditRequested, copy: Path | None, format: str) -> int:
     from pmagent.audit.delivery import write_copies
     from pmagent.cli.audit_text import AUDIT, document, exit_code, summary
     from pmagent.cli.job_screen import conduct
 
-    audit = conduct(app, AUDIT, asked, plain=as_json)
+    audit = conduct(app, AUDIT, asked, plain=format == "json")
     wanted = copy is not None and audit.state == "concluded"
     copies = write_copies(app.workspace.resolve(), asked.output, copy) if wanted and copy is not None else []
-    if as_json:
-        app.output.document(document(audit, copies))
-    else:
-        summary(app.output, audit, copies)
+    app.output.answer(format, document(audit, copies), lambda: summary(app.output, audit, copies))
     return exit_code(audit)

@@ -35,10 +35,7 @@ def diff(app: App, a: Path, b: Path, exact: bool, limit: int, format: str) -> in
 
     with closing(store_at(a).reader()) as log_a, closing(store_at(b).reader()) as log_b:
         result = diff_logs(log_a, log_b, exact=exact)
-    if format == "json":
-        app.output.document(_document(result, limit))
-    else:
-        _screen(app.output, result, limit)
+    app.output.answer(format, _document(result, limit), lambda: _screen(app.output, result, limit))
     return Exit.DONE if result.equal else Exit.NO
 
 

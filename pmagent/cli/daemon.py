@@ -55,12 +55,7 @@ def status(app: App, require_daemon: bool, format: str) -> int:
 
     answer = warned(app.output, call(app.workspace, "status", {}))
     document = {"workspace": str(app.workspace), **answer.document, "holder": _holder(app)}
-    if format == "json":
-        app.output.document(document)
-    else:
-        _screen(app.output, document)
-        for warning in answer.warnings:
-            app.output.note(Styled("warning:", "yellow"), f" {warning}")
+    app.output.answer(format, document, lambda: _screen(app.output, document))
     if require_daemon and not document["running"]:
         hangs = document["daemon"] != "none"
         what = "the daemon does not answer" if hangs else "no daemon runs in this workspace"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
-import msgspec
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.given import id_prefix
-from pmagent.cli.shell import complete_audits, complete_runs
+from pmagent.cli.shell import complete_jobs
 from pmagent.exitcodes import Exit
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
 
@@ -22,33 +22,8 @@ COUNT_MAX: Final = 10_000
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Selected(msgspec.Struct, frozen=True):
-    """``count`` jobs at most, in ``state``, about something with ``text`` in it, asked for before the position
-    ``before``; None: any."""
-
-    count: int
-    state: str | None
-    text: str | None
-    before: int | None
-
-    @property
-    def filters(self) -> dict[str, Any]:
-        """The arguments of ``jobs.catalogue.Catalogue.listed`` beside their number."""
-        return {"state": self.state or "", "text": self.text or "", "before": self.before or 0}
-
-    @property
-    def narrows(self) -> bool:
-        """Whether it leaves any job out but for their number."""
-        return any(self.filters.values())
-
-    def only_of_lists(self) -> None:
-        """Raises UsageError: something of it was given though one job is named."""
-        if self.narrows:
-            raise click.UsageError("--state, --text and --before choose from the list: leave them out, or the id")
-
-
 def selecting(kind: Kind) -> Callable[[F], F]:
-    """The options of a list of these jobs: ``count``, ``state``, ``text``, ``before``."""
+    """The options of a list of these jobs: ``count``, and the filters of ``Catalogue.listed``."""
     options = [
         click.option("-n", "--lines", "count", type=click.IntRange(1, COUNT_MAX), default=20, show_default=True,
                      metavar="N", help="The last N."),
@@ -67,7 +42,7 @@ def selecting(kind: Kind) -> Callable[[F], F]:
 
 @click.command(cls=Command, example=["pmagent runs", "pmagent runs --state failed -n 5 --format json",
                                      "pmagent runs 5b0c7a52"])
-@click.argument("run_id", required=False, shell_complete=complete_runs)
+@click.argument("run_id", required=False, shell_complete=partial(complete_jobs, only=[RUNS]))
 @selecting(RUNS)
 @format_option()
 @pass_app
@@ -79,12 +54,12 @@ def runs(app: App, /, run_id: str | None, format: str, **given: Any) -> int:
     """
     from pmagent.cli.run_text import RUN
 
-    return _shown(app, RUN, run_id, Selected(**given), as_json=format == "json")
+    return _shown(app, RUN, run_id, format, **given)
 
 
 @click.command(cls=Command, example=["pmagent audits", "pmagent audits --state concluded -n 5 --format json",
                                      "pmagent audits 5b0c7a52"])
-@click.argument("audit_id", required=False, shell_complete=complete_audits)
+@click.argument("audit_id", required=False, shell_complete=partial(complete_jobs, only=[AUDITS]))
 @selecting(AUDITS)
 @format_option()
 @pass_app
@@ -95,22 +70,24 @@ def audits(app: App, /, audit_id: str | None, format: str, **given: Any) -> int:
     """
     from pmagent.cli.audit_text import AUDIT
 
-    return _shown(app, AUDIT, audit_id, Selected(**given), as_json=format == "json")
+    return _shown(app, AUDIT, audit_id, format, **given)
 
 
-def _shown(app: App, shown: Rendering, job_id: str | None, selected: Selected, *, as_json: bool) -> int:
+def _shown(app: App, shown: Rendering, job_id: str | None, format: str, *, count: int, **given: Any) -> int:
     from pmagent.cli.job_text import listing
     from pmagent.jobs.catalogue import ALL, Catalogue
     from pmagent.jobs.history import opened
 
     kind, output = shown.kind, app.output
+    filters = {name: value for name, value in given.items() if value}
     catalogue = Catalogue(app.layout, kept=ALL, checks=True)
     if job_id is not None:
-        selected.only_of_lists()
+        if filters:
+            raise click.UsageError("--state, --text and --before choose from the list: leave them out, or the id")
         entry = catalogue.prefixed([kind], id_prefix(job_id, kind.id_field.upper()), ALL)
         with opened(app.layout) as log:
             view = log.view(kind, entry.position)
-        if as_json:
+        if format == "json":
             output.document(shown.whole(view))
             return Exit.DONE
         shown.summary(output, view)
@@ -118,14 +95,14 @@ def _shown(app: App, shown: Rendering, job_id: str | None, selected: Selected, *
             output.line(f"  nobody carries it now; pmagent up, or {shown.next}, takes it up")
         shown.details(output, view)
         return Exit.DONE
-    found = catalogue.listed(kind, selected.count, **selected.filters, look=ALL).entries
-    if as_json:
-        with opened(app.layout) as log:
-            entries = [
-                shown.entry(log.brief(kind, one.position, one.ending.position if one.ending else 0), one.ending)
-                for one in found
-            ]
-        output.document({f"{kind.word}s": entries})
-    else:
-        listing(output, shown, found, narrows=selected.narrows)
+    found = catalogue.listed(kind, count, **filters, look=ALL).entries
+    if format == "text":
+        listing(output, shown, found, narrows=bool(filters))
+        return Exit.DONE
+    with opened(app.layout) as log:
+        entries = [
+            shown.entry(log.brief(kind, one.position, one.ending.position if one.ending else 0), one.ending)
+            for one in found
+        ]
+    output.document({f"{kind.word}s": entries})
     return Exit.DONE

@@ -31,10 +31,7 @@ def snapshot(app: App, request: str | None, format: str) -> int:
     from pmagent.service.operations import call
 
     answer = warned(app.output, call(app.workspace, "oa.snapshot", same_request(request), app.output.note))
-    if format == "json":
-        app.output.document(answer.document)
-    else:
-        _snapshot_screen(app.output, answer.document)
+    app.output.answer(format, answer.document, lambda: _snapshot_screen(app.output, answer.document))
     return answer.exit_code
 
 
@@ -80,10 +77,7 @@ def guard(app: App, mode: str, name: str, format: str) -> int:
         known = f"did you mean {near[0]}?" if near else f"guards: {', '.join(guards)}"
         raise click.UsageError(f"there is no guard {name!r}; {known}", click.get_current_context())
     report = run_guard(name, app.workspace, "HINT" if mode == "HINT" else "STRICT")
-    if format == "json":
-        app.output.document(report)
-    else:
-        _guard_screen(app.output, normalized(name), report)
+    app.output.answer(format, report, lambda: _guard_screen(app.output, normalized(name), report))
     return Exit.NO if mode == "STRICT" and not report["ok"] else Exit.DONE
 
 
@@ -112,10 +106,7 @@ def boot(app: App, request: str | None, format: str) -> int:
     from pmagent.service.operations import call
 
     answer = warned(app.output, call(app.workspace, "boot.oa", same_request(request), app.output.note))
-    if format == "json":
-        app.output.document(answer.document)
-    else:
-        _boot_screen(app.output, answer.document)
+    app.output.answer(format, answer.document, lambda: _boot_screen(app.output, answer.document))
     return answer.exit_code
 
 

@@ -12,7 +12,7 @@ import os
 import select
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TextIO
 
@@ -214,6 +214,10 @@ class Output:
     def document(self, document: Any) -> None:
         """One JSON document, on stdout."""
         self.raw(msgspec.json.format(json_bytes(document), indent=2) + b"\n")
+
+    def answer(self, format: str, document: Any, screen: Callable[[], None]) -> None:
+        """An answer in ``--format``: the ``document`` for programs, ``screen`` for people."""
+        self.document(document) if format == "json" else screen()
 
     def raw(self, data: bytes) -> None:
         """Bytes as they are, on stdout: JSON for programs. To a terminal, the same JSON with everything escaped that

@@ -12,7 +12,7 @@ import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.log.lines import blob_lines
-from pmagent.cli.output import Output, Styled
+from pmagent.cli.output import Output, Styled, warned
 from pmagent.exitcodes import Exit
 from pmagent.log.source import store_at
 from pmagent.when import spoken
@@ -148,9 +148,7 @@ def rebuild(app: App, check: bool, format: str) -> int:
         return _rebuild_check(app, format)
     from pmagent.service.operations import call
 
-    answer = call(app.workspace, "rebuild", {})
-    for warning in answer.warnings:
-        app.output.note(Styled("warning:", "yellow"), f" {warning}")
+    answer = warned(app.output, call(app.workspace, "rebuild", {}))
     if format == "json":
         app.output.document(answer.document)
         return answer.exit_code

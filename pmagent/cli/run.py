@@ -69,7 +69,7 @@ def run(
         _check_given(app, asked, wish.config.where)
     for warning in warnings_of(asked.config):
         app.output.note(Styled("warning:", "yellow"), f" {warning}")
-    return _run(app, asked, detach=detach, as_json=format == "json")
+    return _run(app, asked, format, detach=detach)
 
 
 def _check_given(app: App, asked: RunRequested, where: str) -> None:
@@ -96,21 +96,15 @@ def _check_flags(
         raise click.UsageError(f"--plan-only runs nothing, so {named} has no meaning with it")
 
 
-def _run(app: App, asked: RunRequested, *, detach: bool, as_json: bool) -> int:
+def _run(app: App, asked: RunRequested, format: str, *, detach: bool) -> int:
     from pmagent.cli.job_screen import conduct
     from pmagent.cli.run_text import RUN, document, exit_code, summary
 
-    run = conduct(app, RUN, asked, detach=detach, plain=as_json)
+    run = conduct(app, RUN, asked, detach=detach, plain=format == "json")
     if run is None:
-        _detached(app, asked, as_json=as_json)
+        app.output.answer(format, {"run_id": asked.run_id, "state": "open"}, lambda: app.output.line(asked.run_id))
+        if format != "json":
+            app.output.note(f"it goes on by itself; pmagent runs {asked.run_id[:8]} shows it, pmagent cancel ends it")
         return Exit.DONE
-    app.output.document(document(run)) if as_json else summary(app.output, run)
+    app.output.answer(format, document(run), lambda: summary(app.output, run))
     return exit_code(run)
-
-
-def _detached(app: App, asked: RunRequested, *, as_json: bool) -> None:
-    if as_json:
-        app.output.document({"run_id": asked.run_id, "state": "open"})
-        return
-    app.output.line(asked.run_id)
-    app.output.note(f"it goes on by itself; pmagent runs {asked.run_id[:8]} shows it, pmagent cancel ends it")

@@ -70,35 +70,18 @@ def complete_types(_ctx: click.Context, _param: click.Parameter, incomplete: str
     return [name for name in known() if name.startswith(incomplete)]
 
 
-def complete_runs(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Ids of the latest runs that begin so; none when there is no log."""
-    from pmagent.jobs.kinds import RUNS
-
-    return _jobs(ctx, [RUNS], incomplete)
-
-
-def complete_audits(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Ids of the latest audits that begin so; none when there is no log."""
-    from pmagent.jobs.kinds import AUDITS
-
-    return _jobs(ctx, [AUDITS], incomplete)
-
-
-def complete_jobs(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Ids of the latest runs and audits that begin so; none when there is no log."""
-    from pmagent.jobs.registry import KINDS
-
-    return _jobs(ctx, KINDS, incomplete)
-
-
-def _jobs(ctx: click.Context, kinds: Sequence[Kind], incomplete: str) -> list[str]:
+def complete_jobs(
+    ctx: click.Context, _param: click.Parameter, incomplete: str, only: Sequence[Kind] = ()
+) -> list[str]:
+    """Ids of the latest jobs (``only``: of these kinds) that begin so; none when there is no log."""
     from pmagent.events.errors import PmagentError
     from pmagent.jobs.catalogue import Catalogue
+    from pmagent.jobs.registry import KINDS
     from pmagent.workspace.layout import Layout
 
     try:
         jobs = Catalogue(Layout(_workspace(ctx)))
-        found = [job.job_id for kind in kinds for job in jobs.listed(kind, 20).entries]
+        found = [job.job_id for kind in only or KINDS for job in jobs.listed(kind, 20).entries]
     except (PmagentError, OSError):
         return []
     return [job_id for job_id in found if job_id.startswith(incomplete.lower())]

@@ -43,8 +43,7 @@ def trust(app: App, yes: bool, format: str) -> int:
     powers = accept(workspace, found)
     if strangers is not None:
         operators.accept(listed, strangers[1])
-    if format == "json":
-        app.output.document({"workspace": str(workspace), "accepted": True, **msgspec.to_builtins(powers)})
-    else:
-        app.output.line(Styled("✓ trusted", "green"), f": the configuration of {workspace}, as it is now")
+    said = Styled("✓ trusted", "green"), f": the configuration of {workspace}, as it is now"
+    document = {"workspace": str(workspace), "accepted": True, **msgspec.to_builtins(powers)}
+    app.output.answer(format, document, lambda: app.output.line(*said))
     return Exit.DONE

@@ -19,6 +19,10 @@ from pmagent.events.event import StoredEvent
 from pmagent.when import sized
 
 _FIELDS_MAX: Final = 8
+_BAD: Final = (
+    "failed", "refused", "halted", "revoked", "timed_out", "interrupted", "cancelled", "escalated", "recovered",
+)
+_GOOD: Final = ("granted", "booted", "taken", "resumed", "created", "started")
 
 
 def _not_let_in(data: dict[str, Any]) -> str:
@@ -75,6 +79,23 @@ def _lines(family: str) -> Mapping[str, Line]:
 def known() -> list[str]:
     """The types that have a line of their own, in alphabetical order."""
     return sorted({*_CORE, *(name for area in AREAS for name in lines_of(area))})
+
+
+def sign(event: StoredEvent) -> tuple[str, str]:
+    """A sign, and its word: ``✗`` bad for what went wrong or was refused, ``✓`` good for what came about, ``▸``
+    decision, ``•`` fact."""
+    last = event.type.rsplit(".", 1)[-1]
+    if last.endswith(_BAD):
+        return "✗", "bad"
+    if last.endswith(_GOOD):
+        return "✓", "good"
+    return ("▸", "decision") if event.kind == "decision" else ("•", "fact")
+
+
+def payload(event: StoredEvent) -> dict[str, Any]:
+    """The event's data as decoded JSON, whatever it holds; {} where that is no object."""
+    found = _decoded(event.data)
+    return found if isinstance(found, dict) else {}
 
 
 def _decoded(raw: msgspec.Raw) -> Any:

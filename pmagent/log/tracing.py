@@ -45,23 +45,16 @@ class Tree(msgspec.Struct, frozen=True):
 Keep = Callable[[StoredEvent], StoredEvent]
 
 
-def _always() -> bool:
-    return True
-
-
 def _same(event: StoredEvent) -> StoredEvent:
     return event
 
 
-def causes(storage: StorageReader, event: StoredEvent) -> tuple[list[StoredEvent], bool]:
-    """From the root down to ``event`` (included), and whether the root was not reached within ``CAUSES_MAX``.
+def causes(storage: StorageReader, event: StoredEvent, keep: Keep = _same) -> tuple[list[StoredEvent], bool]:
+    """From the root down to ``event`` (included), and whether the root was not reached within ``CAUSES_MAX``. Of the
+    causes is kept what ``keep`` makes of them.
 
     Raises CorruptLog, NotFound.
     """
-    return _causes(storage, event, _same)
-
-
-def _causes(storage: StorageReader, event: StoredEvent, keep: Keep) -> tuple[list[StoredEvent], bool]:
     path = [event]
     while (cause := path[-1].causation) and len(path) <= CAUSES_MAX:
         if cause >= path[-1].position:
@@ -75,23 +68,22 @@ def consequences(storage: StorageReader, event: StoredEvent, limit: int, depth: 
 
     What the events beyond the limit caused in turn is not counted. Raises CorruptLog.
     """
-    found, more, _ = _consequences(storage, event, limit, depth, _always, _same, thorough=True)
+    found, more, _ = _consequences(storage, event, limit, depth, None, _same)
     return found, more
 
 
 def _consequences(
-    storage: StorageReader, event: StoredEvent, limit: int, depth: int, going: Callable[[], bool], keep: Keep, *,
-    thorough: bool,
-) -> tuple[list[Node], int, int]:  # fmt: skip
-    """The same as long as ``going`` says so, and up to which position it did (0: to the end). ``thorough``: every line
-    is checked, also where no consequence can be."""
+    storage: StorageReader, event: StoredEvent, limit: int, depth: int, going: Callable[[], bool] | None, keep: Keep
+) -> tuple[list[Node], int, int]:
+    """The same as long as ``going`` says so, and up to which position it did (0: to the end). Without ``going`` every
+    line is checked, also where no consequence can be."""
     levels = {event.position: 0}
     found: list[Node] = []
     more, position = 0, event.position + 1
     while chunk := storage.read(position, RUN_BYTES):
         last = position + chunk.count(b"\n") - 1
         mentioned = _mentions(chunk, levels)
-        for run in runs(storage, position, last) if mentioned or thorough else ():
+        for run in runs(storage, position, last) if mentioned or going is None else ():
             for later in run if mentioned else ():
                 level = levels.get(later.causation)
                 if level is None or level >= depth:
@@ -102,7 +94,7 @@ def _consequences(
                 levels[later.position] = level + 1
                 found.append(Node(keep(later), level + 1, later.causation))
         position = last + 1
-        if not going() and position <= storage.tail().position:
+        if going is not None and not going() and position <= storage.tail().position:
             return found, more, last
     return found, more, 0
 
@@ -123,9 +115,8 @@ def tree(
     lines that can be some are checked. Of causes and consequences is kept what ``keep`` makes of them. Raises NotFound,
     CorruptLog."""
     event = event_at(storage, position)
-    path, cut = _causes(storage, event, keep)
-    thorough = going is None
-    found, more, looked = _consequences(storage, event, limit, depth, going or _always, keep, thorough=thorough)
+    path, cut = causes(storage, event, keep)
+    found, more, looked = _consequences(storage, event, limit, depth, going, keep)
     return Tree(path, found, more, cut, looked)
 
 

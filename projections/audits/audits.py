@@ -65,14 +65,13 @@ class Audits(JobDocuments[Audit]):
         """See JobDocuments."""
         found = {job_path(job.id): Part(job_document, (job,), job.id)}
         if job.concluded is not None and not job.superseded:
-            found[job.path + MARKDOWN] = Part(_markdown, (job, log_id), job.id)
-            found[job.path + DOCUMENT] = Part(_document, (job, log_id), job.id)
+            found |= {job.path + ending: Part(made, (job, log_id), job.id) for ending, made in _REPORT.items()}
         return found
 
 
 def report_files(audit: Audit, log_id: str) -> dict[str, bytes]:
     """The report of an audit that has concluded, by the ending of its file's name."""
-    return {MARKDOWN: _markdown(audit, log_id), DOCUMENT: _document(audit, log_id)}
+    return {ending: made(audit, log_id) for ending, made in _REPORT.items()}
 
 
 def _markdown(audit: Audit, log_id: str) -> bytes:
@@ -87,3 +86,7 @@ def _document(audit: Audit, log_id: str) -> bytes:
     from pmagent.projections.audits.report import report_json
 
     return report_json(report_of(audit), provenance_of(audit, log_id))
+
+
+_REPORT: Final = {MARKDOWN: _markdown, DOCUMENT: _document}
+"""A report's files, by the endings of their names."""

@@ -30,8 +30,12 @@ def _item(key: str, item: Evidence) -> list[str]:
     head = f"**{code(key, 200)}** {inline(item.goal, 500)}: **{found}**, {sure}, {code(item.location, 500)}"
     lines = [head, "", f"Rationale: {inline(item.rationale, 1_000)}"]
     if item.content:
-        content = item.content.splitlines()
-        told = [cut(line, CONTENT_LINE_CHARS_MAX) for line in content[:CONTENT_LINES_MAX]]
-        more = len(content) - len(told)
-        lines += ["", *fenced([*told, *([f"… {more} more lines"] if more > 0 else [])])]
+        told, more = excerpt(item.content)
+        lines += ["", *fenced([*told, *([f"… {more} more lines"] if more else [])])]
     return lines
+
+
+def excerpt(content: str) -> tuple[list[str], int]:
+    """The first lines of an item's content, cut short, and how many more there are."""
+    lines = content.splitlines()
+    return [cut(line, CONTENT_LINE_CHARS_MAX) for line in lines[:CONTENT_LINES_MAX]], len(lines[CONTENT_LINES_MAX:])

@@ -100,19 +100,25 @@ def _breakdown(report: AuditReport) -> Iterator[list[str]]:
             yield unjudged_lines(one, known)
 
 
-def told(text: str) -> list[str]:
-    """A text of ours that names what is not ours, as paragraphs and lists: a line that begins with ``- `` is one of
-    a list."""
-    lines: list[str] = []
-    item = False
+def blocks(text: str) -> list[tuple[str, list[str]]]:
+    """A text of ours that names what is not ours: paragraphs (``p``) and lists (``ul``) of lines. A line that begins
+    with ``- `` is one of a list."""
+    made: list[tuple[str, list[str]]] = []
     for line in text.splitlines():
-        if not line.strip():
-            continue
-        was_item, item = item, line.startswith("- ")
-        if lines and not (was_item and item):
-            lines.append("")
-        lines.append(f"- {inline(line[2:], _LINE_CHARS)}" if item else inline(line, _LINE_CHARS))
-    return lines or ["-"]
+        item = line.startswith("- ")
+        if item and made and made[-1][0] == "ul":
+            made[-1][1].append(line[2:])
+        elif line.strip():
+            made.append(("ul", [line[2:]]) if item else ("p", [line]))
+    return made
+
+
+def told(text: str) -> list[str]:
+    """The blocks of a text, a blank line between each two."""
+    lines: list[str] = []
+    for kind, texts in blocks(text):
+        lines += ["", *(("- " if kind == "ul" else "") + inline(line, _LINE_CHARS) for line in texts)]
+    return lines[1:] or ["-"]
 
 
 def _provenance(report: AuditReport, given: Provenance | None) -> list[str]:

@@ -47,10 +47,8 @@ def adopt(app: App, yes: bool, operator: str | None, format: str) -> int:
         app.output.note("it is not adopted, and can only be read")
         return Exit.NO
     adopting(workspace, found, who)
-    if format == "json":
-        app.output.document({"adopted": True, **msgspec.to_builtins(found)})
-    else:
-        app.output.line(Styled("✓ adopted", "green"), f": log {found.log_id}")
+    said = Styled("✓ adopted", "green"), f": log {found.log_id}"
+    app.output.answer(format, {"adopted": True, **msgspec.to_builtins(found)}, lambda: app.output.line(*said))
     return Exit.DONE
 
 

@@ -8,24 +8,17 @@ from pmagent.clean import pad, shorten
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.events.event import StoredEvent
 from pmagent.events.named_blobs import BlobsChecked
-from pmagent.log.summaries import summary
+from pmagent.log.summaries import sign, summary
 from pmagent.when import short, sized
 
-_BAD: Final = (
-    "failed", "refused", "halted", "revoked", "timed_out", "interrupted", "cancelled", "escalated", "recovered",
-)
-_GOOD: Final = ("granted", "booted", "taken", "resumed", "created", "started")
+_SIGN_STYLES: Final = {"bad": "red", "good": "green", "decision": "bold", "fact": ""}
 _ACTOR_STYLES: Final = ("cyan", "blue", "magenta", "green", "yellow")
 
 
 def marker(event: StoredEvent) -> Piece:
-    """``✗`` for what went wrong or was refused, ``✓`` for what came about, ``▸`` for a decision, ``•`` for a fact."""
-    last = event.type.rsplit(".", 1)[-1]
-    if last.endswith(_BAD):
-        return Styled("✗", "red")
-    if last.endswith(_GOOD):
-        return Styled("✓", "green")
-    return Styled("▸", "bold") if event.kind == "decision" else "•"
+    """The event's sign in its colour."""
+    mark, word = sign(event)
+    return Styled(mark, _SIGN_STYLES[word])
 
 
 def event_line(event: StoredEvent, columns: int) -> list[Piece]:

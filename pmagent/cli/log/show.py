@@ -39,14 +39,14 @@ def show(app: App, event: str, limit: int, blob: bool, format: str) -> int:
         below, more = consequences(storage, found, limit, 1)
         proof = _proof(storage, found)
     content = _blob(store, found) if blob else None
-    if format == "json":
-        document = {
-            "event": plain(found), "verified": proof, "causes": [plain(cause) for cause in above[:-1]],
-            "consequences": [plain(node.event) for node in below], "more": more,
-        }
-        app.output.document(document | ({"content": content} if content is not None else {}))
-    else:
-        _screen(app.output, found, above[:-1], below, more, proof, content)
+    document = {
+        "event": plain(found), "verified": proof, "causes": [plain(cause) for cause in above[:-1]],
+        "consequences": [plain(node.event) for node in below], "more": more,
+        **({"content": content} if content is not None else {}),
+    }
+    app.output.answer(
+        format, document, lambda: _screen(app.output, found, above[:-1], below, more, proof, content)
+    )
     return Exit.DONE
 
 

@@ -54,10 +54,7 @@ def stat(app: App, path: Path | None, format: str) -> int:
         log_id = storage.log_id()
     document = _document(store, counts, log_id)
     document["chain"] = {"ok": True, "position": tail.position, "sum": tail.sum}
-    if format == "json":
-        app.output.document(document)
-    else:
-        _screen(app.output, counts, document)
+    app.output.answer(format, document, lambda: _screen(app.output, counts, document))
     return Exit.DONE
 
 

@@ -33,10 +33,7 @@ def why(app: App, event: str, limit: int, depth: int, format: str) -> int:
     """
     with closing(store_at(app.workspace).reader()) as storage:
         found = tree(storage, position_of(storage, event), limit, depth)
-    if format == "json":
-        app.output.document(_document(found))
-    else:
-        _draw(app.output, found)
+    app.output.answer(format, _document(found), lambda: _draw(app.output, found))
     return Exit.DONE
 
 

@@ -19,7 +19,7 @@ from pmagent.console.pages.reading.searching import picking
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import StoredEvent
 from pmagent.log.query import BadFilter
-from pmagent.log.ranges import POSITION_MAX, Pick
+from pmagent.log.ranges import Pick
 
 EXPRESSIONS_MAX: Final = 8
 """So many different expressions are searched for at once: each has a process of its own."""
@@ -32,15 +32,6 @@ class TooManyExpressions(PmagentError):
     """More expressions are searched for live than there may be."""
 
     exit_code = 1
-
-
-def number(name: str, text: str, default: int) -> int:
-    """The position that a parameter gives; ``default`` when it is empty. Raises BadFilter."""
-    if not text:
-        return default
-    if not (text.isascii() and text.isdigit()) or len(text) > 16 or int(text) > POSITION_MAX:
-        raise BadFilter(f"{name}={text[:40]!r} is no position", f"a whole number, e.g. {name}=1284")
-    return int(text)
 
 
 def asked_of(parameters: QueryParams) -> Asked:

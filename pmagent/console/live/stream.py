@@ -20,9 +20,10 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from pmagent.console.live.feed import PACE_SECONDS, Feed
-from pmagent.console.live.filters import Filter, Filters, asked_of, number
+from pmagent.console.live.filters import Filter, Filters, asked_of
 from pmagent.console.live.packing import Piece, Wire, piece, wire_for
 from pmagent.console.live.telling import Topics, at, at_end_of, over
+from pmagent.console.pages.addresses import whole_number
 from pmagent.console.pages.reading.log_address import Asked
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 
@@ -79,7 +80,7 @@ class Streams:
                 stream.hang_up()
 
     async def live(self, request: Request) -> Response:
-        """``GET /live?after=N&log=ID&topics=run.,task.``: ``at``, ``changed``, ``over``. Raises BadFilter."""
+        """``GET /live?after=N&log=ID&topics=run.,task.``: ``at``, ``changed``, ``over``. Raises BadAddress."""
         return self._stream(request, None)
 
     async def log(self, request: Request) -> Response:
@@ -93,7 +94,8 @@ class Streams:
         """From behind the last message that the browser got; else from ``after``; else from now on."""
         self._made += 1
         given = request.query_params
-        position = number("after", request.headers.get("last-event-id") or given.get("after", ""), -1)
+        after = request.headers.get("last-event-id") or given.get("after", "")
+        position = whole_number("after", after) if after else -1
         topics = [topic for topic in given.get("topics", "").split(",") if topic]
         retry = RETRY_MS[0] + self._made * 97 % (RETRY_MS[1] - RETRY_MS[0])
         wire = wire_for(",".join(request.headers.getlist("accept-encoding")))

@@ -32,6 +32,7 @@ from pmagent.projections.core.documents import Documents
 from tests.support.audit_documents import DOCUMENT, JOB, REPORT, folded, shown, text, value, view
 from tests.support.audits import AUDIT, Court, dimension, finding, rubric, survey
 from tests.support.audits import said as opined
+from tests.support.cases import each
 from tests.support.run_folders import schema, sums
 
 OTHER = "7d3f5a10-6f0c-4d0e-8c11-000000000002"
@@ -230,7 +231,7 @@ def test_audits_that_hold_much_leave_the_state_sooner_and_the_newest_stays() -> 
         assert set(state.jobs) == kept
 
 
-@pytest.mark.parametrize(
+@each(
     "output",
     [
         "/etc/report", "../report", "audit/../../x", "", ".", "audit//x", ".pmagent/x", ".GIT/hooks/x", "share/x",

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from pmagent.contracts.audit import AuditReport, JudicialOpinion
 from pmagent.projections.audits.report import Provenance, report_json, report_markdown
 from pmagent.projections.core.markdown import HIDDEN
+from tests.support.cases import each
 from tests.support.hostile import CORPUS
 from tests.support.run_folders import PLAIN, cells, every, fences, headings, parsed
 from tests.support.verdicts import bench, case, item, judged, said, scoped
@@ -126,7 +125,7 @@ def test_without_a_log_the_report_says_so() -> None:
     assert "none: judged" not in told
 
 
-@pytest.mark.parametrize("text", [*MARKUP, *CORPUS.values()], ids=lambda text: repr(text[:20]))
+@each("text", [*MARKUP, *CORPUS.values()])
 def test_no_text_becomes_anything_but_text(text: str) -> None:
     told = report_markdown(report(text), PROVENANCE)
     assert {token.type for token in every(parsed(told))} <= ALLOWED
@@ -137,7 +136,7 @@ def test_no_text_becomes_anything_but_text(text: str) -> None:
     assert sum(one.startswith(("**Overall Score:**", "**Final Score:**")) for one in texts) == 4
 
 
-@pytest.mark.parametrize("text", [*MARKUP, *CORPUS.values()], ids=lambda text: repr(text[:20]))
+@each("text", [*MARKUP, *CORPUS.values()])
 def test_the_json_reads_back_and_hides_nothing(text: str) -> None:
     made = report(text)
     raw = report_json(made, PROVENANCE)

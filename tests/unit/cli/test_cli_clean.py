@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.clean import clean_block, clean_line, pad, shorten, width
+from tests.support.cases import each
 
 TEXT = st.text(st.characters(codec=None), max_size=200)
 
@@ -19,7 +19,7 @@ def test_no_control_format_or_surrogate_character_is_left(text: str) -> None:
     assert not kept
 
 
-@pytest.mark.parametrize(
+@each(
     "code", [*range(0x20), *range(0x7F, 0xA0), 0x61C, *range(0x200B, 0x2010), *range(0x2028, 0x202F),
              *range(0x2066, 0x206A), 0xFEFF, 0xE0041]
 )

@@ -23,6 +23,7 @@ from pmagent.workspace.settings import WORKSPACE, settings_table
 from tests.conftest import fresh_example
 from tests.support.audited import RUBRIC
 from tests.support.boxes import OBSTACLE
+from tests.support.cases import each
 from tests.support.commands import invoke, owned, pmagent, spawn
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -103,7 +104,7 @@ def make_audited() -> None:
         subprocess.run(["git", *named, *words], check=True)
 
 
-@pytest.mark.parametrize("words", WORDS, ids=" ".join)
+@each("words", WORDS)
 def test_commands_have_help(words: tuple[str, ...]) -> None:
     done = invoke(*words, "--help")
     assert (done.code, done.err) == (0, b"")
@@ -125,7 +126,7 @@ def test_help_as_a_command_shows_both_help_options_in_a_process_of_its_own(tmp_p
     assert "-h, --help" in told.text
 
 
-@pytest.mark.parametrize("words", WORDS, ids=" ".join)
+@each("words", WORDS)
 def test_every_command_takes_the_shared_options(words: tuple[str, ...]) -> None:
     told = invoke(*words, "--help").text
     assert "--workspace DIR" in told

@@ -16,6 +16,7 @@ from pmagent.exitcodes import Exit
 from pmagent.workspace.layout import Layout
 from tests.conftest import EXAMPLE
 from tests.support.altered import rewrite
+from tests.support.cases import each
 from tests.support.commands import Ran, accepted, invoke, owned
 from tests.support.hostile import CORPUS, FAKE, assert_harmless, hostile_log, short
 
@@ -68,7 +69,7 @@ def stored(workspace: Path) -> list[bytes]:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     "arguments",
     [
         ("log", "tail", "-n", "all"),
@@ -88,7 +89,6 @@ def stored(workspace: Path) -> list[bytes]:
         ("oa", "snapshot"),
         ("boot", "oa"),
     ],
-    ids=" ".join,
 )
 def test_a_hostile_log_is_shown_harmlessly(hostile: Path, arguments: tuple[str, ...]) -> None:
     done = shown(*arguments, workspace=hostile)
@@ -184,8 +184,8 @@ def test_a_divergence_in_hostile_decisions_is_shown_harmlessly(
     assert "oa.session_booted" in done.text
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "\x00" not in CORPUS[name]])
-@pytest.mark.parametrize(
+@each("name", [name for name in NAMES if "\x00" not in CORPUS[name]])
+@each(
     "arguments",
     [
         ("{}",), ("log", "{}"), ("log", "show", "{}"), ("log", "why", "{}"), ("log", "tail", "{}"),
@@ -193,7 +193,6 @@ def test_a_divergence_in_hostile_decisions_is_shown_harmlessly(
         ("log", "tail", "--timeout", "{}"), ("log", "verify", "{}"), ("help", "{}"), ("replay", "--actor", "{}"),
         ("oa", "guard", "--name", "{}"), ("completion", "{}"), ("--format", "{}"), ("log", "export", "-o", "/{}/x"),
     ],
-    ids=" ".join,
 )
 def test_hostile_arguments_are_quoted_harmlessly(hostile: Path, name: str, arguments: tuple[str, ...]) -> None:
     given = [argument.format(CORPUS[name]) for argument in arguments]

@@ -13,6 +13,7 @@ from pmagent.clean import width
 from pmagent.cli.output import Output
 from pmagent.cli.pla.proposal_screen import BECAUSE_LINES, list_proposals, show_proposal
 from pmagent.cli.pla.typed import in_short, show_typed
+from tests.support.cases import each
 from tests.support.commands import _Stream
 from tests.support.hostile import CORPUS, assert_harmless
 
@@ -98,7 +99,7 @@ def document(text: str, **more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", list(CORPUS))
+@each("name", list(CORPUS))
 def test_hostile_text_in_a_proposal_is_harmless(name: str) -> None:
     out = _Stream()
     output = Output(out, _Stream(), {})

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from pmagent.cli.daemon import _screen
 from pmagent.cli.output import Output
+from tests.support.cases import each
 from tests.support.commands import _Stream
 from tests.support.hostile import CORPUS, assert_harmless
 
@@ -41,6 +40,6 @@ def test_what_runs_and_what_waits_is_told() -> None:
     assert "effect     model.call_requested of position 6, since 11-22 12:00:00.000 UTC" in lines
 
 
-@pytest.mark.parametrize("name", list(CORPUS))
+@each("name", list(CORPUS))
 def test_hostile_text_in_a_status_is_harmless(name: str) -> None:
     assert_harmless(screen(CORPUS[name]))

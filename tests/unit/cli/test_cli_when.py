@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pmagent.events.event import parse_time
 from pmagent.when import BadTime, duration, moment, seconds_between, short, sized, spoken, took
+from tests.support.cases import each
 
 NOW = datetime(2026, 11, 21, 19, 50, 0, 123456, tzinfo=UTC)
 
@@ -27,8 +28,8 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         duration(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each(
+    "text, expected",
     [
         ("10m", "2026-11-21T19:40:00.123456Z"),
         ("14:30", "2026-11-21T14:30:00.000000Z"),

@@ -15,16 +15,17 @@ import pytest
 from starlette.testclient import TestClient
 
 from pmagent.console.auth.entrance import Visitor
-from pmagent.console.pages.jobs.audit import blocks
 from pmagent.contracts.audit_events import AuditCancelRequested, AuditOpinionGiven, AuditSourceFailed, AuditSurveyed
 from pmagent.contracts.model import ModelAsked, ModelReplied
 from pmagent.contracts.payload import typed
 from pmagent.events.event import Event
 from pmagent.events.reader import events
 from pmagent.jobs.history import opened
+from pmagent.projections.audits.report import blocks
 from pmagent.projections.rebuild import documents_of
 from tests.conftest import fresh_example
 from tests.support.audits import AUDIT, dimension, finding, rubric, said, survey
+from tests.support.cases import each
 from tests.support.consoles import console, live_host
 from tests.support.hostile import CORPUS
 from tests.support.pages import VISITOR, AuditCourt, assert_quiet, links, page, pages, read, recorded, text, written
@@ -318,7 +319,7 @@ def evil_of(name: str) -> str:
     return CORPUS[name][:600].replace("\0", "") + '<script>alert(1)</script><a href="https://evil.example">x</a>'
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@each("name", CORPUS)
 def test_hostile_texts_stay_texts_on_every_page(hostile: TestClient, name: str) -> None:
     address = f"/audits/{audit_of(list(CORPUS).index(name))}"
     shown = page(hostile, address)

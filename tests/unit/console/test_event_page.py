@@ -16,6 +16,7 @@ from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
 from pmagent.events.event import Draft
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.console_pages import Reader, reading
 from tests.support.logged import fill_log, flip, note, segments, write_log
 
@@ -158,7 +159,7 @@ def test_an_event_leads_to_the_pages_of_what_it_tells_of(tmp_path: Path) -> None
         assert len(browser.page("/log/4").links(f"/runs/{run['run_id']}")) == 1
 
 
-@pytest.mark.parametrize("position", ["0", "-1", "01", "x", str(END + 1), "9" * 30, "9" * 5000, "%1b", "1%00"])
+@each("position", ["0", "-1", "01", "x", str(END + 1), "9" * 30, "9" * 5000, "%1b", "1%00"])
 def test_what_is_no_position_is_not_found(browser: Reader, position: str) -> None:
     for address in (f"/log/{position}", f"/log/{position}/raw", f"/log/{position}/blob"):
         assert browser.get(address).status_code == 404, address

@@ -10,6 +10,7 @@ import pytest
 
 from pmagent.console.auth.entrance import Entered
 from pmagent.console.auth.headers import CSP
+from tests.support.cases import each
 from tests.support.entrances import ABSENT, HOST, ORIGIN, PORT, House, refused, unsynced
 
 
@@ -43,7 +44,7 @@ REBOUND = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("host", REBOUND)
+@each("host", REBOUND)
 def test_a_name_that_merely_leads_here_is_refused(house: House, ada: Entered, host: str) -> None:
     """DNS rebinding: the page of evil.example, whose name suddenly leads to 127.0.0.1, is same-origin for a browser."""
     headers = [*house.cookies(ada.cookie), ("origin", f"http://{host}")]
@@ -65,8 +66,8 @@ def test_on_port_80_a_browser_leaves_the_port_out(house: House, ada: Entered) ->
     assert refused_answer.status == 421
 
 
-@pytest.mark.parametrize(
-    ("host", "status"),
+@each(
+    "host, status",
     [
         ("localhost", 200), ("localhost:8000", 200), ("127.0.0.1:1", 200), ("[::1]:65535", 200),
         ("evil.example", 421), ("localhost.evil.example:80", 421), ("localhost:", 421), ("localhost:0", 421),
@@ -80,7 +81,7 @@ def test_behind_a_socket_any_port_of_loopback_may_be_forwarded(
     assert house.ask("GET", "/", house.cookies(ada.cookie), host=host).status == status
 
 
-@pytest.mark.parametrize(
+@each(
     "target",
     [
         "http://evil.example/", f"http://{HOST}/", f"{HOST}", "*", "//evil.example/", "/\\evil.example", "",
@@ -88,7 +89,6 @@ def test_behind_a_socket_any_port_of_loopback_may_be_forwarded(
         "/../approvals", "/static/../approvals", "/static/%2e%2e/approvals", "/static/..%2Fapprovals", "/a/./b",
         "/a/..", "/a\\b", "/a%00b", "/a b", "/a#b", "/%2fevil.example", "/\x7f", "/é",
     ],
-    ids=ascii,
 )  # fmt: skip
 def test_a_target_is_a_path_that_leads_straight_to_its_page(house: House, ada: Entered, target: str) -> None:
     refused(house, house.ask("GET", target, house.cookies(ada.cookie)), 400)
@@ -112,14 +112,14 @@ def test_headers_have_a_size_together(house: House, ada: Entered) -> None:
     assert house.ask("GET", "/", [*house.cookies(ada.cookie), *many[:70]]).status == 200
 
 
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get", "PROPFIND", ""])
+@each("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get", "PROPFIND", ""])
 def test_other_methods_are_not_answered(house: House, ada: Entered, method: str) -> None:
     answer = house.ask(method, "/", [*house.cookies(ada.cookie), ("origin", ORIGIN)])
     refused(house, answer, 405)
     assert answer.header("allow") == "GET, HEAD, POST"
 
 
-@pytest.mark.parametrize(
+@each(
     "headers",
     [
         [("content-length", "5"), ("transfer-encoding", "chunked")],
@@ -139,7 +139,6 @@ def test_other_methods_are_not_answered(house: House, ada: Entered, method: str)
         [("sec-fetch-site", "same-origin"), ("sec-fetch-site", "cross-site")],
         [("last-event-id", "1"), ("last-event-id", "2")],
     ],
-    ids=str,
 )
 def test_what_has_two_meanings_has_none(house: House, headers: list[tuple[str, str]]) -> None:
     refused(house, house.ask("POST", "/x", headers, b"a=b&c"), 400)
@@ -159,8 +158,8 @@ FOREIGN = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("origin", FOREIGN)
-@pytest.mark.parametrize("site", [ABSENT, "same-origin"])
+@each("origin", FOREIGN)
+@each("site", [ABSENT, "same-origin"])
 def test_a_request_of_another_origin_is_refused_whatever_else_it_carries(
     house: House, ada: Entered, origin: str, site: str
 ) -> None:

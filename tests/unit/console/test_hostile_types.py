@@ -18,6 +18,7 @@ from pmagent.events.event import StoredEvent
 from pmagent.log.source import line_runs
 from pmagent.log.summaries import known
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.console_pages import Page, Reader, assert_harmless, reading
 from tests.support.furnished import MARKUP
 from tests.support.hostile import CORPUS
@@ -80,7 +81,7 @@ def test_the_page_of_each_does_nothing(events: tuple[Path, list[StoredEvent]], b
         assert event.type in page.text
 
 
-@pytest.mark.parametrize("address", LISTS)
+@each("address", LISTS)
 def test_what_gathers_from_all_of_them_does_nothing(browser: Reader, address: str) -> None:
     """A page that cannot make anything of such a log says so; that is a page, too."""
     answer = browser.get(address)

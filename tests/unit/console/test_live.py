@@ -23,6 +23,7 @@ from pmagent.events.event import Draft, StoredEvent
 from pmagent.events.segments import SegmentReader, segment_name
 from pmagent.log.query import Query
 from pmagent.log.ranges import Pick, TooSlow
+from tests.support.cases import each
 from tests.support.console_streams import FOLDER, Browser, Console, browsing
 from tests.support.hostile import CORPUS
 from tests.support.live import on_loop
@@ -171,7 +172,7 @@ def test_without_a_log_or_without_its_head_the_stream_says_so() -> None:
         assert browser.source.told[-1].data["why"] == why
 
 
-@pytest.mark.parametrize(
+@each(
     "query",
     [
         "after=-1", "after=x", "after=1.5", "after=99999999999999999", "after=%D9%A1", "field=nofield", "field=data",
@@ -192,7 +193,7 @@ def test_a_head_request_opens_no_stream() -> None:
     assert (answer.status_code, answer.content) == (200, b"")
 
 
-@pytest.mark.parametrize("name", sorted(CORPUS))
+@each("name", sorted(CORPUS))
 def test_hostile_text_stays_in_its_row(name: str) -> None:
     console = Console()
     console.append(Draft("t." + "<b>", None, msgspec.json.encode({"text": CORPUS[name]}), "1", "<a>&\"'", "\u202e<i>"))

@@ -11,6 +11,7 @@ import pytest
 from pmagent.console.pages.reading.log_address import Asked
 from pmagent.console.pages.views import log as log_view
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.console_pages import Page, Reader, reading
 from tests.support.logged import fill_log, flip, note, segments, write_log
@@ -113,8 +114,8 @@ def test_a_page_shows_nothing_that_came_after_its_position(workspace: Path) -> N
     assert [event.position for event in found.events] == [16, 17, 18, 19, 20]
 
 
-@pytest.mark.parametrize(
-    ("address", "field", "words"),
+@each(
+    "address, field, words",
     [
         ("?field=x%3D1", "field", "events have no field"), ("?field=no", "field", "is not FIELD=VALUE"),
         ("?grep=(", "grep", "grep"), ("?grep=" + "(" * 3000, "grep", "grep"), ("?grep=a{99999999999}", "grep", "grep"),

@@ -13,6 +13,7 @@ from pmagent.console.pages.rendering import STATIC, TEMPLATES, environment
 from pmagent.edges import SECTIONS
 from pmagent.events.unseen import UNSEEN
 from tests.conftest import fresh_example
+from tests.support.cases import each
 from tests.support.consoles import Console, LiveHost, console, live_host
 from tests.support.hostile import CORPUS
 
@@ -111,14 +112,13 @@ def test_who_is_not_signed_in_learns_nothing_from_the_frame(host: LiveHost) -> N
     assert host.workspace.name not in page
 
 
-@pytest.mark.parametrize(
-    ("word", "sign", "tone"),
+@each(
+    "word, sign, tone",
     [
         ("done", "✓", "good"), ("failed", "✗", "bad"), ("blocked", "◦", ""), ("BLOCKED", "✗", "bad"),
         ("NORMAL", "✓", "good"), ("timed_out", "✗", "bad"), ("outcome unknown", "?", "warn"), ("paused", "‖", "warn"),
         ("never heard of", "·", ""), ("", "·", ""),
     ],
-    ids=str,
 )  # fmt: skip
 def test_a_state_has_a_word_a_sign_and_a_tone(word: str, sign: str, tone: str) -> None:
     made = parts("{{ parts.state(word) }}", word=word)
@@ -126,7 +126,7 @@ def test_a_state_has_a_word_a_sign_and_a_tone(word: str, sign: str, tone: str) -
     assert made.startswith(f'<span class="state {tone}">')
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@each("name", CORPUS)
 def test_parts_show_hostile_text_as_text(name: str) -> None:
     text = CORPUS[name][:2000] + "</pre><script>x</script>\"'>"
     made = parts(

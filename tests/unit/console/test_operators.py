@@ -13,6 +13,7 @@ from pmagent.console.auth import operators, passwords
 from pmagent.console.auth.operators import BadOperators, NoSuchOperator
 from pmagent.console.auth.passwords import BadSecret, checked_secret
 from pmagent.pla.operators import BadOperator
+from tests.support.cases import each
 from tests.support.entrances import SECRET, cheap_secrets, unsynced
 
 
@@ -216,14 +217,13 @@ def test_several_that_add_at_once_lose_nobody(file: Path) -> None:
     assert set(operators.read(file)) == {f"op-{n}" for n in range(12)}
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
+@each(
+    "text, why",
     [
         ("short", "needs 12"), ("", "needs 12"), ("a" * 11, "needs 12"), ("a" * 1025, "may have 1024"),
         ("ä" * 513, "may have 1024"), ("has a\nline break", "control"), ("has a\x00 in it", "control"),
         ("has a tab\tin it", "control"), ("lone \ud800 surrogate", "UTF-8"),
     ],
-    ids=lambda value: ascii(value[:16]),
 )  # fmt: skip
 def test_what_is_no_secret_is_not_taken(text: str, why: str) -> None:
     with pytest.raises(BadSecret, match=why):

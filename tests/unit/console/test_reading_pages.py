@@ -13,7 +13,6 @@ from tests.support.consoles import Console, LiveHost, console, live_host
 PAGES = (
     "/log", "/log?type=log.*&newest=last", "/log/1", "/log/2?limit=5", "/sessions", "/sessions?kind=oa", "/integrity",
 )  # fmt: skip
-FILES = ("/log/1/raw",)
 
 
 @pytest.fixture(scope="module")
@@ -37,19 +36,6 @@ def test_who_may_look_sees_every_page_with_the_command_for_it(vera: Console, add
     assert page.copied
     assert page.copied[0].startswith("pmagent ")
     assert "daemon not reachable" not in page.text
-
-
-@pytest.mark.parametrize("address", [*PAGES, *FILES, "/log/find?id=1", "/sessions/pla-1/frames/1"])
-def test_nobody_else_sees_any_of_it(host: LiveHost, address: str) -> None:
-    stranger = Console(host.workspace)
-    answer = stranger.get(address)
-    assert answer.status_code == 303
-    assert answer.headers["location"].startswith("/sign-in")
-
-
-@pytest.mark.parametrize("address", [*PAGES, *FILES, "/sessions/pla-1/log"])
-def test_pages_that_read_take_no_post(vera: Console, address: str) -> None:
-    assert vera.post(address.partition("?")[0]).status_code in (403, 405)
 
 
 def test_a_session_of_the_oa_that_has_just_booted_is_there(host: LiveHost, vera: Console) -> None:

@@ -26,6 +26,7 @@ from pmagent.events.disk import RealDisk
 from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.approving import APPROVING, ASKING, LOOKING, configure, proposed
+from tests.support.cases import each
 from tests.support.commands import SECONDS
 from tests.support.consoles import ORIGIN, Console, LiveHost, console, live_host
 from tests.support.furnished import picture
@@ -271,7 +272,7 @@ def test_what_the_guard_lets_anybody_or_anyone_who_looks_do_is_in_the_table() ->
     assert set(guard.OPEN_TO_VIEW) == {path for (method, path), row in TABLE.items() if row.looking}
 
 
-@pytest.mark.parametrize("case", ROUTES, ids=_named)
+@each("case", ROUTES)
 def test_each_answers_as_it_is_meant(world: World, case: tuple[str, str]) -> None:
     row = TABLE[case]
     answer = row.ask(world)
@@ -281,7 +282,7 @@ def test_each_answers_as_it_is_meant(world: World, case: tuple[str, str]) -> Non
         world.live.perform("control.resume", operator=ASKING, channel="cli")
 
 
-@pytest.mark.parametrize("case", [case for case in ROUTES if not TABLE[case].open], ids=_named)
+@each("case", [case for case in ROUTES if not TABLE[case].open])
 def test_nobody_gets_anything_who_is_not_signed_in(world: World, case: tuple[str, str]) -> None:
     method, path = case
     address = _unknown(path)
@@ -301,7 +302,7 @@ def _stranger(world: World) -> Any:
     return TestClient(world.bob.app, base_url=ORIGIN, follow_redirects=False)
 
 
-@pytest.mark.parametrize("path", [path for path in POSTS if not TABLE["POST", path].open])
+@each("path", [path for path in POSTS if not TABLE["POST", path].open])
 def test_a_form_needs_its_token_and_to_come_from_here(world: World, path: str) -> None:
     token, before = world.bob.csrf(), world.live.position
     address = _unknown(path)
@@ -313,7 +314,7 @@ def test_a_form_needs_its_token_and_to_come_from_here(world: World, path: str) -
     assert world.live.position == before
 
 
-@pytest.mark.parametrize("path", [path for path in POSTS if not TABLE["POST", path].looking])
+@each("path", [path for path in POSTS if not TABLE["POST", path].looking])
 def test_who_may_only_look_posts_nothing(world: World, path: str) -> None:
     token, before = world.eve.csrf(), world.live.position
     answer = world.eve.post(_unknown(path), csrf=token, reason=REASON)
@@ -322,7 +323,7 @@ def test_who_may_only_look_posts_nothing(world: World, path: str) -> None:
     assert world.live.position == before
 
 
-@pytest.mark.parametrize("case", [case for case in ROUTES if TABLE[case].none], ids=_named)
+@each("case", [case for case in ROUTES if TABLE[case].none])
 def test_what_there_is_not_is_not_found(world: World, case: tuple[str, str]) -> None:
     method, path = case
     address, fields = _unknown(path), {"reason": REASON}
@@ -335,7 +336,7 @@ def test_what_there_is_not_is_not_found(world: World, case: tuple[str, str]) -> 
     assert world.live.position == before
 
 
-@pytest.mark.parametrize("path", sorted({path for _, path in TABLE}))
+@each("path", sorted({path for _, path in TABLE}))
 def test_a_route_knows_its_own_methods_alone(world: World, path: str) -> None:
     methods = {method for method, known in TABLE if known == path}
     token = world.bob.csrf()

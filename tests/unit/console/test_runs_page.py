@@ -18,6 +18,7 @@ from pmagent.events.log import now
 from pmagent.projections.rebuild import documents_of
 from pmagent.when import seconds_between
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.hostile import hostile_log
 from tests.support.logged import flip, note, segments, write_log
 from tests.support.orchestra import RUN, config, exited
@@ -67,7 +68,7 @@ def test_a_text_is_looked_for_in_intents(lived: TestClient) -> None:
 
 @pytest.mark.parametrize(
     ("query", "says"),
-    [("state=lost", "none of the states"), ("after=-1", "no whole number"), ("after=1e3", "no whole number"),
+    [("state=lost", "not known here"), ("after=-1", "no whole number"), ("after=1e3", "no whole number"),
      ("after=" + "9" * 30, "no whole number"), ("after=%C2%B2", "no whole number"),
      ("text=" + "x" * 201, "at most 200")],
     ids=["state", "negative", "float", "huge", "superscript", "long_text"],
@@ -144,7 +145,7 @@ def test_without_a_log_the_list_says_how_to_begin(tmp_path: Path) -> None:
 # --- a run ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "end"), list(zip(IDS, ENDS, strict=True)), ids=[f"{n}" for n in range(1, 14)])
+@each("name, end", list(zip(IDS, ENDS, strict=True)))
 def test_a_page_of_a_run_says_how_it_ended_and_is_still_then(lived: TestClient, name: str, end: str) -> None:
     answer = lived.get(f"/runs/{name}")
     assert answer.status_code == 200

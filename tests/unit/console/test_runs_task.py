@@ -16,6 +16,7 @@ from pmagent.console.pages.jobs.task import GIVEN_CHARS_MAX
 from pmagent.contracts.orchestra_events import NetContact, TaskExited
 from pmagent.events.event import Event
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.hostile import CORPUS
 from tests.support.orchestra import RUN, config, exited
 from tests.support.page_runs import captured, plan_of, task_ids, told
@@ -160,7 +161,7 @@ def evil_of(name: str) -> str:
     return CORPUS[name][:900].replace("\0", "") + '<script>alert(1)</script><a href="https://evil.example">x</a>'
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@each("name", CORPUS)
 def test_hostile_texts_stay_texts_on_every_page(hostile: tuple[TestClient, dict[str, str]], name: str) -> None:
     client, tasks = hostile
     run = f"/runs/{other(list(CORPUS).index(name))}"

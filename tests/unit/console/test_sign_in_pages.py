@@ -16,6 +16,7 @@ from pmagent.console.auth.entrance import invite
 from pmagent.console.auth.guard import cookie_name
 from pmagent.log.source import line_runs
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.consoles import ORIGIN, Console, LiveHost, live_host
 from tests.support.entrances import SECRET, cheap_secrets
 from tests.support.hostile import CORPUS, assert_harmless
@@ -158,7 +159,7 @@ def test_without_secrets_there_is_no_form_and_the_way_in_is_told(browser: Consol
     assert "pmagent operators secret" in page
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@each("name", CORPUS)
 def test_hostile_text_in_a_refused_sign_in_is_shown_harmless(browser: Console, name: str) -> None:
     text = CORPUS[name]
     if any("\ud800" <= char <= "\udfff" for char in text):

@@ -11,6 +11,7 @@ from pmagent.console.pages.jobs.run import parts_of
 from pmagent.contracts.orchestra import TaskState
 from pmagent.events.event import time_after
 from pmagent.projections.views.runs import Task, Try
+from tests.support.cases import each
 
 START = "2026-11-22T12:00:00.000000Z"
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -51,8 +52,8 @@ def test_attempts_and_pauses_are_told_apart() -> None:
     assert int(pause["width"]) == pytest.approx(2 * int(failed["width"]), abs=2)
 
 
-@pytest.mark.parametrize(
-    ("state", "tries", "kinds"),
+@each(
+    "state, tries, kinds",
     [
         ("running", [Try(1, at(0))], ["running"]),
         ("running", [Try(1, at(0), at(1), exit_code=0)], ["done"]),
@@ -64,7 +65,6 @@ def test_attempts_and_pauses_are_told_apart() -> None:
         ("failed", [Try(1, at(0), at(1), "", "", None)], ["failed"]),
         ("planned", [], []),
     ],
-    ids=["runs", "exited", "waits", "again", "cut_off", "at_once", "failed", "stopped", "none"],
 )
 def test_a_task_s_time_is_made_of_its_attempts_and_pauses(state: TaskState, tries: list[Try], kinds: list[str]) -> None:
     made = parts_of(Task(START, state, tries=tries), at(5))

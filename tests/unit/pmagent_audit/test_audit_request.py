@@ -22,6 +22,7 @@ from pmagent.events.redact import MASK
 from pmagent.jobs.kinds import Source
 from pmagent.service.secrets import known_secrets
 from pmagent.workspace.settings import AuditSettings, ConfigError
+from tests.support.cases import each
 
 AUDIT = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
 SECRET = "hunter2-hunter2"
@@ -51,8 +52,8 @@ def test_paths_are_relative_to_the_current_folder_and_recorded_whole(place: Path
     assert checked(request, place / "workspace") == request
 
 
-@pytest.mark.parametrize(
-    ("url", "name"),
+@each(
+    "url, name",
     [
         ("https://github.com/owner/name", "owner_name"),
         ("https://github.com/owner/name.git", "owner_name"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from pmagent.events.event import Event
 from pmagent.jobs.kinds import RUNS
 from pmagent.projections.views.jobs import Change
 from pmagent.projections.views.runs import Run
+from tests.support.cases import each
 from tests.support.effort import examples
 from tests.support.hostile import CORPUS, assert_harmless
 from tests.support.orchestra import RUN, Yard, config, exited, replied
@@ -201,7 +201,7 @@ def test_where_there_is_little_room_what_runs_and_what_failed_comes_first() -> N
     assert rows[-1].strip() == "and 23 more: 5 done, 18 planned"
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@each("name", CORPUS)
 def test_hostile_reasons_stay_on_their_line(name: str) -> None:
     yard = Yard()
     yard.tool = lambda event: TaskUnstarted(

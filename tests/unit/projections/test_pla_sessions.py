@@ -24,6 +24,7 @@ from pmagent.contracts.pla_events import (
 from pmagent.projections.core.documents import Documents
 from pmagent.projections.sessions import sessions
 from pmagent.projections.sessions.sessions import Sessions
+from tests.support.cases import each
 from tests.support.hostile import CORPUS
 from tests.support.pla_sessions import (
     EXECUTION,
@@ -252,7 +253,7 @@ def test_a_masked_proposal_says_so_and_shows_what_the_event_shows() -> None:
     assert (details["masked"], details["credential_warning"], details["findings"]) == (True, True, "password; pem")
 
 
-@pytest.mark.parametrize("text", CORPUS.values(), ids=CORPUS)
+@each("text", CORPUS.values())
 def test_nothing_hides_in_a_line(text: str) -> None:
     tale = begun()
     tale.propose(rationale=text[:2000])

@@ -14,6 +14,7 @@ import pytest
 from pmagent.pla import verifying
 from pmagent.pla.verifying import SessionLogUnreadable, Verdict, verify_session_log, verify_stream
 from pmagent.projections.sessions.chain import GENESIS, Chain, canonical, checksum
+from tests.support.cases import each
 from tests.support.pla_sessions import SESSION, folded, shown, typing
 
 GOOD = shown(folded(typing().events))[f"sessions/{SESSION}.jsonl"]
@@ -50,7 +51,7 @@ def test_every_changed_bit_is_found() -> None:
             assert found.line == 1 + content.count(b"\n", 0, at), (at, bit)
 
 
-@pytest.mark.parametrize("at", range(len(LINES)))
+@each("at", range(len(LINES)))
 def test_every_line_that_is_removed_doubled_or_moved_is_found(at: int) -> None:
     removed = LINES[:at] + LINES[at + 1 :]
     doubled = LINES[: at + 1] + LINES[at:]
@@ -129,8 +130,8 @@ def test_the_same_entry_written_in_another_way_is_found(written: Callable[[dict[
     assert (found.ok, found.code, found.line) == (False, "not_canonical", 1)
 
 
-@pytest.mark.parametrize(
-    ("content", "code"),
+@each(
+    "content, code",
     [
         (b"", "empty"),
         (b"\n", "not_json"),
@@ -149,7 +150,6 @@ def test_the_same_entry_written_in_another_way_is_found(written: Callable[[dict[
         (b"\xef\xbb\xbf" + LINES[0], "not_json"),
         (LINES[0][:-1] + b"\r\n", "not_canonical"),
     ],
-    ids=lambda value: str(value[:12]) if isinstance(value, bytes) else value,
 )
 def test_what_is_no_session_log_has_one_reason(content: bytes, code: str) -> None:
     found = checked(content)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from pmagent.projections.runs.json import document, line
+from tests.support.cases import each
 from tests.support.hostile import CORPUS, assert_harmless
 
 
-@pytest.mark.parametrize("text", CORPUS.values(), ids=CORPUS.keys())
+@each("text", CORPUS.values())
 def test_hostile_text_is_harmless_and_reads_back_as_it_was(text: str) -> None:
     value = {"text": text, "list": [text, {text[:50]: 1}], "none": None}
     for raw in (line(value), document(value)):

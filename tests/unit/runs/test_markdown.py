@@ -8,6 +8,7 @@ import re
 import pytest
 
 from pmagent.projections.core.markdown import code, cut, fenced, inline, label, table, visible
+from tests.support.cases import each
 from tests.support.hostile import CORPUS, assert_harmless
 from tests.support.run_folders import every, parsed
 
@@ -36,7 +37,7 @@ MARKDOWN = {
     "mermaid": '"] --> t9["x"]; click t0 "javascript:alert(1)" %%{init: {}}%% #quot; end',
 }
 TEXTS = {**CORPUS, **MARKDOWN}
-every_text = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+every_text = each("text", TEXTS.values())
 
 
 def read(tokens: list[object]) -> str:

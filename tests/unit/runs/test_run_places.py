@@ -6,12 +6,12 @@ import itertools
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.contracts.orchestra_config import PathSettings
 from pmagent.projections.runs.places import FORBIDDEN, Places, places
+from tests.support.cases import each
 
 ONE = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
 TWO = "5b0c7a52-3f7e-4c1d-9a55-000000000002"
@@ -35,7 +35,7 @@ def test_the_specifications_places() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     "paths",
     [
         {"runs": "/tmp"},
@@ -63,7 +63,6 @@ def test_the_specifications_places() -> None:
         {"logs": "share/{run_id}"},
         {"logs": "jobs/{run_id}.json"},
     ],
-    ids=str,
 )
 def test_what_cannot_be_used_leaves_all_where_the_specification_has_it(paths: dict[str, Any]) -> None:
     found = places(PathSettings(**paths), ONE)

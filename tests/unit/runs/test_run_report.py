@@ -14,6 +14,7 @@ from pmagent.projections.core.markdown import cut, visible
 from pmagent.projections.runs.charts import BARS_MAX, COLUMNS, TASKS_MAX
 from pmagent.projections.runs.numbers import duration
 from pmagent.projections.runs.report import ROWS_MAX, TRIED_MAX
+from tests.support.cases import each
 from tests.support.hostile import CORPUS, assert_harmless
 from tests.support.orchestra import RUN, Yard, config, exited, plan
 from tests.support.run_folders import (
@@ -154,7 +155,7 @@ def hostile_run(text: str) -> Yard:
     return yard
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+@each("text", HOSTILE.values())
 def test_hostile_text_stays_text(text: str) -> None:
     report = reported(hostile_run(text))
     plain = reported(hostile_run("harmless"))

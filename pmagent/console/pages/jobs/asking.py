@@ -7,15 +7,14 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
-from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from pmagent.clean import shorten
+from pmagent.console.pages.addresses import BadAddress, address, choices, number, one_of, options
 from pmagent.console.pages.context import desk_of, form_of, visitor_of
 from pmagent.console.pages.jobs.desk import JobsAtHand, jobs_of, whole_id
-from pmagent.console.pages.jobs.run import address
 from pmagent.contracts.orchestra_events import REASON_CHARS_MAX
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.jobs.catalogue import Entry, Listing
@@ -27,19 +26,12 @@ LISTED: Final = 50
 OPEN_LOOKED_AT: Final = 5
 """Of so many open jobs a list says how far they are, the newest."""
 TEXT_CHARS_MAX: Final = 200
-NUMBER_MAX: Final = 2**53
 TRACE: Final = "x-orchestra-trace-id"
 """On the pages of a job this header is its correlation (docs/design.md §14.1)."""
 
 T = TypeVar("T")
 Page = Callable[[Request, str], Awaitable[Response]]
 """Answers a request for the job with this whole id."""
-
-
-class BadQuestion(PmagentError):
-    """What an address asks for is not understood."""
-
-    exit_code = 2
 
 
 class NotEnded(PmagentError):
@@ -56,37 +48,12 @@ class Asked(msgspec.Struct, frozen=True):
     after: int = 0
 
 
-def asked_of(query: QueryParams, states: Sequence[str]) -> Asked:
-    """What an address asks of a list. Raises BadQuestion."""
-    state, text = query.get("state", ""), query.get("text", "")
-    if state and state not in states:
-        raise BadQuestion(f"state={state[:60]!r} is none of the states", f"state: {', '.join(states)}")
+def asked_of(request: Request, kind: Kind) -> Asked:
+    """What an address asks of a list. Raises BadAddress."""
+    text = request.query_params.get("text", "")
     if len(text) > TEXT_CHARS_MAX:
-        raise BadQuestion(f"text: at most {TEXT_CHARS_MAX} characters are looked for, not {len(text)}", "give fewer")
-    return Asked(state, text, number_of(query, "after"))
-
-
-def twin(kind: Kind, asked: Asked) -> list[str]:
-    """The command that lists the same."""
-    argv = [*kind.command.split(), "-n", str(LISTED)]
-    argv += ["--state", asked.state] if asked.state else []
-    argv += [f"--text={asked.text}"] if asked.text else []
-    return argv + (["--before", str(asked.after)] if asked.after else [])
-
-
-def choices(states: Sequence[str]) -> list[tuple[str, str]]:
-    """The states as a form offers them: value and words."""
-    return [("", "any"), *((state, state.replace("_", " ")) for state in states)]
-
-
-def number_of(query: QueryParams, name: str) -> int:
-    """A whole number in an address; 0 where there is none. Raises BadQuestion."""
-    given = query.get(name, "")
-    if not given:
-        return 0
-    if not (given.isascii() and given.isdigit()) or int(given[:20]) > NUMBER_MAX:
-        raise BadQuestion(f"{name}={given[:60]!r} is no whole number", f"e.g. {name}=100")
-    return int(given)
+        raise BadAddress(f"text: at most {TEXT_CHARS_MAX} characters are looked for, not {len(text)}", "give fewer")
+    return Asked(one_of(request, "state", kind.states), text, number(request, "after"))
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -103,7 +70,7 @@ class Row(msgspec.Struct, frozen=True):
 async def list_page(request: Request, kind: Kind, live: tuple[str, ...]) -> Response:
     """The list of jobs that the address asks for; empty where there is no log."""
     desk, section = desk_of(request), f"{kind.word}s"
-    asked = asked_of(request.query_params, kind.states)
+    asked = asked_of(request, kind)
 
     def read(jobs: JobsAtHand) -> tuple[Listing, list[Row]]:
         try:
@@ -116,8 +83,10 @@ async def list_page(request: Request, kind: Kind, live: tuple[str, ...]) -> Resp
     newest, older = pages(f"/{section}", asked, listing)
     return await desk.page(
         request, "jobs.html", title=section.capitalize(), section=section, live=live,
-        command=twin(kind, asked), asked=asked, states=choices(kind.states), kind=kind,
-        rows=rows, listing=listing, newest=newest, older=older, full=LISTED,
+        command=[*kind.command.split(), "-n", str(LISTED),
+                 *options(state=asked.state, text=asked.text, before=asked.after)],
+        asked=asked, states=[("", "any"), *choices(kind.states)], kind=kind, rows=rows, listing=listing,
+        newest=newest, older=older, full=LISTED,
     )  # fmt: skip
 
 
@@ -148,17 +117,17 @@ def pages(path: str, asked: Asked, listing: Listing) -> tuple[str, str]:
 
 async def cancelled(request: Request, kind: Kind) -> Response:
     """``POST``: ask the daemon to end a job; ``reason``, and the request's id, by which asking twice is asking once.
-    Raises NotEnded, BadQuestion, NotFound, DaemonUnreachable, RemoteError."""
+    Raises NotEnded, BadAddress, NotFound, DaemonUnreachable, RemoteError."""
     job_id = await whole_id(request, kind, request.path_params[kind.id_field])
     form = form_of(request)
     reason, asked = form.get("reason", "").strip(), form.get("request", "")
     if not reason or len(reason) > REASON_CHARS_MAX:
-        raise BadQuestion(
+        raise BadAddress(
             f"why the {kind.word} is to end has to be said, in at most {REASON_CHARS_MAX} characters",
             "go back, and give a reason; nothing was cancelled",
         )
     if asked and not asked.startswith(f"{kind.cancel}-"):
-        raise BadQuestion("the form's request id is none of ours", "open the page again; nothing was cancelled")
+        raise BadAddress("the form's request id is none of ours", "open the page again; nothing was cancelled")
     arguments: dict[str, Any] = {kind.id_field: job_id, "reason": reason}
     answer = await desk_of(request).ask(kind.cancel, visitor_of(request), request=asked, **arguments)
     if not answer.document["accepted"]:

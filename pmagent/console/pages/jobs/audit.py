@@ -14,15 +14,13 @@ from pmagent.contracts.audit_events import EvidenceItem, JudgeName, OpinionItem,
 from pmagent.events.log import now
 from pmagent.jobs.history import Cancelling, Jobs
 from pmagent.jobs.story import AuditStory
-from pmagent.projections.audits.report import CHANGED
+from pmagent.projections.audits.evidence import excerpt
+from pmagent.projections.audits.report import CHANGED, blocks
 from pmagent.projections.views.audits import JUDGES, SOURCES, Audit, Source, Standing
 from pmagent.when import took
 
 ITEMS_MAX: Final = 300
 """Of audits with more pieces of evidence a page shows those that are cited; a criterion by itself has all its own."""
-CONTENT_LINES_MAX: Final = 20
-CONTENT_LINE_CHARS_MAX: Final = 500
-"""So much of a piece's content is shown; the report's JSON has all of it."""
 REJECTED_MAX: Final = 50
 
 
@@ -149,20 +147,6 @@ def report_of(story: AuditStory, jobs: Jobs) -> Mapping[str, bytes]:
     return story.report(jobs.storage.log_id())
 
 
-def blocks(text: str) -> list[tuple[str, list[str]]]:
-    """A text of ours that names what is not ours: paragraphs (``p``) and lists (``ul``) of lines."""
-    made: list[tuple[str, list[str]]] = []
-    for line in text.splitlines():
-        if not line.strip():
-            continue
-        item = line.startswith("- ")
-        if item and made and made[-1][0] == "ul":
-            made[-1][1].append(line[2:])
-        else:
-            made.append(("ul", [line[2:]]) if item else ("p", [line]))
-    return made
-
-
 # --- parts ---------------------------------------------------------------------------------------------------------
 
 
@@ -218,12 +202,10 @@ def _score_of(judge: JudgeName, scores: dict[JudgeName, int], aside: set[JudgeNa
 
 
 def _piece(key: str, anchor: str, item: EvidenceItem, cited: list[str]) -> Piece:
-    content = item.content.splitlines() if item.content else []
+    lines, more = excerpt(item.content or "")
     return Piece(
         key=key, anchor=anchor, found=item.found, goal=item.goal, location=item.location, rationale=item.rationale,
-        confidence=shown(item.confidence),
-        lines=[line[:CONTENT_LINE_CHARS_MAX] for line in content[:CONTENT_LINES_MAX]],
-        more=max(len(content) - CONTENT_LINES_MAX, 0), cited=cited,
+        confidence=shown(item.confidence), lines=lines, more=more, cited=cited,
     )  # fmt: skip
 
 

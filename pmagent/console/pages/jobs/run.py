@@ -6,7 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import msgspec
 from markupsafe import Markup
@@ -314,9 +314,3 @@ def _files(run: Run) -> list[FileRow]:
         for left in run.left
         for one in left.artifacts
     ]  # fmt: skip
-
-
-def address(path: str, **fields: object) -> str:
-    """A page's address with what is asked of it; what is empty is left out."""
-    said = urlencode({name: value for name, value in fields.items() if value not in ("", 0, None)})
-    return f"{path}?{said}" if said else path

@@ -17,7 +17,7 @@ import msgspec
 from pmagent.events.errors import NotFound
 from pmagent.events.event import StoredEvent
 from pmagent.log.source import line_runs
-from pmagent.log.summaries import summary
+from pmagent.log.summaries import payload, summary
 from pmagent.workspace.layout import Layout
 
 KEPT: Final = 20
@@ -79,21 +79,13 @@ class Alerts:
                 found = _JUDGES.get(event.type)
                 if found is None or self._is_ping(event):
                     continue
-                if (verdict := found(_data(event))) is not None:
+                if (verdict := found(payload(event))) is not None:
                     self._kept.append(Alert(event.position, event.time, event.type, *verdict, summary(event)))
             self._next = run[-1].position + 1
 
     def _is_ping(self, event: StoredEvent) -> bool:
         """Whether nothing but the newest ping was cut off."""
-        return event.type == "effect.interrupted" and self._ping > 0 and _data(event).get("request") == self._ping
-
-
-def _data(event: StoredEvent) -> dict[str, Any]:
-    try:
-        data = msgspec.json.decode(event.data)
-    except (msgspec.DecodeError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
+        return event.type == "effect.interrupted" and self._ping > 0 and payload(event).get("request") == self._ping
 
 
 Verdict = tuple[str, str] | None

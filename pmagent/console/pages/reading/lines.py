@@ -14,26 +14,11 @@ from markupsafe import Markup
 
 from pmagent.clean import clean_line
 from pmagent.events.event import StoredEvent
-from pmagent.log.summaries import summary
+from pmagent.log.summaries import sign, summary
 from pmagent.when import short
 
 RUN_CHARS: Final = 12
 """So much of a correlation stands in a row."""
-
-_BAD: Final = (
-    "failed", "refused", "halted", "revoked", "timed_out", "interrupted", "cancelled", "escalated", "recovered",
-)
-_GOOD: Final = ("granted", "booted", "taken", "resumed", "created", "started")
-
-
-def sign(event: StoredEvent) -> tuple[str, str]:
-    """A sign and the word for it, the signs that ``pmagent log tail`` marks lines with."""
-    last = event.type.rsplit(".", 1)[-1]
-    if last.endswith(_BAD):
-        return "✗", "bad"
-    if last.endswith(_GOOD):
-        return "✓", "good"
-    return ("▸", "decision") if event.kind == "decision" else ("•", "fact")
 
 
 def rows(events: Iterable[StoredEvent]) -> Markup:

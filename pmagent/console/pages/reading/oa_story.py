@@ -9,11 +9,12 @@ from typing import Any, Final
 import msgspec
 
 from pmagent.console.pages.reading.searching import until
-from pmagent.console.pages.reading.session_list import began, payload
+from pmagent.console.pages.reading.session_list import began
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.events.event import StoredEvent
 from pmagent.log.query import Query, needles
 from pmagent.log.source import sifted
+from pmagent.log.summaries import payload
 from pmagent.workspace.layout import Layout
 
 LOOK_SECONDS: Final = 3.0

@@ -21,11 +21,13 @@ END_BYTES: Final = 64 * 1024
 MARKS_MAX: Final = 4_000
 """So many marks has a text; what comes behind them has one character for each that cannot be seen."""
 
-_CLIMBING: Final = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
-_MARKED: Final = re.compile(f"[\t\ud800-\udfff{UNSEEN}]|[{_CLIMBING}]{{5,}}")
-_NAMES: Final = {"\t": "⇥"}
+_COMBINING: Final = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+_HIDING: Final = f"[\ud800-\udfff{UNSEEN}]|(?<=[{_COMBINING}]{{4}})[{_COMBINING}]+"
+"""What is not seen, reorders, or is obeyed; and what a letter is heaped with beyond four marks."""
+_PATTERNS: Final = {False: re.compile(_HIDING), True: re.compile(f"\t|{_HIDING}")}
 _BYTE: Final = range(0xDC80, 0xDD00)
 """What stands for a byte that is no UTF-8 (PEP 383)."""
+_MARK: Final = Markup('<span class="mark" title="{0}">{0}</span>')
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -64,21 +66,28 @@ def shown(blobs: Blobs, sha256: str, end_bytes: int = END_BYTES) -> Shown:
 def text(raw: bytes) -> Markup:
     """The text with every character to be seen: controls, what reorders or hides, and bytes that are no UTF-8, as
     marks; line breaks break lines."""
-    told = raw.decode("utf-8", "surrogateescape")
+    return marked(raw.decode("utf-8", "surrogateescape"), tabs=True, most=MARKS_MAX)
+
+
+def marked(text: str, *, tabs: bool = False, most: int | None = None) -> Markup:
+    """``text`` with each character that is not seen as a mark with its name, and with ``tabs`` each tab. Blanks and
+    line breaks stay as they are. At most ``most`` marks are made (None: all)."""
     parts: list[Markup] = []
-    at = 0
-    for found in islice(_MARKED.finditer(told), MARKS_MAX):
-        parts.append(escape(told[at : found.start()]))
-        parts.append(_mark(found[0]))
-        at = found.end()
-    parts.append(escape(clean_block(told[at:])))
+    end = 0
+    for found in islice(_PATTERNS[tabs].finditer(text), most):
+        parts += [escape(text[end : found.start()]), _MARK.format(_name(found[0]))]
+        end = found.end()
+    parts.append(escape(text[end:] if most is None else clean_block(text[end:])))
     return Markup("").join(parts)
 
 
-def _mark(char: str) -> Markup:
-    if len(char) > 1:  # marks that climb over other lines
-        return Markup('<span class="mark" title="combining marks">{}</span>').format(f"{len(char)} marks")
-    code = ord(char)
-    name = _NAMES.get(char) or (f"\\x{code - 0xDC00:02x}" if code in _BYTE else f"U+{code:04X}")
-    kind = "a byte" if code in _BYTE else f"U+{code:04X}"
-    return Markup('<span class="mark" title="{}">{}</span>').format(kind, name)
+def _name(hidden: str) -> str:
+    code = ord(hidden[0])
+    if code in _BYTE:
+        return f"\\x{code - 0xDC00:02x}"
+    return "⇥" if hidden == "\t" else f"U+{code:04X}" + (f" x{len(hidden)}" if len(hidden) > 1 else "")
+
+
+def decoded(raw: bytes) -> str:
+    r"""Bytes as text; what is no UTF-8 as ``\xNN``."""
+    return raw.decode("utf-8", "backslashreplace")

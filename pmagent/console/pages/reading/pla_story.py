@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from pmagent.console.pages.reading.searching import until
-from pmagent.console.pages.reading.session_list import began, payload
+from pmagent.console.pages.reading.session_list import began
 from pmagent.contracts.payload import BlobSource, typed, types
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.event import StoredEvent
@@ -21,6 +21,7 @@ from pmagent.events.storage import LogReader
 from pmagent.log.query import Query, needles
 from pmagent.log.ranges import Range, last_of
 from pmagent.log.source import sifted
+from pmagent.log.summaries import payload
 from pmagent.pla.verifying import LINE_BYTES_MAX, SessionLogUnreadable, Verdict, verify_stream
 from pmagent.projections.sessions.chain import Chain
 from pmagent.projections.sessions.places import job_path, log_path, usable, violations_path

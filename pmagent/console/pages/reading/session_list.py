@@ -16,6 +16,7 @@ from pmagent.events.storage import StorageReader
 from pmagent.log.query import Query, needles
 from pmagent.log.ranges import Found, Range, last_of
 from pmagent.log.source import Needles, sifted
+from pmagent.log.summaries import payload
 from pmagent.projections.runs.places import SESSIONS
 from pmagent.workspace.layout import Layout
 
@@ -52,11 +53,8 @@ class Row(msgspec.Struct, frozen=True):
     ended_time: str = ""
 
 
-class _End(msgspec.Struct, frozen=True):
-    position: int
-    time: str
-    state: str
-    reason: str
+Ends = dict[str, dict[str, Any]]
+"""Session id -> the fields of a Row that its end sets."""
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -76,7 +74,7 @@ def listed(layout: Layout, kind: Kind, before: int, end: int) -> Listing:
 
     Raises NotFound, CorruptLog.
     """
-    ends: dict[str, _End] = {}
+    ends: Ends = {}
     going = until(LOOK_SECONDS)
 
     def pick(run: Sequence[StoredEvent]) -> Sequence[Row]:
@@ -97,8 +95,7 @@ def _older(found: Found[Row]) -> bool:
 
 
 def _look_on(
-    storage: StorageReader, start: int, end: int, kind: Kind, ends: dict[str, _End], wanted: set[str],
-    going: Callable[[], bool],
+    storage: StorageReader, start: int, end: int, kind: Kind, ends: Ends, wanted: set[str], going: Callable[[], bool],
 ) -> None:  # fmt: skip
     """Ends of the wanted sessions that lie behind what is shown, as long as there is time."""
     try:
@@ -110,15 +107,17 @@ def _look_on(
         return
 
 
-def _end(ends: dict[str, _End], run: Sequence[StoredEvent], kind: Kind, wanted: set[str] | None = None) -> None:
+def _end(ends: Ends, run: Sequence[StoredEvent], kind: Kind, wanted: set[str] | None = None) -> None:
     """Note the ends among some events."""
     for event in run:
         if event.type == ENDED[kind]:
             data = payload(event)
             name = _text(data, "session_id")
             if wanted is None or name in wanted:
-                told = _text(data, "state") or "ended", _text(data, "reason")[:REASON_CHARS]
-                ends.setdefault(name, _End(event.position, event.time, *told))
+                ends.setdefault(name, {
+                    "state": _text(data, "state") or "ended", "reason": _text(data, "reason")[:REASON_CHARS],
+                    "ended": event.position, "ended_time": event.time,
+                })  # fmt: skip
 
 
 def _row(event: StoredEvent) -> Row:
@@ -132,21 +131,10 @@ def _row(event: StoredEvent) -> Row:
     return msgspec.structs.replace(row, state="refused", reason="; ".join(texts)[:REASON_CHARS])
 
 
-def _ended(row: Row, end: _End | None) -> Row:
-    if end is None or end.position < row.position or row.state == "refused":
+def _ended(row: Row, end: dict[str, Any] | None) -> Row:
+    if end is None or end["ended"] < row.position or row.state == "refused":
         return row
-    return msgspec.structs.replace(
-        row, state=end.state, reason=end.reason, ended=end.position, ended_time=end.time
-    )
-
-
-def payload(event: StoredEvent) -> dict[str, Any]:
-    """The event's data as decoded JSON, whatever it holds; {} where that is no object."""
-    try:
-        found = msgspec.json.decode(event.data)
-    except (msgspec.DecodeError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return msgspec.structs.replace(row, **end)
 
 
 def _text(data: dict[str, Any], name: str) -> str:

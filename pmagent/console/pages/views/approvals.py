@@ -17,6 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from pmagent.console.auth.entrance import Visitor
+from pmagent.console.pages.addresses import choices, one_of, options
 from pmagent.console.pages.approvals.card import LISTED, Card, gathered
 from pmagent.console.pages.approvals.decision import NONCE, Sent, Verdict, arguments, request_id, sent, wanting
 from pmagent.console.pages.approvals.looked import Looked
@@ -48,7 +49,7 @@ _LOOKED: Final[WeakKeyDictionary[Desk, Looked]] = WeakKeyDictionary()
 async def listing(request: Request) -> Response:
     """``/approvals?stands=&by=&outcome=``: the open ones by risk and age, then the decided ones, newest first."""
     desk = desk_of(request)
-    stands, outcome = _one_of(request, "stands", STANDS), _one_of(request, "outcome", OUTCOMES)
+    stands, outcome = one_of(request, "stands", STANDS), one_of(request, "outcome", OUTCOMES)
     by = request.query_params.get("by", "")[:64]
     every = (await desk.ask("pla.list", count=LISTED)).document["proposals"]
     found = [one for one in every if fits(one, stands, by, outcome)]
@@ -56,30 +57,11 @@ async def listing(request: Request) -> Response:
     over = [one for one in found if one["stands"] != "open"]
     return await desk.page(
         request, "approvals.html", title="Approvals", section="approvals", live=LIVE,
-        command=_twin(stands, by, outcome), waiting=[_row(one) for one in waiting],
+        command=["pmagent", "pla", "list", "-n", str(LISTED), *options(stands=stands, by=by, outcome=outcome)],
+        waiting=[_row(one) for one in waiting],
         over=[_row(one) for one in over], stands=stands, by=by, outcome=outcome, filtered=bool(stands or by or outcome),
-        full=len(every) == LISTED, choices_stands=_choices(STANDS), choices_outcome=_choices(OUTCOMES),
+        full=len(every) == LISTED, choices_stands=choices(STANDS), choices_outcome=choices(OUTCOMES),
     )  # fmt: skip
-
-
-def _twin(stands: str, by: str, outcome: str) -> list[str]:
-    """The command that lists the same."""
-    argv = ["pmagent", "pla", "list", "-n", str(LISTED)]
-    argv += ["--stands", stands] if stands else []
-    argv += [f"--by={by}"] if by else []
-    return argv + (["--outcome", outcome] if outcome else [])
-
-
-def _one_of(request: Request, name: str, allowed: tuple[str, ...]) -> str:
-    """A filter of the address. Raises HTTPException (400) for a word that it does not know."""
-    given = request.query_params.get(name, "")
-    if given and given not in allowed:
-        raise HTTPException(400, f"The filter {name} knows {', '.join(allowed)}.")
-    return given
-
-
-def _choices(words: tuple[str, ...]) -> list[tuple[str, str]]:
-    return [(word, word.replace("_", " ")) for word in words]
 
 
 def _row(document: dict[str, Any]) -> dict[str, Any]:
@@ -93,7 +75,7 @@ async def show(request: Request) -> Response:
     there is no form any more, and the difference instead. The addresses that forms post to show the card as well: a
     page that answers a POST may be looked at again."""
     desk, visitor, name = desk_of(request), visitor_of(request), request.path_params["proposal_id"]
-    decide, nonce = _one_of(request, "decide", ("approve", "reject")), request.query_params.get("form", "")
+    decide, nonce = one_of(request, "decide", ("approve", "reject")), request.query_params.get("form", "")
     since = opened(request.query_params.get("opened", ""))
     card = await gathered(desk, visitor, name)
     if decide and card.is_open and not (NONCE.fullmatch(nonce) and since):

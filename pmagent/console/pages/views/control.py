@@ -11,6 +11,7 @@ session, so that ending it twice is one request.
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import Any, Final
 
@@ -33,14 +34,13 @@ _SESSION: Final = re.compile(r"pla-[0-9a-f]{32}")
 _BACK: Final = re.compile(r"/approvals/[A-Za-z0-9_-]{1,64}")
 
 
-async def pause(request: Request) -> Response:
-    """POST ``reason``: no new outward effect starts, and the device is disarmed."""
-    return await _set(request, "control.pause", "Effects are not paused", reason=_reason(request))
+def _reasoned(operation: str, failed: str) -> Callable[[Request], Awaitable[Response]]:
+    """POST ``reason``: ask for ``operation``; see ``_set``."""
 
+    async def post(request: Request) -> Response:
+        return await _set(request, operation, failed, reason=_reason(request))
 
-async def resume(request: Request) -> Response:
-    """POST ``reason``: effects start again, first those that were held."""
-    return await _set(request, "control.resume", "Effects stay paused", reason=_reason(request))
+    return post
 
 
 async def mode(request: Request) -> Response:
@@ -58,11 +58,6 @@ async def mode(request: Request) -> Response:
 async def arm(request: Request) -> Response:
     """POST: arm the device."""
     return await _set(request, "pla.arm", "The device is not armed")
-
-
-async def disarm(request: Request) -> Response:
-    """POST ``reason``: disarm it; what is being typed ends."""
-    return await _set(request, "pla.disarm", "It is not known that the device is disarmed", reason=_reason(request))
 
 
 async def end(request: Request) -> Response:
@@ -110,7 +105,12 @@ _TWINS: Final = {
 }
 
 
-_POSTS: Final = {"pause": pause, "resume": resume, "mode": mode, "arm": arm, "disarm": disarm, "end": end}
+_POSTS: Final = {
+    "pause": _reasoned("control.pause", "Effects are not paused"),
+    "resume": _reasoned("control.resume", "Effects stay paused"),
+    "disarm": _reasoned("pla.disarm", "It is not known that the device is disarmed"),
+    "mode": mode, "arm": arm, "end": end,
+}  # fmt: skip
 
 routes: list[BaseRoute] = [
     *(Route(f"/control/{name}", view, methods=["POST"]) for name, view in _POSTS.items()),

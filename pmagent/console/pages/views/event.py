@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from pmagent.console.pages import downloads
+from pmagent.console.pages.addresses import number
 from pmagent.console.pages.context import desk_of
 from pmagent.console.pages.reading.event_reading import (
     LIMIT,
@@ -24,11 +24,9 @@ from pmagent.console.pages.reading.event_reading import (
     pretty,
     seen,
 )
-from pmagent.console.pages.reading.lines import sign
-from pmagent.console.pages.reading.texts import decoded, marked
-from pmagent.events.errors import PmagentError
+from pmagent.console.pages.reading.outputs import decoded, marked
 from pmagent.events.event import StoredEvent
-from pmagent.log.summaries import summary
+from pmagent.log.summaries import payload, sign, summary
 
 SHOWN_CHARS: Final = 32_768
 """So much of the data, and of the line, stands in the page; all of it can be had as a file."""
@@ -53,7 +51,7 @@ _PAGES: Final = (
 async def show(request: Request) -> Response:
     """``GET /log/{position}``; ``?limit=`` so many consequences at most. Raises NotFound, CorruptLog."""
     desk, position = desk_of(request), _position(request)
-    limit = _limit(request)
+    limit = number(request, "limit", LIMIT, least=1, most=LIMIT_MAX)
     found = await desk.read(seen, desk.layout.store, position, limit)
     event = found.event
     above, left_out, root = nested(found.tree) if found.tree is not None else ((), 0, None)
@@ -77,11 +75,7 @@ async def show(request: Request) -> Response:
 
 def pages_of(event: StoredEvent) -> list[tuple[str, str]]:
     """The pages of what an event tells of: address and word."""
-    try:
-        data = msgspec.json.decode(event.data)
-    except (msgspec.DecodeError, RecursionError):
-        data = None
-    named = {**(data if isinstance(data, dict) else {}), "correlation": event.correlation}
+    named = {**payload(event), "correlation": event.correlation}
     found: dict[tuple[str, str], None] = {}
     for name, shape, kinds, address, word in _PAGES:
         given = named.get(name)
@@ -100,21 +94,6 @@ def _position(request: Request) -> int:
     if not _POSITION.fullmatch(named):
         raise HTTPException(404)
     return int(named)
-
-
-def _limit(request: Request) -> int:
-    text = request.query_params.get("limit", "")
-    if not text:
-        return LIMIT
-    if not _POSITION.fullmatch(text) or int(text) > LIMIT_MAX:
-        raise BadLimit(f"limit={text[:20]!r} is no number from 1 to {LIMIT_MAX}", "leave it out")
-    return int(text)
-
-
-class BadLimit(PmagentError):
-    """A number in the address that cannot be meant."""
-
-    exit_code = 2
 
 
 async def raw(request: Request) -> Response:

@@ -14,13 +14,13 @@ from pmagent.actors.pla.frames.folder import BYTES_MAX
 from pmagent.actors.pla.frames.pictures import NotAPicture, TooLarge, picture
 from pmagent.console.pages.context import desk_of
 from pmagent.console.pages.reading.searching import until
-from pmagent.console.pages.reading.session_list import payload
 from pmagent.events.errors import NotFound
 from pmagent.events.event import StoredEvent
 from pmagent.events.reader import event_at
 from pmagent.events.storage import StorageReader
 from pmagent.log.query import Query, needles
 from pmagent.log.source import sifted
+from pmagent.log.summaries import payload
 from pmagent.workspace.layout import Layout
 
 LOOK_SECONDS: Final = 2.0

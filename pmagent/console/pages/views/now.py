@@ -8,12 +8,12 @@ from typing import Any, Final, get_args
 from weakref import WeakKeyDictionary
 
 import msgspec
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from pmagent.actors.oa.policy import ALLOWED, FORBIDDEN
+from pmagent.console.pages.addresses import choices, one_of
 from pmagent.console.pages.context import Desk, desk_of
 from pmagent.console.pages.reading.alerts import Alert, Alerts
 from pmagent.console.pages.views.integrity import checks_of
@@ -29,7 +29,7 @@ LIVE: Final = (
     "control.", "actor.", "effect.", "daemon.", "console.refused", "task.attempt_requested", "task.exited",
 )  # fmt: skip
 CLASSES: Final = get_args(ActionClass)
-CHANGES: Final = ("", "stop", "mode")
+CHANGES: Final = ("stop", "mode")
 
 URGENT_SECONDS: Final = 3600.0
 """So long a bad alert stands at the head of the page."""
@@ -53,10 +53,8 @@ class Effects(msgspec.Struct, frozen=True):
 
 async def now(request: Request) -> Response:
     """``/?change=``: how things stand; with ``change`` (stop or mode) the form with all that may be said to that.
-    Raises HTTPException (400)."""
-    desk, change = desk_of(request), request.query_params.get("change", "")
-    if change not in CHANGES:
-        raise HTTPException(400, "There is nothing of that name to change.")
+    Raises BadAddress."""
+    desk, change = desk_of(request), one_of(request, "change", CHANGES)
     status, pla = await _standing(desk)
     alerts, looked_from, unread = await _alerts(desk)
     jobs = status.get("jobs", [])
@@ -68,7 +66,7 @@ async def now(request: Request) -> Response:
         effects=grouped(status.get("open_effects", [])), alerts=alerts, urgent=urgent(alerts, log_now()),
         looked_from=looked_from, unread=unread, modes=modes,
         modes_shown=[(name, f"{name}: {says}") for name, says in modes],
-        classes=[(word, word.replace("_", " ")) for word in CLASSES], change=change,
+        classes=choices(CLASSES), change=change,
         allowed=ALLOWED[status["mode"]] if status.get("mode") else (),
         forbidden=FORBIDDEN[status["mode"]] if status.get("mode") else (),
         chain=await desk.read(checks_of(desk).latest, "log"),

@@ -9,10 +9,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from pmagent.console.pages import downloads
+from pmagent.console.pages.addresses import address, number, one_of
 from pmagent.console.pages.context import desk_of
 from pmagent.console.pages.jobs import run as telling
-from pmagent.console.pages.jobs.asking import BadQuestion, job_routes, number_of, read_of, story_of
-from pmagent.console.pages.jobs.run import address
+from pmagent.console.pages.jobs.asking import job_routes, read_of, story_of
 from pmagent.console.pages.jobs.task import task_page
 from pmagent.contracts.orchestra_events import REASON_CHARS_MAX
 from pmagent.events.errors import NotFound
@@ -27,9 +27,7 @@ LIVE_RUNS: Final = ("run.", "plan.", "tasks.changed", "request.refused")
 
 async def one(request: Request, run_id: str) -> Response:
     """``GET /runs/{run_id}``."""
-    state, start = request.query_params.get("tasks", ""), number_of(request.query_params, "from")
-    if state and state not in telling.STATES:
-        raise BadQuestion(f"tasks={state[:60]!r} is no state of tasks", f"tasks: {', '.join(telling.STATES)}")
+    state, start = one_of(request, "tasks", telling.STATES), number(request, "from")
     page = await read_of(request, lambda jobs: jobs.run_page(run_id, state, start))
     return await desk_of(request).page(
         request, "run.html", title=f"Run {run_id[:8]}", section="runs",
@@ -41,7 +39,7 @@ async def one(request: Request, run_id: str) -> Response:
 
 async def task(request: Request, run_id: str) -> Response:
     """``GET /runs/{run_id}/tasks/{task_id}``."""
-    task_id, attempt = request.path_params["task_id"], number_of(request.query_params, "attempt")
+    task_id, attempt = request.path_params["task_id"], number(request, "attempt")
     page = await story_of(request, RUNS, run_id, lambda story, log: task_page(story, log, task_id, attempt))
     over = page.run.over or page.state in ("done", "failed")
     return await desk_of(request).page(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from starlette.requests import Request
@@ -10,33 +9,22 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from pmagent.console.pages import downloads
+from pmagent.console.pages.addresses import number, one_of
 from pmagent.console.pages.context import desk_of
 from pmagent.console.pages.reading import oa_story, pla_story
 from pmagent.console.pages.reading.session_list import Kind, listed
-from pmagent.events.errors import NotFound, PmagentError
+from pmagent.events.errors import NotFound
 from pmagent.log.summaries import summary
 from pmagent.projections.sessions.places import log_path
 
 OA: Final = "oa-session-"
 
-_NUMBER: Final = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
-
-
-class BadAddress(PmagentError):
-    """Something in the address that cannot be meant."""
-
-    exit_code = 2
-
 
 async def show_list(request: Request) -> Response:
     """``GET /sessions?kind=pla|oa&before=``: sessions, newest first."""
     desk = desk_of(request)
-    kind: Kind = "pla"
-    if request.query_params.get("kind", "pla") == "oa":
-        kind = "oa"
-    elif request.query_params.get("kind", "pla") != "pla":
-        raise BadAddress("kind is pla or oa", "leave it out")
-    before = _number(request, "before")
+    kind: Kind = "oa" if one_of(request, "kind", ("pla", "oa")) == "oa" else "pla"
+    before = number(request, "before", least=1)
     end = getattr(request.state, "position", 0) or desk.position()
     try:
         found = await desk.read(listed, desk.layout, kind, before, end)
@@ -59,7 +47,7 @@ async def show(request: Request) -> Response:
             request, "session_oa.html", title="Session of the OA", section="sessions", live=("oa.",), story=found,
             summary=summary, command=["pmagent", "log", "why", str(found.began.position)],
         )
-    first = _number(request, "entry") or 1
+    first = number(request, "entry", 1, least=1)
     told = await desk.read(pla_story.story, desk.layout, session_id, first)
     return await desk.page(
         request, "session.html", title="Session of the PLA", section="sessions", live=("pla.",), story=told,
@@ -75,13 +63,6 @@ async def download(request: Request) -> Response:
     if content is None:
         raise NotFound(f"there is no session log of {session_id[:64]!r}", "pmagent rebuild writes what the log says")
     return downloads.whole(f"{session_id}.jsonl", content)
-
-
-def _number(request: Request, name: str) -> int:
-    text = request.query_params.get(name, "")
-    if text and not _NUMBER.fullmatch(text):
-        raise BadAddress(f"{name}={text[:20]!r} is no position", "leave it out")
-    return int(text or 0)
 
 
 routes: list[BaseRoute] = [

@@ -10,6 +10,7 @@ import pytest
 
 from pmagent.console.pages.approvals.decision import Sent, arguments, request_id, sent, wanting
 from pmagent.console.pages.approvals.seen import BadDecision, Seen, compared, differences, packed, seen, unpacked
+from tests.support.cases import each
 from tests.support.proposals import PROPOSAL, status, typed
 
 NONCE = "0123456789abcdef" * 2
@@ -39,7 +40,7 @@ def test_a_form_says_what_was_shown_and_what_is_said_to_it() -> None:
     assert said.seen == seen(document, status(), paused=False)
 
 
-@pytest.mark.parametrize(
+@each(
     "more",
     [
         {"nonce": ""},
@@ -102,8 +103,8 @@ def test_a_filled_form_lacks_nothing() -> None:
     assert wanting(said(document, "REJECTED"), document, "high") == {}
 
 
-@pytest.mark.parametrize(
-    ("more", "verdict", "tier", "document", "lacks"),
+@each(
+    "more, verdict, tier, document, lacks",
     [
         ({"read": ""}, "APPROVED", "low", {}, {"read"}),
         ({"read": "on"}, "APPROVED", "low", {}, {"read"}),

@@ -22,6 +22,7 @@ from pmagent.console.pages.reading.alerts import Alert
 from pmagent.contracts.pla_events import PlaDecisionRequested, PlaFrameObserved, PlaProposalRequested
 from pmagent.events.log import now
 from pmagent.service.answer import Answer
+from tests.support.cases import each
 from tests.support.console_pages import Page, assert_harmless
 from tests.support.hostile import CORPUS
 from tests.support.proposals import PROPOSAL, status, typed
@@ -205,7 +206,7 @@ def elements(page: Page) -> Counter[str]:
     return Counter(tag for tag, _ in page.elements if tag in COUNTED)
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each("name", PAGES)
 def test_whatever_is_said_a_page_does_nothing_else(browser: Browser, name: str) -> None:
     usual = elements(browser.page(name, "a\tb\n"))
     for text in TEXTS.values():

@@ -9,6 +9,7 @@ import pytest
 from pmagent.console.pages.approvals.looked import KEPT_MAX, Looked
 from pmagent.console.pages.approvals.looks import alike, by_risk, content, counted, headline, hex_rows, stands
 from pmagent.contracts.pla_documents import AbortCode
+from tests.support.cases import each
 from tests.support.proposals import clicked, moved, pressed, typed
 
 
@@ -168,7 +169,7 @@ def test_only_so_many_looks_are_remembered() -> None:
     assert looked.milliseconds("session", str(KEPT_MAX)) == 1000
 
 
-@pytest.mark.parametrize("code", get_args(AbortCode))
+@each("code", get_args(AbortCode))
 def test_what_ended_in_the_middle_says_first_what_ended_it(code: str) -> None:
     document = typed("a", stands="closed", outcome="aborted", why="ended after 1 of 2 reports", decided_by="bob")
     found = stands(document, code)

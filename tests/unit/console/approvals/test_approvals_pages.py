@@ -20,6 +20,7 @@ from tests.support.approving import (
     told,
     view_of,
 )
+from tests.support.cases import each
 from tests.support.consoles import LiveHost
 
 # --- what is shown --------------------------------------------------------------------------------------------------
@@ -160,7 +161,7 @@ STRANGE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("opened", ["", "x", "e30=", "W10=", "A" * 3000, "\u00fc", *STRANGE])
+@each("opened", ["", "x", "e30=", "W10=", "A" * 3000, "\u00fc", *STRANGE])
 def test_an_address_that_does_not_say_how_things_stood_is_no_form_s(host: LiveHost, bob: Desk, opened: str) -> None:
     name = proposed(host)["proposal_id"]
     answer = bob.console.get(f"/approvals/{name}?decide=approve&form={'0' * 32}&opened={opened}")
@@ -213,7 +214,7 @@ def test_the_filters_of_the_list_stand_in_its_address(host: LiveHost, bob: Desk)
 
 @pytest.mark.parametrize("query", ["stands=ajar", "outcome=fine"])
 def test_a_filter_that_is_not_known_is_refused(bob: Desk, query: str) -> None:
-    assert "knows" in told(page_of(bob.console.get(f"/approvals?{query}"), 400))
+    assert query.partition("=")[0] in told(page_of(bob.console.get(f"/approvals?{query}"), 400))
 
 
 def test_a_beginning_of_an_id_leads_to_the_proposal(host: LiveHost, bob: Desk) -> None:

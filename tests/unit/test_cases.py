@@ -1,0 +1,26 @@
+"""A test over many cases fails with every case that does, and names it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.cases import each
+
+
+def test_each_case_that_fails_is_raised_with_its_name() -> None:
+    seen: list[int] = []
+
+    @each("number", [1, 2, pytest.param(3, id="three")])
+    def even(given: list[int], number: int) -> None:
+        given.append(number)
+        assert number % 2 == 0
+
+    with pytest.raises(ExceptionGroup, match="2 of 3 cases") as raised:
+        even(given=seen)
+    assert seen == [1, 2, 3]
+    assert [error.__notes__[-1] for error in raised.value.exceptions] == ["case: (1,)", "case: (3,)"]
+
+
+def test_no_case_is_no_success() -> None:
+    with pytest.raises(AssertionError, match="there is a case"):
+        each("number", [])(lambda number: number)()
