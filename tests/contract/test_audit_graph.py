@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from langgraph.graph.state import CompiledStateGraph
 
 import pmagent.audit
 from pmagent.actors.audit.detectors.code.parse import parsed
 from pmagent.actors.audit.graphs.reader import GraphReader
+from tests.support.cases import each
 
 DETECTIVES = ("repo_investigator", "doc_analyst", "vision_inspector")
 BENCH = ("prosecutor", "defense", "tech_lead")
@@ -60,7 +60,7 @@ def test_our_own_reader_of_graphs_sees_it_so_as_well() -> None:
     assert graph.compiled
 
 
-@pytest.mark.parametrize(
+@each(
     "name", [*DETECTIVES, "evidence_aggregator", *BENCH, "chief_justice"]
 )  # fmt: skip
 def test_a_node_is_a_function_of_the_state(name: str) -> None:
@@ -70,8 +70,8 @@ def test_a_node_is_a_function_of_the_state(name: str) -> None:
     assert all(one.default is not one.empty for one in list(given.values())[1:])
 
 
-@pytest.mark.parametrize(
-    ("name", "given"),
+@each(
+    "name, given",
     [
         ("clone_repo", ["repo_url"]),
         ("extract_git_history", ["repo_path"]),

@@ -32,6 +32,7 @@ from pmagent.contracts.audit_events import (
     OpinionItem,
     RuleItem,
 )
+from tests.support.cases import each
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 EVIDENCE = st.builds(
@@ -66,8 +67,8 @@ SCALARS: st.SearchStrategy[Any] = (
 # --- the specification's names -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("model", "fields"),
+@each(
+    "model, fields",
     [
         (Evidence, ["goal", "found", "content", "location", "rationale", "confidence"]),
         (JudicialOpinion, ["judge", "criterion_id", "score", "argument", "cited_evidence"]),
@@ -103,7 +104,7 @@ def test_a_model_that_is_bound_to_an_opinion_must_give_all_five_fields_and_no_ot
     assert schema["properties"]["judge"]["enum"] == ["Prosecutor", "Defense", "TechLead"]
 
 
-@pytest.mark.parametrize("score", [0, 6, 3.5, 3.0, "3", None, True])
+@each("score", [0, 6, 3.5, 3.0, "3", None, True])
 def test_an_opinions_score_is_a_whole_number_from_one_to_five_and_nothing_like_it(score: Any) -> None:
     opinion = {"judge": "Defense", "criterion_id": "a", "score": score, "argument": "b", "cited_evidence": []}
     with pytest.raises(pydantic.ValidationError):
@@ -118,8 +119,8 @@ def test_judges_are_the_same_three_everywhere() -> None:
 # --- models and log, both ways -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("model", "item"), [(Evidence, EvidenceItem), (JudicialOpinion, OpinionItem), (AppliedRule, RuleItem)]
+@each(
+    "model, item", [(Evidence, EvidenceItem), (JudicialOpinion, OpinionItem), (AppliedRule, RuleItem)]
 )
 def test_what_the_log_holds_of_a_model_has_its_fields(
     model: type[pydantic.BaseModel], item: type[msgspec.Struct]
@@ -172,7 +173,7 @@ def test_what_the_log_accepts_as_evidence_the_model_accepts(name: str, value: An
         assert _accepts(evidence, Evidence)
 
 
-@pytest.mark.parametrize("confidence", [float("nan"), float("inf"), -0.1, 1.1])
+@each("confidence", [float("nan"), float("inf"), -0.1, 1.1])
 def test_no_evidence_is_surer_than_sure_or_not_a_number(confidence: float) -> None:
     with pytest.raises(pydantic.ValidationError):
         Evidence(goal="a", found=True, location="b", rationale="c", confidence=confidence)

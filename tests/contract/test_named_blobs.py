@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from msgspec import inspect
 
 from pmagent.actors import known
@@ -17,6 +16,7 @@ from pmagent.contracts.payload import types
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
 from pmagent.events.verify import verify_log
+from tests.support.cases import each
 
 KNOWN = {name for name, cls in types().items() if not cls.__module__.startswith(("tests.", "pmagent.replay."))}
 """Before all are loaded."""
@@ -89,7 +89,7 @@ def test_the_check_knows_every_type() -> None:
     assert ours == KNOWN, f"an area does not name all its modules: {known.__name__}"
 
 
-@pytest.mark.parametrize("history", sorted(path.parent.name for path in HISTORIES.glob("*/log")))
+@each("history", sorted(path.parent.name for path in HISTORIES.glob("*/log")))
 def test_recorded_histories_have_all_their_blobs(history: str) -> None:
     folder = HISTORIES / history
     found = verify_log(str(folder / "log"), decode=True, blobs=blob_check(BlobStore(RealDisk(), str(folder / "blobs"))))

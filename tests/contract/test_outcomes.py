@@ -8,14 +8,13 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-
 from pmagent import contracts
 from pmagent.actors.core.area import load
 from pmagent.contracts import payload as payloads
 from pmagent.contracts.effect import EFFECT_ENDS
 from pmagent.contracts.payload import Effect
 from pmagent.edges import EDGES
+from tests.support.cases import each
 
 REQUESTS: dict[type, Effect] = {
     cls: effect for cls, effect in payloads._EFFECTS.items() if cls.__module__.startswith(f"{contracts.__name__}.")
@@ -31,7 +30,7 @@ def ids(cls: Any) -> str:
     return str(getattr(cls, "__name__", cls))
 
 
-@pytest.mark.parametrize("request_type", REQUESTS, ids=ids)
+@each("request_type", REQUESTS)
 def test_what_is_declared_exists_and_is_no_end_of_any_effect(request_type: type) -> None:
     outcomes = REQUESTS[request_type].outcomes
     assert outcomes
@@ -40,7 +39,7 @@ def test_what_is_declared_exists_and_is_no_end_of_any_effect(request_type: type)
     assert not {known[name] for name in outcomes} & EFFECT_ENDS
 
 
-@pytest.mark.parametrize("request_type", PERFORMERS, ids=ids)
+@each("request_type", PERFORMERS)
 def test_a_performer_answers_exactly_what_is_declared(request_type: type) -> None:
     performer: Any = PERFORMERS[request_type]
     of = performer if inspect.isfunction(performer) else type(performer).__call__

@@ -17,6 +17,7 @@ from pmagent.contracts.pla import KEYS, MIN_ACTION_DELAY_MS, TEXT_CHARS_MAX, Typ
 from pmagent.contracts.pla_documents import TYPES, action_of
 from pmagent.contracts.pla_moment import VISIBLE
 from pmagent.contracts.pla_schemas import BASE, CONTRACT_HASH, SCHEMAS, set_hash
+from tests.support.cases import each
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = Path(__file__).parent / "fixtures" / "pla"
@@ -99,7 +100,7 @@ def parts(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
 # --- fixtures -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("contract", CONTRACTS)
+@each("contract", CONTRACTS)
 def test_valid_documents_pass_the_schema_and_are_the_same_through_their_type(contract: str) -> None:
     files = sorted((FIXTURES / contract / "valid").iterdir())
     assert files
@@ -110,7 +111,7 @@ def test_valid_documents_pass_the_schema_and_are_the_same_through_their_type(con
         assert contract_of(json.loads(raw)) == contract
 
 
-@pytest.mark.parametrize("contract", CONTRACTS)
+@each("contract", CONTRACTS)
 def test_invalid_documents_are_refused_for_just_what_is_wrong_with_them(contract: str) -> None:
     expected = json.loads((FIXTURES / contract / "problems.json").read_text())
     found = {
@@ -138,7 +139,7 @@ def test_the_given_documents_pass_but_where_a_rule_of_ours_says_otherwise() -> N
 # --- schemas ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("contract", CONTRACTS)
+@each("contract", CONTRACTS)
 def test_a_schema_is_closed_and_leaves_nothing_open(contract: str) -> None:
     assert SCHEMAS[contract]["$id"] == f"{BASE}{contract}.schema.json"
     assert SCHEMAS[contract]["$schema"].endswith("draft-07/schema#")
@@ -225,8 +226,8 @@ def test_a_document_gives_back_its_action() -> None:
     assert objections(action) == []
 
 
-@pytest.mark.parametrize(
-    ("raw", "pointer", "text"),
+@each(
+    "raw, pointer, text",
     [
         (b"", "", "it is not JSON at line 1, column 1"),
         (b'{"a": 1,}', "", "it is not JSON at line 1, column 9"),

@@ -8,13 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from pmagent import contracts
 from pmagent.contracts.compatibility import breaks, major
 from pmagent.contracts.generate import FOLDER
 from pmagent.contracts.pla import CONTRACT_VERSION
 from pmagent.contracts.pla_schemas import SCHEMAS, set_hash
+from tests.support.cases import each
 
 RELEASED = Path(contracts.__file__).parent / "released" / "pla"
 VERSIONS = sorted((folder.name for folder in RELEASED.iterdir()), key=lambda name: [int(n) for n in name.split(".")])
@@ -33,7 +32,7 @@ def numbers(version: str) -> list[int]:
     return [int(part) for part in version.split(".")]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each("version", VERSIONS)
 def test_todays_contracts_keep_what_was_released_with_this_major_version(version: str) -> None:
     for name, schema in released(version).items():
         assert schema["version"] == version, name

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-import pytest
-
 from pmagent.contracts.hid import HidLost
 from pmagent.contracts.pla import Unfit
 from pmagent.contracts.pla_documents import AbortCode
 from pmagent.contracts.pla_events import PlaModeChanged, PlaProposalClosed, PlaViolation
 from pmagent.contracts.pla_schemas import SCHEMAS
 from pmagent.contracts.pla_words import FIELDS, LOSS_CODES, MODE_CODES, OUTCOMES, REFUSALS, VIOLATIONS
+from tests.support.cases import each
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "hid-protocol.md").read_text()
@@ -42,8 +41,8 @@ def test_the_kinds_of_violations_hold_those_of_documents() -> None:
     assert set(get_args(Unfit)) <= set(VIOLATIONS)
 
 
-@pytest.mark.parametrize(
-    ("cls", "words"),
+@each(
+    "cls, words",
     [
         (PlaModeChanged, MODE_CODES), (PlaViolation, VIOLATIONS), (PlaProposalClosed, OUTCOMES), (HidLost, LOSS_CODES),
     ],

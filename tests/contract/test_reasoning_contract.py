@@ -29,6 +29,7 @@ from pmagent.contracts.reasoning import (
     is_safe,
     safe_payload,
 )
+from tests.support.cases import each
 from tests.support.effort import examples
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -142,16 +143,16 @@ PERMITTING = {
 }
 
 
-@pytest.mark.parametrize("status", ["BLOCKED", "FAILED"])
-@pytest.mark.parametrize("program", PERMITTING)
+@each("status", ["BLOCKED", "FAILED"])
+@each("program", PERMITTING)
 def test_what_was_not_permitted_or_failed_permits_nothing(program: str, status: str) -> None:
     for accepts in (schema_accepts, code_accepts):
         assert accepts("reasoning_result", result(program, "OK", PERMITTING[program]))
         assert not accepts("reasoning_result", result(program, status, PERMITTING[program]))
 
 
-@pytest.mark.parametrize("program", PAYLOADS)
-@pytest.mark.parametrize("why", ["the kernel is BLOCKED", "", "x" * 20_000])
+@each("program", PAYLOADS)
+@each("why", ["the kernel is BLOCKED", "", "x" * 20_000])
 def test_the_safe_answer_fits_and_permits_nothing(program: str, why: str) -> None:
     payload = safe_payload(program, why)
     assert is_safe(payload)
@@ -161,7 +162,7 @@ def test_the_safe_answer_fits_and_permits_nothing(program: str, why: str) -> Non
         assert code_accepts("reasoning_result", result(program, status, decision))
 
 
-@pytest.mark.parametrize("program", PAYLOADS)
+@each("program", PAYLOADS)
 def test_a_decision_of_another_program_fits_neither(program: str) -> None:
     for other in PAYLOADS:
         decision = msgspec.to_builtins(safe_payload(other, "why"))
@@ -170,8 +171,8 @@ def test_a_decision_of_another_program_fits_neither(program: str) -> None:
         assert code_accepts("reasoning_result", result(program, "OK", decision)) == expected
 
 
-@pytest.mark.parametrize(
-    ("decision", "fits"),
+@each(
+    "decision, fits",
     [
         ({"transition_status": "READY", "missing_criteria": []}, True),
         ({"transition_status": "NOT_READY", "missing_criteria": ["a"]}, True),
@@ -195,7 +196,7 @@ def test_ready_lacks_nothing_and_not_ready_lacks_something(decision: dict[str, A
             validate(output)
 
 
-@pytest.mark.parametrize("program", PROGRAM_TOOLS)
+@each("program", PROGRAM_TOOLS)
 def test_an_envelope_names_tools_of_its_programs_table_and_none_twice(program: str) -> None:
     table = PROGRAM_TOOLS[program]
     every = sorted({tool for tools in PROGRAM_TOOLS.values() for tool in tools})

@@ -8,11 +8,11 @@ from typing import Any
 
 import fastjsonschema
 import msgspec
-import pytest
 
 from pmagent.contracts.documents import DOCUMENTS, RULES
 from pmagent.contracts.generate import FOLDER, load_all, schemas
 from pmagent.contracts.payload import types
+from tests.support.cases import each
 from tests.support.made_values import made
 from tests.support.single_changes import STRANGE, single_changes
 
@@ -48,7 +48,7 @@ def test_the_committed_schemas_are_what_the_types_generate() -> None:
     assert [name for name, content in generated.items() if committed[name] != content] == []
 
 
-@pytest.mark.parametrize("name", sorted(KNOWN))
+@each("name", sorted(KNOWN))
 def test_schema_and_type_accept_the_same(name: str) -> None:
     """Values that a type allows, and all that differs from them in one place."""
     cls = KNOWN[name]

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import msgspec
-import pytest
 
 from pmagent.actors.audit.justice.synthesis import synthesize
 from pmagent.actors.audit.progress import as_evidence, as_opinion
@@ -134,8 +133,8 @@ def request_end(request: Event, end: RequestRefused) -> Event:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "document", [{}, {"dimensions": 1}, {"dimensions": [1, {"id": 2}], "rubric_metadata": []}], ids=str
+@each(
+    "document", [{}, {"dimensions": 1}, {"dimensions": [1, {"id": 2}], "rubric_metadata": []}]
 )
 def test_a_request_with_a_rubric_that_nobody_checked_still_has_its_job(document: dict[str, Any]) -> None:
     asked = upto(concluded(), AuditRequested)[-1]
@@ -244,7 +243,7 @@ def test_a_report_never_lies_where_something_else_rules(output: str) -> None:
     assert report_path(output, AUDIT) == f"audit/report_{AUDIT}"
 
 
-@pytest.mark.parametrize("output", ["audit/report_x", "report", "docs/über/x.y", f"audit/{AUDIT}", "audit/md"])
+@each("output", ["audit/report_x", "report", "docs/über/x.y", f"audit/{AUDIT}", "audit/md"])
 def test_elsewhere_it_lies_where_it_was_wanted(output: str) -> None:
     assert report_path(output, AUDIT) == output
 
@@ -281,7 +280,7 @@ def divided(event: Event, asked: ModelAsked) -> msgspec.Struct | None:
     return opined(event, asked, 2, cited_evidence=["state#1"] if judge != "Defense" else ["state#99"])
 
 
-@pytest.mark.parametrize("engine", ["rules", "langchain"])
+@each("engine", ["rules", "langchain"])
 def test_the_report_from_events_is_the_one_that_was_synthesized(engine: str) -> None:
     court = Court()
     court.model = divided

@@ -171,7 +171,7 @@ def test_a_group_without_a_command_is_a_usage_error_that_shows_the_commands() ->
             assert "Commands:" in done.text + done.errors
 
 
-@pytest.mark.parametrize("topic", TOPICS)
+@each("topic", TOPICS)
 def test_topics_are_listed_and_have_text(topic: str) -> None:
     assert f"  {topic} " in invoke("help").text
     assert len(invoke("help", topic).text.splitlines()) > 5
@@ -206,7 +206,7 @@ def test_a_default_in_the_help_is_written_as_the_environment_takes_it() -> None:
         assert shown[setting.variable] == ("none" if default in (None, "") else as_text)
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@each("shell", ["bash", "zsh", "fish"])
 def test_the_completion_script_names_the_program_and_its_variable(shell: str) -> None:
     done = invoke("completion", shell)
     assert done.code == 0

@@ -8,11 +8,11 @@ import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
 import structlog
 
 from pmagent.cli.messages import log_through
 from pmagent.cli.output import NOTE_BYTES_MAX, Output
+from tests.support.cases import each
 from tests.support.commands import _Stream
 
 
@@ -68,8 +68,8 @@ def test_a_reader_that_went_away_is_no_error() -> None:
             log.info("x")
 
 
-@pytest.mark.parametrize("character", ["x", "\u00e9", "\U0001f600"])
-@pytest.mark.parametrize("color", ["always", "never"])
+@each("character", ["x", "\u00e9", "\U0001f600"])
+@each("color", ["always", "never"])
 def test_a_long_message_is_cut_to_what_a_pipe_takes_at_once(character: str, color: str) -> None:
     reader, writer = os.pipe()
     stream = os.fdopen(writer, "wb", buffering=0)

@@ -12,6 +12,7 @@ import pytest
 
 from pmagent.cli.output import Output, PipeClosed, Styled, write_file
 from pmagent.events.errors import CorruptLog
+from tests.support.cases import each
 from tests.support.commands import PMAGENT, SECONDS, clean_environment
 
 
@@ -35,8 +36,8 @@ def written(environ: dict[str, str], stream: io.BytesIO | None = None) -> str:
     return out.getvalue().decode()
 
 
-@pytest.mark.parametrize(
-    ("environ", "stream", "colored"),
+@each(
+    "environ, stream, colored",
     [
         ({}, io.BytesIO, False),
         ({}, Terminal, True),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,8 +65,8 @@ def test_blanks_at_the_end_and_enter_and_tab_are_seen() -> None:
     assert "9 characters, Enter (⏎) 1 time, Tab (→) 1 time" in screen
 
 
-@pytest.mark.parametrize(
-    ("action_type", "payload", "said"),
+@each(
+    "action_type, payload, said",
     [
         ("KEY_COMBO", {"keys": ["ctrl", "alt", "t"]}, "ctrl + alt + t"),
         ("MOUSE_MOVE", {"x": -3, "y": 12}, "3 left, 12 down"),
@@ -129,8 +128,8 @@ def test_what_is_revealed_is_shown_in_place_of_the_mask_and_said_to_be_so() -> N
     assert "│hunter2│" in screen
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
+@each(
+    "more, said",
     [
         ({}, "--reveal shows them, as long as the daemon lives"),
         ({"plain": None}, "nobody holds them any more, so they cannot be typed"),
@@ -144,8 +143,8 @@ def test_of_what_is_masked_is_said_whether_anybody_holds_it(more: dict[str, Any]
     assert f"21 characters; {said}" in out.getvalue().decode()
 
 
-@pytest.mark.parametrize(
-    ("action_type", "payload", "short"),
+@each(
+    "action_type, payload, short",
     [
         ("TYPE_TEXT", {"text": "a\tb\n"}, "type a→b⏎"),
         ("KEY_COMBO", {"keys": ["ctrl", "c"]}, "keys ctrl+c"),
@@ -157,8 +156,8 @@ def test_a_list_has_one_line_for_each(action_type: str, payload: dict[str, Any],
     assert in_short(action_type, payload) == short
 
 
-@pytest.mark.parametrize("word", ["\u65e5" * 300, ("x" * 24 + " ") * 40, "plain words " * 60])
-@pytest.mark.parametrize("columns", [60, 100])
+@each("word", ["\u65e5" * 300, ("x" * 24 + " ") * 40, "plain words " * 60])
+@each("columns", [60, 100])
 def test_a_rationale_stays_in_its_column_and_on_its_lines(word: str, columns: int) -> None:
     out = _Stream()
     show_proposal(Output(out, _Stream(), {"COLUMNS": str(columns)}), document("a") | {"rationale": word})

@@ -15,14 +15,14 @@ from tests.support.cases import each
 NOW = datetime(2026, 11, 21, 19, 50, 0, 123456, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("10", 10), ("10s", 10), ("1h30m", 5400), ("250ms", 0.25), ("1.5h", 5400), ("2d", 172800)]
+@each(
+    "text, seconds", [("10", 10), ("10s", 10), ("1h30m", 5400), ("250ms", 0.25), ("1.5h", 5400), ("2d", 172800)]
 )
 def test_durations(text: str, seconds: float) -> None:
     assert duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "x", "10x", "-5m", "10m later", "m", "1e400"])
+@each("text", ["", "x", "10x", "-5m", "10m later", "m", "1e400"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(BadTime):
         duration(text)
@@ -47,7 +47,7 @@ def test_moments(text: str, expected: str) -> None:
     assert moment(text, NOW) == expected
 
 
-@pytest.mark.parametrize("text", ["", "soon", "25:00", "14:61", "2026-13-01", "99999999999999d", "pos:3"])
+@each("text", ["", "soon", "25:00", "14:61", "2026-13-01", "99999999999999d", "pos:3"])
 def test_what_is_no_moment_is_refused(text: str) -> None:
     with pytest.raises(BadTime):
         moment(text, NOW)
@@ -61,8 +61,8 @@ def test_any_text_is_a_time_or_refused(text: str) -> None:
         return
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
+@each(
+    "seconds, text",
     [(0, "0s"), (0.0004, "0.4ms"), (1.5, "1.50s"), (59.999, "1m 00s"), (63, "1m 03s"), (7500, "2h 05m"),
      (273600, "3d 04h"), (-2, "-2.00s")],
 )

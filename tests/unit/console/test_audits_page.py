@@ -334,10 +334,10 @@ def test_the_list_of_hostile_audits_is_quiet(hostile: TestClient) -> None:
     assert_quiet(hostile.get(f"/audits/{audit_of(0)}?criterion=%3Cscript%3E").text)
 
 
-@pytest.mark.parametrize(
-    ("given", "made"),
-    [("", []), ("one\n\ntwo", [("p", ["one"]), ("p", ["two"])]), ("- a\n- b\nc", [("ul", ["a", "b"]), ("p", ["c"])])],
-    ids=["nothing", "paragraphs", "lists"],
+@each(
+    "given, made",
+    [("", []), ("one\n\ntwo", [("p", ["one"]), ("p", ["two"])]), ("- a\n- b\nc", [("ul", ["a", "b"]), ("p", ["c"])])]
+,
 )
 def test_paragraphs_and_lists_are_told_apart(given: str, made: list[tuple[str, list[str]]]) -> None:
     assert blocks(given) == made

@@ -105,7 +105,7 @@ def test_a_page_that_is_far_behind_is_stale_whatever_has_happened() -> None:
     assert console.feed.kept(1) is None, "it was not even read"
 
 
-@pytest.mark.parametrize("path", ["/live", "/live/log"])
+@each("path", ["/live", "/live/log"])
 def test_a_position_that_the_log_has_not_is_of_another_log(path: str) -> None:
     console = filled(2)
     browser = console.browser(path, [("after", "99")])
@@ -115,7 +115,7 @@ def test_a_position_that_the_log_has_not_is_of_another_log(path: str) -> None:
     assert browser.ended
 
 
-@pytest.mark.parametrize("path", ["/live", "/live/log"])
+@each("path", ["/live", "/live/log"])
 def test_a_longer_log_of_the_same_place_is_another_log_all_the_same(path: str) -> None:
     console = filled(9)
     known = console.reader().log_id()

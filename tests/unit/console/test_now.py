@@ -15,6 +15,7 @@ from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.events.errors import CorruptLog
 from tests.conftest import fresh_example
 from tests.support.approving import APPROVING, configure, forms, page_of, proposed, told, until
+from tests.support.cases import each
 from tests.support.consoles import Console, LiveHost, console, live_host
 from tests.support.orchestra import RUN, config, plan
 
@@ -169,8 +170,8 @@ def test_effects_are_told_by_type_with_the_oldest_and_what_is_held() -> None:
     assert found == [("task.attempt_requested", 2, 1, 3, "01"), ("model.call_requested", 1, 0, 0, "02")]
 
 
-@pytest.mark.parametrize(
-    ("mode", "names"),
+@each(
+    "mode, names",
     [
         ("OBSERVE", ["SUGGEST"]),
         ("SUGGEST", ["OBSERVE", "EXECUTE"]),

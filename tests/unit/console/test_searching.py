@@ -16,6 +16,7 @@ from pmagent.console.pages.reading.searching import picking
 from pmagent.events.event import StoredEvent
 from pmagent.log.query import BadFilter, Query, compiled
 from pmagent.log.ranges import TooSlow
+from tests.support.cases import each
 from tests.support.hostile import CORPUS
 
 
@@ -50,7 +51,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     return made
 
 
-@pytest.mark.parametrize("grep", ["plain", r"\bowned\b", "^toy", "x{60}", "a{3}", "evil|gnp", "nothing at all", "é?"])
+@each("grep", ["plain", r"\bowned\b", "^toy", "x{60}", "a{3}", "evil|gnp", "nothing at all", "é?"])
 def test_what_is_found_is_what_the_command_line_finds(grep: str) -> None:
     query = Query(grep=grep)
     with picking(query, LONG) as pick:

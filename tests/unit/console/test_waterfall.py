@@ -82,8 +82,8 @@ def test_a_clock_that_went_back_leads_out_of_no_picture() -> None:
     assert 0 <= bar.left <= bar.left + bar.width <= WIDTH
 
 
-@pytest.mark.parametrize(
-    ("seconds", "marks"),
+@each(
+    "seconds, marks",
     [
         pytest.param(0.004, [0, 0.001, 0.002, 0.003, 0.004], id="milliseconds"),
         pytest.param(10, [0, 2, 4, 6, 8, 10], id="seconds"),

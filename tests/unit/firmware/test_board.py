@@ -13,6 +13,7 @@ from pmagent.firmware import contract
 from pmagent.firmware.core import Core
 from tests.support.board import FakeBoard
 from tests.support.board_host import FREE, ONE, RELEASE, Host, between_releases, started
+from tests.support.cases import each
 from tests.support.firmware_desk import TIME
 
 EVERY = "".join(filter(is_typable, map(chr, range(128))))
@@ -44,7 +45,7 @@ def strokes(reports: list[tuple[int, bytes]]) -> list[tuple[int, int]]:
     return found
 
 
-@pytest.mark.parametrize("text", [EVERY[:50], EVERY[50:], "aa bb\n", "AaAa"], ids=["first", "last", "doubled", "cases"])
+@each("text", [EVERY[:50], EVERY[50:], "aa bb\n", "AaAa"])
 def test_text_goes_out_as_the_library_would_write_it(text: str) -> None:
     board, host = started(TypeText(text=text))
     board.run(900)
@@ -120,7 +121,7 @@ def test_the_light_is_on_while_it_is_armed() -> None:
     assert light[-1] is False
 
 
-@pytest.mark.parametrize("after", [1, 2, 3, 7])
+@each("after", [1, 2, 3, 7])
 def test_a_kill_between_any_two_reports_is_the_last_of_the_typing(after: int) -> None:
     board, host = started(TypeText(text="Typed by nobody"))
     pressed = len(RELEASE) * 2 + after
@@ -148,7 +149,7 @@ def test_a_kill_outlives_any_reset_but_power_on() -> None:
     assert memory[0] == 0
 
 
-@pytest.mark.parametrize("reload", ["AUTO_RELOAD", "SUPERVISOR_RELOAD", "REPL_RELOAD"])
+@each("reload", ["AUTO_RELOAD", "SUPERVISOR_RELOAD", "REPL_RELOAD"])
 def test_a_kill_outlives_a_reload_of_the_program(reload: str) -> None:
     """After one the board still says that it was powered on: that was before the kill."""
     memory = bytearray(8)
@@ -183,7 +184,7 @@ def test_a_program_that_is_loaded_again_is_another_boot_disarmed_and_knows_of_no
     assert asked.refusals == ["BOOT_MISMATCH"]
 
 
-@pytest.mark.parametrize(("error", "code"), [(OSError("USB busy"), "USB"), (MemoryError(), "MEMORY")])
+@each("error, code", [(OSError("USB busy"), "USB"), (MemoryError(), "MEMORY")])
 def test_a_report_that_is_not_taken_ends_the_typing(error: Exception, code: str) -> None:
     board, host = started(TypeText(text="abc"))
 
@@ -348,7 +349,7 @@ def test_without_its_line_it_does_not_start() -> None:
     assert board.pins["GP2"].value is False
 
 
-@pytest.mark.parametrize("hashed", ["wrong", "missing"])
+@each("hashed", ["wrong", "missing"])
 def test_a_board_without_a_right_sha256_uses_ours(hashed: str) -> None:
     from pmagent.firmware.loop import checked
     from pmagent.firmware.sha256 import sha256

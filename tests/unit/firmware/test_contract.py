@@ -21,6 +21,7 @@ from pmagent.firmware.core import Core
 from pmagent.firmware.lines import LineReader, encode
 from pmagent.firmware.refusal import Refused
 from tests.support import firmware_player
+from tests.support.cases import each
 from tests.support.effort import examples
 from tests.support.firmware_desk import BOOT, ONE, TIME, document
 from tests.support.firmware_scripts import actions
@@ -54,12 +55,12 @@ def compact(text: str) -> str:
     return _OUTSIDE_TEXTS.sub(lambda found: found[1] or "", text)
 
 
-@pytest.mark.parametrize("path", sorted(FIXTURES.glob("valid/*.json")), ids=lambda path: path.stem)
+@each("path", sorted(FIXTURES.glob("valid/*.json")))
 def test_the_contract_s_valid_documents_are_taken(path: Path) -> None:
     assert refusal(compact(path.read_text())) == ""
 
 
-@pytest.mark.parametrize("path", sorted(FIXTURES.glob("invalid/*.json")), ids=lambda path: path.stem)
+@each("path", sorted(FIXTURES.glob("invalid/*.json")))
 def test_the_contract_s_invalid_documents_are_refused(path: Path) -> None:
     assert refusal(compact(path.read_text())) in ("SCHEMA", "BOUNDS", "MODE", "APPROVAL", "UNTYPABLE")
 

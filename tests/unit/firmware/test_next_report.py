@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.contracts.pla import TypeText
+from tests.support.cases import each
 from tests.support.pla_wired import Wired, commit
 
 LONG = TypeText(text="x" * 100)
 
 
-@pytest.mark.parametrize(("name", "value"), [("armed", False), ("killed", True), ("failed", True)])
+@each("name, value", [("armed", False), ("killed", True), ("failed", True)])
 def test_nothing_goes_out_of_a_device_that_may_not_type(name: str, value: bool) -> None:
     wired = Wired().prepared(LONG)
     wired.begin(commit(LONG))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
-
 from tests.support import micropython
+from tests.support.cases import each
 
 FOLDER = Path(__file__).parents[3] / "firmware"
 THE_BOARD = {"boot", "code", "hands", "loop", "safemode", "uart"}
@@ -26,7 +25,7 @@ def imported(tree: ast.AST) -> set[str]:
     return plain | {"." * node.level + (node.module or "") for node in nodes if isinstance(node, ast.ImportFrom)}
 
 
-@pytest.mark.parametrize("name", CORE)
+@each("name", CORE)
 def test_the_core_imports_itself_only(name: str) -> None:
     """No clock, no chance, no pins, no files: not even the standard library."""
     tree = ast.parse((FOLDER / f"{name}.py").read_text())
@@ -43,7 +42,7 @@ def test_the_board_s_modules_import_the_core_and_hardware_only() -> None:
         assert {module for module in found if not module.startswith((".", "firmware."))} <= hardware
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+@each("path", sorted(FOLDER.glob("*.py")))
 def test_nothing_is_written_that_a_board_cannot_read(path: Path) -> None:
     """MicroPython 1.20 and CircuitPython 9: no match, no positional-only parameters, no dataclasses, no future."""
     for node in ast.walk(ast.parse(path.read_text())):

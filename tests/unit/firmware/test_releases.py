@@ -43,6 +43,7 @@ from tests.support.board_releases import (
     refuses,
     without,
 )
+from tests.support.cases import each
 from tests.support.effort import examples
 
 TEXT = TypeText(text="Hi!\n")
@@ -55,7 +56,7 @@ def stands_still(board: FakeBoard, flashes: int, rounds: int = 3) -> None:
     assert max(board.slept) < 0.5, "light that stays on says armed"
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@each("build", BUILDS)
 def test_it_types_on_every_build_or_says_what_is_missing(build: str) -> None:
     port = BUILDS[build]
     board, host = started(TEXT)
@@ -88,7 +89,7 @@ HASHLIBS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("found", HASHLIBS)
+@each("found", HASHLIBS)
 def test_whatever_hashlib_does_our_own_takes_its_place(found: str) -> None:
     board, host = started(TEXT)
     board.spoil = lambda modules: modules.update(hashlib=HASHLIBS[found])
@@ -158,7 +159,7 @@ SPOILT: dict[str, tuple[int, Spoil]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", SPOILT)
+@each("what", SPOILT)
 def test_what_fails_at_the_start_flashes_its_code_before_the_watchdog_runs(what: str) -> None:
     flashes, spoil = SPOILT[what]
     board, _ = started(TEXT)
@@ -171,7 +172,7 @@ def test_what_fails_at_the_start_flashes_its_code_before_the_watchdog_runs(what:
         stands_still(board, flashes)
 
 
-@pytest.mark.parametrize("what", ["busio is missing", "no such pin", "it raises"])
+@each("what", ["busio is missing", "no such pin", "it raises"])
 def test_a_uart_that_cannot_be_opened_flashes_the_code_of_the_pins(what: str) -> None:
     spoil = {
         "busio is missing": gone("busio"), "no such pin": lacks("board", "GP1"), "it raises": raises("busio", "UART")
@@ -238,8 +239,8 @@ BOOTS: dict[str, tuple[int, Spoil]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("setting", ["usb", "uart"])
-@pytest.mark.parametrize("what", BOOTS)
+@each("setting", ["usb", "uart"])
+@each("what", BOOTS)
 def test_what_fails_in_boot_is_seen_and_opens_nothing(what: str, setting: str) -> None:
     flashes, spoil = BOOTS[what]
     board = FakeBoard(setting=setting)

@@ -13,6 +13,7 @@ from pmagent.firmware.lines import LINE_MAX, encode
 from tests.support.board import FakeBoard, Line
 from tests.support.board_host import ONE, RELEASE, Host, between_releases, started, typing
 from tests.support.board_uart import Uart
+from tests.support.cases import each
 
 LONG = TypeText(text="Approved, and long. " * 50)
 
@@ -45,7 +46,7 @@ def test_the_uart_is_opened_as_documented_with_room_for_lines() -> None:
     assert board.watchdog.mode == "reset"
 
 
-@pytest.mark.parametrize("setting", ["", "UART", "both", "usb "])
+@each("setting", ["", "UART", "both", "usb "])
 def test_a_setting_that_is_none_opens_nothing(setting: str) -> None:
     """boot.py shows no line, and the program does not begin."""
     board = FakeBoard(setting=setting)
@@ -64,7 +65,7 @@ def test_a_setting_that_is_none_is_told_on_the_console_of_a_repair(capsys: pytes
     assert 'PMAGENT_LINE is neither "usb" nor "uart"' in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("setting", "console"), [("uart", False), ("uart", True), ("usb", True)])
+@each("setting, console", [("uart", False), ("uart", True), ("usb", True)])
 def test_with_a_uart_or_for_repair_boot_shows_no_line(setting: str, console: bool) -> None:
     board = FakeBoard(setting=setting)
     board.inputs["GP15"] = lambda: not console
@@ -100,11 +101,11 @@ def test_where_the_setting_cannot_be_read_boot_has_closed_everything(
 # --- typing ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("fifo", [32, 0], ids=["fifo", "no fifo"])
-@pytest.mark.parametrize(
+@each("fifo", [32, 0])
+@each(
     "action",
-    [TypeText(text='echo "Hello"\n'), KeyCombo(keys=["ctrl", "c"]), MouseMove(x=300, y=-40), MouseClick(button="left")],
-    ids=["text", "keys", "move", "click"],
+    [TypeText(text='echo "Hello"\n'), KeyCombo(keys=["ctrl", "c"]), MouseMove(x=300, y=-40), MouseClick(button="left")]
+,
 )
 def test_what_is_typed_and_told_is_what_it_is_over_usb(action: Action, fifo: int) -> None:
     over_usb, asked_there = started(action)
@@ -139,7 +140,7 @@ def alive(host: Host, until: Callable[[], bool] = lambda: False) -> None:
     host.also = also
 
 
-@pytest.mark.parametrize(("fifo", "longest_ms"), [(32, 0), (0, 3)], ids=["fifo", "no fifo"])
+@each("fifo, longest_ms", [(32, 0), (0, 3)])
 def test_no_round_waits_for_the_line(fifo: int, longest_ms: int) -> None:
     """Not even where the chip buffers nothing: a status takes many rounds then, each with a look at the switch."""
     board, host = on_uart(LONG, fifo)
@@ -150,8 +151,8 @@ def test_no_round_waits_for_the_line(fifo: int, longest_ms: int) -> None:
     assert len([line for line in host.told if line and line.get("op") == "status"]) > 3
 
 
-@pytest.mark.parametrize("fifo", [32, 0], ids=["fifo", "no fifo"])
-@pytest.mark.parametrize("after", [1, 4, 9])
+@each("fifo", [32, 0])
+@each("after", [1, 4, 9])
 def test_a_kill_while_a_long_line_is_being_written_is_the_last_of_the_typing(fifo: int, after: int) -> None:
     board, host = on_uart(LONG, fifo)
     pressed = [False]
@@ -260,8 +261,8 @@ def test_what_overflows_is_a_damaged_line_and_is_not_acted_on() -> None:
     assert told["status"]["error_state"]["error_count"] == 1
 
 
-@pytest.mark.parametrize("where", range(0, 162, 23))
-@pytest.mark.parametrize("noise", [b"", b"\x00", b"\xff\x00"], ids=["lost", "break", "noise"])
+@each("where", range(0, 162, 23))
+@each("noise", [b"", b"\x00", b"\xff\x00"])
 def test_an_order_that_is_damaged_on_the_wire_is_counted_and_not_carried_out(where: int, noise: bytes) -> None:
     board = FakeBoard(setting="uart")
     *first, order = typing(TypeText(text="a"))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
-
 from pmagent.contracts.hid import HidArmed, HidEnded, HidPrepared
 from pmagent.contracts.pla import TypeText
 from pmagent.pla.typed import Screen
 from tests.support.board import FakeBoard
 from tests.support.board_host import RELEASE
 from tests.support.board_line import Damage, HostOnBoard
+from tests.support.cases import each
 
 WHOLE = TypeText(text="".join(map(chr, range(0x20, 0x7F))) * 10 + '\t"\\\n' * 18)
 SHORT = TypeText(text="Typed once, or not.\n")
@@ -27,7 +26,7 @@ def shown(board: FakeBoard) -> str:
     return found
 
 
-@pytest.mark.parametrize(("round_ms", "rounds"), [(1, 21_000), (4, 6_500), (15, 3_200)])
+@each("round_ms, rounds", [(1, 21_000), (4, 6_500), (15, 3_200)])
 def test_the_longest_text_is_handed_over_ordered_and_typed(round_ms: int, rounds: int) -> None:
     """By quick and by slow boards: the line is fast enough for answers, the buffer large enough for requests."""
     board = FakeBoard(setting="uart")
@@ -83,7 +82,7 @@ def noisy(random: Random) -> Damage:
     return damage
 
 
-@pytest.mark.parametrize("seed", range(24))
+@each("seed", range(24))
 def test_on_a_noisy_wire_it_is_typed_once_or_in_part_and_the_host_is_told_no_more(seed: int) -> None:
     board = FakeBoard(setting="uart")
     host = HostOnBoard(board, SHORT, noisy(Random(seed)))

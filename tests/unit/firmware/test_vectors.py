@@ -6,11 +6,10 @@ import json
 from hashlib import sha256
 from typing import Any
 
-import pytest
-
 from pmagent.firmware.lines import crc16 as firmware_crc16
 from pmagent.firmware.sha256 import sha256 as firmware_sha256
 from tests.support import firmware_player as player
+from tests.support.cases import each
 from tests.support.firmware_vectors import FOLDER, crc16
 
 
@@ -37,7 +36,7 @@ def test_digests_are_those_that_were_approved() -> None:
     assert [text for case in load("digests.json") for text in player.digested(case)] == []
 
 
-@pytest.mark.parametrize("exchange", EXCHANGES, ids=[exchange["name"] for exchange in EXCHANGES])
+@each("exchange", EXCHANGES)
 def test_exchange(exchange: dict[str, Any]) -> None:
     assert player.play(exchange, lambda data: sha256(data).hexdigest()) == []
 

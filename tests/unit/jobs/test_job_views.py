@@ -26,6 +26,7 @@ from pmagent.projections.core.documents import Documents
 from pmagent.projections.runs.folders import RunFolders
 from pmagent.projections.views.jobs import Change, End, JobView
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.pages import jobs_in, recorded
 
 SHARED = JobView.__struct_fields__
@@ -109,8 +110,8 @@ def test_a_job_by_its_two_events_has_the_end_of_the_whole_view(
     assert ends
 
 
-@pytest.mark.parametrize(
-    ("end", "gist"),
+@each(
+    "end, gist",
     [
         (End("done", done=3), "3 of 3"), (End("failed", done=1, failed=2), "1 of 3"), (End("refused"), ""),
         (End("concluded", score=0.0), "0/5"), (End("concluded", score=3.5), "3.5/5"),
@@ -159,7 +160,7 @@ def test_an_event_that_no_document_hears_changes_no_document(tmp_path: Path) -> 
     assert {one: getattr(after, one) for one in SHARED} == {one: getattr(view, one) for one in SHARED}
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.word)
+@each("kind", KINDS)
 def test_a_request_that_the_engine_refuses_says_who_is_halted(kind: Kind) -> None:
     end = kind.end_of(RequestRefused(request=1, name="somebody", reason="halted"))
     assert (end.state, end.reasons) == ("refused", ["somebody is halted"])

@@ -15,6 +15,7 @@ from pmagent.actors.kernel.reader import DEPTH_MAX, QUIET_S, WAIT_S, Look, RealF
 from pmagent.actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, NAMES, PATHS, REALITY, SSOT
 from pmagent.contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading
 from pmagent.contracts.payload import encode
+from tests.support.cases import each
 
 Step = Callable[[], None]
 ROOT = Path("/workspace")
@@ -181,8 +182,8 @@ def test_the_highest_ssot_surface_is_read(green: dict[str, Any]) -> None:
     assert "share/SSOT_SURFACE_V18.json" in observation.existing
 
 
-@pytest.mark.parametrize(
-    ("raw", "status"),
+@each(
+    "raw, status",
     [
         (b"", "not_json"), (b" \n", "not_json"), (b"{", "not_json"), (b"{} {}", "not_json"), (b"{'a': 1}", "not_json"),
         (b'{"a": NaN}', "not_json"), (b'{"a": 1e999}', "not_json"), (b'{"a": ' + b"9" * 5000 + b"}", "not_json"),

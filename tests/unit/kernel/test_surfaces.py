@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 
 from pmagent.actors.kernel import surfaces
 from pmagent.actors.kernel.mode import judge
 from pmagent.actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, REALITY, SSOT, problem
 from tests.conftest import Contents
+from tests.support.cases import each
 from tests.support.oa_loop import Observe
 
 
-@pytest.mark.parametrize(
-    ("content", "phase"),
+@each(
+    "content, phase",
     [
         ({"current_phase": "28B"}, "28B"), ({"current_phase": 24}, "24"), ({"phases": {"current": 24}}, "24"),
         ({"current_phase": None, "phases": {"current": "24"}}, "24"),
@@ -26,8 +26,8 @@ def test_phase_is_the_top_level_word_else_the_number_below(content: dict[str, An
     assert surfaces.ssot(content).phase == phase
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
+@each(
+    "name, content",
     [
         (SSOT, {}), (SSOT, []), (SSOT, {"current_phase": True}), (SSOT, {"current_phase": 1.5}),
         (SSOT, {"current_phase": " "}), (SSOT, {"current_phase": ["1"]}), (SSOT, {"phases": []}), (BOOTSTRAP, {}),
@@ -45,8 +45,8 @@ def test_what_lacks_something_that_the_contract_reads_has_a_problem(name: str, c
     assert problem(name, content)
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
+@each(
+    "name, content",
     [
         (BOOTSTRAP, {"branch": "main", "webui": {"surfaces_consumed": [None, "x"]}, "version": "2025-12-03"}),
         (BOOTSTRAP, {"branch": "main", "health": None}),
@@ -77,8 +77,8 @@ def test_a_check_that_stands_twice_has_passed_only_if_both_have() -> None:
     assert surfaces.reality({"reality_green": True, "checks": checks}).verdict("a") is False
 
 
-@pytest.mark.parametrize(
-    ("checks", "provisional"),
+@each(
+    "checks, provisional",
     [
         ([], True),
         ([{"name": "a", "passed": True}], True),
@@ -93,8 +93,8 @@ def test_a_summary_whose_checks_are_not_finished_is_provisional(checks: list[Any
     assert surfaces.reality({"reality_green": True, "checks": checks}).provisional is provisional
 
 
-@pytest.mark.parametrize(
-    ("names", "newest"),
+@each(
+    "names, newest",
     [
         ([], ""),
         (["SSOT_SURFACE_V17.json"], "SSOT_SURFACE_V17.json"),

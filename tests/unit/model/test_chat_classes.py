@@ -5,20 +5,20 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-import pytest
 from langchain_core.messages import AIMessage
 from langchain_openai import AzureChatOpenAI, ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
 from pmagent.actors.model.chat import _CLASSES, _validates_itself
 from pmagent.contracts.model import ModelAnswer, ModelToolCall
+from tests.support.cases import each
 from tests.support.live import on_loop
 from tests.support.models import WithTools, live_gateway, scripted
 
 SCHEMA = {"type": "object", "properties": {}}
 
 
-@pytest.mark.parametrize("name", _CLASSES)
+@each("name", _CLASSES)
 def test_each_answer_of_the_table_is_a_pydantic_model_of_that_name(name: str) -> None:
     cls = getattr(import_module(_CLASSES[name]), name)
     assert issubclass(cls, BaseModel)
@@ -34,7 +34,7 @@ async def test_an_answer_of_another_name_is_bound_to_its_schema() -> None:
     assert [tool["title"] for [tool] in model.offered] == ["Opinion"]
 
 
-@pytest.mark.parametrize("name", _CLASSES)
+@each("name", _CLASSES)
 def test_what_does_not_fit_the_class_comes_back_as_it_was_said(name: str) -> None:
     wrong = AIMessage("hm", tool_calls=[{"id": "c1", "name": name, "args": {"score": "5"}}])
 

@@ -26,6 +26,7 @@ from pmagent.contracts.model import (
     ModelUsage,
     ModelWithdrawn,
 )
+from tests.support.cases import each
 from tests.support.gateway import question
 from tests.support.live import SECRET, on_loop
 from tests.support.models import Scripted, WithTools, live_gateway, scripted
@@ -122,15 +123,15 @@ async def test_a_tool_call_that_cannot_be_read_stays_readable() -> None:
     assert reply.content == 'let me see\noa_guard_run: {"n": '
 
 
-@pytest.mark.parametrize(
-    ("content", "text"),
+@each(
+    "content, text",
     [
         (["one ", {"type": "text", "text": "two"}], "one two"),
         ([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "two"}], "two"),
         ([{"type": "tool_use", "id": "1", "name": "n", "input": {}}], ""),
         ([], ""),
-    ],
-    ids=["texts", "thinking", "tool use", "nothing"],
+    ]
+,
 )
 def test_only_text_blocks_are_text(content: list[Any], text: str) -> None:
     @on_loop

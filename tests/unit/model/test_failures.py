@@ -6,10 +6,10 @@ import socket
 from typing import Any
 
 import msgspec
-import pytest
 
 from pmagent.actors.model.failures import RETRY_AFTER_MAX, Failure, failure_of
 from pmagent.events.event import parse_time
+from tests.support.cases import each
 from tests.support.toys import START
 
 NOW = parse_time(START)
@@ -37,24 +37,24 @@ def named(name: str, base: type[Exception] = Exception) -> Exception:
     return made
 
 
-@pytest.mark.parametrize("where", ["status_code", "code", "http_status", "status", "response"])
-@pytest.mark.parametrize(
-    ("status", "failure"),
+@each("where", ["status_code", "code", "http_status", "status", "response"])
+@each(
+    "status, failure",
     [
         (400, Failure("rejected")), (401, Failure("rejected")), (404, Failure("rejected")),
         (408, Failure("timed_out", transient=True)), (409, Failure("overloaded", transient=True)),
         (413, Failure("too_long")), (429, Failure("rate_limited", transient=True)),
         (500, Failure("overloaded", transient=True)), (529, Failure("overloaded", transient=True)),
-    ],
-    ids=str,
+    ]
+,
 )
 def test_a_status_is_found_wherever_clients_keep_it(where: str, status: int, failure: Failure) -> None:
     has: Any = Response(status) if where == "response" else status
     assert failure_of(ClientError(**{where: has}), NOW) == failure
 
 
-@pytest.mark.parametrize(
-    ("wish", "seconds"),
+@each(
+    "wish, seconds",
     [
         ("7", 7.0), ("0.25", 0.25), ("-3", 0.0), ("Sat, 21 Nov 2026 12:00:30 GMT", 30.0),
         ("Sat, 21 Nov 2026 11:00:00 GMT", 0.0), ("soon", None), ("", None), ("nan", None), ("inf", RETRY_AFTER_MAX),
@@ -76,8 +76,8 @@ def test_an_empty_account_is_not_waited_for() -> None:
     assert failure_of(ClientError(status_code=429, code="insufficient_quota"), NOW) == Failure("rejected")
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "transient"),
+@each(
+    "error, code, transient",
     [
         (TimeoutError(), "timed_out", True),
         (named("ReadTimeout"), "timed_out", True),
@@ -92,8 +92,8 @@ def test_an_empty_account_is_not_waited_for() -> None:
         (KeyError("choices"), "malformed", True),
         (IndexError(), "malformed", True),
         (named("JSONDecodeError", ValueError), "malformed", True),
-    ],
-    ids=lambda one: type(one).__name__ if isinstance(one, Exception) else str(one),
+    ]
+,
 )
 def test_the_kind_of_an_error_tells_when_no_status_does(error: Exception, code: str, transient: bool) -> None:
     found = failure_of(error, NOW)
@@ -113,6 +113,6 @@ def test_causes_that_go_in_a_circle_are_looked_at_once() -> None:
     assert failure_of(one, NOW) is None
 
 
-@pytest.mark.parametrize("error", [RuntimeError(), ZeroDivisionError(), ClientError(code=1), ClientError(code="400")])
+@each("error", [RuntimeError(), ZeroDivisionError(), ClientError(code=1), ClientError(code="400")])
 def test_what_is_not_known_is_not_guessed(error: Exception) -> None:
     assert failure_of(error, NOW) is None

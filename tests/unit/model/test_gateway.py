@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
-import pytest
 
 from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.model.actor import Gateway
@@ -25,6 +24,7 @@ from pmagent.contracts.model import ModelCallRequested, ModelLimits, ModelReplie
 from pmagent.contracts.oa import OaPermitGranted, OaPermitRequested
 from pmagent.contracts.payload import Correlated, Payload
 from pmagent.events.event import Event
+from tests.support.cases import each
 from tests.support.gateway import GatewayBench, Refuser
 from tests.support.toys import Grantor, GrantorState, Poked, Scripted, refolded
 
@@ -125,7 +125,7 @@ def test_pauses_double_and_each_attempt_uses_the_same_permit() -> None:
     assert clean(bench)
 
 
-@pytest.mark.parametrize(("wish", "pause"), [(None, 1.0), (0.5, 1.0), (7.5, 7.5), (90.0, 90.0)])
+@each("wish, pause", [(None, 1.0), (0.5, 1.0), (7.5, 7.5), (90.0, 90.0)])
 def test_a_provider_that_asks_for_a_longer_pause_gets_it(wish: float | None, pause: float) -> None:
     bench = GatewayBench()
     ask = bench.ask()
@@ -155,7 +155,7 @@ def test_no_pause_goes_beyond_the_deadline() -> None:
     assert clean(bench)
 
 
-@pytest.mark.parametrize("wish", [1e300, 86_400.0])
+@each("wish", [1e300, 86_400.0])
 def test_no_wish_of_a_provider_is_too_long_to_be_refused(wish: float) -> None:
     bench = GatewayBench()
     ask = bench.ask()
@@ -172,14 +172,14 @@ def test_a_failure_that_does_not_pass_ends_the_question_at_once() -> None:
     assert clean(bench)
 
 
-@pytest.mark.parametrize(
-    ("end", "code"),
+@each(
+    "end, code",
     [
         (lambda at: EffectTimedOut(request=at, limit_s=630.0), "timed_out"),
         (lambda at: EffectInterrupted(request=at, reason="crash"), "interrupted"),
         (lambda at: EffectFailed(request=at, error="ValueError", place="toy"), "failed"),
-    ],
-    ids=["timed out", "interrupted", "failed"],
+    ]
+,
 )
 def test_an_effect_without_outcome_is_tried_again_and_named_when_it_was_the_last(
     end: Callable[[int], Payload], code: str
@@ -256,7 +256,7 @@ def test_withdrawing_stops_the_call_and_its_timers() -> None:
     assert clean(bench)
 
 
-@pytest.mark.parametrize("when", ["queued", "pausing"])
+@each("when", ["queued", "pausing"])
 def test_a_question_without_a_call_can_be_withdrawn(when: str) -> None:
     bench = GatewayBench()
     limits = ModelLimits(concurrency=1)

@@ -20,6 +20,7 @@ from pmagent.contracts.model import (
 )
 from pmagent.contracts.oa import OaPermitRequested
 from pmagent.contracts.payload import encode
+from tests.support.cases import each
 from tests.support.gateway import GatewayBench, question
 from tests.support.toys import Scripted
 
@@ -87,7 +88,7 @@ def test_a_call_of_unknown_outcome_is_charged_with_its_question() -> None:
     assert 2000 < spent(bench).tokens < 2400
 
 
-@pytest.mark.parametrize("code", ["rate_limited", "overloaded", "rejected", "no_key", "unavailable"])
+@each("code", ["rate_limited", "overloaded", "rejected", "no_key", "unavailable"])
 def test_a_call_that_the_provider_did_not_take_costs_nothing(code: str) -> None:
     bench = GatewayBench()
     bench.ask()
@@ -201,15 +202,15 @@ def test_a_question_may_be_large_but_not_larger() -> None:
     assert failed.text == f"the question has {PROMPT_BYTES_MAX + 1} bytes; {PROMPT_BYTES_MAX} are allowed"
 
 
-@pytest.mark.parametrize(
-    ("asked", "text"),
+@each(
+    "asked, text",
     [
         ({"messages": []}, "the question has no messages"),
         ({"model": ""}, "the question names no model"),
         ({"engine": "dspy"}, "there is no program ''"),
         ({"engine": "dspy", "program": "Oracle"}, "there is no program 'Oracle'"),
-    ],
-    ids=str,
+    ]
+,
 )
 def test_a_question_that_asks_nothing_is_refused(asked: dict[str, Any], text: str) -> None:
     bench = GatewayBench()

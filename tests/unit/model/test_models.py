@@ -16,6 +16,7 @@ from pydantic import SecretStr
 from pmagent.actors.core.extras import EXTRAS, install
 from pmagent.actors.model import models as module
 from pmagent.actors.model.models import PROVIDERS, Engine, Models, ModelUnavailable
+from tests.support.cases import each
 from tests.support.live import on_loop
 from tests.support.models import live_gateway, scripted
 
@@ -65,8 +66,8 @@ def test_what_is_to_be_installed_is_what_the_metadata_says() -> None:
     assert {provider.extra for provider in PROVIDERS.values()} < set(EXTRAS)
 
 
-@pytest.mark.parametrize(
-    ("name", "message", "hint"),
+@each(
+    "name, message, hint",
     [
         ("antropic:claude", "there is no model provider 'antropic'", "did you mean anthropic:claude?"),
         ("zzz:one", "there is no model provider 'zzz'",
@@ -93,7 +94,7 @@ def test_a_given_model_needs_no_provider_and_must_be_of_the_engines_kind() -> No
     assert unavailable(models, "mine", "dspy").message == "the model mine is no DSPy language model"
 
 
-@pytest.mark.parametrize("name", ["LANGCHAIN_TRACING", "LANGCHAIN_HANDLER"])
+@each("name", ["LANGCHAIN_TRACING", "LANGCHAIN_HANDLER"])
 def test_tracing_of_the_old_kind_is_named_because_langchain_would_not_call(name: str) -> None:
     models = Models({name: "true"}, {"mine": FakeListChatModel(responses=["x"])})
     assert unavailable(models, "mine").hint == f"unset {name}"
@@ -111,7 +112,7 @@ def test_a_providers_client_is_made_once_with_the_key_at_hand_and_without_retrie
     assert models.chat("openai:gpt-5-mini") is not made
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@each("provider", PROVIDERS)
 def test_the_table_names_what_the_installed_packages_have(provider: str) -> None:
     known = PROVIDERS[provider]
     if find_spec(known.package) is None:

@@ -35,6 +35,7 @@ from pmagent.contracts.reasoning_events import (
     OaContextWritten,
 )
 from pmagent.events.event import Event
+from tests.support.cases import each
 from tests.support.oa_loop import STARTED, Contents, Observe
 from tests.support.toys import Bench, refolded, reread
 
@@ -279,8 +280,8 @@ SELF: dict[str, Any] = {}
 SELF["self"] = SELF
 
 
-@pytest.mark.parametrize(
-    ("context", "why"),
+@each(
+    "context, why",
     [
         ({"active_goal": 5}, "active_goal"), ({"active_goal": ["a"]}, "active_goal"),
         ({"constraints": "no_git_push"}, "constraints"), ({"constraints": None}, "constraints"),
@@ -295,12 +296,12 @@ def test_what_is_no_context_is_named_and_never_raises(context: dict[str, Any], w
     assert why in unfit(context, "")
 
 
-@pytest.mark.parametrize("base", ["0", "g" * 64, "A" * 64, "a" * 63, "a" * 65, "a" * 64 + "\n", " "])
+@each("base", ["0", "g" * 64, "A" * 64, "a" * 63, "a" * 65, "a" * 64 + "\n", " "])
 def test_a_base_that_is_no_digest_is_named(base: str) -> None:
     assert "base" in unfit({}, base)
 
 
-@pytest.mark.parametrize(
+@each(
     "context",
     [
         {},

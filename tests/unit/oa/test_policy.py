@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.actors.oa.policy import ACTIONS, allows, interpret
 from pmagent.contracts.kernel import Mode, Reason
+from tests.support.cases import each
 
 WORK = ["feature_work", "ops_blocks", "migrations", "phase_transitions"]
 
 
-@pytest.mark.parametrize(
-    ("mode", "allowed", "forbidden"),
+@each(
+    "mode, allowed, forbidden",
     [
         ("NORMAL", WORK, []), ("DEGRADED", ["remediation", "diagnostic"], WORK),
         ("BLOCKED", ["diagnostic"], [*WORK, "remediation"]),
@@ -30,8 +29,8 @@ def test_a_worse_mode_never_allows_more() -> None:
         assert granted == sorted(granted, reverse=True)
 
 
-@pytest.mark.parametrize("mode", ["NORMAL", "DEGRADED", "BLOCKED"])
-@pytest.mark.parametrize("action", ["", "deploy", "Diagnostic", "diagnostic ", "*"])
+@each("mode", ["NORMAL", "DEGRADED", "BLOCKED"])
+@each("action", ["", "deploy", "Diagnostic", "diagnostic ", "*"])
 def test_an_unknown_action_is_forbidden(mode: Mode, action: str) -> None:
     assert not allows(mode, action)
 

@@ -32,6 +32,7 @@ from pmagent.contracts.reasoning_events import (
 )
 from pmagent.events.event import Event, Tail
 from pmagent.events.sequencer import Sequencer
+from tests.support.cases import each
 from tests.support.reasoning import (
     GREEN,
     LANGCHAIN,
@@ -268,7 +269,7 @@ def test_the_largest_envelope_that_there_is_makes_a_question_that_fits_or_a_fail
     assert bench.engine.halted == {}
 
 
-@pytest.mark.parametrize("program", PROGRAM_IDS)
+@each("program", PROGRAM_IDS)
 def test_the_shape_that_a_model_is_told_takes_every_payload_and_nothing_else(program: str) -> None:
     fits = fastjsonschema.compile(answer_shape(program).schema, use_default=False)
     good = msgspec.to_builtins(safe_payload(program, "x")) | {"rationale": "", "conditions": [], "warnings": ["w"]}
@@ -298,7 +299,7 @@ def objection_from_below(frames: int, text: str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("ending", ["}", "", "} and more"])
+@each("ending", ["}", "", "} and more"])
 def test_what_is_said_of_a_nested_answer_does_not_depend_on_how_deep_a_decoder_gets(ending: str) -> None:
     texts = ['{"allowed_action":' + "[" * n + "]" * n + ending for n in (DEPTH_MAX + 2, 400, 700, 900, 5_000)]
     assert len({objection_from_below(frames, text) for text in texts for frames in (0, 200, 500)}) == 1

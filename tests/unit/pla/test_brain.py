@@ -33,6 +33,7 @@ from pmagent.contracts.pla_events import (
 from pmagent.events.event import Tail, time_after
 from pmagent.events.secret_forms import MASK
 from pmagent.events.sequencer import Sequencer
+from tests.support.cases import each
 from tests.support.pla import ALICE
 from tests.support.pla_brain import MODEL, SOURCE, BrainDesk, asked, frame, replies, said
 from tests.support.toys import refolded
@@ -64,7 +65,7 @@ def test_what_a_goal_states_is_proposed_as_it_stands() -> None:
     assert [one.proposed.proposal_id for one in desk.warden.open_proposals] == [proposed.proposal_id]
 
 
-@pytest.mark.parametrize("given", ["", "why", "   "])
+@each("given", ["", "why", "   "])
 def test_a_reason_that_is_too_short_is_made_long_enough_for_the_contract(given: str) -> None:
     proposed = BrainDesk().asked_for(HELLO, rationale=given)
     assert isinstance(proposed, PlaProposed)
@@ -113,8 +114,8 @@ def test_one_request_is_under_way_at_a_time() -> None:
     assert isinstance(desk.answer(first), PlaProposed)
 
 
-@pytest.mark.parametrize(
-    ("action", "kind", "said"),
+@each(
+    "action, kind, said",
     [
         (TypeText(text=""), "missing_field", "empty"),
         (TypeText(text="x" * 1025), "bound_exceeded", "1025 characters"),
@@ -157,7 +158,7 @@ def test_a_credential_that_came_in_plain_is_found_here() -> None:
     assert proposed.credential_warning
 
 
-@pytest.mark.parametrize("policy", ["refuse", "acknowledge"])
+@each("policy", ["refuse", "acknowledge"])
 def test_a_mask_is_never_typed(policy: Any) -> None:
     desk = BrainDesk()
     meant = TypeText(text="export TOKEN=abc")
@@ -179,8 +180,8 @@ def test_a_frame_that_is_asked_for_stands_in_the_proposal() -> None:
     assert proposed.ocr_text == "login:"
 
 
-@pytest.mark.parametrize(
-    ("outcome", "told"),
+@each(
+    "outcome, told",
     [
         (lambda e: PlaFrameFailed(request=e.position, code="no_frame", text="/frames is empty", mend="x"), "empty"),
         (lambda e: EffectFailed(request=e.position, error="OSError EIO", place="frames:take"), "OSError EIO"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from pmagent.actors.pla.brain.actor import Brain
 from pmagent.actors.pla.brain.state import BrainState, Look
 from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, RequestRefused
@@ -50,6 +48,7 @@ from tests.support.brain_alone import (
     replace,
     replied,
 )
+from tests.support.cases import each
 
 # --- what is taken up -----------------------------------------------------------------------------------------------
 
@@ -72,13 +71,13 @@ LACKS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("lack", LACKS)
-@pytest.mark.parametrize("asked", [ASKED, OF_MODEL, MASKED, replace(ASKED, frame=SOURCE)])
+@each("lack", LACKS)
+@each("asked", [ASKED, OF_MODEL, MASKED, replace(ASKED, frame=SOURCE)])
 def test_without_one_nothing_is_proposed(lack: str, asked: Any) -> None:
     assert kinds(replace(EMPTY, **LACKS[lack]), happened(asked)) == {PlaProposalRefused}
 
 
-@pytest.mark.parametrize(
+@each(
     "changes",
     [
         {"action": None}, {"action": None, "model": MODEL, "objection": "x"}, {"objection": "x"},
@@ -94,14 +93,14 @@ def test_what_may_not_be_typed_is_not_proposed(changes: Any) -> None:
     assert decided <= {PlaProposalRefused, PlaViolation}
 
 
-@pytest.mark.parametrize("changes", [{"action": TypeText(text=f"a {MASK}"), "digest": ""}, {"digest": "ab" * 32}])
+@each("changes", [{"action": TypeText(text=f"a {MASK}"), "digest": ""}, {"digest": "ab" * 32}])
 def test_what_was_masked_on_its_way_is_not_proposed_whatever_the_policy(changes: Any) -> None:
     asked = replace(ASKED, policy="acknowledge", **changes)
     assert kinds(EMPTY, happened(asked)) == {PlaProposalRefused}
 
 
-@pytest.mark.parametrize(
-    ("changes", "taken"),
+@each(
+    "changes, taken",
     [
         ({}, True), ({"chars": 1}, True), ({"chars": 1024}, True), ({"chars": 0}, False), ({"chars": 1025}, False),
         ({"digest": ""}, False), ({"digest": "ab" * 32 + "\n"}, False), ({"digest": "0" + "ab" * 32}, False),
@@ -113,8 +112,8 @@ def test_what_is_masked_takes_its_digest_its_length_and_the_policy(changes: Any,
     assert (PlaProposed in kinds(EMPTY, happened(replace(MASKED, **changes)))) == taken
 
 
-@pytest.mark.parametrize(
-    ("changes", "found"),
+@each(
+    "changes, found",
     [
         ({}, ["password"]),
         ({"findings": []}, ["masked"]),
@@ -142,14 +141,14 @@ NO_FRAME = PlaFrameFailed(request=35, code="no_frame", text="x", mend="x")
 GAVE_UP = ActorResumed(name="brain")
 
 
-@pytest.mark.parametrize(
-    ("state", "data"),
+@each(
+    "state, data",
     [
         (EMPTY, ASKED), (EMPTY, LOOK), (WAITING, replied()), (FILMED, frame()), (LOOKING, frame()), (FILMED, NO_FRAME),
         (LOOKING, NO_FRAME), (WAITING, GAVE_UP),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("actor", ["intruder", "warden"])
+@each("actor", ["intruder", "warden"])
 def test_what_comes_from_outside_is_no_actors_word(state: BrainState, data: Any, actor: str) -> None:
     assert made(state, happened(data))
     event = happened(data, actor, "decision")
@@ -175,8 +174,8 @@ OVER = PlaSessionEnded(session_id=SESSION, state="complete", reason="x")
 CLOSED = PlaProposalClosed(session_id=SESSION, proposal_id=NAME, digest="", outcome="rejected")
 
 
-@pytest.mark.parametrize(
-    ("state", "data"),
+@each(
+    "state, data",
     [
         (replace(EMPTY, session_id=""), PlaSessionBegan(session_id=SESSION, operator_id="ada", mode="SUGGEST")),
         (EMPTY, OVER),
@@ -184,7 +183,7 @@ CLOSED = PlaProposalClosed(session_id=SESSION, proposal_id=NAME, digest="", outc
         (replace(EMPTY, proposal_id=NAME), CLOSED),
     ],
 )
-@pytest.mark.parametrize(("actor", "kind"), [("intruder", "decision"), ("warden", "fact")])
+@each("actor, kind", [("intruder", "decision"), ("warden", "fact")])
 def test_session_mode_and_what_is_closed_are_the_wardens_word(state: Any, data: Any, actor: str, kind: str) -> None:
     assert remembered(state, data) != state
     assert remembered(state, data, actor, kind) == state
@@ -199,7 +198,7 @@ def test_of_the_warden_it_knows_session_and_mode_whole() -> None:
     assert remembered(state, CHANGED) == replace(state, mode="OBSERVE", pending=lower)
 
 
-@pytest.mark.parametrize("data", [CHANGED, OVER])
+@each("data", [CHANGED, OVER])
 def test_with_the_mode_and_the_session_goes_what_is_under_way(data: Any) -> None:
     assert kinds(WAITING, happened(data, "warden", "decision")) == {ModelWithdrawn, PlaProposalRefused}
     assert kinds(FILMED, happened(data, "warden", "decision")) == {EffectCancelRequested, PlaProposalRefused}
@@ -219,16 +218,16 @@ PROPOSED = PlaProposed(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     "data", [PROPOSED, PlaProposalRefused(request=30, session_id=SESSION, code="x", reasons=[], mend=[])]
 )
-@pytest.mark.parametrize(("actor", "kind"), [("intruder", "decision"), ("brain", "fact")])
+@each("actor, kind", [("intruder", "decision"), ("brain", "fact")])
 def test_its_answers_are_its_own(data: Any, actor: str, kind: str) -> None:
     assert remembered(WAITING, data, "brain").pending is None
     assert remembered(WAITING, data, actor, kind) == WAITING
 
 
-@pytest.mark.parametrize("name", ["warden", "gateway"])
+@each("name", ["warden", "gateway"])
 def test_another_actors_refusal_is_not_its_own(name: str) -> None:
     refused = RequestRefused(request=30, name=name, reason="halted")
     assert remembered(WAITING, refused, "engine") == WAITING
@@ -236,8 +235,8 @@ def test_another_actors_refusal_is_not_its_own(name: str) -> None:
     assert remembered(WAITING, replace(refused, name="brain", request=29), "engine") == WAITING
 
 
-@pytest.mark.parametrize(
-    ("state", "data"),
+@each(
+    "state, data",
     [(WAITING, replied(ask=34)), (WAITING, replied(ask=0)), (FILMED, frame(request=34)), (EMPTY, frame(request=0)),
      (replace(EMPTY, pending=replace(PENDING, waits=0)), replied(ask=0)), (LOOKING, replace(NO_FRAME, request=34)),
      (replace(EMPTY, looks={29: Look(29, "look")}), frame(request=0))],

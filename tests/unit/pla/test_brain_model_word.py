@@ -29,6 +29,7 @@ from tests.support.brain_alone import (
     replied,
     said,
 )
+from tests.support.cases import each
 
 # --- what a model says ----------------------------------------------------------------------------------------------
 
@@ -91,7 +92,7 @@ MISFITS: dict[str, ModelReplied] = {
 }
 
 
-@pytest.mark.parametrize("reply", MISFITS)
+@each("reply", MISFITS)
 def test_a_reply_that_is_not_just_one_action_is_none(reply: str) -> None:
     with pytest.raises(Misfit):
         read_proposal(MISFITS[reply])
@@ -114,14 +115,14 @@ def test_a_reply_that_is_none_is_asked_for_again_and_three_are_read() -> None:
     assert kinds(third, happened(replied("ls"))) == {PlaProposalRefused, PlaViolation}
 
 
-@pytest.mark.parametrize(
+@each(
     "changes",
     [
         {"payload": {"text": SECRET.text}}, {"rationale": f"it is {MASK} there"}, {"payload": {"text": f"echo {MASK}"}},
         {"action_type": NOTHING, "payload": {}},
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("policy", ["refuse", "acknowledge"])
+@each("policy", ["refuse", "acknowledge"])
 def test_no_credential_and_nothing_of_a_model_is_proposed(changes: Any, policy: Any) -> None:
     state = replace(EMPTY, pending=replace(PENDING, asked=replace(OF_MODEL, policy=policy)))
     assert kinds(state, happened(replied(said(changes)))) == {PlaProposalRefused}
@@ -141,8 +142,8 @@ def test_no_answer_of_a_model_is_no_proposal() -> None:
     assert kinds(pictured, other) == {PlaProposalRefused}
 
 
-@pytest.mark.parametrize(
-    ("changes", "shown"),
+@each(
+    "changes, shown",
     [({}, True), ({"kept": False}, False), ({"media_type": "image/gif"}, False), ({"size": IMAGE_BYTES_MAX + 1}, False),
      ({"size": IMAGE_BYTES_MAX}, True)],
 )  # fmt: skip

@@ -24,6 +24,7 @@ from pmagent.contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeT
 from pmagent.contracts.pla_events import PlaProposalRefused, PlaProposed, PlaViolation
 from pmagent.events.event import Event
 from pmagent.events.secret_forms import MASK
+from tests.support.cases import each
 from tests.support.pla_brain import MODEL, SOURCE, BrainDesk, frame, replies, reply, said
 
 OPEN = KeyCombo(keys=["ctrl", "alt", "t"])
@@ -90,7 +91,7 @@ def test_a_model_that_rejects_the_picture_is_asked_without_it_once() -> None:
     assert len(desk.of(ModelAsked)) == 4
 
 
-@pytest.mark.parametrize("text", ["x" * 40_000, "\u00e9" * 40_000, '"' * 40_000])
+@each("text", ["x" * 40_000, "\u00e9" * 40_000, '"' * 40_000])
 def test_the_question_fits_whatever_stands_on_the_screen(text: str) -> None:
     desk = BrainDesk()
     desk.camera = lambda event: frame(event, ocr_text=text)
@@ -101,7 +102,7 @@ def test_the_question_fits_whatever_stands_on_the_screen(text: str) -> None:
 
 # --- replies that do not fit -----------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize(
+@each(
     "action",
     [TypeText(text="ls\n"), KeyCombo(keys=["ctrl", "c"]), MouseMove(x=-1000, y=5000), MouseClick(button="middle")],
 )

@@ -6,7 +6,6 @@ import itertools
 import string
 import time
 
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from pmagent.actors.pla.credentials.findings import findings, masked, masked_scr
 from pmagent.contracts.pla import is_typable
 from pmagent.events.redact import Redactor
 from pmagent.events.secret_forms import MASK
+from tests.support.cases import each
 from tests.support.effort import examples
 from tests.support.labelled_texts import CARDS, PASSWORDS, TOKENS, WITH, WITHOUT
 from tests.support.secrets import KEYS
@@ -41,8 +41,8 @@ def test_of_labelled_texts_few_without_a_credential_are_suspected() -> None:
     assert len(suspected) <= len(WITHOUT) // 20, suspected
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
+@each(
+    "text, name",
     [
         (KEYS["aws"], "access key"),
         (KEYS["github"], "key of a known format"),
@@ -88,8 +88,8 @@ def test_a_text_without_a_credential_stays_as_it_is() -> None:
     assert [masked(text, SHAPES_ONLY) for text in ordinary] == ordinary
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
+@each(
+    "text, shown",
     [
         (f"curl -H 'X-Thing: {TOKENS[2]}' https://example.org/\n", f"curl -H 'X-Thing: {MASK}' https://example.org/\n"),
         (f"pay with {CARDS[0]} please", f"pay with {MASK} please"),
@@ -207,7 +207,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("piece", HOSTILE)
+@each("piece", HOSTILE)
 def test_no_text_takes_long(piece: str) -> None:
     """Twice the text takes about twice the time; quadratic patterns would take minutes here."""
     began = time.process_time()

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.pla.frames.pictures import SIDE_MAX, NotAPicture, Picture, TooLarge, picture
+from tests.support.cases import each
 from tests.support.frames import bmp, chunk, jpeg, png, webp
 
 GOOD = {
@@ -15,7 +16,7 @@ GOOD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", GOOD)
+@each("name", GOOD)
 def test_a_picture_says_what_it_is(name: str) -> None:
     assert picture(GOOD[name]) == Picture(f"image/{name[:4].strip(', ')}", 4, 3)
 
@@ -28,7 +29,7 @@ def test_a_real_jpeg_is_one() -> None:
     assert picture(pixels.tobytes("png")) == Picture("image/png", 40, 30)
 
 
-@pytest.mark.parametrize("name", GOOD)
+@each("name", GOOD)
 def test_what_is_cut_off_is_no_picture_yet(name: str) -> None:
     whole = GOOD[name]
     for length in range(len(whole)):
@@ -37,7 +38,7 @@ def test_what_is_cut_off_is_no_picture_yet(name: str) -> None:
         assert caught.value.unfinished or length > 1, length
 
 
-@pytest.mark.parametrize("name", ["png", "bmp", "webp"])
+@each("name", ["png", "bmp", "webp"])
 def test_a_cut_is_told_from_nonsense(name: str) -> None:
     whole = GOOD[name]
     assert all(_unfinished(whole[:length]) for length in range(len(whole) - 1, 8, -1))
@@ -49,8 +50,8 @@ def _unfinished(content: bytes) -> bool:
     return caught.value.unfinished
 
 
-@pytest.mark.parametrize(
-    ("content", "told"),
+@each(
+    "content, told",
     [
         (b"GIF89a", "no PNG"),
         (b"%PDF-1.7", "no PNG"),
@@ -72,7 +73,7 @@ def test_what_is_none_is_refused(content: bytes, told: str) -> None:
         picture(content)
 
 
-@pytest.mark.parametrize("content", [jpeg(SIDE_MAX + 1, 1), webp(10_000, 10_000), jpeg(65_535, 65_535)])
+@each("content", [jpeg(SIDE_MAX + 1, 1), webp(10_000, 10_000), jpeg(65_535, 65_535)])
 def test_what_has_too_many_pixels_is_not_decoded_by_anybody(content: bytes) -> None:
     with pytest.raises(TooLarge):
         picture(content)

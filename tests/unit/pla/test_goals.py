@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from pmagent.actors.pla.goals import GoalError, nearest, parse_goal
 from pmagent.contracts.pla import KEYS, Action, KeyCombo, MouseClick, MouseMove, TypeText, objections
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize(
-    ("goal", "action"),
+@each(
+    "goal, action",
     [
         ("type: hello", TypeText(text="hello")),
         ("type:hello", TypeText(text="hello")),
@@ -36,13 +37,13 @@ def test_a_goal_is_taken_by_the_letter(goal: str, action: Action) -> None:
     assert parse_goal(goal) == action
 
 
-@pytest.mark.parametrize("goal", ["", "open a terminal", "fix: the build", "https://example.org", ": x", "größe: 1"])
+@each("goal", ["", "open a terminal", "fix: the build", "https://example.org", ": x", "größe: 1"])
 def test_what_states_no_action_is_left_to_a_model(goal: str) -> None:
     assert parse_goal(goal) is None
 
 
-@pytest.mark.parametrize(
-    ("goal", "message", "hint", "kind"),
+@each(
+    "goal, message, hint, kind",
     [
         ("Type: x", "begins with 'Type'", "type", "schema_validation"),
         ("tpye: x", "begins with 'tpye'", "type", "schema_validation"),
@@ -117,8 +118,8 @@ def _said(goal: str) -> str:
     return "" if action is None else f"an action, with {len(objections(action))} objections"
 
 
-@pytest.mark.parametrize(
-    ("word", "meant"), [("lef", "left"), ("leftt", "left"), ("lfet", "left"), ("kept", ""), ("", ""), ("l", "")]
+@each(
+    "word, meant", [("lef", "left"), ("leftt", "left"), ("lfet", "left"), ("kept", ""), ("", ""), ("l", "")]
 )
 def test_the_nearest_word_is_at_most_one_slip_away(word: str, meant: str) -> None:
     assert nearest(word, ("left", "right", "middle")) == meant

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from pmagent.contracts.daemon import DaemonStarted
 from pmagent.contracts.effect import EffectCancelRequested, EffectFailed
 from pmagent.contracts.hid import (
@@ -29,6 +27,7 @@ from pmagent.contracts.pla_events import (
     PlaModeRequested,
 )
 from pmagent.events.event import Event, parse_time
+from tests.support.cases import each
 from tests.support.orchestra import kernel
 from tests.support.pla import ALICE, BOOT, DEVICE, Desk, answering, silent
 
@@ -76,7 +75,7 @@ def _failed(event: Event) -> EffectFailed:
     return EffectFailed(request=event.position, error="OSError", place="here")
 
 
-@pytest.mark.parametrize("outcome", [silent, _killed, _another, _failed])
+@each("outcome", [silent, _killed, _another, _failed])
 def test_a_device_that_does_not_arm_is_not_armed(outcome: Any) -> None:
     desk = Desk().link().mode("SUGGEST", "EXECUTE")
     answering(desk, "hid.arm_requested", outcome)
@@ -110,8 +109,8 @@ def test_a_device_that_is_not_heard_for_three_seconds_is_not_trusted_any_more() 
     assert 3.0 <= (parse_time(changed.time) - parse_time(heard.time)).total_seconds() < 4.0
 
 
-@pytest.mark.parametrize(
-    ("ping", "code"),
+@each(
+    "ping, code",
     [
         ({"armed": False}, "lease_lost"),
         ({"kill_switch_state": "DISABLED"}, "killed"),
@@ -202,7 +201,7 @@ def test_disarming_while_it_is_armed_ends_the_arming_first() -> None:
     assert len(answers) == len(desk.of(PlaArmAnswered)) == 2
 
 
-@pytest.mark.parametrize("cancelled", [True, False], ids=["has not left", "is on its way"])
+@each("cancelled", [True, False])
 def test_an_order_to_arm_that_is_overtaken_by_disarming_leaves_nothing_armed(cancelled: bool) -> None:
     """Whether the line can still take it back, or it comes to the device after all."""
     desk = Desk().link().mode("SUGGEST", "EXECUTE")

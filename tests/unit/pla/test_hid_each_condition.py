@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 
 from pmagent.actors.pla.hid.actor import HidLink
 from pmagent.actors.pla.hid.execution import PERMIT_SECONDS_MIN
@@ -41,6 +40,7 @@ from pmagent.contracts.pla_events import (
     PlaSessionEnded,
 )
 from pmagent.events.event import Event
+from tests.support.cases import each
 
 TEXT, OTHER = TypeText(text="ls"), TypeText(text="rm")
 BOOT, SESSION, NAME, EXEC = "0" * 16, "pla-1", "prop-0001", "exec-0001"
@@ -90,12 +90,12 @@ def test_with_every_condition_it_is_handed_over() -> None:
     assert HidPrepareRequested in decided(READY, asked())
 
 
-@pytest.mark.parametrize("lack", LACKS)
+@each("lack", LACKS)
 def test_without_one_it_is_not_handed_over(lack: str) -> None:
     assert HidPrepareRequested not in decided(replace(READY, **LACKS[lack]), asked())
 
 
-@pytest.mark.parametrize(
+@each(
     "event",
     [
         asked(actor="brain"), asked(time=UNTIL), asked(approval=8), asked(operator_id="eve"),
@@ -133,14 +133,14 @@ def granted(time: str = NOW, actor: str = "oa") -> Event:
 STEPS: dict[str, tuple[Any, Any]] = {"prepare": (prepared, OaPermitRequested), "permit": (granted, HidCommitRequested)}
 
 
-@pytest.mark.parametrize("step", STEPS)
+@each("step", STEPS)
 def test_with_every_condition_it_goes_on(step: Any) -> None:
     event, wanted = STEPS[step]
     assert wanted in decided(replace(READY, execution=replace(UNDER_WAY, step=step)), event())
 
 
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("lack", [*LACKS, "boot", "time"])
+@each("step", STEPS)
+@each("lack", [*LACKS, "boot", "time"])
 def test_without_one_it_goes_no_further(step: Any, lack: str) -> None:
     event, wanted = STEPS[step]
     changes = {**LACKS, "boot": {"link": replace(LINK, boot_id="1" * 16)}, "time": {}}[lack]
@@ -148,7 +148,7 @@ def test_without_one_it_goes_no_further(step: Any, lack: str) -> None:
     assert wanted not in decided(state, event(UNTIL if lack == "time" else NOW))
 
 
-@pytest.mark.parametrize(
+@each(
     "event", [prepared(boot_id="1" * 16), prepared(execution_id="exec-0002"), prepared(digest=digest(OTHER))]
 )
 def test_what_the_device_holds_is_what_was_approved(event: Event) -> None:
@@ -170,8 +170,8 @@ def remembered(state: HidState, data: Any, actor: str = "warden", kind: Any = "d
 EMPTY = replace(READY, approvals={})
 
 
-@pytest.mark.parametrize(
-    ("data", "actor"), [(APPROVED, "brain"), (replace(APPROVED, executes=False), "warden")]
+@each(
+    "data, actor", [(APPROVED, "brain"), (replace(APPROVED, executes=False), "warden")]
 )  # fmt: skip
 def test_what_is_no_approval_to_type_is_not_kept(data: Any, actor: str) -> None:
     assert remembered(EMPTY, APPROVED).approvals == {NAME: APPROVED}
@@ -189,13 +189,13 @@ FALLS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fall", FALLS)
+@each("fall", FALLS)
 def test_with_what_ends_typing_go_approvals_and_mode(fall: str) -> None:
     after = remembered(READY, *FALLS[fall])
     assert (after.approvals, after.mode == "EXECUTE") == ({}, False)
 
 
-@pytest.mark.parametrize("fall", ["start", "stop", "trip"])
+@each("fall", ["start", "stop", "trip"])
 def test_with_what_ends_typing_goes_arming(fall: str) -> None:
     assert not remembered(READY, *FALLS[fall]).armed
 
@@ -219,12 +219,12 @@ ARMED = happened(HidArmed(request=40, boot_id=BOOT, lease_ms=5000), "hid", "fact
 ARM_LACKS = [lack for lack in LACKS if lack != "arming"]
 
 
-@pytest.mark.parametrize("lack", ["", *ARM_LACKS])
+@each("lack", ["", *ARM_LACKS])
 def test_without_one_it_is_not_armed(lack: str) -> None:
     assert (HidArmRequested in decided(replace(ARMING, **LACKS.get(lack, {})), granted())) == (not lack)
 
 
-@pytest.mark.parametrize("lack", ["", *ARM_LACKS])
+@each("lack", ["", *ARM_LACKS])
 def test_what_was_armed_and_may_not_be_any_more_is_disarmed(lack: str) -> None:
     waiting = replace(ARMING, arming=Arming(38, SESSION, 40, asked=True), **LACKS.get(lack, {}))
     made = decided(waiting, ARMED)
@@ -232,8 +232,8 @@ def test_what_was_armed_and_may_not_be_any_more_is_disarmed(lack: str) -> None:
     assert (HidDisarmRequested in made) == (lack not in ("", "device"))
 
 
-@pytest.mark.parametrize(
-    ("data", "actor", "kind"),
+@each(
+    "data, actor, kind",
     [
         (ActorHalted(name="warden", input=1, error="ValueError", place="x"), "engine", "decision"),
         (ActorResumed(name="hid"), "operator", "fact"),
@@ -245,8 +245,8 @@ def test_what_ends_trust_in_the_link_trips_it(data: Any, actor: str, kind: Any) 
     assert {HidTripped, HidDisarmRequested} <= made
 
 
-@pytest.mark.parametrize("start", ["start", "stop"])
-@pytest.mark.parametrize("step", STEPS)
+@each("start", ["start", "stop"])
+@each("step", STEPS)
 def test_what_a_process_had_not_ordered_ends_with_it(step: Any, start: str) -> None:
     event = happened(*FALLS[start])
     state = HidLink().evolve(replace(READY, execution=replace(UNDER_WAY, step=step)), event)
@@ -259,10 +259,10 @@ def test_in_a_pause_what_is_not_ordered_ends_and_the_device_is_disarmed() -> Non
     assert {PlaExecuted, HidDisarmRequested} <= decided(state, happened(paused, "gate"))
 
 
-@pytest.mark.parametrize(
+@each(
     "data", [EffectRefused(request=40, reasons=["x"], mend=[]), RequestRefused(request=40, name="oa", reason="halted")]
 )
-@pytest.mark.parametrize("step", ["permit", "commit"])
+@each("step", ["permit", "commit"])
 def test_only_the_gate_and_the_engine_refuse(step: Any, data: Any) -> None:
     assert decided(replace(READY, execution=replace(UNDER_WAY, step=step)), happened(data, "brain")) == set()
 
@@ -272,7 +272,7 @@ def test_only_the_gate_and_the_engine_refuse(step: Any, data: Any) -> None:
 LATE, TOO_LATE = "2026-11-22T09:00:59.500000Z", "2026-11-22T09:00:59.999999Z"
 
 
-@pytest.mark.parametrize(("time", "seconds"), [(NOW, 60.0), (LATE, 0.5), (TOO_LATE, PERMIT_SECONDS_MIN)])
+@each("time, seconds", [(NOW, 60.0), (LATE, 0.5), (TOO_LATE, PERMIT_SECONDS_MIN)])
 def test_the_permit_for_an_order_is_for_these_bytes_and_lasts_no_longer_than_the_approval(
     time: str, seconds: float
 ) -> None:
@@ -289,7 +289,7 @@ def test_the_permit_for_arming_is_for_this_device_and_lasts_half_a_minute() -> N
     assert asked == OaPermitRequested(action="feature_work", subject="hid:arm:device-1", holder="hid", seconds=30.0)
 
 
-@pytest.mark.parametrize("actor", ["brain", "operator"])
+@each("actor", ["brain", "operator"])
 def test_a_wish_to_arm_is_an_operators_and_one_to_disarm_may_be_anybodys(actor: str) -> None:
     arm = happened(PlaArmRequested(operator_id="ada", channel="cli"), actor)
     assert decided(replace(READY, armed=False), arm) == set()
@@ -324,7 +324,7 @@ GENUINE: list[tuple[HidState, Any, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("state", "data", "whose", "kind"), GENUINE)
+@each("state, data, whose, kind", GENUINE)
 def test_each_answer_is_believed_of_whose_it_is_alone(state: HidState, data: Any, whose: str, kind: str) -> None:
     assert decided(state, happened(data, whose, kind))
     assert decided(state, happened(data, whose, "fact" if kind == "decision" else "decision")) == set()

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import msgspec
-import pytest
 
 from pmagent.actors.pla.hid.execution import VIOLATIONS
 from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
@@ -39,6 +38,7 @@ from pmagent.contracts.pla_events import (
     PlaViolation,
 )
 from pmagent.events.event import Event
+from tests.support.cases import each
 from tests.support.orchestra import kernel
 from tests.support.pla import ALICE, BOOT, TEXT, Desk, answering, silent
 from tests.support.toys import Poked
@@ -80,7 +80,7 @@ def test_the_order_is_given_under_a_permit_for_just_these_bytes() -> None:
     assert desk.of(PlaApproved)[0].position < order.position
 
 
-@pytest.mark.parametrize("code", [*VIOLATIONS, "CAPS_LOCK", "BUSY", "USB"])
+@each("code", [*VIOLATIONS, "CAPS_LOCK", "BUSY", "USB"])
 def test_what_the_device_refuses_to_prepare_is_not_typed(code: str) -> None:
     refused = lambda event: HidRefused(request=event.position, boot_id=BOOT, code=code, text="it says no")  # noqa: E731
     desk = begun("hid.prepare_requested", refused)
@@ -92,7 +92,7 @@ def test_what_the_device_refuses_to_prepare_is_not_typed(code: str) -> None:
     assert kinds == ([VIOLATIONS[code]] if code in VIOLATIONS else [])
 
 
-@pytest.mark.parametrize(("code", "trip"), [("KILLED", "killed"), ("NOT_ARMED", "lease_lost")])
+@each("code, trip", [("KILLED", "killed"), ("NOT_ARMED", "lease_lost")])
 def test_a_device_that_refuses_the_order_has_typed_nothing(code: str, trip: str) -> None:
     refused = lambda event: HidRefused(request=event.position, boot_id=BOOT, code=code, text="no")  # noqa: E731
     desk = begun("hid.commit_requested", refused)
@@ -102,7 +102,7 @@ def test_a_device_that_refuses_the_order_has_typed_nothing(code: str, trip: str)
     assert len(desk.of(PlaExecuted)) == 1
 
 
-@pytest.mark.parametrize("code", ["NO_HELLO", "BOOT_MISMATCH"])
+@each("code", ["NO_HELLO", "BOOT_MISMATCH"])
 def test_the_refusal_of_another_boot_does_not_say_that_nothing_was_typed(code: str) -> None:
     refused = lambda event: HidRefused(request=event.position, boot_id=BOOT, code=code, text="no")  # noqa: E731
     desk = begun("hid.commit_requested", refused)
@@ -141,7 +141,7 @@ def test_an_execution_that_was_ended_says_how_far_it_came() -> None:
     assert desk.last(PlaModeChanged).code == "killed"
 
 
-@pytest.mark.parametrize("state", ["DONE", "ABORTED"])
+@each("state", ["DONE", "ABORTED"])
 def test_a_lost_answer_is_asked_for_and_the_order_is_not_given_again(state: str) -> None:
     desk = Desk().ready()
     answering(desk, "hid.commit_requested", silent)
@@ -152,7 +152,7 @@ def test_a_lost_answer_is_asked_for_and_the_order_is_not_given_again(state: str)
     assert desk.of(HidOutcomeUnknown) == []
 
 
-@pytest.mark.parametrize("state", ["NONE", "PREPARED"])
+@each("state", ["NONE", "PREPARED"])
 def test_an_order_that_never_arrived_is_told_so_and_cannot_arrive_later(state: str) -> None:
     desk = Desk().ready()
     answering(desk, "hid.commit_requested", silent)
@@ -196,7 +196,7 @@ UNKNOWABLE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", UNKNOWABLE)
+@each("name", UNKNOWABLE)
 def test_what_nobody_can_tell_is_unknown_disarmed_and_never_typed_again(name: str) -> None:
     desk = Desk().ready()
     answering(desk, "hid.commit_requested", silent)
@@ -216,7 +216,7 @@ def test_what_nobody_can_tell_is_unknown_disarmed_and_never_typed_again(name: st
     assert desk.of(PlaExecuted) == []
 
 
-@pytest.mark.parametrize("end", ["failed", "timed_out", "interrupted"])
+@each("end", ["failed", "timed_out", "interrupted"])
 def test_however_the_order_ends_the_device_is_asked(end: str) -> None:
     def ended(event: Event) -> msgspec.Struct:
         at = event.position
@@ -323,7 +323,7 @@ def test_a_daemon_that_hears_of_no_device_says_after_half_a_minute_that_nobody_k
     assert len(desk.of(HidOutcomeUnknown)) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     "fact",
     [
         HidReported(boot_id=BOOT, mode="EXECUTE", led_state=True, kill_switch_state="DISABLED"),
@@ -332,8 +332,8 @@ def test_a_daemon_that_hears_of_no_device_says_after_half_a_minute_that_nobody_k
         kernel("BLOCKED"),
         DaemonStarted(version="0", python="3", surface="daemon"),
         DaemonStopped(reason="SIGTERM"),
-    ],
-    ids=lambda fact: type(fact).__name__,
+    ]
+,
 )
 def test_what_is_not_begun_never_begins(fact: msgspec.Struct) -> None:
     desk = Desk().ready()

@@ -24,6 +24,7 @@ from pmagent.actors.pla.wire.reports import Reporter
 from pmagent.actors.pla.wire.words import Broken, Ended, Hello, Lost, Status
 from pmagent.contracts.hid import HidLinked, HidLost, HidReported
 from pmagent.contracts.pla_events import PlaContractBroken
+from tests.support.cases import each
 
 ONE = Attached(path="/dev/ttyACM0", serial="E66", product=PRODUCT, where="/sys/1-1")
 TWO = Attached(path="/dev/ttyACM1", serial="E77", product=PRODUCT, where="/sys/1-2")
@@ -61,7 +62,7 @@ def test_of_two_devices_none_is_taken() -> None:
     assert raised.value.message == "2 devices are plugged in (serial numbers: E66, E77)"
 
 
-@pytest.mark.parametrize("ports", [[], [MODEM]])
+@each("ports", [[], [MODEM]])
 def test_what_calls_itself_otherwise_is_no_device(ports: list[Attached]) -> None:
     with pytest.raises(PortUnusable) as raised:
         chosen(Wanted(), ports)
@@ -177,7 +178,7 @@ def test_a_status_that_says_nothing_new_is_no_fact() -> None:
     assert made.facts([Status(busy)]) == []
 
 
-@pytest.mark.parametrize("change", [
+@each("change", [
     {"mode": "EXECUTE"}, {"led_state": True}, {"kill_switch_state": "DISABLED"}, {"caps_lock": True},
     {"error_state": {"has_error": True, "error_code": "USB_HID_FAILURE"}},
 ])  # fmt: skip

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.contracts.control import EffectsPaused, EffectsResumed, PauseRequested, ResumeRequested
 from pmagent.contracts.hid import HidArmRequested, HidCommitRequested, HidDisarmRequested
 from pmagent.contracts.payload import types
@@ -16,6 +14,7 @@ from pmagent.contracts.pla_events import (
     PlaModeChanged,
     PlaProposalClosed,
 )
+from tests.support.cases import each
 from tests.support.pla import ALICE, BOB, Desk, answering
 
 
@@ -53,7 +52,7 @@ def test_no_mode_is_raised_while_effects_are_paused_and_it_is_raised_again_after
     assert desk.last(PlaModeAnswered).mode == "EXECUTE"
 
 
-@pytest.mark.parametrize("step", ["hid.prepare_requested", "hid.commit_requested"])
+@each("step", ["hid.prepare_requested", "hid.commit_requested"])
 def test_what_was_approved_before_a_pause_is_not_ordered_after_it(step: str) -> None:
     desk = Desk().ready()
     answering(desk, step, lambda _: None)  # the pause comes while the device is silent

@@ -9,14 +9,13 @@ import select
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from pmagent.actors.pla.wire.lines import LineReader, encode
 from pmagent.contracts.pla import KeyCombo, TypeText
 from pmagent.firmware.core import FIRMWARE_VERSION
 from pmagent.pla.device import PretendDevice
 from pmagent.pla.swallowing import Swallower
 from pmagent.pla.typed import Screen
+from tests.support.cases import each
 from tests.support.pla_wired import TIME, Wired, commit
 
 EVERYTHING = "".join(chr(code) for code in range(32, 127)) + "\n\taaAA"
@@ -42,7 +41,7 @@ def test_the_screen_shows_what_the_firmware_was_given_to_type() -> None:
     assert shown(wired.typed) == EVERYTHING
 
 
-@pytest.mark.parametrize("keys", [["ctrl", "c"], ["alt", "f4"], ["gui"], ["up"], ["escape"], ["backspace"], ["f12"]])
+@each("keys", [["ctrl", "c"], ["alt", "f4"], ["gui"], ["up"], ["escape"], ["backspace"], ["f12"]])
 def test_commands_show_no_character(keys: list[str]) -> None:
     combination = KeyCombo(keys=keys)
     wired = Wired().prepared(combination)

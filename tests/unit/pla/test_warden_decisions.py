@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from pmagent.contracts.hid import HidCommitRequested, HidDisarmRequested
 from pmagent.contracts.pla import TypeText, digest
 from pmagent.contracts.pla_events import (
@@ -22,6 +20,7 @@ from pmagent.contracts.pla_events import (
     PlaRejected,
     PlaViolation,
 )
+from tests.support.cases import each
 from tests.support.pla import ALICE, BOB, Desk
 
 
@@ -105,7 +104,7 @@ def test_an_approval_that_expires_before_the_order_types_nothing() -> None:
     assert desk.of(HidCommitRequested) == []
 
 
-@pytest.mark.parametrize("reason", ["", " ", "\n\t"])
+@each("reason", ["", " ", "\n\t"])
 def test_a_rejection_needs_a_reason(reason: str) -> None:
     desk = Desk().mode("SUGGEST")
     proposed = desk.propose()
@@ -167,8 +166,8 @@ def test_nothing_is_approved_that_would_wait_to_be_typed() -> None:
     assert desk.last(PlaExecuted).outcome == "done"
 
 
-@pytest.mark.parametrize(
-    ("kind", "severity", "handling"),
+@each(
+    "kind, severity, handling",
     [
         ("schema_validation", "error", "the action is rejected; the operator is told"),
         ("missing_field", "error", "it is answered as a validation error"),

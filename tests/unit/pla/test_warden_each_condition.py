@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from pmagent.actors.pla.warden.actor import Warden
 from pmagent.actors.pla.warden.state import ProposalView, WardenState
 from pmagent.contracts.daemon import DaemonStopped
@@ -31,6 +29,7 @@ from pmagent.contracts.pla_events import (
     PlaViolation,
 )
 from pmagent.events.event import Event
+from tests.support.cases import each
 from tests.support.orchestra import kernel
 from tests.support.warden_alone import (
     ASKED,
@@ -62,8 +61,8 @@ from tests.support.warden_alone import (
 # --- approving ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seen", ["EXECUTE", ""])
-@pytest.mark.parametrize("who", ["ada", "bob"])
+@each("seen", ["EXECUTE", ""])
+@each("who", ["ada", "bob"])
 def test_with_every_condition_it_is_approved_and_executed(seen: Any, who: str) -> None:
     decided = made(READY, happened(replace(ASKED, seen_mode=seen, operator_id=who)))
     assert [type(one) for one in decided] == [PlaApproved, PlaExecutionRequested]
@@ -96,15 +95,15 @@ LACKS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("lack", LACKS)
+@each("lack", LACKS)
 def test_without_one_it_is_not_approved(lack: str) -> None:
     decided = kinds(replace(READY, **LACKS[lack]), happened(ASKED))
     assert PlaDecisionRefused in decided
     assert not {PlaApproved, PlaExecutionRequested} & decided
 
 
-@pytest.mark.parametrize(
-    ("event", "code"),
+@each(
+    "event, code",
     [
         (happened(ASKED, time=UNTIL), "expired"),
         (happened(replace(ASKED, digest="ab" * 32)), "digest"),
@@ -120,7 +119,7 @@ def test_a_decision_on_anything_else_or_too_late_counts_for_nothing(event: Event
     assert refused.code == code
 
 
-@pytest.mark.parametrize(("who", "taken"), [("ada", False), ("bob", True)])
+@each("who, taken", [("ada", False), ("bob", True)])
 def test_where_it_takes_two_who_asked_may_not_approve(who: str, taken: bool) -> None:
     state = replace(READY, **with_view(VIEW, two_persons=True))
     assert (PlaApproved in kinds(state, happened(replace(ASKED, operator_id=who)))) == taken
@@ -129,8 +128,8 @@ def test_where_it_takes_two_who_asked_may_not_approve(who: str, taken: bool) -> 
 WARNED = {"credential_warning": True, "findings": ["password"]}
 
 
-@pytest.mark.parametrize(
-    ("proposal", "decision", "time", "taken"),
+@each(
+    "proposal, decision, time, taken",
     [
         ({}, {"acknowledged": True}, NOW, True),
         ({}, {}, NOW, False),
@@ -153,8 +152,8 @@ def test_an_approval_outside_execute_executes_nothing() -> None:
     assert [one.outcome for one in decided if isinstance(one, PlaProposalClosed)] == ["recorded"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "taken"), [({}, True), ({"reason": ""}, False), ({"reason": " \t\n"}, False), ({"digest": ""}, False)]
+@each(
+    "changes, taken", [({}, True), ({"reason": ""}, False), ({"reason": " \t\n"}, False), ({"digest": ""}, False)]
 )
 def test_a_rejection_takes_a_reason_and_the_digest(changes: Any, taken: bool) -> None:
     rejection = replace(ASKED, decision="REJECTED", reason="no")
@@ -169,7 +168,7 @@ TO_ARM = PlaArmRequested(operator_id="ada", channel="cli")
 TO_PROPOSE = PlaProposalRequested(goal="type: ls", requested_by="ada", channel="cli")
 
 
-@pytest.mark.parametrize(
+@each(
     "wish",
     [
         ASKED,
@@ -180,7 +179,7 @@ TO_PROPOSE = PlaProposalRequested(goal="type: ls", requested_by="ada", channel="
         TO_PROPOSE,
     ],
 )
-@pytest.mark.parametrize("actor", ["brain", "operator"])
+@each("actor", ["brain", "operator"])
 def test_what_an_actor_asks_for_in_an_operators_name_is_not_heard(wish: Any, actor: str) -> None:
     state = replace(READY, session_id="") if wish is not ASKED else READY
     assert made(state, happened(wish))
@@ -218,18 +217,18 @@ def granted(state: WardenState, mode: Any) -> bool:
     return changed
 
 
-@pytest.mark.parametrize("hinders", ["", *HINDERS])
+@each("hinders", ["", *HINDERS])
 def test_without_one_the_mode_does_not_rise_to_suggest(hinders: str) -> None:
     state = replace(LOW, mode="OBSERVE", lasting=False, device=None)
     assert granted(replace(state, **HINDERS.get(hinders, {})), "SUGGEST") == (not hinders)
 
 
-@pytest.mark.parametrize("hinders", ["", *HINDERS_EXECUTE])
+@each("hinders", ["", *HINDERS_EXECUTE])
 def test_without_one_the_mode_does_not_rise_to_execute(hinders: str) -> None:
     assert granted(replace(LOW, **HINDERS_EXECUTE.get(hinders, {})), "EXECUTE") == (not hinders)
 
 
-@pytest.mark.parametrize("hinders", HINDERS_EXECUTE)
+@each("hinders", HINDERS_EXECUTE)
 def test_nothing_hinders_the_mode_from_falling(hinders: str) -> None:
     state = replace(EMPTY, **{**HINDERS_EXECUTE[hinders], "mode": "EXECUTE"})
     assert granted(state, "SUGGEST")
@@ -264,8 +263,8 @@ LOWERS: dict[str, Event] = {
 }
 
 
-@pytest.mark.parametrize("news", LOWERS)
-@pytest.mark.parametrize("mode", ["SUGGEST", "EXECUTE"])
+@each("news", LOWERS)
+@each("mode", ["SUGGEST", "EXECUTE"])
 def test_what_is_not_in_order_lowers_the_mode_and_withdraws_what_is_open(news: str, mode: Any) -> None:
     decided = made(replace(READY, mode=mode), LOWERS[news])
     assert [one.mode for one in decided if isinstance(one, PlaModeChanged)] == ["OBSERVE"]
@@ -279,20 +278,20 @@ def test_in_observe_nobody_proposes_and_arming_takes_execute() -> None:
     assert kinds(LOW, arm) == {PlaViolation, PlaModeChanged}
 
 
-@pytest.mark.parametrize("device", [DEVICE, None])
+@each("device", [DEVICE, None])
 def test_while_the_link_is_halted_the_warden_disarms_and_tells_that_nobody_knows(device: Any) -> None:
     decided = made(replace(BUSY, device=device), halted("hid"))
     assert [one.boot_id for one in decided if isinstance(one, HidDisarmRequested)] == [BOOT] * (device is not None)
     assert [one.outcome for one in decided if isinstance(one, PlaProposalClosed)] == ["unknown"]
 
 
-@pytest.mark.parametrize("name", ["kernel", "oa", "brain", "orchestrator"])
+@each("name", ["kernel", "oa", "brain", "orchestrator"])
 def test_while_another_is_halted_what_is_typed_is_the_links_to_end(name: str) -> None:
     assert not {PlaProposalClosed, HidDisarmRequested} & kinds(BUSY, halted(name))
 
 
-@pytest.mark.parametrize(
-    ("data", "actor"),
+@each(
+    "data, actor",
     [
         (TRIPPED, "hid"),
         (HidDisarmRequested(boot_id=BOOT, why="x"), "hid"),
@@ -304,7 +303,7 @@ def test_what_ends_typing_ends_arming(data: Any, actor: str) -> None:
     assert not remembered(READY, data, actor, "decision" if actor else "fact").armed
 
 
-@pytest.mark.parametrize("data", [STARTED, DaemonStopped(reason="x"), HidLost(boot_id=BOOT, code="x", text="x")])
+@each("data", [STARTED, DaemonStopped(reason="x"), HidLost(boot_id=BOOT, code="x", text="x")])
 def test_a_device_that_is_not_held_any_more_is_none(data: Any) -> None:
     after = remembered(READY, data, "", "fact")
     assert (after.device, after.armed) == (None, False)
@@ -315,8 +314,8 @@ def test_with_a_start_goes_what_was_seen_of_the_kernel_and_who_may_hold_the_line
     assert (after.kernel, after.lasting) == ("", False)
 
 
-@pytest.mark.parametrize("surface", ["daemon", "pla.mode"])
-@pytest.mark.parametrize("running", [True, False])
+@each("surface", ["daemon", "pla.mode"])
+@each("running", [True, False])
 def test_a_session_ends_with_a_process_that_was_cut_off_and_with_the_daemon(surface: str, running: bool) -> None:
     started = replace(STARTED, surface=surface)
     after = remembered(replace(EMPTY, running=running), started, "", "fact")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
@@ -22,6 +21,7 @@ from pmagent.contracts.pla_events import (
     PlaSessionEnded,
     PlaViolation,
 )
+from tests.support.cases import each
 from tests.support.orchestra import kernel
 from tests.support.pla import ALICE, BOOT, Desk
 
@@ -43,7 +43,7 @@ def test_it_starts_in_observe_and_rises_by_one_step_at_a_time() -> None:
     assert [event.data.mode for event in desk.of(PlaModeChanged)] == ["SUGGEST", "EXECUTE"]
 
 
-@pytest.mark.parametrize("to", ["OBSERVE", "SUGGEST"])
+@each("to", ["OBSERVE", "SUGGEST"])
 def test_it_falls_to_any_lower_mode_and_the_device_is_disarmed(to: Any) -> None:
     desk = Desk().ready().mode(to)
     assert desk.warden.mode == to
@@ -92,7 +92,7 @@ FALLS: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", FALLS)
+@each("name", FALLS)
 def test_what_is_not_in_order_lowers_the_mode_at_once(name: str) -> None:
     fact, code = FALLS[name]
     desk = Desk().ready()
@@ -113,7 +113,7 @@ def test_a_device_with_another_contract_is_a_violation_and_lowers_the_mode() -> 
     assert desk.of(PlaModeChanged)[-1].data.code == "contract_mismatch"
 
 
-@pytest.mark.parametrize("name", ["hid", "brain", "oa", "kernel"])
+@each("name", ["hid", "brain", "oa", "kernel"])
 def test_nothing_is_typed_while_somebody_it_rests_on_is_halted(name: str) -> None:
     desk = Desk().ready()
     halted = ActorHalted(name=name, input=1, error="ValueError", place="here")
@@ -126,15 +126,15 @@ def test_nothing_is_typed_while_somebody_it_rests_on_is_halted(name: str) -> Non
     assert (changed.code, changed.mode) == ("halted", "OBSERVE")
 
 
-@pytest.mark.parametrize(
-    ("modes", "linked", "mend"),
+@each(
+    "modes, linked, mend",
     [
         ([], True, "pmagent pla mode SUGGEST, then pmagent pla mode EXECUTE, then pmagent pla arm"),
         (["SUGGEST", "OBSERVE"], True, "pmagent pla mode SUGGEST, then pmagent pla mode EXECUTE, then pmagent pla arm"),
         (["SUGGEST"], True, "pmagent pla mode EXECUTE, then pmagent pla arm"),
         (["SUGGEST"], False, "pmagent pla mode EXECUTE, then pmagent pla arm"),
-    ],
-    ids=["no session", "OBSERVE", "SUGGEST", "no device"],
+    ]
+,
 )
 def test_a_refused_request_to_arm_changes_nothing(modes: list[Any], linked: bool, mend: str) -> None:
     desk = Desk()

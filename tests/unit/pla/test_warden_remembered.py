@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from pmagent.actors.pla.warden.actor import Warden
 from pmagent.actors.pla.warden.state import PROPOSALS_KEPT, WardenState, held
 from pmagent.contracts.clock import TimerFired, TimerRequested
@@ -25,6 +23,7 @@ from pmagent.contracts.pla_events import (
     PlaSessionBegan,
     PlaSessionEnded,
 )
+from tests.support.cases import each
 from tests.support.orchestra import kernel
 from tests.support.warden_alone import (
     BOOT,
@@ -72,8 +71,8 @@ REJECTION = PlaRejected(
 CLOSING = PlaProposalClosed(session_id=SESSION, proposal_id=NAME, digest="", outcome="rejected", why="x")
 
 
-@pytest.mark.parametrize(
-    ("data", "changes"),
+@each(
+    "data, changes",
     [
         (APPROVAL, {**TAKEN, "stands": "executing"}),
         (replace(APPROVAL, executes=False), {**TAKEN, "stands": "open"}),
@@ -120,8 +119,8 @@ RESUMED = EffectsResumed(request=40, since=30, held=0, operator_id="bob", channe
 PAUSED_STATE = replace(EMPTY, paused_by="bob")
 
 
-@pytest.mark.parametrize(
-    ("state", "data", "whose"),
+@each(
+    "state, data, whose",
     [
         (EMPTY, PROPOSED, "brain"),
         (replace(EMPTY, armed=False), ARMED, "hid"),
@@ -143,7 +142,7 @@ def test_each_word_is_believed_of_whose_it_is_alone(state: WardenState, data: An
     assert remembered(state, data, whose, "fact") == state
 
 
-@pytest.mark.parametrize("data", [DONE, NOBODY_KNOWS])
+@each("data", [DONE, NOBODY_KNOWS])
 def test_only_of_the_link_an_execution_is_told_as_over(data: Any) -> None:
     assert PlaProposalClosed in kinds(BUSY, happened(data, "hid", "decision"))
     told_before = replace(BUSY, proposals={NAME: replace(EXECUTING, ended="executed")})
@@ -151,8 +150,8 @@ def test_only_of_the_link_an_execution_is_told_as_over(data: Any) -> None:
         assert made(state, happened(data, "intruder", "decision")) == []
 
 
-@pytest.mark.parametrize("changes", [{"proposal_id": "prop-0002"}, {"execution_id": "exec-0002"}])
-@pytest.mark.parametrize("data", [DONE, NOBODY_KNOWS])
+@each("changes", [{"proposal_id": "prop-0002"}, {"execution_id": "exec-0002"}])
+@each("data", [DONE, NOBODY_KNOWS])
 def test_the_end_of_another_execution_is_not_this_ones(data: Any, changes: Any) -> None:
     assert made(BUSY, happened(replace(data, **changes), "hid", "decision")) == []
 
@@ -165,7 +164,7 @@ def test_what_ended_while_the_warden_was_halted_is_concluded_and_what_did_not_is
     assert made(over, happened(ActorResumed(name="brain"))) == []
 
 
-@pytest.mark.parametrize("name", ["orchestrator", "warden"])
+@each("name", ["orchestrator", "warden"])
 def test_who_is_halted_stays_so_until_an_operator_says_otherwise(name: str) -> None:
     after = Warden().evolve(EMPTY, halted(name))
     assert after.halted == [name]
@@ -185,7 +184,7 @@ NO_PLACE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("lack", ["", *NO_PLACE])
+@each("lack", ["", *NO_PLACE])
 def test_without_one_a_proposal_is_not_held(lack: str) -> None:
     state = replace(EMPTY, **NO_PLACE.get(lack, {}))
     event = happened(PROPOSED, "brain", "decision")
@@ -199,7 +198,7 @@ def test_a_proposal_of_no_session_is_not_held_while_there_is_none() -> None:
     assert remembered(state, replace(PROPOSED, session_id=""), "brain") == state
 
 
-@pytest.mark.parametrize("actor", ["intruder", "brain"])
+@each("actor", ["intruder", "brain"])
 def test_a_proposal_that_is_held_is_not_taken_anew(actor: str) -> None:
     other = replace(PROPOSED, action=TypeText(text="rm"), digest=digest(TypeText(text="rm")))
     assert remembered(READY, other, actor) == READY
@@ -234,10 +233,10 @@ def pinged(kill: Any, boot: str = BOOT, *, armed: bool = True) -> HidPinged:
     return HidPinged(request=40, boot_id=boot, armed=armed, kill_switch_state=kill)
 
 
-@pytest.mark.parametrize("told", [reported, pinged])
-@pytest.mark.parametrize("before", ["ARMED", "UNKNOWN", "DISABLED"])
-@pytest.mark.parametrize("says", ["ARMED", "UNKNOWN", "DISABLED"])
-@pytest.mark.parametrize("boot", [BOOT, OTHER_BOOT])
+@each("told", [reported, pinged])
+@each("before", ["ARMED", "UNKNOWN", "DISABLED"])
+@each("says", ["ARMED", "UNKNOWN", "DISABLED"])
+@each("boot", [BOOT, OTHER_BOOT])
 def test_a_kill_is_taken_back_by_no_report_and_another_boots_tell_nothing(
     told: Any, before: Any, says: Any, boot: str
 ) -> None:
@@ -247,14 +246,14 @@ def test_a_kill_is_taken_back_by_no_report_and_another_boots_tell_nothing(
     assert device.kill_switch_state == (before if before == "DISABLED" or boot != BOOT else says)
 
 
-@pytest.mark.parametrize("data", [reported("ARMED"), pinged("ARMED")])
+@each("data", [reported("ARMED"), pinged("ARMED")])
 def test_who_is_not_linked_tells_nothing(data: Any) -> None:
     state = replace(EMPTY, device=None, armed=False)
     assert remembered(state, data, "line", "fact") == state
 
 
-@pytest.mark.parametrize("before", [True, False])
-@pytest.mark.parametrize("says", [True, False])
+@each("before", [True, False])
+@each("says", [True, False])
 def test_a_ping_ends_arming_and_never_begins_it(before: bool, says: bool) -> None:
     after = remembered(replace(EMPTY, armed=before), pinged("ARMED", armed=says), "line", "fact")
     assert after.armed == (before and says)
@@ -270,15 +269,15 @@ def test_a_device_that_is_linked_is_what_it_says_and_is_not_armed() -> None:
     assert after.device == replace(DEVICE, boot_id=OTHER_BOOT, compatible=False, text="x", kill_switch_state="DISABLED")
 
 
-@pytest.mark.parametrize("mode", ["OBSERVE", "SUGGEST", "EXECUTE"])
-@pytest.mark.parametrize("armed", [True, False])
+@each("mode", ["OBSERVE", "SUGGEST", "EXECUTE"])
+@each("armed", [True, False])
 def test_armed_is_what_the_link_says_of_it_in_execute(mode: Any, armed: bool) -> None:
     state = replace(EMPTY, mode=mode, armed=False)
     assert remembered(state, replace(ARMED, armed=armed), "hid").armed == (armed and mode == "EXECUTE")
 
 
-@pytest.mark.parametrize("mode", ["OBSERVE", "SUGGEST", "EXECUTE"])
-@pytest.mark.parametrize("armed", [True, False])
+@each("mode", ["OBSERVE", "SUGGEST", "EXECUTE"])
+@each("armed", [True, False])
 def test_arming_does_not_outlast_execute_and_does_not_come_with_it(mode: Any, armed: bool) -> None:
     changed = PlaModeChanged(
         session_id=SESSION, previous="SUGGEST", mode=mode, who="ada", channel="cli", code="requested", why="x"
@@ -299,8 +298,8 @@ def test_an_operators_wish_to_end_is_remembered_until_it_is_known_what_was_typed
     assert remembered(BUSY, ENDS["operator"].data, "operator", "fact").ending == "ended by ada"
 
 
-@pytest.mark.parametrize("news", ENDS)
-@pytest.mark.parametrize("state", [EMPTY, BUSY])
+@each("news", ENDS)
+@each("state", [EMPTY, BUSY])
 def test_a_session_is_not_over_while_it_is_not_known_what_was_typed(news: str, state: WardenState) -> None:
     assert (PlaSessionEnded in kinds(replace(state, ending="x"), ENDS[news])) == (state is EMPTY)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pmagent.actors.pla.wire.answers import CommitAnswer, StatusAnswer, answer_of, ended_of
 from pmagent.actors.pla.wire.words import Broken, Ended
+from tests.support.cases import each
 from tests.support.pla_wired import no_check
 
 FITTING = [("DONE", 3, 3), ("ABORTED", 0, 3), ("ABORTED", 3, 3), ("RUNNING", 1, 3), ("RUNNING", 0, 0)]
@@ -17,7 +16,7 @@ def counts(state: str, done: int, of: int) -> dict[str, object]:
     return {"execution_id": "exec-0001", "state": state, "digest": "ab" * 32, "done": done, "of": of, "code": ""}
 
 
-@pytest.mark.parametrize(("state", "done", "of"), FITTING)
+@each("state, done, of", FITTING)
 def test_counts_that_go_with_the_state_are_taken(state: str, done: int, of: int) -> None:
     told = counts(state, done, of)
     assert isinstance(answer_of("commit", {"ok": True, **told}, no_check), CommitAnswer)
@@ -26,7 +25,7 @@ def test_counts_that_go_with_the_state_are_taken(state: str, done: int, of: int)
         assert isinstance(ended_of(told), Ended)
 
 
-@pytest.mark.parametrize(("state", "done", "of"), MISCOUNTED)
+@each("state, done, of", MISCOUNTED)
 def test_what_was_not_handed_over_whole_is_not_done_and_nothing_is_more_than_all(
     state: str, done: int, of: int
 ) -> None:

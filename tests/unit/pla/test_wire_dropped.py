@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import pytest
-
 from pmagent.actors.pla.wire.words import Op, Unanswered
 from pmagent.contracts.hid import HidSilent
 from pmagent.contracts.pla import TypeText
+from tests.support.cases import each
 from tests.support.pla_links import greeted
 from tests.support.pla_wired import STATUS, Wired, commit
 
@@ -27,7 +26,7 @@ ORDERS: Final[list[tuple[Op, dict[str, Any]]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("op", "fields"), ORDERS)
+@each("op, fields", ORDERS)
 def test_an_order_whose_line_is_still_here_when_it_is_to_be_disarmed_never_leaves(
     op: Op, fields: dict[str, Any]
 ) -> None:

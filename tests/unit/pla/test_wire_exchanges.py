@@ -28,6 +28,7 @@ from pmagent.contracts.hid import (
     HidTold,
 )
 from pmagent.contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, digest
+from tests.support.cases import each
 from tests.support.effort import examples
 from tests.support.pla_wired import BOOT, DISARM, EXECUTION, HI, PING, STATUS, TIME, Wired, arm, commit, event, prepare
 
@@ -58,7 +59,7 @@ def losing(pattern: str) -> Callable[[bytes], bytes]:
 # --- the way of an execution ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("action", [
+@each("action", [
     HI, LONG, HARD, KeyCombo(keys=["ctrl", "alt", "t"]), MouseMove(x=-1000, y=300), MouseClick(button="left"),
 ])  # fmt: skip
 def test_an_execution_is_armed_prepared_committed_and_done(action: Action) -> None:
@@ -142,7 +143,7 @@ def test_disarm_and_goodbye_need_no_particular_boot() -> None:
 # --- what is not handed over ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("asked", "plain", "code"), [
+@each("asked, plain, code", [
     (prepare(HI, masked=True), None, "no_text"),
     (prepare(HI, masked=True), TypeText(text="ho"), "DIGEST"),
     (prepare(HI, digest="ab" * 32), None, "DIGEST"),
@@ -195,8 +196,8 @@ def _as_line(data: bytes) -> bytes:
 # --- a line that does what it likes ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("where", ["to_device", "to_host"])
-@pytest.mark.parametrize(("payload", "kind"), [(DISARM, HidDisarmed), (STATUS, HidTold), (prepare(LONG), HidPrepared)])
+@each("where", ["to_device", "to_host"])
+@each("payload, kind", [(DISARM, HidDisarmed), (STATUS, HidTold), (prepare(LONG), HidPrepared)])
 def test_what_may_be_repeated_is_repeated(where: str, payload: Any, kind: type) -> None:
     wired = Wired().linked()
     setattr(wired, where, losing('"op":"(disarm|status|prepare)"' if where == "to_device" else '"re"'))
@@ -261,7 +262,7 @@ def test_an_end_of_other_bytes_is_no_end_of_this() -> None:
     assert (silent.sent, silent.code) == (True, "DIGEST")
 
 
-@pytest.mark.parametrize(("trouble", "code"), [("killed", "KILLED"), ("caps_lock", "CAPS_LOCK"), ("usb", "USB")])
+@each("trouble, code", [("killed", "KILLED"), ("caps_lock", "CAPS_LOCK"), ("usb", "USB")])
 def test_what_stops_the_device_is_told(trouble: str, code: str) -> None:
     wired = Wired().prepared(LONG)
     typing = wired.begin(commit(LONG))

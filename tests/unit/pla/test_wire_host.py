@@ -6,13 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
 from pmagent.actors.pla.wire.host import GRACE_SECONDS, HELLO_TRIES, HostLink
 from pmagent.actors.pla.wire.lines import encode
 from pmagent.actors.pla.wire.words import Answered, Broken, Hello, Lost, Problem, Status, Unanswered
 from pmagent.contracts.checking import check
 from pmagent.contracts.pla import HEARTBEAT_SECONDS
+from tests.support.cases import each
 from tests.support.pla_links import HELLO, WRONG, answer, greeted, ops
 from tests.support.pla_wired import BOOT, HI, SCHEMAS, TIME, VERSION, Wired, arm, commit, no_check, prepare
 
@@ -34,7 +33,7 @@ def test_the_devices_hello_makes_the_link() -> None:
     assert wired.heard[0].compatible
 
 
-@pytest.mark.parametrize(("version", "schemas", "text"), [
+@each("version, schemas, text", [
     ("2.0.0", SCHEMAS, "its contract is 2.0.0, ours is 1.0.0"),
     (VERSION, "ab" * 32, "its schemas are not ours: the hashes differ"),
 ])  # fmt: skip
@@ -96,7 +95,7 @@ def test_hello_and_status_of_the_firmware_fit_their_contracts() -> None:
     assert not wired.link.is_lost
 
 
-@pytest.mark.parametrize("bad", ["hello", "device_status"])
+@each("bad", ["hello", "device_status"])
 def test_a_document_that_breaks_its_contract_ends_the_link(bad: str) -> None:
     def wrong(contract: str, _: object) -> Sequence[Problem]:
         return [WRONG] if contract == bad else []
@@ -109,7 +108,7 @@ def test_a_document_that_breaks_its_contract_ends_the_link(bad: str) -> None:
     assert wired.heard[-1] == Lost("garbled", f"the device broke the contract of {bad}")
 
 
-@pytest.mark.parametrize(("said", "text"), [
+@each("said, text", [
     ({"contract_version": "2.0.0"}, ": its contract is 2.0.0, ours is 1.0.0"),
     ({"contract_hash": "ab" * 32}, ": its schemas are not ours: the hashes differ"),
     ({}, ""),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmagent.contracts.hid import HidEnded, HidPrepared, HidRefused, HidSilent, HidTold
 from pmagent.contracts.pla import Action, KeyCombo, MouseClick, TypeText, digest
+from tests.support.cases import each
 from tests.support.effort import examples
 from tests.support.pla_links import Scripted
 from tests.support.pla_wired import EXECUTION, HI, STATUS, Wired, arm, commit, prepare
@@ -23,7 +23,7 @@ def told(**changes: Any) -> dict[str, Any]:
     return {"status": {}, "execution": {**known, **changes}}
 
 
-@pytest.mark.parametrize("state", ["NONE", "PREPARED"])
+@each("state", ["NONE", "PREPARED"])
 def test_a_device_that_forgets_what_it_types_leaves_the_end_unknown(state: str) -> None:
     device = Scripted(commit=RUNNING, ping={"status": {}}, status=told(state=state))
     silent = device.perform(commit(HI))
@@ -39,7 +39,7 @@ def test_a_device_that_types_without_end_is_not_waited_for_without_end() -> None
     assert device.asked.count("commit") == 1
 
 
-@pytest.mark.parametrize("answer", [told(execution_id="exec-0002", state="DONE", done=4), {"status": {}}])
+@each("answer", [told(execution_id="exec-0002", state="DONE", done=4), {"status": {}}])
 def test_what_is_told_of_another_execution_is_no_answer(answer: dict[str, Any]) -> None:
     silent = Scripted(status=answer).perform(STATUS)
     assert isinstance(silent, HidSilent)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from pmagent.actors.pla.wire.host import TALK_BYTES_MAX, HostLink
 from pmagent.actors.pla.wire.lines import encode
 from pmagent.actors.pla.wire.words import Broken, Ended, Lost, Refused, Unanswered
 from pmagent.contracts.pla import EXECUTIONS_REMEMBERED, HEARTBEAT_SECONDS
+from tests.support.cases import each
 from tests.support.pla_links import WRONG, answer, greeted
 from tests.support.pla_wired import BOOT, HI, SCHEMAS, TIME, VERSION, Wired, arm, commit, no_check
 
@@ -39,7 +38,7 @@ def test_our_own_lines_and_garbage_are_no_signs_of_life() -> None:
     assert wired.link.damaged
 
 
-@pytest.mark.parametrize("noise", [encode({"op": "status", "boot_id": BOOT}), b"\xff" * 50, b"\n" * 50])
+@each("noise", [encode({"op": "status", "boot_id": BOOT}), b"\xff" * 50, b"\n" * 50])
 def test_a_device_that_talks_without_end_is_let_go(noise: bytes) -> None:
     link = greeted()
     taken = 0
@@ -120,8 +119,8 @@ def test_a_status_within_an_answer_is_held_to_its_contract_too() -> None:
     assert [type(heard) for heard in link.heard()] == [Broken, Lost]
 
 
-@pytest.mark.parametrize(
-    ("state", "done", "of"), [("DONE", 3, 4), ("ABORTED", 5, 4), ("RUNNING", 5, 4), ("DONE", 5, 4)]
+@each(
+    "state, done, of", [("DONE", 3, 4), ("ABORTED", 5, 4), ("RUNNING", 5, 4), ("DONE", 5, 4)]
 )
 def test_counts_that_cannot_be_end_the_link(state: str, done: int, of: int) -> None:
     link = greeted()
@@ -134,7 +133,7 @@ def test_counts_that_cannot_be_end_the_link(state: str, done: int, of: int) -> N
     assert ended.is_lost
 
 
-@pytest.mark.parametrize("fields", [
+@each("fields", [
     {"ok": "yes"}, {}, {"ok": True}, {"ok": True, "armed": 1, "lease_ms": 5},
     {"ok": True, "armed": False, "lease_ms": 5}, {"ok": True, "armed": True, "lease_ms": -1}, {"ok": False},
     {"ok": False, "error": 7}, {"ok": False, "error": "x" * 65},

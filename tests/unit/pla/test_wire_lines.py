@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmagent.actors.pla.wire.lines import LINE_BYTES_MAX, Damaged, LineReader, LineTooLong, crc16, decode, encode
+from tests.support.cases import each
 from tests.support.effort import examples
 
 VECTORS = json.loads((Path(__file__).parents[3] / "firmware/vectors/frames.json").read_text())
@@ -32,7 +33,7 @@ def test_a_line_is_what_the_vectors_say_it_is() -> None:
         assert decode(line["line"].encode()) == expected(line), line
 
 
-@pytest.mark.parametrize("stream", VECTORS["streams"], ids=lambda stream: stream["name"])
+@each("stream", VECTORS["streams"])
 def test_bytes_are_put_together_as_the_vectors_say(stream: dict[str, Any]) -> None:
     reader = LineReader()
     found = [line for chunk in stream["chunks"] for line in reader.feed(chunk.encode())]
@@ -79,7 +80,7 @@ def test_any_bytes_are_survived_and_a_newline_ends_them(noise: bytes) -> None:
     assert reader.feed(b"\n" + encode({"re": 1}))[-1] == {"re": 1}
 
 
-@pytest.mark.parametrize(
+@each(
     "body", ['{"a": 1}', '{"a":1.5e999}', '{"a":-Infinity}', '{"a":"\\ud800"}', '{"a":' * 40 + "1" + "}" * 40]
 )
 def test_what_is_no_compact_object_is_damaged(body: str) -> None:

@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 from typing import Any, get_args
 
-import pytest
-
 from pmagent.actors.pla.wire.answers import answer_of, ended_of
 from pmagent.actors.pla.wire.words import Broken, Ended, Op, Refused
 from pmagent.contracts.checking import check
+from tests.support.cases import each
 from tests.support.pla_wired import no_check
 
 EXCHANGES = json.loads((Path(__file__).parents[3] / "firmware/vectors/exchanges.json").read_text())
@@ -18,7 +17,7 @@ ANYTHING = "..."
 """Stands in a vector for fields that do not matter there."""
 
 
-@pytest.mark.parametrize("exchange", EXCHANGES, ids=lambda exchange: exchange["name"])
+@each("exchange", EXCHANGES)
 def test_all_that_the_device_says_is_understood(exchange: dict[str, Any]) -> None:
     ops: dict[int, Any] = {}
     for step in exchange["steps"]:

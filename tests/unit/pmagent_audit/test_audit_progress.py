@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,6 +40,7 @@ from pmagent.events.event import Event
 from pmagent.jobs.kinds import AUDITS
 from pmagent.projections.views.audits import JUDGES, Audit, Standing
 from pmagent.projections.views.jobs import Change
+from tests.support.cases import each
 from tests.support.hostile import CORPUS, assert_harmless
 
 AUDIT = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
@@ -227,8 +227,8 @@ def test_evidence_that_was_compared_takes_the_place_of_the_earlier() -> None:
     assert changes[-1].text.startswith("compared with the repository: 3 pieces, 2 found")
 
 
-@pytest.mark.parametrize(
-    ("code", "state", "exit_"),
+@each(
+    "code, state, exit_",
     [
         ("not_found", "failed", 1),
         ("timed_out", "failed", 6),

@@ -25,6 +25,7 @@ from pmagent.contracts.audit import JUDGES, Evidence, Judge, JudicialOpinion
 from pmagent.contracts.audit_events import TRIES
 from pmagent.contracts.audit_facts import Picture
 from tests.support.audits import dimension
+from tests.support.cases import each
 from tests.support.pdfs import Report, image
 from tests.support.provider import completion, error, provider
 
@@ -114,16 +115,16 @@ def test_a_misfit_is_told_and_asked_for_again() -> None:
     assert "score has to be an integer" in str(model.seen[2][5].content)
 
 
-@pytest.mark.parametrize(
-    ("answer", "why"),
+@each(
+    "answer, why",
     [
         (AIMessage("I would give a 4."), "it is not one JSON object and nothing else"),
         (AIMessage("", additional_kwargs={"refusal": "no"}), "it is a refusal"),
         (AIMessage(""), "it is empty"),
         (given(judge="Prosecutor"), "judge has to be Defense"),
         (given(more=1), "it has more fields"),
-    ],
-    ids=["free text", "a refusal", "nothing", "another judge", "more"],
+    ]
+,
 )
 def test_a_judge_that_never_gives_an_opinion_fails_the_audit(answer: AIMessage, why: str) -> None:
     model = says(*[answer] * (TRIES + 1))
@@ -143,8 +144,8 @@ def test_what_the_log_could_not_hold_is_no_opinion_here_either() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("raised", "why"),
+@each(
+    "raised, why",
     [
         (ConnectionResetError(), "the provider could not be reached (ConnectionResetError)"),
         (TimeoutError(), "the provider did not answer in time (TimeoutError)"),

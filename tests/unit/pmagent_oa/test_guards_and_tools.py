@@ -17,6 +17,7 @@ from pmagent.oa.guards.table import GUARDS
 from pmagent.oa.tools import OAToolError
 from pmagent.projections.oa.state import PATH as STATE
 from pmagent.projections.oa.state import OaState
+from tests.support.cases import each
 
 BOOTSTRAP = "share/PM_BOOTSTRAP_STATE.json"
 REALITY = "share/REALITY_GREEN_SUMMARY.json"
@@ -193,13 +194,13 @@ def test_the_registry_is_the_contracts(snapped: Path) -> None:
         assert tools.call(tool_id, workspace=snapped, **arguments)
 
 
-@pytest.mark.parametrize("tool_id", ["", "oa.share.diff", "kernel_status", "__class__"])
+@each("tool_id", ["", "oa.share.diff", "kernel_status", "__class__"])
 def test_an_unknown_tool_is_an_error(tool_id: str) -> None:
     with pytest.raises(OAToolError):
         tools.call(tool_id)
 
 
-@pytest.mark.parametrize("arguments", [{"nothing": 1}, {}])
+@each("arguments", [{"nothing": 1}, {}])
 def test_wrong_arguments_are_an_error(arguments: dict[str, Any]) -> None:
     with pytest.raises(OAToolError):
         tools.call("oa.guard.run", **arguments)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -16,6 +15,7 @@ from markdown_it.token import Token
 from pmagent.contracts.reasoning import OPSBlockGeneratorResult
 from pmagent.oa.ops_block import evidence_of, fenced, inline, ops_block, split_preflight
 from pmagent.oa.reasoning_bridge import checked_envelope, checked_result
+from tests.support.cases import each
 from tests.support.effort import examples
 from tests.support.hostile import CORPUS
 from tests.unit.pmagent_oa.test_reasoning_bridge import ENVELOPE, RESULT
@@ -133,7 +133,7 @@ def test_a_block_without_commands_says_so() -> None:
     assert "Nothing: no command is to be run." in text
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@each("name", HOSTILE)
 def test_hostile_text_stays_in_its_place(name: str) -> None:
     text = HOSTILE[name]
     commands = [*FRAME, "echo 'a'"]
@@ -176,8 +176,8 @@ def test_a_command_that_hides_something_is_pointed_out() -> None:
     assert "**Careful:**" not in block("x", "echo é 漢")
 
 
-@pytest.mark.parametrize(
-    ("command", "asked"),
+@each(
+    "command, asked",
     [
         ("pmagent oa guard --mode STRICT", "JSON report of: pmagent oa guard --mode STRICT"),
         ("test -f docs/a.md", "exit code of: test -f docs/a.md"),
@@ -201,7 +201,7 @@ def test_evidence_is_asked_for_once_and_is_short() -> None:
     assert len(evidence_of(["x" * 4000])[0]) == 300
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "test -f a; rm -rf b", "test -f $(rm a)", "test -f `rm a`", "pmagent status > out", "pmagent status && rm a",

@@ -25,6 +25,7 @@ from pmagent.oa.reasoning_bridge import (
     freeze,
     new_envelope,
 )
+from tests.support.cases import each
 
 ENVELOPE: dict[str, Any] = {
     "envelope_id": "3f0c8a52-1111-4c2e-9f4b-0123456789ab",
@@ -80,7 +81,7 @@ MUTATIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("change", MUTATIONS.values(), ids=list(MUTATIONS))
+@each("change", MUTATIONS.values())
 def test_every_way_to_change_a_frozen_value_is_refused(change: Callable[[Any], Any]) -> None:
     plain = {"a": 1, "l": [3, 1, 2]}
     value = freeze(plain)
@@ -166,8 +167,8 @@ def test_other_mappings_and_subclasses_become_plain_values() -> None:
     assert type(value["f"]) is str
 
 
-@pytest.mark.parametrize(
-    ("value", "said"),
+@each(
+    "value, said",
     [
         ({"a": {"b": {1, 2}}}, r"^a\.b is not JSON \(set\)$"),
         ({"a": [0, float("nan")]}, r"^a\[1\] is not a number"),
@@ -177,8 +178,8 @@ def test_other_mappings_and_subclasses_become_plain_values() -> None:
         ({"\udfff": 1}, "is not text that JSON can hold"),
         (b"x", r"^the value is not JSON \(bytes\)$"),
         ({"f": len}, "is not JSON"),
-    ],
-    ids=["set", "nan", "inf", "key", "surrogate", "surrogate key", "bytes", "function"],
+    ]
+,
 )
 def test_what_is_not_json_is_refused_with_the_way_to_it(value: Any, said: str) -> None:
     with pytest.raises(ShapeError, match=said):
@@ -238,8 +239,8 @@ def test_an_envelope_that_was_put_together_by_hand_is_checked_too() -> None:
         checked_envelope(ReasoningEnvelope(**{**fields, "oa_context": {"a": {1}}}))
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
+@each(
+    "change, said",
     [
         ({"goal": "  "}, "goal"), ({"goal": "\ud800"}, "goal is not text"), ({"goal": "x" * 20_000}, "goal"),
         ({"envelope_id": "7"}, "envelope_id"), ({"timestamp": "yesterday"}, "timestamp"),
@@ -279,8 +280,8 @@ def test_a_result_is_frozen_and_its_documents_keep_their_types() -> None:
         made.tool_calls[0].args["a"] = 1
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
+@each(
+    "change, said",
     [
         ({"decision": {"allowed_action": "PROCEED"}}, "safety_check_summary"),
         ({"status": "BLOCKED"}, "permits something"),
@@ -295,7 +296,7 @@ def test_a_result_that_breaks_its_contract_is_refused(change: dict[str, Any], sa
     assert caught.value.exit_code == 70
 
 
-@pytest.mark.parametrize("given", [None, 1, "text", [], [("goal", "x")]])
+@each("given", [None, 1, "text", [], [("goal", "x")]])
 def test_what_is_neither_a_document_nor_a_mapping_is_refused(given: Any) -> None:
     with pytest.raises(EnvelopeError, match="is neither a ReasoningEnvelope nor a mapping"):
         checked_envelope(given)
@@ -310,7 +311,7 @@ def test_the_bridge_names_what_the_specification_names() -> None:
     assert {kind.__name__ for kind in bridge.PAYLOADS.values()} <= set(bridge.__all__)
 
 
-@pytest.mark.parametrize("slipped", [{1, 2}, object(), float("nan"), "itself"], ids=["a set", "an object", "NaN", "it"])
+@each("slipped", [{1, 2}, object(), float("nan"), "itself"])
 def test_what_was_slipped_into_a_frozen_dict_is_found_when_it_is_checked(slipped: object) -> None:
     envelope = checked_envelope(ENVELOPE)
     dict.__setitem__(envelope.oa_context, "x", envelope.oa_context if slipped == "itself" else slipped)

@@ -19,6 +19,7 @@ from pmagent.oa.kernel_view import SURFACES
 from pmagent.oa.reasoning import build_envelope, envelope_of
 from pmagent.oa.reasoning_bridge import PROGRAM_IDS, PROGRAM_TOOLS, EnvelopeError, FrozenDict, freeze
 from tests.conftest import Contents
+from tests.support.cases import each
 
 PROGRAM = "SafeOPSDecision"
 STATE = "share/orchestrator_assistant/STATE.json"
@@ -210,8 +211,8 @@ def test_what_the_caller_does_later_does_not_show(green: Contents) -> None:
         made.kernel_state_ref.reality_summary["checks"].append({})
 
 
-@pytest.mark.parametrize(
-    ("data", "said"),
+@each(
+    "data, said",
     [
         ({"reality": {}}, "kernel_data has no 'reality'"),
         ({"handoff": {}}, "kernel_data has no 'handoff'"),
@@ -240,13 +241,13 @@ def test_a_misspelt_name_is_answered_with_the_right_one() -> None:
     assert unknown.value.exit_code == 2
 
 
-@pytest.mark.parametrize("program", [None, 7, "", "oa.kernel_status", ["SafeOPSDecision"]])
+@each("program", [None, 7, "", "oa.kernel_status", ["SafeOPSDecision"]])
 def test_what_names_no_program_is_refused(program: Any) -> None:
     with pytest.raises(EnvelopeError, match="there is no program"):
         build_envelope(program, "g", {}, {})
 
 
-@pytest.mark.parametrize("program", PROGRAM_IDS)
+@each("program", PROGRAM_IDS)
 def test_tools_are_of_the_programs_table(program: str) -> None:
     table = PROGRAM_TOOLS[program]
     assert build_envelope(program, "g", {}, {}).tools_allowed == list(table)
@@ -264,7 +265,7 @@ def test_tools_are_of_the_programs_table(program: str) -> None:
         build_envelope(program, "g", {}, {}, [table[0], table[0]])
 
 
-@pytest.mark.parametrize("goal", ["", " \n", None, 7, "x" * 16_385, "\ud800"])
+@each("goal", ["", " \n", None, 7, "x" * 16_385, "\ud800"])
 def test_a_goal_that_is_none_is_refused(goal: Any) -> None:
     with pytest.raises(EnvelopeError, match="goal"):
         build_envelope(PROGRAM, goal, {}, {})

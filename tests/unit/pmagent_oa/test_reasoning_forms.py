@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 
 from pmagent.contracts.reasoning import PROGRAM_IDS, TEXT_CHARS_MAX, ReasoningResult, safe_payload
 from pmagent.contracts.reasoning_forms import (
@@ -20,6 +19,7 @@ from pmagent.contracts.reasoning_forms import (
 )
 from pmagent.oa.forms import CLAIMS, INPUTS, Input, is_yes, merged, output_of, task_of
 from pmagent.oa.reasoning_bridge import OADiagnostic, checked_envelope, checked_result
+from tests.support.cases import each
 from tests.unit.pmagent_oa.test_reasoning_bridge import ENVELOPE, RESULT
 
 PROGRAM_GOAL: dict[str, dict[str, Any]] = {
@@ -52,7 +52,7 @@ def diagnostic(category: str, severity: Any, message: str, remediation: str | No
     )
 
 
-@pytest.mark.parametrize("program", PROGRAM_IDS)
+@each("program", PROGRAM_IDS)
 def test_a_form_asks_its_program_and_its_context_and_claims_travel_along(program: str) -> None:
     claims = {"mode": "DEGRADED", "phase": 27, "branch": None, "reality_green": False}
     context = {"active_goal": "order", "constraints": ["no_db_writes"]}
@@ -63,8 +63,8 @@ def test_a_form_asks_its_program_and_its_context_and_claims_travel_along(program
     assert asked.context[CLAIMS] == {"mode": "DEGRADED", "phase": "27", "reality_green": False}
 
 
-@pytest.mark.parametrize("program", PROGRAM_IDS)
-@pytest.mark.parametrize("state", [None, {}, {"mode": None}])
+@each("program", PROGRAM_IDS)
+@each("state", [None, {}, {"mode": None}])
 def test_who_claims_nothing_has_no_claims(program: str, state: Any) -> None:
     assert CLAIMS not in task_of(form(program, kernel_state=state)).context
 
@@ -104,8 +104,8 @@ def test_references_and_hints_travel_along() -> None:
     assert asked.context == {"ssot_references": ["docs/a.md"], "hints": hints}
 
 
-@pytest.mark.parametrize(
-    ("workspace", "given", "held"),
+@each(
+    "workspace, given, held",
     [
         (["a"], ["b"], ["a", "b"]), (["a", "b"], ["b", "c"], ["a", "b", "c"]), (["a"], [], ["a"]), (["a"], None, ["a"]),
         (None, ["b"], ["b"]), ("a", ["b"], ["a", "b"]), (["a", 3], ["b"], ["a", 3, "b"]),
@@ -122,7 +122,7 @@ def test_contexts_without_constraints_get_none() -> None:
     assert merged({"constraints": []}, {}) == {"constraints": []}
 
 
-@pytest.mark.parametrize(("action", "word"), [("PROCEED", "ALLOW"), ("WARN", "CONDITIONAL"), ("ABORT", "DENY")])
+@each("action, word", [("PROCEED", "ALLOW"), ("WARN", "CONDITIONAL"), ("ABORT", "DENY")])
 def test_a_decision_is_the_same_verdict_in_the_commands_words(action: str, word: str) -> None:
     made = result("SafeOPSDecision", {"allowed_action": action, "safety_check_summary": "s"})
     shown = output_of(envelope("SafeOPSDecision"), made)
@@ -151,7 +151,7 @@ def test_conditions_and_warnings_come_from_the_diagnostics() -> None:
     assert shown.warnings == ["the summary is a day old", "the branch differs", "not allowed"]
 
 
-@pytest.mark.parametrize("action", ["PROCEED", "ABORT"])
+@each("action", ["PROCEED", "ABORT"])
 def test_conditions_are_only_those_of_a_conditional_answer(action: str) -> None:
     said = diagnostic("condition", "warn", "a fresh summary", "pmagent kernel refresh")
     made = result("SafeOPSDecision", {"allowed_action": action, "safety_check_summary": "s"}, said)
@@ -214,8 +214,8 @@ def test_a_transition_recommends_each_remediation_once_and_warns_of_no_criterion
     assert is_yes(ready)
 
 
-@pytest.mark.parametrize("program", PROGRAM_IDS)
-@pytest.mark.parametrize("status", ["BLOCKED", "FAILED"])
+@each("program", PROGRAM_IDS)
+@each("status", ["BLOCKED", "FAILED"])
 def test_who_was_not_permitted_or_failed_says_no(program: str, status: str) -> None:
     decision = msgspec.to_builtins(safe_payload(program, "the kernel is BLOCKED"))
     made = result(program, decision, status=status, rationale="")

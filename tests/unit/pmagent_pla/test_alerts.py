@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 from structlog.testing import capture_logs
 
 from pmagent.actors.pla.violations import HANDLING, violation
@@ -14,6 +13,7 @@ from pmagent.contracts.payload import encode, type_of
 from pmagent.contracts.pla_events import PlaExecuted, PlaModeAnswered, PlaModeChanged
 from pmagent.events.event import Event
 from pmagent.service.alerts import alert
+from tests.support.cases import each
 
 IDS: dict[str, Any] = {"session_id": "pla-12345678", "proposal_id": "prop-12345678", "execution_id": "exec-12345678"}
 
@@ -32,7 +32,7 @@ def told(*payloads: msgspec.Struct) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("kind", HANDLING)
+@each("kind", HANDLING)
 def test_each_row_of_the_table_of_violations_is_told_with_what_was_done(kind: Any) -> None:
     (line,) = told(violation(kind, "action_proposal", "character 3 is none", "border", session_id="pla-12345678"))
     severity, handling = HANDLING[kind]

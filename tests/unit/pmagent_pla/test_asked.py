@@ -21,6 +21,7 @@ from pmagent.pla.asked import (
     StatusArguments,
     understood,
 )
+from tests.support.cases import each
 
 WHO = {"operator": "ada"}
 
@@ -29,8 +30,8 @@ def test_the_request_s_id_is_nobody_s_argument() -> None:
     assert understood({"request": "pla.list-1", "count": 3}, ListArguments).count == 3
 
 
-@pytest.mark.parametrize(
-    ("shape", "arguments"),
+@each(
+    "shape, arguments",
     [
         (ModeArguments, {"mode": "SUGGEST"}),
         (ModeArguments, {**WHO, "mode": "TYPE"}),
@@ -69,7 +70,7 @@ def test_what_does_not_fit_is_refused(shape: type, arguments: dict[str, Any]) ->
         understood(arguments, shape)
 
 
-@pytest.mark.parametrize("shape", [ProposeArguments, OperatorArguments, ModeArguments, ShowArguments])
+@each("shape", [ProposeArguments, OperatorArguments, ModeArguments, ShowArguments])
 def test_bytes_that_were_no_text_are_refused(shape: type[msgspec.Struct]) -> None:
     for name in shape.__struct_fields__:
         with pytest.raises(BadPla, match=f"^{name} is no text in UTF-8"):

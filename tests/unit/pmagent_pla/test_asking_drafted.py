@@ -14,6 +14,7 @@ from pmagent.events.event import Draft
 from pmagent.pla.asking import _drafted
 from pmagent.pla.requests import BadProposal, Made
 from pmagent.service.host import Host
+from tests.support.cases import each
 
 TEXT, OTHER = TypeText(text="ls"), TypeText(text="rm")
 ASKED = PlaProposalRequested(goal="type: ls", requested_by="ada", channel="cli", action=TEXT, digest=digest(TEXT))
@@ -37,12 +38,12 @@ def drafted(**changes: Any) -> Draft:
     return _drafted(cast("Host", Masking(**changes)), Made(ASKED, None), "pla.propose-1")
 
 
-@pytest.mark.parametrize("changes", [{}, {"goal": "***"}, {"rationale": "***"}])
+@each("changes", [{}, {"goal": "***"}, {"rationale": "***"}])
 def test_what_is_masked_beside_the_action_is_asked_for(changes: Any) -> None:
     assert drafted(**changes).data == msgspec.structs.replace(ASKED, **changes)
 
 
-@pytest.mark.parametrize("changes", [{"action": OTHER}, {"action": None}, {"digest": digest(OTHER)}, {"digest": ""}])
+@each("changes", [{"action": OTHER}, {"action": None}, {"digest": digest(OTHER)}, {"digest": ""}])
 def test_with_another_action_or_digest_in_the_log_nothing_is_asked_for(changes: Any) -> None:
     with pytest.raises(BadProposal, match="not what is to be approved"):
         drafted(**changes)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from pmagent.contracts.pla import KeyCombo, TypeText
 from pmagent.contracts.pla_events import PlaDecisionRequested
 from pmagent.pla import borders
+from tests.support.cases import each
 
 NOW = "2026-11-22T09:00:00.000000Z"
 DIGEST = "ab" * 32
@@ -43,8 +42,8 @@ def test_of_a_proposal_its_action_and_its_reason_are_taken() -> None:
     assert keys.action == KeyCombo(keys=["ctrl", "c"])
 
 
-@pytest.mark.parametrize(
-    ("document", "kind", "pointer"),
+@each(
+    "document, kind, pointer",
     [
         ("{", "schema_validation", ""),
         ("[]", "schema_validation", ""),
@@ -91,8 +90,8 @@ def test_an_approval_without_a_digest_is_passed_on_without_one() -> None:
     assert taken.digest == "", "and the warden refuses it: nothing says what was shown"
 
 
-@pytest.mark.parametrize(
-    ("timestamp", "said"),
+@each(
+    "timestamp, said",
     [("2026-11-22T08:58:00Z", "was made 120 s ago"), ("2026-11-22T10:00:00Z", "is dated 3600 s ahead")],
 )
 def test_it_is_said_how_far_off_a_decision_is(timestamp: str, said: str) -> None:
@@ -101,8 +100,8 @@ def test_it_is_said_how_far_off_a_decision_is(timestamp: str, said: str) -> None
     assert said in broken.text
 
 
-@pytest.mark.parametrize(
-    ("timestamp", "counts"),
+@each(
+    "timestamp, counts",
     [
         ("2026-11-22T08:59:00Z", True),
         ("2026-11-22T08:58:59.999999Z", False),

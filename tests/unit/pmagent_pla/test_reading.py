@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 
 from pmagent.actors.pla.warden.state import ProposalView
@@ -14,6 +13,7 @@ from pmagent.contracts.checking import check
 from pmagent.contracts.pla import TEXT_CHARS_MAX, Action, TypeText, digest
 from pmagent.contracts.pla_events import PlaProposed
 from pmagent.pla import borders, reading
+from tests.support.cases import each
 from tests.support.pla_documents import actions
 
 AT = "2026-11-22T09:00:00.000000Z"
@@ -57,8 +57,8 @@ def test_the_frame_that_it_rests_on_is_its_screen_context() -> None:
     assert len(document["screen_context"]["ocr_text"]) == 10_000
 
 
-@pytest.mark.parametrize(
-    ("now", "left"),
+@each(
+    "now, left",
     [(AT, 300.0), ("2026-11-22T09:04:59.500000Z", 0.5), (UNTIL, 0.0), ("2026-11-23T09:00:00.000000Z", 0.0)],
 )
 def test_it_says_for_how_long_it_stands_open(now: str, left: float) -> None:

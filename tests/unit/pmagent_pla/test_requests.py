@@ -14,6 +14,7 @@ from pmagent.contracts.pla_events import GOAL_CHARS_MAX
 from pmagent.events.redact import MASK, Redactor
 from pmagent.pla.requests import DECLARED, BadProposal, Made, Wish, made
 from pmagent.pla.standing import Standing
+from tests.support.cases import each
 
 SECRET = "tr0ub4dor&3-and-more"
 STANDING = Standing(
@@ -69,8 +70,8 @@ def test_the_intake_changes_nothing_more_of_what_is_masked() -> None:
     assert Redactor([SECRET]).value(asked) == asked
 
 
-@pytest.mark.parametrize(
-    ("goal", "kind"),
+@each(
+    "goal, kind",
     [
         ("type: " + "x" * 1025, "bound_exceeded"),
         ("type: ", "missing_field"),

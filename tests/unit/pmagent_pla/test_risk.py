@@ -12,11 +12,12 @@ from pmagent.contracts.pla import KEYS
 from pmagent.firmware.actions import Click, Keys, Move, Text
 from pmagent.pla.reckoning import cost, means, reversal
 from pmagent.pla.risk import TIERS, risk
+from tests.support.cases import each
 from tests.support.proposals import clicked, moved, pressed, proposal, status, typed
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
+@each(
+    "text, reason",
     [
         ("ls -la\n", "a line break"),
         ("a\nb\n", "2 line breaks"),
@@ -38,18 +39,18 @@ def test_a_text_that_may_do_something_is_of_high_risk(text: str, reason: str) ->
     assert any(reason in one for one in found.reasons)
 
 
-@pytest.mark.parametrize("text", ["hello", "informed", "the perimeter", "a forum", "sums: 1, 2", "ascii", "x" * 200])
+@each("text", ["hello", "informed", "the perimeter", "a forum", "sums: 1, 2", "ascii", "x" * 200])
 def test_a_short_text_that_runs_nothing_is_of_low_risk(text: str) -> None:
     assert risk(typed(text)).tier == "low"
 
 
-@pytest.mark.parametrize("text", ["name\tvalue", "x" * 201])
+@each("text", ["name\tvalue", "x" * 201])
 def test_a_tab_or_a_long_text_is_of_medium_risk(text: str) -> None:
     assert risk(typed(text)).tier == "medium"
 
 
-@pytest.mark.parametrize(
-    ("keys", "tier"),
+@each(
+    "keys, tier",
     [
         ("gui", "high"),
         ("gui+r", "high"),
@@ -89,8 +90,8 @@ def test_a_click_is_never_of_low_risk_and_a_move_is() -> None:
     assert risk(moved(10, -5)).tier == "low"
 
 
-@pytest.mark.parametrize(
-    ("more", "tier", "reason"),
+@each(
+    "more, tier, reason",
     [
         ({"credential_warning": True, "findings": ["password"]}, "high", "credentials: password"),
         ({"credential_warning": True, "findings": []}, "high", "not said which"),
@@ -118,15 +119,15 @@ def test_what_is_revealed_is_judged_in_place_of_its_mask() -> None:
     assert any("line break" in one for one in risk({**hidden, "plain": {"text": "abcd\n"}}).reasons)
 
 
-@pytest.mark.parametrize("shown", ["***REDACTED***", "sshpass -p ***REDACTED*** ssh lab"])
+@each("shown", ["***REDACTED***", "sshpass -p ***REDACTED*** ssh lab"])
 def test_of_what_is_masked_nobody_says_that_it_runs_nothing(shown: str) -> None:
     hidden = proposal("TYPE_TEXT", {"text": shown}, masked=True, chars=40)
     assert not any("nothing is run" in one for one in risk(hidden).reasons)
     assert any("nothing is run" in one for one in risk({**hidden, "plain": {"text": "abcd"}}).reasons)
 
 
-@pytest.mark.parametrize(
-    ("document", "reports"),
+@each(
+    "document, reports",
     [
         (typed("ls\n"), 6),
         (proposal("TYPE_TEXT", {"text": "***"}, masked=True, chars=11), 22),
@@ -144,8 +145,8 @@ def test_it_takes_as_many_reports_as_the_firmware_sends(document: dict[str, Any]
     assert found.seconds == pytest.approx(0.1 + reports * 0.008)
 
 
-@pytest.mark.parametrize(
-    ("document", "can"),
+@each(
+    "document, can",
     [
         (typed("hello"), "yes"),
         (typed("hello\n"), "no"),
@@ -162,15 +163,15 @@ def test_what_enter_has_run_cannot_be_taken_back(document: dict[str, Any], can: 
     assert reversal(document).can == can
 
 
-@pytest.mark.parametrize("mode", ["OBSERVE", "SUGGEST"])
+@each("mode", ["OBSERVE", "SUGGEST"])
 def test_below_execute_an_approval_is_recorded_only(mode: str) -> None:
     found = means(status(mode=mode), paused=False)
     assert "recorded" in found.text
     assert found.hindered == []
 
 
-@pytest.mark.parametrize(
-    ("more", "paused", "hindrance"),
+@each(
+    "more, paused, hindrance",
     [
         ({"device": None}, False, "no device is linked"),
         ({"armed": False}, False, "the device is not armed"),
@@ -186,8 +187,8 @@ def test_in_execute_what_stands_against_typing_is_named(more: dict[str, Any], pa
     assert means(status(mode="EXECUTE", armed=True), paused=False).hindered == []
 
 
-@pytest.mark.parametrize(
-    ("more", "act"),
+@each(
+    "more, act",
     [
         ({"mode": "SUGGEST"}, "Approve, record only"),
         ({"mode": "EXECUTE"}, "Approve and type now on pla-7"),

@@ -125,7 +125,7 @@ def test_a_rejection_is_told_with_its_reason_and_once() -> None:
     assert [(one["details"]["decision"], one["details"]["why"]) for one in decisions] == [("REJECTED", "wrong window")]
 
 
-@pytest.mark.parametrize("outcome", ["expired", "withdrawn"])
+@each("outcome", ["expired", "withdrawn"])
 def test_what_nobody_decided_on_is_a_decision_of_nobody(outcome: str) -> None:
     tale = begun()
     tale.propose()
@@ -220,8 +220,8 @@ def test_other_actors_halts_are_not_the_sessions_business() -> None:
     assert last(tale)["event_type"] == "MODE_CHANGE"
 
 
-@pytest.mark.parametrize(
-    ("action", "told"),
+@each(
+    "action, told",
     [
         (TypeText(text='a "b"\n\t'), 'text: "a \\"b\\"\\n\\t" (7 characters)'),
         (KeyCombo(keys=["ctrl", "alt", "t"]), "keys: ctrl+alt+t"),

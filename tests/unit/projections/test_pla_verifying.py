@@ -122,7 +122,7 @@ def doubled(entry: dict[str, Any]) -> bytes:
     return canonical(entry)[:-1] + b',"timestamp":"2026-11-22T12:00:02.000000Z"}'
 
 
-@pytest.mark.parametrize("written", [spaced, shuffled, escaped, doubled])
+@each("written", [spaced, shuffled, escaped, doubled])
 def test_the_same_entry_written_in_another_way_is_found(written: Callable[[dict[str, Any]], bytes]) -> None:
     content = written(json.loads(LINES[0])) + b"\n"
     assert json.loads(content) == json.loads(LINES[0])

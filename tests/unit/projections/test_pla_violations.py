@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from pmagent.actors.pla.violations import violation
 from pmagent.contracts.pla_events import PlaProposalRequested
+from tests.support.cases import each
 from tests.support.pla_sessions import KINDS, SESSION, Tale, entries, job
 
 LOG = f"sessions/{SESSION}.jsonl"
@@ -36,7 +35,7 @@ ROWS = [
 """Kind, severity, and what the handling says; the last row is that of the version rules."""
 
 
-@pytest.mark.parametrize(("kind", "severity", "handled"), ROWS, ids=[row[0] for row in ROWS])
+@each("kind, severity, handled", ROWS)
 def test_each_kind_of_violation_is_told_in_both_logs_with_its_handling(
     kind: str, severity: str, handled: tuple[str, ...]
 ) -> None:

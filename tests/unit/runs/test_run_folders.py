@@ -27,6 +27,7 @@ from pmagent.projections.core import disk
 from pmagent.projections.core.disk import Desk
 from pmagent.projections.core.documents import Documents, computed
 from pmagent.projections.runs.folders import RUNS_KEPT, RunFolders, RunsView
+from tests.support.cases import each
 from tests.support.orchestra import RUN, Yard, config, exited, plan
 from tests.support.run_folders import (
     FOLDER,
@@ -71,7 +72,7 @@ def test_a_run_that_is_planned_only_has_neither_log_nor_metrics() -> None:
     assert value(yard.history, JOB)["status"] == "complete"
 
 
-@pytest.mark.parametrize("why", ["not permitted", "bad plan", "orchestrator halted"])
+@each("why", ["not permitted", "bad plan", "orchestrator halted"])
 def test_a_refused_run_has_its_configuration_and_says_why(why: str) -> None:
     yard = Yard("BLOCKED" if why == "not permitted" else "NORMAL")
     yard.request({"a": [], "b": ["a"]} if why != "bad plan" else {"a": ["a"]})

@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 import msgspec
-import pytest
 
 from pmagent.contracts.orchestra_events import RunEnded, RunRequested, TaskExited
 from pmagent.events.event import Event
@@ -218,8 +217,8 @@ def test_a_plan_with_many_edges_is_not_drawn() -> None:
     assert "41 tasks that wait 420 times for another are too many to be drawn" in reported(yard)
 
 
-@pytest.mark.parametrize(
-    ("milliseconds", "told"),
+@each(
+    "milliseconds, told",
     [
         (0, "0 ms"), (999, "999 ms"), (1_000, "1.0 s"), (59_949, "59.9 s"), (60_000, "1 min 00 s"),
         (3_725_000, "62 min 05 s"),

@@ -66,7 +66,7 @@ def test_what_is_no_form_of_ours_is_refused(more: dict[str, str]) -> None:
         sent(form(typed("ls\n"), **more), "APPROVED")
 
 
-@pytest.mark.parametrize("missing", ["nonce", "digest", "mode", "seen"])
+@each("missing", ["nonce", "digest", "mode", "seen"])
 def test_each_field_that_says_what_it_is_about_is_needed(missing: str) -> None:
     fields = form(typed("ls\n"))
     del fields[missing]
@@ -154,7 +154,7 @@ def test_the_same_form_is_the_same_request_and_no_other_is() -> None:
     assert len(first) < 200
 
 
-@pytest.mark.parametrize(("looked", "told"), [(-5, 0), (1234, 1234), (10**12, 86_400_000)])
+@each("looked, told", [(-5, 0), (1234, 1234), (10**12, 86_400_000)])
 def test_the_time_spent_looking_is_within_what_the_log_takes(looked: int, told: int) -> None:
     given = arguments(said(typed("a")), PROPOSAL, looked)
     assert given["looked_ms"] == told

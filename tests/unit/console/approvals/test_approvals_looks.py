@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-import pytest
-
 from pmagent.console.pages.approvals.looked import KEPT_MAX, Looked
 from pmagent.console.pages.approvals.looks import alike, by_risk, content, counted, headline, hex_rows, stands
 from pmagent.contracts.pla_documents import AbortCode
@@ -13,8 +11,8 @@ from tests.support.cases import each
 from tests.support.proposals import clicked, moved, pressed, typed
 
 
-@pytest.mark.parametrize(
-    ("document", "words", "exactly"),
+@each(
+    "document, words, exactly",
     [
         (typed("a"), "Type 1 character", "a"),
         (typed("ls -la\n"), "Type 7 characters", "ls -la\n"),
@@ -35,8 +33,8 @@ def test_the_words_hold_nothing_of_what_is_typed() -> None:
     assert "secret" not in headline(typed("secret", plain={"text": "secret"}))
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
+@each(
+    "text, told",
     [
         ("a", "1 character"),
         ("", "0 characters"),
@@ -101,8 +99,8 @@ def test_masked_texts_are_alike_by_their_digest_only() -> None:
     assert [like.document["proposal_id"] for like in alike(now, [same, other])] == ["same"]
 
 
-@pytest.mark.parametrize(
-    ("outcome", "kind", "words"),
+@each(
+    "outcome, kind, words",
     [
         ("executed", "good", "It was typed"),
         ("recorded", "info", "recorded by bob"),

@@ -13,6 +13,7 @@ import pytest
 from benchmarks.reasoning_examples import agreement, answered, main
 from benchmarks.recorded_examples import example, parts, read_examples
 from pmagent.contracts.reasoning import PROGRAM_IDS
+from tests.support.cases import each
 from tests.support.labelled import FORMS, OTHERS, PHASES, SAFEOPS, run, write_examples
 
 REAL = Path(__file__).resolve().parents[5] / "shared" / "data" / "oa" / "examples"
@@ -55,8 +56,8 @@ def test_without_recorded_answers_only_the_kernels_status_is_played() -> None:
     assert "evidence" not in example(row, "a", recorded=False).envelope.oa_context
 
 
-@pytest.mark.parametrize(
-    ("text", "values", "clauses"),
+@each(
+    "text, values, clauses",
     [
         ("a=1, b=true, c=x y", {"a": 1, "b": True, "c": "x y"}, []),
         ("flows=[a,b], last_run=2026-01-01T00:00:00Z", {"flows": ["a", "b"], "last_run": "2026-01-01T00:00:00Z"}, []),

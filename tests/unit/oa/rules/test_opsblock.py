@@ -13,6 +13,7 @@ from pmagent.actors.oa.reasoning.rules.goal_commands import GUARD_NAMES, guard_c
 from pmagent.actors.oa.reasoning.rules.opsblock import CLOSING, MANUAL, PREFLIGHT
 from pmagent.cli.app import program as cli
 from pmagent.contracts.reasoning import COMMANDS_MAX
+from tests.support.cases import each
 from tests.support.rules_runs import RulesRun
 
 
@@ -75,7 +76,7 @@ BLOCKS: dict[str, list[tuple[dict[str, Any], list[str], str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("statement", BLOCKS)
+@each("statement", BLOCKS)
 def test_a_block_holds_the_commands_that_it_was_given_and_tells_its_flaws(statement: str) -> None:
     wrong = []
     for fields, commands, flaw in BLOCKS[statement]:

@@ -10,6 +10,7 @@ from pmagent.actors.oa.reasoning.rules.engine import permitted, plan
 from pmagent.actors.oa.reasoning.rules.goal_commands import GUARD_NAMES
 from pmagent.contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, ProgramId, is_safe
 from pmagent.oa.guards.table import GUARDS
+from tests.support.cases import each
 from tests.support.rules_runs import RulesRun
 
 OTHERS = [program for program in PROGRAM_IDS if program != "GuardFailureInterpreter"]
@@ -38,7 +39,7 @@ FORBIDDING: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("program", OTHERS)
+@each("program", OTHERS)
 def test_the_envelope_alone_forbids_says_why_and_names_the_command_that_mends_it(program: ProgramId) -> None:
     wrong = []
     for fields, named, command in FORBIDDING:
@@ -52,7 +53,7 @@ def test_the_envelope_alone_forbids_says_why_and_names_the_command_that_mends_it
     assert wrong == []
 
 
-@pytest.mark.parametrize("program", OTHERS)
+@each("program", OTHERS)
 def test_what_the_kernel_says_during_the_run_forbids_too(program: ProgramId) -> None:
     statuses: list[dict[str, Any]] = [
         {"mode": "BLOCKED"}, {"mode": "NORMAL", "reality_green": False}, {"mode": "NORMAL", "reality_green": None},
@@ -87,7 +88,7 @@ def test_the_guard_interpreter_runs_in_every_state_and_says_that_inputs_are_degr
     assert said.degraded
 
 
-@pytest.mark.parametrize("program", OTHERS)
+@each("program", OTHERS)
 def test_every_tool_of_the_table_is_planned_in_its_order_and_no_other(program: ProgramId) -> None:
     run = RulesRun(program)
     assert [tool for tool, _ in plan(run.envelope)] == list(PROGRAM_TOOLS[program])

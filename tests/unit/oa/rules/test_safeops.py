@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.cases import each
 from tests.support.rules_runs import OLD, RulesRun, summary
 
 Fields = dict[str, Any]
@@ -107,7 +108,7 @@ EVIDENCE: dict[str, tuple[list[Any], str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("statement", [*RUNS, *EVIDENCE])
+@each("statement", [*RUNS, *EVIDENCE])
 def test_the_verdict_follows_from_the_inputs_and_names_them(statement: str) -> None:
     runs = [(each, None) for each in RUNS[statement][0]] if statement in RUNS else [
         ({}, each) for each in EVIDENCE[statement][0]
@@ -180,7 +181,7 @@ FINE = [
 ]
 
 
-@pytest.mark.parametrize(("results", "verdict"), [(HARD, "ABORT"), (SOFT, "WARN"), (FINE, "PROCEED")])
+@each("results, verdict", [(HARD, "ABORT"), (SOFT, "WARN"), (FINE, "PROCEED")])
 def test_results_of_the_callers_checks_count_by_what_their_keys_say(results: Any, verdict: str) -> None:
     for result in results:
         given, said = asked({}, [{"source": "a check", "result": result}])

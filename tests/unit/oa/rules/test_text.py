@@ -6,9 +6,8 @@ import sys
 import unicodedata
 from typing import Any
 
-import pytest
-
 from pmagent.actors.oa.reasoning.rules.text import QUOTED_CHARS_MAX, bounded, is_printable, listed, quoted
+from tests.support.cases import each
 from tests.support.hostile import CORPUS
 
 
@@ -17,8 +16,8 @@ def test_what_is_quoted_is_short_and_printable() -> None:
     assert [name for name, one in said.items() if not one.isprintable() or len(one) > QUOTED_CHARS_MAX] == []
 
 
-@pytest.mark.parametrize(
-    ("value", "said"),
+@each(
+    "value, said",
     [
         ("a\nb", "a b"), ("\x1b[1m", "\\u001b[1m"), (None, "null"), (True, "true"), (7, "7"),
         (10**40, "a very large number"),

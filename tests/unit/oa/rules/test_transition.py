@@ -8,6 +8,7 @@ import pytest
 
 from pmagent.actors.oa.reasoning.rules.transition import order, same, skipped
 from pmagent.contracts.reasoning import CRITERIA_MAX
+from tests.support.cases import each
 from tests.support.rules_runs import OLD, RulesRun, summary
 
 TOOLS = ("oa.kernel_status", "oa.ssot_surface", "oa.reality_check")
@@ -102,7 +103,7 @@ MISSING: dict[str, list[tuple[dict[str, Any], str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("statement", MISSING)
+@each("statement", MISSING)
 def test_each_criterion_that_is_not_met_is_named(statement: str) -> None:
     wrong = []
     for fields, words in MISSING[statement]:
@@ -184,8 +185,8 @@ def test_phases_are_ordered_by_number_then_letters() -> None:
     assert order("next") is None
 
 
-@pytest.mark.parametrize(
-    ("current", "proposed", "known", "between"),
+@each(
+    "current, proposed, known, between",
     [
         ("7", "8", [], []), ("7", "10", [], ["8", "9"]), ("28A", "28B", [], []), ("28A", "28C", [], ["28B"]),
         ("27.C", "27.E", [], ["27.D"]), ("28B", "29", [], []), ("28", "29", ["28B"], ["28B"]),
@@ -196,8 +197,8 @@ def test_what_lies_between_two_phases(current: str, proposed: str, known: list[s
     assert skipped(current, proposed, known) == between
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "equal"),
+@each(
+    "one, other, equal",
     [("28b", "28B", True), ("027", "27", True), ("x", "x", True), ("x", "y", False), ("7", "8", False)],
 )
 def test_words_that_name_the_same_phase(one: str, other: str, equal: bool) -> None:

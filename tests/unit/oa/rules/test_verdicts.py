@@ -6,9 +6,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from pmagent.actors.oa.reasoning.rules.topics import done
+from tests.support.cases import each
 from tests.support.rules_runs import RulesRun, summary
 
 VERDICTS: dict[str, list[dict[str, Any]]] = tomllib.loads(Path(__file__).with_name("verdicts.toml").read_text("utf-8"))
@@ -28,7 +27,7 @@ def rows(statement: str) -> list[tuple[str, str, RulesRun]]:
     return found
 
 
-@pytest.mark.parametrize("statement", VERDICTS)
+@each("statement", VERDICTS)
 def test_each_goal_gets_its_verdict_and_a_refusal_names_the_constraint(statement: str) -> None:
     wrong = []
     for goal, verdict, run in rows(statement):

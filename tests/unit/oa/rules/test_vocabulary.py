@@ -12,6 +12,7 @@ import pytest
 from pmagent.actors.oa.reasoning.rules import vocabulary
 from pmagent.actors.oa.reasoning.rules.vocabulary import asserted, checked, denied, stem, stems, table, words
 from pmagent.service import cache
+from tests.support.cases import each
 
 FOLDER = files(vocabulary.__package__)
 
@@ -36,7 +37,7 @@ def test_each_list_is_used_and_each_list_that_is_used_is_there() -> None:
     assert {*table("constraints.implied"), *table("limits").changing, *table("limits").sent} <= acts.keys()
 
 
-@pytest.mark.parametrize(
+@each(
     "content", ['[a]\nb = "word word"', '[a]\nb = ""', "[a]\nb = []", '[a]\nb = "Word"', '[a.b]\nc = ["to-do"]']
 )
 def test_a_list_that_is_empty_or_holds_no_plain_words_is_named(content: str) -> None:
@@ -60,7 +61,7 @@ def test_words_are_found_in_keys_and_in_prose() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     "family",
     [
         "migrate migrates migrated migrating migration migrations", "drop drops dropped dropping",
@@ -78,8 +79,8 @@ def test_different_words_keep_different_stems() -> None:
     assert len(stems(apart)) == len(apart.split())
 
 
-@pytest.mark.parametrize(
-    ("text", "meant"),
+@each(
+    "text, meant",
     [
         ("push it", ["push", "it"]),
         ("do not push it, but merge", ["do", "but", "merge"]),
@@ -95,8 +96,8 @@ def test_what_is_denied_is_not_said(text: str, meant: list[str]) -> None:
     assert asserted(text, orders) == meant
 
 
-@pytest.mark.parametrize(
-    ("text", "no"), [("none", True), ("", True), ("no issues", True), ("0", True), ("nonesuch", False)]
+@each(
+    "text, no", [("none", True), ("", True), ("no issues", True), ("0", True), ("nonesuch", False)]
 )
 def test_a_text_that_says_no_says_nothing(text: str, no: bool) -> None:
     assert denied(text) == no
