@@ -11,7 +11,7 @@ def test_each_case_that_fails_is_raised_with_its_name() -> None:
     seen: list[int] = []
 
     @each("number", [1, 2, pytest.param(3, id="three")])
-    def even(given: list[int], number: int) -> None:
+    def even(given: list[int], number: int = 0) -> None:
         given.append(number)
         assert number % 2 == 0
 
@@ -22,5 +22,9 @@ def test_each_case_that_fails_is_raised_with_its_name() -> None:
 
 
 def test_no_case_is_no_success() -> None:
+    @each("number", [])
+    def never(number: int = 0) -> None:
+        assert number < 0
+
     with pytest.raises(AssertionError, match="there is a case"):
-        each("number", [])(lambda number: number)()
+        never()

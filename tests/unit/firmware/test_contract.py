@@ -132,8 +132,8 @@ def test_what_the_device_writes_keeps_its_contracts(monkeypatch: pytest.MonkeyPa
     found = documents(written)
     assert {name for name, _ in found} == {"device_status", "hello"}
     assert len(found) > 60
-    for name, each in found:
-        assert contract_check(name, each) == [], each
+    for name, one in found:
+        assert contract_check(name, one) == [], one
 
 
 def test_the_board_s_own_names_keep_the_contract() -> None:
@@ -147,8 +147,8 @@ def test_the_board_s_own_names_keep_the_contract() -> None:
     sent = core.step(0, lines, killed=False, dtr=True, usb=True, caps_lock=False, room=4096).send
     told = [line for line in LineReader().feed(sent) if line is not None]
     assert len(told) == 2
-    for name, each in documents(told):
-        assert contract_check(name, each) == []
+    for name, one in documents(told):
+        assert contract_check(name, one) == []
 
 
 def test_the_digest_is_the_one_of_the_contracts() -> None:
