@@ -125,7 +125,7 @@ class Command(_Helped):
         """What --trust-workspace accepts is accepted before the command looks at anything."""
         app = ctx.find_object(App)
         if app is not None and app.trusting:
-            from pmagent.cli.accepting import accept_as_is
+            from pmagent.cli.trust_prompt import accept_as_is
 
             accept_as_is(app.workspace.resolve(), app.output)
         return super().invoke(ctx)

@@ -26,7 +26,7 @@ from pmagent.projections.core.documents import Documents
 from pmagent.projections.sessions.entries import WRITERS
 from pmagent.replay.simulation.runner import simulate
 from tests.support.cases import each
-from tests.support.pla_milling import STEPS, WAYS, Press
+from tests.support.pla_random import STEPS, WAYS, Press
 from tests.support.pla_sessions import folded, plain, shown
 from tests.support.simulated import TYPINGS
 from tests.support.simulated import documents as all_documents

@@ -13,7 +13,7 @@ from pmagent.cli.pla.common import acting, ask, mode_piece
 from pmagent.cli.pla.proposal_screen import list_proposals, show_proposal
 from pmagent.contracts.pla_words import OUTCOMES
 from pmagent.exitcodes import Exit
-from pmagent.pla.choosing import STANDS, fits
+from pmagent.pla.filters import STANDS, fits
 from pmagent.when import short
 
 

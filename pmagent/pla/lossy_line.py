@@ -7,7 +7,7 @@ import re
 from pmagent.actors.pla.wire.lines import Damaged, LineReader
 
 
-class Swallower:
+class LossyLine:
     """Watches both directions of one boot's line."""
 
     def __init__(self) -> None:

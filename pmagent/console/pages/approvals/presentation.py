@@ -129,26 +129,26 @@ def stands(document: dict[str, Any], code: str = "") -> Notice | None:
 _DECISIONS: Final = ("recorded", "rejected")
 
 
-class Like(msgspec.Struct, frozen=True):
+class Similar(msgspec.Struct, frozen=True):
     """An earlier proposal that resembles one: ``how``, and its document."""
 
     how: str
     document: dict[str, Any]
 
 
-def alike(document: dict[str, Any], others: Sequence[dict[str, Any]]) -> list[Like]:
+def alike(document: dict[str, Any], others: Sequence[dict[str, Any]]) -> list[Similar]:
     """Earlier proposals of the same bytes, else of the same beginning, newest first; those that were decided on, or are
     over. Masked texts are alike only by their digest: the log holds no more of them."""
-    found: list[tuple[int, Like]] = []
+    found: list[tuple[int, Similar]] = []
     for other in others:
         if other["proposal_id"] == document["proposal_id"] or other["stands"] == "open":
             continue
         if other["position"] > document["position"] or other["action_type"] != document["action_type"]:
             continue
         if other["digest"] == document["digest"]:
-            found.append((0, Like("the same bytes", other)))
+            found.append((0, Similar("the same bytes", other)))
         elif not (document["masked"] or other["masked"]) and _beginning(other) == _beginning(document) != "":
-            found.append((1, Like(f"also begins with {_beginning(document)}", other)))
+            found.append((1, Similar(f"also begins with {_beginning(document)}", other)))
     found.sort(key=lambda one: (one[0], -one[1].document["position"]))
     return [like for _, like in found[:LIKE_MAX]]
 

@@ -11,7 +11,7 @@ from typing import Final
 KEPT_MAX: Final = 4096
 
 
-class Looked:
+class ViewingTimes:
     """When each proposal was first shown in each session; the latest ``KEPT_MAX``. ``clock``: seconds, monotonic."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

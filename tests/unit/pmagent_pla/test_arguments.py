@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from pmagent.pla.asked import (
+from pmagent.pla.arguments import (
     DOCUMENT_CHARS_MAX,
     BadPla,
     DecideArguments,

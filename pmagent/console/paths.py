@@ -5,7 +5,7 @@ from __future__ import annotations
 from pmagent.workspace.layout import Layout
 
 
-class Places:
+class ConsolePaths:
     """The paths of one workspace's console. Only this user may look into any of them."""
 
     def __init__(self, layout: Layout) -> None:

@@ -15,16 +15,16 @@ from pmagent.actors.core.gate import GateState
 from pmagent.console.app import application
 from pmagent.console.auth.entrance import Visitor
 from pmagent.console.pages.approvals.history import Story
-from pmagent.console.pages.context import CHANNEL, Desk
+from pmagent.console.pages.context import CHANNEL, PageContext
 from pmagent.contracts.control import PauseRequested, ResumeRequested
 from pmagent.contracts.pla import Action, TypeText
 from pmagent.contracts.pla_events import PlaApproved, PlaDecisionRefused, PlaDecisionRequested, PlaRejected
 from pmagent.events.event import Event
 from pmagent.pla import reading
-from pmagent.pla.asked import DecideArguments, understood
+from pmagent.pla.arguments import DecideArguments, understood
 from pmagent.service.answer import Answer
 from pmagent.service.wire import Failure, RemoteError
-from tests.support.pla import Desk as Actors
+from tests.support.pla import PlaHarness as Actors
 
 T = TypeVar("T")
 
@@ -37,8 +37,8 @@ TEXTS: Final = ("hello", "ls -la\n", "sudo reboot\n")
 _EMPTY: Final = Story(asked=None, frame=None, causes=[], steps=[], more=0, decision=None)
 
 
-class Court(Desk):
-    """A console's desk whose daemon is a set of actors in memory. ``shown``: the context of the last page."""
+class ApprovalHarness(PageContext):
+    """A page context whose daemon is a set of actors in memory. ``shown``: the context of the last page."""
 
     def __init__(self) -> None:
         super().__init__(Path("/nowhere"))
@@ -71,10 +71,10 @@ class Court(Desk):
         gate: GateState = self.actors.engine.states["gate"]
         return "armed" if self.actors.warden.armed else "not armed", "running" if gate.pause is None else "paused"
 
-    # --- what the desk is asked ---------------------------------------------------------------------------------------
+    # --- what the daemon is asked -------------------------------------------------------------------------------------
 
     def position(self) -> int:
-        """See Desk."""
+        """See PageContext."""
         return len(self.actors.history)
 
     async def read(self, reader: Callable[..., T], *arguments: Any) -> T:
@@ -83,7 +83,7 @@ class Court(Desk):
         return _EMPTY  # type: ignore[return-value]
 
     async def standing(self, operation: str) -> Answer:
-        """See Desk."""
+        """See PageContext."""
         if operation == "status":
             gate: GateState = self.actors.engine.states["gate"]
             return Answer(document={"paused": gate.pause and {"since": gate.pause.since}})
@@ -93,7 +93,7 @@ class Court(Desk):
         self, operation: str, visitor: Visitor | None = None, *, request: str = "", seconds: float = 0.0,
         **arguments: Any,
     ) -> Answer:  # fmt: skip
-        """See Desk; as the daemon's operations do it."""
+        """See PageContext; as the daemon's operations do it."""
         del seconds
         engine, now = self.actors.engine, self.actors.now
         if operation == "pla.list":

@@ -28,7 +28,7 @@ LINE_BYTES_MAX: Final = 8192
 _log = structlog.get_logger("pmagent")
 
 
-async def keep_console(host: Host) -> None:
+async def supervise_console(host: Host) -> None:
     """Keep the console served until cancelled; a console that cannot be served is told of, and is nobody's end."""
     try:
         settings = (await anyio.to_thread.run_sync(resolved, host.layout.workspace, os.environ)).settings.console

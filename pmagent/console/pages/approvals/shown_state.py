@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.console.pages.approvals.looks import content, headline
+from pmagent.console.pages.approvals.presentation import content, headline
 from pmagent.contracts.pla import MODES
 from pmagent.events.errors import PmagentError
 
@@ -37,7 +37,7 @@ class BadDecision(PmagentError):
     exit_code = 2
 
 
-class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ShownState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a page said of a proposal, and of what an approval of it would do. ``text``: what would be done, as the log
     may hold it, never what a mask hides."""
 
@@ -69,13 +69,13 @@ class Difference(msgspec.Struct, frozen=True):
     now: str
 
 
-def seen(document: dict[str, Any], pla: dict[str, Any], *, paused: bool) -> Seen:
+def shown_state(document: dict[str, Any], pla: dict[str, Any], *, paused: bool) -> ShownState:
     """What a page says that shows ``document`` while the PLA stands so."""
     masked = {name: value for name, value in document.items() if name != "plain"}
     stands = document["outcome"] if document["stands"] == "closed" else document["stands"]
     by = f" by {document['decided_by']}" if document["decided_by"] else ""
     device = pla["device"]
-    return Seen(
+    return ShownState(
         does=headline(masked), text=content(masked), digest=document["digest"], stands=f"{stands}{by}",
         mode=pla["mode"], armed=_ARMED[0] if pla["armed"] else _ARMED[1],
         device=f"{device['device_id']} on {device['port']}" if device is not None else "none",
@@ -83,24 +83,24 @@ def seen(document: dict[str, Any], pla: dict[str, Any], *, paused: bool) -> Seen
     )  # fmt: skip
 
 
-def situation(one: Seen) -> Situation:
+def situation(one: ShownState) -> Situation:
     """The statement of a page about what an approval does."""
     device = "".join(char if char.isprintable() else "?" for char in one.device[:DEVICE_CHARS_MAX])
     return Situation(one.mode, one.armed, device, one.paused)
 
 
-def packed(one: Seen | Situation) -> str:
+def packed(one: ShownState | Situation) -> str:
     """For a form's hidden field, and its address: ASCII that no rendering changes."""
     return base64.urlsafe_b64encode(msgspec.json.encode(one)).decode()
 
 
-def unpacked(text: str) -> Seen:
+def unpacked(text: str) -> ShownState:
     """What a form says was shown. Raises BadDecision."""
     hint = "look at the proposal again, and decide there"
     if len(text) > SEEN_CHARS_MAX:
         raise BadDecision("what was shown is longer than any page of a proposal", hint)
     try:
-        return msgspec.json.decode(base64.b64decode(text.encode("ascii"), b"-_", validate=True), type=Seen)
+        return msgspec.json.decode(base64.b64decode(text.encode("ascii"), b"-_", validate=True), type=ShownState)
     except (ValueError, binascii.Error, msgspec.DecodeError, RecursionError):
         raise BadDecision("the decision does not say what was shown", hint) from None
 
@@ -117,7 +117,7 @@ def opened(text: str) -> Situation | None:
     return one if known and one.device.isprintable() and len(one.device) <= DEVICE_CHARS_MAX else None
 
 
-def differences(shown: Seen | Situation, now: Seen | Situation) -> list[Difference]:
+def differences(shown: ShownState | Situation, now: ShownState | Situation) -> list[Difference]:
     """The differences from what was shown, but for the text: see ``compared``. Both are of one kind."""
     return [
         Difference(word, str(getattr(shown, name)), str(getattr(now, name)))
@@ -126,14 +126,14 @@ def differences(shown: Seen | Situation, now: Seen | Situation) -> list[Differen
     ]
 
 
-def otherwise(shown: Seen, now: Seen) -> list[Difference]:
+def otherwise(shown: ShownState, now: ShownState) -> list[Difference]:
     """The effect of an approval now, where it differs from what was shown: the mode was changed, the device was armed,
     changed or resumed meanwhile, or the other way round. The daemon compares the digest and the mode alone."""
     means = {_WORDS[name] for name in _MEANS}
     return [one for one in differences(shown, now) if one.name in means]
 
 
-def compared(shown: Seen, now: Seen) -> list[tuple[str, str]]:
+def compared(shown: ShownState, now: ShownState) -> list[tuple[str, str]]:
     """The two texts line by line: ``-`` was shown, ``+`` is, blank both; nothing where they are equal. A line break
     belongs to its line, so that one more or less is seen."""
     if shown.text == now.text:

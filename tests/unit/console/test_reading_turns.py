@@ -10,8 +10,8 @@ import pytest
 import uvicorn
 
 from pmagent.console import serving
-from pmagent.console.pages import context as desks
-from pmagent.console.pages.context import Desk, reading_for
+from pmagent.console.pages import context as contexts
+from pmagent.console.pages.context import PageContext, reading_for
 from pmagent.console.serving import _Server
 from pmagent.service.answer import Answer
 from pmagent.service.client import DaemonUnreachable
@@ -25,8 +25,8 @@ SECONDS = 20.0
 class Reading:
     """Reads that are let go by hand, and who had theirs."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, context: PageContext) -> None:
+        self.context = context
         self.begun: list[str] = []
         self.begins = threading.Event()
         self.may_end = threading.Event()
@@ -34,7 +34,7 @@ class Reading:
     async def read(self, operator: str) -> None:
         """A read for ``operator``."""
         reading_for.set(operator)
-        await self.desk.read(self._look, operator)
+        await self.context.read(self._look, operator)
 
     def _look(self, operator: str) -> None:
         self.begun.append(operator)
@@ -45,23 +45,23 @@ class Reading:
 
 @on_loop
 async def test_one_read_of_an_operator_at_a_time_and_others_go_by() -> None:
-    made = Reading(Desk(Path("/nowhere")))
-    assert desks.READERS > 1
+    made = Reading(PageContext(Path("/nowhere")))
+    assert contexts.READERS > 1
     with anyio.fail_after(SECONDS):
         async with anyio.create_task_group() as tasks:
-            for _ in range(10 * desks.READERS):
+            for _ in range(10 * contexts.READERS):
                 tasks.start_soon(made.read, "vera")
             await anyio.to_thread.run_sync(made.begins.wait)
             await made.read("bert")
             await made.read("ada")
             assert made.begun == ["vera", "bert", "ada"], "one of hers goes on, and the others wait behind it"
             made.may_end.set()
-    assert made.begun == ["vera", "bert", "ada"] + ["vera"] * (10 * desks.READERS - 1)
+    assert made.begun == ["vera", "bert", "ada"] + ["vera"] * (10 * contexts.READERS - 1)
 
 
 @on_loop
 async def test_a_read_that_fails_or_is_left_keeps_nobody_waiting() -> None:
-    desk = Desk(Path("/nowhere"))
+    context = PageContext(Path("/nowhere"))
 
     def broken() -> None:
         raise OSError("broken")
@@ -69,22 +69,22 @@ async def test_a_read_that_fails_or_is_left_keeps_nobody_waiting() -> None:
     with anyio.fail_after(SECONDS):
         for _ in range(2):
             with pytest.raises(OSError, match="broken"):
-                await desk.read(broken)
+                await context.read(broken)
         with anyio.CancelScope() as left:
             left.cancel()
-            await desk.read(broken)
-        assert await desk.read(lambda: "read") == "read"
+            await context.read(broken)
+        assert await context.read(lambda: "read") == "read"
 
 
 def test_the_log_is_read_for_who_is_signed_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    read = Desk.read
+    read = PageContext.read
 
-    async def noted(self: Desk, *arguments: object) -> object:
+    async def noted(self: PageContext, *arguments: object) -> object:
         seen.append(reading_for.get())
         return await read(self, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Desk, "read", noted)
+    monkeypatch.setattr(PageContext, "read", noted)
     with live_host(fresh_example(tmp_path / "workspace")) as live, console(live.workspace, "bert") as browser:
         browser.page("/log")
     assert set(seen) == {"bert"}
@@ -98,21 +98,21 @@ async def test_who_waits_for_the_daemon_hears_when_it_goes_away(monkeypatch: pyt
         await anyio.sleep_forever()
         raise AssertionError
 
-    monkeypatch.setattr(desks, "call_daemon", never)
+    monkeypatch.setattr(contexts, "call_daemon", never)
     monkeypatch.setattr(serving, "ANSWER_SECONDS", 0.0)
-    desk, ended, server = Desk(Path("/nowhere")), anyio.Event(), _Server(uvicorn.Config(lambda: None))
+    context, ended, server = PageContext(Path("/nowhere")), anyio.Event(), _Server(uvicorn.Config(lambda: None))
     told: list[DaemonUnreachable] = []
 
     async def ask() -> None:
         try:
-            await desk.ask("control.pause")
+            await context.ask("control.pause")
         except DaemonUnreachable as error:
             told.append(error)
 
     with anyio.fail_after(SECONDS):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask)
-            tasks.start_soon(serving._stop_at_end, server, desk, ended)
+            tasks.start_soon(serving._stop_at_end, server, context, ended)
             await anyio.wait_all_tasks_blocked()
             ended.set()
         await ask()  # and who asks now does not wait

@@ -1,4 +1,4 @@
-"""A desk at which anything may happen at any moment: lost answers, kills, resets, crashes, a brain that proposes what
+"""The PLA, where anything may happen at any moment: lost answers, kills, resets, crashes, a brain that proposes what
 it is told, and an actor that forges. Kept small and apart from the simulation, so that a failure shrinks."""
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from pmagent.contracts.pla_events import (
 )
 from pmagent.events.event import Event
 from tests.support.orchestra import kernel
-from tests.support.pla import BOB, TEXT, Brain, Desk
+from tests.support.pla import BOB, TEXT, Brain, PlaHarness
 from tests.support.pla_pretended import Pretended
 from tests.support.toys import Poked, Scripted, refolded
 
@@ -61,7 +61,7 @@ WAYS: Final = (
 """How the line and the device treat one request."""
 
 
-class Press(Desk):
+class Press(PlaHarness):
     """``do`` takes a step that was drawn: what, and a number that says of which. ``ways`` are the treatments of the
     next requests to the device; when there are no more, it obeys."""
 

@@ -36,8 +36,8 @@ from pmagent.contracts.pla_events import (
 )
 from pmagent.events.event import Draft, Event
 from pmagent.events.log import LogClock, now
-from pmagent.pla import borders, reading
-from pmagent.pla.asked import (
+from pmagent.pla import foreign_documents, reading
+from pmagent.pla.arguments import (
     BadPla,
     DecideArguments,
     ListArguments,
@@ -51,7 +51,7 @@ from pmagent.pla.asked import (
     understood,
 )
 from pmagent.pla.requests import BadProposal, Made, Wish, made
-from pmagent.pla.standing import Standing, frame_source, standing
+from pmagent.pla.settings import PlaSettings, frame_source, standing
 from pmagent.pla.vault import Vault
 from pmagent.service.answer import Answer, OutcomeOpen
 from pmagent.service.client import new_request
@@ -130,8 +130,8 @@ async def propose(host: Host, arguments: dict[str, Any]) -> Answer:
     if asked.document is None:
         wish = _wish(host, asked, settings)
     else:
-        border = borders.proposal(asked.document, reading.warden(host.runtime.engine).mode)
-        if isinstance(border, borders.Broken):
+        border = foreign_documents.proposal(asked.document, reading.warden(host.runtime.engine).mode)
+        if isinstance(border, foreign_documents.Broken):
             return await _broken(host, border, arguments, asked.channel)
         channel = "document"
         wish = Wish(
@@ -162,8 +162,8 @@ async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
     """
     asked = understood(arguments, DecideArguments)
     if asked.document is not None:
-        border = borders.decision(asked.document, now())
-        if isinstance(border, borders.Broken):
+        border = foreign_documents.decision(asked.document, now())
+        if isinstance(border, foreign_documents.Broken):
             return await _broken(host, border, arguments, asked.channel)
         if asked.decision is not None and border.decision != asked.decision:
             what = f"the document says {border.decision}"
@@ -341,7 +341,7 @@ def _proposal_seconds(asked: PlaProposalRequested) -> float:
     return WAY_SECONDS + looking + (asked.limits.seconds if asked.model else 0.0)
 
 
-def _wish(host: Host, asked: ProposeArguments, settings: Standing) -> Wish:
+def _wish(host: Host, asked: ProposeArguments, settings: PlaSettings) -> Wish:
     """What is asked for: the model of the settings is asked where the goal states nothing literally."""
     model = asked.model
     if not model and settings.model and parse_goal(asked.goal) is None:
@@ -388,9 +388,9 @@ def _completed(host: Host, asked: PlaDecisionRequested) -> PlaDecisionRequested:
     return msgspec.structs.replace(asked, digest=view.proposed.digest)
 
 
-async def _broken(host: Host, broken: borders.Broken, arguments: dict[str, Any], channel: Channel) -> Answer:
+async def _broken(host: Host, broken: foreign_documents.Broken, arguments: dict[str, Any], channel: Channel) -> Answer:
     """Record that a document is none; the violation answers."""
-    event = await _ask(host, borders.fact(broken, channel), arguments, {"pla.violation"})
+    event = await _ask(host, foreign_documents.fact(broken, channel), arguments, {"pla.violation"})
     return Answer(document={"violation": True, "pointer": broken.pointer, **_fields(event)}, exit_code=1)
 
 

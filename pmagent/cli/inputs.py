@@ -61,13 +61,13 @@ def confirmed(output: Output, question: str, flag: str) -> bool:
 
 
 def source_of(where: str) -> str:
-    """What messages call the place that ``read_given`` reads; of a long path the end."""
+    """What messages call the place that ``read_input`` reads; of a long path the end."""
     if where == STDIN:
         return "stdin"
     return where if len(where) <= _PATH_CHARS else f"…{where[1 - _PATH_CHARS :]}"
 
 
-def read_given(where: str, size: int = INPUT_BYTES_MAX, holds: str = "it has to hold one JSON object") -> bytes:
+def read_input(where: str, size: int = INPUT_BYTES_MAX, holds: str = "it has to hold one JSON object") -> bytes:
     """The bytes of the file ``where``, or of stdin for "-", at most ``size``; ``holds`` is the hint where there are
     none. Raises BadInput."""
     source = source_of(where)
@@ -87,13 +87,13 @@ def read_given(where: str, size: int = INPUT_BYTES_MAX, holds: str = "it has to 
     return raw
 
 
-def source_given(where: str | None, size: int, holds: str) -> Source | None:
-    """A file for a job, named as it may stand in the log; None: none was given. Raises BadInput; see ``read_given``."""
+def source_from(where: str | None, size: int, holds: str) -> Source | None:
+    """A file for a job, named as it may stand in the log; None: none was given. Raises BadInput; see ``read_input``."""
     from pmagent.jobs.kinds import Source
 
     if where is None:
         return None
-    return Source(source_of(where).encode("utf-8", "replace").decode(), read_given(where, size, holds))
+    return Source(source_of(where).encode("utf-8", "replace").decode(), read_input(where, size, holds))
 
 
 def json_object(raw: bytes, source: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pmagent.cli.given import can_answer, confirmed
+from pmagent.cli.inputs import can_answer, confirmed
 from pmagent.cli.output import Output, Styled
 from pmagent.events.errors import PmagentError
 

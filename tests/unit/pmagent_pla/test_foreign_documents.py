@@ -7,7 +7,7 @@ from typing import Any
 
 from pmagent.contracts.pla import KeyCombo, TypeText
 from pmagent.contracts.pla_events import PlaDecisionRequested
-from pmagent.pla import borders
+from pmagent.pla import foreign_documents
 from tests.support.cases import each
 
 NOW = "2026-11-22T09:00:00.000000Z"
@@ -34,11 +34,11 @@ def decision(**more: Any) -> str:
 
 
 def test_of_a_proposal_its_action_and_its_reason_are_taken() -> None:
-    taken = borders.proposal(proposal(credential_warning=True), "SUGGEST")
+    taken = foreign_documents.proposal(proposal(credential_warning=True), "SUGGEST")
     action = TypeText(text="ls\n")
-    assert taken == borders.Proposed("ext-00000001", action, "to see what is there", declared=True)
-    keys = borders.proposal(proposal(action_type="KEY_COMBO", payload={"keys": ["ctrl", "c"]}), "SUGGEST")
-    assert isinstance(keys, borders.Proposed)
+    assert taken == foreign_documents.Proposed("ext-00000001", action, "to see what is there", declared=True)
+    keys = foreign_documents.proposal(proposal(action_type="KEY_COMBO", payload={"keys": ["ctrl", "c"]}), "SUGGEST")
+    assert isinstance(keys, foreign_documents.Proposed)
     assert keys.action == KeyCombo(keys=["ctrl", "c"])
 
 
@@ -58,26 +58,26 @@ def test_of_a_proposal_its_action_and_its_reason_are_taken() -> None:
 def test_what_is_no_proposal_is_told_by_kind_and_place_with_nothing_of_it_taken(
     document: str, kind: str, pointer: str
 ) -> None:
-    broken = borders.proposal(document, "SUGGEST")
-    assert isinstance(broken, borders.Broken)
+    broken = foreign_documents.proposal(document, "SUGGEST")
+    assert isinstance(broken, foreign_documents.Broken)
     assert (broken.contract, broken.kind) == ("action_proposal", kind)
     assert broken.pointer == pointer
 
 
 def test_what_is_said_of_a_bad_document_holds_nothing_of_its_content() -> None:
     for text in ("hunter2-hunter2\u00e9", "hunter2-hunter2" * 100):
-        broken = borders.proposal(proposal(payload={"text": text}), "SUGGEST")
-        assert isinstance(broken, borders.Broken)
+        broken = foreign_documents.proposal(proposal(payload={"text": text}), "SUGGEST")
+        assert isinstance(broken, foreign_documents.Broken)
         assert "hunter2" not in broken.text + broken.pointer
-        assert "hunter2" not in repr(borders.fact(broken, "cli"))
+        assert "hunter2" not in repr(foreign_documents.fact(broken, "cli"))
 
 
 def test_a_decision_becomes_a_request_over_the_channel_of_documents() -> None:
-    taken = borders.decision(decision(), NOW)
+    taken = foreign_documents.decision(decision(), NOW)
     assert taken == PlaDecisionRequested(
         proposal_id="prop-00000001", decision="APPROVED", digest=DIGEST, operator_id="ada", channel="document"
     )
-    refused = borders.decision(decision(decision="REJECTED", override_reason="the wrong window"), NOW)
+    refused = foreign_documents.decision(decision(decision="REJECTED", override_reason="the wrong window"), NOW)
     assert isinstance(refused, PlaDecisionRequested)
     assert refused.reason == "the wrong window"
 
@@ -85,7 +85,7 @@ def test_a_decision_becomes_a_request_over_the_channel_of_documents() -> None:
 def test_an_approval_without_a_digest_is_passed_on_without_one() -> None:
     document = json.loads(decision())
     del document["digest"]
-    taken = borders.decision(json.dumps(document), NOW)
+    taken = foreign_documents.decision(json.dumps(document), NOW)
     assert isinstance(taken, PlaDecisionRequested)
     assert taken.digest == "", "and the warden refuses it: nothing says what was shown"
 
@@ -95,8 +95,8 @@ def test_an_approval_without_a_digest_is_passed_on_without_one() -> None:
     [("2026-11-22T08:58:00Z", "was made 120 s ago"), ("2026-11-22T10:00:00Z", "is dated 3600 s ahead")],
 )
 def test_it_is_said_how_far_off_a_decision_is(timestamp: str, said: str) -> None:
-    broken = borders.decision(decision(timestamp=timestamp), NOW)
-    assert isinstance(broken, borders.Broken)
+    broken = foreign_documents.decision(decision(timestamp=timestamp), NOW)
+    assert isinstance(broken, foreign_documents.Broken)
     assert said in broken.text
 
 
@@ -114,20 +114,20 @@ def test_it_is_said_how_far_off_a_decision_is(timestamp: str, said: str) -> None
     ],
 )
 def test_a_decision_counts_for_a_minute(timestamp: str, counts: bool) -> None:
-    taken = borders.decision(decision(timestamp=timestamp), NOW)
+    taken = foreign_documents.decision(decision(timestamp=timestamp), NOW)
     if counts:
         assert isinstance(taken, PlaDecisionRequested)
     else:
-        assert isinstance(taken, borders.Broken)
+        assert isinstance(taken, foreign_documents.Broken)
         assert (taken.kind, taken.pointer) == ("bound_exceeded", "/timestamp")
 
 
 def test_a_rejection_without_a_reason_is_none() -> None:
     for more in ({}, {"override_reason": ""}, {"override_reason": " "}):
-        broken = borders.decision(decision(decision="REJECTED", **more), NOW)
-        assert isinstance(broken, borders.Broken), more
+        broken = foreign_documents.decision(decision(decision="REJECTED", **more), NOW)
+        assert isinstance(broken, foreign_documents.Broken), more
 
 
 def test_lone_surrogates_are_no_document() -> None:
-    broken = borders.proposal(proposal()[:-1] + ', "x": "\ud800"}', "SUGGEST")
-    assert isinstance(broken, borders.Broken)
+    broken = foreign_documents.proposal(proposal()[:-1] + ', "x": "\ud800"}', "SUGGEST")
+    assert isinstance(broken, foreign_documents.Broken)

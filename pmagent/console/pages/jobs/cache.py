@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from starlette.requests import Request
 
-from pmagent.console.pages.context import desk_of
+from pmagent.console.pages.context import context_of
 from pmagent.console.pages.jobs.run import RunPage, run_page
 from pmagent.events.errors import NotFound
 from pmagent.jobs.catalogue import Catalogue
@@ -24,7 +24,7 @@ SHARED_SECONDS: Final = 1.0
 PREFIX_CHARS: Final = frozenset("0123456789abcdefABCDEF-")
 
 
-class JobsAtHand:
+class JobCache:
     """Made once, with the first page that asks for it. For any number of threads."""
 
     def __init__(self, layout: Layout) -> None:
@@ -54,12 +54,12 @@ class JobsAtHand:
             return known[2]
 
 
-def jobs_of(request: Request) -> JobsAtHand:
+def jobs_of(request: Request) -> JobCache:
     """Those of the application that serves ``request``."""
     state = request.app.state
     if not hasattr(state, "jobs"):
-        state.jobs = JobsAtHand(desk_of(request).layout)
-    jobs: JobsAtHand = state.jobs
+        state.jobs = JobCache(context_of(request).layout)
+    jobs: JobCache = state.jobs
     return jobs
 
 
@@ -68,6 +68,6 @@ async def whole_id(request: Request, kind: Kind, given: str) -> str:
     if not set(given) <= PREFIX_CHARS or len(given) > ID_CHARS:
         raise NotFound(f"{given!r} is no {kind.word}'s id, nor the beginning of one", f"{kind.command} lists them")
     try:
-        return (await desk_of(request).read(jobs_of(request).catalogue.prefixed, [kind], given)).job_id
+        return (await context_of(request).read(jobs_of(request).catalogue.prefixed, [kind], given)).job_id
     except NoSuchJob as error:
         raise NotFound(error.message, error.hint) from None

@@ -25,7 +25,7 @@ class BadFrames(PmagentError):
     exit_code = 2
 
 
-class Standing(msgspec.Struct, frozen=True):
+class PlaSettings(msgspec.Struct, frozen=True):
     """The settings, as requests need them. ``frames``: the path as it is set, "": none is."""
 
     policy: CredentialPolicy
@@ -37,20 +37,20 @@ class Standing(msgspec.Struct, frozen=True):
     limits: ModelLimits
 
 
-def standing(workspace: Path) -> Standing:
+def standing(workspace: Path) -> PlaSettings:
     """The settings that hold now, of a file that is accepted. Blocking. Raises ConfigError, NotAccepted."""
     settings = resolved(workspace, os.environ).settings.pla
     limits = ModelLimits(
         attempts=settings.attempts, call_seconds=settings.call_seconds, calls=settings.calls, seconds=settings.seconds,
         tokens=settings.tokens,
     )  # fmt: skip
-    return Standing(
+    return PlaSettings(
         policy=settings.credentials, lifetime_s=settings.proposal_seconds, two_persons=settings.two_persons,
         frames=settings.frames, keep_frames=settings.keep_frames, model=settings.model, limits=limits,
     )  # fmt: skip
 
 
-def frame_source(given: str, settings: Standing, workspace: Path) -> FrameSource:
+def frame_source(given: str, settings: PlaSettings, workspace: Path) -> FrameSource:
     """Where frames come from: the path ``given``, else that of the settings; a relative one is the workspace's. Raises
     BadFrames."""
     path = given or settings.frames

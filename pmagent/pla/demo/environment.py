@@ -33,10 +33,10 @@ POLL_SECONDS: Final = 0.02
 
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-Told = Callable[[str], None]
+Show = Callable[[str], None]
 
 
-class Surprise(PmagentError):
+class UnexpectedResult(PmagentError):
     """The demo saw something else than it expected."""
 
     exit_code = 1
@@ -51,11 +51,11 @@ class Ran(NamedTuple):
 
     @property
     def document(self) -> Any:
-        """The JSON document on its stdout. Raises Surprise."""
+        """The JSON document on its stdout. Raises UnexpectedResult."""
         try:
             return json.loads(self.out)
         except ValueError:
-            raise Surprise(f"this is no JSON document: {self.out[:200]}") from None
+            raise UnexpectedResult(f"this is no JSON document: {self.out[:200]}") from None
 
 
 class Device:
@@ -74,13 +74,13 @@ class Device:
         self.wait(lambda told: "plugged" in told)
 
     def do(self, word: str) -> None:
-        """Tell it ``word``, and return when it has done that. Raises Surprise."""
+        """Tell it ``word``, and return when it has done that. Raises UnexpectedResult."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{word}\n".encode())
         self.wait(lambda told: told.get("did") == word)
 
     def wait(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
-        """Return when it has told what is ``wanted``, since the last wait. Raises Surprise."""
+        """Return when it has told what is ``wanted``, since the last wait. Raises UnexpectedResult."""
         deadline = time.monotonic() + SECONDS
         while True:
             while self._seen < len(self._told):
@@ -122,26 +122,26 @@ class Device:
             pass
 
     def _read(self, seconds: float) -> bool:
-        """Take what it tells within ``seconds``; whether there was anything. Raises Surprise."""
+        """Take what it tells within ``seconds``; whether there was anything. Raises UnexpectedResult."""
         stream = self._process.stdout
         assert stream is not None
         ready, _, _ = select.select([stream], [], [], max(0.0, seconds))
         if not ready:
             if seconds > 0:
-                raise Surprise("the device does not tell what was expected of it")
+                raise UnexpectedResult("the device does not tell what was expected of it")
             return False
         data = os.read(stream.fileno(), 65_536)
         if not data:
-            raise Surprise(f"the device has ended, with {self._process.wait(SECONDS)}")
+            raise UnexpectedResult(f"the device has ended, with {self._process.wait(SECONDS)}")
         *lines, self._begun = (self._begun + data).split(b"\n")
         self._told += [json.loads(line) for line in lines]
         return True
 
 
-class Stage:
+class DemoEnvironment:
     """The workspace in ``folder``, and who acts in it. ``show`` gets each line that is shown."""
 
-    def __init__(self, folder: Path, show: Told) -> None:
+    def __init__(self, folder: Path, show: Show) -> None:
         self.workspace = folder / WORKSPACE
         self.typed = folder / "typed.txt"
         self.link = folder / "device"
@@ -153,7 +153,7 @@ class Stage:
         }  # fmt: skip
 
     def build(self) -> None:
-        """Make the workspace: a git repository with green surfaces, settings, and a frame. Raises Surprise."""
+        """Make the workspace: a git repository with green surfaces, settings, and a frame. Raises UnexpectedResult."""
         (self.workspace / "frames").mkdir(parents=True)
         (self.workspace / "frames" / "frame-0001.png").write_bytes(picture())
         named = ["-c", "user.name=demo", "-c", "user.email=demo@localhost"]
@@ -179,13 +179,14 @@ class Stage:
         self._show(text)
 
     def run(self, *arguments: str, expect: int = 0, quiet: bool = False) -> Ran:
-        """Run a command and show it, and its answer unless ``quiet``. Raises Surprise when it ends with another exit
-        code than ``expect``."""
+        """Run a command and show it, and its answer unless ``quiet``. Raises UnexpectedResult when it does not
+        end with ``expect``."""
         ran = self._ended(self.start(*arguments, quiet=quiet))
         if not quiet:
             self._told(ran)
         if ran.code != expect:
-            raise Surprise(f"pmagent {' '.join(arguments)} ended with {ran.code}, not {expect}: {ran.out}{ran.err}")
+            words = " ".join(arguments)
+            raise UnexpectedResult(f"pmagent {words} ended with {ran.code}, not {expect}: {ran.out}{ran.err}")
         return ran
 
     def start(self, *arguments: str, quiet: bool = False) -> subprocess.Popen[str]:
@@ -205,11 +206,11 @@ class Stage:
         return process
 
     def finish(self, process: subprocess.Popen[str], *, expect: int) -> Ran:
-        """Wait for a command that was started, and show its answer. Raises Surprise."""
+        """Wait for a command that was started, and show its answer. Raises UnexpectedResult."""
         ran = self._ended(process)
         self._told(ran)
         if ran.code != expect:
-            raise Surprise(f"the command ended with {ran.code}, not {expect}: {ran.out}{ran.err}")
+            raise UnexpectedResult(f"the command ended with {ran.code}, not {expect}: {ran.out}{ran.err}")
         return ran
 
     def ask(self, operation: str, **arguments: object) -> dict[str, Any]:
@@ -224,7 +225,7 @@ class Stage:
 
     def await_event(self, type: str, after: int, **fields: object) -> None:
         """Return when the log holds an event of this type, with these ``fields``, behind position ``after``. Raises
-        Surprise."""
+        UnexpectedResult."""
         deadline = time.monotonic() + SECONDS
         with closing(Layout(self.workspace).store.reader()) as log:
             follower = Follower(log, after + 1)
@@ -234,20 +235,20 @@ class Stage:
                     if any(event.type == type and _has(event, fields) for event in found):
                         return
                 elif time.monotonic() > deadline:
-                    raise Surprise(f"there was no {type} in {SECONDS:g} s")
+                    raise UnexpectedResult(f"there was no {type} in {SECONDS:g} s")
                 else:
                     log.changes(follower.position - 1, POLL_SECONDS)
 
     def expect(self, what: str, expected: object, seen: object) -> None:
-        """Say what was expected and seen. Raises Surprise when they differ."""
+        """Say what was expected and seen. Raises UnexpectedResult when they differ."""
         equal = expected == seen
         self._show(f"  {'✓' if equal else '✗'} {what}: expected {expected!r}, seen {seen!r}")
         if not equal:
-            raise Surprise(f"{what}: expected {expected!r}, seen {seen!r}")
+            raise UnexpectedResult(f"{what}: expected {expected!r}, seen {seen!r}")
 
     @contextmanager
     def daemon(self) -> Iterator[None]:
-        """A daemon for the length of the block, which ends in order. Raises Surprise."""
+        """A daemon for the length of the block, which ends in order. Raises UnexpectedResult."""
         self._show("$ pmagent up &")
         try:
             with self._errors.open("wb") as errors:
@@ -255,7 +256,8 @@ class Stage:
             deadline = time.monotonic() + SECONDS
             while not Layout(self.workspace).socket.exists():
                 if process.poll() is not None or time.monotonic() > deadline:
-                    raise Surprise(f"the daemon did not start: {self._errors.read_text('utf-8', 'replace')[-2000:]}")
+                    shown = self._errors.read_text("utf-8", "replace")
+                    raise UnexpectedResult(f"the daemon did not start: {shown[-2000:]}")
                 time.sleep(POLL_SECONDS)
             yield
             process.terminate()
@@ -269,7 +271,7 @@ class Stage:
         try:
             out, err = process.communicate(timeout=SECONDS)
         except subprocess.TimeoutExpired:
-            raise Surprise(f"a command did not end in {SECONDS:g} s") from None
+            raise UnexpectedResult(f"a command did not end in {SECONDS:g} s") from None
         finally:
             _end(process)
             self._started.remove(process)
