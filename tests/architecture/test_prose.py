@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "firmware").glob("*.md"), *ROOT.glob("examples/**/*.md")]
+PAGES = [
+    *ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "firmware").glob("*.md"), *ROOT.glob("examples/**/*.md"),
+]
 
 CLAUSE = re.compile(r"(?:^|(?<=[.:!?])\s+|\|\s|\*\*|- )((?:What|Who|Whoever|Whatever)\b[^.?!|]*[.?!|:]?)")
 """A sentence, a heading or a cell that begins with a clause, up to its end."""
