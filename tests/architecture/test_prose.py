@@ -7,7 +7,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
-    *ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "firmware").glob("*.md"), *ROOT.glob("examples/**/*.md"),
+    *ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "firmware").glob("*.md"),
+    *ROOT.glob("examples/**/*.md"),
 ]
 
 CLAUSE = re.compile(r"(?:^|(?<=[.:!?])\s+|\|\s|\*\*|- )((?:What|Who|Whoever|Whatever)\b[^.?!|]*[.?!|:]?)")
