@@ -46,7 +46,7 @@ class App:
 
     @property
     def workspace(self) -> Path:
-        """The workspace, absolute: flag, ``PMAGENT_WORKSPACE``, or the current directory."""
+        """The workspace, absolute: flag, ``PMAGENT_WORKSPACE``, or found from the current directory upwards."""
         return self.resolved.workspace
 
     @property
@@ -65,7 +65,7 @@ def shared_options() -> list[click.Parameter]:
     return [
         click.Option(
             ["--workspace"], metavar="DIR", expose_value=False, callback=_set_workspace,
-            help="The workspace [default: PMAGENT_WORKSPACE, else the current directory].",
+            help="The workspace [default: PMAGENT_WORKSPACE, else the one around the current directory].",
         ),
         click.Option(
             ["--debug"], is_flag=True, expose_value=False, callback=_set_debug,

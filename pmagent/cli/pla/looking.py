@@ -33,7 +33,7 @@ def status(app: App, format: str) -> int:
 
 def _violations(app: App, session: dict[str, Any] | None) -> dict[str, Any] | None:
     """How many contract violations the session's log of them has, and where that is; None where there were none."""
-    from pmagent.projections.sessions.places import violations_path
+    from pmagent.projections.sessions.paths import violations_path
 
     if session is None:
         return None

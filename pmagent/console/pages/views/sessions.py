@@ -15,7 +15,7 @@ from pmagent.console.pages.reading import oa_story, pla_story
 from pmagent.console.pages.reading.session_list import Kind, listed
 from pmagent.events.errors import NotFound
 from pmagent.log.summaries import summary
-from pmagent.projections.sessions.places import log_path
+from pmagent.projections.sessions.paths import log_path
 
 OA: Final = "oa-session-"
 

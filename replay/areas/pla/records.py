@@ -31,7 +31,7 @@ class Execution:
         self.end: Event | None = None
 
 
-def require_kept(asked: Event | None, event: Event) -> None:
+def require_mode_kept(asked: Event | None, event: Event) -> None:
     """A request to arm is answered, and changes neither the mode nor a proposal. Raises Violation."""
     if asked is not None and isinstance(asked.data, PlaArmRequested) and asked.data.keeps_mode:
         led = event.actor == "warden"

@@ -13,7 +13,7 @@ from pmagent.replay.simulation.surfaces import SimFiles
 from pmagent.replay.simulation.world import World
 
 
-class Place(NamedTuple):
+class PerformerContext(NamedTuple):
     """Where performers are. ``read`` gives a durable event by its position, ``history`` all of them; ``answer`` answers
     for a performer, unless its process is gone by then; ``outcome`` is its ``How.outcome``, or a failure by chance."""
 
@@ -26,7 +26,7 @@ class Place(NamedTuple):
     outcome: Callable[[Running], msgspec.Struct]
 
 
-class How(NamedTuple):
+class Performance(NamedTuple):
     """How a request is performed. ``outcome``: the answer to it. ``hangs``: the fault that it never comes; ``twice``:
     that it comes twice. ``perform`` answers in its own way, after about so many seconds, and returns after how many it
     did (None: it never answers again); ``sure``: no fault befalls it."""
@@ -38,4 +38,4 @@ class How(NamedTuple):
     sure: bool = False
 
 
-Hows = Mapping[type[msgspec.Struct], How]
+Performances = Mapping[type[msgspec.Struct], Performance]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pmagent.projections.runs.places import JOBS, SESSIONS
+from pmagent.projections.runs.paths import JOBS, SESSIONS
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{8,64}", re.ASCII)
 

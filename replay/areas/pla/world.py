@@ -27,13 +27,13 @@ from pmagent.contracts.pla_events import (
 from pmagent.events.event import Event
 from pmagent.replay.areas.invariants_pla import approved
 from pmagent.replay.areas.invariants_typing import check_typing
+from pmagent.replay.areas.pla.consequences import pla_consequences
 from pmagent.replay.areas.pla.device import Device
 from pmagent.replay.areas.pla.ending import Ending
 from pmagent.replay.areas.pla.goals import Goals
 from pmagent.replay.areas.pla.halting import Fatal, Halting
 from pmagent.replay.areas.pla.intruder import Intruder
 from pmagent.replay.areas.pla.link import HostSide
-from pmagent.replay.areas.pla.met import pla_met_in
 from pmagent.replay.areas.pla.operators import Operators
 from pmagent.replay.areas.pla.witness import Witness
 from pmagent.replay.simulation.faults import Faults
@@ -45,7 +45,7 @@ from pmagent.replay.simulation.world import World, require
 LAST: Final = "type: all is well\n"
 """Asked for once nothing is wrong any more."""
 
-WISHES: Final = 16
+LAST_TRIES: Final = 16
 """So often it is asked for: a performer that hangs may be waited for meanwhile, for three minutes at most."""
 
 REQUESTS: Final = (
@@ -53,7 +53,7 @@ REQUESTS: Final = (
 )  # fmt: skip
 """What is asked of the device."""
 
-class Desk:
+class PlaWorld:
     """``demand`` sends a wish until it is known to be in the log, ``put_in_order`` mends the kernel. ``secret`` is one
     that the redactor knows, ``private`` one that it does not. ``failing``: what befalls whatever is to end the typing,
     with a chance of its own, and ``fatal`` the facts on which actors fail because of it."""
@@ -122,7 +122,7 @@ class Desk:
         for _ in range(typings):
             at = self._between(0.0, seconds)
             world.later(at, "in order", self._put_in_order)
-            world.later(at + 0.5, "wish", self.operators.wish)
+            world.later(at + 0.5, "wish", self.operators.request_typing)
         for _ in range(3 * typings):
             world.later(self._between(0.0, seconds), "pla trouble", self._trouble)
 
@@ -252,7 +252,7 @@ class Desk:
         self._faults.calm()
         self._halting.calm()
         self.link.losing = 0
-        self.device.mend()
+        self.device.repair()
         self._machine.always_daemon = True
         if self._machine.surface != "daemon":
             self._stop()
@@ -263,30 +263,30 @@ class Desk:
         """Where the clock was set back, the log's time stands still until it has caught up: nothing that waits for a
         time, like the lease's pings, goes on before."""
         behind = self._world.until(self._machine.watch.history[-1].time)
-        self._world.later(behind, "last wish", lambda: self._last(WISHES))
+        self._world.later(behind, "last wish", lambda: self._last(LAST_TRIES))
 
-    def _last(self, wishes: int) -> None:
+    def _last(self, tries: int) -> None:
         """What was under way may end a wish once more; in the end one is fulfilled."""
         typed = self._typed()
-        require(wishes > 0, "nothing can be typed though nothing is wrong any more")
+        require(tries > 0, "nothing can be typed though nothing is wrong any more")
         self.device.release_caps_lock()  # somebody may have pressed it since everything was mended
-        self.operators.wish(LAST)
-        self._world.later(1.0, "last wish", lambda: self._to_rest(typed, 20, wishes))
+        self.operators.request_typing(LAST)
+        self._world.later(1.0, "last wish", lambda: self._to_rest(typed, 20, tries))
 
     def _typed(self) -> int:
         return sum(1 for typed in self.witness.typed.values() if typed.whole)
 
-    def _to_rest(self, typed: int, looks: int, wishes: int) -> None:
+    def _to_rest(self, typed: int, looks: int, tries: int) -> None:
         if self._typed() > typed:
             self._rest()
         elif looks:
-            self._world.later(1.0, "last wish", lambda: self._to_rest(typed, looks - 1, wishes))
+            self._world.later(1.0, "last wish", lambda: self._to_rest(typed, looks - 1, tries))
         else:
-            self._last(wishes - 1)
+            self._last(tries - 1)
 
     def _rest(self) -> None:
-        sight = self.operators.sight
-        if sight.session_id or sight.executing is not None or sight.mode != "OBSERVE":
+        view = self.operators.view
+        if view.session_id or view.executing is not None or view.mode != "OBSERVE":
             self.operators.end()  # somebody who wanted something before may have gone on
             self._world.later(5.0, "rest", self._rest)
             return
@@ -301,8 +301,8 @@ class Desk:
 
     def struck(self) -> Mapping[str, int]:
         """How often each fault struck, and what followed."""
-        for met in pla_met_in(self._machine.watch.history):
-            self._faults.note(met)
+        for consequence in pla_consequences(self._machine.watch.history):
+            self._faults.note(consequence)
         return self._faults.struck + self._failing.struck
 
     def _between(self, low: float, high: float) -> float:

@@ -16,12 +16,12 @@ from pmagent.events.event import Event
 from pmagent.replay.areas.attempts import CONTENTS
 from pmagent.replay.areas.audits import PICTURES, Audits
 from pmagent.replay.areas.checks import Checks
-from pmagent.replay.areas.pla.desk import Desk
+from pmagent.replay.areas.pla.world import PlaWorld
 from pmagent.replay.areas.reasoning import Reasoning
 from pmagent.replay.areas.runs import Runs
 from pmagent.replay.simulation.machine import Machine
-from pmagent.replay.simulation.part import How, Hows, Place
 from pmagent.replay.simulation.pausing import Switch
+from pmagent.replay.simulation.performance import Performance, Performances, PerformerContext
 from pmagent.replay.simulation.running import Running
 from pmagent.replay.simulation.surfaces import WORKSPACE, SimFiles
 from pmagent.replay.simulation.workload import ACTIONS, HANDS, Done, QuestionAsked, WorkAsked
@@ -36,7 +36,9 @@ MISUSES = {
 }
 """Fault -> the ``use`` of a job."""
 
-_PARTS: Final[list[Callable[[Place], Hows]]] = [load(area.simulated) for area in AREAS if area.simulated]
+_PARTS: Final[list[Callable[[PerformerContext], Performances]]] = [
+    load(area.simulated) for area in AREAS if area.simulated
+]
 """Those of the areas, loaded before a world begins: nothing in it may read a file."""
 
 
@@ -50,7 +52,7 @@ class Demand:
         self.done = False
 
 
-class Outside:
+class Environment:
     """One operator, one workspace, and the performers."""
 
     def __init__(self, world: World, machine: Machine, secret: str) -> None:
@@ -62,15 +64,15 @@ class Outside:
         self._runs = Runs(world, secret)
         self._checks = Checks(world, secret)
         self._audits = Audits(world, secret)
-        place = Place(
+        context = PerformerContext(
             world, self._files, secret, machine.watch.read, lambda: machine.watch.history, machine.answer, self._outcome
         )
-        self._hows: Hows = {request: how for part in _PARTS for request, how in part(place).items()}
-        self._usual = How(self._done)
+        self._performances: Performances = {request: how for part in _PARTS for request, how in part(context).items()}
+        self._usual = Performance(self._done)
         self._number = 0
         self._observations = 0
         self.demands: list[Demand] = []
-        self.desk: Desk | None = None
+        self.pla_world: PlaWorld | None = None
         """The PLA's world, where there is one."""
         self.switch: Switch | None = None
         """The stop switch, where somebody uses it."""
@@ -88,8 +90,8 @@ class Outside:
         ``checks`` that ask for configured checks, ``audits``, ``typings`` (of the PLA), ``pauses``, surface changes,
         clock faults and stops on the calendar."""
         world = self._world
-        if self.desk is not None:
-            self.desk.plan(typings, seconds)
+        if self.pla_world is not None:
+            self.pla_world.plan(typings, seconds)
         if self.switch is not None:
             self.switch.plan(pauses, seconds)
         for _ in range(audits):
@@ -123,7 +125,7 @@ class Outside:
         self._files.change()
         self._world.later(0.3, "watcher", self._observe)
 
-    def mend_surfaces(self) -> None:
+    def restore_surfaces(self) -> None:
         """Everything is as it should be again."""
         self._files.write_state("green", 2)
         self._world.later(0.3, "watcher", self._observe)
@@ -209,10 +211,10 @@ class Outside:
             times = 2 if world.faults.strike("request: sent twice") else 1
             for _ in range(times):
                 if machine.up:
-                    machine.guard(machine.append, demand.payload, demand.id, "operator", self._told(demand))
+                    machine.guard(machine.append, demand.payload, demand.id, "operator", self._on_durable(demand))
         world.later(world.between(0.1, 1.0), f"look {demand.id}", lambda: self._send(demand))
 
-    def _told(self, demand: Demand) -> Callable[[int], None]:
+    def _on_durable(self, demand: Demand) -> Callable[[int], None]:
         def done(position: int) -> None:
             self._machine.watch.acknowledge(demand.id, position)
             demand.done = True
@@ -235,11 +237,11 @@ class Outside:
     def perform(self, running: Running) -> None:
         """Perform an effect, more or less."""
         world = self._world
-        how = self._hows.get(type(running.event.data), self._usual)
+        how = self._performances.get(type(running.event.data), self._usual)
         if how.sure and how.perform is not None:
             how.perform(running, 0.0)
             return
-        if self.desk is not None and self.desk.perform(running):
+        if self.pla_world is not None and self.pla_world.perform(running):
             return
         if world.faults.strike("effect: hangs") or (how.hangs and world.faults.strike(how.hangs)):
             return
@@ -265,7 +267,7 @@ class Outside:
         event = running.event
         if self._world.faults.strike("effect: fails"):
             return EffectFailed(request=event.position, error="OSError", place="simulated")
-        return self._hows.get(type(event.data), self._usual).outcome(event)
+        return self._performances.get(type(event.data), self._usual).outcome(event)
 
     def _done(self, event: Event) -> Done:
         return Done(n=getattr(event.data, "n", 0), text=f"token: {self._secret}")

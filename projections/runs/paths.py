@@ -24,7 +24,7 @@ _PATH_BYTES_MAX: Final = 1_024
 _NAME_BYTES_MAX: Final = 200
 
 
-class Places(msgspec.Struct, frozen=True):
+class RunPaths(msgspec.Struct, frozen=True):
     """Paths relative to the workspace. ``moved``: not all are where the configuration says, which cannot be used."""
 
     folder: str
@@ -43,20 +43,20 @@ class Places(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=256)
-def places(paths: PathSettings, run_id: str) -> Places:
+def run_paths(paths: PathSettings, run_id: str) -> RunPaths:
     """The places of the run's documents: those of its configuration; where these are outside the workspace, in folders
     that are no run's, would be shared by two runs or are in each other's way, the specification's."""
     found = _at(paths, run_id)
     return found if found is not None else msgspec.structs.replace(_default(run_id), moved=True)
 
 
-def _default(run_id: str) -> Places:
+def _default(run_id: str) -> RunPaths:
     found = _at(DEFAULTS, run_id)
     assert found is not None, "the specification's paths can be used"
     return found
 
 
-def _at(paths: PathSettings, run_id: str) -> Places | None:
+def _at(paths: PathSettings, run_id: str) -> RunPaths | None:
     values = {"run_id": run_id}
     try:
         folder, log, report, artifacts = (
@@ -65,7 +65,7 @@ def _at(paths: PathSettings, run_id: str) -> Places | None:
         )
     except KeyError:
         return None
-    found = Places(
+    found = RunPaths(
         folder, f"{folder}/config.yaml", f"{folder}/plan.json", f"{folder}/metrics.json", log, report, artifacts,
         f"{JOBS}/{run_id}.json",
     )

@@ -9,7 +9,7 @@ from pmagent.actors.core.actor import AnyActor
 from pmagent.events.event import Event
 
 
-class Hearers:
+class Subscribers:
     """The hearers among ``actors``, in their order; each type of event, and each actor's decisions of it, are looked up
     once, when the first one comes."""
 

@@ -24,7 +24,7 @@ _CLOSED = {
 _EXECUTED = {"done": "pla: typed", "aborted": "pla: aborted", "not_executed": "pla: not executed"}
 
 
-def pla_met_in(history: Sequence[Event]) -> list[str]:
+def pla_consequences(history: Sequence[Event]) -> list[str]:
     """See the module."""
     masked = {
         event.data.execution_id for event in history
@@ -34,10 +34,10 @@ def pla_met_in(history: Sequence[Event]) -> list[str]:
         "pla: typed in plain what the log masks" for event in history
         if isinstance(event.data, PlaExecuted) and event.data.outcome == "done" and event.data.execution_id in masked
     ]  # fmt: skip
-    return [*plain, *(met for event in history for met in _met(event) if met in PLA_CONSEQUENCES)]
+    return [*plain, *(one for event in history for one in _of(event) if one in PLA_CONSEQUENCES)]
 
 
-def _met(event: Event) -> Iterator[str]:
+def _of(event: Event) -> Iterator[str]:
     match event.data:
         case PlaExecuted(outcome=outcome, code=code):
             yield _EXECUTED[outcome]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pmagent.projections.runs.places import FORBIDDEN as NO_RUNS
-from pmagent.projections.runs.places import JOBS
+from pmagent.projections.runs.paths import FORBIDDEN as NO_RUNS
+from pmagent.projections.runs.paths import JOBS
 
 FORBIDDEN: Final = NO_RUNS | {"runs"}
 """Folders of the workspace in which no audit leaves a report."""

@@ -43,13 +43,13 @@ from pmagent.events.event import Event
 from pmagent.replay.simulation.faults import CONSEQUENCES
 
 
-def met_in(history: Sequence[Event], verdicts: Mapping[int, Sequence[str]]) -> list[str]:
+def consequences(history: Sequence[Event], verdicts: Mapping[int, Sequence[str]]) -> list[str]:
     """See the module; ``verdicts``: see invariants.verdicts."""
     refused = [f"refused: {objections[0]}" for objections in verdicts.values() if len(objections) == 1]
-    met = [one for one in refused if one in CONSEQUENCES]
-    met += ["actor: halted one asked" for event in history if isinstance(event.data, RequestRefused)]
+    consequence = [one for one in refused if one in CONSEQUENCES]
+    consequence += ["actor: halted one asked" for event in history if isinstance(event.data, RequestRefused)]
     tells = (_reasoning, _runs, _tasks, _checks, _audits)
-    return [*met, *(one for event in history for tell in tells for one in tell(history, event))]
+    return [*consequence, *(one for event in history for tell in tells for one in tell(history, event))]
 
 
 def _runs(_: Sequence[Event], event: Event) -> Iterator[str]:

@@ -20,7 +20,7 @@ from pmagent.contracts.pla_events import (
 from pmagent.events.event import Event
 
 
-class Sight:
+class OperatorView:
     """How things stand. ``approvals``: position of each, and the execution that it led to; ``open``: the event of the
     proposal that waits for a decision."""
 
@@ -40,7 +40,7 @@ class Sight:
         self.approvals: list[tuple[int, PlaApproved]] = []
         self.closed: list[PlaProposed] = []
 
-    def look(self, history: Sequence[Event]) -> Sight:
+    def look(self, history: Sequence[Event]) -> OperatorView:
         """Read what is new."""
         for event in history[self._read :]:
             self._take(event)
