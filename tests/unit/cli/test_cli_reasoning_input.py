@@ -210,9 +210,7 @@ BAD: dict[str, tuple[bytes, str]] = {
 
 @each("command", COMMANDS)
 @each("bad", BAD)
-def test_what_is_no_form_is_refused(
-    workspace: Path, piped: Callable[[bytes], None], command: str, bad: str
-) -> None:
+def test_what_is_no_form_is_refused(workspace: Path, piped: Callable[[bytes], None], command: str, bad: str) -> None:
     raw, said = BAD[bad]
     piped(raw)
     done = refused(workspace, command, "--input", "-")
@@ -313,9 +311,7 @@ def test_an_argument_that_is_wrong_is_refused(workspace: Path, arguments: tuple[
 
 
 @each("command", COMMANDS)
-def test_an_error_for_programs_is_one_document(
-    workspace: Path, piped: Callable[[bytes], None], command: str
-) -> None:
+def test_an_error_for_programs_is_one_document(workspace: Path, piped: Callable[[bytes], None], command: str) -> None:
     piped(b"{")
     done = pmagent(workspace, "oa", command, "--format", "json")
     assert done.code == 2

@@ -104,9 +104,7 @@ def test_that_unmasked_logs_are_not_to_be_had_is_said(workspace: Path) -> None:
     assert "warning: security.redact_secrets is false" in done.errors
 
 
-def test_a_secret_in_the_intent_does_not_get_into_the_log(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_secret_in_the_intent_does_not_get_into_the_log(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "hunter2-hunter2-hunter2")
     (workspace / "plan.yaml").write_text(PLAN)
     done = pmagent(workspace, "run", "use hunter2-hunter2-hunter2", "--plan", str(workspace / "plan.yaml"), "--dry-run")

@@ -362,6 +362,4 @@ def test_an_operator_ends_an_audit_and_is_named(tmp_path: Path) -> None:
             assert ada.post(f"/audits/{AUDIT}/cancel", reason="again").status_code == 409
             with opened(host.host.layout) as jobs:
                 wanted = [typed(one).data for one in events(jobs.storage) if one.type == "audit.cancel_requested"]
-    assert wanted[0] == AuditCancelRequested(
-        audit_id=AUDIT, reason="of no use", operator_id="ada", channel="console"
-    )
+    assert wanted[0] == AuditCancelRequested(audit_id=AUDIT, reason="of no use", operator_id="ada", channel="console")

@@ -275,9 +275,7 @@ def test_at_a_terminal_the_secret_is_asked_for_and_not_echoed(folder: Path, monk
     assert passwords.fits(SECRET, known(folder)["ada"].secret)
 
 
-@each(
-    "given", [b"", b"\n", b"too short\n", b"one line that is long\nand another\n", b"\xff" * 20, b"x" * 5000]
-)
+@each("given", [b"", b"\n", b"too short\n", b"one line that is long\nand another\n", b"\xff" * 20, b"x" * 5000])
 def test_what_is_no_secret_adds_nobody_and_is_not_repeated(
     folder: Path, monkeypatch: pytest.MonkeyPatch, given: bytes
 ) -> None:
