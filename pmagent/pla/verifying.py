@@ -195,12 +195,12 @@ def _session_logs(workspace: Path) -> Iterator[tuple[str, Growing]]:
 
 def _size(path: Path) -> int:
     try:
-        told = path.stat()
+        status = path.stat()
     except OSError as error:
         raise _unreadable(path, error) from error
-    if not stat.S_ISREG(told.st_mode):  # a pipe would be waited for
+    if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
         raise SessionLogUnreadable(f"{path} is no regular file", "no session log is; take it away")
-    return told.st_size
+    return status.st_size
 
 
 def _unreadable(path: Path, error: OSError) -> SessionLogUnreadable:

@@ -56,12 +56,12 @@ def is_showable(seen: PlaFrameObserved | None) -> bool:
 def retry(reply: ModelReplied, objection: str) -> list[ModelMessage]:
     """What is said behind the question after a reply that cannot be taken, and why (``objection``, in our words). The
     reply is shown as text, also where it called a tool: not every provider takes a call that nothing answers."""
-    said = reply.content.strip(_BLANK)
+    text = reply.content.strip(_BLANK)
     if reply.tool_calls:
         calls = (f"{call.name}: {_shown(call.args)}" for call in reply.tool_calls)
-        said = "\n".join([*([said] if said else []), *calls])
+        text = "\n".join([*([text] if text else []), *calls])
     return [
-        ModelMessage(role="assistant", content=_cut(said, SAID_CHARS_MAX) or "(nothing)"),
+        ModelMessage(role="assistant", content=_cut(text, SAID_CHARS_MAX) or "(nothing)"),
         ModelMessage(
             role="user",
             content=f"That cannot be taken as a proposal: {objection}. Give it again, as one {SHAPE_NAME} of the shape "

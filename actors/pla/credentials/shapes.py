@@ -135,10 +135,10 @@ def is_random(run: str) -> bool:
         return False
     if "d" in kinds:
         return _changes(kinds) > CHANGES
-    return _changes(kinds) > CHANGES_LETTERS or _cannot_be_said(run.lower())
+    return _changes(kinds) > CHANGES_LETTERS or _is_unpronounceable(run.lower())
 
 
-def _cannot_be_said(letters: str) -> bool:
+def _is_unpronounceable(letters: str) -> bool:
     """Whether consonants follow each other as in no word, and vowels are rare."""
     longest = max((len(cluster) for cluster in _CONSONANTS.findall(letters)), default=0)
     if longest >= CONSONANTS:

@@ -112,9 +112,10 @@ class HostLink:
 
     def receive(self, data: bytes, now: float) -> None:
         """Take bytes from the device."""
-        end, said = self._window
-        self._window = end, said = (end, said + len(data)) if now < end else (now + HEARTBEAT_SECONDS, len(data))
-        if said > TALK_BYTES_MAX:
+        end, received = self._window if now < self._window[0] else (now + HEARTBEAT_SECONDS, 0)
+        received += len(data)
+        self._window = end, received
+        if received > TALK_BYTES_MAX:
             self._lose("garbled", f"the device talks without end{self._damage()}")
         for line in self._reader.feed(data):
             if self._state not in ("opening", "up"):
@@ -243,7 +244,7 @@ class HostLink:
             return
         answer = answer_of(request.op, line, self._check)
         if isinstance(answer, Broken):
-            self._broke(answer, self._told_difference(line.get("hello")) if request.op == "hello" else "")
+            self._broke(answer, self._version_difference(line.get("hello")) if request.op == "hello" else "")
             return
         self._unanswered = 0
         self._heard_at = now
@@ -318,14 +319,14 @@ class HostLink:
         self._heard.append(problem)
         self._lose("garbled", f"the device broke the contract of {problem.contract}" + (f": {why}" if why else ""))
 
-    def _told_difference(self, hello: object) -> str:
+    def _version_difference(self, hello: object) -> str:
         """In which contract a hello that is none of ours says that it is written; "" when it does not say."""
         if not isinstance(hello, dict):
             return ""
-        said = {name: hello.get(name) for name in ("contract_version", "contract_hash")}
-        if not all(isinstance(one, str) and len(one) <= 64 for one in said.values()):
+        received = {name: hello.get(name) for name in ("contract_version", "contract_hash")}
+        if not all(isinstance(one, str) and len(one) <= 64 for one in received.values()):
             return ""
-        return difference(said, self._version, self._schemas)
+        return difference(received, self._version, self._schemas)
 
     # --- requests ---------------------------------------------------------------------------------------------------
 

@@ -62,10 +62,10 @@ def _lines(
 def _counted(text: str, *, signs: bool) -> str:
     enters, tabs = text.count("\n"), text.count("\t")
     enter, tab = ("⏎", "→") if signs else ("\\n", "\\t")
-    told = [f"{len(text)} character{'' if len(text) == 1 else 's'}"]
-    told += [f"Enter ({enter}) {enters} time{'' if enters == 1 else 's'}"] if enters else []
-    told += [f"Tab ({tab}) {tabs} time{'' if tabs == 1 else 's'}"] if tabs else []
-    return ", ".join(told)
+    parts = [f"{len(text)} character{'' if len(text) == 1 else 's'}"]
+    parts += [f"Enter ({enter}) {enters} time{'' if enters == 1 else 's'}"] if enters else []
+    parts += [f"Tab ({tab}) {tabs} time{'' if tabs == 1 else 's'}"] if tabs else []
+    return ", ".join(parts)
 
 
 def _rows(text: str, enter: str, columns: int, *, signs: bool) -> Iterator[str]:

@@ -72,12 +72,12 @@ class Run:
 
 
 class Group:
-    """Some who are woken together. ``told``: of what they know; ``woken``: when, on the steady clock."""
+    """Some who are woken together. ``reported``: of what they know; ``woken``: when, on the steady clock."""
 
     def __init__(self) -> None:
         self.size = 0
         self.news = anyio.Event()
-        self.told = (-1, True)
+        self.reported = (-1, True)
         self.woken = time.monotonic()
 
     def wake(self) -> None:
@@ -143,10 +143,10 @@ class Feed:
         """Look, and wake the group if there are news, or it has heard nothing for long; whether there were news."""
         self.look()
         news = (self.tail.position, self.trouble is None)
-        if news == group.told and time.monotonic() - group.woken < HEARTBEAT_SECONDS:
+        if news == group.reported and time.monotonic() - group.woken < HEARTBEAT_SECONDS:
             return False
-        found = news != group.told
-        group.told = news
+        found = news != group.reported
+        group.reported = news
         group.wake()
         return found
 

@@ -156,20 +156,21 @@ def _concluded(block: _Block, goal: str, stakes: list[str]) -> Answer:
     for risk in risks[:50]:
         block.note("evidence", "warn", risk, "review it, and take a backup first")
     analysis = listed(risks) if risks else "no command is known to destroy or publish anything"
-    said = f"{len(block.work)} commands for the goal, between {len(PREFLIGHT)} and {len(CLOSING)} checks; {analysis}"
+    summary = f"{len(block.work)} commands for the goal, between {len(PREFLIGHT)} and {len(CLOSING)} checks; {analysis}"
     if not block.work:
         analysis = listed([*stakes, "what the manual step risks is for whoever does it to judge"])
-        said = f"a manual step between {len(PREFLIGHT) + len(references[:room])} checks before and {len(CLOSING)} after"
-    told = [
+        before = len(PREFLIGHT) + len(references[:room])
+        summary = f"a manual step between {before} checks before and {len(CLOSING)} after"
+    stated = [
         diagnostic.message
         for diagnostic in block.diagnostics
         if diagnostic.message not in risks and diagnostic.severity != "info"
     ]
-    inputs = f"inputs: {listed(told)}" if told else "the inputs are in order"
+    inputs = f"inputs: {listed(stated)}" if stated else "the inputs are in order"
     payload = OPSBlockGeneratorResult(
         ops_block=commands, complexity_score=score(commands), risk_analysis=bounded(analysis)
     )
-    return block.answer(payload, f"{said}; {inputs}")
+    return block.answer(payload, f"{summary}; {inputs}")
 
 
 def risky(commands: list[str]) -> list[str]:

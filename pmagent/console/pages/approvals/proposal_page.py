@@ -94,13 +94,13 @@ async def gathered(context: PageContext, visitor: Visitor, proposal_id: str, *, 
     pla = (await context.standing("pla.status")).document
     paused = bool((await context.standing("status")).document["paused"])
     others = (await context.ask("pla.list", count=LISTED)).document["proposals"]
-    told = await context.read(stories.story, document["position"])
+    history = await context.read(stories.story, document["position"])
     text = content(document)
     return ProposalPage(
         document=document, headline=headline(document), text=text, counted=counted(text), hexed=hex_rows(text),
-        notice=stands(document, told.code), risk=risk(document), reversal=reversal(document), cost=cost(document),
+        notice=stands(document, history.code), risk=risk(document), reversal=reversal(document), cost=cost(document),
         means=means(pla, paused=paused), rules=rules(document), device=pla["device"], likes=alike(document, others),
-        story=told, barred=barred(document, visitor), seen=shown_state(document, pla, paused=paused),
+        story=history, barred=barred(document, visitor), seen=shown_state(document, pla, paused=paused),
     )  # fmt: skip
 
 

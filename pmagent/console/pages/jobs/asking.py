@@ -147,11 +147,11 @@ async def read_of(request: Request, read: Callable[[JobCache], T]) -> T:
 async def story_of(request: Request, kind: Kind, job_id: str, read: Callable[[Any, Jobs], T]) -> T:
     """The result of ``read`` for a job's story and the log. Raises NotFound, CorruptLog, OSError."""
 
-    def told(jobs: JobCache) -> T:
+    def reading(jobs: JobCache) -> T:
         with jobs.shelves[kind].story(job_id) as (story, log):
             return read(story, log)
 
-    return await read_of(request, told)
+    return await read_of(request, reading)
 
 
 def job_routes(kind: Kind, live: tuple[str, ...], pages: Mapping[str, Page]) -> list[BaseRoute]:

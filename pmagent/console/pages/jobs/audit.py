@@ -179,9 +179,9 @@ def _part(audit: Audit, standing: Standing, *, whole: bool) -> Part:
     aside = set(ruling.set_aside) if ruling is not None else set()
     rounds: list[tuple[str, list[Opinion]]] = []
     for number_ in range(last, 0, -1):
-        said = [one.opinion for one in given if one.round == number_]
+        opinions = [one.opinion for one in given if one.round == number_]
         without = aside if number_ == last else set[JudgeName]()
-        rounds.append((_round(number_, last), [_opinion(one, pieces, without) for one in said]))
+        rounds.append((_round(number_, last), [_opinion(one, pieces, without) for one in opinions]))
     shown_pieces = [piece for piece in pieces.values() if piece.anchor]
     rules = [_rule(one) for one in ruling.rules] if ruling is not None else []
     return Part(

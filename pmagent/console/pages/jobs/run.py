@@ -234,8 +234,8 @@ def _node(run: Run, task: Task, planned: PlannedTask, *, told: bool) -> dag.Node
     state = shown_state(task)
     if not told:
         return dag.Node(planned.task_id, planned.name, state, planned.depends_on)
-    said = [f"{state}, attempt {task.attempts}" if task.attempts > 1 else state, took_of(run, task)]
-    note = " · ".join(part for part in said if part)
+    parts = [f"{state}, attempt {task.attempts}" if task.attempts > 1 else state, took_of(run, task)]
+    note = " · ".join(part for part in parts if part)
     address = task_address(run.id, planned.task_id)
     return dag.Node(planned.task_id, planned.name, state, planned.depends_on, note, planned.intent, address)
 
@@ -257,9 +257,9 @@ def _dull(pair: Pair) -> tuple[bool, int]:
 
 
 def _lane(run: Run, task: Task, planned: PlannedTask) -> Lane:
-    said = [took_of(run, task)]
-    said += [f"{task.attempts} attempts"] if task.attempts > 1 else []
-    note = ", ".join(part for part in said if part)
+    parts = [took_of(run, task)]
+    parts += [f"{task.attempts} attempts"] if task.attempts > 1 else []
+    note = ", ".join(part for part in parts if part)
     address = task_address(run.id, planned.task_id)
     return Lane(planned.name, shown_state(task), parts_of(task, run.until(now())), note, address)
 

@@ -178,18 +178,18 @@ def _event(jobs: Jobs, position: int) -> Event:
 def _line(story: RunStory, jobs: Jobs, task_id: str, attempt: Attempt, current: bool) -> AttemptLine:
     asked = _event(jobs, attempt.requested)
     ended = _event(jobs, attempt.ended) if attempt.ended else None
-    said, code = _said(ended)
+    text, code = _outcome_text(ended)
     place = story.view.places[task_id]
     why = next((one.reason for one in story.view.tasks[place].tries if one.attempt == attempt.number), "")
     until = ended.time if ended is not None else story.view.until(now())
     address = f"{task_address(story.view.id, task_id)}?attempt={attempt.number}"
     return AttemptLine(
         attempt.number, address, attempt.requested, attempt.ended, asked.time, took(asked.time, until), code,
-        why or said, current,
+        why or text, current,
     )
 
 
-def _said(ended: Event | None) -> tuple[str, str]:
+def _outcome_text(ended: Event | None) -> tuple[str, str]:
     """What became of an attempt, and how its program ended."""
     data = ended.data if ended is not None else None
     match data:
