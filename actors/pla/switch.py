@@ -6,6 +6,6 @@ from pmagent.contracts.pla import KillSwitch
 
 
 def latched(before: KillSwitch, reported: KillSwitch) -> KillSwitch:
-    """The state of a boot that was ``before`` and says ``reported``. A device takes a kill back only at power-on, which is
-    another boot: any other report of this boot is an older one that came late or twice."""
+    """The state of a boot that was ``before`` and says ``reported``. A device takes a kill back only at power-on, which
+    is another boot: any other report of this boot is an older one that came late or twice."""
     return before if before == "DISABLED" else reported

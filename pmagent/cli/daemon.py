@@ -66,7 +66,7 @@ def status(app: App, require_daemon: bool, format: str) -> int:
 
 
 def _holder(app: App) -> str | None:
-    """What the process that holds the log wrote about itself; None when none does."""
+    """The record that the log's holder wrote about itself; None when there is no holder."""
     holder = app.layout.store.holder()
     return (holder.note or "an unknown process") if holder.live else None
 

@@ -1,4 +1,4 @@
-"""What the reasoning programs answer, for people."""
+"""The reasoning programs' answers, for people."""
 
 from __future__ import annotations
 

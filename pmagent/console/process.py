@@ -1,7 +1,7 @@
 """The console's process: ``python -I -m pmagent.console.process WORKSPACE``, started and kept by the daemon.
 
-What it has to say it says as JSON, one line each, on stdout, which the daemon reads; it ends when its stdin ends, which
-is the daemon's pipe: so no console outlives its daemon, however that ends.
+It reports in JSON, a line each, on stdout, which the daemon reads; it ends when its stdin ends, which is the daemon's
+pipe: so no console outlives its daemon, however that ends.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def report(level: str, event: str, **more: Any) -> None:
 
 
 def _log_as_json() -> None:
-    """What is logged here goes to the daemon's screen, through the daemon."""
+    """Messages logged here go to the daemon's screen, through the daemon."""
 
     class LineLogger:
         def msg(self, level: str, event: str, more: dict[str, Any]) -> None:

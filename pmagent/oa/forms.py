@@ -1,7 +1,7 @@
 """Between the reasoning commands' forms and the bridge: a form -> the task, a result -> the form; pure
 (docs/design.md §13.5).
 
-What a form says beyond the goal travels in the envelope's ``oa_context``, so that a result can be explained, and an
+Everything in a form beyond the goal travels in the envelope's ``oa_context``, so that a result can be explained, and an
 output form computed, from envelope and result alone.
 """
 

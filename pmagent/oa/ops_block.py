@@ -1,7 +1,7 @@
 """The OPS block as Markdown: title, governance, goal, preflight, commands, evidence to return, next gate; pure.
 
-A person reads it, decides, and runs it. Whatever the goal or the risks say, they stay words in their own section: their
-text is escaped, and the fence around commands is longer than any run of backticks in them.
+A person reads it, decides, and runs it. The goal and the risks stay words in their own section, whatever they say:
+their text is escaped, and the fence around commands is longer than any run of backticks in them.
 """
 
 from __future__ import annotations

@@ -342,7 +342,7 @@ def _proposal_seconds(asked: PlaProposalRequested) -> float:
 
 
 def _wish(host: Host, asked: ProposeArguments, settings: PlaSettings) -> Wish:
-    """What is asked for: the model of the settings is asked where the goal states nothing literally."""
+    """The request: it asks the model of the settings where the goal states nothing literally."""
     model = asked.model
     if not model and settings.model and parse_goal(asked.goal) is None:
         model = settings.model

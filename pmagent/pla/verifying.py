@@ -143,7 +143,7 @@ def verify_alone(workspace: Path) -> Iterator[tuple[Path, Verdict]]:
 
 
 def _files(workspace: Path) -> list[Path]:
-    """What lies where session logs do under a name of theirs, whatever it is."""
+    """Everything in the folder of session logs that has a name of theirs."""
     return sorted((workspace / SESSIONS).glob("*.jsonl"))
 
 
@@ -172,7 +172,7 @@ def _unknown(name: str) -> Verdict:
 
 
 def session_log(workspace: Path, document: str) -> Growing | None:
-    """What the workspace's log says that ``sessions/<name>`` must hold; None where there is no such document. Raises
+    """The content that ``sessions/<name>`` must have by the workspace's log; None: there is no such document. Raises
     NotFound, CorruptLog."""
     return next((content for found, content in _session_logs(workspace) if found == document), None)
 

@@ -119,8 +119,8 @@ class HidLink:
 
 def _is_genuine(event: Event) -> bool:
     """Whether it is from whom such a thing comes: an operator's wish to arm, what the device says, and how effects end,
-    are facts, permits are the OA's, and refusals the gate's or the engine's. Who else writes such a thing is not
-    believed; a wish to disarm may be anybody's."""
+    are facts, permits are the OA's, and refusals the gate's or the engine's. Any other author is not believed; a wish
+    to disarm may be anybody's."""
     match event.data:
         case OaPermitGranted() | OaPermitRefused():
             return (event.kind, event.actor) == ("decision", OA)

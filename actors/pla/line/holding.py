@@ -1,8 +1,8 @@
 """The line to the device, held: found, opened, greeted, listened to, and opened again when it was lost.
 
 ``Line.run`` goes on beside the daemon and tells what it hears as facts; the performers of the HID link's requests use
-the same line through ``perform``. Whatever ends a conversation that may have armed the device, or set it typing,
-disarms it first: the end of the line, and the end of a request that is not waited for any more.
+the same line through ``perform``. Any end of a conversation that may have armed the device, or set it typing, disarms
+it first: the end of the line, and the end of a request that is not waited for any more.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ class Line:
                 await awake.wait()
 
     def _report(self, session: _Session) -> None:
-        """What was heard goes to the log."""
+        """Received facts go to the log."""
         if self._facts.are_late:
             session.link.closed("closed", "the log is too far behind to record what is typed")
         facts = self._reporter.facts(session.link.heard())

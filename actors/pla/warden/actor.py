@@ -1,7 +1,7 @@
 """The warden: sessions, modes, proposals and the decisions of operators; pure (docs/design.md §16.3, §16.4).
 
 It decides what may be typed, and types nothing: an approved action goes to the HID link, which believes none of it and
-looks for the approval itself. Whatever is not in order lowers the mode to OBSERVE, in the same reaction as the news.
+looks for the approval itself. Every irregularity lowers the mode to OBSERVE, in the same reaction as the news.
 """
 
 from __future__ import annotations
@@ -264,8 +264,8 @@ def _standing(state: WardenState, event: Event) -> Iterator[Payload | Correlated
 
 
 def _asked(state: WardenState, event: Event, who: str) -> Iterator[Payload | Correlated]:
-    """A session stands from the first thing on that somebody asks for. What is asked for in the wrong mode is a
-    violation, and is answered by whom it is for; a request to arm that keeps the mode never comes here."""
+    """A session stands from the first thing on that somebody asks for. A request in the wrong mode is a violation, and
+    is answered by whom it is for; a request to arm that keeps the mode never comes here."""
     session_id = state.session_id
     if not session_id:
         session_id = derived("pla", event)

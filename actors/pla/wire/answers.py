@@ -112,7 +112,7 @@ def ended_of(line: dict[str, Any]) -> Ended | Broken:
 
 
 def _miscounted(contract: str, reported: CommitAnswer | KnownExecution | Ended | None) -> Broken | None:
-    """What is DONE was handed over whole, and of nothing more than all."""
+    """A DONE execution was handed over whole, and none beyond its length."""
     if reported is None or reported.done == reported.of or (reported.done < reported.of and reported.state != "DONE"):
         return None
     return Broken(contract, "schema_validation", "/done", f"{reported.state} does not go with these counts")

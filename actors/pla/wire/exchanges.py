@@ -258,7 +258,7 @@ def parts_of(document: dict[str, Any]) -> list[str]:
 
 
 def _unfit(asked: HidPrepareRequested, action: Action | None) -> Refused | None:
-    """Why what is at hand is not handed over. What was approved is its digest, so that is what it is held to here."""
+    """The objection to handing this over. An approval is of a digest, so the action is held to that here."""
     if action is None:
         return Refused("no_text", "the plain text is not in memory any more: propose it again")
     if digest(action) != asked.digest:

@@ -1,4 +1,4 @@
-r"""What would be typed, shown so that nothing of it is hidden: each character of a text, each key, each step.
+r"""An action's content, shown so that nothing of it is hidden: each character of a text, each key, each step.
 
 Text that can be typed is printable ASCII, tab and newline. A line of it stands between two bars, so that blanks at its
 end are seen; ``⏎`` and ``→`` are the keys Enter and Tab, and neither they nor the bars can be part of the text. Where

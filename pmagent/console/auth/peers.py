@@ -1,9 +1,9 @@
 """Whose process is at the other end of a connection: only this user's (and root's) are listened to.
 
 A loopback port is open to everybody on the machine, and so is a cookie: browsers send it to whatever listens on another
-port of the same host. What a cookie is worth is therefore bound to the user who sends it. Linux tells whose a loopback
-connection is: about one socket, by sock_diag(7); where that is not built in, in the table of all of them
-(``/proc/net/tcp``, proc_pid_net(5)), which takes milliseconds to read.
+port of the same host. A cookie is therefore bound to the user who sends it. Linux tells whose a loopback connection is:
+about one socket, by sock_diag(7); where that is not built in, in the table of all of them (``/proc/net/tcp``,
+proc_pid_net(5)), which takes milliseconds to read.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class TooManyExpressions(PmagentError):
 
 
 def asked_of(parameters: QueryParams) -> Asked:
-    """What the address of a stream asks for. Raises BadFilter."""
+    """The filter in a stream's address. Raises BadFilter."""
     for name in _UNUSED:
         if parameters.get(name):
             raise BadFilter(f"what is followed has no {name}", "after=POSITION says where it begins")

@@ -32,7 +32,7 @@ SLOW_SECONDS: Final = 60.0
 END_SECONDS: Final = 1.0
 """So long the streams may take to say their last word when the server stops."""
 SEND_BYTES: Final = 64 * 1024
-"""What is sent at once, about: many events are one write."""
+"""The size of one write, about: many events share it."""
 SKIP_EVENTS: Final = 10_000
 """A page that is so far behind is stale, whatever has happened."""
 TOPICS_MAX: Final = 32
@@ -57,7 +57,7 @@ class Streams:
         self.routes: list[BaseRoute] = [Route("/live", self.live), Route("/live/log", self.log)]
 
     async def run(self) -> None:
-        """Until ``ended``, and until all streams have said so. Who does not read it is hung up on."""
+        """Until ``ended``, and until all streams have said so. A browser that does not read is disconnected."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.feed.run)
             tasks.start_soon(self._drop_the_slow)
@@ -233,7 +233,7 @@ class Stream(Response):
 
 
 def _trouble(error: PmagentError | OSError) -> Piece:
-    """What is wrong with the log, as the command line says it."""
+    """The log's fault, as the command line words it."""
     if isinstance(error, CorruptLog):
         return over("corrupt", f"{error.message} ({error.hint})")
     if isinstance(error, NotFound):

@@ -90,7 +90,7 @@ class Device:
             self._read(deadline - time.monotonic())
 
     def pass_over(self) -> None:
-        """What it has told so far is not waited for any more."""
+        """Do not wait for its earlier messages any more."""
         self._drain()
         self._seen = len(self._show_output)
 
@@ -214,7 +214,7 @@ class DemoEnvironment:
         return ran
 
     def ask(self, operation: str, **arguments: object) -> dict[str, Any]:
-        """What the daemon answers to an operation that only looks; not shown. Raises PmagentError."""
+        """The daemon's answer to a read-only operation; not shown. Raises PmagentError."""
         with _undisturbed():  # imports and event loops lose a Ctrl-C that comes at a bad moment
             return call(self.workspace, operation, arguments).document
 

@@ -58,7 +58,8 @@ class Cause(msgspec.Struct, frozen=True):
 def causes(report: dict[str, Any]) -> list[Cause]:
     """The causes that a report names, the deepest first, equal ones in the order of the report.
 
-    A diagnostic that only warns is a cause when nothing worse is there. What lists and diagnostics both name is one.
+    A diagnostic that only warns is a cause when nothing worse is there. A cause that lists and diagnostics both name is
+    one.
     """
     explained = [entry for entry in listing(report.get("diagnostics"))[:ENTRIES_MAX] if isinstance(entry, dict)]
     found: list[Cause] = []
@@ -129,8 +130,8 @@ _NOT_GREEN = re.compile(r"(?:^|: )reality_green is false$")
 
 
 def spoken(text: str, default: int = FAILED) -> Cause:
-    """A cause told in words: its depth is that of the deepest thing that they name. What a path is called says
-    nothing of its state."""
+    """A cause in words: its depth is that of the deepest thing that they name. The name of a path says nothing of its
+    state."""
     if text.startswith("check failed: "):
         return Cause(FAILED, FAILED_CHECK + quoted(text.removeprefix("check failed: ")))
     words = stems(_PATH.sub(" ", text[:2_000]))

@@ -150,7 +150,7 @@ class Constraint(msgspec.Struct, frozen=True):
 
 def read(given: Any) -> tuple[list[Constraint], str]:
     """The constraints in ``oa_context.constraints``, and what is wrong with it ("" if nothing is): it has to be a list
-    of texts. What can be read of a broken list still counts."""
+    of texts. The readable part of a broken list still counts."""
     if given is None:
         return [], ""
     if isinstance(given, str):

@@ -1,9 +1,8 @@
 """The evidence of a run, weighed: the caller's checks, and the reality summary beyond its verdicts; pure.
 
-A caller's checks have any shape. What every shape has in common is that failure is named: ``ok: false``,
-``unexpected_files: ["x"]``, ``recent_failures: 3``, ``status: "broken"``. A key whose words say failure counts when its
-value holds something; one whose words say unsteadiness, or that not all was looked at, counts less: green now, not
-relied upon.
+A caller's checks have any shape. All shapes name failure: ``ok: false``, ``unexpected_files: ["x"]``,
+``recent_failures: 3``, ``status: "broken"``. A key whose words say failure counts when its value holds something; one
+whose words say unsteadiness, or that not all was looked at, counts less: green now, not relied upon.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The kernel speaks more than once: the envelope's surfaces, the tools' results of this run, and what the caller claims.
 The tools are the newest, but nothing that one source says for the worse is lifted by another: mode and reality are the
-worst of all. What they disagree on is told.
+worst of all. Disagreements are reported.
 
 Several sources say the same: that a check failed, that reality is therefore not green, and that the mode is therefore
 DEGRADED. Told once each, the cause comes first; a mode that a cause explains needs no words of its own.

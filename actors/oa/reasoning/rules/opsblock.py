@@ -2,8 +2,8 @@
 
 It invents nothing: a command is stated by the goal or its context, is pmagent's own way to do what the goal asks of it,
 or checks that a reference exists. A goal that none of these reaches is a manual step: a comment holds its place between
-the checks. What a constraint forbids, or no block may hold, refuses the block as a whole: half a
-block is another operation than the one that was asked for.
+the checks. A command that a constraint or the rules of blocks forbid refuses the block as a whole: half a block is
+another operation than the one that was asked for.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ def _stakes(weighing: Weighing, envelope: ReasoningEnvelope, facts: Facts, actio
 
 
 def _backup_proven(envelope: ReasoningEnvelope, facts: Facts) -> bool:
-    """Whether a check of the reality summary that names a backup passed. What a caller says of its own is no proof."""
+    """Whether a check of the reality summary that names a backup passed. A caller's own claim is no proof."""
     summary = facts.result(REALITY_SUMMARY) or envelope.kernel_state_ref.reality_summary
     return any(
         isinstance(check, dict)

@@ -1,6 +1,6 @@
 """PhaseTransitionValidator: whether the next phase may begin; pure (docs/design.md §13.2).
 
-Every criterion that is not met is named; READY has none. What cannot be verified is not met. Phases are words with an
+Every criterion that is not met is named; READY has none. An unverifiable criterion is not met. Phases are words with an
 order: "9.1", "27", "28B", "27.E"; whatever names a phase is a word first (docs/design.md §12.1).
 """
 

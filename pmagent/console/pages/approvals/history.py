@@ -1,4 +1,4 @@
-"""What the log says about one proposal: why it was made, and all that came of it; reading only."""
+"""One proposal in the log: why it was made, and all that came of it; reading only."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Stories:
 
 
 class _Progress:
-    """What was read of one proposal, and where to read on."""
+    """The part of one proposal that was read, and where to read on."""
 
     def __init__(self, proposal_id: str, story: Story, next_: int) -> None:
         self.names = [proposal_id.encode()]
@@ -146,8 +146,8 @@ class _Reading:
         return _Progress(proposed.proposal_id, story, position + 1)
 
     def go_on(self, progress: _Progress) -> None:
-        """Read what the log has of it by now; nothing names a proposal that is over. What names only its execution
-        comes behind the first event that names both."""
+        """Read what the log has of it by now; nothing names a proposal that is over. Events that name only its
+        execution come behind the first event that names both."""
         end = self._storage.tail().position
         if progress.over or progress.next > end:
             return

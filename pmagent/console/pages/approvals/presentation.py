@@ -14,7 +14,7 @@ LIKE_MAX: Final = 8
 
 
 def headline(document: dict[str, Any]) -> str:
-    """What it does, in a few words that hold nothing of what is typed."""
+    """The action in a few words that hold nothing of the typed text."""
     payload = document["payload"]
     match document["action_type"]:
         case "TYPE_TEXT":

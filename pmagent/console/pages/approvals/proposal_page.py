@@ -35,7 +35,7 @@ LISTED: Final = 100
 """So many proposals the warden remembers; older ones are in the log."""
 
 _STORIES: Final[WeakKeyDictionary[PageContext, Stories]] = WeakKeyDictionary()
-"""What was read of each console's log."""
+"""The proposals that were read from each console's log."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _WHOLE_ID: Final = re.compile(r"prop-[0-9a-f]{32}")
@@ -82,7 +82,7 @@ class ProposalPage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def first(self) -> str:
-        """What is typed to approve it, if its risk is high."""
+        """The text to type for an approval, if its risk is high."""
         return str(self.document["digest"][:FIRST_CHARS])
 
 

@@ -1,4 +1,4 @@
-"""Who waits for whom in a plan, drawn: a box a task, coloured by its state; of large plans a bar a level; pure."""
+"""A plan's dependencies, drawn: a box a task, coloured by its state; of large plans a bar a level; pure."""
 
 from __future__ import annotations
 

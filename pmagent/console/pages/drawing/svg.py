@@ -19,7 +19,7 @@ Piece = NewType("Piece", str)
 SIGNS: Final = {
     "done": "✓", "failed": "✗", "running": "▸", "retry": "↻", "planned": "·", "blocked": "◦", "waiting": "◦",
 }
-"""What stands beside a state's colour."""
+"""The sign beside a state's colour."""
 
 
 def element(name: str, attributes: Mapping[str, object], children: Iterable[Piece] = ()) -> Piece:
@@ -34,12 +34,12 @@ def words(x: int, y: int, kind: str, text: str, **more: object) -> Piece:
 
 
 def title(text: str, size: int = 300) -> Piece:
-    """What is shown of an element on which the pointer rests."""
+    """The tooltip of an element."""
     return element("title", {}, [Piece(_value(shorten(text, size)))])
 
 
 def link(address: str, label: str, children: Iterable[Piece]) -> Piece:
-    """What leads to ``address``; "": nowhere."""
+    """A link to ``address``; "": nowhere."""
     if not address:
         return element("g", {}, children)
     return element("a", {"href": address, "aria_label": label}, children)

@@ -41,7 +41,7 @@ class NotEnded(PmagentError):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What is asked of a list of jobs: in this state, about this text, older than the one at position ``after``."""
+    """A query of a list of jobs: in this state, about this text, older than the one at position ``after``."""
 
     state: str = ""
     text: str = ""
@@ -49,7 +49,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 def asked_of(request: Request, kind: Kind) -> Asked:
-    """What an address asks of a list. Raises BadAddress."""
+    """The query in a list's address. Raises BadAddress."""
     text = request.query_params.get("text", "")
     if len(text) > TEXT_CHARS_MAX:
         raise BadAddress(f"text: at most {TEXT_CHARS_MAX} characters are looked for, not {len(text)}", "give fewer")

@@ -41,14 +41,14 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cite(msgspec.Struct, frozen=True):
-    """What an opinion cites. ``piece`` None: it is no evidence of this criterion."""
+    """A citation of an opinion. ``piece`` None: it is no evidence of this criterion."""
 
     key: str
     piece: Piece | None
 
 
 class Opinion(msgspec.Struct, frozen=True):
-    """What a judge said. ``aside``: it did not count."""
+    """A judge's opinion. ``aside``: it did not count."""
 
     judge: str
     score: int
@@ -138,7 +138,7 @@ def audit_page(story: AuditStory, jobs: Jobs, only: str = "") -> AuditPage:
 
 
 def file_name(audit: Audit, ending: str) -> str:
-    """What the report is called as a file."""
+    """The report's file name."""
     return audit.path.rpartition("/")[2] + ending
 
 

@@ -252,7 +252,7 @@ def _lanes(run: Run, pairs: Sequence[Pair]) -> tuple[list[Lane], int]:
 
 
 def _dull(pair: Pair) -> tuple[bool, int]:
-    """What there is least to see of comes last."""
+    """Entries with the least to see come last."""
     return pair[0].state == "done" and len(pair[0].tries) < 2, -pair[0].duration_ms
 
 
@@ -280,7 +280,7 @@ def parts_of(task: Task, now: str) -> list[Part]:
 
 
 def _kind_of(one: Try, *, ended: bool) -> str:
-    """What an attempt came to; ``ended``: the task has failed with it."""
+    """An attempt's outcome; ``ended``: the task has failed with it."""
     if not one.ended:
         return "running"
     if not one.reason and one.exit_code == 0:

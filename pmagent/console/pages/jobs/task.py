@@ -57,7 +57,7 @@ class AttemptLine(msgspec.Struct, frozen=True):
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """What an attempt wrote to ``name``: what was kept of it, of ``total`` bytes; ``cut``: that is not all."""
+    """An attempt's output on ``name``: the kept part of ``total`` bytes; ``cut``: that is not all."""
 
     name: str
     sha256: str
@@ -190,7 +190,7 @@ def _line(story: RunStory, jobs: Jobs, task_id: str, attempt: Attempt, current: 
 
 
 def _outcome_text(ended: Event | None) -> tuple[str, str]:
-    """What became of an attempt, and how its program ended."""
+    """An attempt's outcome, and how its program ended."""
     data = ended.data if ended is not None else None
     match data:
         case TaskExited():

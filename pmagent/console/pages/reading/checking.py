@@ -75,7 +75,7 @@ class Checks:
         self._news = threading.Event()
 
     def latest(self, kind: Kind) -> Check | None:
-        """The one that runs, or the last one; None: there was none. What cannot be read of it counts for nothing."""
+        """The running check, or the last one; None: there was none. Unreadable parts of it count for nothing."""
         with self._lock:
             known = self._latest.get(kind)
         if known is not None:
@@ -162,7 +162,7 @@ class Checks:
 
 
 def _message(line: bytes) -> dict[str, Any]:
-    """What the process says in a line; nothing where it was cut off in it."""
+    """The process's message in a line; nothing where it was cut off in it."""
     try:
         return msgspec.json.decode(line, type=dict[str, Any])
     except msgspec.DecodeError:

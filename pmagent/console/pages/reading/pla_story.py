@@ -76,8 +76,8 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class LogPart(msgspec.Struct):
-    """What the workspace's log tells of a session. ``looked``: up to which position; ``cut``: there was no time for the
-    rest; ``trouble``: it is corrupt there."""
+    """A session in the workspace's log. ``looked``: up to which position; ``cut``: there was no time for the rest;
+    ``trouble``: it is corrupt there."""
 
     began: StoredEvent | None = None
     ended: StoredEvent | None = None
@@ -196,7 +196,7 @@ def _job(layout: Layout, session_id: str) -> dict[str, Any] | None:
 
 
 def _from_log(layout: Layout, session_id: str, content: bytes | None) -> tuple[LogPart, Session | None]:
-    """What the log tells, and the session as its documents must show it (None where that was not found out)."""
+    """The log's part, and the session as its documents must show it (None where that is not known)."""
     story, going = LogPart(), until(LOOK_SECONDS)
     store = layout.store
     with closing(store.reader()) as storage:

@@ -1,7 +1,7 @@
 """The pages of proposals: which there are, one with all that a decision needs, and deciding (docs/design.md §18.3).
 
-A page decides nothing: it hands on what an operator says, with what they were shown, and the daemon's warden judges.
-What came too late, or is about something else than what stands, is answered by 409 and the difference.
+A page decides nothing: it hands on what an operator says, with what they were shown, and the daemon's warden judges. A
+late decision, or one about anything else than the open proposal, is answered by 409 and the difference.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from pmagent.pla.filters import STANDS, fits
 from pmagent.pla.risk import risk
 
 LIVE: Final = ("pla.", "hid.linked", "hid.lost", "hid.reported", "control.", "kernel.mode")
-"""What makes a page of proposals stale. Pings are no news."""
+"""Events that make a page of proposals stale. Pings are no news."""
 
 _TITLES: Final = {
     "decided": "Already decided", "expired": "Too late: it has expired", "changed": "The mode has changed",
@@ -47,7 +47,7 @@ _TITLES: Final = {
 
 
 _LOOKED: Final[WeakKeyDictionary[PageContext, ViewingTimes]] = WeakKeyDictionary()
-"""What each console has shown to whom since when."""
+"""When each console first showed a proposal to whom."""
 
 
 async def listing(request: Request) -> Response:
@@ -188,7 +188,7 @@ async def _changed(request: Request, card: ProposalPage, form: Sent, refused: di
 
 
 def _approver(request: Request) -> Visitor:
-    """Who is signed in, if they may decide. Raises HTTPException (403)."""
+    """The signed-in operator, if they may decide. Raises HTTPException (403)."""
     visitor = visitor_of(request)
     if visitor.role != "approve":
         raise HTTPException(403, "Your role is view: you may look, and decide nothing.")
