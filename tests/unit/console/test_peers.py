@@ -57,7 +57,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "by sock_diag" and not HAS_SOCK_DIAG:
         pytest.skip("this machine has no sock_diag")
     if request.param == "by the table":
-        monkeypatch.setattr(peers, "_told", _away)
+        monkeypatch.setattr(peers, "_parse", _away)
     else:
         monkeypatch.setattr(peers, "TABLE", Path("/nowhere"))
     return str(request.param)
@@ -129,7 +129,7 @@ def test_over_a_unix_socket_the_kernel_tells() -> None:
 def test_where_nobody_can_tell_nobody_is_listened_to(
     listener: socket.socket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(peers, "_told", _away)
+    monkeypatch.setattr(peers, "_parse", _away)
     with socket.create_connection(listener.getsockname()):
         server, _ = listener.accept()
         with server:
