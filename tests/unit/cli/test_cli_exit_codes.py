@@ -29,6 +29,7 @@ from pmagent.events.errors import (
 from pmagent.events.lock import WriterLock
 from pmagent.exitcodes import MEANINGS, Exit, kind
 from pmagent.workspace.layout import Layout
+from tests.support import warm
 from tests.support.altered import rewrite
 from tests.support.commands import PMAGENT, clean_environment, invoke, owned, spawn
 
@@ -191,7 +192,7 @@ def test_141_the_reader_went_away(workspace: Path) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     try:
-        done = subprocess.run(
+        done = warm.run(
             [*PMAGENT, "log", "export"], cwd=workspace, env=clean_environment(), stdout=write_end,
             stderr=subprocess.PIPE, check=False, timeout=60,
         )
