@@ -1,5 +1,5 @@
-"""What the optional parts need, and the command that installs it: by the packages' own names, for an index of packages
-may know another project by ours."""
+"""Requirements of the optional parts, and the command that installs them: by the packages' own names, since a package
+index may hold another project under ours."""
 
 from __future__ import annotations
 
