@@ -71,11 +71,7 @@ def on_terminal(
     try:
         os.write(master, ahead.encode())
         process = warm.Popen(
-            [*PMAGENT, "pla", *arguments],
-            stdin=end,
-            stdout=end,
-            stderr=end,
-            cwd=workspace,
+            [*PMAGENT, "pla", *arguments], stdin=end, stdout=end, stderr=end, cwd=workspace,
             env=clean_environment(NO_COLOR="1"),
         )
         os.close(end)

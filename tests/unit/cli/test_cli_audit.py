@@ -9,6 +9,7 @@ import pytest
 
 from pmagent.jobs import catalogue
 from tests.support.boxes import real_boxes
+from tests.support.cases import each
 from tests.support.commands import Ran, pmagent
 
 RUN = UUID("0b0c7a52-3f7e-4c1d-9a55-000000000001")
@@ -36,7 +37,7 @@ def test_without_audits_it_says_how_to_ask_for_one(workspace: Path) -> None:
     assert pmagent(workspace, "audits", "--format", "json").document == {"audits": []}
 
 
-@pytest.mark.parametrize("prefix", ["", "xyz", "0" * 37])
+@each("prefix", ["", "xyz", "0" * 37])
 def test_what_is_no_id_is_a_usage_error(workspace: Path, prefix: str) -> None:
     assert pmagent(workspace, "oa", "snapshot").code == 0
     for command in ("audits", "cancel"):
