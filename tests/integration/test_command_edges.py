@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent
 
 GUARD = Path(__file__).parents[2] / "scripts" / "guards" / "guard_oa_state.py"
@@ -44,7 +45,7 @@ def test_where_ctrl_c_is_for_others_it_stays_so() -> None:
 def test_an_output_that_cannot_be_written_is_told_as_that(words: list[str], tmp_path: Path) -> None:
     (tmp_path / "share").mkdir()
     with open("/dev/full", "wb") as full:
-        done = subprocess.run(
+        done = warm.run(
             [*PMAGENT, "--workspace", str(tmp_path), *words], stdout=full, stderr=subprocess.PIPE, text=True,
             env=clean_environment(), timeout=SECONDS, check=False,
         )  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
@@ -16,6 +15,7 @@ import pytest
 
 from pmagent.contracts.generate import FOLDER
 from pmagent.workspace.layout import Layout
+from tests.support import warm
 from tests.support.boxes import real_boxes
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent, spawn
 from tests.support.daemons import running
@@ -126,7 +126,7 @@ def test_a_dry_run_decides_everything_and_starts_nothing(workspace: Path) -> Non
 def test_a_plan_may_come_from_stdin_and_a_run_go_to_another_folder(workspace: Path) -> None:
     in_workspace(workspace, QUICK)
     words = ["run", "Look", "--plan", "-", "--out", "./elsewhere", "--format", "json"]
-    done = subprocess.run(
+    done = warm.run(
         [*PMAGENT, *words], cwd=workspace, env=clean_environment(), input=(workspace / "plan.yaml").read_bytes(),
         capture_output=True, check=False, timeout=SECONDS,
     )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, Ran, accepted, clean_environment
 from tests.support.terminals import Terminal, open_pty
 
@@ -29,13 +30,13 @@ class Started:
         self.said = b""
         if terminal:
             self.notes, slave = open_pty(*terminal)
-            self.process = subprocess.Popen(
-                ["setsid", "--ctty", *PMAGENT, *arguments], cwd=workspace, env=environment, stdin=slave,
-                stdout=subprocess.PIPE, stderr=slave,
+            self.process = warm.Popen(
+                [*PMAGENT, *arguments], cwd=workspace, env=environment, stdin=slave, stdout=subprocess.PIPE,
+                stderr=slave, terminal=True,
             )
             os.close(slave)
         else:
-            self.process = subprocess.Popen(
+            self.process = warm.Popen(
                 [*PMAGENT, *arguments], cwd=workspace, env=environment, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
             )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 from pmagent.contracts.checking import CONTRACTS
 from pmagent.contracts.pla_schemas import CONTRACT_HASH
+from tests.support import warm
 from tests.support.cases import each
 from tests.support.commands import PMAGENT, clean_environment, invoke
 
@@ -74,7 +74,7 @@ def test_lines_are_known_without_a_name_for_them(tmp_path: Path) -> None:
 
 
 def test_stdin_is_checked_too() -> None:
-    done = subprocess.run(
+    done = warm.run(
         [*PMAGENT, "contracts", "check", "-"], input=entry(mode="PAUSED"), capture_output=True, check=False,
         env=clean_environment(), timeout=60,
     )  # fmt: skip
