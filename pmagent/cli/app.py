@@ -142,9 +142,9 @@ def _invoke(arguments: list[str], app: App) -> int:
     except PmagentError as error:
         if not _is_unaccepted(error):
             raise
-        from pmagent.cli.trust_prompt import asked
+        from pmagent.cli.trust_prompt import ask_to_accept
 
-        if not asked(app.workspace.resolve(), app.output, error):
+        if not ask_to_accept(app.workspace.resolve(), app.output, error):
             raise
     return _invoke_once(arguments, app)
 

@@ -38,7 +38,7 @@ def arm(app: App, operator: str | None, request: str | None, format: str) -> int
 
 def _ended_from_beside(app: App, error: Unanswered) -> Unanswered:
     """End the line past a daemon that does not answer: what is to be said of both."""
-    from pmagent.actors.pla.line.beside import hang_up
+    from pmagent.actors.pla.line.hangup import hang_up
     from pmagent.events.errors import PmagentError
     from pmagent.service.client import Unanswered
     from pmagent.service.operations import call_logged

@@ -13,7 +13,7 @@ from pmagent.cli.pla.common import ask
 from pmagent.exitcodes import Exit
 
 if TYPE_CHECKING:
-    from pmagent.actors.pla.line.finding import PortUnusable
+    from pmagent.actors.pla.line.discovery import PortUnusable
 
 
 @click.command(cls=Command, example=["pmagent pla device", "pmagent pla device --format json"])
@@ -26,7 +26,7 @@ def device(app: App, format: str) -> int:
     device is opened, greeted, asked for its status and closed; nothing is typed. Exit 1: there is none, or it does not
     answer.
     """
-    from pmagent.actors.pla.line.finding import PRODUCT, PortUnusable, Wanted
+    from pmagent.actors.pla.line.discovery import PRODUCT, PortUnusable, Wanted
     from pmagent.pla.probing import candidates, probe
 
     settings = app.resolved.settings.pla
