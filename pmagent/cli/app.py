@@ -23,7 +23,7 @@ from pmagent.service.remarks import heard_by
 
 _LOG = Group(
     "log",
-    help="Look at the log: what happened, in order, and why.",
+    help="Look at the log: every event, in order, and why.",
     entries={
         "tail": Entry("pmagent.cli.log.tail:tail", "the latest events, or follow live"),
         "show": Entry("pmagent.cli.log.show:show", "one event, its causes, its consequences"),
@@ -36,7 +36,7 @@ _LOG = Group(
 )
 _OPERATORS = Group(
     "operators",
-    help="Who may enter the console, and as what.",
+    help="The operators of the console, and their roles.",
     entries={
         "add": Entry("pmagent.cli.console:add", "let somebody in, with a secret"),
         "list": Entry("pmagent.cli.console:listing", "names, roles"),

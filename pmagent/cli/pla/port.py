@@ -20,12 +20,11 @@ if TYPE_CHECKING:
 @format_option()
 @pass_app
 def device(app: App, format: str) -> int:
-    """The serial devices that USB has brought, which of them is ours, and how it stands.
+    """The serial devices on USB, which of them is ours, and its state.
 
-    With a daemon it is what that heard of the device (where it does not answer: what the log says). Without one the
+    With a daemon, this is the daemon's knowledge of the device (where it does not answer: the log's). Without one, the
     device is opened, greeted, asked for its status and closed; nothing is typed. Exit 1: there is none, or it does not
-    answer.
-    """
+    answer."""
     from pmagent.actors.pla.line.discovery import PRODUCT, PortUnusable, Wanted
     from pmagent.pla.probing import candidates, probe
 
