@@ -297,7 +297,7 @@ def resolve(workspace_flag: str | None, environ: Mapping[str, str], raw: bytes |
 
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """``PMAGENT_*`` variables that mean nothing: probably misspelt."""
-    known = {WORKSPACE, *(setting.variable for setting in _settings())}
+    known = {WORKSPACE, f"{PREFIX}FORMAT", *(setting.variable for setting in _settings())}
     return sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
 
 
