@@ -139,7 +139,7 @@ class Mill(Yard):
         """What holds when everything has come to rest: no run is open, nor any effect."""
         self.check()
         states = self.engine.states
-        assert (states["orchestrator"].runs, states["coordinator"].courses, states["worker"].jobs) == ({}, {}, {})
+        assert (states["orchestrator"].runs, states["coordinator"].runs, states["worker"].jobs) == ({}, {}, {})
         assert (states["worker"].stopping, self.engine.effects.open) == ({}, {})
         over = [event.data.request for event in self.history if event.type in ("run.ended", "run.refused")]
         asked = [event.position for event in self.history if event.type == "run.requested"]

@@ -291,7 +291,7 @@ def test_a_run_is_refused_when_nobody_can_permit_it(given: Any, monkeypatch: pyt
     assert isinstance(refused, RunRefused)
     assert refused.code == "not_permitted"
     assert "oa is halted" in refused.reasons[-1]
-    assert yard.engine.states["orchestrator"].runs == yard.engine.states["coordinator"].courses == {}
+    assert yard.engine.states["orchestrator"].runs == yard.engine.states["coordinator"].runs == {}
 
 
 def test_a_request_while_the_orchestrator_is_halted_is_refused_by_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -277,7 +277,7 @@ def test_a_run_that_is_asked_for_while_helpers_are_halted_never_begins(
     assert len(refusals) == 1, "one end, whoever says it"
     assert any(name in str(refusals[0]) for name in names)
     assert yard.engine.states["orchestrator"].runs == {}
-    assert yard.engine.states["coordinator"].courses == {}
+    assert yard.engine.states["coordinator"].runs == {}
     assert [event for event in yard.open(TimerRequested) if event.correlation == OTHER] == []
     for name in names:
         yard.tell(ActorResumed(name=name))
@@ -295,7 +295,7 @@ def test_a_request_that_the_engine_refuses_leaves_nothing_with_the_coordinator(m
         patch.setattr(Orchestrator, "decide", fall)
         yard.request(many(1))
     assert yard.of(RequestRefused)
-    assert yard.engine.states["coordinator"].courses == {}
+    assert yard.engine.states["coordinator"].runs == {}
 
 
 def test_runs_that_were_open_while_both_were_halted_end_when_one_is_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
