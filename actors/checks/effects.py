@@ -43,7 +43,7 @@ async def run_check(event: Event, io: Io) -> CheckRan | CheckUnstarted:
     try:
         await anyio.to_thread.run_sync(_make, folder)
         hidden = await anyio.to_thread.run_sync(kept_outside, Path(root))
-        outcome = await run(wishes(root, folder, asked, hidden))
+        outcome = await run(spec_of(root, folder, asked, hidden))
     except (SandboxRefused, SandboxUnavailable) as refusal:
         return CheckUnstarted(request=event.position, text=refusal.message, mend=refusal.hint)
     finally:
@@ -55,7 +55,7 @@ async def run_check(event: Event, io: Io) -> CheckRan | CheckUnstarted:
 PERFORMERS: Final[Performers] = {CheckRunRequested: run_check}
 
 
-def wishes(root: str, folder: str, asked: CheckRunRequested, hidden: tuple[str, ...] = ()) -> SandboxSpec:
+def spec_of(root: str, folder: str, asked: CheckRunRequested, hidden: tuple[str, ...] = ()) -> SandboxSpec:
     """What a check may have: the workspace at ``root`` to read, ``folder`` to write, and no network. A program named
     by a relative path with a slash lies in the workspace."""
     program, *arguments = asked.argv

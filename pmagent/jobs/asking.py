@@ -72,7 +72,7 @@ async def _known_mode(host: Host, asked: RunRequested) -> None:
 
 
 async def _prepared_audit(host: Host, asked: AuditRequested) -> AuditRequested:
-    """The request as it may be recorded. Raises BadAudit, BadRubric, Misplaced, ModelUnavailable."""
+    """The request as it may be recorded. Raises BadAudit, BadRubric, BadPath, ModelUnavailable."""
     from pmagent.audit.request import checked  # with the audit's models, which nobody else needs
 
     # The auditor's modules take their time to import; nobody who waits for the daemon waits for that.

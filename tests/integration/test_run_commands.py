@@ -16,13 +16,13 @@ import pytest
 
 from pmagent.contracts.generate import FOLDER
 from pmagent.workspace.layout import Layout
-from tests.support.boxes import real_boxes
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent, spawn
 from tests.support.daemons import running
+from tests.support.sandboxes import needs_sandbox
 from tests.support.started import LONG, QUICK, in_workspace, started
 
 CHANGES = ("log", "tail", "-n", "all", "-f", "--type", "tasks.changed", "--format", "json")
-pytestmark = [real_boxes, pytest.mark.slow]
+pytestmark = [needs_sandbox, pytest.mark.slow]
 
 
 @pytest.fixture(params=["daemon", "alone"])

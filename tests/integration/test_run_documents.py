@@ -30,7 +30,7 @@ from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.commands import SECONDS, clean_environment
 from tests.support.daemons import running
-from tests.support.orchestra import Yard, config, plan
+from tests.support.orchestra import Harness, config, plan
 from tests.support.run_folders import folded
 
 SURFACE = "orchestra.run"
@@ -183,14 +183,14 @@ def test_documents_are_written_with_pauses_but_at_once_for_who_waits(
 
 
 def test_no_snapshot_is_taken_while_documents_are_owed_that_it_would_not_know_of(tmp_path: Path) -> None:
-    yard = Yard()
+    harness = Harness()
     for number in range(2):
-        yard.request({"a": []}, run_id=run_id(number))
-        yard.run(run_id(number))
-    owed = folded(yard.history, Documents([RunFolders(kept=1)]))
-    engine: Engine = yard.engine
+        harness.request({"a": []}, run_id=run_id(number))
+        harness.run(run_id(number))
+    owed = folded(harness.history, Documents([RunFolders(kept=1)]))
+    engine: Engine = harness.engine
     taker = SnapshotTaker(tmp_path / "snapshot", "ab" * 16, engine, owed)
-    tail = Tail(yard.history[-1].position, 0, yard.history[-1].time, "0" * 64)
+    tail = Tail(harness.history[-1].position, 0, harness.history[-1].time, "0" * 64)
     assert taker.final(tail) is None
     owed.take()
     assert taker.final(tail) is None

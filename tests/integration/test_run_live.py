@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from pmagent.service.operations import call
-from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent, spawn
 from tests.support.daemons import Daemon, running
 from tests.support.hostile import CORPUS, assert_harmless
+from tests.support.sandboxes import needs_sandbox
 from tests.support.started import LONG, QUICK, Started, in_workspace, started
 from tests.support.terminals import resize
 
-pytestmark = [real_boxes, pytest.mark.slow]
+pytestmark = [needs_sandbox, pytest.mark.slow]
 
 CHANGES = ("log", "tail", "-n", "all", "-f", "--type", "tasks.changed", "--format", "json")
 RUN = ("run", "Look around", "--plan", "plan.yaml")

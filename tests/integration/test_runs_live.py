@@ -32,10 +32,10 @@ from pmagent.contracts.orchestra_events import (
 from pmagent.events.event import Event
 from pmagent.service.host import Host, open_host
 from pmagent.workspace.layout import Layout
-from tests.support.boxes import real_boxes
 from tests.support.orchestra import RUN, config, plan
+from tests.support.sandboxes import needs_sandbox
 
-pytestmark = [real_boxes, pytest.mark.slow]
+pytestmark = [needs_sandbox, pytest.mark.slow]
 
 SETTINGS = 'whitelist_tools: [echo, cat, ls, sh, python3, git, no-such-program]\n'
 Act = Callable[[Host, Event], Any]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pmagent.actors.sandbox.artifacts import Bounds, Collected, remove
-from tests.support.boxes import boxed, real_boxes, said, writable
+from tests.support.sandboxes import needs_sandbox, output_of, sandboxed, writable
 
-pytestmark = real_boxes
+pytestmark = needs_sandbox
 
 
 def collected(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
@@ -27,7 +27,7 @@ os.chdir("/artifacts")
 os.symlink("{secret}", "report.txt"); os.symlink("{tmp_path}", "all"); os.symlink("/proc/self/environ", "env")
 os.mkdir("d"); open("d/x", "w").write("fine"); os.link("d/x", "d/y"); open("z", "w").write("well")
 """
-    boxed(tmp_path, code)
+    sandboxed(tmp_path, code)
     assert (tmp_path / "artifacts" / "report.txt").read_text() == "of the host", "whoever follows it is led astray"
     content, skipped = collected(tmp_path / "artifacts")
     assert content == {"z": b"well"}
@@ -45,7 +45,7 @@ os.mkdir("/artifacts/closed"); open("/artifacts/closed/x", "w").close(); os.chmo
 os.chdir("/artifacts")
 for _ in range(50): os.mkdir("d" * 250); os.chdir("d" * 250)
 """
-    boxed(tmp_path, code)
+    sandboxed(tmp_path, code)
     content, skipped = collected(tmp_path / "artifacts")
     assert set(content) - {"closed/x"} == {"…"}  # closed/x is read by root only
     assert len(skipped) == 4 + (os.geteuid() != 0)
@@ -56,7 +56,7 @@ for _ in range(50): os.mkdir("d" * 250); os.chdir("d" * 250)
 
 def test_more_than_is_taken_is_left_out_the_same_way_each_time(tmp_path: Path) -> None:
     code = "for n in range(700): open(f'/artifacts/{n:03}', 'w').write('x' * n)"
-    boxed(tmp_path, code)
+    sandboxed(tmp_path, code)
     content, skipped = collected(tmp_path / "artifacts")
     assert list(content) == [f"{n:03}" for n in range(500)]
     assert (skipped[0], skipped[-1]) == ("500: comes after 500 files", "150 more")
@@ -77,7 +77,7 @@ for path in ("g/config", "c", "g/hooks"):
     try: open(path, "w")
     except OSError as error: print(error.strerror)
 """
-    assert said(tmp_path, code, fs="rw", allow_write=(str(folder),)).split("\n") == ["Read-only file system"] * 3
+    assert output_of(tmp_path, code, fs="rw", allow_write=(str(folder),)).split("\n") == ["Read-only file system"] * 3
     assert (folder / ".git" / "config").read_text() == "as it was"
 
 
@@ -92,4 +92,4 @@ os.mkdir("/artifacts/sub")
 try: os.link("{shown}/file", "/artifacts/{name}")
 except OSError as error: print(error.strerror)
 """
-    assert said(tmp_path, code, fs="rw", allow_write=(str(shown),)) == "Invalid cross-device link"
+    assert output_of(tmp_path, code, fs="rw", allow_write=(str(shown),)) == "Invalid cross-device link"

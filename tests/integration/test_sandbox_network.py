@@ -17,11 +17,11 @@ from pmagent.actors.sandbox.egress.gateway import Gateway
 from pmagent.actors.sandbox.egress.upstream import Upstream
 from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import Outcome
-from tests.support.boxes import real_boxes, wishes
 from tests.support.networked import INSIDE, allowed, echo, ran, sockets
 from tests.support.proxied import BROKEN, HEAD, NAME, answering, everything, host, outside
+from tests.support.sandboxes import needs_sandbox, spec_for
 
-pytestmark = real_boxes
+pytestmark = needs_sandbox
 
 
 def test_plain_http_goes_to_an_allowed_host_and_carries_the_trace_id(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_nobody_else_reaches_a_sandboxs_proxy(tmp_path: Path) -> None:
             group.start_soon(hold_the_first)
             await held.wait()
             assert await _listens() == before
-            second = await run(wishes(tmp_path / "b", INSIDE + reach))
+            second = await run(spec_for(tmp_path / "b", INSIDE + reach))
             third = await allowed(
                 tmp_path / "c", f'print(asked("http://{NAME}/"))', outside(), allow_domains=("other.example",)
             )
@@ -303,7 +303,7 @@ def test_curl_needs_to_be_told_nothing(tmp_path: Path) -> None:
 
     async def body() -> Outcome:
         async with host(once) as made:
-            one = wishes(tmp_path / "artifacts", "", net="allow", allow_domains=(NAME,))
+            one = spec_for(tmp_path / "artifacts", "", net="allow", allow_domains=(NAME,))
             argv = ("curl", "-sS", f"http://{NAME}/", "http://other.example/", f"https://{NAME}/")
             return await run(msgspec.structs.replace(one, argv=argv), upstream=outside([made.endpoint]))
 

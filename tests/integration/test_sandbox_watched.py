@@ -18,17 +18,17 @@ from pmagent.actors.sandbox.monitor import Monitor
 from pmagent.actors.sandbox.pid_namespace import PidNamespace
 from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import TASK, Limits, Outcome, SandboxSpec
-from tests.support.boxes import boxed, real_boxes, said, wishes
 from tests.support.held_clock import timed_out
+from tests.support.sandboxes import needs_sandbox, output_of, sandboxed, spec_for
 
-pytestmark = real_boxes
+pytestmark = needs_sandbox
 
 SLEEP = "import time; time.sleep(600)"
 
 
 def flooded(tmp_path: Path, code: str, **limits: int) -> Outcome:
     """A run that must not end by its time."""
-    outcome = boxed(tmp_path, code, limits=Limits(seconds=60, **limits))
+    outcome = sandboxed(tmp_path, code, limits=Limits(seconds=60, **limits))
     assert (outcome.exit_code, outcome.signal, outcome.timed_out) == (None, signal.SIGKILL, False), outcome
     return outcome
 
@@ -70,9 +70,9 @@ try: os.truncate(os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY), 10 * 2**30)
 except OSError as error: print(error.strerror)
 time.sleep(1)
 """
-    assert said(tmp_path, code, "/artifacts/small") == "File too large"
+    assert output_of(tmp_path, code, "/artifacts/small") == "File too large"
     limits = Limits(seconds=20, artifact_bytes=2**23, file_bytes=20 * 2**30)
-    assert said(tmp_path, code, "/artifacts/large", limits=limits) == ""
+    assert output_of(tmp_path, code, "/artifacts/large", limits=limits) == ""
     assert (tmp_path / "artifacts" / "large").stat().st_size == 10 * 2**30
 
 
@@ -84,7 +84,7 @@ open("/artifacts/x", "wb").write(bytes(2**22))
 for n in range(20): os.link("/artifacts/x", f"/artifacts/{n}")
 time.sleep(1)
 """
-    assert boxed(tmp_path, code, limits=Limits(seconds=20, artifact_bytes=2**23)).exceeded == ""
+    assert sandboxed(tmp_path, code, limits=Limits(seconds=20, artifact_bytes=2**23)).exceeded == ""
 
 
 @pytest.mark.slow
@@ -155,7 +155,7 @@ def test_too_few_files_left_on_a_disk_end_the_run(tmp_path: Path, monkeypatch: p
 
 
 def test_an_artifact_folder_that_goes_away_ends_the_run(tmp_path: Path) -> None:
-    one = wishes(tmp_path / "artifacts", f"print('up', flush=True)\n{SLEEP}", limits=Limits(seconds=60))
+    one = spec_for(tmp_path / "artifacts", f"print('up', flush=True)\n{SLEEP}", limits=Limits(seconds=60))
     outcome = anyio.run(run, one, lambda *_: (tmp_path / "artifacts").rmdir())
     assert outcome.exceeded == "what it uses cannot be looked at: No such file or directory"
 
@@ -203,7 +203,7 @@ print("up", flush=True); {SLEEP}
         scope.cancel()
 
     with anyio.CancelScope() as scope:
-        await run(wishes(tmp_path / "artifacts", code), lambda *_: looks())
+        await run(spec_for(tmp_path / "artifacts", code), lambda *_: looks())
     assert scope.cancelled_caught
     assert size > 50_000
 
@@ -255,5 +255,5 @@ held = bytearray(b"x") * 2**29
 with futures.ThreadPoolExecutor(16) as pool: print(sum(pool.map(len, [held] * 16)) == 2**33)
 with multiprocessing.Pool(4) as pool: print(pool.map(abs, [-1, -2]))
 """
-    outcome = boxed(tmp_path, code, limits=Limits())
+    outcome = sandboxed(tmp_path, code, limits=Limits())
     assert (outcome.exit_code, outcome.stdout) == (0, b"True\n[1, 2]\n"), outcome

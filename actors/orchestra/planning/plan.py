@@ -15,7 +15,7 @@ from pmagent.contracts.oa_documents import Document
 from pmagent.contracts.orchestra import (
     EDGES_MAX,
     AssignedConstraints,
-    ConstraintWish,
+    ConstraintOverrides,
     Dag,
     Metrics,
     PlanAnswer,
@@ -124,7 +124,7 @@ def answer(plan_id: str, tasks: Sequence[PlannedTask]) -> PlanAnswer:
                 depends_on=task.depends_on,
                 parent_id=task.parent_id,
                 inputs=task.inputs,
-                constraints=msgspec.convert(msgspec.to_builtins(task.constraints), ConstraintWish),
+                constraints=msgspec.convert(msgspec.to_builtins(task.constraints), ConstraintOverrides),
             )
             for task in tasks
         ],

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import anyio
 import h11
 
-from pmagent.actors.sandbox.egress.rules import Asked, answered
+from pmagent.actors.sandbox.egress.rules import ProxyRequest, answered
 from pmagent.actors.sandbox.egress.streams import ENDS, Line, Tool, next_event, next_head
 from pmagent.actors.sandbox.egress.upstream import HostUnreachable
 
@@ -24,7 +24,7 @@ class Forward:
         self._begun = False
         self._whole = False
 
-    async def carry_out(self, asked: Asked) -> bool:
+    async def carry_out(self, asked: ProxyRequest) -> bool:
         """Whether the answer came whole: one that breaks off must be a connection that does. Raises HostUnreachable
         when the host gives none."""
         await self._line.send(

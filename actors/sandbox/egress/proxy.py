@@ -20,7 +20,7 @@ import h11
 
 from pmagent.actors.sandbox.egress import upstream as upstreams
 from pmagent.actors.sandbox.egress.forward import Forward
-from pmagent.actors.sandbox.egress.rules import Asked, Caps, ContactRefused, Rules, judge
+from pmagent.actors.sandbox.egress.rules import Caps, ContactRefused, ProxyRequest, Rules, judge
 from pmagent.actors.sandbox.egress.streams import ENDS, Line, Tool, abort, farewell, next_head, pump
 from pmagent.actors.sandbox.egress.upstream import HostUnreachable, Upstream
 from pmagent.actors.sandbox.egress.usage import Call, Ledger
@@ -114,7 +114,7 @@ class Proxy:
             call.verdict = "allowed" if isinstance(refusal, HostUnreachable) else "refused"
             call.reason = call.reason or refusal.message
             with self._gives_way():
-                await farewell(tool, _told(refusal, head_only=method == b"HEAD"))
+                await farewell(tool, _error_response(refusal, head_only=method == b"HEAD"))
         except ENDS:
             return  # the tool has gone, or its line was cut; the ledger knows
 
@@ -136,7 +136,7 @@ class Proxy:
             self.ledger.note(call)
         return event if isinstance(event, h11.Request) else None
 
-    async def _carry_out(self, tool: Tool, said: h11.Connection, asked: Asked, call: Call) -> None:
+    async def _carry_out(self, tool: Tool, said: h11.Connection, asked: ProxyRequest, call: Call) -> None:
         seconds = self._caps.connect_seconds
         endpoints = await upstreams.find(asked.host, asked.port, self._upstream, seconds)
         stream, call.address = await upstreams.connect(asked.host, endpoints, seconds)
@@ -186,7 +186,7 @@ async def _accepted(listener: socket.socket) -> socket.socket:
                 raise
 
 
-def _told(refusal: ContactRefused, *, head_only: bool) -> bytes:
+def _error_response(refusal: ContactRefused, *, head_only: bool) -> bytes:
     """The answer that tells why there is none."""
     text = f"{refusal.message}\n{refusal.hint}\n".encode("ascii", "backslashreplace")
     head = (
