@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,19 +9,18 @@ import pytest
 from pmagent.actors.sandbox.arguments import Guarded, Hidden
 from pmagent.actors.sandbox.host import look
 from pmagent.actors.sandbox.spec import TASK, Limits, SandboxRefused
-from tests.support.sandboxes import needs_sandbox, output_of, sandboxed, spec_for, writable
+from tests.support.sandboxes import (
+    TRY,
+    as_ordinary_user,
+    by_root,
+    needs_sandbox,
+    output_of,
+    sandboxed,
+    spec_for,
+    writable,
+)
 
 pytestmark = needs_sandbox
-
-TRY = """
-import errno, os
-def tried(what):
-    try:
-        return what() or "done"
-    except OSError as error:
-        return errno.errorcode[error.errno]
-"""
-
 
 def test_files_lie_in_the_tasks_folder_as_they_were_given_and_are_its_own(tmp_path: Path) -> None:
     files = (("run.py", b"print('ran')"), ("data/deep/b", bytes(range(256)) * 300), ("data/ü x", b""), (".git/x", b"1"))
@@ -125,12 +121,6 @@ def test_what_is_to_be_hidden_and_reached_through_a_link_is_refused(tmp_path: Pa
             sandboxed(tmp_path, "", allow_read=(str(tmp_path / "w"),), hide=(str(tmp_path / "w" / name),))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become an ordinary user")
+@by_root
 def test_an_ordinary_users_tools_own_their_files() -> None:
-    script = Path(__file__).parents[1] / "support" / "ordinary_given.py"
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2])},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["755 1000 a", "644 1000 a/x", "hello", "given", "hidden"]
+    assert as_ordinary_user("inputs") == ["755 1000 a", "644 1000 a/x", "hello", "given", "hidden"]

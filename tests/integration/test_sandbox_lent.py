@@ -14,19 +14,9 @@ from pmagent.actors.sandbox import idmap as lend
 from pmagent.actors.sandbox import runner, syscalls
 from pmagent.actors.sandbox.host import look
 from pmagent.actors.sandbox.spec import SandboxRefused, SandboxUnavailable
-from tests.support.sandboxes import OTHER, needs_sandbox, output_of, sandboxed, spec_for
+from tests.support.sandboxes import OTHER, TRY, needs_sandbox, output_of, sandboxed, spec_for
 
 pytestmark = [needs_sandbox, pytest.mark.skipif(os.geteuid() != 0, reason="only root has folders of root")]
-
-TRY = """
-import errno, os
-def tried(what):
-    try:
-        return what() or "done"
-    except OSError as error:
-        return errno.errorcode[error.errno]
-"""
-
 
 def owners(folder: Path) -> dict[str, int]:
     return {path.name: path.lstat().st_uid for path in folder.rglob("*")}

@@ -68,11 +68,11 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
         (Worker, "evolve", "live=surface in LIVE", "live=True"),
     ]),
     "what is done counts as failed for those that wait": ("though nothing failed that it waits for|never|unblocks", [
-        (states, "ended", "return [own, *_freed(board.stepped([own]), place)]",
-         "return [own, *_given_up(board.stepped([own]), place)]"),
+        (states, "ended", "return [own, *_freed(board.stepped([own]), index)]",
+         "return [own, *_given_up(board.stepped([own]), index)]"),
     ]),
     "those that wait for a failed task are forgotten": ("waits for .*failed", [
-        (states, "ended", "return [own, *_given_up(board, place)]", "return [own]"),
+        (states, "ended", "return [own, *_given_up(board, index)]", "return [own]"),
     ]),
     "those that wait through another are forgotten": ("waits for .*failed", [
         (states, "_given_up", "while level:", "for _ in range(1):"),

@@ -13,15 +13,10 @@ from pmagent.actors.sandbox.egress.upstream import Upstream
 from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import Outcome
 from tests.support.proxied import NAME, TRACE, Behave, Host, answering, host, outside
-from tests.support.sandboxes import spec_for
+from tests.support.sandboxes import TRY, spec_for
 
-INSIDE = """
-import errno, http.client, os, socket, sys, urllib.error, urllib.request
-def tried(what):
-    try:
-        return what() or "done"
-    except OSError as error:
-        return errno.errorcode[error.errno]
+INSIDE = f"""{TRY}
+import http.client, socket, urllib.error, urllib.request
 def asked(url):
     try:
         return urllib.request.urlopen(url).read().decode()
