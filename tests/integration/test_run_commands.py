@@ -115,13 +115,6 @@ def test_plan_only_shows_the_order_and_runs_nothing(workspace: Path) -> None:
     assert pmagent(workspace, "log", "tail", "-n", "all", "--type", "task.*").out == b""
 
 
-def test_a_dry_run_decides_everything_and_starts_nothing(workspace: Path) -> None:
-    missing = '[{"task_id": "gone", "intent": "x", "tools": ["sh"], "inputs": {"args": ["-c", "exit 9"]}}]'
-    done = run(in_workspace(workspace, missing), "--dry-run")
-    assert done.code == 0, done.errors
-    assert "1 of 1 task done, simulated" in done.text
-
-
 @pytest.mark.usefixtures("daemon")
 def test_a_plan_may_come_from_stdin_and_a_run_go_to_another_folder(workspace: Path) -> None:
     in_workspace(workspace, QUICK)

@@ -138,8 +138,7 @@ anyio.run(go)
 """
 
 
-@pytest.mark.parametrize("snapshot", [False, True], ids=["no snapshot", "with a snapshot"])
-@pytest.mark.parametrize("when", [1, 4, 8])
+@pytest.mark.parametrize(("when", "snapshot"), [(1, False), (4, True), (8, False)])
 def test_what_a_kill_left_unwritten_the_next_start_writes(workspace: Path, when: int, snapshot: bool) -> None:
     dry_runs(workspace, 1)
     if not snapshot:
@@ -198,7 +197,7 @@ def test_no_snapshot_is_taken_while_documents_are_owed_that_it_would_not_know_of
     assert taker.final(tail) is not None
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+@pytest.mark.parametrize("umask", [0o000, 0o077])
 def test_documents_are_closed_to_other_users_whatever_the_umask_says(workspace: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
@@ -230,14 +229,13 @@ def test_what_others_may_read_stays_readable_and_what_comes_is_closed(workspace:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
-@pytest.mark.parametrize("umask", [0o000, 0o022])
-def test_another_user_reads_no_document(umask: int) -> None:
+def test_another_user_reads_no_document() -> None:
     """In a workspace that everybody may enter, and really another user."""
     with tempfile.TemporaryDirectory(dir="/tmp") as place:
         os.chmod(place, 0o755)
         workspace = fresh_example(Path(place) / "workspace")
         workspace.chmod(0o755)
-        before = os.umask(umask)
+        before = os.umask(0o000)
         try:
             dry_runs(workspace, 1)
         finally:
