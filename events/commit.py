@@ -7,6 +7,7 @@ calls ``commit`` itself.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Final
@@ -35,11 +36,13 @@ class Submission(msgspec.Struct, frozen=True, eq=False):
 
 
 class Durable(msgspec.Struct, frozen=True):
-    """A batch that is durable: what was in it, and the sum of each of its events, in order."""
+    """A batch that is durable: what was in it, and the sum of each of its events, in order. ``seconds``: how long the
+    storage took."""
 
     submissions: Sequence[Submission]
     sums: Sequence[str]
     tail: Tail
+    seconds: float = 0.0
 
 
 class Committer:
@@ -73,9 +76,10 @@ class Committer:
             return Durable(taken, (), before)
         lines, sums = seal(events, before.batch + 1, before)
         tail = Tail(events[-1].position, before.batch + 1, events[-1].time, sums[-1])
+        began = time.monotonic()
         self._storage.append_batch(before, lines, tail)
         self._tail = tail
-        return Durable(taken, sums, tail)
+        return Durable(taken, sums, tail, time.monotonic() - began)
 
     def settle(self) -> None:
         """Tell the storage that it is idle. Raises OutcomeUnknown."""

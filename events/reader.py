@@ -108,7 +108,7 @@ class Reader:
         return found
 
     def _corrupt(self, position: int, reason: str) -> CorruptLog:
-        return CorruptLog(*self._storage.place(position), position, reason)
+        return CorruptLog(*self._storage.location(position), position, reason)
 
 
 def runs(

@@ -136,7 +136,7 @@ class ContentMasker:
         ends = [match.end()] if (match := PEM_END.search(text)) else []
         shown = SHOWN.of(text)
         if shown is not None and (match := PEM_END.search(shown)):
-            ends.append(SHOWN.places(text)(*match.span())[1])
+            ends.append(SHOWN.position_map(text)(*match.span())[1])
         return min(ends, default=-1)
 
     def _once(self, masked: MaskedText) -> None:
@@ -162,8 +162,8 @@ class ContentMasker:
     def _put_seen(self, masked: MaskedText, view: View, pieces: list[Piece], longest: float = inf) -> None:
         """Put what was found in a view into the text; not what is strewn over more than ``longest`` characters."""
         if pieces:
-            places = view.places(masked.text)
-            found = [(*places(piece.start, piece.end), piece.instead) for piece in pieces]
+            in_text = view.position_map(masked.text)
+            found = [(*in_text(piece.start, piece.end), piece.instead) for piece in pieces]
             near = [Piece(*place) for place in found if place[1] - place[0] <= longest]
             masked.put([_filled(piece, masked.text) for piece in near])
 

@@ -33,9 +33,9 @@ class View(NamedTuple):
             seen = self.within.sub(lambda place: self.pattern.sub("", place[0]), text)
         return seen if len(seen) < len(text) else None
 
-    def places(self, text: str) -> Places:
+    def position_map(self, text: str) -> PositionMap:
         """Where in ``text`` the characters of the view stand."""
-        return Places([(start, end) for start, end in self._left_out(text) if end > start])
+        return PositionMap([(start, end) for start, end in self._left_out(text) if end > start])
 
     def _left_out(self, text: str) -> Iterator[Span]:
         if self.within is None:
@@ -47,7 +47,7 @@ class View(NamedTuple):
                 yield place.start() + match.start(), place.start() + match.end()
 
 
-class Places:
+class PositionMap:
     """Leads from positions in a view to those in the text; ``left_out`` are the spans that the view has not."""
 
     def __init__(self, left_out: list[Span]) -> None:
@@ -57,9 +57,9 @@ class Places:
     def __call__(self, start: int, end: int) -> Span:
         """Where the text has what stands from ``start`` to ``end`` in the view, from its first character to its
         last."""
-        return self._place(start), self._place(end - 1) + 1
+        return self._position(start), self._position(end - 1) + 1
 
-    def _place(self, position: int) -> int:
+    def _position(self, position: int) -> int:
         return position + self._lost[bisect_right(self._at, position)]
 
 

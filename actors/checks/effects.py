@@ -22,7 +22,7 @@ from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import Limits, Outcome, SandboxRefused, SandboxSpec, SandboxUnavailable
 from pmagent.contracts.checks import OUTPUT_BYTES_MAX, CheckRan, CheckRunRequested, CheckUnstarted
 from pmagent.events.event import Event
-from pmagent.events.evidence import kept_outside
+from pmagent.events.evidence import external_evidence
 
 HIDDEN: Final = ".pmagent"
 """Not a check's business: the log, the settings, and the daemon's socket."""
@@ -42,8 +42,8 @@ async def run_check(event: Event, io: Io) -> CheckRan | CheckUnstarted:
     folder = f"{root}/{FOLDER}/{event.position}"
     try:
         await anyio.to_thread.run_sync(_make, folder)
-        hidden = await anyio.to_thread.run_sync(kept_outside, Path(root))
-        outcome = await run(spec_of(root, folder, asked, hidden))
+        hidden = await anyio.to_thread.run_sync(external_evidence, Path(root))
+        outcome = await run(check_spec(root, folder, asked, hidden))
     except (SandboxRefused, SandboxUnavailable) as refusal:
         return CheckUnstarted(request=event.position, text=refusal.message, mend=refusal.hint)
     finally:
@@ -55,7 +55,7 @@ async def run_check(event: Event, io: Io) -> CheckRan | CheckUnstarted:
 PERFORMERS: Final[Performers] = {CheckRunRequested: run_check}
 
 
-def spec_of(root: str, folder: str, asked: CheckRunRequested, hidden: tuple[str, ...] = ()) -> SandboxSpec:
+def check_spec(root: str, folder: str, asked: CheckRunRequested, hidden: tuple[str, ...] = ()) -> SandboxSpec:
     """What a check may have: the workspace at ``root`` to read, ``folder`` to write, and no network. A program named
     by a relative path with a slash lies in the workspace."""
     program, *arguments = asked.argv

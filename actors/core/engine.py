@@ -24,7 +24,6 @@ import msgspec
 from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.core.authority import authority_of
 from pmagent.actors.core.gate import Gate, Permit, refusal
-from pmagent.actors.core.hearers import Hearers
 from pmagent.actors.core.integrity import (
     ENGINE,
     EngineBroken,
@@ -38,6 +37,7 @@ from pmagent.actors.core.integrity import (
 )  # fmt: skip
 from pmagent.actors.core.ledger import GATE, Cancel, EffectLedger
 from pmagent.actors.core.recorded import RecordedReaction, Witness
+from pmagent.actors.core.subscribers import Subscribers
 from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused, may_end
 from pmagent.contracts.payload import Correlated, OutwardRequest, decode, effect_of, encode, is_request, type_of
 from pmagent.events.errors import BadEvent, PmagentError
@@ -99,7 +99,7 @@ class Engine:
         next time."""
         self.effects = EffectLedger((GATE, ENGINE), authority)
         self._slots = {actor.name: index for index, actor in enumerate(self.actors)}
-        self._hearers = Hearers(self.actors)
+        self._subscribers = Subscribers(self.actors)
         self._queue: deque[Event] = deque()
         self._fact = 0  # position of the fact from which everything now follows
         self._facts: deque[tuple[str, int]] = deque(maxlen=RECENT_FACTS_MAX)  # that were folded
@@ -131,9 +131,9 @@ class Engine:
             other._reading = msgspec.structs.replace(self._reading, taken=list(self._reading.taken))
         return other
 
-    def hearers(self, event: Event) -> Sequence[AnyActor]:
+    def subscribers(self, event: Event) -> Sequence[AnyActor]:
         """The actors that ``event`` wakes, in their order. An actor's own decisions do not wake it."""
-        return self._hearers.of(event)
+        return self._subscribers.of(event)
 
     # --- live -------------------------------------------------------------------------------------------------
 
@@ -182,7 +182,7 @@ class Engine:
         while self._queue:
             event = self._queue.popleft()
             engine_decisions = 0
-            for actor in self.hearers(event):
+            for actor in self.subscribers(event):
                 failure = self._fold_input(actor, event)
                 reaction = self.react(actor, self.states[actor.name], event, failure, engine_decisions)
                 self.states[actor.name] = reaction.after
@@ -337,7 +337,7 @@ class Engine:
             self._end_reading()
         states = self.states
         taken: list[tuple[AnyActor, Any, Exception | None]] = []
-        for actor in self.hearers(event):
+        for actor in self.subscribers(event):
             name = actor.name
             try:
                 state = states[name] = actor.evolve(states[name], event)

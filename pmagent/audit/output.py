@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from pmagent.audit.source import BadAudit, slug
-from pmagent.projections.audits.places import DOCUMENT, FORBIDDEN, MARKDOWN, usable
+from pmagent.projections.audits.paths import DOCUMENT, FORBIDDEN, MARKDOWN, usable
 from pmagent.workspace.paths import check_names, check_writable, inside, relative
 
 DEFAULT_FOLDER: Final = "audit"

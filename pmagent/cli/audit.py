@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option
-from pmagent.cli.given import job_id, source_given
+from pmagent.cli.inputs import job_id, source_from
 
 if TYPE_CHECKING:
     from pmagent.contracts.audit_events import AuditRequested
@@ -75,7 +75,7 @@ def audit(
     options = AuditOptions(
         repo_url=repo_url,
         pdf_path=pdf,
-        rubric=source_given(rubric, RUBRIC_BYTES_MAX, "it has to hold a rubric"),
+        rubric=source_from(rubric, RUBRIC_BYTES_MAX, "it has to hold a rubric"),
         output=output,
         model=model,
         vision_model=vision_model,

@@ -98,7 +98,7 @@ def require_current(workspace: Path, projection: str) -> None:
             raise ProjectionHalted(halt)
 
 
-class Desk:
+class DocumentStore:
     """The documents in a workspace, written and compared; blocking, for one thread at a time."""
 
     def __init__(self, workspace: Path, blobs: BlobSource) -> None:

@@ -58,10 +58,10 @@ class Documents:
         self._position = 0
         self._guards = {p.name: _Guard(self, p.name) for p in self._projections}
         self._states: dict[str, Any] = {p.name: p.initial() for p in self._projections}
-        self._hearers: dict[type, list[AnyProjection]] = {}
+        self._subscribers: dict[type, list[AnyProjection]] = {}
         for projection in self._projections:
             for cls in projection.hears:
-                self._hearers.setdefault(cls, []).append(projection)
+                self._subscribers.setdefault(cls, []).append(projection)
         self._taken: dict[str, Any] = {}
         """The states that the documents taken so far show; none where that is not known."""
         self._exported: dict[str, tuple[Any, bytes]] = {}
@@ -74,7 +74,7 @@ class Documents:
         changed = False
         for event, sum_ in zip(events, sums, strict=True):
             self._position = event.position
-            for projection in self._hearers.get(type(event.data), ()):
+            for projection in self._subscribers.get(type(event.data), ()):
                 before = self._states[projection.name]
                 try:
                     after = projection.evolve(before, event, sum_)
@@ -93,8 +93,8 @@ class Documents:
         kind, place = describe_failure(error)
         halt = self.halted[name] = Halt(name, self._position, kind, place)
         self._projections = [one for one in self._projections if one.name != name]
-        for cls, hearers in list(self._hearers.items()):
-            self._hearers[cls] = [one for one in hearers if one.name != name]
+        for cls, subscribers in list(self._subscribers.items()):
+            self._subscribers[cls] = [one for one in subscribers if one.name != name]
         self.on_halt(halt)
 
     def _documents(self, projection: AnyProjection, state: Any, since: Any) -> Taken:

@@ -27,10 +27,10 @@ from pmagent.contracts.pla_events import (
 )
 from pmagent.events.event import Event, LogCreated
 from pmagent.projections.core.projection import Part
+from pmagent.projections.sessions.entries import WRITERS, is_forged
 from pmagent.projections.sessions.fold import evolved
 from pmagent.projections.sessions.job import job
-from pmagent.projections.sessions.places import job_path, log_path, usable, violations_path
-from pmagent.projections.sessions.said import WRITERS, is_forged
+from pmagent.projections.sessions.paths import job_path, log_path, usable, violations_path
 from pmagent.projections.views.sessions import Session
 
 SESSIONS_KEPT: Final = 16

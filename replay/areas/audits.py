@@ -32,7 +32,7 @@ from pmagent.contracts.audit_facts import (
 )
 from pmagent.contracts.model import ModelAsked, ModelLimits
 from pmagent.events.event import Event
-from pmagent.replay.simulation.part import How, Hows, Place
+from pmagent.replay.simulation.performance import Performance, Performances, PerformerContext
 from pmagent.replay.simulation.world import World
 
 TARGETS: Final = {
@@ -205,7 +205,7 @@ def opinion(world: World, asked: ModelAsked, secret: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def part(place: Place) -> Hows:
+def part(context: PerformerContext) -> Performances:
     """See ``Area.simulated``."""
-    audits = Audits(place.world, place.secret)
-    return dict.fromkeys((AuditCloneRequested, AuditPdfRequested, AuditPicturesRequested), How(audits.outcome))
+    audits = Audits(context.world, context.secret)
+    return dict.fromkeys((AuditCloneRequested, AuditPdfRequested, AuditPicturesRequested), Performance(audits.outcome))

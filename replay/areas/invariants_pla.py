@@ -51,7 +51,7 @@ from pmagent.contracts.pla_events import (
     PlaViolation,
 )
 from pmagent.events.event import Event, LogRecovered, time_after
-from pmagent.replay.areas.pla.told import Execution, Proposal, require_kept
+from pmagent.replay.areas.pla.records import Execution, Proposal, require_mode_kept
 from pmagent.replay.simulation.world import require
 
 OWN: Final[dict[type, str]] = {
@@ -214,7 +214,7 @@ class _Check:
 
     def _decision(self, event: Event) -> None:
         data = event.data
-        require_kept(self._asked.get(event.causation), event)
+        require_mode_kept(self._asked.get(event.causation), event)
         match data:
             case KernelModeDecided(mode=mode):
                 self._kernel = mode

@@ -25,7 +25,7 @@ from pmagent.contracts.reasoning_events import (
 )
 from pmagent.events.event import Event
 from pmagent.replay.areas.reasoning import content
-from pmagent.replay.simulation.part import How, Hows, Place
+from pmagent.replay.simulation.performance import Performance, Performances, PerformerContext
 from pmagent.replay.simulation.surfaces import WORKSPACE, SimFiles
 from pmagent.replay.simulation.world import World
 
@@ -119,10 +119,10 @@ def _guard(observed: KernelObserved) -> dict[str, Any]:
     }
 
 
-def part(place: Place) -> Hows:
+def part(context: PerformerContext) -> Performances:
     """See ``Area.simulated``."""
-    tools = Tools(place.world, place.files, place.secret)
+    tools = Tools(context.world, context.files, context.secret)
     return {
-        OaToolRequested: How(tools.call, hangs="tool: hangs"),
-        OaContextWriteRequested: How(lambda event: tools.write(event, place.read(event.data.request).data)),
+        OaToolRequested: Performance(tools.call, hangs="tool: hangs"),
+        OaContextWriteRequested: Performance(lambda event: tools.write(event, context.read(event.data.request).data)),
     }

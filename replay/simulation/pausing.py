@@ -156,8 +156,8 @@ class Switch:
 
     def struck(self) -> Mapping[str, int]:
         """How often each fault struck, and what followed."""
-        for met in _met_in(self._machine.watch.history):
-            self._faults.note(met)
+        for consequence in _consequences(self._machine.watch.history):
+            self._faults.note(consequence)
         return self._faults.struck
 
     def _who(self) -> str:
@@ -172,7 +172,7 @@ class Switch:
         self._world.later(seconds, label, action)
 
 
-def _met_in(history: Sequence[Event]) -> Iterator[str]:
+def _consequences(history: Sequence[Event]) -> Iterator[str]:
     pauses = Pauses()
     for event in history:
         match event.data:

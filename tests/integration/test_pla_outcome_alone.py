@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.pla.demo.stage import Device
+from pmagent.pla.demo.environment import Device
 from pmagent.service.answer import OutcomeOpen
 from pmagent.service.operations import call
 from tests.support.commands import PMAGENT, SECONDS, clean_environment

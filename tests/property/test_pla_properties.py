@@ -36,7 +36,7 @@ from pmagent.replay.replayer import replay_log
 from pmagent.replay.simulation.world import Violation, require
 from tests.support.cases import each
 from tests.support.effort import examples
-from tests.support.pla_milling import BREAKABLE, FAILURES, STEPS, WAYS, Press
+from tests.support.pla_random import BREAKABLE, FAILURES, STEPS, WAYS, Press
 from tests.support.recorded import stored_log
 
 OFTEN = [*STEPS, *["type"] * 6, *["ready", "propose", "approve", "wait"] * 2]

@@ -22,7 +22,7 @@ from pmagent.firmware import executions
 from pmagent.firmware.core import Core
 from pmagent.firmware.executions import Executions
 from pmagent.firmware.loop import Board
-from pmagent.projections.sessions import job, said
+from pmagent.projections.sessions import entries, job
 from pmagent.projections.sessions.chain import Chain
 from pmagent.replay.areas.pla import goals, link
 from pmagent.replay.simulation.runner import run_seeds
@@ -189,7 +189,7 @@ def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -
 
 LOGGED: dict[str, tuple[str, Planted]] = {
     "an approval stands in no session log": ("pla.approved at [0-9]+ stands in no session log", [
-        (said, "_of_proposals", "executes=executes):", "executes=executes) if False:"),
+        (entries, "_of_proposals", "executes=executes):", "executes=executes) if False:"),
     ]),
     "the chain of a session log is none": ("the chain is broken", [
         (Chain, "added", "self.tail}", "GENESIS}"),

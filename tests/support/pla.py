@@ -1,4 +1,4 @@
-"""The warden and the HID link at a desk: the real OA and kernel watcher, a brain that proposes what it is told, and a
+"""The warden and the HID link together: the real OA and kernel watcher, a brain that proposes what it is told, and a
 device that does what a test says."""
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def proposal(event: Event, asked: PlaProposalRequested, session_id: str) -> PlaP
     )
 
 
-class Desk(Bench):
+class PlaHarness(Bench):
     """Everything started and NORMAL, no device. ``device`` answers what is asked of it; None: nothing yet."""
 
     def __init__(self, actors: Iterable[AnyActor] = (), surface: str = "daemon", mode: str = "NORMAL") -> None:
@@ -274,10 +274,10 @@ class Desk(Bench):
         return found
 
 
-def answering(desk: Desk, kind: str, outcome: Any) -> None:
+def answering(harness: PlaHarness, kind: str, outcome: Any) -> None:
     """From now on requests of this type end so (a function of the request's event; None: not at all)."""
-    obedient = desk.device
-    desk.device = lambda event: outcome(event) if event.type == kind else obedient(event)
+    obedient = harness.device
+    harness.device = lambda event: outcome(event) if event.type == kind else obedient(event)
 
 
 def silent(event: Event, *, sent: bool = True) -> HidSilent:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pmagent.pla.demo.stage import Device
+from pmagent.pla.demo.environment import Device
 from pmagent.workspace.trust import accept
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent
 from tests.support.daemons import running

@@ -29,7 +29,7 @@ from pmagent.actors.audit.failures import SourceFailed
 from pmagent.actors.audit.sources.pdf.reading import read_pdf
 from pmagent.actors.audit.sources.repository.repo_tools import analyze_graph_structure
 from pmagent.actors.audit.sources.repository.survey import survey_repository
-from pmagent.actors.checks.effects import spec_of as check_spec
+from pmagent.actors.checks.effects import check_spec
 from pmagent.actors.core.actor import Io
 from pmagent.actors.orchestra.planning import effects as planner
 from pmagent.actors.orchestra.running.sandbox_spec import spec_of

@@ -52,7 +52,7 @@ def show(app: App, event: str, limit: int, blob: bool, format: str) -> int:
 
 def _proof(storage: StorageReader, event: StoredEvent) -> dict[str, object]:
     """Where the line stands. It was checked against its sum and the sum of the line before it when it was read."""
-    file, offset = storage.place(event.position)
+    file, offset = storage.location(event.position)
     return {"file": file, "offset": offset, "sum": event.sum, "ok": True}
 
 

@@ -34,8 +34,8 @@ def demo(app: App, keep: Path | None) -> int:
     Daemon, commands, terminal and firmware core are real; only the machine that is typed on is none. It says of each
     step what was expected and seen. Exit 1 at the first surprise. Needs git; takes about half a minute.
     """
+    from pmagent.pla.demo.environment import WORKSPACE
     from pmagent.pla.demo.scenes import play
-    from pmagent.pla.demo.stage import WORKSPACE
 
     if shutil.which("git") is None:
         raise click.UsageError("there is no git on PATH, and a workspace is a git repository")

@@ -59,15 +59,15 @@ class Halting:
         self._fatal = fatal
         self._demand = demand
         self._history = history
-        self._told: set[str] = set()
+        self._seen: set[str] = set()
         self._doomed: list[frozenset[str]] = []
         """Who fails, together, on what they hear next."""
 
     def tells(self, id: str, payload: msgspec.Struct) -> None:
         """A fact is about to be told; the same may be told again."""
-        if id in self._told:
+        if id in self._seen:
             return
-        self._told.add(id)
+        self._seen.add(id)
         if isinstance(payload, ActorResumed):
             return  # who is to decide again does
         hearers = [name for name in FRAIL if type(payload) in _HEARS[name]]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pmagent.cli.given import INPUT_BYTES_MAX
+from pmagent.cli.inputs import INPUT_BYTES_MAX
 from pmagent.workspace.layout import Layout
 from tests.support.commands import Ran, pmagent
 from tests.support.hostile import CORPUS, assert_harmless

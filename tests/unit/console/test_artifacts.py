@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from starlette.types import Message
 from structlog.testing import capture_logs
 
-from pmagent.console.pages.context import Desk
+from pmagent.console.pages.context import PageContext
 from pmagent.console.pages.downloads import NAME_CHARS_MAX, PIECE_BYTES, headers, safe_name
 from pmagent.console.pages.downloads import blob as download_of
 from pmagent.contracts.orchestra import Artifact
@@ -142,7 +142,7 @@ def test_who_has_gone_is_sent_no_more(tmp_path: Path) -> None:
         async def send(message: Message) -> None:
             sent.append(len(message.get("body", b"")))
 
-        response = await download_of(Desk(tmp_path), "out.bin", sha256(content).hexdigest())
+        response = await download_of(PageContext(tmp_path), "out.bin", sha256(content).hexdigest())
         await response({"type": "http", "method": "GET"}, receive, send)
 
     anyio.run(take)

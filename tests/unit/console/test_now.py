@@ -195,6 +195,6 @@ def test_without_a_daemon_the_page_still_tells_where_the_log_ends(tmp_path: Path
 
 def test_halted_actors_are_named(host: LiveHost, bob: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(host.host.runtime.engine.halted, "brain", 1)
-    monkeypatch.setattr(bob.desk, "_standing", {})
+    monkeypatch.setattr(bob.context, "_standing", {})
     text = now(bob)
     assert "halted brain" in text

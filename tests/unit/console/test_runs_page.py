@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from pmagent.console.auth.entrance import Visitor
-from pmagent.console.pages.jobs.desk import JobsAtHand
+from pmagent.console.pages.jobs.cache import JobCache
 from pmagent.contracts.orchestra_events import TaskAttemptRequested
 from pmagent.events.event import Event, time_after
 from pmagent.events.log import now
@@ -260,11 +260,11 @@ def test_what_runs_is_told_up_to_now_also_while_nothing_happens(
     harness.request({"a": []})
     harness.run()
     open_ = cut(harness.history, TaskAttemptRequested)
-    jobs = JobsAtHand(Layout(written(tmp_path, open_)))
+    jobs = JobCache(Layout(written(tmp_path, open_)))
     for seconds, expected in ((0.0, "1m 30s"), (2.0, "2m 00s")):
         later = time_after(open_[-1].time, 90.0 + 15.0 * seconds)
         monkeypatch.setattr("pmagent.console.pages.jobs.run.now", lambda later=later: later)
-        monkeypatch.setattr("pmagent.console.pages.jobs.desk.time.monotonic", lambda seconds=seconds: seconds)
+        monkeypatch.setattr("pmagent.console.pages.jobs.cache.time.monotonic", lambda seconds=seconds: seconds)
         page_now = jobs.run_page(RUN, "", 0)
         assert page_now.took == expected
         assert page_now.tasks[0].took == expected
@@ -297,7 +297,7 @@ def test_many_who_follow_a_run_share_a_page_until_there_is_news(tmp_path: Path) 
     harness.request({"a": [], "b": ["a"]})
     harness.run()
     open_ = cut(harness.history, TaskAttemptRequested)
-    jobs = JobsAtHand(Layout(written(tmp_path, open_)))
+    jobs = JobCache(Layout(written(tmp_path, open_)))
     first = jobs.run_page(RUN, "", 0)
     assert jobs.run_page(RUN, "", 0) is first
     assert jobs.run_page(RUN, "done", 0) is not first

@@ -14,7 +14,7 @@ from pmagent.firmware.core import Core
 from tests.support.board import FakeBoard
 from tests.support.board_host import FREE, ONE, RELEASE, Host, between_releases, started
 from tests.support.cases import each
-from tests.support.firmware_desk import TIME
+from tests.support.firmware_board import TIME
 
 EVERY = "".join(filter(is_typable, map(chr, range(128))))
 

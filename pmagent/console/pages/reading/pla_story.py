@@ -23,7 +23,7 @@ from pmagent.log.ranges import Range, last_of
 from pmagent.log.summaries import payload
 from pmagent.pla.verifying import LINE_BYTES_MAX, SessionLogUnreadable, Verdict, verify_stream
 from pmagent.projections.sessions.chain import Chain
-from pmagent.projections.sessions.places import job_path, log_path, usable, violations_path
+from pmagent.projections.sessions.paths import job_path, log_path, usable, violations_path
 from pmagent.projections.sessions.sessions import ASKED_KEPT, SESSIONS_KEPT, Sessions, SessionsView
 from pmagent.projections.views.sessions import Session
 from pmagent.workspace.layout import Layout
