@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,27 +14,15 @@ from tests.support.commands import pmagent, spawn
 from tests.support.daemons import Daemon, running
 from tests.support.hostile import CORPUS, assert_harmless
 from tests.support.sandboxes import needs_sandbox
-from tests.support.started import LONG, QUICK, Started, in_workspace, started
+from tests.support.started import LONG, QUICK, Started, daemon, in_workspace, latest, started
 from tests.support.terminals import resize
+
+__all__ = ["daemon"]
 
 pytestmark = [needs_sandbox, pytest.mark.slow]
 
 CHANGES = ("log", "tail", "-n", "all", "-f", "--type", "tasks.changed", "--format", "json")
 RUN = ("run", "Look around", "--plan", "plan.yaml")
-
-
-@pytest.fixture(params=["daemon", "alone"])
-def daemon(request: pytest.FixtureRequest, workspace: Path) -> Iterator[Daemon | None]:
-    """With a daemon, and without."""
-    held: AbstractContextManager[Daemon | None] = running(workspace) if request.param == "daemon" else nullcontext()
-    with held as there:
-        yield there
-
-
-def latest(workspace: Path) -> dict[str, Any]:
-    """The newest run."""
-    runs: list[dict[str, Any]] = pmagent(workspace, "runs", "--format", "json").document["runs"]
-    return runs[0]
 
 
 def rows(run: Started) -> list[str]:
