@@ -116,7 +116,7 @@ async def ask(edge: Edge, host: Host, arguments: dict[str, Any]) -> Answer:
     edge.masked(asked, draft.data)
     position = await host.tell_draft(draft)
     over = job_id not in open_jobs(host, kind)
-    end = await host.answer_in_log(position, draft.correlation, kind.ends) if over else None
+    end = await host.answer_in_log(position, draft.correlation, kind.end_types) if over else None
     if end is not None:
         await host.flush()
     return Answer(document={kind.id_field: job_id, "position": position, "end": None if end is None else end.type})

@@ -45,7 +45,7 @@ _ABOUT: Final = {
 }
 """Reads of a request what it is about. The rest may be large, and is not looked at."""
 _KINDS: Final = {kind.requested: kind for kind in KINDS}
-_ENDS: Final = frozenset().union(*(kind.ends for kind in KINDS))
+_ENDS: Final = frozenset().union(*(kind.end_types for kind in KINDS))
 _NEEDLES: Final = ([b'"type":"%b"' % one.encode() for one in sorted({*_KINDS, *_ENDS})],)
 
 
@@ -267,11 +267,11 @@ def _read(jobs: Jobs, low: int, high: int, *, checks: bool) -> list[Entry | Endi
 def _ending(event: Event) -> Ending:
     """What is remembered of an end."""
     data = event.data
-    kind = next(kind for kind in KINDS if event.type in kind.ends)
+    kind = next(kind for kind in KINDS if event.type in kind.end_types)
     end = kind.end_of(data)
-    said = [reason[:REASON_CHARS] for reason in end.reasons[:REASONS_MAX]]
+    reasons = [reason[:REASON_CHARS] for reason in end.reasons[:REASONS_MAX]]
     return Ending(
-        request=data.request, position=event.position, time=event.time, state=end.state, reasons=said, done=end.done,
+        request=data.request, position=event.position, time=event.time, state=end.state, reasons=reasons, done=end.done,
         failed=end.failed, score=end.score,
     )
 

@@ -364,8 +364,8 @@ def _widened(workspace: Path, new: Powers) -> NotAccepted:
 
 
 def _first(new: Powers) -> str:
-    told = [" ".join(line.split()) for line in lines(new)]
-    return f": {'; '.join(told[:4])}{'; …' if len(told) > 4 else ''}" if told else ""
+    new_lines = [" ".join(line.split()) for line in lines(new)]
+    return f": {'; '.join(new_lines[:4])}{'; …' if len(new_lines) > 4 else ''}" if new_lines else ""
 
 
 def _joined(parts: list[str]) -> str:

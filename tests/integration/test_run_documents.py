@@ -113,12 +113,12 @@ def test_a_daemon_writes_anew_what_somebody_has_changed(workspace: Path) -> None
 _KILLED = """
 import os, signal, sys, anyio
 from pathlib import Path
-from pmagent.projections.core.disk import Desk
+from pmagent.projections.core.disk import DocumentStore
 from pmagent.service.host import open_host
 sys.path.insert(0, sys.argv[3])
 from tests.integration import test_run_documents as these
 
-put, when = Desk._put, int(sys.argv[2])
+put, when = DocumentStore._put, int(sys.argv[2])
 calls = 0
 
 def killed(self, path, *more, **words):
@@ -128,7 +128,7 @@ def killed(self, path, *more, **words):
         os.kill(os.getpid(), signal.SIGKILL)
     return put(self, path, *more, **words)
 
-Desk._put = killed
+DocumentStore._put = killed
 
 async def go():
     async with open_host(Path(sys.argv[1]), "orchestra.run") as host:

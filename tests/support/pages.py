@@ -183,10 +183,10 @@ def links(page: str) -> list[str]:
 def jobs_in(layout: Layout, kind: Kind) -> list[tuple[Event, Event | None]]:
     """The jobs of a kind, newest first: requests, and the ends that name them; read from the front, all of it."""
     with opened(layout) as log:
-        wanted = {kind.requested, *kind.ends}
+        wanted = {kind.requested, *kind.end_types}
         found = [typed(stored, log.blobs) for stored in events(log.storage) if stored.type in wanted]
     ends: dict[int, Event] = {}
     for event in found:
-        if event.type in kind.ends:
+        if event.type in kind.end_types:
             ends.setdefault(event.data.request, event)
     return [(event, ends.get(event.position)) for event in reversed(found) if event.type == kind.requested]

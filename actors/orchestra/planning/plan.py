@@ -215,9 +215,9 @@ def _check_edges(given: PlanText, where: str) -> None:
     if sorted(given.dag.nodes) != sorted(nodes):
         differing = sorted(set(nodes) ^ set(given.dag.nodes)) or _twice(given.dag.nodes)
         raise BadPlan(f"{where}: dag.nodes and tasks differ in {listed(differing)}", "list each task once in both")
-    said = {(edge[0], edge[1]) for edge in given.dag.edges}
-    if said != edges:
-        differing = [f"{one} -> {other}" for one, other in sorted(said ^ edges)]
+    given_edges = {(edge[0], edge[1]) for edge in given.dag.edges}
+    if given_edges != edges:
+        differing = [f"{one} -> {other}" for one, other in sorted(given_edges ^ edges)]
         raise BadPlan(
             f"{where}: dag.edges and depends_on differ in {listed(differing)}",
             "depends_on makes the order; correct the edges, or leave dag out",
