@@ -124,7 +124,7 @@ def _written(time_ns: int) -> str:
 def opening_events(
     storage: Storage, log_id: str, recovered: msgspec.Struct | None, sequencer: Sequencer, at: str, nonce: str = ""
 ) -> list[Event]:
-    """What the log itself has to say at opening: ``log.created`` for a new one, ``log.recovered`` after a cut.
+    """The log's own events at opening: ``log.created`` for a new one, ``log.recovered`` after a cut.
 
     ``nonce`` keeps the ids of two recoveries apart; by default it is random.
     """

@@ -1,7 +1,7 @@
-"""Other ways to look at content, in which a secret stands in one piece though something is strewn into it.
+"""Views of content in which a secret is contiguous though other characters are interspersed.
 
 A view is the text without something: zeros (UTF-16, UTF-32), escape sequences of terminals, line breaks, separators
-between bytes in hex. What is found in a view is masked in the text, from its first character to its last.
+between bytes in hex. A finding in a view is masked in the text, from its first character to its last.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class View(NamedTuple):
         return seen if len(seen) < len(text) else None
 
     def position_map(self, text: str) -> PositionMap:
-        """Where in ``text`` the characters of the view stand."""
+        """Maps positions in the view to positions in ``text``."""
         return PositionMap([(start, end) for start, end in self._left_out(text) if end > start])
 
     def _left_out(self, text: str) -> Iterator[Span]:
@@ -48,7 +48,7 @@ class View(NamedTuple):
 
 
 class PositionMap:
-    """Leads from positions in a view to those in the text; ``left_out`` are the spans that the view has not."""
+    """Maps positions in a view to those in the text; ``left_out`` are the spans that the view omits."""
 
     def __init__(self, left_out: list[Span]) -> None:
         self._lost = list(accumulate((end - start for start, end in left_out), initial=0))
@@ -81,7 +81,7 @@ def has_unseen(text: str) -> bool:
 
 
 SHOWN: Final = View(re.compile(rf"\0+|{_ESCAPES}"), has_unseen, re.compile(f"{_UNITS}|{_ESCAPES}"))
-"""What a terminal or an editor shows: without escape sequences, without characters that take no room, and without the
+"""Text as a terminal or an editor shows it: without escape sequences, without characters of no width, and without the
 zeros of UTF-16 and UTF-32 (of ASCII, in any order of bytes)."""
 
 JOINED_LINES: Final = View(

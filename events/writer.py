@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any, Final
 
 from pmagent.events.commit import Committer, Durable
@@ -45,6 +46,8 @@ INLINE_EVENTS_MAX: Final = 16
 
 INLINE_BYTES_MAX: Final = 64 * 1024
 """A submission with more bytes of data goes to the writer thread."""
+
+_raw: Final = attrgetter("raw")
 
 
 class InlineRule:
@@ -83,18 +86,17 @@ class InlineRule:
         """A turn of the loop is over."""
         self._appender = None
 
-    def must_yield(self, now: float) -> bool:
-        """Whether the appender of this turn has kept the loop for ``TURN_SECONDS``."""
+    def written(self, submissions: int, seconds: float, now: float) -> bool:
+        """A batch of so many submissions is durable ``now``, from whichever thread; the storage took ``seconds``.
+        Whether an appender that has written it inline has kept the loop for ``TURN_SECONDS``."""
+        self._calm = self._calm + 1 if submissions == 1 else 0
+        if seconds > SLOW_SECONDS:
+            self.rest(now)
         return now - self._since > TURN_SECONDS
 
-    def written(self, submissions: int) -> None:
-        """A batch of so many submissions is durable, from whichever thread."""
-        self._calm = self._calm + 1 if submissions == 1 else 0
-
-    def took(self, seconds: float, now: float) -> None:
-        """Until ``now`` the storage took ``seconds`` to make something durable."""
-        if seconds > SLOW_SECONDS:
-            self._calm, self._rests_until = 0, now + SLOW_REST_SECONDS
+    def rest(self, now: float) -> None:
+        """The storage was slow, until ``now``."""
+        self._calm, self._rests_until = 0, now + SLOW_REST_SECONDS
 
 
 class Writer:
@@ -110,7 +112,7 @@ class Writer:
         on_durable: Callable[[Durable], None],
         on_failure: Callable[[PmagentError], None],
     ) -> None:
-        self._committer = Committer(storage)
+        self._committer = Committer(storage, monotonic)
         self._on_durable = on_durable
         self._on_failure = on_failure
         self._loop = asyncio.get_running_loop()
@@ -118,6 +120,7 @@ class Writer:
         self._stopping = False
         self._failed = False
         self._busy = False  # a batch is with the thread, or the loop is about to give it one
+        self._handed = False  # a batch was handed out; whoever it lets go on may append before the next one
         self._rule = InlineRule()
         self._using = threading.Lock()  # held by whichever thread uses the storage
         self._inline = 0  # how many batches the loop's thread has written
@@ -141,11 +144,11 @@ class Writer:
         """Write ``events`` at once where the rule permits it, else ``submit`` them. Whether they are durable and handed
         out now; the appender must then let the loop go on if ``must_yield`` says so. Raises OutcomeUnknown after an
         earlier failure."""
-        appender, now = asyncio.current_task(), time.monotonic()
         if (
-            self._busy or self._failed or not 0 < len(events) <= INLINE_EVENTS_MAX
-            or sum(len(event.raw) for event in events) > INLINE_BYTES_MAX
-            or self._using.locked() or not self._rule.permits(appender, now)
+            (self._busy and not (self._handed and self._committer.idle))
+            or self._failed or self._using.locked() or not 0 < len(events) <= INLINE_EVENTS_MAX
+            or (len(events[0].raw) if len(events) == 1 else sum(map(len, map(_raw, events)))) > INLINE_BYTES_MAX
+            or not self._rule.permits(appender := asyncio.current_task(), now := monotonic())
         ):  # fmt: skip
             self.submit(events, token)
             return False
@@ -153,17 +156,15 @@ class Writer:
         try:
             if self._rule.begins(appender, now):
                 self._loop.call_soon(self._rule.turned)
-            self.must_yield = self._rule.must_yield(now)
             with self._using:
-                self._committer.submit(events, token)
-                durable = self._committer.commit()
+                durable = self._committer.commit_only(events, token)
                 self._inline += 1
-            assert durable is not None, "something was submitted"
             if not self._unsettled:
                 self._unsettled = True
                 self._wake.put(None)  # the thread settles when no more come
             self._hand_out(durable)
-            self._next()
+            if not self._handed:
+                self._next()
         except PmagentError as error:
             self._fail(error)
             return False
@@ -186,11 +187,11 @@ class Writer:
 
     def _handle(self, durable: Durable) -> None:
         self._hand_out(durable)
+        self._handed = True
         self._loop.call_soon(self._next)  # behind everybody whom the outcome lets go on
 
     def _hand_out(self, durable: Durable) -> None:
-        self._rule.written(len(durable.submissions))
-        self._rule.took(durable.seconds, time.monotonic())
+        self.must_yield = self._rule.written(len(durable.submissions), durable.seconds, monotonic())
         try:
             self._on_durable(durable)
         except BaseException as error:  # nobody would be woken any more: end, rather than hang
@@ -198,6 +199,7 @@ class Writer:
             raise
 
     def _next(self) -> None:
+        self._handed = False
         if self._committer.idle:
             self._busy = False
         else:
@@ -247,11 +249,11 @@ class Writer:
             self._committer.settle()
             return False
         elif quiet and not woken:
-            began = time.monotonic()
+            began = monotonic()
             self._committer.settle()
             self._unsettled = False
-            now = time.monotonic()
-            post(self._rule.took, now - began, now)
+            if (now := monotonic()) - began > SLOW_SECONDS:
+                post(self._rule.rest, now)
         return True
 
 

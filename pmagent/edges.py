@@ -157,6 +157,7 @@ ORCHESTRA: Final = Edge(
     commands={
         "run": Command("pmagent.cli.run:run", "have a task done by tools in sandboxes"),
         "runs": Command("pmagent.cli.jobs:runs", "the runs there were, or one of them"),
+        "logs": Command("pmagent.cli.logs:logs", "what the tasks of a run wrote"),
     },
     views=("pmagent.console.pages.views.runs",),
     sections=(

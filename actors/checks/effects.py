@@ -1,7 +1,7 @@
 """The checker's contact with the world: runs a program of the workspace, behind the wall (docs/checks.md).
 
-It sees the workspace without ``.pmagent``, and can change nothing of it; it reaches nobody. What it wrote is kept as
-plain text, whole up to a bound: so the intake masks secrets before anything is cut out of it.
+The program sees the workspace without ``.pmagent``, and cannot change it; it has no network. Its output is kept as
+plain text, whole up to a bound: the intake masks secrets before anything is cut from it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CORES: Final = 16
 
 
 async def run_check(event: Event, io: Io) -> CheckRan | CheckUnstarted:
-    """Performer of check.run_requested. What it could not start it says; what it cannot clean up is its failure."""
+    """Performer of check.run_requested. A check that cannot start is an outcome; failed cleanup raises."""
     asked: CheckRunRequested = event.data
     root = await anyio.to_thread.run_sync(os.path.realpath, str(io.workspace))
     folder = f"{root}/{FOLDER}/{event.position}"
@@ -56,7 +56,7 @@ PERFORMERS: Final[Performers] = {CheckRunRequested: run_check}
 
 
 def check_spec(root: str, folder: str, asked: CheckRunRequested, hidden: tuple[str, ...] = ()) -> SandboxSpec:
-    """What a check may have: the workspace at ``root`` to read, ``folder`` to write, and no network. A program named
+    """The sandbox of a check: the workspace at ``root`` to read, ``folder`` to write, and no network. A program named
     by a relative path with a slash lies in the workspace."""
     program, *arguments = asked.argv
     if "/" in program:

@@ -63,7 +63,7 @@ class HistoryError(PmagentError):
 
 
 class Output(msgspec.Struct):
-    """What came of an input, to be acted on in this order: ``events`` are appended, together and in order; when
+    """The output for one input, to be acted on in this order: ``events`` are appended, together and in order; when
     they are durable, ``starts`` (requests among them) may be performed and ``cancels`` are carried out."""
 
     events: list[Event]
@@ -72,7 +72,7 @@ class Output(msgspec.Struct):
 
 
 class Reaction(msgspec.Struct):
-    """What follows from one event through one actor: ``decisions`` (the actor's own, then the engine's about it), and
+    """One actor's reaction to one event: ``decisions`` (the actor's own, then the engine's about it), and
     the actor's state with its own ones folded in."""
 
     decisions: list[Event]
@@ -211,7 +211,7 @@ class Engine:
     def react(
         self, actor: AnyActor, state: Any, event: Event, failure: Exception | None, engine_decisions: int
     ) -> Reaction:
-        """What follows from ``event`` through ``actor``, whose ``state`` has it folded in (unless that failed).
+        """The reaction of ``actor`` to ``event``, which its ``state`` includes (unless folding failed).
 
         Pure; changes nothing here. ``engine_decisions`` is how many the engine itself has made on this event. When the
         actor raises, nothing of what it began to decide counts.
@@ -226,7 +226,7 @@ class Engine:
                 for payload in actor.decide(state, event):
                     at = position + len(events) + 1
                     decision = self._decision(event, name, len(events), payload, at)
-                    # What has followed from the fact is told by positions, so that a crash in between changes nothing.
+                    # Consequences of the fact are found by position, so that a crash in between changes nothing.
                     if len(decision.raw) > DATA_BYTES_MAX or (at >= self._fact + DECISIONS_MAX and name != GATE):
                         raise ReactionTooLarge(name)
                     if self.effects.full and effect_of(decision.data) is not None:
@@ -419,7 +419,7 @@ def about_whom(decision: Event) -> str:
 
 
 def _consequences(name: str, event: Event, failure: Exception | None) -> list[msgspec.Struct]:
-    """What the engine decides because actor ``name`` failed on ``event`` now (``failure``) or was halted before.
+    """The engine's decisions because actor ``name`` failed on ``event`` now (``failure``) or was halted before.
     Without the gate nothing outward starts (default deny)."""
     decisions: list[msgspec.Struct] = []
     if failure is not None:

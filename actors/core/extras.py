@@ -1,5 +1,5 @@
-"""The optional parts' requirements, and the command that installs them: by the packages' own names, for an index of
-packages may know another project by ours."""
+"""Requirements of the optional parts, and the command that installs them: by the packages' own names, since a package
+index may hold another project under ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which actors an event wakes."""
+"""Routing: which actors an event wakes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pmagent.events.event import Event
 
 
 class Subscribers:
-    """The hearers among ``actors``, in their order; each type of event, and each actor's decisions of it, are looked up
-    once, when the first one comes."""
+    """The subscribers of each event among ``actors``, in their order. Each type of event, and each actor's decisions of
+    that type, are looked up once, at the first such event."""
 
     def __init__(self, actors: Sequence[AnyActor]) -> None:
         self._actors = actors
@@ -43,5 +43,5 @@ class Subscribers:
 
 @lru_cache(maxsize=16)
 def _slots(_: tuple[frozenset[type], ...]) -> dict[type, tuple[int, ...]]:
-    """The indexes of a type's hearers, as far as they were looked up: actors that hear the same share them."""
+    """The indexes of each type's subscribers, as far as they were looked up; engines with equal actors share them."""
     return {}

@@ -24,9 +24,7 @@ SHOWN_MAX = 20
 @click.command(cls=Command, example=["pmagent contracts check", "pmagent contracts check --format json"])
 @click.argument("files", nargs=-1, metavar="[FILE...]")
 @click.option(
-    "--contract",
-    type=click.Choice(CONTRACTS),
-    metavar="NAME",
+    "--contract", type=click.Choice(CONTRACTS), metavar="NAME",
     help="What all of them have to keep [default: the contract in a file's name, else what a document's keys tell].",
 )
 @format_option()

@@ -117,13 +117,9 @@ def get_handoff_kernel(workspace: str | os.PathLike[str] | None = None) -> dict[
 Registry = Mapping[str, Callable[..., dict[str, Any]]]
 
 READERS: Registry = {
-    "oa.kernel_status": kernel_status,
-    "oa.reality_check": reality_check,
-    "oa.guard.run": run_guard,
-    "oa.bootstrap_state": get_bootstrap_state,
-    "oa.ssot_surface": get_ssot_surface,
-    "oa.reality_summary": get_reality_summary,
-    "oa.handoff_kernel": get_handoff_kernel,
+    "oa.kernel_status": kernel_status, "oa.reality_check": reality_check, "oa.guard.run": run_guard,
+    "oa.bootstrap_state": get_bootstrap_state, "oa.ssot_surface": get_ssot_surface,
+    "oa.reality_summary": get_reality_summary, "oa.handoff_kernel": get_handoff_kernel,
 }
 """Tool id -> function, as a reasoning run has them."""
 

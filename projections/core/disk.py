@@ -271,7 +271,7 @@ class _Window:
         self.offset = 0
 
     def next(self) -> bytes:
-        """What comes next, not empty before the end."""
+        """The next piece, not empty before the end."""
         while not self._piece:
             piece = next(self._pieces, None)
             if piece is None:

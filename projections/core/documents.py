@@ -45,7 +45,7 @@ class _Guard:
 class Documents:
     """Folds durable events for every projection, and remembers which documents may have changed.
 
-    What projections retire is kept until it is taken: so whoever folds a log of any length takes in between.
+    Retired documents are kept until they are taken, so a caller that folds a long log must take in between.
     """
 
     def __init__(self, projections: Sequence[AnyProjection]) -> None:
@@ -133,13 +133,13 @@ class Documents:
         return found
 
     def take_retired(self) -> Taken:
-        """What has been retired since the last call, for who goes through a whole log; not owed any more."""
+        """The documents retired since the last call, for callers that fold a whole log; not owed any more."""
         found = {**self._in_hand, **self._retired}
         self._in_hand, self._retired = {}, {}
         return found
 
     def settle(self) -> None:
-        """What was taken last is on disk."""
+        """The documents taken last are on disk."""
         self._in_hand = {}
 
     def doubt(self) -> None:

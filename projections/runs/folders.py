@@ -1,7 +1,7 @@
 """Projection: what runs of Orchestra leave, ``runs/<run_id>/…`` and ``jobs/<run_id>.json`` (docs/design.md §14.8).
 
 A run's configuration, report and job exist from its request on; its plan from when there is one; its log and metrics
-too, unless it was to be planned only. What happens to a run after its end changes nothing any more.
+too, unless it was to be planned only. Events after the end of a run change nothing.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ CODES: Final = (1, 2, 77, 126, 127, 255)
 SIGNALS: Final = (6, 9, 11, 15, 64)
 BOUNDS: Final = ("memory", "output", "processes")
 CONTENTS: Final = (b"", *(b"rows watered: %d\n" % number for number in range(5)), b"row\n" * 30_000)
-"""What tools write and leave; it lies in the blob store before anybody says so."""
+"""Output and files of tools; the blob store holds them before any event names them."""
 
 PLANNER_FAULTS: Final[dict[str, tuple[PlannerFailure, bool]]] = {
     "planner: times out": ("timed_out", True),

@@ -55,7 +55,7 @@ RULES: Final = dict.fromkeys(
 
 REPOSITORIES: Final = ("https://example.org/team/agent.git", "/srv/agent", "git@example.org:team/other.git")
 CODES: Final[tuple[FailureCode, ...]] = get_args(FailureCode)[:11]
-"""What a clone or a PDF can fail with."""
+"""The ways in which a clone or a PDF can fail."""
 ODD: Final = ("no key", "state#0", "state#99", "safety#1", "depth#1 ", "")
 """Citations that are none."""
 PICTURES: Final = (b"1", b"2")

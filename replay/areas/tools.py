@@ -35,7 +35,7 @@ GARBAGE: Final[tuple[dict[str, Any], ...]] = (
     {"ok": "no", "mismatches": [{"check": {}}], "missing_surfaces": "all"}, {"x": "y" * 300_000},
 )
 
-"""What no tool should say. The last is so large that it goes into a blob."""
+"""Answers that no tool should give. The last is so large that it goes into a blob."""
 
 _FILES: Final = {
     "oa.bootstrap_state": BOOTSTRAP, "oa.ssot_surface": SSOT, "oa.reality_summary": REALITY,

@@ -159,7 +159,7 @@ def _reasoning(history: Sequence[Event], event: Event) -> Iterator[str]:
 
 
 _LIMITS = frozenset(("calls", "time", "tokens", "cost", "no_price", "withdrawn"))
-"""What ends a question that no call has failed."""
+"""Codes of questions that end though no call has failed."""
 
 
 def _concluded(history: Sequence[Event], event: Event, data: ReasoningConcluded) -> Iterator[str]:

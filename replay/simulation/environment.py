@@ -1,4 +1,4 @@
-"""Everything that a daemon meets: performers that misbehave, an operator who insists, and surfaces that change."""
+"""A daemon's environment: performers that misbehave, an operator who insists, and surfaces that change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PARTS: Final[list[Callable[[PerformerContext], Performances]]] = [
 
 
 class Demand:
-    """Something that the operator wants in the log, and sends until it is told that it is there."""
+    """A request of the operator, sent until it is acknowledged."""
 
     def __init__(self, id: str, payload: msgspec.Struct) -> None:
         self.id = id

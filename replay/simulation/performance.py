@@ -14,8 +14,9 @@ from pmagent.replay.simulation.world import World
 
 
 class PerformerContext(NamedTuple):
-    """Where performers are. ``read`` gives a durable event by its position, ``history`` all of them; ``answer`` answers
-    for a performer, unless its process is gone by then; ``outcome`` is its ``How.outcome``, or a failure by chance."""
+    """The services of performers. ``read`` gives a durable event by its position, ``history`` all of them; ``answer``
+    answers for a performer, unless its process is gone by then; ``outcome`` is its ``Performance.outcome``, or a
+    failure by chance."""
 
     world: World
     files: SimFiles

@@ -53,7 +53,7 @@ _OFTEN: Final = (
     "crash: process", "crash: power", "crash: in recovery", "crash: in a write", "crash: between names",
     "disk: write error", "disk: read error", "disk: sync error",
 )
-"""What has its occasion with each fact. A device brings so many that no process would live long enough to type."""
+"""Faults that may strike at each fact. A device brings so many facts that no process would live long enough to type."""
 
 
 class Load(NamedTuple):
@@ -222,7 +222,7 @@ def _play(
         environment.switch.calm()
     if pla_world is not None:
         pla_world.calm()
-        # What was asked for while the machine was down comes to it now, and may halt an actor once more.
+        # Requests made while the machine was down reach it now, and may halt an actor once more.
         world.later(10.0, "resume", environment.resume_halted)
     while world.step():
         require(world.steps < 2 * STEPS_MAX and world.seconds < LIVENESS_SECONDS, "it does not come to an end")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support import warm
 from tests.support.cases import each
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent
 
@@ -43,7 +44,7 @@ def test_where_ctrl_c_is_for_others_it_stays_so() -> None:
 def test_an_output_that_cannot_be_written_is_told_as_that(words: list[str], tmp_path: Path) -> None:
     (tmp_path / "share").mkdir(exist_ok=True)
     with open("/dev/full", "wb") as full:
-        done = subprocess.run(
+        done = warm.run(
             [*PMAGENT, "--workspace", str(tmp_path), *words], stdout=full, stderr=subprocess.PIPE, text=True,
             env=clean_environment(), timeout=SECONDS, check=False,
         )  # fmt: skip

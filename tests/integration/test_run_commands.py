@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 
 from pmagent.contracts.generate import FOLDER
 from pmagent.workspace.layout import Layout
+from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent, spawn
 from tests.support.daemons import Daemon, running
 from tests.support.sandboxes import needs_sandbox
@@ -105,7 +105,7 @@ def test_plan_only_shows_the_order_and_runs_nothing(workspace: Path) -> None:
 def test_a_plan_may_come_from_stdin_and_a_run_go_to_another_folder(workspace: Path) -> None:
     in_workspace(workspace, QUICK)
     words = ["run", "Look", "--plan", "-", "--out", "./elsewhere", "--format", "json"]
-    done = subprocess.run(
+    done = warm.run(
         [*PMAGENT, *words], cwd=workspace, env=clean_environment(), input=(workspace / "plan.yaml").read_bytes(),
         capture_output=True, check=False, timeout=SECONDS,
     )

@@ -130,9 +130,7 @@ class ApprovalHarness(PageContext):
             fields = {"reasons": answer.reasons, "mend": answer.mend, "code": answer.code}
         return Answer(document=fields, exit_code=1 if fields["code"] else 0)
 
-    async def page(
-        self, request: Request, template: str, *, status: int = 200, **context: Any
-    ) -> Response:
+    async def page(self, request: Request, template: str, *, status: int = 200, **context: Any) -> Response:
         """What the page would be made of."""
         del request
         self.shown = {"template": template, **context}

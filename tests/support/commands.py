@@ -1,4 +1,5 @@
-"""The command line for tests: in this process, with what it wrote; or as a process of its own."""
+"""The command line for tests: in this process, with what it wrote; or as a process of its own
+(``tests.support.warm``)."""
 
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ from pmagent.events.segments import SegmentReader
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.trust import accept
 from pmagent.workspace.user_registry import Registry, describe
+from tests.support import warm
 
 PMAGENT = [sys.executable, "-I", "-m", "pmagent"]
 SECONDS = 60.0
@@ -113,7 +115,7 @@ def clean_environment(**more: str) -> dict[str, str]:
 def spawn(*arguments: str, cwd: Path, **more: str) -> Ran:
     """Run a command as a process in ``cwd``, an accepted workspace, with ``more`` in its environment."""
     accepted(cwd)
-    done = subprocess.run(
+    done = warm.run(
         [*PMAGENT, *arguments], cwd=cwd, env=clean_environment(**more), capture_output=True, check=False,
         stdin=subprocess.DEVNULL, timeout=SECONDS,
     )

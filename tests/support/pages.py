@@ -57,9 +57,7 @@ class AuditCourt(_Begun, Court):
     """A court whose history is that of a whole log."""
 
 
-def written(
-    workspace: Path, history: Sequence[Event], blobs: Iterable[bytes] = (), log_id: str = LOG_ID
-) -> Path:
+def written(workspace: Path, history: Sequence[Event], blobs: Iterable[bytes] = (), log_id: str = LOG_ID) -> Path:
     """The workspace, with a log that holds ``history`` as it is, in which nothing is missing (behind what it holds
     already); and with these blobs."""
     layout = Layout(workspace)
@@ -95,9 +93,7 @@ class _Alone(PageContext):
 
 
 @contextmanager
-def pages(
-    workspace: Path, visitor: Visitor = VISITOR, form: Mapping[str, str] | None = None
-) -> Iterator[TestClient]:
+def pages(workspace: Path, visitor: Visitor = VISITOR, form: Mapping[str, str] | None = None) -> Iterator[TestClient]:
     """The console's pages over a log that nobody writes, without the guard, for ``visitor``: what a page shows is the
     log's affair alone. ``form``: what every POST brings. All requests run on one event loop."""
     context = _Alone(workspace)

@@ -89,23 +89,11 @@ def proposal(event: Event, asked: PlaProposalRequested, session_id: str) -> PlaP
     """The proposal that a request asks for."""
     action = asked.action or TEXT
     return PlaProposed(
-        request=event.position,
-        session_id=session_id,
-        proposal_id=derived("prop", event),
-        mode="SUGGEST",
-        action=action,
-        masked=asked.masked,
-        digest=asked.digest or digest(action),
-        chars=asked.chars,
-        rationale="the goal says so literally",
-        credential_warning=bool(asked.findings),
-        findings=asked.findings,
-        policy=asked.policy,
-        requested_by=asked.requested_by,
-        proposed_by="rules",
-        channel=asked.channel,
-        expires_at=time_after(event.time, asked.lifetime_s),
-        two_persons=asked.two_persons,
+        request=event.position, session_id=session_id, proposal_id=derived("prop", event), mode="SUGGEST",
+        action=action, masked=asked.masked, digest=asked.digest or digest(action), chars=asked.chars,
+        rationale="the goal says so literally", credential_warning=bool(asked.findings), findings=asked.findings,
+        policy=asked.policy, requested_by=asked.requested_by, proposed_by="rules", channel=asked.channel,
+        expires_at=time_after(event.time, asked.lifetime_s), two_persons=asked.two_persons,
     )
 
 
@@ -245,10 +233,7 @@ class PlaHarness(Bench):
     def decide(self, proposed: PlaProposed, decision: Any = "APPROVED", **more: Any) -> Event:
         """The operator decides; the request."""
         fields: dict[str, Any] = {
-            "proposal_id": proposed.proposal_id,
-            "decision": decision,
-            "digest": proposed.digest,
-            "operator_id": ALICE,
+            "proposal_id": proposed.proposal_id, "decision": decision, "digest": proposed.digest, "operator_id": ALICE,
             "channel": "cli",
         }
         return self.tell(PlaDecisionRequested(**(fields | more)))

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, Ran, accepted, clean_environment, pmagent
 from tests.support.daemons import Daemon, running
 from tests.support.terminals import Terminal, open_pty
@@ -33,13 +34,13 @@ class Started:
         self.said = b""
         if terminal:
             self.notes, slave = open_pty(*terminal)
-            self.process = subprocess.Popen(
-                ["setsid", "--ctty", *PMAGENT, *arguments], cwd=workspace, env=environment, stdin=slave,
-                stdout=subprocess.PIPE, stderr=slave,
+            self.process = warm.Popen(
+                [*PMAGENT, *arguments], cwd=workspace, env=environment, stdin=slave, stdout=subprocess.PIPE,
+                stderr=slave, terminal=True,
             )
             os.close(slave)
         else:
-            self.process = subprocess.Popen(
+            self.process = warm.Popen(
                 [*PMAGENT, *arguments], cwd=workspace, env=environment, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
             )

@@ -122,7 +122,8 @@ def test_areas_keep_resources_of_different_classes() -> None:
 
 
 def test_libraries_that_decide_are_required_as_the_project_requires_them() -> None:
-    required = tomllib.loads(PROJECT.read_text())["project"]["dependencies"]
+    project = tomllib.loads(PROJECT.read_text())["project"]
+    required = [*project["dependencies"], *project["optional-dependencies"]["audit"]]
     for area in AREAS:
         assert area.lacks == []
         assert {*area.libraries.values()} <= {*required}

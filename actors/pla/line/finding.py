@@ -140,12 +140,8 @@ def _ports() -> list[Attached]:
         raise PortUnusable("missing", "a device came or went while the ports were looked at", "") from error
     return [
         Attached(
-            path=port.device,
-            serial=port.serial_number or "",
-            product=port.product or "",
-            interface=port.interface or "",
-            vendor_id=port.vid or 0,
-            product_id=port.pid or 0,
+            path=port.device, serial=port.serial_number or "", product=port.product or "",
+            interface=port.interface or "", vendor_id=port.vid or 0, product_id=port.pid or 0,
             where=getattr(port, "usb_device_path", None) or "",
         )
         for port in ports

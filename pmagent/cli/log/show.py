@@ -44,9 +44,7 @@ def show(app: App, event: str, limit: int, blob: bool, format: str) -> int:
         "consequences": [plain(node.event) for node in below], "more": more,
         **({"content": content} if content is not None else {}),
     }
-    app.output.answer(
-        format, document, lambda: _screen(app.output, found, above[:-1], below, more, proof, content)
-    )
+    app.output.answer(format, document, lambda: _screen(app.output, found, above[:-1], below, more, proof, content))
     return Exit.DONE
 
 

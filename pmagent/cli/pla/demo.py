@@ -21,9 +21,7 @@ _ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 
 @click.command(cls=Command, example="pmagent pla demo")
 @click.option(
-    "--keep",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
+    "--keep", type=click.Path(path_type=Path), metavar="DIR",
     help="Play in DIR, which must not exist yet, and leave it there.",
 )
 @pass_app

@@ -1,5 +1,5 @@
-"""What is being typed ends when somebody wants it to: whatever becomes of the line, no key is pressed on the strength
-of anything that left the host after the wish, and none later than the lease (docs/design.md §16.3)."""
+"""Typing ends on request: whatever happens to the line, no key is pressed on the strength of anything that left the
+host after the request, and none later than the lease (docs/design.md §16.3)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.simulation.world import require
 
 START_SECONDS: Final = 0.02
-"""So long after the wish is durable its performer has started."""
+"""So long after the request is durable its performer has started."""
 LINE_SECONDS: Final = 8.0
 """So long may what has left be on its way, and still count."""
 
@@ -66,7 +66,7 @@ class Ending:
 
 
 def _stop_reason(event: Event) -> str:
-    """What in ``event`` ends all typing; "" when nothing does."""
+    """Why ``event`` ends all typing; "" if it does not."""
     match event.data, event.kind, event.actor:
         case PlaModeChanged(mode=mode), "decision", "warden" if mode != "EXECUTE":
             return "the mode has fallen"

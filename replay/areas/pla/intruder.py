@@ -1,4 +1,4 @@
-"""Who is up to no good: has the hostile actor forge, and gets facts into the log that are not theirs to tell."""
+"""The intruder: has the hostile actor forge, and gets facts into the log that only others may report."""
 
 from __future__ import annotations
 

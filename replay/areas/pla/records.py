@@ -1,4 +1,4 @@
-"""What a history tells of one proposal and of one execution."""
+"""The state of one proposal and of one execution, as a history shows it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pmagent.replay.simulation.world import require
 
 
 class Proposal:
-    """A proposal and what came of it."""
+    """A proposal and its outcome."""
 
     def __init__(self, event: Event) -> None:
         self.event = event

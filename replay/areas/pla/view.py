@@ -1,4 +1,4 @@
-"""What an operator sees: how things stand as the log tells, read as it grows."""
+"""An operator's view: the current state, read from the log as it grows."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from pmagent.events.event import Event
 
 
 class OperatorView:
-    """How things stand. ``approvals``: position of each, and the execution that it led to; ``open``: the event of the
-    proposal that waits for a decision."""
+    """The current state. ``approvals``: the position of each, and the execution that it led to; ``open``: the event of
+    the proposal that waits for a decision."""
 
     def __init__(self) -> None:
         self._read = 0

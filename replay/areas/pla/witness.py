@@ -89,7 +89,7 @@ class Witness:
                 self._received(message)
 
     def _goes_up(self, *, usb: bool) -> None:
-        """Whatever is down while nothing is typed goes up within some rounds of the device's loop, and soon."""
+        """A key that is down while nothing is typed goes up within some rounds of the device's loop, and soon."""
         if not self.held or self._current is not None or not usb:
             self._held_since, self._rounds = self._now(), 0
             return

@@ -1,5 +1,5 @@
-"""All of the PLA's world together: device, line, operators, an intruder, and what befalls them; and how it comes to
-rest."""
+"""The PLA's part of a simulated world: device, line, operators, an intruder, the faults that strike them, and how all
+of it comes to rest."""
 
 from __future__ import annotations
 
@@ -46,17 +46,18 @@ LAST: Final = "type: all is well\n"
 """Asked for once nothing is wrong any more."""
 
 LAST_TRIES: Final = 16
-"""So often it is asked for: a performer that hangs may be waited for meanwhile, for three minutes at most."""
+"""So many requests are made: a performer that hangs may be waited for meanwhile, for three minutes at most."""
 
 REQUESTS: Final = (
     HidArmRequested, HidDisarmRequested, HidPingRequested, HidPrepareRequested, HidCommitRequested, HidStatusRequested,
 )  # fmt: skip
-"""What is asked of the device."""
+"""Requests to the device."""
+
 
 class PlaWorld:
-    """``demand`` sends a wish until it is known to be in the log, ``put_in_order`` mends the kernel. ``secret`` is one
-    that the redactor knows, ``private`` one that it does not. ``failing``: what befalls whatever is to end the typing,
-    with a chance of its own, and ``fatal`` the facts on which actors fail because of it."""
+    """``demand`` sends a request until it is known to be in the log, ``put_in_order`` repairs the kernel. ``secret`` is
+    known to the redactor, ``private`` is not. ``failing``: the faults of everything that can end the typing, with a
+    chance of its own; ``fatal``: the facts on which actors fail because of them."""
 
     def __init__(
         self, world: World, machine: Machine, random: Random, faults: Faults, secret: str, private: str,
@@ -115,7 +116,7 @@ class PlaWorld:
     # --- the plan of a run ----------------------------------------------------------------------------------------
 
     def plan(self, typings: int, seconds: float) -> None:
-        """So many wishes to type, and what befalls everybody meanwhile."""
+        """So many requests to type, and the faults that strike meanwhile."""
         world = self._world
         self._machine.always_daemon = self._random.random() < 0.8
         world.later(0.0, "link", self.link.look)
@@ -266,7 +267,7 @@ class PlaWorld:
         self._world.later(behind, "last wish", lambda: self._last(LAST_TRIES))
 
     def _last(self, tries: int) -> None:
-        """What was under way may end a wish once more; in the end one is fulfilled."""
+        """Pending work may still end a request; in the end one succeeds."""
         typed = self._typed()
         require(tries > 0, "nothing can be typed though nothing is wrong any more")
         self.device.release_caps_lock()  # somebody may have pressed it since everything was mended

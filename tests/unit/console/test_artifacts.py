@@ -23,6 +23,7 @@ from pmagent.console.pages.downloads import NAME_CHARS_MAX, PIECE_BYTES, headers
 from pmagent.console.pages.downloads import blob as download_of
 from pmagent.contracts.orchestra import Artifact
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.orchestra import RUN, exited
 from tests.support.pages import RunHarness, links, page, pages, recorded, text, written
 
@@ -83,7 +84,7 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         yield client
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_whatever_its_name_says_it_is_an_attachment(named: TestClient, name: str) -> None:
     address = f"/runs/{RUN}/artifacts/{sha256(name.encode()).hexdigest()}/{quote(name, safe='')}"
     assert address in links(page(named, f"/runs/{RUN}"))

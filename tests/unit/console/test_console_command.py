@@ -21,6 +21,7 @@ from pmagent.console.auth.tokens import digest
 from pmagent.console.paths import ConsolePaths
 from pmagent.pla.operators import login
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.consoles import live_host
 from tests.support.entrances import SECRET, cheap_secrets
@@ -274,9 +275,7 @@ def test_at_a_terminal_the_secret_is_asked_for_and_not_echoed(folder: Path, monk
     assert passwords.fits(SECRET, known(folder)["ada"].secret)
 
 
-@pytest.mark.parametrize(
-    "given", [b"", b"\n", b"too short\n", b"one line that is long\nand another\n", b"\xff" * 20, b"x" * 5000], ids=ascii
-)
+@each("given", [b"", b"\n", b"too short\n", b"one line that is long\nand another\n", b"\xff" * 20, b"x" * 5000])
 def test_what_is_no_secret_adds_nobody_and_is_not_repeated(
     folder: Path, monkeypatch: pytest.MonkeyPatch, given: bytes
 ) -> None:
@@ -321,7 +320,6 @@ def test_roles_secrets_and_removals(folder: Path, monkeypatch: pytest.MonkeyPatc
         (["secret", "ada", "--none", "--secret-stdin"], 2, "leave one out"),
         (["remove", "bob"], 1, "there is no operator bob"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_cannot_be_done_is_one_clear_error_and_changes_nothing(
     folder: Path, derived: list[str], words: list[str], code: int, said: str

@@ -30,7 +30,7 @@ def ada(house: GuardedConsole) -> Entered:
 # --- who is called, and by whom --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("host", [HOST, f"localhost:{PORT}", f"LOCALHOST:{PORT}", f"[::1]:{PORT}"])
+@each("host", [HOST, f"localhost:{PORT}", f"LOCALHOST:{PORT}", f"[::1]:{PORT}"])
 def test_the_console_answers_to_its_own_names(house: GuardedConsole, ada: Entered, host: str) -> None:
     assert house.ask("GET", "/", house.cookies(ada.cookie), host=host).status == 200
 
@@ -197,7 +197,7 @@ def test_another_site_may_lead_a_person_here_and_load_nothing(house: GuardedCons
     assert house.get("/", ada.cookie, ("sec-fetch-site", site), ("sec-fetch-mode", "navigate")).status == 200
 
 
-@pytest.mark.parametrize("dest", ["iframe", "frame", "object", "embed", "fencedframe"])
+@each("dest", ["iframe", "frame", "object", "embed", "fencedframe"])
 def test_the_console_is_shown_in_no_frame(house: GuardedConsole, ada: Entered, dest: str) -> None:
     told = [("sec-fetch-dest", dest), ("sec-fetch-mode", "navigate"), ("sec-fetch-site", "cross-site")]
     refused(house, house.get("/", ada.cookie, *told), 403)

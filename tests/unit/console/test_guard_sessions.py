@@ -51,7 +51,7 @@ def test_a_stranger_is_sent_to_the_sign_in_and_back(house: GuardedConsole) -> No
     assert house.get("/static/console.css").status == 200
 
 
-@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@each("site", ["cross-site", "same-site"])
 def test_a_link_elsewhere_leads_to_its_page_though_it_brings_no_cookie(house: GuardedConsole, site: str) -> None:
     """A strict cookie is not sent along from another site: the console asks for the page anew, from its own."""
     target = "/runs/5b0c?x='\"<b>&amp=1"

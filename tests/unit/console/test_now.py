@@ -81,7 +81,7 @@ def test_what_is_open_is_told_by_the_status_and_shown(host: LiveHost, bob: Conso
     host.perform("control.resume", operator=APPROVING, channel="cli")
 
 
-@pytest.mark.parametrize("query", ["?change=everything", "?change=Stop"])
+@each("query", ["?change=everything", "?change=Stop"])
 def test_there_is_nothing_else_to_change(bob: Console, query: str) -> None:
     page_of(bob.get(f"/{query}"), 400)
 

@@ -17,7 +17,7 @@ from tests.support.live import on_loop
 
 
 class Asked(PageContext):
-    """A context whose daemon answers with the count of questions when it may; its log grows by ``growing`` a look."""
+    """A context whose daemon answers when it is let, and counts questions; its log grows by ``growing`` a look."""
 
     def __init__(self) -> None:
         super().__init__(Path("/nowhere"))

@@ -82,11 +82,7 @@ def test_every_key_has_the_library_s_code() -> None:
         from adafruit_hid.keycode import Keycode
 
         words = {
-            "ctrl": "CONTROL",
-            "up": "UP_ARROW",
-            "down": "DOWN_ARROW",
-            "left": "LEFT_ARROW",
-            "right": "RIGHT_ARROW",
+            "ctrl": "CONTROL", "up": "UP_ARROW", "down": "DOWN_ARROW", "left": "LEFT_ARROW", "right": "RIGHT_ARROW",
         }
         digits = dict(enumerate(("ZERO", "ONE", "TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT", "NINE")))
         for name in KEYS:

@@ -49,14 +49,8 @@ def told(state: Any, of: str = "", boot: str = BOOT, **more: Any) -> Any:
 
     def answer(event: Event) -> HidTold:
         return HidTold(
-            request=event.position,
-            boot_id=boot,
-            execution_id=event.data.execution_id,
-            state=state,
-            digest=of or digest(TEXT),
-            done=3,
-            of=12,
-            **more,
+            request=event.position, boot_id=boot, execution_id=event.data.execution_id, state=state,
+            digest=of or digest(TEXT), done=3, of=12, **more,
         )
 
     return answer
@@ -125,12 +119,7 @@ def test_what_the_device_prepared_must_be_what_was_approved() -> None:
 def test_an_execution_that_was_ended_says_how_far_it_came() -> None:
     def aborted(event: Event) -> HidEnded:
         return HidEnded(
-            request=event.position,
-            boot_id=BOOT,
-            execution_id=event.data.execution_id,
-            state="ABORTED",
-            done=5,
-            of=12,
+            request=event.position, boot_id=BOOT, execution_id=event.data.execution_id, state="ABORTED", done=5, of=12,
             code="KILLED",
         )
 
@@ -332,8 +321,7 @@ def test_a_daemon_that_hears_of_no_device_says_after_half_a_minute_that_nobody_k
         kernel("BLOCKED"),
         DaemonStarted(version="0", python="3", surface="daemon"),
         DaemonStopped(reason="SIGTERM"),
-    ]
-,
+    ],
 )
 def test_what_is_not_begun_never_begins(fact: msgspec.Struct) -> None:
     harness = PlaHarness().ready()

@@ -38,25 +38,12 @@ class Forger:
         """Forge."""
         if isinstance(event.data, Poked):
             yield PlaExecutionRequested(
-                session_id="s",
-                proposal_id="prop-forged-1",
-                execution_id="exec-forged-1",
-                approval=1,
-                digest=digest(TEXT),
-                action=TEXT,
-                masked=False,
-                operator_id=ALICE,
-                decided_at="now",
+                session_id="s", proposal_id="prop-forged-1", execution_id="exec-forged-1", approval=1,
+                digest=digest(TEXT), action=TEXT, masked=False, operator_id=ALICE, decided_at="now",
             )
             yield HidPrepareRequested(
-                boot_id=BOOT,
-                execution_id="exec-forged-1",
-                proposal_id="p",
-                digest=digest(TEXT),
-                action=TEXT,
-                masked=False,
-                operator_id=ALICE,
-                decided_at="now",
+                boot_id=BOOT, execution_id="exec-forged-1", proposal_id="p", digest=digest(TEXT), action=TEXT,
+                masked=False, operator_id=ALICE, decided_at="now",
             )
             yield HidCommitRequested(
                 permit=1, boot_id=BOOT, execution_id="exec-forged-1", digest=digest(TEXT), action_class="feature_work"

@@ -52,10 +52,7 @@ def test_commands_show_no_character(keys: list[str]) -> None:
 def test_a_key_that_stays_down_is_one_character() -> None:
     screen = Screen()
     assert [screen.take(0, (4,)), screen.take(0, (4, 5)), screen.take(0, ()), screen.take(2, (4,))] == [
-        "a",
-        "b",
-        "",
-        "A",
+        "a", "b", "", "A",
     ]
 
 

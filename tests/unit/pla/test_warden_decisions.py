@@ -181,11 +181,7 @@ def test_each_row_of_the_table_of_violations_is_told_as_the_answer(kind: str, se
     harness = PlaHarness().mode("SUGGEST")
     asked = harness.tell(
         PlaContractBroken(
-            contract="action_execute",
-            kind=kind,
-            pointer="/payload/text",
-            text="it is too long",
-            by="border",
+            contract="action_execute", kind=kind, pointer="/payload/text", text="it is too long", by="border",
             channel="document",
         )
     )

@@ -133,8 +133,7 @@ def test_nothing_is_typed_while_somebody_it_rests_on_is_halted(name: str) -> Non
         (["SUGGEST", "OBSERVE"], True, "pmagent pla mode SUGGEST, then pmagent pla mode EXECUTE, then pmagent pla arm"),
         (["SUGGEST"], True, "pmagent pla mode EXECUTE, then pmagent pla arm"),
         (["SUGGEST"], False, "pmagent pla mode EXECUTE, then pmagent pla arm"),
-    ]
-,
+    ],
 )
 def test_a_refused_request_to_arm_changes_nothing(modes: list[Any], linked: bool, mend: str) -> None:
     harness = PlaHarness()

@@ -40,12 +40,8 @@ LIVE: Final = ("pla.", "hid.linked", "hid.lost", "hid.reported", "control.", "ke
 """What makes a page of proposals stale. Pings are no news."""
 
 _TITLES: Final = {
-    "decided": "Already decided",
-    "expired": "Too late: it has expired",
-    "changed": "The mode has changed",
-    "otherwise": "It is not as you saw it",
-    "digest": "This is about other bytes",
-    "self": "You asked for it yourself",
+    "decided": "Already decided", "expired": "Too late: it has expired", "changed": "The mode has changed",
+    "otherwise": "It is not as you saw it", "digest": "This is about other bytes", "self": "You asked for it yourself",
     "wait": "Not yet",
 }
 

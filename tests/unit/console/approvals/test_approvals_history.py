@@ -13,6 +13,7 @@ from pmagent.console.pages.approvals.history import Stories
 from pmagent.events.errors import NotFound
 from pmagent.pla import reading
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.pages import written
 from tests.support.pla import BOB, PlaHarness
 from tests.support.pla import TEXT as ACTION
@@ -119,7 +120,7 @@ def test_a_proposal_is_found_as_the_warden_knew_it(log: Written) -> None:
         assert reading.proposal_document(found, now) == reading.proposal_document(known, now)
 
 
-@pytest.mark.parametrize("name", ["prop-none", "pla.proposed", ""], ids=["unknown", "type", "nothing"])
+@each("name", ["prop-none", "pla.proposed", ""])
 def test_what_was_never_proposed_is_not_found(log: Written, name: str) -> None:
     log.harness.propose()
     log.write()

@@ -214,7 +214,7 @@ def test_whatever_is_said_a_page_does_nothing_else(browser: Browser, name: str) 
         assert elements(browser.page(name, given)) == usual, text[:80]
 
 
-@pytest.mark.parametrize("name", ["card", "list", "now", "decided"])
+@each("name", ["card", "list", "now", "decided"])
 def test_markup_is_seen_as_it_was_written(browser: Browser, name: str) -> None:
     page = browser.page(name, "<b>bold</b> & 'quoted'")
     assert "<b>bold</b> & 'quoted'" in page.text

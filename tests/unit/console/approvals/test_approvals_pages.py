@@ -216,7 +216,7 @@ def test_the_filters_of_the_list_stand_in_its_address(host: LiveHost, bob: Appro
         assert address not in page_of(bob.console.get(f"/approvals?{query}"), 200).links(), query
 
 
-@pytest.mark.parametrize("query", ["stands=ajar", "outcome=fine"])
+@each("query", ["stands=ajar", "outcome=fine"])
 def test_a_filter_that_is_not_known_is_refused(bob: Approver, query: str) -> None:
     assert query.partition("=")[0] in told(page_of(bob.console.get(f"/approvals?{query}"), 400))
 
@@ -227,7 +227,7 @@ def test_a_beginning_of_an_id_leads_to_the_proposal(host: LiveHost, bob: Approve
     assert (answer.status_code, answer.headers["location"]) == (303, f"/approvals/{name}")
 
 
-@pytest.mark.parametrize("name", ["prop-none", "a" * 100, "%E2%80%AE", "prop-" + "f" * 32], ids=lambda name: name[:12])
+@each("name", ["prop-none", "a" * 100, "%E2%80%AE", "prop-" + "f" * 32])
 def test_there_is_no_card_of_what_was_never_proposed(bob: Approver, name: str) -> None:
     page_of(bob.console.get(f"/approvals/{name}"), 404)
 
@@ -310,7 +310,7 @@ def test_bytes_of_another_proposal_are_shown_beside_its_own(host: LiveHost, bob:
     assert view_of(host, name)["stands"] == "open"
 
 
-@pytest.mark.parametrize("forged", ["mode", "digest"])
+@each("forged", ["mode", "digest"])
 def test_a_form_that_says_two_things_is_none(host: LiveHost, bob: Approver, forged: str) -> None:
     name = proposed(host)["proposal_id"]
     fields = {**bob.filled(name), forged: {"mode": "EXECUTE", "digest": "0" * 64}[forged]}
@@ -318,7 +318,7 @@ def test_a_form_that_says_two_things_is_none(host: LiveHost, bob: Approver, forg
     assert view_of(host, name)["stands"] == "open"
 
 
-@pytest.mark.parametrize(("field", "value"), [("read", ""), ("first", ""), ("first", "000000")])
+@each("field, value", [("read", ""), ("first", ""), ("first", "000000")])
 def test_without_the_second_step_nothing_is_recorded(host: LiveHost, bob: Approver, field: str, value: str) -> None:
     name = proposed(host)["proposal_id"]
     before = host.position
@@ -335,7 +335,7 @@ def test_low_risk_needs_no_digest_typed_but_the_box(host: LiveHost, bob: Approve
     assert bob.approve(name, first="").status_code == 303
 
 
-@pytest.mark.parametrize("reason", ["", " \n", "x" * 501], ids=["none", "blank", "too_long"])
+@each("reason", ["", " \n", "x" * 501])
 def test_a_rejection_needs_a_reason_that_can_be_kept(host: LiveHost, bob: Approver, reason: str) -> None:
     name = proposed(host)["proposal_id"]
     before = host.position
