@@ -347,9 +347,9 @@ def _sandbox() -> Check:
     from pmagent.actors.sandbox.spec import Limits, SandboxRefused, SandboxSpec, SandboxUnavailable
 
     with tempfile.TemporaryDirectory() as folder:
-        wishes = SandboxSpec(argv=("true",), artifacts=os.path.realpath(folder), limits=Limits(seconds=SANDBOX_SECONDS))
+        spec = SandboxSpec(argv=("true",), artifacts=os.path.realpath(folder), limits=Limits(seconds=SANDBOX_SECONDS))
         try:
-            outcome = anyio.run(run, wishes)
+            outcome = anyio.run(run, spec)
         except (SandboxRefused, SandboxUnavailable) as error:
             return Check("sandbox", "warn", f"no tool can run: {error.message}", error.hint)
     if outcome.exit_code != 0:

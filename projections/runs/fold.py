@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.actors.orchestra.running.artifact_paths import apart
+from pmagent.actors.orchestra.running.artifact_paths import without_clashes
 from pmagent.contracts.effect import EffectInterrupted, RequestRefused
 from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested, OaPermitRevoked
 from pmagent.contracts.orchestra import UNENFORCED
@@ -299,7 +299,7 @@ def _attempt_failed(run: Run, event: Event, failed: TaskAttemptFailed) -> Run:
 
 def _finished(run: Run, event: Event, finished: TaskFinished) -> Run:
     result = finished.result
-    kept, lost = apart(result.task_id, result.artifacts)
+    kept, lost = without_clashes(result.task_id, result.artifacts)
     name = _name(run, result.task_id)
     notes = run.notes
     for path in lost:

@@ -18,7 +18,7 @@ from pmagent.contracts.orchestra_events import PlannedTask
 from pmagent.events.log import now
 from pmagent.jobs.history import Cancelling, Jobs
 from pmagent.jobs.story import RunStory
-from pmagent.orchestra.places import folder_of
+from pmagent.orchestra.paths import folder_of
 from pmagent.projections.runs.folders import documents
 from pmagent.projections.runs.paths import run_paths
 from pmagent.projections.runs.report import state_of
