@@ -247,7 +247,7 @@ def _daemon(layout: Layout) -> Check:
 
 
 def _operators(layout: Layout) -> Check:
-    """Who may enter the console. Raises BadOperators."""
+    """The operators of the console. Raises BadOperators."""
     from pmagent.console.auth import operators
     from pmagent.console.paths import ConsolePaths
 

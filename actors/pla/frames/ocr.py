@@ -1,5 +1,4 @@
-"""What stands on a picture, read by the program tesseract where the machine has it (docs/design.md §16.10);
-blocking."""
+"""The text of a picture, read by the program tesseract where the machine has it (docs/design.md §16.10); blocking."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ _SAID: Final = {
 
 
 class Reading(NamedTuple):
-    """What stands on the picture, read by which program and version ("": by none), and what is to be noted."""
+    """The picture's text, the program and version that read it ("": none), and notes."""
 
     text: str
     program: str
