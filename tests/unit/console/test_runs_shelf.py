@@ -75,8 +75,8 @@ def test_a_run_is_what_its_documents_are_made_of(tmp_path: Path) -> None:
         assert kept.planned_tasks == run.planned_tasks
         assert (kept.position, kept.sum, kept.updated) == (run.position, run.sum, run.updated)
         assert list(kept.left) == list(run.left)
-        assert (kept.revisions, kept.replaced, kept.notes, kept.said) == (
-            run.revisions, run.replaced, run.notes, run.said
+        assert (kept.revisions, kept.replaced, kept.notes, kept.last_lines) == (
+            run.revisions, run.replaced, run.notes, run.last_lines
         )  # fmt: skip
 
 

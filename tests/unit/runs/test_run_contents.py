@@ -195,8 +195,8 @@ def test_of_many_notes_contacts_and_last_lines_only_so_many_are_remembered() -> 
     assert (len(run.violations.texts), run.violations.more) == (NOTES_MAX, 20)
     assert (len(run.contacts), run.contacts_more) == (NOTES_MAX, 40)
     assert {(one.count, one.bytes_out, one.bytes_in) for one in run.contacts} == {(2, 2, 4)}
-    assert len(run.said) == SAID_MAX
-    assert max(len(line) for lines in run.said.values() for line in lines) == 400
+    assert len(run.last_lines) == SAID_MAX
+    assert max(len(line) for lines in run.last_lines.values() for line in lines) == 400
 
 
 def test_planner_calls_and_what_they_cost_are_summed() -> None:

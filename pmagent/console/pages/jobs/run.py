@@ -299,7 +299,7 @@ def _failures(run: Run, pairs: Sequence[Pair]) -> list[Failure]:
     return [
         Failure(
             planned.name, task_address(run.id, planned.task_id), task.reason,
-            run.said.get(planned.task_id, [])[-LINES_MAX:],
+            run.last_lines.get(planned.task_id, [])[-LINES_MAX:],
         )
         for task, planned in failed[:FAILED_SHOWN]
     ]  # fmt: skip
