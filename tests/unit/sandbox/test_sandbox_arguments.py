@@ -162,6 +162,7 @@ def test_read_only_mounts_nothing_writable_but_the_artifacts(paths: list[str]) -
         ({"allow_write": ("/etc",)}, "the system's"),
         ({"allow_write": ("/run/user",)}, "the system's"),
         ({"allow_write": ("/srv/w/.git",)}, "protected"),
+        ({"allow_write": ("/srv/w/.GIT",)}, "protected"),
         ({"allow_write": ("/srv/w/.pmagent/log",)}, "protected"),
         ({"allow_write": ("/srv/w/share",), "protect": ("/srv/w/share",)}, "protected"),
         ({"allow_read": ("/inputs",)}, "the system's"),
