@@ -7,16 +7,19 @@ import resource
 import signal
 import socket
 import stat
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
+from pmagent.actors.kernel.reader import read_surfaces
 from pmagent.contracts.daemon import DaemonStopped
-from pmagent.contracts.kernel import KernelModeDecided
+from pmagent.contracts.kernel import KernelModeDecided, KernelObserved
 from pmagent.contracts.payload import typed
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
@@ -27,10 +30,13 @@ from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
 from pmagent.pla import asking
 from pmagent.projections.rebuild import check_documents
-from pmagent.service.host import RequestReused, open_host
-from pmagent.service.operations import call
+from pmagent.service import operations
+from pmagent.service.answer import Answer
+from pmagent.service.host import Host, RequestReused, open_host
+from pmagent.service.operations import call, perform
 from pmagent.service.wire import REQUEST_BYTES_MAX, RemoteError, reachable
 from pmagent.workspace.layout import Layout
+from tests.support.commands import SECONDS
 from tests.support.daemons import Daemon, running
 
 SUMMARY = "share/REALITY_GREEN_SUMMARY.json"
@@ -229,8 +235,24 @@ PERMIT = {"action": "feature_work", "subject": "run-1", "holder": "orchestrator"
 
 
 def test_without_a_daemon_a_permit_waits_for_the_reading_and_is_answered_in_its_own_conversation(
-    workspace: Path,
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    requested = threading.Event()
+
+    async def heard(host: Host, *given: Any) -> Answer:
+        def hear(events: Sequence[Event], _sums: Any) -> None:
+            if any(event.type == "oa.permit_requested" for event in events):
+                requested.set()
+
+        host.runtime.listen(hear)
+        return await perform(host, *given)
+
+    def read(*given: Any, **more: Any) -> KernelObserved:
+        assert requested.wait(SECONDS), "the reading ends after the request"
+        return read_surfaces(*given, **more)
+
+    monkeypatch.setattr(operations, "perform", heard)
+    monkeypatch.setattr("pmagent.actors.kernel.effects.read_surfaces", read)
     answer = call(workspace, "oa.permit", {**PERMIT, "request": "oa.permit-1"})
     assert answer.document["granted"] is True
     granted = next(event for event in events_of(workspace) if event.type == "oa.permit_granted")
