@@ -124,7 +124,7 @@ def _written(time_ns: int) -> str:
 def opening_events(
     storage: Storage, log_id: str, recovered: msgspec.Struct | None, sequencer: Sequencer, at: str, nonce: str = ""
 ) -> list[Event]:
-    """What the log itself has to say at opening: ``log.created`` for a new one, ``log.recovered`` after a cut.
+    """The log's own events at opening: ``log.created`` for a new one, ``log.recovered`` after a cut.
 
     ``nonce`` keeps the ids of two recoveries apart; by default it is random.
     """
@@ -160,19 +160,23 @@ class Log:
     async def append(self, draft: Draft) -> Event:
         """Append a fact and return it when it is durable. A fact that stands in the log already is returned as it
         stands there, once it is durable. Raises OutcomeUnknown when the write failed, BadEvent for a bad draft."""
-        if self._failure is not None:
-            raise self._failure
+        self._check()
         known = self._sequencer.seen(draft.id) if draft.kind == "fact" else None
-        future: asyncio.Future[Event] = self._loop.create_future()
         if known is not None:
             waiting = self._pending.get(known)
             if waiting is None:
                 return self._stored(known, draft)
+            future: asyncio.Future[Event] = self._loop.create_future()
             waiting.append(future)  # one of its own: who came first may be cancelled
             return await future
         event = self._sequencer.admit(draft, self._clock.now())
+        if self._writer.write((event,)):
+            if self._writer.must_yield:
+                await asyncio.sleep(0)
+            return event
+        self._check()
+        future = self._loop.create_future()
         self._pending[event.position] = [future]
-        self._writer.submit((event,))
         return await future
 
     def append_events(self, events: Sequence[Event]) -> None:
@@ -185,6 +189,9 @@ class Log:
         """Write what waits, make HEAD durable, close. Raises what a failed write raised."""
         await self._writer.stop()
         self.storage.close()
+        self._check()
+
+    def _check(self) -> None:
         if self._failure is not None:
             raise self._failure
 

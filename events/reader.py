@@ -18,7 +18,7 @@ from pmagent.events.storage import StorageReader
 
 
 class Progress(Enum):
-    """What a follower says between events: it has read all that was durable when it looked."""
+    """Yielded by a follower between events: it has read everything that was durable when it looked."""
 
     CAUGHT_UP = "caught up"
 
@@ -108,7 +108,7 @@ class Reader:
         return found
 
     def _corrupt(self, position: int, reason: str) -> CorruptLog:
-        return CorruptLog(*self._storage.place(position), position, reason)
+        return CorruptLog(*self._storage.location(position), position, reason)
 
 
 def runs(

@@ -79,9 +79,9 @@ class SegmentStorage:
         """See StorageReader."""
         return self._reader.read(position, bytes_max)
 
-    def place(self, position: int) -> tuple[str, int]:
+    def location(self, position: int) -> tuple[str, int]:
         """See StorageReader."""
-        return self._reader.place(position)
+        return self._reader.location(position)
 
     def changes(self, position: int, seconds: float) -> bool:
         """See StorageReader."""

@@ -122,6 +122,7 @@ class Scheduler:
         self._places: dict[type, int] = {}
         """How many effects of a type are performed."""
         self._awaited = 0
+        self._pressing = 0
         self._unread = False
         self._paused = effects.paused
         """Whether effects are paused as far as is durable; the ledger is ahead of that."""
@@ -133,6 +134,12 @@ class Scheduler:
     def busy(self) -> bool:
         """Whether the end of some effect still waits for its performer, or is being recorded."""
         return self._awaited > 0
+
+    @property
+    def pressing(self) -> bool:
+        """Whether there is an outward effect (a task that runs, a device that types), or one that must be attended (a
+        device that is armed has a ping to be sent): what concerns them must find the loop free."""
+        return self._pressing > 0
 
     @property
     def unread(self) -> bool:
@@ -257,6 +264,7 @@ class Scheduler:
         if effect is None or event.position in self._lives:
             raise Inconsistent("an effect is to start that is known already, or that is none")
         life = self._lives[event.position] = _Life(event, effect)
+        self._pressing += _presses(life)
         return life
 
     def _move(self, life: _Life, state: State) -> None:
@@ -273,6 +281,7 @@ class Scheduler:
         self._awaited += awaited
         if state == "forgotten":
             del self._lives[life.event.position]
+            self._pressing -= _presses(life)
         elif state == "held":
             self._held[life.event.position] = life
         elif state == "queued":
@@ -362,6 +371,10 @@ class Scheduler:
     def _conclude(self, event: Event, outcome: msgspec.Struct, actions: list[Action]) -> None:
         if not self._abandoned:
             actions.append(Conclude(event, outcome))
+
+
+def _presses(life: _Life) -> bool:
+    return life.effect.attended or isinstance(life.event.data, OutwardRequest)
 
 
 def _repeatable(event: Event) -> bool:

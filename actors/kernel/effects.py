@@ -39,8 +39,8 @@ async def watch(
 ) -> AsyncGenerator[KernelObserved, None]:
     """The surfaces whenever their content, or what exists of the files that STATE.json names, has changed.
 
-    The first reading is yielded at once, unless its digest is ``known``. What the projections write is no
-    surface and wakes nobody. ``share/`` need not exist, and may be deleted, recreated or renamed over. Ends
+    The first reading is yielded at once, unless its digest is ``known``. Writes of the projections are no
+    surface change and wake nobody. ``share/`` need not exist, and may be deleted, recreated or renamed over. Ends
     when ``stop`` is set.
     """
     world = files or RealFiles(workspace)

@@ -301,7 +301,7 @@ def parse(name: str, raw: bytes) -> tuple[SurfaceStatus, str, Any]:
 
 
 def _reading(name: str, path: str, raw: bytes) -> SurfaceReading:
-    """What the bytes of a surface's file say."""
+    """The surface that these bytes of a file hold."""
     status, detail, content = parse(name, raw)
     return SurfaceReading(
         name=name, path=path, required=name in surfaces.REQUIRED, status=status, detail=detail,

@@ -10,7 +10,7 @@ from pmagent.audit.source import source_of
 from pmagent.contracts.audit import AuditReport
 from pmagent.events.atomic import write_atomic
 from pmagent.events.errors import PmagentError
-from pmagent.projections.audits.places import DOCUMENT, MARKDOWN
+from pmagent.projections.audits.paths import DOCUMENT, MARKDOWN
 from pmagent.projections.audits.report import report_json, report_markdown
 
 

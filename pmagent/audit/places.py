@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from pmagent.audit.source import BadAudit, slug
-from pmagent.projections.audits.places import DOCUMENT, FORBIDDEN, MARKDOWN, usable
+from pmagent.projections.audits.paths import DOCUMENT, FORBIDDEN, MARKDOWN, usable
 from pmagent.workspace.places import check_ground, check_names, inside, relative
 
 DEFAULT_FOLDER: Final = "audit"

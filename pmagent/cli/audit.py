@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option
-from pmagent.cli.given import job_id, source_given
+from pmagent.cli.inputs import job_id, source_from
 
 if TYPE_CHECKING:
     from pmagent.contracts.audit_events import AuditRequested
@@ -26,23 +26,19 @@ if TYPE_CHECKING:
 @click.argument("repo_url")
 @click.argument("pdf")
 @click.option(
-    "--rubric",
-    metavar="FILE",
+    "--rubric", metavar="FILE",
     help="What is judged, JSON; - is stdin [default: audit.rubric, else one for agent projects].",
 )
 @click.option(
-    "--output",
-    metavar="PATH",
+    "--output", metavar="PATH",
     help="Where the report goes: a file that ends in .md, else a folder [default: audit/report_<name>.md].",
 )
 @click.option(
-    "--model",
-    metavar="NAME",
+    "--model", metavar="NAME",
     help="The judges' model, PROVIDER:NAME; '' for the rules [default: audit.model, else the rules].",
 )
 @click.option(
-    "--vision-model",
-    metavar="NAME",
+    "--vision-model", metavar="NAME",
     help="Who looks at the report's images [default: audit.vision_model, else nobody].",
 )
 @request_option()
@@ -73,12 +69,8 @@ def audit(
     if rubric is None and settings.rubric:
         rubric = str(app.workspace / settings.rubric)
     wish = Wish(
-        repo_url=repo_url,
-        pdf_path=pdf,
-        rubric=source_given(rubric, RUBRIC_BYTES_MAX, "it has to hold a rubric"),
-        output=output,
-        model=model,
-        vision_model=vision_model,
+        repo_url=repo_url, pdf_path=pdf, rubric=source_from(rubric, RUBRIC_BYTES_MAX, "it has to hold a rubric"),
+        output=output, model=model, vision_model=vision_model,
     )
     asked = as_request(wish, settings, app.workspace, Path.cwd(), job_id(request))
     return _audit(app, asked.request, asked.copy, format)

@@ -249,9 +249,9 @@ def _daemon(layout: Layout) -> Check:
 def _operators(layout: Layout) -> Check:
     """Who may enter the console. Raises BadOperators."""
     from pmagent.console.auth import operators
-    from pmagent.console.places import Places
+    from pmagent.console.paths import ConsolePaths
 
-    known = operators.read(Places(layout).operators).values()
+    known = operators.read(ConsolePaths(layout).operators).values()
     if not known:
         return Check("operators", "ok", "none may enter the console yet; pmagent console adds you")
     approving = sum(operator.role == "approve" for operator in known)

@@ -8,7 +8,7 @@ import click
 
 from pmagent.actors.oa.policy import CARE, WORK
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option
-from pmagent.cli.given import STDIN, job_id, source_given
+from pmagent.cli.inputs import STDIN, job_id, source_from
 from pmagent.cli.output import Styled
 from pmagent.exitcodes import Exit
 
@@ -59,8 +59,8 @@ def run(
     from pmagent.orchestra.request import Wish, as_request, warnings_of
 
     wish = Wish(
-        intent=intent, config=source_given(config, BYTES_MAX, "it has to hold a configuration"),
-        plan=source_given(plan, BYTES_MAX, "it has to hold a plan"),
+        intent=intent, config=source_from(config, BYTES_MAX, "it has to hold a configuration"),
+        plan=source_from(plan, BYTES_MAX, "it has to hold a plan"),
         concurrency=concurrency, retries=retries, replan=replan, out=out, action=action, plan_only=plan_only,
         dry_run=dry_run,
     )

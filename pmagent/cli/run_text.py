@@ -91,12 +91,8 @@ def whole(run: Run) -> dict[str, Any]:
 def _task(task: Task, planned: PlannedTask) -> dict[str, Any]:
     ended = task.left >= 0
     return {
-        "task_id": planned.task_id,
-        "name": planned.name,
-        "state": task.state,
-        "attempts": task.attempts,
-        "duration_ms": task.duration_ms if ended else 0,
-        "exit_code": task.exit_code if ended else None,
+        "task_id": planned.task_id, "name": planned.name, "state": task.state, "attempts": task.attempts,
+        "duration_ms": task.duration_ms if ended else 0, "exit_code": task.exit_code if ended else None,
         "reason": task.reason if task.state == "failed" else "",
     }
 
@@ -236,6 +232,4 @@ def _rest(run: Run, pairs: list[Pair], columns: int) -> list[Piece]:
     return [Styled(shorten(f"   {more} {sum(counts.values())} more: {', '.join(words)}", columns), "dim")]
 
 
-RUN: Final = Rendering(
-    RUNS, exit_code, table, _entry, whole, summary, _details, wide=14, next="the next pmagent run"
-)
+RUN: Final = Rendering(RUNS, exit_code, table, _entry, whole, summary, _details, wide=14, next="the next pmagent run")

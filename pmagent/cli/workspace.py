@@ -26,7 +26,7 @@ def init(app: App, new_log: bool, format: str) -> int:
     already it is shown what it lets be done (pmagent trust shows it again). With --new-log, a log is begun at once:
     where STATE.json, jobs/, runs/ or sessions/ tell of a log that is not there, no other command begins one.
     """
-    from pmagent.cli.accepting import accept_as_is
+    from pmagent.cli.trust_prompt import accept_as_is
     from pmagent.workspace.kernel_settings import PATH
     from pmagent.workspace.presence import begin_log
     from pmagent.workspace.surfaces import init_workspace

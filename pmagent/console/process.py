@@ -20,7 +20,7 @@ import structlog
 from pmagent.actors.core.engine import describe_failure
 from pmagent.clean import json_bytes
 from pmagent.console.address import Address
-from pmagent.console.giving_way import give_way
+from pmagent.console.priority import lower_priority
 from pmagent.events.errors import PmagentError
 from pmagent.exitcodes import Exit
 
@@ -30,8 +30,8 @@ NICENESS: Final = 10
 
 def main(arguments: list[str]) -> int:
     """Serve the workspace's console; the exit code. Every error ends here, and is told to the daemon."""
-    os.setpgrp()  # no signal of the terminal is for us; a session of our own would be the daemon's equal (give_way)
-    give_way(NICENESS)
+    os.setpgrp()  # no signal of the terminal reaches us; a session of our own would rank with the daemon's
+    lower_priority(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at the daemon's terminal is for the daemon, which ends us
     _log_as_json()
     try:

@@ -51,9 +51,9 @@ class Tapped:
             self._chunk = chunk
         return chunk
 
-    def place(self, position: int) -> tuple[str, int]:
+    def location(self, position: int) -> tuple[str, int]:
         """See StorageReader."""
-        return self._storage.place(position)
+        return self._storage.location(position)
 
     def changes(self, position: int, seconds: float) -> bool:
         """See StorageReader."""
@@ -113,7 +113,7 @@ def time_at(storage: StorageReader, position: int) -> str:
     try:
         return decode_line(line.rstrip(b"\n")).time
     except msgspec.DecodeError as error:
-        file, offset = storage.place(position)
+        file, offset = storage.location(position)
         raise CorruptLog(file, offset, position, f"not an event: {error}") from error
 
 

@@ -12,7 +12,7 @@ import msgspec
 from pmagent.actors.orchestra.planning.config import BadConfig
 from pmagent.actors.orchestra.planning.placeholders import filled, named
 from pmagent.contracts.orchestra_config import OrchestraConfig, PathSettings
-from pmagent.projections.runs.places import FORBIDDEN, places
+from pmagent.projections.runs.paths import FORBIDDEN, run_paths
 from pmagent.workspace.places import Misplaced, check_ground, check_names, inside
 
 RUN_ID: Final = "run_id"
@@ -21,12 +21,12 @@ ANY_ID: Final = "0" * 8 + "-0000" * 3 + "-" + "0" * 12
 
 def folder_of(config: OrchestraConfig, run_id: str) -> str:
     """The run's folder, relative to the workspace."""
-    return places(config.paths, run_id).folder
+    return run_paths(config.paths, run_id).folder
 
 
 def report_of(config: OrchestraConfig, run_id: str) -> str:
     """The run's report, relative to the workspace."""
-    return places(config.paths, run_id).report
+    return run_paths(config.paths, run_id).report
 
 
 def placed(config: OrchestraConfig, workspace: Path) -> OrchestraConfig:
@@ -48,7 +48,7 @@ def placed(config: OrchestraConfig, workspace: Path) -> OrchestraConfig:
         with _as_configured():
             check_names(f"paths.{name}", whole)
     paths = PathSettings(**found)
-    if places(paths, ANY_ID).moved:
+    if run_paths(paths, ANY_ID).moved:
         raise BadConfig(
             "paths.logs, paths.artifacts and paths.report are in each other's way, or in that of config.yaml, "
             "plan.json or metrics.json of the run",
@@ -60,7 +60,7 @@ def placed(config: OrchestraConfig, workspace: Path) -> OrchestraConfig:
 def check_places(config: OrchestraConfig, workspace: Path, run_id: str) -> None:
     """Look whether the run's documents can be written: no link leads out of the workspace, no file stands where a
     folder must be, folders may be written. ``config`` is ``placed``. Raises BadConfig."""
-    found = places(config.paths, run_id)
+    found = run_paths(config.paths, run_id)
     told = (("runs", found.plan), ("logs", found.log), ("artifacts", f"{found.artifacts}/x"), ("report", found.report))
     with _as_configured():
         for name, path in told:

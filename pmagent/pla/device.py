@@ -40,7 +40,7 @@ from typing import Any, BinaryIO, Final
 
 from pmagent.firmware.contract import CONTRACT_HASH, CONTRACT_VERSION
 from pmagent.firmware.core import FIRMWARE_VERSION, TICKS, Core
-from pmagent.pla.swallowing import Swallower
+from pmagent.pla.lossy_line import LossyLine
 from pmagent.pla.typed import Screen
 
 ROOM: Final = 1024
@@ -223,7 +223,7 @@ class PretendDevice:
             sha256=lambda data: sha256(data).hexdigest(),
         )  # fmt: skip
         self._screen = Screen()
-        self._swallower = Swallower()
+        self._swallower = LossyLine()
         self._tell(boot=self._boot_id, reason=reason)
 
     def _plug(self) -> None:

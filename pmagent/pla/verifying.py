@@ -22,7 +22,7 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.evidence import log_of
 from pmagent.projections.core.documents import Documents, computed, folded
 from pmagent.projections.core.projection import ProjectionHalted
-from pmagent.projections.runs.places import SESSIONS
+from pmagent.projections.runs.paths import SESSIONS
 from pmagent.projections.sessions.chain import GENESIS, canonical, checksum
 from pmagent.projections.sessions.sessions import Sessions
 

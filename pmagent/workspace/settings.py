@@ -18,6 +18,7 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
+from pmagent.workspace.layout import workspace_around
 from pmagent.workspace.settings_programs import TABLES, ConfigError, Programs, programs
 
 __all__ = ["ConfigError", "Resolved", "Setting", "Settings", "resolve", "settings_table", "unknown_variables"]
@@ -311,7 +312,7 @@ def _workspace(flag: str | None, environ: Mapping[str, str]) -> tuple[Path, str]
     elif environ.get(WORKSPACE):
         path, origin = Path(environ[WORKSPACE]), WORKSPACE
     else:
-        return Path.cwd(), "default: the current directory"
+        return workspace_around(Path.cwd()), "default: found from the current directory"
     if not path.is_dir():
         raise ConfigError(f"the workspace {path} ({origin}) is not a directory", "give a directory that exists")
     return path.absolute(), origin

@@ -45,7 +45,7 @@ def unjudged_lines(one: UnjudgedCriterion, known: Known) -> list[str]:
 
 
 def _said(one: CriterionResult | UnjudgedCriterion, known: Known) -> Iterator[str]:
-    """What the judges said of it, beside the criterion's own evidence: they were shown no other."""
+    """The judges' statements on it, beside the criterion's own evidence: they were shown no other."""
     known = {key: item for key, item in known.items() if key.rpartition("#")[0] == one.dimension_id}
     yield from _opinions("Judge opinions", one.judge_opinions, one.set_aside, known)
     yield from _opinions("First round", one.first_round, (), known)

@@ -49,7 +49,7 @@ def report_of(audit: Audit) -> AuditReport:
 
 
 def provenance_of(audit: Audit, log_id: str) -> Provenance:
-    """What the report was made of and when."""
+    """The origin of the report, and its time."""
     return Provenance(
         pdf_path=audit.asked.pdf_path,
         rubric_source=audit.asked.rubric_source,

@@ -123,7 +123,7 @@ def _tasks_planned(run: Run, event: Event, planned: TasksPlanned) -> Run:
 
 
 def _plan_made(run: Run, event: Event, made: PlanMade) -> Run:
-    """What is done is kept; what is not goes, and its attempts are told no more."""
+    """Tasks that are done are kept; the others go, and their attempts are reported no more."""
     kept = [(task, planned) for task, planned in run.pairs if task.state == "done"]
     gone = [
         Replaced(made.revision - 1, planned.name, task.reason, task.state)
@@ -276,7 +276,7 @@ def _unstarted(run: Run, event: Event, unstarted: TaskUnstarted) -> Run:
 
 
 def _interrupted(run: Run, event: Event, interrupted: EffectInterrupted) -> Run:
-    """What an orderly stop cuts off uses up no retry."""
+    """An attempt that an orderly stop cuts off uses up no retry."""
     task_id = run.running.get(interrupted.request)
     if task_id is None:
         return run

@@ -42,7 +42,7 @@ Line = tuple[LogLevel, Component, str | None, str, dict[str, Any]]
 
 
 def lines(run: Run, event: Event) -> bytes:
-    """What ``event`` adds to the log of ``run`` (as it was before), newlines included; b"" for nothing."""
+    """The lines that ``event`` adds to the log of ``run`` (as it was before), newlines included; b"" for none."""
     least = _RANK[run.asked.config.telemetry.level]
     return b"".join(
         json.line(

@@ -61,7 +61,7 @@ class Task(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Left(msgspec.Struct, frozen=True, array_like=True):
-    """What a task left: artifacts with paths in the task's own folder below the run's, none in another's way."""
+    """The output of a task: artifacts with paths in the task's own folder below the run's, none in another's way."""
 
     task_id: str
     name: str
@@ -95,7 +95,7 @@ class Replaced(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Asking(msgspec.Struct, frozen=True, array_like=True):
-    """What the planner cost: calls, milliseconds, tokens and US dollars as far as it told them."""
+    """The cost of the planner: calls, milliseconds, tokens and US dollars as far as it told them."""
 
     calls: int = 0
     duration_ms: int = 0

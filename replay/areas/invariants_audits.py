@@ -1,4 +1,4 @@
-"""What must always hold of audits, computed from the events themselves and not by the code that is tested.
+"""Laws of audits, computed from the events themselves and not by the code that is tested.
 
 One report or one failure for each; every opinion is a judge's own words; every score follows from recorded opinions,
 evidence and the order of synthesis; every citation was looked at. It holds for any prefix of a history;
@@ -180,7 +180,7 @@ class _Check:
 
 
 def _told(reply: ModelReplied) -> dict[str, Any] | None:
-    """What a reply says, read as anybody would."""
+    """The content of a reply, read independently of the tested code."""
     if reply.tool_calls:
         return reply.tool_calls[0].args
     try:

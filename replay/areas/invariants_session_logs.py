@@ -1,4 +1,4 @@
-"""What must hold of the session logs, violations and jobs of the PLA on the disk, read as anybody may read them
+"""Laws of the session logs, violations and jobs of the PLA on the disk, read as any program may read them
 (docs/design.md §16.8; docs/session-log.md)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a device typed, held against what the log says of it (docs/design.md §16.4)."""
+"""Compares the typing of a device with the log (docs/design.md §16.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may lie in the snapshot cache besides the right snapshot: an old one, a stranger's, a damaged one."""
+"""Contents of the snapshot cache besides the right snapshot: an old one, a stranger's, a damaged one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pmagent.replay.simulation.workload import Done, QuestionAsked
 from pmagent.replay.simulation.world import World
 
 CODE: Final = "simulated"
-"""What the machine's own snapshots name as the code that made them."""
+"""The code digest in the machine's own snapshots."""
 
 
 def taken(log_id: str, tail: Tail, engine: Engine, documents: Documents | None) -> bytes | None:
@@ -39,7 +39,7 @@ class Stranger:
         self._engine = Engine(actors(), Sequencer(Tail()))
 
     def at(self, position: int, time: str) -> EngineState:
-        """What it knows at ``position``."""
+        """Its state at ``position``."""
         if self._engine.sequencer.position >= position:
             self._engine = Engine(self._actors(), Sequencer(Tail()))
         while (n := self._engine.sequencer.position) < position - 1:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pmagent.actors.known import blob_check
 from pmagent.cli import checks
 from pmagent.console.pages.reading.checking import Checks
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
@@ -170,7 +170,7 @@ def by_doctor(workspace: Path) -> bool:
 
 
 def by_integrity(workspace: Path) -> bool:
-    places = Places(Layout(workspace))
+    places = ConsolePaths(Layout(workspace))
     places.prepare()
     asked = Checks(workspace, places.folder)
     codes = []

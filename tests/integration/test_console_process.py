@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from pmagent.console import address
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.service.wire import reachable
 from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
@@ -53,7 +53,7 @@ class Up:
     def served(self) -> address.Address:
         """Its console, as soon as it is served."""
         self.until("the console is served")
-        found = address.read(Places(Layout(self.workspace)).address)
+        found = address.read(ConsolePaths(Layout(self.workspace)).address)
         assert found is not None
         return found
 

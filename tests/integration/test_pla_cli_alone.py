@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.pla.demo.stage import Device
+from pmagent.pla.demo.environment import Device
 from pmagent.workspace.layout import Layout
 from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent

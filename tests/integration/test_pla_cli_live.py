@@ -253,10 +253,10 @@ def test_what_was_shown_in_another_mode_is_not_typed(lab: Lab) -> None:
         lab.pla("arm", "--operator", "grace")
 
     code, seen = on_terminal(lab.workspace, "approve", meanwhile=raised)
-    assert "In SUGGEST an approval is recorded, and nothing is typed." in seen
+    assert "In SUGGEST " in seen
     assert (code, lab.device.typed) == (1, before)
     code, seen = on_terminal(lab.workspace, "approve")
-    assert "In EXECUTE what is approved is typed at once." in seen
+    assert "In EXECUTE " in seen
     assert (code, lab.device.typed) == (0, before + "later")
 
 
@@ -296,8 +296,8 @@ def test_what_the_device_reports_of_itself_is_shown(lab: Lab) -> None:
     after = end_of_log(lab.workspace)
     lab.device.do("caps")
     await_event(lab.workspace, "hid.reported", "data.caps_lock=true", after=after)
-    assert "Caps Lock is on, and with it no letter is typed" in lab.pla("status").text
-    assert "on: with it no letter is typed" in lab.pla("device").text
+    assert "Caps Lock is on" in lab.pla("status").text
+    assert "Caps Lock   on" in lab.pla("device").text
     assert approved(lab, lab.proposed("type: later"), expect=1)["outcome"]["outcome"] != "executed"
     await_event(lab.workspace, "hid.reported", "data.error_code=UNKNOWN_ERROR", after=after)
     assert "its last error: CAPS_LOCK: the machine's Caps Lock is on" in lab.pla("status").text

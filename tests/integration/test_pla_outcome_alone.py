@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.pla.demo.stage import Device
+from pmagent.pla.demo.environment import Device
 from pmagent.service.answer import OutcomeOpen
 from pmagent.service.operations import call
 from tests.support import warm
@@ -31,7 +31,8 @@ def test_without_a_daemon_an_outcome_is_read_and_not_waited_for(workspace: Path)
     end = end_of_log(workspace)
     with pytest.raises(OutcomeOpen) as told:
         outcome(workspace, name)
-    assert (told.value.exit_code, told.value.hint) == (6, f"pmagent up asks the device; then pmagent pla show {name}")
+    assert told.value.exit_code == 6
+    assert told.value.hint.endswith(f"pmagent pla show {name}")
     assert end_of_log(workspace) == end, "nothing is recorded, and the log is held by nobody"
     pla(workspace, "reject", name, "--reason", "no")
     assert outcome(workspace, name) == (1, "rejected")

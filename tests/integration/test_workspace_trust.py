@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from pmagent.console.auth import operators
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.service.operations import call
@@ -274,7 +274,7 @@ def test_a_list_of_operators_that_came_from_elsewhere_lets_nobody_in_before_it_i
     way: str, stranger: Path, tmp_path: Path
 ) -> None:
     """An archive keeps the mode 0600, so that the mode alone tells nothing."""
-    home, other = Places(Layout(stranger)), Places(Layout(tmp_path / "other"))
+    home, other = ConsolePaths(Layout(stranger)), ConsolePaths(Layout(tmp_path / "other"))
     for places in (home, other):
         places.operators.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     operators.add(other.operators, "mallory", "approve", "a secret of hers alone")

@@ -57,9 +57,7 @@ questions = st.one_of(
 @example(60, [("list", "", 1, 0), ("grow", 60, 0, 0)], 1)  # an end is read before what it ends
 @example(100, [("call", 2, 0, 0)], 4_096)  # an id is used again
 @settings(max_examples=examples(25), deadline=None)
-def test_what_is_kept_is_what_reading_anew_gives(
-    cut: int, asked: list[tuple[str, Any, int, int]], window: int
-) -> None:
+def test_what_is_kept_is_what_reading_anew_gives(cut: int, asked: list[tuple[str, Any, int, int]], window: int) -> None:
     history = lived()
     with tempfile.TemporaryDirectory() as folder:
         layout = Layout(written(Path(folder), history[:cut]))

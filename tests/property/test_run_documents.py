@@ -179,9 +179,7 @@ def test_documents_have_their_shapes_whatever_happens(acts: list[Act], first: Ac
 
 @given(ACTS, requests(), st.integers(1, 3), st.integers(1, 30))
 @settings(max_examples=examples(80), deadline=None)
-def test_documents_are_the_same_however_the_log_was_folded(
-    acts: list[Act], first: Act, kept: int, piece: int
-) -> None:
+def test_documents_are_the_same_however_the_log_was_folded(acts: list[Act], first: Act, kept: int, piece: int) -> None:
     """At once, or in pieces with starts from the snapshot cache in between; at the end, or given out before."""
     events = history(acts, first)
     whole = folded([], Documents([RunFolders(kept)]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
@@ -13,11 +12,10 @@ from pmagent.actors.orchestra.running import run_state as course
 from pmagent.actors.orchestra.running import task_state as job
 from pmagent.actors.orchestra.running.task_state import Job
 from pmagent.actors.orchestra.running.worker import Worker
-from tests.support.planted import plant
+from tests.support.planted import Planted, plant_all
 from tests.support.simulated import RUNS, failure
 
-PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
-    # what the failure says, and where what is exchanged for what
+PLANTED: Planted = {
     "a task starts before what it waits for": ("starts before .* are done|IllegalStep", [
         (states, "begun", "if any(board.letters[one]", "if False and any(board.letters[one]"),
     ]),
@@ -160,6 +158,5 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, exchanges = PLANTED[fault]
-    for owner, name, old, new in exchanges:
-        plant(monkeypatch, owner, name, old, new)
+    plant_all(monkeypatch, exchanges)
     assert re.search(says, failure(fault, RUNS))

@@ -11,7 +11,7 @@ import anyio
 import msgspec
 import pytest
 
-from pmagent.actors.checks.effects import wishes as check_spec
+from pmagent.actors.checks.effects import check_spec
 from pmagent.actors.core.actor import Io
 from pmagent.actors.orchestra.planning import effects as planner
 from pmagent.actors.orchestra.running.sandbox_spec import wishes_of

@@ -17,7 +17,7 @@ import msgspec
 from pmagent.cli.app import run
 from pmagent.cli.output import Output
 from pmagent.console.auth import operators
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.events.disk import RealDisk
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.segments import SegmentReader
@@ -79,7 +79,7 @@ def owned(workspace: Path) -> Path:
     """``workspace``, which was copied or made by hand, with its configuration and operators accepted, and its log, if
     there is one, registered as it lies there: as if it had been begun there."""
     layout = Layout(workspace)
-    listed = Places(layout).operators
+    listed = ConsolePaths(layout).operators
     if listed.is_file():
         operators.accept(listed, listed.read_bytes())
     with suppress(NotFound):

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from pmagent.console.app import Positioned, application
 from pmagent.console.auth.entrance import Visitor
-from pmagent.console.pages.context import Desk
+from pmagent.console.pages.context import PageContext
 from pmagent.contracts.payload import encode, typed
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
@@ -57,9 +57,7 @@ class AuditCourt(_Begun, Court):
     """A court whose history is that of a whole log."""
 
 
-def written(
-    workspace: Path, history: Sequence[Event], blobs: Iterable[bytes] = (), log_id: str = LOG_ID
-) -> Path:
+def written(workspace: Path, history: Sequence[Event], blobs: Iterable[bytes] = (), log_id: str = LOG_ID) -> Path:
     """The workspace, with a log that holds ``history`` as it is, in which nothing is missing (behind what it holds
     already); and with these blobs."""
     layout = Layout(workspace)
@@ -86,8 +84,8 @@ def recorded(workspace: Path, name: str) -> Path:
     return workspace
 
 
-class _Alone(Desk):
-    """A desk without a daemon, which is not looked for either."""
+class _Alone(PageContext):
+    """A page context without a daemon; nothing looks for one."""
 
     async def standing(self, operation: str) -> Answer:
         """See Desk."""
@@ -95,13 +93,11 @@ class _Alone(Desk):
 
 
 @contextmanager
-def pages(
-    workspace: Path, visitor: Visitor = VISITOR, form: Mapping[str, str] | None = None
-) -> Iterator[TestClient]:
+def pages(workspace: Path, visitor: Visitor = VISITOR, form: Mapping[str, str] | None = None) -> Iterator[TestClient]:
     """The console's pages over a log that nobody writes, without the guard, for ``visitor``: what a page shows is the
     log's affair alone. ``form``: what every POST brings. All requests run on one event loop."""
-    desk = _Alone(workspace)
-    inner = Positioned(application(desk), desk)
+    context = _Alone(workspace)
+    inner = Positioned(application(context), context)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         scope.setdefault("state", {}).update(visitor=visitor, form=dict(form or {}), cookie="", trace="")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pmagent.pla.demo.stage import Device
+from pmagent.pla.demo.environment import Device
 from pmagent.workspace.trust import accept
 from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent
@@ -71,11 +71,7 @@ def on_terminal(
     try:
         os.write(master, ahead.encode())
         process = warm.Popen(
-            [*PMAGENT, "pla", *arguments],
-            stdin=end,
-            stdout=end,
-            stderr=end,
-            cwd=workspace,
+            [*PMAGENT, "pla", *arguments], stdin=end, stdout=end, stderr=end, cwd=workspace,
             env=clean_environment(NO_COLOR="1"),
         )
         os.close(end)

@@ -29,7 +29,7 @@ from pmagent.actors.audit.failures import SourceFailed
 from pmagent.actors.audit.sources.pdf.reading import read_pdf
 from pmagent.actors.audit.sources.repository.repo_tools import analyze_graph_structure
 from pmagent.actors.audit.sources.repository.survey import survey_repository
-from pmagent.actors.checks.effects import wishes as check_wishes
+from pmagent.actors.checks.effects import check_spec
 from pmagent.actors.core.actor import Io
 from pmagent.actors.orchestra.planning import effects as planner
 from pmagent.actors.orchestra.running.sandbox_spec import wishes_of
@@ -300,7 +300,7 @@ def check(place: Path) -> None:
     asked = CheckRunRequested(
         permit=3, request=2, name="one", kind="check", argv=["true", "-v"], seconds=60.0, attempt=1
     )
-    _sandboxed(check_wishes(root, f"{place}/artifacts", asked))
+    _sandboxed(check_spec(root, f"{place}/artifacts", asked))
 
 
 def plan(place: Path) -> None:

@@ -177,9 +177,7 @@ def read_answer(program_id: str, reply: ModelReplied) -> ModelVerdict:
         said = msgspec.convert(extras, _Extras)
     except msgspec.ValidationError as error:
         raise ShapeError(f"not a {PAYLOADS[program_id].__name__}: {misfit(extras, _Extras)}") from error
-    return ModelVerdict(
-        payload=payload, rationale=said.rationale, conditions=said.conditions, warnings=said.warnings
-    )
+    return ModelVerdict(payload=payload, rationale=said.rationale, conditions=said.conditions, warnings=said.warnings)
 
 
 def _object(program_id: str, reply: ModelReplied) -> dict[str, Any]:

@@ -39,7 +39,7 @@ from pmagent.contracts.orchestra_events import (
     TaskUnstarted,
 )
 from pmagent.events.event import Event
-from pmagent.events.evidence import kept_outside
+from pmagent.events.evidence import external_evidence
 from pmagent.events.tree import LeadsOut, Tree
 
 FOLDER: Final = f"{HIDDEN}/tasks"
@@ -77,7 +77,7 @@ class Attempts:
         async with _folder(folder):
             before = await _before(assigned, io, f"{folder}/inputs")
             try:
-                hidden = await anyio.to_thread.run_sync(kept_outside, Path(root))
+                hidden = await anyio.to_thread.run_sync(external_evidence, Path(root))
                 wishes = wishes_of(root, request.config, assigned, asked, f"{folder}/artifacts", before, hidden)
                 if wishes.fs == "rw":
                     await anyio.to_thread.run_sync(ready, root, documents_of(root, request.config, asked.run_id))

@@ -81,8 +81,7 @@ def answer_shape() -> ModelAnswer:
     ]
     schema = _object(
         action_type={"type": "string", "enum": ["TYPE_TEXT", "KEY_COMBO", "MOUSE_MOVE", "MOUSE_CLICK", NOTHING]},
-        payload={"anyOf": payloads},
-        rationale={"type": "string", "maxLength": RATIONALE_CHARS_MAX},
+        payload={"anyOf": payloads}, rationale={"type": "string", "maxLength": RATIONALE_CHARS_MAX},
     )
     return ModelAnswer(
         name=SHAPE_NAME, description="One action for an operator to approve, or none.", schema={

@@ -76,26 +76,9 @@ class HidLink:
     name = HID
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
-            DaemonStarted,
-            DaemonStopped,
-            ActorHalted,
-            ActorResumed,
-            EffectsPaused,
-            HidLinked,
-            HidReported,
-            HidLost,
-            OaPermitGranted,
-            OaPermitRefused,
-            RequestRefused,
-            PlaSessionBegan,
-            PlaSessionEnded,
-            PlaModeChanged,
-            PlaApproved,
-            PlaArmRequested,
-            PlaDisarmRequested,
-            PlaExecutionRequested,
-            TimerFired,
-            *_OUTCOMES,
+            DaemonStarted, DaemonStopped, ActorHalted, ActorResumed, EffectsPaused, HidLinked, HidReported, HidLost,
+            OaPermitGranted, OaPermitRefused, RequestRefused, PlaSessionBegan, PlaSessionEnded, PlaModeChanged,
+            PlaApproved, PlaArmRequested, PlaDisarmRequested, PlaExecutionRequested, TimerFired, *_OUTCOMES,
             *EFFECT_ENDS,
         )
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import anyio.to_thread
 
-from pmagent.actors.pla.line.finding import Attached, PortUnusable, Wanted, find
+from pmagent.actors.pla.line.finding import Attached, PortUnusable, Wanted, find, require_pyserial
 from pmagent.actors.pla.wire.exchanges import Exchange, exchange, goodbye, without_device
 from pmagent.actors.pla.wire.host import HostLink
 from pmagent.actors.pla.wire.reports import Reporter
@@ -215,6 +215,7 @@ class Line:
 
     async def _hold(self, found: Attached, wanted: Wanted) -> None:
         """One link, from opening the port to its loss. Raises PortUnusable when the device was never greeted."""
+        require_pyserial()
         from pmagent.actors.pla.line.port import open_port  # only who opens a port needs pyserial
 
         port = await open_port(found.path, self._wake)

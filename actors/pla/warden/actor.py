@@ -66,12 +66,7 @@ _RELIED_ON: Final = frozenset((WATCHER, OA, HID, BRAIN))
 """While one of these is halted nothing may be typed."""
 
 _OPERATORS: Final = (
-    PlaModeRequested,
-    PlaEndRequested,
-    PlaObserveRequested,
-    PlaProposalRequested,
-    PlaArmRequested,
-    PlaDecisionRequested,
+    PlaModeRequested, PlaEndRequested, PlaObserveRequested, PlaProposalRequested, PlaArmRequested, PlaDecisionRequested,
 )
 """Requests of operators: facts. An actor that asks in their name is not heard."""
 
@@ -84,32 +79,10 @@ class Warden:
     name = WARDEN
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
-            DaemonStarted,
-            DaemonStopped,
-            KernelObserved,
-            ActorHalted,
-            ActorResumed,
-            EffectsPaused,
-            EffectsResumed,
-            HidLinked,
-            HidReported,
-            HidLost,
-            HidDisarmRequested,
-            HidPinged,
-            HidTripped,
-            HidOutcomeUnknown,
-            PlaModeRequested,
-            PlaEndRequested,
-            PlaObserveRequested,
-            PlaProposalRequested,
-            PlaArmRequested,
-            PlaArmAnswered,
-            PlaContractBroken,
-            PlaDecisionRequested,
-            PlaProposed,
-            PlaExecuted,
-            PlaViolation,
-            TimerFired,
+            DaemonStarted, DaemonStopped, KernelObserved, ActorHalted, ActorResumed, EffectsPaused, EffectsResumed,
+            HidLinked, HidReported, HidLost, HidDisarmRequested, HidPinged, HidTripped, HidOutcomeUnknown,
+            PlaModeRequested, PlaEndRequested, PlaObserveRequested, PlaProposalRequested, PlaArmRequested,
+            PlaArmAnswered, PlaContractBroken, PlaDecisionRequested, PlaProposed, PlaExecuted, PlaViolation, TimerFired,
         )
     )
 

@@ -144,9 +144,7 @@ def _ping(position: int, asked: HidPingRequested) -> Exchange:
     match (yield Ask("ping", asked.boot_id)):
         case Answered(answer=StatusAnswer(status=status)):
             return HidPinged(
-                request=position,
-                boot_id=asked.boot_id,
-                armed=status["led_state"],
+                request=position, boot_id=asked.boot_id, armed=status["led_state"],
                 kill_switch_state=status["kill_switch_state"],
             )
         case other:
@@ -247,9 +245,7 @@ def document(asked: HidPrepareRequested, action: Action, now: str) -> dict[str, 
         "payload": payload(action),
         "safety_bounds": {"max_text_length": TEXT_CHARS_MAX, "min_action_delay_ms": MIN_ACTION_DELAY_MS},
         "operator_approval": {
-            "decision_timestamp": asked.decided_at,
-            "operator_id": asked.operator_id,
-            "digest": asked.digest,
+            "decision_timestamp": asked.decided_at, "operator_id": asked.operator_id, "digest": asked.digest,
         },
     }
 

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.given import confirmed
+from pmagent.cli.inputs import confirmed
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import operator_option
 from pmagent.exitcodes import Exit

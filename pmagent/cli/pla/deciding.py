@@ -20,7 +20,7 @@ from pmagent.exitcodes import Exit
 from pmagent.when import spoken
 
 if TYPE_CHECKING:
-    from pmagent.pla.reckoning import Means
+    from pmagent.pla.consequences import Means
     from pmagent.service.answer import Answer
 
 OUTCOME_SECONDS: Final = 300.0
@@ -154,7 +154,7 @@ class Changed(PmagentError):
 
 def _means(app: App) -> tuple[Means, str]:
     """The consequence of approving now, and the mode that holds."""
-    from pmagent.pla.reckoning import means
+    from pmagent.pla.consequences import means
 
     pla = ask(app, "pla.status").document
     return means(pla, paused=False), pla["mode"]

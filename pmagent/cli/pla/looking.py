@@ -13,7 +13,7 @@ from pmagent.cli.pla.common import acting, ask, mode_piece
 from pmagent.cli.pla.proposal_screen import list_proposals, show_proposal
 from pmagent.contracts.pla_words import OUTCOMES
 from pmagent.exitcodes import Exit
-from pmagent.pla.choosing import STANDS, fits
+from pmagent.pla.filters import STANDS, fits
 from pmagent.when import short
 
 
@@ -33,7 +33,7 @@ def status(app: App, format: str) -> int:
 
 def _violations(app: App, session: dict[str, Any] | None) -> dict[str, Any] | None:
     """How many contract violations the session's log of them has, and where that is; None where there were none."""
-    from pmagent.projections.sessions.places import violations_path
+    from pmagent.projections.sessions.paths import violations_path
 
     if session is None:
         return None

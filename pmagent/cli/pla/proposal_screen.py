@@ -68,7 +68,7 @@ def _whereabouts(document: dict[str, Any]) -> str:
 
 def _weight(output: Output, document: dict[str, Any]) -> None:
     """Its possible effects, as the console shows them too."""
-    from pmagent.pla.reckoning import cost, reversal
+    from pmagent.pla.consequences import cost, reversal
     from pmagent.pla.risk import risk
 
     risks, back, takes = risk(document), reversal(document), cost(document)

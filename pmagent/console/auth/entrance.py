@@ -25,7 +25,7 @@ from pmagent.console.auth.limits import Bucket
 from pmagent.console.auth.operators import BadOperators, Operator, Role
 from pmagent.console.auth.sessions import Session, Sessions
 from pmagent.console.auth.tokens import csrf_of
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import format_time
 from pmagent.workspace.settings import ConsoleSettings
@@ -67,7 +67,7 @@ class NotAdmitted(PmagentError):
         self.after = after
 
 
-def invite(places: Places, operator: Operator, clock: Callable[[], float] = time.time) -> str:
+def invite(places: ConsolePaths, operator: Operator, clock: Callable[[], float] = time.time) -> str:
     """A one-time token for ``operator``, to be used within ``invites.SECONDS``. Raises BadInvites, OSError."""
     places.prepare()
     return invites.make(places.invites, operator.name, operator.issue, clock())
@@ -77,7 +77,7 @@ class Entrance:
     """The entrance of one console. ``clock``: seconds since 1970; ``steady``: seconds that never go back."""
 
     def __init__(
-        self, places: Places, settings: ConsoleSettings, note: Note, clock: Callable[[], float] = time.time,
+        self, places: ConsolePaths, settings: ConsoleSettings, note: Note, clock: Callable[[], float] = time.time,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self._places = places

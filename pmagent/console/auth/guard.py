@@ -29,7 +29,7 @@ from pmagent.console.auth.heads import METHODS, Head, Ours, Refusal, judge, read
 from pmagent.console.auth.limits import Bucket, Seats
 from pmagent.console.auth.tokens import same
 from pmagent.console.live.packing import Plain, Wire, piece
-from pmagent.console.pages.context import Desk, reading_for
+from pmagent.console.pages.context import PageContext, reading_for
 from pmagent.events.errors import PmagentError
 from pmagent.service.wire import stops
 
@@ -72,14 +72,14 @@ class Guard:
     into the request's state."""
 
     def __init__(
-        self, app: ASGIApp, *, desk: Desk, entrance: Entrance, address: Address, limits: Limits | None = None
+        self, app: ASGIApp, *, context: PageContext, entrance: Entrance, address: Address, limits: Limits | None = None
     ) -> None:
         self._app = app
-        self._desk = desk
+        self._context = context
         self._entrance = entrance
         self._ours = Ours(address)
         self._limits = limits or Limits()
-        self._cookie = cookie_name(desk.workspace)
+        self._cookie = cookie_name(context.workspace)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -141,7 +141,7 @@ class Guard:
         here = head.target.decode("ascii")
         if head.headers.get(b"sec-fetch-site") in (b"cross-site", b"same-site"):
             # From a link elsewhere a browser brings no strict cookie; from this page, which asks anew, it does.
-            return await self._desk.page(Request(scope), "onward.html", title="One moment", section="", onward=here)
+            return await self._context.page(Request(scope), "onward.html", title="One moment", section="", onward=here)
         return RedirectResponse("/sign-in" if here == "/" else f"/sign-in?next={quote(here, safe='')}", 303)
 
     def _too_often(self, visitor: Visitor | None, head: Head) -> Refusal | None:
@@ -226,7 +226,7 @@ class Guard:
 
     async def _page(self, scope: Scope, refusal: Refusal) -> Response:
         """A refusal for a person to read."""
-        answer = await self._desk.page(
+        answer = await self._context.page(
             Request(scope), "refused.html", title=_TITLES.get(refusal.status, "Not taken"), section="",
             status=refusal.status, what=refusal.what, hint=refusal.hint,
         )

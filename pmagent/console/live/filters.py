@@ -11,8 +11,8 @@ import anyio.to_thread
 from starlette.datastructures import QueryParams
 
 from pmagent.console.live.feed import Run
+from pmagent.console.live.messages import message
 from pmagent.console.live.packing import NOTHING, Piece
-from pmagent.console.live.telling import message
 from pmagent.console.pages.reading.lines import rows
 from pmagent.console.pages.reading.log_address import Asked, read
 from pmagent.console.pages.reading.searching import picking

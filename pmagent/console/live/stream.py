@@ -21,8 +21,8 @@ from starlette.types import Receive, Scope, Send
 
 from pmagent.console.live.feed import PACE_SECONDS, Feed
 from pmagent.console.live.filters import Filter, Filters, asked_of
+from pmagent.console.live.messages import Topics, at, at_end_of, over
 from pmagent.console.live.packing import Piece, Wire, piece, wire_for
-from pmagent.console.live.telling import Topics, at, at_end_of, over
 from pmagent.console.pages.addresses import whole_number
 from pmagent.console.pages.reading.log_address import Asked
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError

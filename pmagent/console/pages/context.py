@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, Response
 from pmagent.console.auth.entrance import Visitor
 from pmagent.console.pages.rendering import command as command_line
 from pmagent.console.pages.rendering import environment
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.service.answer import Answer
 from pmagent.service.client import REPLY_SECONDS, HolderGone, Unanswered, call_daemon, new_request
@@ -38,13 +38,13 @@ CHANNEL: Final = "console"
 T = TypeVar("T")
 
 
-class Desk:
+class PageContext:
     """One workspace's."""
 
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
         self.layout = Layout(workspace)
-        self.places = Places(self.layout)
+        self.places = ConsolePaths(self.layout)
         self.templates = environment(workspace)
         self._readers = anyio.CapacityLimiter(READERS)
         self._turns: dict[str, anyio.Lock] = {}
@@ -185,10 +185,10 @@ def _here(request: Request) -> str:
     return request.url.path + (f"?{request.url.query}" if request.url.query else "")
 
 
-def desk_of(request: Request) -> Desk:
-    """The desk of the application that serves ``request``."""
-    desk: Desk = request.app.state.desk
-    return desk
+def context_of(request: Request) -> PageContext:
+    """The context of the application that serves ``request``."""
+    context: PageContext = request.app.state.context
+    return context
 
 
 def visitor_of(request: Request) -> Visitor:

@@ -64,8 +64,7 @@ def _against_state(given: Given) -> list[Mismatch]:
     return [
         *_compared(BRANCH_CHECK, branch, state.get("branch"), kernel.paths[BOOTSTRAP]),
         *_compared(PHASE_CHECK, phase, said_phase, kernel.paths[SSOT]),
-        *_compared(REALITY_CHECK, green, state.get("reality_green"), kernel.paths[REALITY]),
-        *_key_checks(given),
+        *_compared(REALITY_CHECK, green, state.get("reality_green"), kernel.paths[REALITY]), *_key_checks(given),
     ]
 
 

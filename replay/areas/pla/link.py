@@ -154,7 +154,7 @@ class HostSide:
     # --- the pump -------------------------------------------------------------------------------------------------
 
     def _pump(self) -> None:
-        """Whatever came of it: facts, outcomes, bytes; and the next time to look. The process may end in any of it."""
+        """Carry out the results: facts, outcomes, bytes, the next look. The process may end during any of it."""
         link, talks = self._link, self._talks
         while link is not None and talks is not None and self._same(link):
             finished, heard = talks.advance(self._world.seconds), link.heard()

@@ -15,6 +15,7 @@ from pmagent.cli.checks import Check, all_checks
 from pmagent.events.lock import WriterLock
 from pmagent.workspace.layout import Layout
 from tests.support.boxes import real_boxes
+from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.logged import flip, note, segments, write_log
 
@@ -61,8 +62,8 @@ def test_a_setting_that_is_not_understood_fails_and_the_rest_is_looked_at(health
     assert looked(healthy, "log").state == "ok"
 
 
-@pytest.mark.parametrize(
-    ("environ", "state", "said"),
+@each(
+    "environ, state, said",
     [
         ({}, "ok", "by rules"),
         ({"PMAGENT_REASONING_ENGINE": "langchain"}, "warn", "names no model"),

@@ -18,11 +18,12 @@ from starlette.testclient import TestClient
 from starlette.types import Message
 from structlog.testing import capture_logs
 
-from pmagent.console.pages.context import Desk
+from pmagent.console.pages.context import PageContext
 from pmagent.console.pages.downloads import NAME_CHARS_MAX, PIECE_BYTES, headers, safe_name
 from pmagent.console.pages.downloads import blob as download_of
 from pmagent.contracts.orchestra import Artifact
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.orchestra import RUN, exited
 from tests.support.pages import RunYard, links, page, pages, recorded, text, written
 
@@ -83,7 +84,7 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         yield client
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_whatever_its_name_says_it_is_an_attachment(named: TestClient, name: str) -> None:
     address = f"/runs/{RUN}/artifacts/{sha256(name.encode()).hexdigest()}/{quote(name, safe='')}"
     assert address in links(page(named, f"/runs/{RUN}"))
@@ -142,7 +143,7 @@ def test_who_has_gone_is_sent_no_more(tmp_path: Path) -> None:
         async def send(message: Message) -> None:
             sent.append(len(message.get("body", b"")))
 
-        response = await download_of(Desk(tmp_path), "out.bin", sha256(content).hexdigest())
+        response = await download_of(PageContext(tmp_path), "out.bin", sha256(content).hexdigest())
         await response({"type": "http", "method": "GET"}, receive, send)
 
     anyio.run(take)

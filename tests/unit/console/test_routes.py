@@ -150,8 +150,8 @@ def _entered(world: World) -> Any:
 def _checked(kind: Kind, address: str) -> Callable[[World], Any]:
     def ask(world: World) -> Any:
         answer = world.bob.post(address)
-        assert checks_of(world.bob.desk).wait(SECONDS)
-        assert checks_of(world.bob.desk).latest(kind) is not None
+        assert checks_of(world.bob.context).wait(SECONDS)
+        assert checks_of(world.bob.context).latest(kind) is not None
         return answer
 
     return ask

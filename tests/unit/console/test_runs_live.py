@@ -21,6 +21,7 @@ from pmagent.jobs.history import opened
 from pmagent.workspace.trust import accept_also, within_run
 from tests.conftest import fresh_example
 from tests.support.boxes import real_boxes
+from tests.support.cases import each
 from tests.support.consoles import Console, LiveHost, console, live_host
 from tests.support.orchestra import config, plan
 from tests.support.pages import links, text
@@ -127,11 +128,10 @@ def over(host: LiveHost) -> str:
     return name
 
 
-@pytest.mark.parametrize(
-    ("fields", "says"),
+@each(
+    "fields, says",
     [({}, "has to be said"), ({"reason": "  "}, "has to be said"), ({"reason": "x" * 1_001}, "at most 1000 characters"),
      ({"reason": "why", "request": "audit.cancel-1"}, "none of ours")],
-    ids=["none", "blank", "long", "request"],
 )  # fmt: skip
 def test_a_cancellation_without_sense_asks_nobody(
     host: LiveHost, ada: Console, over: str, fields: dict[str, str], says: str

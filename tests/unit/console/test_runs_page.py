@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from pmagent.console.auth.entrance import Visitor
-from pmagent.console.pages.jobs.desk import JobsAtHand
+from pmagent.console.pages.jobs.cache import JobCache
 from pmagent.contracts.orchestra_events import TaskAttemptRequested
 from pmagent.events.event import Event, time_after
 from pmagent.events.log import now
@@ -53,7 +53,7 @@ def test_the_list_is_newest_first_and_says_how_each_ended(lived: TestClient) -> 
     assert "the OA took the permit back: mode BLOCKED" in text(shown)
 
 
-@pytest.mark.parametrize("state", ["done", "failed", "planned", "refused", "timed_out", "cancelled", "stopped", "open"])
+@each("state", ["done", "failed", "planned", "refused", "timed_out", "cancelled", "stopped", "open"])
 def test_a_filter_of_states_is_in_the_address(lived: TestClient, state: str) -> None:
     shown = page(lived, f"/runs?state={state}")
     rows = [link.removeprefix("/runs/") for link in links(shown) if re.fullmatch(r"/runs/[0-9a-f-]{36}", link)]
@@ -66,12 +66,11 @@ def test_a_text_is_looked_for_in_intents(lived: TestClient) -> None:
     assert len(links(page(lived, "/runs?text=LIVE"))) > len(links(page(lived, "/runs?text=nowhere")))
 
 
-@pytest.mark.parametrize(
-    ("query", "says"),
+@each(
+    "query, says",
     [("state=lost", "not known here"), ("after=-1", "no whole number"), ("after=1e3", "no whole number"),
      ("after=" + "9" * 30, "no whole number"), ("after=%C2%B2", "no whole number"),
      ("text=" + "x" * 201, "at most 200")],
-    ids=["state", "negative", "float", "huge", "superscript", "long_text"],
 )  # fmt: skip
 def test_an_address_that_is_not_understood_is_refused(lived: TestClient, query: str, says: str) -> None:
     answer = lived.get(f"/runs?{query}")
@@ -192,12 +191,11 @@ def test_the_beginning_of_an_id_leads_to_the_whole(lived: TestClient) -> None:
     assert (answer.status_code, answer.headers["location"]) == (303, f"/runs/{IDS[11]}?tasks=done")
 
 
-@pytest.mark.parametrize(
-    ("given", "says"),
+@each(
+    "given, says",
     [("ffff", "there is no run whose id begins with"), ("00000000", "13 runs have ids that begin with"),
      ("no-such-id!", "is no run's id"), ("0" * 37, "is no run's id"), (other(9), "there is no run"),
      ("%1b%5b31m", "is no run's id"), ("%E2%80%AEgnp", "is no run's id")],
-    ids=["unknown", "several", "no_id", "too_long", "whole", "colour", "bidi"],
 )  # fmt: skip
 def test_an_id_that_means_no_run_is_not_found(lived: TestClient, given: str, says: str) -> None:
     for address in (f"/runs/{given}", f"/runs/{given}/tasks/x", f"/runs/{given}/artifacts/{'0' * 64}/stdout"):
@@ -207,7 +205,7 @@ def test_an_id_that_means_no_run_is_not_found(lived: TestClient, given: str, say
         assert_quiet(answer.text)
 
 
-@pytest.mark.parametrize("query", ["tasks=lost", "from=x", "from=-1"])
+@each("query", ["tasks=lost", "from=x", "from=-1"])
 def test_a_table_that_there_is_not_is_refused(lived: TestClient, query: str) -> None:
     assert lived.get(f"/runs/{IDS[1]}?{query}").status_code == 400
 
@@ -260,11 +258,11 @@ def test_what_runs_is_told_up_to_now_also_while_nothing_happens(
     yard.request({"a": []})
     yard.run()
     open_ = cut(yard.history, TaskAttemptRequested)
-    jobs = JobsAtHand(Layout(written(tmp_path, open_)))
+    jobs = JobCache(Layout(written(tmp_path, open_)))
     for seconds, expected in ((0.0, "1m 30s"), (2.0, "2m 00s")):
         later = time_after(open_[-1].time, 90.0 + 15.0 * seconds)
         monkeypatch.setattr("pmagent.console.pages.jobs.run.now", lambda later=later: later)
-        monkeypatch.setattr("pmagent.console.pages.jobs.desk.time.monotonic", lambda seconds=seconds: seconds)
+        monkeypatch.setattr("pmagent.console.pages.jobs.cache.time.monotonic", lambda seconds=seconds: seconds)
         page_now = jobs.run_page(RUN, "", 0)
         assert page_now.took == expected
         assert page_now.tasks[0].took == expected
@@ -297,7 +295,7 @@ def test_many_who_follow_a_run_share_a_page_until_there_is_news(tmp_path: Path) 
     yard.request({"a": [], "b": ["a"]})
     yard.run()
     open_ = cut(yard.history, TaskAttemptRequested)
-    jobs = JobsAtHand(Layout(written(tmp_path, open_)))
+    jobs = JobCache(Layout(written(tmp_path, open_)))
     first = jobs.run_page(RUN, "", 0)
     assert jobs.run_page(RUN, "", 0) is first
     assert jobs.run_page(RUN, "done", 0) is not first

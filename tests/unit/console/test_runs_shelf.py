@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pmagent.console.pages.jobs.desk import JobsAtHand
+from pmagent.console.pages.jobs.cache import JobCache
 from pmagent.contracts.orchestra_events import RunEnded, RunRequested
 from pmagent.contracts.payload import typed
 from pmagent.events.errors import CorruptLog
@@ -200,7 +200,7 @@ def test_many_threads_may_look_while_the_log_grows(tmp_path: Path) -> None:
     history = yard.history
     first = next(event.position for event in history if event.id == other(1))
     workspace = written(tmp_path, history[:first])
-    jobs = JobsAtHand(Layout(workspace))
+    jobs = JobCache(Layout(workspace))
     grown = threading.Event()
 
     def look(number: int) -> int:

@@ -17,6 +17,7 @@ from pmagent.contracts.orchestra_events import RunState
 from pmagent.edges import SECTIONS
 from pmagent.jobs.kinds import AUDITS, RUNS
 from tests.support.approving import ASKING, proposed
+from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.console_pages import Page
 from tests.support.consoles import Console, LiveHost
@@ -152,7 +153,7 @@ def test_a_list_of_proposals_and_its_command_hold_the_same(host: LiveHost, bob: 
     assert "no such proposals" in pmagent(host.workspace, "pla", "list", "--by", "nobody").text
 
 
-@pytest.mark.parametrize("address", ["/runs?text=", "/audits?text=", "/approvals?by=", "/log?grep="])
+@each("address", ["/runs?text=", "/audits?text=", "/approvals?by=", "/log?grep="])
 def test_a_command_that_would_be_copied_as_another_is_not_offered(bob: Console, address: str) -> None:
     (line,) = Page(bob.page(f"{address}abc")).copied
     assert "abc" in line

@@ -21,6 +21,7 @@ from pmagent.actors.sandbox.reader.run import run_limited
 from pmagent.contracts.pla_events import FrameSource
 from pmagent.events.redact import Redactor
 from pmagent.events.secret_forms import MASK
+from tests.support.cases import each
 from tests.support.frames import jpeg, png, put, stand_in
 from tests.support.secrets import KEYS
 
@@ -100,8 +101,8 @@ def test_a_picture_that_is_still_written_is_left_for_the_next_look(frames: Path)
     assert "b.png is not all there" in taken.notes[0]
 
 
-@pytest.mark.parametrize(
-    ("content", "code"),
+@each(
+    "content, code",
     [(b"not a picture", "not_a_picture"), (png()[:-1], "not_a_picture"), (jpeg(60_000, 1), "too_large")],
 )
 def test_what_is_no_frame_is_told(frames: Path, content: bytes, code: str) -> None:
@@ -164,8 +165,8 @@ def test_text_is_cleaned_of_what_is_not_seen(programs: Path) -> None:
     assert ocr.read(png()).text == "a[31mb c\nd\ufffd e"
 
 
-@pytest.mark.parametrize(
-    ("body", "told"),
+@each(
+    "body, told",
     [
         ("sys.exit(1)", "could not read the picture"),
         ("os.kill(os.getpid(), 11)", "could not read the picture"),
@@ -243,8 +244,8 @@ def test_a_camera_is_asked_by_the_program_that_is_there(programs: Path, program:
     assert (taken.name, taken.picture.width, taken.picture.height) == ("/dev/null", 7, 5)
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
+@each(
+    "body, code",
     [
         ("sys.exit(1)", "no_frame"),
         ("print('no picture')", "not_a_picture"),

@@ -17,7 +17,7 @@ from pmagent.events.errors import PmagentError
 from pmagent.jobs.kinds import Source
 from pmagent.orchestra.places import check_places, placed
 from pmagent.orchestra.request import DEFAULTS, BadRun, Wish, as_request, checked, warnings_of
-from pmagent.projections.runs.places import places
+from pmagent.projections.runs.paths import run_paths
 from tests.support.orchestra import RUN
 
 PLAN = Source("plan.yaml", b"- {task_id: a, intent: x, tools: [echo]}")
@@ -144,7 +144,7 @@ def test_an_absolute_path_in_the_workspace_becomes_a_relative_one(tmp_path: Path
     for root in (tmp_path / "real", tmp_path / "link"):
         made = placed(config(runs=str(root / "out"), report=f"{root}/out/{{run_id}}/r.md"), tmp_path / "link")
         assert (made.paths.runs, made.paths.report) == ("./out", "./out/{run_id}/r.md")
-        assert not places(made.paths, RUN).moved
+        assert not run_paths(made.paths, RUN).moved
 
 
 def test_what_lies_in_the_way_is_found_before_anything_is_recorded(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_whatever_a_path_says_a_run_stays_in_the_workspace_and_away_from_what_ru
         made = placed(config(logs=text), workspace)
     except BadConfig:
         return
-    found = places(made.paths, RUN)
+    found = run_paths(made.paths, RUN)
     assert not found.moved
     inside = os.path.relpath(os.path.normpath(workspace / found.log), workspace)
     assert inside.split("/")[0] not in ("..", ".git", "share", "jobs", ".pmagent")

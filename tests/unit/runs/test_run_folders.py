@@ -24,7 +24,7 @@ from pmagent.contracts.orchestra_events import (
 from pmagent.events.event import Event
 from pmagent.events.tree import Mark, Tree
 from pmagent.projections.core import disk
-from pmagent.projections.core.disk import Desk
+from pmagent.projections.core.disk import DocumentStore
 from pmagent.projections.core.documents import Documents, computed
 from pmagent.projections.runs.folders import RUNS_KEPT, RunFolders, RunsView
 from tests.support.cases import each
@@ -318,13 +318,13 @@ def test_of_a_long_run_each_byte_of_the_log_is_written_once(tmp_path: Path, monk
             return blobs[sha256]
 
     monkeypatch.setattr(disk, "Tree", Counting)
-    desk, documents = Desk(tmp_path, Blobs()), folded([])
+    store, documents = DocumentStore(tmp_path, Blobs()), folded([])
     for start in range(0, len(yard.history), 100):
         folded(yard.history[start : start + 100], documents)
-        desk.write(documents.take())
+        store.write(documents.take())
         documents.settle()
     for name in ("tasks.jsonl", "plan.json", "config.yaml"):
         assert written[f"{FOLDER}/{name}"] == (tmp_path / FOLDER / name).stat().st_size
     copies = [count for path, count in written.items() if path.endswith("/stdout")]
     assert (len(copies), set(copies)) == (600, {4})
-    assert not [found for _, found in desk.differences(documents.every()) if found is not None]
+    assert not [found for _, found in store.differences(documents.every()) if found is not None]

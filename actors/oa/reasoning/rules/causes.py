@@ -233,9 +233,7 @@ def _checks(checks: Any) -> list[Cause]:
 
 
 def _failed(verdict: Any) -> bool:
-    return verdict is False or (
-        isinstance(verdict, str) and verdict.strip().lower() in _V.failed
-    )
+    return verdict is False or (isinstance(verdict, str) and verdict.strip().lower() in _V.failed)
 
 
 def _check(name: Any, message: Any) -> Cause:

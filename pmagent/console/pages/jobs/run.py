@@ -20,7 +20,7 @@ from pmagent.jobs.history import Cancelling, Jobs
 from pmagent.jobs.story import RunStory
 from pmagent.orchestra.places import folder_of
 from pmagent.projections.runs.folders import documents
-from pmagent.projections.runs.places import places
+from pmagent.projections.runs.paths import run_paths
 from pmagent.projections.runs.report import state_of
 from pmagent.projections.views.runs import Run, Task, Try
 from pmagent.when import took
@@ -203,7 +203,7 @@ def _has(run: Run, name: str) -> bool:
 def document(story: RunStory, jobs: Jobs, name: str) -> bytes | None:
     """One of the run's documents, ``report.md``, ``plan.json`` or ``metrics.json``: the bytes that its projection makes
     of the same events; None where the run has no such document. Raises CorruptLog."""
-    at = places(story.view.asked.config.paths, story.view.id)
+    at = run_paths(story.view.asked.config.paths, story.view.id)
     path = {"report.md": at.report, "plan.json": at.plan, "metrics.json": at.metrics}[name]
     part = documents(story.view, None, jobs.storage.log_id()).get(path)
     if part is None:

@@ -168,9 +168,7 @@ def _neighbour(run: Run, task_id: str) -> Neighbour:
     place = run.places.get(task_id)
     if place is None:  # a plan that came later has it no more
         return Neighbour(task_id, "replaced", "")
-    return Neighbour(
-        run.planned_tasks[place].name, shown_state(run.tasks[place]), task_address(run.id, task_id)
-    )
+    return Neighbour(run.planned_tasks[place].name, shown_state(run.tasks[place]), task_address(run.id, task_id))
 
 
 def _event(jobs: Jobs, position: int) -> Event:

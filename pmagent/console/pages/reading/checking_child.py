@@ -18,7 +18,7 @@ import msgspec
 
 from pmagent.actors.known import blob_check
 from pmagent.clean import json_bytes
-from pmagent.console.giving_way import give_way
+from pmagent.console.priority import lower_priority
 from pmagent.events.errors import PmagentError
 from pmagent.otherwise import shipped
 from pmagent.projections.rebuild import ListedCheck, check_documents
@@ -33,7 +33,7 @@ NICENESS: Final = 5
 
 def main(arguments: list[str]) -> int:
     """Check; the exit code is 0 when there is an answer."""
-    give_way(NICENESS)
+    lower_priority(NICENESS)
     threading.Thread(target=_end_with_input, daemon=True).start()
     kind, layout = arguments[0], Layout(Path(arguments[1]))
     try:

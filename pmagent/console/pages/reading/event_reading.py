@@ -104,7 +104,7 @@ def _line(storage: StorageReader, position: int) -> bytes:
 def _proof(storage: StorageReader, position: int) -> Proof:
     """Raises CorruptLog where no line claims the position."""
     line = _line(storage, position)
-    file, offset = storage.place(position)
+    file, offset = storage.location(position)
     before = ZERO_SUM if position == 1 else _claimed(_line(storage, position - 1))
     computed = sha256(unhexlify(before) + line[:-TAIL_BYTES]).hexdigest() if before else ""
     stored = _claimed(line)

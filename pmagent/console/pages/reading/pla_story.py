@@ -24,7 +24,7 @@ from pmagent.log.source import sifted
 from pmagent.log.summaries import payload
 from pmagent.pla.verifying import LINE_BYTES_MAX, SessionLogUnreadable, Verdict, verify_stream
 from pmagent.projections.sessions.chain import Chain
-from pmagent.projections.sessions.places import job_path, log_path, usable, violations_path
+from pmagent.projections.sessions.paths import job_path, log_path, usable, violations_path
 from pmagent.projections.sessions.sessions import ASKED_KEPT, SESSIONS_KEPT, Sessions, SessionsView
 from pmagent.projections.views.sessions import Session
 from pmagent.workspace.layout import Layout
@@ -213,9 +213,7 @@ def _told(layout: Layout, session_id: str, content: bytes | None) -> tuple[Told,
         return told, None if told.cut else fold.session(session_id)
 
 
-def _go_through(
-    storage: LogReader, told: Told, fold: _Fold, session_id: str, going: Callable[[], bool]
-) -> None:
+def _go_through(storage: LogReader, told: Told, fold: _Fold, session_id: str, going: Callable[[], bool]) -> None:
     assert told.began is not None, "it was found"
     for run, through in sifted(storage, told.began.position, storage.tail().position, [fold.needles]):
         for event in run:
@@ -229,9 +227,7 @@ def _go_through(
             return
 
 
-def _began(
-    storage: LogReader, session_id: str, content: bytes | None, going: Callable[[], bool]
-) -> StoredEvent | None:
+def _began(storage: LogReader, session_id: str, content: bytes | None, going: Callable[[], bool]) -> StoredEvent | None:
     """The event with which the session began: where its log says so, else the last one found."""
     end = storage.tail().position
     entry = _entry((content or b"").partition(b"\n")[0]) or {}
@@ -294,9 +290,7 @@ class _Fold:
     """The session's documents, folded from where it began, and from what is still remembered then of before: requests,
     and which sessions were over. So much is needed for just what folding the whole log would give."""
 
-    def __init__(
-        self, storage: LogReader, blobs: BlobSource, began: StoredEvent, going: Callable[[], bool]
-    ) -> None:
+    def __init__(self, storage: LogReader, blobs: BlobSource, began: StoredEvent, going: Callable[[], bool]) -> None:
         self._blobs = blobs
         self._projection = Sessions()
         self._state = SessionsView(storage.log_id())

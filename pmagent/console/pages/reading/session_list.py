@@ -17,7 +17,7 @@ from pmagent.log.query import Query, needles
 from pmagent.log.ranges import Found, Range, last_of
 from pmagent.log.source import Needles, sifted
 from pmagent.log.summaries import payload
-from pmagent.projections.runs.places import SESSIONS
+from pmagent.projections.runs.paths import SESSIONS
 from pmagent.workspace.layout import Layout
 
 Kind = Literal["pla", "oa"]

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from pmagent.actors.pla.frames.folder import BYTES_MAX
 from pmagent.actors.pla.frames.pictures import NotAPicture, TooLarge, picture
-from pmagent.console.pages.context import desk_of
+from pmagent.console.pages.context import context_of
 from pmagent.console.pages.reading.searching import until
 from pmagent.events.errors import NotFound
 from pmagent.events.event import StoredEvent
@@ -33,11 +33,11 @@ _SANDBOX: Final = "default-src 'none'; sandbox"
 
 async def show(request: Request) -> Response:
     """``GET /sessions/{session_id}/frames/{position}``. Raises NotFound where the session has no such picture."""
-    desk = desk_of(request)
+    context = context_of(request)
     named, session_id = str(request.path_params["position"]), str(request.path_params["session_id"])
     if not _POSITION.fullmatch(named):
         raise _none(session_id, named)
-    content, media_type = await desk.read(_picture, desk.layout, session_id, int(named))
+    content, media_type = await context.read(_picture, context.layout, session_id, int(named))
     ending = media_type.rpartition("/")[2]
     return Response(
         content, media_type=media_type,

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pmagent.console.pages.context import desk_of
+from pmagent.console.pages.context import context_of
 from pmagent.console.pages.reading.lines import rows
 from pmagent.console.pages.reading.log_address import COUNT_MAX, PATH, SEVERAL, Asked, read
 from pmagent.console.pages.reading.searching import picking, until
@@ -47,13 +47,13 @@ class Looked(msgspec.Struct, frozen=True):
 
 async def show(request: Request) -> Response:
     """``GET /log``. What is not understood of the address is told at its field, with status 400."""
-    desk = desk_of(request)
+    context = context_of(request)
     asked, wrong = read(request.query_params)
     looked, trouble = None, None
     if not wrong:
         try:
-            position = getattr(request.state, "position", 0) or desk.position()
-            looked = await desk.read(look, desk.layout.store, asked, position)
+            position = getattr(request.state, "position", 0) or context.position()
+            looked = await context.read(look, context.layout.store, asked, position)
         except NotFound:
             looked = None
         except PmagentError as error:
@@ -62,7 +62,7 @@ async def show(request: Request) -> Response:
     ordered = reversed(found.events) if asked.newest == "first" else found.events
     newer, older, onward = _ways(asked, looked) if looked is not None else ("", "", "")
     last = found.last if newer else None
-    return await desk.page(
+    return await context.page(
         request, "log.html", title="Log", section="log", status=400 if wrong else 200,
         command=[] if wrong or trouble else asked.command(looked.span if looked else None, last),
         asked=asked, wrong=wrong, rows=Markup("").join(row.html for row in ordered), found=found,
@@ -140,8 +140,8 @@ async def find(request: Request) -> Response:
     named = request.query_params.get("id", "").strip()
     if not named:
         return RedirectResponse(PATH, status_code=303)
-    desk = desk_of(request)
-    position = await desk.read(_found, desk.layout.store, named)
+    context = context_of(request)
+    position = await context.read(_found, context.layout.store, named)
     return RedirectResponse(f"{PATH}/{position}", status_code=303)
 
 
