@@ -11,6 +11,7 @@ import pytest
 
 from pmagent.contracts.audit import AuditReport
 from pmagent.workspace.layout import Layout
+from tests.support import warm
 from tests.support.audited import RUBRIC, Sources
 from tests.support.audits import dimension
 from tests.support.bench import Bench, Question, opinion, sitting
@@ -25,6 +26,12 @@ __all__ = ["daemon"]
 pytestmark = pytest.mark.slow
 
 MODEL = ("--model", "openai:gpt-x")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def preloaded() -> None:
+    """Commands and daemons find imported what takes a second each time."""
+    warm.preload("langchain_openai", "pmagent.actors.audit.progress")
 
 
 @pytest.fixture(scope="module")

@@ -7,16 +7,19 @@ import resource
 import signal
 import socket
 import stat
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
+from pmagent.actors.kernel.reader import read_surfaces
 from pmagent.contracts.daemon import DaemonStopped
-from pmagent.contracts.kernel import KernelModeDecided
+from pmagent.contracts.kernel import KernelModeDecided, KernelObserved
 from pmagent.contracts.payload import typed
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
@@ -25,12 +28,15 @@ from pmagent.events.event import Event
 from pmagent.events.reader import Follower, Progress
 from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
-from pmagent.pla import operations
+from pmagent.pla import operations as pla_operations
 from pmagent.projections.rebuild import check_documents
-from pmagent.service.host import RequestReused, open_host
-from pmagent.service.operations import call
+from pmagent.service import operations
+from pmagent.service.answer import Answer
+from pmagent.service.host import Host, RequestReused, open_host
+from pmagent.service.operations import call, perform
 from pmagent.service.wire import REQUEST_BYTES_MAX, RemoteError, reachable
 from pmagent.workspace.layout import Layout
+from tests.support.commands import SECONDS
 from tests.support.daemons import Daemon, running
 
 SUMMARY = "share/REALITY_GREEN_SUMMARY.json"
@@ -228,8 +234,24 @@ PERMIT = {"action": "feature_work", "subject": "run-1", "holder": "orchestrator"
 
 
 def test_without_a_daemon_a_permit_waits_for_the_reading_and_is_answered_in_its_own_conversation(
-    workspace: Path,
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    requested = threading.Event()
+
+    async def heard(host: Host, *given: Any) -> Answer:
+        def hear(events: Sequence[Event], _sums: Any) -> None:
+            if any(event.type == "oa.permit_requested" for event in events):
+                requested.set()
+
+        host.runtime.listen(hear)
+        return await perform(host, *given)
+
+    def read(*given: Any, **more: Any) -> KernelObserved:
+        assert requested.wait(SECONDS), "the reading ends after the request"
+        return read_surfaces(*given, **more)
+
+    monkeypatch.setattr(operations, "perform", heard)
+    monkeypatch.setattr("pmagent.actors.kernel.effects.read_surfaces", read)
     answer = call(workspace, "oa.permit", {**PERMIT, "request": "oa.permit-1"})
     assert answer.document["granted"] is True
     granted = next(event for event in events_of(workspace) if event.type == "oa.permit_granted")
@@ -269,22 +291,22 @@ def test_a_used_request_id_is_refused_for_another_decision_and_while_the_first_i
     async def go() -> None:
         async with open_host(workspace, "daemon") as host:
             who = {"operator": "ada", "channel": "api"}
-            await operations.mode(host, {**who, "mode": "SUGGEST", "request": "pla.mode-1"})
+            await pla_operations.mode(host, {**who, "mode": "SUGGEST", "request": "pla.mode-1"})
             decide = {"operator": "bob", "channel": "api", "request": "pla.decide-1"}
-            one = (await operations.propose(host, {**who, "goal": "type: one", "request": "pla.propose-1"})).document
+            one = (await pla_operations.propose(host, {**who, "goal": "type: one", "request": "pla.propose-1"})).document
             approved = {**decide, "proposal_id": one["proposal_id"], "decision": "APPROVED", "digest": one["digest"]}
-            done = await operations.decide(host, approved)
-            assert await operations.decide(host, {**approved, "looked_ms": 7}) == done
-            two = (await operations.propose(host, {**who, "goal": "type: two", "request": "pla.propose-2"})).document
+            done = await pla_operations.decide(host, approved)
+            assert await pla_operations.decide(host, {**approved, "looked_ms": 7}) == done
+            two = (await pla_operations.propose(host, {**who, "goal": "type: two", "request": "pla.propose-2"})).document
             with pytest.raises(RequestReused, match="another"):
-                await operations.decide(host, {
+                await pla_operations.decide(host, {
                     **decide, "proposal_id": two["proposal_id"], "decision": "REJECTED", "reason": "no",
                 })  # fmt: skip
             ends: list[object] = []
 
             async def wish(mode: str) -> None:
                 try:
-                    await operations.mode(host, {**who, "mode": mode, "request": "pla.mode-2"})
+                    await pla_operations.mode(host, {**who, "mode": mode, "request": "pla.mode-2"})
                     ends.append(mode)
                 except RequestReused:
                     ends.append(RequestReused)
