@@ -28,7 +28,7 @@ from pmagent.events.event import Event
 from pmagent.events.reader import Follower, Progress
 from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
-from pmagent.pla import operations as pla_operations
+from pmagent.pla import operations as pla_calls
 from pmagent.projections.rebuild import check_documents
 from pmagent.service import operations
 from pmagent.service.answer import Answer
@@ -291,22 +291,22 @@ def test_a_used_request_id_is_refused_for_another_decision_and_while_the_first_i
     async def go() -> None:
         async with open_host(workspace, "daemon") as host:
             who = {"operator": "ada", "channel": "api"}
-            await pla_operations.mode(host, {**who, "mode": "SUGGEST", "request": "pla.mode-1"})
+            await pla_calls.mode(host, {**who, "mode": "SUGGEST", "request": "pla.mode-1"})
             decide = {"operator": "bob", "channel": "api", "request": "pla.decide-1"}
-            one = (await pla_operations.propose(host, {**who, "goal": "type: one", "request": "pla.propose-1"})).document
+            one = (await pla_calls.propose(host, {**who, "goal": "type: one", "request": "pla.propose-1"})).document
             approved = {**decide, "proposal_id": one["proposal_id"], "decision": "APPROVED", "digest": one["digest"]}
-            done = await pla_operations.decide(host, approved)
-            assert await pla_operations.decide(host, {**approved, "looked_ms": 7}) == done
-            two = (await pla_operations.propose(host, {**who, "goal": "type: two", "request": "pla.propose-2"})).document
+            done = await pla_calls.decide(host, approved)
+            assert await pla_calls.decide(host, {**approved, "looked_ms": 7}) == done
+            two = (await pla_calls.propose(host, {**who, "goal": "type: two", "request": "pla.propose-2"})).document
             with pytest.raises(RequestReused, match="another"):
-                await pla_operations.decide(host, {
+                await pla_calls.decide(host, {
                     **decide, "proposal_id": two["proposal_id"], "decision": "REJECTED", "reason": "no",
                 })  # fmt: skip
             ends: list[object] = []
 
             async def wish(mode: str) -> None:
                 try:
-                    await pla_operations.mode(host, {**who, "mode": mode, "request": "pla.mode-2"})
+                    await pla_calls.mode(host, {**who, "mode": mode, "request": "pla.mode-2"})
                     ends.append(mode)
                 except RequestReused:
                     ends.append(RequestReused)
