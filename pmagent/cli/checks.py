@@ -256,7 +256,7 @@ def _daemon(layout: Layout) -> Check:
 
 
 def _operators(layout: Layout) -> Check:
-    """Who may enter the console. Raises BadOperators."""
+    """The operators of the console. Raises BadOperators."""
     from pmagent.console.auth import operators
     from pmagent.console.paths import ConsolePaths
 
@@ -356,9 +356,9 @@ def _sandbox() -> Check:
     from pmagent.actors.sandbox.spec import Limits, SandboxRefused, SandboxSpec, SandboxUnavailable
 
     with tempfile.TemporaryDirectory() as folder:
-        wishes = SandboxSpec(argv=("true",), artifacts=os.path.realpath(folder), limits=Limits(seconds=SANDBOX_SECONDS))
+        spec = SandboxSpec(argv=("true",), artifacts=os.path.realpath(folder), limits=Limits(seconds=SANDBOX_SECONDS))
         try:
-            outcome = anyio.run(run, wishes)
+            outcome = anyio.run(run, spec)
         except (SandboxRefused, SandboxUnavailable) as error:
             return Check("sandbox", "warn", f"no tool can run: {error.message}", error.hint)
     if outcome.exit_code != 0:

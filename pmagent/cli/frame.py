@@ -1,4 +1,4 @@
-"""What every command has: the shared options, the example in its help, and the object that carries them."""
+"""The frame of every command: the shared options, the example in its help, and the object that carries them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other programs get from us: shell completion, and the format file for lnav."""
+"""Files for other programs: shell completion, and the format file for lnav."""
 
 from __future__ import annotations
 

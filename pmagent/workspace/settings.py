@@ -289,7 +289,7 @@ def resolve(workspace_flag: str | None, environ: Mapping[str, str], raw: bytes |
         with _SHAPING:
             settings = msgspec.convert(merged, Settings)
     except msgspec.ValidationError as error:
-        raise ConfigError(*_said(error, file, origins)) from error
+        raise ConfigError(*_error_texts(error, file, origins)) from error
     for table, named in tables.items():
         origins |= {f"{table}.{name}": (shlex.join(argv), FILE) for name, argv in named.items()}
     return Resolved(workspace, settings, origins, tables["checks"], tables["guards"])
@@ -362,7 +362,7 @@ def _from_text(setting: Setting, text: str) -> Any:
 _TRUTH: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
-def _said(error: msgspec.ValidationError, file: Path, origins: dict[str, tuple[Any, str]]) -> tuple[str, str]:
+def _error_texts(error: msgspec.ValidationError, file: Path, origins: dict[str, tuple[Any, str]]) -> tuple[str, str]:
     """Message and hint: which setting, and from where."""
     what, _, path = str(error).partition(" - at `$.")
     key = path.rstrip("`")

@@ -26,13 +26,13 @@ from pmagent.events.verify import verify_log
 from pmagent.service.host import open_host
 from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
-from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent
 from tests.support.console_pages import reading
 from tests.support.logged import note, write_log
 from tests.support.orchestra import RUN, config, plan
+from tests.support.sandboxes import needs_sandbox
 
-pytestmark = [real_boxes, pytest.mark.slow]
+pytestmark = [needs_sandbox, pytest.mark.slow]
 
 TASKS = 6
 PATIENCE = 60.0

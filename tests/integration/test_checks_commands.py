@@ -30,11 +30,11 @@ from pmagent.workspace.checks import BadCheckRequest
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.trust import accept
 from tests.support import warm
-from tests.support.boxes import real_boxes
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent, spawn
 from tests.support.daemons import running
+from tests.support.sandboxes import needs_sandbox
 
-pytestmark = real_boxes
+pytestmark = needs_sandbox
 
 REALITY = "share/REALITY_GREEN_SUMMARY.json"
 

@@ -22,9 +22,9 @@ from pmagent.workspace.layout import Layout
 from pmagent.workspace.settings import WORKSPACE, settings_table
 from tests.conftest import fresh_example
 from tests.support.audited import RUBRIC
-from tests.support.boxes import OBSTACLE
 from tests.support.cases import each
 from tests.support.commands import invoke, owned, pmagent, spawn
+from tests.support.sandboxes import OBSTACLE
 
 ROOT = Path(__file__).resolve().parents[3]
 ELSEWHERE = {
