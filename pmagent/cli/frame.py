@@ -233,7 +233,7 @@ def format_option(default: str = "text", *, lines: bool = False) -> Callable[[F]
             help=f"text: for people. json: {what} on stdout, and nothing else; also --json. "
             f"[default: {FORMAT}, else {default}]",
         )
-        short = click.option("--json", is_flag=True, hidden=True, expose_value=False)
+        short = click.option("--json", is_flag=True, hidden=True, expose_value=False, help="The same as --format json.")
         return both(short(command))
 
     return decorated
