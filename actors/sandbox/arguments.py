@@ -47,8 +47,8 @@ PROXY: Final = f"http://127.0.0.1:{PORT}"
 """The proxy as it is seen inside."""
 
 GATE: Final = (SHELL, "-c", 'read -r go && exec "$@" </dev/null', "gate")
-"""What runs before the program, and becomes it when a line comes from outside; without one it ends. The program's words
-are handed on as they are: the shell reads none of them."""
+"""Runs before the program and becomes it when a line comes from outside; without one it ends. It passes the program's
+words on as they are: the shell reads none of them."""
 
 _INSIDE_ID: Final = 1000
 _SMALL: Final = str(2**20)
@@ -85,7 +85,7 @@ class Hidden(msgspec.Struct, frozen=True, order=True):
 
 
 class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the machine is like, as far as the arguments depend on it."""
+    """Facts about the machine on which the arguments depend."""
 
     machine: str
     """``uname -m``, one of ``syscalls.MACHINES``."""

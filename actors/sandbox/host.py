@@ -51,7 +51,7 @@ _IDS: Final = range(0x7000_0000, 0x7800_0000)
 """Ids that no user of the host has: each run of a privileged service gets one of its own."""
 
 _OF_OURS: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
-"""What says nothing of a folder, but of the service."""
+"""Errors that are due to the service, and say nothing about a folder."""
 
 _HOOKS: Final = re.compile(rb"^\s*hooksPath\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.MULTILINE | re.IGNORECASE)
 _POINTER_BYTES_MAX: Final = 64 * 1024

@@ -74,7 +74,7 @@ def _mapping(uid: str, gid: str) -> int:
 
 
 def _idmapped_tree(path: str, mapping: int) -> int:
-    """What is mounted at ``path``, once more, with ids mapped; attached nowhere yet."""
+    """A second mount of ``path`` with ids mapped; attached nowhere yet."""
     place = _named(path)
     flags = ctypes.c_uint(_OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_EMPTY_PATH | _AT_RECURSIVE)
     tree = _done(_call("open_tree", place, b"", flags), "open_tree")
@@ -86,7 +86,7 @@ def _idmapped_tree(path: str, mapping: int) -> int:
 
 
 def _named(path: str) -> int:
-    """What is at ``path`` itself, no link followed."""
+    """A descriptor of ``path`` itself; no link is followed."""
     descriptor = os.open(path, _NAMED)
     if os.readlink(f"/proc/self/fd/{descriptor}") != path or stat.S_ISLNK(os.fstat(descriptor).st_mode):
         sys.exit(f"{path} became a link while it was lent")

@@ -199,7 +199,7 @@ class SandboxProcess:
             race.cancel_scope.cancel()
 
     async def end(self) -> None:
-        """Whatever still lives is killed and waited for."""
+        """Kill all that still lives, and wait for it."""
         self._kill()
         await self._over()
         if self._inside is not None:

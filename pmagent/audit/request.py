@@ -1,5 +1,5 @@
-"""From a command's flags and files to the request for an audit; all that can be said before anything is recorded is
-said here (docs/design.md §15.1)."""
+"""From a command's flags and files to the request for an audit; all validation before anything is recorded happens here
+(docs/design.md §15.1)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ L = TypeVar("L", AuditLimits, ModelLimits)
 
 
 class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command was told. ``rubric`` None: the default one; ``model`` and ``vision_model`` None: the settings'."""
+    """The options of a command. ``rubric`` None: the default one; ``model`` and ``vision_model`` None: the
+    settings'."""
 
     repo_url: str
     pdf_path: str
@@ -105,7 +106,7 @@ def check_masked(asked: AuditRequested, drafted: AuditRequested) -> None:
 
 
 _UNMASKED: Final = ("audit_id", "repo_url", "pdf_path", "output", "model", "vision_model")
-"""What an audit cannot go by when it is masked."""
+"""Fields that an audit cannot use when they are masked."""
 
 
 def limits_of(settings: AuditSettings, kind: type[L]) -> L:
@@ -155,7 +156,7 @@ _PDF: Final = "give the report's PDF, a file on this machine"
 
 
 def _missing() -> list[tuple[str, str]]:
-    """What the machine lacks for an audit."""
+    """Requirements of an audit that this machine lacks."""
     found = []
     if which("git") is None:
         found.append(("there is no git on PATH, which clones the repository", "install git"))

@@ -64,7 +64,7 @@ class StandaloneClerk:
 
     @property
     def engine(self) -> str:
-        """Who judges, as reports name it."""
+        """The judging engine, as reports name it."""
         return "rules" if self._model is None else f"langchain ({_name(self._model)})"
 
     def rubric(self, path: str) -> dict[str, Any]:

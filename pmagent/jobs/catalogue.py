@@ -1,6 +1,6 @@
-"""The jobs of a log, remembered as they are read: for who looks at the list again and again (docs/design.md §7).
+"""An index of a log's jobs, built as the log is read, for lists that are shown again and again (docs/design.md §7).
 
-It looks back only as far as somebody asks, and never reads an event twice; so a page costs what is new in the log.
+It reads back only as far as a query needs, and no event twice; so a page costs only the events that are new.
 """
 
 from __future__ import annotations
@@ -265,7 +265,7 @@ def _read(jobs: Jobs, low: int, high: int, *, checks: bool) -> list[Entry | Endi
 
 
 def _ending(event: Event) -> Ending:
-    """What is remembered of an end."""
+    """The part of an end that is remembered."""
     data = event.data
     kind = next(kind for kind in KINDS if event.type in kind.end_types)
     end = kind.end_of(data)

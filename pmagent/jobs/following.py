@@ -147,7 +147,7 @@ class JobFollower:
         return await self._here()
 
     async def cancel(self, reason: str) -> None:
-        """Have the job end in order, as soon as its request is durable. What stands in the way is told."""
+        """Have the job end in order, as soon as its request is durable. An obstacle is reported to the observer."""
         await self._begun.wait()
         kind = self.kind
         try:
@@ -304,7 +304,7 @@ _SAID: Final = {
     PAUSED: "effects are paused: what has not begun waits until pmagent resume",
     RESUMED: "effects are not paused any more",
 }
-"""What is said of events that are not the job's own."""
+"""The texts for events that are not the job's own."""
 _SIDE_BY_SIDE: Final = "wait for its end; or start pmagent up first, then they go side by side"
 
 

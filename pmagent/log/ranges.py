@@ -29,7 +29,7 @@ Pick = Callable[[Sequence[StoredEvent]], Sequence[StoredEvent]]
 
 
 class AtPosition(Protocol):
-    """What is kept of an event that is wanted: the event, or what has been made of it."""
+    """Picks the wanted events of a run, each as it is or converted."""
 
     @property
     def position(self) -> int:
@@ -77,7 +77,7 @@ def position_in(text: str) -> int | None:
 
 
 def range_of(storage: StorageReader, since: str | None, until: str | None, after: int, now: datetime) -> Range:
-    """What times or positions (None: no bound) mean in this log. Raises BadTime, CorruptLog."""
+    """The positions that times or positions (None: no bound) denote in this log. Raises BadTime, CorruptLog."""
     start = after + 1
     if since is not None:
         start = max(start, position_in(since) or position_at_time(storage, moment(since, now)))

@@ -1,4 +1,4 @@
-"""Where a run leaves what it makes: inside the workspace, apart from every other run, and away from what rules it."""
+"""The paths of a run's documents: inside the workspace, separate for every run, and never on control files."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _texts(paths: PathSettings) -> list[tuple[str, str]]:
 
 @contextmanager
 def _as_configured() -> Iterator[None]:
-    """What is misplaced is so by the configuration."""
+    """Raise a BadPath as BadConfig."""
     try:
         yield
     except BadPath as error:

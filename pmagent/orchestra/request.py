@@ -1,5 +1,5 @@
-"""From a command's flags and files to the request for a run; all that can be said before anything is recorded is said
-here (docs/design.md §14.4)."""
+"""From a command's flags and files to the request for a run; all validation before anything is recorded happens here
+(docs/design.md §14.4)."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from pmagent.jobs.kinds import Source
 from pmagent.orchestra.paths import ANY_ID, check_paths, normalized
 
 DEFAULTS: Final = OrchestraConfig(version="1.0")
-"""What a run goes by in a workspace without a configuration: the specification's values."""
+"""The configuration of a workspace that has none: the specification's values."""
 
 
 class BadRun(PmagentError):
-    """What is asked for is no run that can be; nothing was recorded."""
+    """The request is no valid run; nothing was recorded."""
 
     exit_code = 2
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command was told. ``config`` None: the workspace's, if it has one; ``plan`` None: a planner makes it."""
+    """The options of a command. ``config`` None: the workspace's, if it has one; ``plan`` None: a planner makes it."""
 
     intent: str
     config: Source | None = None
@@ -47,7 +47,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Checked(Document, frozen=True, kw_only=True):
-    """What stands in the request as it was said."""
+    """Fields that enter the request as they were given."""
 
     intent: Intent
     replan: Replans
@@ -79,8 +79,8 @@ def as_request(options: RunOptions, workspace: Path, run_id: str) -> RunRequeste
 
 
 def configured(workspace: Path) -> tuple[str, OrchestraConfig]:
-    """What a run without flags goes by here, and where that comes from ("": nowhere, it is the specification's). Raises
-    BadText, BadConfig."""
+    """The source and the configuration of a run without flags ("": the specification's values). Raises BadText,
+    BadConfig."""
     source = of_workspace(workspace)
     config = _effective(RunOptions(intent="any", config=source), workspace)
     check_paths(config, workspace, ANY_ID)
@@ -88,7 +88,7 @@ def configured(workspace: Path) -> tuple[str, OrchestraConfig]:
 
 
 def warnings_of(config: OrchestraConfig) -> list[str]:
-    """What a configuration says that is not done, for people."""
+    """Warnings about settings that have no effect, for people."""
     if config.security.redact_secrets:
         return []
     return ["security.redact_secrets is false, but nothing enters the log or a run's documents unmasked all the same"]

@@ -73,7 +73,7 @@ class DaemonUnreachable(PmagentError):
 
 
 class HolderGone(DaemonUnreachable):
-    """Who held the log has ended before it answered: a command without a socket, or a daemon that was stopping."""
+    """The holder of the log ended before it answered: a command without a socket, or a daemon that was stopping."""
 
 
 class DaemonStarting(DaemonUnreachable):

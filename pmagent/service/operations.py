@@ -1,4 +1,4 @@
-"""What a command asks of a live workspace, by name: the same with a daemon and without (docs/design.md §11.2).
+"""The operations of a live workspace, by name: the same with a daemon and without (docs/design.md §11.2).
 
 ``call`` sends the operation to the daemon that holds the lock, over its socket; without one it opens a host in this
 process for as long as the operation takes. Each operation returns a document and the exit code that goes with it.
@@ -61,7 +61,7 @@ class NotInstalled(PmagentError):
 
 
 async def status(host: Host, _: dict[str, Any]) -> Answer:
-    """What stands: mode and reasons, sessions, permits, open effects, halted actors, the log's end."""
+    """The current status: mode and reasons, sessions, permits, open effects, halted actors, the log's end."""
     halts = host.halted_projections
     document = status_of(host.runtime.engine, host.storage.log_id(), host.tail, halts, running=True)
     unaccepted = await anyio.to_thread.run_sync(unaccepted_of, host.layout.workspace)

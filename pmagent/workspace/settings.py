@@ -1,7 +1,7 @@
 """Settings: flags over ``PMAGENT_*`` over ``.pmagent/config.toml`` over defaults, and where each came from
 (docs/design.md §11.1).
 
-A setting ``[kernel] phase`` in the file is ``PMAGENT_KERNEL_PHASE`` in the environment. What is not understood is an
+A setting ``[kernel] phase`` in the file is ``PMAGENT_KERNEL_PHASE`` in the environment. An unknown setting is an
 error: an unknown key names the nearest one that exists. The tables ``[checks]`` and ``[guards]`` have names of their
 own, and no variables (``config_programs``); nor has ``[storage]``.
 """
@@ -235,7 +235,7 @@ _FILE_ONLY: Final = ("storage",)
 
 
 def _kind(described: Any) -> type:
-    """What a text for a setting of this type is read as; a text, where it may be one."""
+    """The value that a text for a setting of this type denotes; the text itself where the type allows one."""
     inner = described.type if isinstance(described, msgspec.inspect.Metadata) else described
     parts = inner.types if isinstance(inner, msgspec.inspect.UnionType) else (inner,)
     bare = {type(part.type if isinstance(part, msgspec.inspect.Metadata) else part) for part in parts}

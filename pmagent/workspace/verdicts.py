@@ -1,4 +1,4 @@
-"""What the reality summary says of the configured checks; pure."""
+"""The entries of the reality summary for the configured checks; pure."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ from pmagent.contracts.orchestra_events import PlannerFailed, PlannerReplied
 from pmagent.events.event import Event
 from tests.support.cases import each
 from tests.support.held_clock import held_clock
-from tests.support.planners import RUN, SECONDS, StandIn, all_end, raw, request, told
+from tests.support.planners import RUN, SECONDS, StandIn, all_end, planner_program, raw, request
 
-__all__ = ["told"]
+__all__ = ["planner_program"]
 
 PLAN = '[{"task_id": "a", "intent": "say it", "tools": ["echo"]}]'
 
@@ -46,9 +46,9 @@ def failed(event: Event) -> PlannerFailed:
     return outcome
 
 
-def test_an_answer_comes_back_as_it_was_written_with_its_costs(told: Any) -> None:
+def test_an_answer_comes_back_as_it_was_written_with_its_costs(planner_program: Any) -> None:
     text = f"Here it is:\n```json\n{PLAN}\n```\n\tüñ\u2028\x07 \U0001f600"
-    stand_in = told({"say": text})
+    stand_in = planner_program({"say": text})
     reply = ask(request("plan this: \U0001f600 {intent}\n"))
     assert isinstance(reply, PlannerReplied)
     assert (reply.text, reply.model, reply.tokens, reply.cost_usd) == (text, "toy-1", 127, 0.0125)
@@ -57,13 +57,13 @@ def test_an_answer_comes_back_as_it_was_written_with_its_costs(told: Any) -> Non
     assert stand_in.prompts == ["plan this: \U0001f600 {intent}\n"]
 
 
-def test_little_of_our_environment_is_passed_on(told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_of_our_environment_is_passed_on(planner_program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_SECRET_ACCESS_KEY", "PYTHONPATH", "CLAUDECODE", "NODE_OPTIONS", "LD_PRELOAD_NOT", "PMAGENT_X"):
         monkeypatch.setenv(name, "of ours")
     for name in ("ANTHROPIC_API_KEY", "CLAUDE_CONFIG_DIR", "https_proxy", "NO_PROXY"):
         monkeypatch.setenv(name, "for it")
     monkeypatch.setenv("CLAUDE_CODE_DISABLE_ATTACHMENTS", "0")
-    stand_in = told({"say": PLAN})
+    stand_in = planner_program({"say": PLAN})
     monkeypatch.setenv("PATH", f".:bin:{stand_in.path}:")
     assert isinstance(ask(request()), PlannerReplied)
     environ = stand_in.calls[0]["environ"]
@@ -75,14 +75,14 @@ def test_little_of_our_environment_is_passed_on(told: Any, monkeypatch: pytest.M
     assert environ["CLAUDE_CODE_DISABLE_ATTACHMENTS"] == "1"
 
 
-def test_a_model_whose_name_looks_like_an_option_is_none(told: Any) -> None:
-    stand_in = told({"say": PLAN})
+def test_a_model_whose_name_looks_like_an_option_is_none(planner_program: Any) -> None:
+    stand_in = planner_program({"say": PLAN})
     assert isinstance(ask(request(model="--dangerously-skip-permissions")), PlannerReplied)
     assert "--model=--dangerously-skip-permissions" in stand_in.calls[0]["argv"]
 
 
-def test_each_call_has_an_empty_folder_of_its_own(told: Any) -> None:
-    stand_in = told({"say": PLAN})
+def test_each_call_has_an_empty_folder_of_its_own(planner_program: Any) -> None:
+    stand_in = planner_program({"say": PLAN})
 
     async def both() -> list[Any]:
         outcomes: list[Any] = []
@@ -102,15 +102,15 @@ def test_each_call_has_an_empty_folder_of_its_own(told: Any) -> None:
     assert len({call["folder"] for call in stand_in.calls}) == 2
 
 
-def test_a_long_prompt_arrives_whole(told: Any) -> None:
-    stand_in = told({"say": PLAN})
+def test_a_long_prompt_arrives_whole(planner_program: Any) -> None:
+    stand_in = planner_program({"say": PLAN})
     prompt = "0123456789" * 100_000
     assert isinstance(ask(request(prompt)), PlannerReplied)
     assert stand_in.prompts == [prompt]
 
 
-def test_a_prompt_that_nobody_reads_holds_nobody_up(told: Any) -> None:
-    told({"unread": True, "say": PLAN})
+def test_a_prompt_that_nobody_reads_holds_nobody_up(planner_program: Any) -> None:
+    planner_program({"unread": True, "say": PLAN})
     assert isinstance(ask(request("x" * 5_000_000)), PlannerReplied)
 
 
@@ -142,15 +142,15 @@ def test_without_bubblewrap_nothing_is_started(tmp_path: Path, monkeypatch: pyte
         ({"stderr": "x" * 1_000_000 + "the end", "exit": 1}, "exited", "the end"),
     ],
 )
-def test_how_the_program_ended_is_told(told: Any, how: Any, code: str, text: str) -> None:
-    told(how)
+def test_how_the_program_ended_is_told(planner_program: Any, how: Any, code: str, text: str) -> None:
+    planner_program(how)
     failure = failed(request())
     assert (failure.code, failure.again) == (code, True)
     assert text in failure.text
 
 
-def test_the_strict_stand_in_says_what_is_wrong(told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    told({"say": PLAN})
+def test_the_strict_stand_in_says_what_is_wrong(planner_program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    planner_program({"say": PLAN})
     failure = failed(request(prompt=""))
     assert "exit code 64: stand-in: no prompt on standard input" in failure.text
     monkeypatch.setattr(claude_code, "arguments", lambda _: ("--print", "--verbose"))
@@ -158,17 +158,17 @@ def test_the_strict_stand_in_says_what_is_wrong(told: Any, monkeypatch: pytest.M
 
 
 @each("how", [{"megabytes": 100}, {"endless": True}])
-def test_what_writes_too_much_is_ended(told: Any, how: dict[str, Any]) -> None:
-    told(how)
+def test_what_writes_too_much_is_ended(planner_program: Any, how: dict[str, Any]) -> None:
+    planner_program(how)
     failure = failed(request())
     assert (failure.code, failure.again) == ("too_long", False)
 
 
 @pytest.mark.parametrize("how", ["deaf", "listening"])
-def test_what_hangs_is_ended_gently_then_not(told: Any, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+def test_what_hangs_is_ended_gently_then_not(planner_program: Any, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     monkeypatch.setattr(planner, "GRACE_SECONDS", 0.3 if how == "deaf" else 1_000.0)
     begin = held_clock(monkeypatch, 1.5)  # ended before it hangs, nobody would ever learn that it does
-    stand_in = told({"hang": how, "grandchild": True})
+    stand_in = planner_program({"hang": how, "grandchild": True})
 
     async def when_it_hangs() -> None:
         await anyio.to_thread.run_sync(stand_in.wait_hanging)
@@ -188,17 +188,17 @@ def test_what_hangs_is_ended_gently_then_not(told: Any, monkeypatch: pytest.Monk
     assert failure.duration_ms >= 1_500
 
 
-def test_a_grandchild_that_holds_the_pipes_ends_with_the_call(told: Any) -> None:
-    told({"grandchild": True, "say": PLAN})
+def test_a_grandchild_that_holds_the_pipes_ends_with_the_call(planner_program: Any) -> None:
+    planner_program({"grandchild": True, "say": PLAN})
     reply = ask(request())
     assert isinstance(reply, PlannerReplied)
     assert reply.text == PLAN
 
 
 @pytest.mark.parametrize("how", ["deaf", "listening"])
-def test_a_cancelled_call_leaves_no_process(told: Any, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+def test_a_cancelled_call_leaves_no_process(planner_program: Any, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     monkeypatch.setattr(planner, "GRACE_SECONDS", 0.3 if how == "deaf" else 1_000.0)
-    stand_in = told({"hang": how, "grandchild": True})
+    stand_in = planner_program({"hang": how, "grandchild": True})
 
     async def live() -> int:
         async with anyio.create_task_group() as group:

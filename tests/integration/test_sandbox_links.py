@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pmagent.actors.sandbox import cleanup as leavings
+from pmagent.actors.sandbox import cleanup
 from pmagent.actors.sandbox.cleanup import before, clear
 from tests.support import sandboxes
 from tests.support.sandboxes import needs_sandbox, sandboxed, spec_for, writable
@@ -186,18 +186,18 @@ def test_what_somebody_of_the_host_puts_in_the_links_place_is_only_moved(
 ) -> None:
     folder = tmp_path / "w"
     folder.mkdir()
-    wished = spec_for(tmp_path / "artifacts", "", fs="rw", allow_write=(str(folder),))
-    found = before(wished)
+    spec = spec_for(tmp_path / "artifacts", "", fs="rw", allow_write=(str(folder),))
+    found = before(spec)
     (folder / "l").symlink_to("/etc")
-    known = leavings._known
+    known = cleanup._known
 
-    def meanwhile(path: str, closed: list[str] | None = None) -> leavings.Known:
+    def meanwhile(path: str, closed: list[str] | None = None) -> cleanup.Known:
         seen = known(path, closed)
         (folder / "l").unlink()
         (folder / "l").write_text("theirs")
         return seen
 
-    monkeypatch.setattr(leavings, "_known", meanwhile)
-    monkeypatch.setattr(leavings, "_leads_out", lambda *_: True)
-    assert len(clear(wished, found, ())) == 1
+    monkeypatch.setattr(cleanup, "_known", meanwhile)
+    monkeypatch.setattr(cleanup, "_leads_out", lambda *_: True)
+    assert len(clear(spec, found, ())) == 1
     assert (folder / "l.planted").read_text() == "theirs"

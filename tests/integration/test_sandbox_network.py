@@ -25,8 +25,8 @@ pytestmark = needs_sandbox
 
 
 def test_plain_http_goes_to_an_allowed_host_and_carries_the_trace_id(tmp_path: Path) -> None:
-    said, outcome, made = ran(tmp_path, f'print(asked("http://{NAME}/x?y"))')
-    assert said == ["hi"]
+    lines, outcome, made = ran(tmp_path, f'print(asked("http://{NAME}/x?y"))')
+    assert lines == ["hi"]
     assert b"\r\nx-trace: run-7\r\n" in made.heard[0]
     assert made.heard[0].startswith(b"GET /x?y HTTP/1.1\r\nhost: api.example.org\r\n")
     contact = outcome.contacts[0]
@@ -37,8 +37,8 @@ def test_plain_http_goes_to_an_allowed_host_and_carries_the_trace_id(tmp_path: P
 
 
 def test_a_tunnel_goes_to_an_allowed_host(tmp_path: Path) -> None:
-    said, outcome, _ = ran(tmp_path, f'print(tunnelled("{NAME}"))', echo)
-    assert said == ["hello"]
+    lines, outcome, _ = ran(tmp_path, f'print(tunnelled("{NAME}"))', echo)
+    assert lines == ["hello"]
     contact = outcome.contacts[0]
     assert (contact.port, contact.verdict, contact.bytes_out, contact.bytes_in) == (443, "allowed", 5, 5)
 
@@ -53,9 +53,9 @@ for name, port in (("other.example", 443), ("10.0.0.1", 443), ("[fd00:ec2::254]"
                    ("api.example.org", 80)):
     print(tunnelled(name, port))
 """
-    said, outcome, made = ran(tmp_path, code)
+    lines, outcome, made = ran(tmp_path, code)
     assert made.heard == []
-    assert said == [
+    assert lines == [
         "403 other.example is not allowed",
         "403 api.example.org.other.example is not allowed",
         "403 127.0.0.1 is an IP address",
@@ -130,10 +130,10 @@ for family, kind, protocol in (
 ):
     print(tried(lambda: socket.socket(family, kind, protocol).close()))
 """
-        said, _, _ = ran(tmp_path, code)
-    assert set(said[:3]) <= {"ENETUNREACH", "EADDRNOTAVAIL"}
-    assert said[3:7] == ["ECONNREFUSED", "ECONNREFUSED", "ENETUNREACH", "ECONNREFUSED"]
-    assert said[7:] == ["no name", *["EPERM"] * 7]
+        lines, _, _ = ran(tmp_path, code)
+    assert set(lines[:3]) <= {"ENETUNREACH", "EADDRNOTAVAIL"}
+    assert lines[3:7] == ["ECONNREFUSED", "ECONNREFUSED", "ENETUNREACH", "ECONNREFUSED"]
+    assert lines[7:] == ["no name", *["EPERM"] * 7]
 
 
 def test_a_tool_cannot_take_the_proxys_place(tmp_path: Path) -> None:

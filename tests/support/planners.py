@@ -97,7 +97,7 @@ class StandIn:
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Put]:
+def planner_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Put]:
     """Makes a stand-in the ``claude`` on PATH; afterwards nothing of it, and no temporary folder, may be left."""
     made: list[StandIn] = []
     temporary = tmp_path / "tmp"
@@ -105,12 +105,12 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Put]:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
 
-    def put(*how: dict[str, Any]) -> StandIn:
+    def install(*how: dict[str, Any]) -> StandIn:
         made.append(StandIn(tmp_path / f"bin{len(made)}", *how))
         monkeypatch.setenv("PATH", made[-1].path)
         return made[-1]
 
-    yield put
+    yield install
     assert all(one.is_gone() for one in made)
     assert os.listdir(temporary) == []
 

@@ -1,4 +1,4 @@
-"""What a plan's tasks may ask for: no tool, no way out and no more than the configuration allows
+"""Checks that a plan's tasks ask for no tool, no network and no more than the configuration allows
 (docs/design.md §14.3, §14.5)."""
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ class ToolRefused(BadPlan):
 
 
 class SandboxRefused(BadPlan):
-    """A wish for a wider sandbox than the policies grant."""
+    """A request for a wider sandbox than the policies grant."""
 
     exit_code = 7
 
 
 class LimitExceeded(BadPlan):
-    """A wish for more time, retries or workers than the configuration has."""
+    """A request for more time, retries or workers than the configuration has."""
 
 
 def constraints(task: PlanTask, config: OrchestraConfig) -> Constraints:
-    """What the task keeps to: what its plan wishes, else the configuration's; the network is denied unless wished."""
+    """The limits of a task: its plan's where given, else the configuration's; the network is denied unless asked
+    for."""
     own, policies = task.constraints, config.policies
     return Constraints(
         max_duration_sec=policies.max_task_duration_sec if own.max_duration_sec is None else own.max_duration_sec,

@@ -73,8 +73,8 @@ def arguments(model: str) -> tuple[str, ...]:
 
 
 def environment(own: Mapping[str, str]) -> dict[str, str]:
-    """What it is given of the variables ``own``: its login and the way to the network. Of ``PATH`` the folders that do
-    not depend on where it is started."""
+    """The subset of the variables ``own`` that the planner gets: its login and the proxy settings. Of ``PATH`` it gets
+    the absolute folders."""
     kept = {name: value for name, value in own.items() if name in _KEPT or name.startswith(_PREFIXES)}
     path = ":".join(folder for folder in own.get("PATH", "").split(":") if folder.startswith("/"))
     return {**kept, "PATH": path, **_SET}
@@ -90,7 +90,7 @@ def not_installed(request: int, asked: PlannerCallRequested) -> PlannerFailed:
 
 
 def unheld(request: int, asked: PlannerCallRequested, why: str, mend: str) -> PlannerFailed:
-    """There is nothing that would end it with us."""
+    """No sandbox is there that would end the planner together with this process."""
     return PlannerFailed(
         request=request, run_id=asked.run_id, code="not_installed", again=False, duration_ms=0,
         text=f"no plan can be asked for: {why}", mend=f"{mend}, or {_FILE}",
@@ -98,7 +98,7 @@ def unheld(request: int, asked: PlannerCallRequested, why: str, mend: str) -> Pl
 
 
 def outcome(request: int, asked: PlannerCallRequested, ended: Ended) -> PlannerReplied | PlannerFailed:
-    """What the call requested at ``request`` came to. A reply's text is as it was written, whatever it is worth."""
+    """The outcome of the call requested at ``request``. A reply's text is passed on unchecked."""
     verdict = _verdict(asked, ended)
     duration = round(ended.seconds * 1000)
     if isinstance(verdict, _Failure):
@@ -179,7 +179,7 @@ def _report(raw: bytes) -> dict[str, Any] | None:
 
 
 def _explanation(report: dict[str, Any]) -> str:
-    """What a result object says of itself, for people."""
+    """The explanation in a result object, for people."""
     errors = report.get("errors")
     texts = [report.get("result"), *(errors if isinstance(errors, list) else []), report.get("subtype")]
     first = next((text for text in texts if isinstance(text, str) and text.strip()), "")

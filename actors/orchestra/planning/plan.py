@@ -40,7 +40,7 @@ ATTEMPTS_MAX: Final = 50_000
 """So many attempts one plan may need at most; a permit has as many uses."""
 
 PLAN_NAME: Final = "/plan"
-"""What the plan's own id derives from; no task's id can be this."""
+"""The name that the plan's own id derives from; no task can have it."""
 
 NOTHING_KEPT: Final[Mapping[str, str]] = {}
 
@@ -155,7 +155,7 @@ def document(task: PlannedTask, created_at: str) -> TaskDocument:
 
 
 def assignment(task: PlannedTask) -> TaskAssignment:
-    """What a worker is given of a task; its program is ``tools[0]``."""
+    """The part of a task that a worker gets; its program is ``tools[0]``."""
     own = task.constraints
     return TaskAssignment(
         task_id=task.task_id,

@@ -1,4 +1,4 @@
-"""Making the coordinator's plans: what the planner is asked, and what its answer is worth; pure."""
+"""The coordinator's side of planning: builds the planner's prompt and reads its answer; pure."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ CHUNK_BYTES: Final = 640 * 1024
 
 TASKS_TOLD: Final = 50
 TOLD_CHARS_MAX: Final = 200
-"""What a planner is told of tasks that are done, and of failures: of so many, so much each; it has to fit into an
-event."""
+"""Bounds on the done tasks and failures in a prompt, in number and in characters each: it must fit into one event."""
 
 PROMPT_BYTES_MAX: Final = 768 * 1024
 """So large is a prompt at most, as JSON: it stands in one event."""
@@ -35,7 +34,7 @@ _BEGINNING: Final = "You are asked for a plan."
 
 
 def request_for(asked: RunRequested) -> PlanRequest:
-    """What L1 asks L2 (docs/design.md §14.1)."""
+    """L1's request to L2 (docs/design.md §14.1)."""
     config = asked.config
     return PlanRequest(
         intent=asked.intent,
@@ -47,7 +46,7 @@ def request_for(asked: RunRequested) -> PlanRequest:
 
 
 def prompt_for(run: CoordinatedRun) -> str:
-    """What the planner is told: the configured prompt, the form of an answer, and what went wrong so far. Raises
+    """The planner's prompt: the configured text, the form of an answer, and the errors so far. Raises
     BadPlan where that is more than one event holds."""
     config = run.asked.config
     limits = {
@@ -88,7 +87,7 @@ the folder in which the task then starts instead."""
 
 
 def _replacing(run: CoordinatedRun) -> str:
-    """What a later revision is told: data about tasks, fenced, for tools wrote parts of it."""
+    """The facts for a later revision, fenced as data, because tools wrote parts of them."""
     kept = run.tasks[: run.kept][-TASKS_TOLD:]
     done = [{"task_id": task.name, "intent": task.intent[:TOLD_CHARS_MAX]} for task in kept]
     failed = [{"task_id": name, "why": why[:TOLD_CHARS_MAX]} for name, why in run.failures]
@@ -127,7 +126,7 @@ def _json_in(text: str) -> Any:
 
 
 def _candidates(text: str) -> Iterator[str]:
-    """What may be the JSON in an answer."""
+    """The parts of an answer that may be its JSON."""
     yield text.strip()
     for block in _FENCE.split(text)[1::2]:
         yield block.strip()

@@ -99,7 +99,7 @@ class Coordinator:
         return state if run is None else _with(state, _evolved(run, event))
 
     def decide(self, state: CoordinatorState, event: Event) -> Iterable[Payload | Correlated]:
-        """What an input leads to."""
+        """The decisions on an input."""
         data = event.data
         if isinstance(data, DaemonStarted):
             return [
@@ -284,7 +284,7 @@ _FILE = "give a plan with --plan FILE"
 
 
 def _reading(end: PlannerFailed | EffectEnd) -> tuple[str, str, bool]:
-    """What an end says, what mends it, and whether asking again may help."""
+    """The text of an end, its remedy, and whether asking again may help."""
     match end:
         case PlannerFailed(text=text, mend=mend, again=again):
             return text, mend, again

@@ -66,7 +66,7 @@ class Attempts:
         self._simulated: dict[str, tuple[Captured, Captured]] = {}
 
     async def __call__(self, event: Event, io: Io) -> TaskExited | TaskUnstarted:
-        """Run the program once. What could not be started is an outcome; OSError (a full disk) is raised."""
+        """Run the program once. A program that cannot be started is an outcome; OSError (a full disk) is raised."""
         asked: TaskAttemptRequested = event.data
         if asked.simulated:
             return await self._dry(event, io)
@@ -90,7 +90,7 @@ class Attempts:
             return await _kept(event, outcome, f"{folder}/artifacts", io)
 
     async def _dry(self, event: Event, io: Io) -> TaskExited:
-        """What the simulated tool of a dry run answers: it did well, and nothing."""
+        """The outcome of the simulated tool of a dry run: success, and nothing done."""
         asked: TaskAttemptRequested = event.data
         key = str(io.workspace)
         if key not in self._simulated:
@@ -178,7 +178,7 @@ async def _stored(content: bytes, io: Io) -> StoredBlob:
 
 
 async def _captured(content: bytes, total: int, io: Io) -> Captured:
-    """The stream's blob. What the sandbox had cut off is told with what the cap cuts off here."""
+    """The stream's blob; ``cut`` covers bytes that the sandbox dropped as well as those dropped here."""
     stored = await _stored(content, io)
     return Captured(
         sha256=stored.sha256, size_bytes=stored.size, total_bytes=total, cut=stored.cut or total > len(content)

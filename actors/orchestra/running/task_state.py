@@ -112,7 +112,7 @@ def next_attempt(job: Job) -> TaskAttemptRequested:
 
 
 def concluded(job: Job, event: Event) -> list[Payload]:
-    """What follows from an attempt's end, which ``folded`` has folded in."""
+    """The decisions on an attempt's end, which ``folded`` has folded in."""
     outcome: Outcome = event.data
     failure = failure_of(outcome)
     if failure is None:
@@ -201,7 +201,7 @@ def _cut_short(end: EffectEnd) -> Failure:
 
 
 def _with_last_line(what: str, outcome: TaskExited) -> str:
-    """What happened, and the last line that the program wrote."""
+    """``what``, with the last line that the program wrote."""
     last = outcome.last_lines[-1].strip()[:LINE_CHARS_MAX] if outcome.last_lines else ""
     return _short(f"{what}: {last}" if last else what)
 

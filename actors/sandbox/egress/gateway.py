@@ -36,7 +36,7 @@ class Gateway:
 
     @property
     def contacts(self) -> tuple[Contact, ...]:
-        """What was asked, in order."""
+        """The requests to the proxy, in order."""
         return self._proxy.ledger.contacts
 
     @property

@@ -1,4 +1,4 @@
-"""What the proxy lets a tool ask for, and what of it goes on to the host that was asked for; pure.
+"""The rules of the egress proxy: which requests are granted, and which parts of them are forwarded; pure.
 
 | the request | what happens |
 |---|---|
@@ -77,7 +77,7 @@ class ContactRefused(PmagentError):
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run may ask for. Made by ``rules``."""
+    """The hosts and the trace header of one run. Made by ``rules``."""
 
     names: frozenset[str]
     trace: tuple[str, str] | None = None
@@ -149,7 +149,7 @@ def host_name(text: str) -> str:
 
 
 def judge(method: bytes, target: bytes, headers: Headers, granted: Rules) -> ProxyRequest:
-    """What is asked for. Raises ContactRefused for what is not granted, or cannot be read without a doubt."""
+    """The request, if it is granted. Raises ContactRefused for one that is not, or that is ambiguous."""
     tunnel = method == b"CONNECT"
     authority, path = (_text(target), b"") if tunnel else _absolute(target)
     found = None if "@" in authority else _AUTHORITY.match(authority)

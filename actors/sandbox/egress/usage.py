@@ -65,7 +65,7 @@ class Ledger:
         return self._noted - len(self._calls)
 
     def note(self, call: Call) -> None:
-        """A request has come. What becomes of it is written into ``call`` later."""
+        """Record a request; its outcome is written into ``call`` later."""
         self._noted += 1
         if self._noted <= CONTACTS_MAX:
             self._calls.append(call)

@@ -18,7 +18,7 @@ _CHUNK: Final = 256 * 1024
 
 
 class Conversation:
-    """What is said to a started process, and what it says: ``output`` all of its standard output, ``told`` the last
+    """The conversation with a started process: ``output`` all of its standard output, ``stderr_tail`` the last
     ``kept`` bytes of its standard error. To be used in ``with``: afterwards the process has ended, by itself or killed
     with its group, and has been waited for.
 
@@ -72,7 +72,7 @@ class Conversation:
         return None not in ready or self._hear_out()
 
     def _hear_out(self) -> bool:
-        """It has ended. What still fills its pipes is read (False: nothing does); somebody else may hold them open, who
+        """It has ended. Bytes left in its pipes are read (False: nothing does); somebody else may hold them open, who
         is not waited for."""
         _, stdout, stderr = self._pipes
         more = False

@@ -1,4 +1,4 @@
-"""Started by root: folders of root are lent to the tool, which is never root, and to nobody else."""
+"""Started by root: folders of root are id-mapped for the tool, which is never root, and for no other process."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pmagent.actors.sandbox import idmap as lend
-from pmagent.actors.sandbox import runner, syscalls
+from pmagent.actors.sandbox import idmap, runner, syscalls
 from pmagent.actors.sandbox.host import look
 from pmagent.actors.sandbox.spec import SandboxRefused, SandboxUnavailable
 from tests.support.sandboxes import OTHER, TRY, needs_sandbox, output_of, sandboxed, spec_for
@@ -98,7 +97,7 @@ def test_folders_of_several_owners_are_refused(tmp_path: Path) -> None:
             sandboxed(tmp_path, "", fs="rw", allow_write=tuple(f"{tmp_path}/{name}" for name in names))
 
 
-def lent(*words: str) -> subprocess.CompletedProcess[str]:
+def run_idmap(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-I", "-S", runner._IDMAP, "70000", "70000", *words], capture_output=True, text=True, env={},
         check=False,
@@ -106,7 +105,7 @@ def lent(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_where_the_file_system_cannot_map_ids_the_reason_and_the_way_out_are_told() -> None:
-    done = lent("/proc/sys", "--", "/usr/bin/touch", "/tmp/never")
+    done = run_idmap("/proc/sys", "--", "/usr/bin/touch", "/tmp/never")
     assert (done.returncode, done.stdout) == (1, "")
     assert "(mount_setattr: " in done.stderr
     assert "chown" in done.stderr
@@ -117,7 +116,7 @@ def test_a_link_on_the_way_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "real" / "sub").mkdir(parents=True)
     (tmp_path / "link").symlink_to("real")
     for path in (tmp_path / "link", tmp_path / "link" / "sub"):
-        done = lent(str(path), "--", "/usr/bin/true")
+        done = run_idmap(str(path), "--", "/usr/bin/true")
         assert (done.returncode, done.stderr) == (1, f"{path} became a link while it was lent\n")
 
 
@@ -132,5 +131,5 @@ def test_a_folder_that_cannot_be_lent_starts_nothing(tmp_path: Path, monkeypatch
 
 
 def test_the_numbers_of_the_calls_are_the_filters_own() -> None:
-    for name, number in lend._NUMBERS.items():
+    for name, number in idmap._NUMBERS.items():
         assert {syscalls.number(name, machine) for machine in syscalls.MACHINES} == {number}
