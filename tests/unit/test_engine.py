@@ -253,7 +253,7 @@ def test_in_a_pause_a_request_is_held_and_one_that_must_not_wait_is_refused() ->
     bench, permit = permitted(uses=5)
     bench.fact(PauseRequested(operator_id="ada", channel="cli"))
     assert [start.position in bench.engine.effects.held for start in bench.fact(Poked(n=permit)).starts] == [True]
-    with patch.object(SendRequested, "waits", False):
+    with patch.object(SendRequested, "waits", new=False):
         assert bench.fact(Poked(n=permit)).starts == []
     assert "paused, by ada" in bench.of(EffectRefused)[0].data.reasons[0]
 
