@@ -22,7 +22,7 @@ from benchmarks.harness import ROOT, Bench, Row, Spread, percentile
 from pmagent.console.address import read
 from pmagent.console.auth import operators
 from pmagent.console.auth.entrance import invite
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.surfaces import init_workspace
 from pmagent.workspace.trust import accept
@@ -141,7 +141,7 @@ def stage(folder: Path, *, quick: bool = False) -> Iterator[Stage]:
     subprocess.run(["git", "init", "-q", "-b", "main", str(folder)], check=True)
     init_workspace(folder)
     accept(folder)
-    places = Places(Layout(folder))
+    places = ConsolePaths(Layout(folder))
     places.prepare()
     who = operators.add(places.operators, "ada", "view", None)
     daemon = Child("console_daemon", str(folder))

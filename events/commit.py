@@ -7,7 +7,7 @@ calls ``commit`` itself.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
@@ -35,19 +35,23 @@ class Submission(msgspec.Struct, frozen=True, eq=False):
 
 
 class Durable(msgspec.Struct, frozen=True):
-    """A batch that is durable: what was in it, and the sum of each of its events, in order."""
+    """A batch that is durable: what was in it, and the sum of each of its events, in order. ``seconds``: how long the
+    storage took."""
 
     submissions: Sequence[Submission]
     sums: Sequence[str]
     tail: Tail
+    seconds: float = 0.0
 
 
 class Committer:
     """Collects submissions and writes them, a batch at a time. ``submit`` may be called from another thread than
-    ``commit``; each by one thread at a time."""
+    ``commit``; each by one thread at a time. ``steady`` is the clock, in seconds, that batches are timed with: a
+    simulation has none."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, steady: Callable[[], float] = lambda: 0.0) -> None:
         self._storage = storage
+        self._steady = steady
         self._tail = storage.tail()  # our own: the storage is asked to agree, and notices when it does not
         self._waiting: list[Submission] = []
         self._swap = threading.Lock()
@@ -65,28 +69,37 @@ class Committer:
     def commit(self) -> Durable | None:
         """Write what waits as one batch; None when nothing did. Raises OutcomeUnknown, BadEvent, TailMoved."""
         taken, events = self._take()
-        if not taken:
-            return None
+        return self._write(taken, events) if taken else None
+
+    def commit_only(self, events: Sequence[Event], token: Any = None) -> Durable:
+        """``submit`` and ``commit`` as one, for the thread that does both, and only while the committer is ``idle``."""
+        return self._write((Submission(events, token),), events)
+
+    def _write(self, taken: Sequence[Submission], events: Sequence[Event]) -> Durable:
         before = self._tail
         if not events:  # what was sent again: it counts as durable only while the log is there
             self._storage.settle()
             return Durable(taken, (), before)
-        lines, sums = seal(events, before.batch + 1, before)
-        tail = Tail(events[-1].position, before.batch + 1, events[-1].time, sums[-1])
+        batch = before.batch + 1
+        lines, sums = seal(events, batch, before)
+        last = events[-1]
+        tail = Tail(last.position, batch, last.time, sums[-1])
+        began = self._steady()
         self._storage.append_batch(before, lines, tail)
+        seconds = self._steady() - began
         self._tail = tail
-        return Durable(taken, sums, tail)
+        return Durable(taken, sums, tail, seconds)
 
     def settle(self) -> None:
         """Tell the storage that it is idle. Raises OutcomeUnknown."""
         self._storage.settle()
 
-    def _take(self) -> tuple[list[Submission], list[Event]]:
+    def _take(self) -> tuple[Sequence[Submission], Sequence[Event]]:
         """The submissions of the next batch, and their events; what does not fit goes on waiting, in its order."""
         with self._swap:
             taken, self._waiting = self._waiting, []
         if len(taken) == 1:  # a single writer's batch: nothing to measure, a submission is never split
-            return taken, list(taken[0].events)
+            return taken, taken[0].events
         events = [event for submission in taken for event in submission.events]
         if len(events) <= BATCH_EVENTS_MAX and sum(map(len, map(_data, events))) <= BATCH_BYTES_MAX:
             return taken, events

@@ -115,19 +115,14 @@ def check_batch(expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
     if not (
         lines and tail.position == expected.position + len(lines) and tail.batch == expected.batch + 1
         and tail.time >= expected.time
-        and lines[0].startswith(b'{"position":%d,"batch":%d,' % (expected.position + 1, tail.batch))
-        and lines[0][-_SUM_BYTES:-3] == hexlify(_digest(expected.sum, lines[0]))
+        and (first := lines[0]).startswith(b'{"position":%d,"batch":%d,' % (expected.position + 1, tail.batch))
+        and first[-_SUM_BYTES:-3] == hexlify(sha256(unhexlify(expected.sum) + first[: -TAIL_BYTES - 1]).digest())
         and lines[-1][-_SUM_BYTES:-3] == tail.sum.encode()
         and (len(lines) == 1 or lines[-1].startswith(b'{"position":%d,"batch":%d,' % (tail.position, tail.batch)))
     ):  # fmt: skip
         raise BadEvent(
             f"{len(lines)} lines cannot lead from position {expected.position} to {tail.position}: they do not follow"
         )
-
-
-def _digest(previous: str, line: bytes) -> bytes:
-    """The sum of a line, newline included, behind the sum ``previous``."""
-    return sha256(unhexlify(previous) + line[: -TAIL_BYTES - 1]).digest()
 
 
 def decode_line(line: bytes) -> StoredEvent:

@@ -49,7 +49,7 @@ class LogClock:
     """
 
     def __init__(self, stood: str = "") -> None:
-        self._said = (_nanoseconds(stood) if stood else 0, _steady())
+        self._last_reading = (_nanoseconds(stood) if stood else 0, _steady())
         self._lock = threading.Lock()
 
     def now(self) -> str:
@@ -59,12 +59,12 @@ class LogClock:
     def _go_on(self, reached: int) -> int:
         """The time in nanoseconds, ``reached`` at least."""
         with self._lock:
-            said, then = self._said
+            reading, then = self._last_reading
             steady, time_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME), time.time_ns()
-            goes_on = said + (steady - then) * 999 // 1000
+            goes_on = reading + (steady - then) * 999 // 1000
             if not goes_on <= time_ns >= reached or time_ns > _LAST_NS:  # the real time is hardly ever behind
                 time_ns = min(max(time_ns, goes_on, reached), _LAST_NS)
-            self._said = (time_ns, steady)
+            self._last_reading = (time_ns, steady)
         return time_ns
 
     def timer(self, at: str) -> Callable[[], float]:
@@ -124,7 +124,7 @@ def _written(time_ns: int) -> str:
 def opening_events(
     storage: Storage, log_id: str, recovered: msgspec.Struct | None, sequencer: Sequencer, at: str, nonce: str = ""
 ) -> list[Event]:
-    """What the log itself has to say at opening: ``log.created`` for a new one, ``log.recovered`` after a cut.
+    """The log's own events at opening: ``log.created`` for a new one, ``log.recovered`` after a cut.
 
     ``nonce`` keeps the ids of two recoveries apart; by default it is random.
     """
@@ -160,19 +160,23 @@ class Log:
     async def append(self, draft: Draft) -> Event:
         """Append a fact and return it when it is durable. A fact that stands in the log already is returned as it
         stands there, once it is durable. Raises OutcomeUnknown when the write failed, BadEvent for a bad draft."""
-        if self._failure is not None:
-            raise self._failure
+        self._check()
         known = self._sequencer.seen(draft.id) if draft.kind == "fact" else None
-        future: asyncio.Future[Event] = self._loop.create_future()
         if known is not None:
             waiting = self._pending.get(known)
             if waiting is None:
                 return self._stored(known, draft)
+            future: asyncio.Future[Event] = self._loop.create_future()
             waiting.append(future)  # one of its own: who came first may be cancelled
             return await future
         event = self._sequencer.admit(draft, self._clock.now())
+        if self._writer.write((event,)):
+            if self._writer.must_yield:
+                await asyncio.sleep(0)
+            return event
+        self._check()
+        future = self._loop.create_future()
         self._pending[event.position] = [future]
-        self._writer.submit((event,))
         return await future
 
     def append_events(self, events: Sequence[Event]) -> None:
@@ -185,6 +189,9 @@ class Log:
         """Write what waits, make HEAD durable, close. Raises what a failed write raised."""
         await self._writer.stop()
         self.storage.close()
+        self._check()
+
+    def _check(self) -> None:
         if self._failure is not None:
             raise self._failure
 

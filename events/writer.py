@@ -3,6 +3,9 @@
 Batches and the loop take turns: a batch is written, the loop hands out its outcome and lets everybody who waited for
 it go on, and what they append is the next batch. So all of 256 writers share one sync; with the interpreter lock,
 letting the thread run ahead would only split batches and make both sides wait for each other.
+
+A single appender would wait for two hops between threads, which may take as long as a sync. ``InlineRule`` says when
+the loop's thread may write its batch instead.
 """
 
 from __future__ import annotations
@@ -10,7 +13,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any, Final
 
 from pmagent.events.commit import Committer, Durable
@@ -23,6 +28,75 @@ SETTLE_SECONDS: Final = 0.05
 
 LOOK_SECONDS: Final = 1.0
 """So often at least, the storage looks whether all is still there."""
+
+CALM_BATCHES: Final = 8
+"""After so many batches of one submission each, a single appender is at work."""
+
+SLOW_SECONDS: Final = 0.005
+"""A storage that takes longer for a batch must not keep the loop waiting."""
+
+SLOW_REST_SECONDS: Final = 60.0
+"""For so long after a slow batch, the loop's thread writes none."""
+
+TURN_SECONDS: Final = 0.0005
+"""One appender must not keep the loop for longer by batches that the loop's thread writes."""
+
+INLINE_EVENTS_MAX: Final = 16
+"""A submission of more events goes to the writer thread."""
+
+INLINE_BYTES_MAX: Final = 64 * 1024
+"""A submission with more bytes of data goes to the writer thread."""
+
+_raw: Final = attrgetter("raw")
+
+
+class InlineRule:
+    """Decides when the loop's thread may write a batch itself (docs/design.md §2.2). Pure: times, in seconds of one
+    steady clock, come in.
+
+    It may while a single appender is at work: the last ``CALM_BATCHES`` batches held one submission each, and nobody
+    else has appended in this turn of the loop. It must not within ``SLOW_REST_SECONDS`` of a batch that took longer
+    than ``SLOW_SECONDS``.
+    """
+
+    def __init__(self) -> None:
+        self._calm = 0
+        self._rests_until = 0.0
+        self._appender: object | None = None  # of this turn; None: nobody has written inline in it
+        self._since = 0.0
+
+    def permits(self, appender: object, now: float) -> bool:
+        """Whether ``appender`` may write a batch at ``now``; ``begins`` when it does."""
+        if self._calm < CALM_BATCHES or now < self._rests_until:
+            return False
+        if self._appender is not None and self._appender is not appender:
+            self._calm = 0  # they share a batch instead
+            return False
+        return True
+
+    def begins(self, appender: object, now: float) -> bool:
+        """``appender`` writes a batch; whether this turn of the loop is new to it, so that ``turned`` must be called
+        when the loop has let everybody else go on."""
+        if self._appender is not None:
+            return False
+        self._appender, self._since = appender, now
+        return True
+
+    def turned(self) -> None:
+        """A turn of the loop is over."""
+        self._appender = None
+
+    def written(self, submissions: int, seconds: float, now: float) -> bool:
+        """A batch of so many submissions is durable ``now``, from whichever thread; the storage took ``seconds``.
+        Whether an appender that has written it inline has kept the loop for ``TURN_SECONDS``."""
+        self._calm = self._calm + 1 if submissions == 1 else 0
+        if seconds > SLOW_SECONDS:
+            self.rest(now)
+        return now - self._since > TURN_SECONDS
+
+    def rest(self, now: float) -> None:
+        """The storage was slow, until ``now``."""
+        self._calm, self._rests_until = 0, now + SLOW_REST_SECONDS
 
 
 class Writer:
@@ -38,7 +112,7 @@ class Writer:
         on_durable: Callable[[Durable], None],
         on_failure: Callable[[PmagentError], None],
     ) -> None:
-        self._committer = Committer(storage)
+        self._committer = Committer(storage, monotonic)
         self._on_durable = on_durable
         self._on_failure = on_failure
         self._loop = asyncio.get_running_loop()
@@ -46,6 +120,12 @@ class Writer:
         self._stopping = False
         self._failed = False
         self._busy = False  # a batch is with the thread, or the loop is about to give it one
+        self._handed = False  # a batch was handed out; whoever it lets go on may append before the next one
+        self._rule = InlineRule()
+        self._using = threading.Lock()  # held by whichever thread uses the storage
+        self._inline = 0  # how many batches the loop's thread has written
+        self._unsettled = False
+        self.must_yield = False
         self._ended = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
         self._thread.start()
@@ -60,6 +140,39 @@ class Writer:
             self._busy = True
             self._loop.call_soon(self._wake.put, None)
 
+    def write(self, events: Sequence[Event], token: Any = None) -> bool:
+        """Write ``events`` at once where the rule permits it, else ``submit`` them. Whether they are durable and handed
+        out now; the appender must then let the loop go on if ``must_yield`` says so. Raises OutcomeUnknown after an
+        earlier failure."""
+        if (
+            (self._busy and not (self._handed and self._committer.idle))
+            or self._failed or self._using.locked() or not 0 < len(events) <= INLINE_EVENTS_MAX
+            or (len(events[0].raw) if len(events) == 1 else sum(map(len, map(_raw, events)))) > INLINE_BYTES_MAX
+            or not self._rule.permits(appender := asyncio.current_task(), now := monotonic())
+        ):  # fmt: skip
+            self.submit(events, token)
+            return False
+        self._busy = True
+        try:
+            if self._rule.begins(appender, now):
+                self._loop.call_soon(self._rule.turned)
+            with self._using:
+                durable = self._committer.commit_only(events, token)
+                self._inline += 1
+            if not self._unsettled:
+                self._unsettled = True
+                self._wake.put(None)  # the thread settles when no more come
+            self._hand_out(durable)
+            if not self._handed:
+                self._next()
+        except PmagentError as error:
+            self._fail(error)
+            return False
+        except BaseException as error:  # an interrupt leaves an unknown outcome, too
+            self._fail(_failed(error))
+            raise
+        return True
+
     @property
     def quiet(self) -> bool:
         """Whether everything that was submitted is durable and handed out."""
@@ -73,20 +186,28 @@ class Writer:
         self._thread.join()
 
     def _handle(self, durable: Durable) -> None:
+        self._hand_out(durable)
+        self._handed = True
+        self._loop.call_soon(self._next)  # behind everybody whom the outcome lets go on
+
+    def _hand_out(self, durable: Durable) -> None:
+        self.must_yield = self._rule.written(len(durable.submissions), durable.seconds, monotonic())
         try:
             self._on_durable(durable)
         except BaseException as error:  # nobody would be woken any more: end, rather than hang
             self._fail(OutcomeUnknown(f"handing out what is durable failed with {type(error).__name__}"))
             raise
-        self._loop.call_soon(self._next)  # behind everybody whom the outcome lets go on
 
     def _next(self) -> None:
+        self._handed = False
         if self._committer.idle:
             self._busy = False
         else:
             self._wake.put(None)
 
     def _fail(self, error: PmagentError) -> None:
+        if self._failed:
+            return
         self._failed = True
         self._on_failure(error if isinstance(error, OutcomeUnknown) else OutcomeUnknown(error.message))
 
@@ -97,28 +218,44 @@ class Writer:
         except PmagentError as error:
             post(self._fail, error)
         except Exception as error:  # a bug here must stop the daemon, not end the thread in silence
-            post(self._fail, OutcomeUnknown(f"the writer thread failed with {type(error).__name__}"))
+            post(self._fail, _failed(error))
             raise
         finally:
             post(self._ended.set)
 
     def _write_batches(self, post: Callable[..., object]) -> None:
-        unsettled = False
-        while True:
+        going_on = True
+        while going_on:
+            inline = self._inline
             try:
-                self._wake.get(timeout=SETTLE_SECONDS if unsettled else LOOK_SECONDS)
+                self._wake.get(timeout=SETTLE_SECONDS if self._unsettled else LOOK_SECONDS)
                 woken = True
             except Empty:
                 woken = False
-            durable = self._committer.commit() if woken else None
-            if durable is not None:
-                unsettled = True
-                post(self._handle, durable)
-            elif self._stopping:
-                break
-            elif unsettled or not woken:
-                self._committer.settle()
-                unsettled = False
-        while (durable := self._committer.commit()) is not None:
+            with self._using:
+                going_on = self._take_turn(post, woken, quiet=inline == self._inline)
+
+    def _take_turn(self, post: Callable[..., object], woken: bool, *, quiet: bool) -> bool:
+        """Write what waits, or settle where it is ``quiet``; whether the thread goes on."""
+        if self._failed:
+            return False
+        durable = self._committer.commit() if woken else None
+        if durable is not None:
+            self._unsettled = True
             post(self._handle, durable)
-        self._committer.settle()
+        elif self._stopping:
+            while (durable := self._committer.commit()) is not None:
+                post(self._handle, durable)
+            self._committer.settle()
+            return False
+        elif quiet and not woken:
+            began = monotonic()
+            self._committer.settle()
+            self._unsettled = False
+            if (now := monotonic()) - began > SLOW_SECONDS:
+                post(self._rule.rest, now)
+        return True
+
+
+def _failed(error: BaseException) -> OutcomeUnknown:
+    return OutcomeUnknown(f"writing the log failed with {type(error).__name__}")

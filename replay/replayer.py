@@ -175,7 +175,7 @@ class Replayer:
             self._conclude(complete=True)
 
     def _react(self, reading: RecordedReaction) -> Iterator[Event]:
-        """What follows from the event now, one decision at a time: each actor reacts when the recorded decisions of
+        """The decisions of today's code on the event, one at a time: each actor reacts when the recorded decisions of
         those before it are in the engine's books, as it did live."""
         engine_decisions = 0
         for actor, state, failure in reading.taken:

@@ -24,7 +24,6 @@ import msgspec
 from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.core.authority import authority_of
 from pmagent.actors.core.gate import Gate, Permit, refusal
-from pmagent.actors.core.hearers import Hearers
 from pmagent.actors.core.integrity import (
     ENGINE,
     EngineBroken,
@@ -38,6 +37,7 @@ from pmagent.actors.core.integrity import (
 )  # fmt: skip
 from pmagent.actors.core.ledger import GATE, Cancel, EffectLedger
 from pmagent.actors.core.recorded import RecordedReaction, Witness
+from pmagent.actors.core.subscribers import Subscribers
 from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused, may_end
 from pmagent.contracts.payload import Correlated, OutwardRequest, decode, effect_of, encode, is_request, type_of
 from pmagent.events.errors import BadEvent, PmagentError
@@ -63,7 +63,7 @@ class HistoryError(PmagentError):
 
 
 class Output(msgspec.Struct):
-    """What came of an input, to be acted on in this order: ``events`` are appended, together and in order; when
+    """The output for one input, to be acted on in this order: ``events`` are appended, together and in order; when
     they are durable, ``starts`` (requests among them) may be performed and ``cancels`` are carried out."""
 
     events: list[Event]
@@ -72,7 +72,7 @@ class Output(msgspec.Struct):
 
 
 class Reaction(msgspec.Struct):
-    """What follows from one event through one actor: ``decisions`` (the actor's own, then the engine's about it), and
+    """One actor's reaction to one event: ``decisions`` (the actor's own, then the engine's about it), and
     the actor's state with its own ones folded in."""
 
     decisions: list[Event]
@@ -99,7 +99,7 @@ class Engine:
         next time."""
         self.effects = EffectLedger((GATE, ENGINE), authority)
         self._slots = {actor.name: index for index, actor in enumerate(self.actors)}
-        self._hearers = Hearers(self.actors)
+        self._subscribers = Subscribers(self.actors)
         self._queue: deque[Event] = deque()
         self._fact = 0  # position of the fact from which everything now follows
         self._facts: deque[tuple[str, int]] = deque(maxlen=RECENT_FACTS_MAX)  # that were folded
@@ -131,9 +131,9 @@ class Engine:
             other._reading = msgspec.structs.replace(self._reading, taken=list(self._reading.taken))
         return other
 
-    def hearers(self, event: Event) -> Sequence[AnyActor]:
+    def subscribers(self, event: Event) -> Sequence[AnyActor]:
         """The actors that ``event`` wakes, in their order. An actor's own decisions do not wake it."""
-        return self._hearers.of(event)
+        return self._subscribers.of(event)
 
     # --- live -------------------------------------------------------------------------------------------------
 
@@ -182,7 +182,7 @@ class Engine:
         while self._queue:
             event = self._queue.popleft()
             engine_decisions = 0
-            for actor in self.hearers(event):
+            for actor in self.subscribers(event):
                 failure = self._fold_input(actor, event)
                 reaction = self.react(actor, self.states[actor.name], event, failure, engine_decisions)
                 self.states[actor.name] = reaction.after
@@ -211,7 +211,7 @@ class Engine:
     def react(
         self, actor: AnyActor, state: Any, event: Event, failure: Exception | None, engine_decisions: int
     ) -> Reaction:
-        """What follows from ``event`` through ``actor``, whose ``state`` has it folded in (unless that failed).
+        """The reaction of ``actor`` to ``event``, which its ``state`` includes (unless folding failed).
 
         Pure; changes nothing here. ``engine_decisions`` is how many the engine itself has made on this event. When the
         actor raises, nothing of what it began to decide counts.
@@ -226,7 +226,7 @@ class Engine:
                 for payload in actor.decide(state, event):
                     at = position + len(events) + 1
                     decision = self._decision(event, name, len(events), payload, at)
-                    # What has followed from the fact is told by positions, so that a crash in between changes nothing.
+                    # Consequences of the fact are found by position, so that a crash in between changes nothing.
                     if len(decision.raw) > DATA_BYTES_MAX or (at >= self._fact + DECISIONS_MAX and name != GATE):
                         raise ReactionTooLarge(name)
                     if self.effects.full and effect_of(decision.data) is not None:
@@ -337,7 +337,7 @@ class Engine:
             self._end_reading()
         states = self.states
         taken: list[tuple[AnyActor, Any, Exception | None]] = []
-        for actor in self.hearers(event):
+        for actor in self.subscribers(event):
             name = actor.name
             try:
                 state = states[name] = actor.evolve(states[name], event)
@@ -419,7 +419,7 @@ def about_whom(decision: Event) -> str:
 
 
 def _consequences(name: str, event: Event, failure: Exception | None) -> list[msgspec.Struct]:
-    """What the engine decides because actor ``name`` failed on ``event`` now (``failure``) or was halted before.
+    """The engine's decisions because actor ``name`` failed on ``event`` now (``failure``) or was halted before.
     Without the gate nothing outward starts (default deny)."""
     decisions: list[msgspec.Struct] = []
     if failure is not None:

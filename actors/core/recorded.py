@@ -1,4 +1,4 @@
-"""A reaction as it is read back from the log, and who watches that."""
+"""A reaction as it is read back from the log, and its watcher."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RecordedReaction(msgspec.Struct):
 
 
 class Witness(Protocol):
-    """Whoever watches a history being folded (replay): what would be decided now, beside what is recorded."""
+    """Watches a history being folded (replay), to compare the decisions of today's code with those recorded."""
 
     def delivered(self, reading: RecordedReaction) -> None:
         """An event has been handed to its hearers; none of the recorded decisions on it has been folded yet."""

@@ -43,7 +43,7 @@ class TimedOut(PmagentError):
 
 
 class _Token(msgspec.Struct, frozen=True, eq=False):
-    """What is to happen when a submission is durable."""
+    """The work to do once a submission is durable."""
 
     output: Output
     future: asyncio.Future[Event | None] | None
@@ -107,6 +107,8 @@ class Runtime:
             except BaseException as error:
                 self._left(error)
                 raise
+            if future.done() and self._writer.must_yield:
+                await asyncio.sleep(0)
             return await future
         finally:
             self._futures.discard(future)
@@ -154,9 +156,17 @@ class Runtime:
         events = output.events
         if events and events[0].position != self._submitted + 1:
             raise EngineBroken(f"position {self._submitted + 1} was never handed to the writer")
-        self._writer.submit(events, _Token(output, future))
+        before = self._submitted
         if events:
-            self._submitted = events[-1].position
+            self._submitted = events[-1].position  # first: what is durable at once may lead to more
+        try:
+            if future is None or self._scheduler.pressing:
+                self._writer.submit(events, _Token(output, future))
+            else:  # by a source of facts, and so not amid the scheduler's actions
+                self._writer.write(events, _Token(output, future))
+        except BaseException:
+            self._submitted = before
+            raise
 
     def _left(self, error: BaseException) -> None:
         """The engine took events that were not handed to the writer: nothing more is written, or the log would have a

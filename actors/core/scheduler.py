@@ -119,9 +119,10 @@ class Scheduler:
         self._lives: dict[int, _Life] = {}
         self._held: dict[int, _Life] = {}
         self._queues: dict[type, deque[_Life]] = {}
-        self._places: dict[type, int] = {}
+        self._running_by_type: dict[type, int] = {}
         """How many effects of a type are performed."""
         self._awaited = 0
+        self._pressing = 0
         self._unread = False
         self._paused = effects.paused
         """Whether effects are paused as far as is durable; the ledger is ahead of that."""
@@ -133,6 +134,12 @@ class Scheduler:
     def busy(self) -> bool:
         """Whether the end of some effect still waits for its performer, or is being recorded."""
         return self._awaited > 0
+
+    @property
+    def pressing(self) -> bool:
+        """Whether there is an outward effect (a task that runs, a device that types), or one that must be attended (a
+        device that is armed has a ping to be sent): what concerns them must find the loop free."""
+        return self._pressing > 0
 
     @property
     def unread(self) -> bool:
@@ -219,7 +226,7 @@ class Scheduler:
         self._move(life, "forgotten")
         cls = type(life.event.data)
         waiting = self._queues.get(cls)
-        while waiting and self._places[cls] < waiting[0].effect.concurrency:
+        while waiting and self._running_by_type[cls] < waiting[0].effect.concurrency:
             if (first := waiting.popleft()).state == "queued":  # else it was ended while it waited
                 self._start(first, actions)
         return actions
@@ -257,6 +264,7 @@ class Scheduler:
         if effect is None or event.position in self._lives:
             raise Inconsistent("an effect is to start that is known already, or that is none")
         life = self._lives[event.position] = _Life(event, effect)
+        self._pressing += _presses(life)
         return life
 
     def _move(self, life: _Life, state: State) -> None:
@@ -269,10 +277,11 @@ class Scheduler:
         awaited, performed = change
         if performed:
             cls = type(life.event.data)
-            self._places[cls] = self._places.get(cls, 0) + performed
+            self._running_by_type[cls] = self._running_by_type.get(cls, 0) + performed
         self._awaited += awaited
         if state == "forgotten":
             del self._lives[life.event.position]
+            self._pressing -= _presses(life)
         elif state == "held":
             self._held[life.event.position] = life
         elif state == "queued":
@@ -294,7 +303,7 @@ class Scheduler:
                 self._drop(life, "paused", actions)
             elif life.state != "held":
                 self._move(life, "held")
-        elif self._places.get(type(data), 0) >= life.effect.concurrency:
+        elif self._running_by_type.get(type(data), 0) >= life.effect.concurrency:
             self._move(life, "queued")
         else:
             self._move(life, "running")
@@ -362,6 +371,10 @@ class Scheduler:
     def _conclude(self, event: Event, outcome: msgspec.Struct, actions: list[Action]) -> None:
         if not self._abandoned:
             actions.append(Conclude(event, outcome))
+
+
+def _presses(life: _Life) -> bool:
+    return life.effect.attended or isinstance(life.event.data, OutwardRequest)
 
 
 def _repeatable(event: Event) -> bool:

@@ -279,5 +279,5 @@ def _path(parts: tuple[bytes, ...]) -> str | None:
 
 def _shown(parts: tuple[bytes, ...]) -> str:
     """A path for people, in ASCII and in one line."""
-    said = ascii(b"/".join(parts).decode("utf-8", "backslashreplace") or ".")[1:-1]
-    return said if len(said) <= _NAME_CHARS_MAX else f"{said[:_NAME_CHARS_MAX]}..."
+    text = ascii(b"/".join(parts).decode("utf-8", "backslashreplace") or ".")[1:-1]
+    return text if len(text) <= _NAME_CHARS_MAX else f"{text[:_NAME_CHARS_MAX]}..."

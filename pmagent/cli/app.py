@@ -142,7 +142,7 @@ def _invoke(arguments: list[str], app: App) -> int:
     except PmagentError as error:
         if not _is_unaccepted(error):
             raise
-        from pmagent.cli.accepting import asked
+        from pmagent.cli.trust_prompt import asked
 
         if not asked(app.workspace.resolve(), app.output, error):
             raise

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
-from pmagent.cli.given import id_prefix
+from pmagent.cli.inputs import id_prefix
 from pmagent.cli.output import Styled
 from pmagent.cli.shell import complete_jobs
 from pmagent.exitcodes import Exit

@@ -247,11 +247,11 @@ def _daemon(layout: Layout) -> Check:
 
 
 def _operators(layout: Layout) -> Check:
-    """Who may enter the console. Raises BadOperators."""
+    """The operators of the console. Raises BadOperators."""
     from pmagent.console.auth import operators
-    from pmagent.console.places import Places
+    from pmagent.console.paths import ConsolePaths
 
-    known = operators.read(Places(layout).operators).values()
+    known = operators.read(ConsolePaths(layout).operators).values()
     if not known:
         return Check("operators", "ok", "none may enter the console yet; pmagent console adds you")
     approving = sum(operator.role == "approve" for operator in known)
@@ -347,9 +347,9 @@ def _sandbox() -> Check:
     from pmagent.actors.sandbox.spec import Limits, SandboxRefused, SandboxSpec, SandboxUnavailable
 
     with tempfile.TemporaryDirectory() as folder:
-        wishes = SandboxSpec(argv=("true",), artifacts=os.path.realpath(folder), limits=Limits(seconds=SANDBOX_SECONDS))
+        spec = SandboxSpec(argv=("true",), artifacts=os.path.realpath(folder), limits=Limits(seconds=SANDBOX_SECONDS))
         try:
-            outcome = anyio.run(run, wishes)
+            outcome = anyio.run(run, spec)
         except (SandboxRefused, SandboxUnavailable) as error:
             return Check("sandbox", "warn", f"no tool can run: {error.message}", error.hint)
     if outcome.exit_code != 0:

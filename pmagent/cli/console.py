@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.given import STDIN, BadInput, read_given, stdin_waits
+from pmagent.cli.inputs import STDIN, BadInput, read_input, stdin_waits
 from pmagent.cli.output import Styled
 from pmagent.cli.pla.common import acting
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pmagent.console.address import Address
     from pmagent.console.auth.operators import Operator, Role
-    from pmagent.console.places import Places
+    from pmagent.console.paths import ConsolePaths
 
 READY_SECONDS: Final = 10.0
 """So long a daemon that has just come up may take to serve its console."""
@@ -157,7 +157,7 @@ def remove(app: App, name: str, format: str) -> int:
 
 
 def _tell(app: App, format: str, operator: Operator, what: str, made: str | None) -> None:
-    """What was done; and a secret that was made, this once."""
+    """Show the change, and a generated secret, this once."""
     if format == "json":
         app.output.document(_document(operator) | ({"secret": made} if made is not None else {}))
         return
@@ -185,7 +185,7 @@ def _secret(app: App, *, from_stdin: bool) -> tuple[str, str | None]:
     if not stdin_waits():
         app.output.note("the secret, at least 12 characters, then Enter; it is not shown:")
         return checked_secret(getpass.getpass("")), None
-    raw = read_given(STDIN, SECRET_BYTES_MAX, "it has to hold the secret, on one line")
+    raw = read_input(STDIN, SECRET_BYTES_MAX, "it has to hold the secret, on one line")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -193,16 +193,16 @@ def _secret(app: App, *, from_stdin: bool) -> tuple[str, str | None]:
     return checked_secret(text.removesuffix("\n").removesuffix("\r")), None
 
 
-def _places(app: App) -> Places:
+def _places(app: App) -> ConsolePaths:
     """Where the console keeps what it needs. Raises NotFound where this is no workspace."""
-    from pmagent.console.places import Places
+    from pmagent.console.paths import ConsolePaths
     from pmagent.workspace.presence import require_workspace
 
     require_workspace(app.workspace)
-    return Places(app.layout)
+    return ConsolePaths(app.layout)
 
 
-def _entering(app: App, places: Places, name: str) -> Operator:
+def _entering(app: App, places: ConsolePaths, name: str) -> Operator:
     """The operator ``name``; who comes first of all is made one. Raises NoSuchOperator, BadOperators, OSError."""
     from pmagent.console.auth import operators
 

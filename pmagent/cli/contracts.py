@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.given import BadInput, read_given, source_of
+from pmagent.cli.inputs import BadInput, read_input, source_of
 from pmagent.cli.output import Output, Styled
 from pmagent.contracts.checking import CONTRACTS
 from pmagent.exitcodes import Exit
@@ -24,9 +24,7 @@ SHOWN_MAX = 20
 @click.command(cls=Command, example=["pmagent contracts check", "pmagent contracts check --format json"])
 @click.argument("files", nargs=-1, metavar="[FILE...]")
 @click.option(
-    "--contract",
-    type=click.Choice(CONTRACTS),
-    metavar="NAME",
+    "--contract", type=click.Choice(CONTRACTS), metavar="NAME",
     help="What all of them have to keep [default: the contract in a file's name, else what a document's keys tell].",
 )
 @format_option()
@@ -43,7 +41,7 @@ def check(app: App, files: tuple[str, ...], contract: str | None, format: str) -
     from pmagent.pla.checked_documents import checked_file
 
     checked = [
-        checked_file(source_of(name), read_given(name, FILE_BYTES_MAX, "it has to hold JSON"), contract)
+        checked_file(source_of(name), read_input(name, FILE_BYTES_MAX, "it has to hold JSON"), contract)
         for name in files or _own(app)
     ]
     ok = not any(one.faults for one in checked)
@@ -85,13 +83,13 @@ def listing(app: App, format: str) -> int:
     from pmagent.contracts.pla import CONTRACT_VERSION
     from pmagent.contracts.pla_schemas import CONTRACT_HASH, SCHEMAS
 
-    told = [
+    rows = [
         {"name": name, "id": schema["$id"], "description": schema["description"]} for name, schema in SCHEMAS.items()
     ]
     if format == "json":
-        app.output.document({"version": CONTRACT_VERSION, "hash": CONTRACT_HASH, "contracts": told})
+        app.output.document({"version": CONTRACT_VERSION, "hash": CONTRACT_HASH, "contracts": rows})
         return Exit.DONE
-    for one in told:
+    for one in rows:
         app.output.line(Styled(f"{one['name']:<16}", "bold"), f" {one['description']}")
     app.output.line("")
     app.output.line(f"{'version':<16} {CONTRACT_VERSION}")

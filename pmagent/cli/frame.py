@@ -1,4 +1,4 @@
-"""What every command has: the shared options, the example in its help, and the object that carries them."""
+"""The frame of every command: the shared options, the example in its help, and the object that carries them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class App:
 
     @property
     def workspace(self) -> Path:
-        """The workspace, absolute: flag, ``PMAGENT_WORKSPACE``, or the current directory."""
+        """The workspace, absolute: flag, ``PMAGENT_WORKSPACE``, or found from the current directory upwards."""
         return self.resolved.workspace
 
     @property
@@ -65,7 +65,7 @@ def shared_options() -> list[click.Parameter]:
     return [
         click.Option(
             ["--workspace"], metavar="DIR", expose_value=False, callback=_set_workspace,
-            help="The workspace [default: PMAGENT_WORKSPACE, else the current directory].",
+            help="The workspace [default: PMAGENT_WORKSPACE, else the one around the current directory].",
         ),
         click.Option(
             ["--debug"], is_flag=True, expose_value=False, callback=_set_debug,
@@ -125,7 +125,7 @@ class Command(_Helped):
         """What --trust-workspace accepts is accepted before the command looks at anything."""
         app = ctx.find_object(App)
         if app is not None and app.trusting:
-            from pmagent.cli.accepting import accept_as_is
+            from pmagent.cli.trust_prompt import accept_as_is
 
             accept_as_is(app.workspace.resolve(), app.output)
         return super().invoke(ctx)

@@ -11,9 +11,7 @@ from pmagent.cli.topics import TOPICS
 from pmagent.exitcodes import Exit
 
 
-@click.command(
-    "help", cls=Command, example=["pmagent help", "pmagent help exit-codes", "pmagent help log tail"]
-)
+@click.command("help", cls=Command, example=["pmagent help", "pmagent help exit-codes", "pmagent help log tail"])
 @click.argument("words", nargs=-1, metavar="[TOPIC | COMMAND...]")
 @pass_app
 def help_command(app: App, words: Sequence[str]) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.given import id_prefix
+from pmagent.cli.inputs import id_prefix
 from pmagent.cli.shell import complete_jobs
 from pmagent.exitcodes import Exit
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind

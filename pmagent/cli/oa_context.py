@@ -62,15 +62,15 @@ def _show(app: App, format: str) -> int:
 def _set(app: App, given: str, base: str | None, format: str) -> int:
     from pmagent.actors.kernel.surfaces import SurfaceInvalid
     from pmagent.actors.kernel.surfaces import context as unwrapped
-    from pmagent.cli.given import BadInput, json_object, read_given, source_of
+    from pmagent.cli.inputs import BadInput, json_object, read_input, source_of
     from pmagent.oa.context import PATH, write_context
 
     source = source_of(given)
     try:
-        wanted = unwrapped(json_object(read_given(given), source))
+        wanted = unwrapped(json_object(read_input(given), source))
     except SurfaceInvalid as error:
         raise BadInput(f"{source}: {error}", "pmagent oa context --help describes contexts") from error
     sha256 = write_context(wanted, app.workspace, base=base)
-    said = Styled("✓ written", "green"), f": {PATH}", Styled(f"  sha256 {sha256}", "dim")
-    app.output.answer(format, {"path": PATH, "sha256": sha256}, lambda: app.output.line(*said))
+    line = Styled("✓ written", "green"), f": {PATH}", Styled(f"  sha256 {sha256}", "dim")
+    app.output.answer(format, {"path": PATH, "sha256": sha256}, lambda: app.output.line(*line))
     return Exit.DONE

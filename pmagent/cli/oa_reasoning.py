@@ -134,10 +134,7 @@ def interpret(app: App, /, guard_output: str | None, guard_name: str, given: str
     return _answered(app, laid_over(form, **named) if named else form, **asked)
 
 
-@click.command(
-    cls=Command,
-    example="pmagent oa transition 29 --from 28B --criterion 'Tests pass=yes' --envelope",
-)
+@click.command(cls=Command, example="pmagent oa transition 29 --from 28B --criterion 'Tests pass=yes' --envelope")
 @click.argument("proposed_phase", required=False)
 @click.option("--from", "current_phase", metavar="PHASE", help="The phase that ends [default: the kernel's].")
 @click.option("--criterion", "criteria", multiple=True, metavar="NAME=yes|no",

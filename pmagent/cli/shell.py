@@ -1,4 +1,4 @@
-"""What other programs get from us: shell completion, and the format file for lnav."""
+"""Files for other programs: shell completion, and the format file for lnav."""
 
 from __future__ import annotations
 
@@ -70,9 +70,7 @@ def complete_types(_ctx: click.Context, _param: click.Parameter, incomplete: str
     return [name for name in known() if name.startswith(incomplete)]
 
 
-def complete_jobs(
-    ctx: click.Context, _param: click.Parameter, incomplete: str, only: Sequence[Kind] = ()
-) -> list[str]:
+def complete_jobs(ctx: click.Context, _param: click.Parameter, incomplete: str, only: Sequence[Kind] = ()) -> list[str]:
     """Ids of the latest jobs (``only``: of these kinds) that begin so; none when there is no log."""
     from pmagent.events.errors import PmagentError
     from pmagent.jobs.catalogue import Catalogue

@@ -1,4 +1,4 @@
-"""The help topics. What a table in the code knows is taken from it, so that help cannot be out of date."""
+"""The help topics. Tables come from the code, so that help cannot be out of date."""
 
 from __future__ import annotations
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 import msgspec
 
-from pmagent.cli.accepting import QUESTION, show_new
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.given import confirmed
+from pmagent.cli.inputs import confirmed
 from pmagent.cli.output import Styled
+from pmagent.cli.trust_prompt import QUESTION, show_new
 from pmagent.exitcodes import Exit
 
 
@@ -24,12 +24,12 @@ def trust(app: App, yes: bool, format: str) -> int:
     asked. A list of the console's operators that came from elsewhere is shown, and accepted, too. Exit 1: you said no.
     """
     from pmagent.console.auth import operators
-    from pmagent.console.places import Places
+    from pmagent.console.paths import ConsolePaths
     from pmagent.workspace.trust import Powers, accept, offer, summary
 
     workspace = app.workspace.resolve()
     found = offer(workspace)
-    listed = Places(app.layout).operators
+    listed = ConsolePaths(app.layout).operators
     strangers = operators.untrusted(listed)
     for line in summary(found.powers):
         app.output.note(line)
@@ -43,7 +43,7 @@ def trust(app: App, yes: bool, format: str) -> int:
     powers = accept(workspace, found)
     if strangers is not None:
         operators.accept(listed, strangers[1])
-    said = Styled("✓ trusted", "green"), f": the configuration of {workspace}, as it is now"
+    text = Styled("✓ trusted", "green"), f": the configuration of {workspace}, as it is now"
     document = {"workspace": str(workspace), "accepted": True, **msgspec.to_builtins(powers)}
-    app.output.answer(format, document, lambda: app.output.line(*said))
+    app.output.answer(format, document, lambda: app.output.line(*text))
     return Exit.DONE

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.events.atomic import write_atomic
 from pmagent.events.errors import PmagentError
 from pmagent.service.wire import reachable
@@ -37,7 +37,7 @@ class Address(msgspec.Struct, frozen=True):
     path: str = ""
 
 
-def bound(settings: ConsoleSettings, places: Places) -> tuple[socket.socket, Address]:
+def bound(settings: ConsoleSettings, places: ConsolePaths) -> tuple[socket.socket, Address]:
     """A listening socket, and what it is called. Raises PortTaken, OSError."""
     if settings.listen == "unix":
         return _unix(places)
@@ -62,7 +62,7 @@ def bound(settings: ConsoleSettings, places: Places) -> tuple[socket.socket, Add
     return listener, Address(os.getpid(), f"http://{LOOPBACK}:{port}", port)
 
 
-def _unix(places: Places) -> tuple[socket.socket, Address]:
+def _unix(places: ConsolePaths) -> tuple[socket.socket, Address]:
     places.socket.unlink(missing_ok=True)  # the daemon has one console at a time: what lies here is nobody's
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o177)
@@ -78,7 +78,7 @@ def _unix(places: Places) -> tuple[socket.socket, Address]:
     return listener, Address(os.getpid(), "http://localhost", 0, str(places.socket))
 
 
-def remembered(places: Places) -> int:
+def remembered(places: ConsolePaths) -> int:
     """The port of the console before, so that browsers find the new one; 0 without one."""
     known = read(places.address)
     return known.port if known is not None else 0
@@ -92,6 +92,6 @@ def read(path: Path) -> Address | None:
         return None
 
 
-def tell(places: Places, address: Address) -> None:
+def tell(places: ConsolePaths, address: Address) -> None:
     """Write it down for ``pmagent console`` and for the next start. Raises OSError."""
     write_atomic(places.address, msgspec.json.encode(address) + b"\n", mode=0o600)

@@ -15,7 +15,7 @@ from pmagent.contracts.control import Channel
 from pmagent.contracts.pla import Action, TypeText, digest, objections
 from pmagent.contracts.pla_events import GOAL_CHARS_MAX, FrameSource, PlaProposalRequested
 from pmagent.events.errors import PmagentError
-from pmagent.pla.standing import Standing
+from pmagent.pla.settings import PlaSettings
 
 Redact = Callable[[str], str]
 """Text -> the text as a fact would hold it."""
@@ -51,7 +51,7 @@ class Made(msgspec.Struct, frozen=True):
     secret: Action | None
 
 
-def made(wish: Wish, settings: Standing, redact: Redact) -> Made:
+def made(wish: Wish, settings: PlaSettings, redact: Redact) -> Made:
     """The request for ``wish``, with every secret masked; its digest is that of the plain action.
 
     Raises BadProposal, GoalError.

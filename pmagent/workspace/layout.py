@@ -99,6 +99,18 @@ def _repository(folder: Path) -> None:
             write_atomic(git / name, content, 0o600)
 
 
+def workspace_around(start: Path) -> Path:
+    """The nearest folder with ``.pmagent``, from ``start`` up to the root of its git repository; else that root.
+
+    Outside of a repository it is ``start``: a folder further up may be anybody's.
+    """
+    if FOLDER in start.parts:  # .pmagent/data is a repository of its own
+        start = Path(*start.parts[: start.parts.index(FOLDER)])
+    folders = (start, *start.parents)
+    root = next((number for number, folder in enumerate(folders) if (folder / ".git").exists()), 0)
+    return next((folder for folder in folders[: root + 1] if (folder / FOLDER).is_dir()), folders[root])
+
+
 def workspace_of_log(folder: Path) -> Layout | None:
     """The workspace whose log lies in ``folder``; None where it is no workspace's."""
     for above in folder.absolute().parents:

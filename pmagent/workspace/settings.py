@@ -18,6 +18,7 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
+from pmagent.workspace.layout import workspace_around
 from pmagent.workspace.settings_programs import TABLES, ConfigError, Programs, programs
 
 __all__ = ["ConfigError", "Resolved", "Setting", "Settings", "resolve", "settings_table", "unknown_variables"]
@@ -288,7 +289,7 @@ def resolve(workspace_flag: str | None, environ: Mapping[str, str], raw: bytes |
         with _SHAPING:
             settings = msgspec.convert(merged, Settings)
     except msgspec.ValidationError as error:
-        raise ConfigError(*_said(error, file, origins)) from error
+        raise ConfigError(*_error_texts(error, file, origins)) from error
     for table, named in tables.items():
         origins |= {f"{table}.{name}": (shlex.join(argv), FILE) for name, argv in named.items()}
     return Resolved(workspace, settings, origins, tables["checks"], tables["guards"])
@@ -311,7 +312,7 @@ def _workspace(flag: str | None, environ: Mapping[str, str]) -> tuple[Path, str]
     elif environ.get(WORKSPACE):
         path, origin = Path(environ[WORKSPACE]), WORKSPACE
     else:
-        return Path.cwd(), "default: the current directory"
+        return workspace_around(Path.cwd()), "default: found from the current directory"
     if not path.is_dir():
         raise ConfigError(f"the workspace {path} ({origin}) is not a directory", "give a directory that exists")
     return path.absolute(), origin
@@ -361,7 +362,7 @@ def _from_text(setting: Setting, text: str) -> Any:
 _TRUTH: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
-def _said(error: msgspec.ValidationError, file: Path, origins: dict[str, tuple[Any, str]]) -> tuple[str, str]:
+def _error_texts(error: msgspec.ValidationError, file: Path, origins: dict[str, tuple[Any, str]]) -> tuple[str, str]:
     """Message and hint: which setting, and from where."""
     what, _, path = str(error).partition(" - at `$.")
     key = path.rstrip("`")

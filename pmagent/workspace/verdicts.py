@@ -19,5 +19,5 @@ def contents(configured: Iterable[str], results: Iterable[CheckResult]) -> list[
 
 
 def _content(result: CheckResult) -> Content:
-    said = {"source": CONFIGURED, **details(result)}
-    return {"name": result.name, "passed": result.passed, "message": result.message, "details": said}
+    payload = {"source": CONFIGURED, **details(result)}
+    return {"name": result.name, "passed": result.passed, "message": result.message, "details": payload}

@@ -22,7 +22,7 @@ from pmagent.events.disk import RealDisk
 from pmagent.events.reader import events
 from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
-from pmagent.pla.demo.stage import Device
+from pmagent.pla.demo.environment import Device
 from pmagent.replay.replayer import replay_log
 from pmagent.service.client import DaemonUnreachable, call_daemon
 from pmagent.service.wire import RemoteError

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pmagent.actors.known import blob_check
 from pmagent.cli import checks
 from pmagent.console.pages.reading.checking import Checks
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
@@ -26,13 +26,13 @@ from pmagent.events.verify import verify_log
 from pmagent.service.host import open_host
 from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
-from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent
 from tests.support.console_pages import reading
 from tests.support.logged import note, write_log
 from tests.support.orchestra import RUN, config, plan
+from tests.support.sandboxes import needs_sandbox
 
-pytestmark = [real_boxes, pytest.mark.slow]
+pytestmark = [needs_sandbox, pytest.mark.slow]
 
 TASKS = 6
 PATIENCE = 60.0
@@ -170,7 +170,7 @@ def by_doctor(workspace: Path) -> bool:
 
 
 def by_integrity(workspace: Path) -> bool:
-    places = Places(Layout(workspace))
+    places = ConsolePaths(Layout(workspace))
     places.prepare()
     asked = Checks(workspace, places.folder)
     codes = []

@@ -29,11 +29,12 @@ from pmagent.service.operations import call
 from pmagent.workspace.checks import BadCheckRequest
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.trust import accept
-from tests.support.boxes import real_boxes
+from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent, spawn
 from tests.support.daemons import running
+from tests.support.sandboxes import needs_sandbox
 
-pytestmark = real_boxes
+pytestmark = needs_sandbox
 
 REALITY = "share/REALITY_GREEN_SUMMARY.json"
 
@@ -255,7 +256,7 @@ class Gate:
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a command."""
-        process = subprocess.Popen(
+        process = warm.Popen(
             [*PMAGENT, *arguments], cwd=self._workspace, env=clean_environment(), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )

@@ -17,10 +17,10 @@ from pmagent.contracts.payload import decode, encode, type_of
 from pmagent.events.event import Event
 from pmagent.service.host import open_host
 from pmagent.workspace.trust import accept
-from tests.support.boxes import PYTHON, PYTHON_FOLDERS, real_boxes
 from tests.support.live import NoIo, on_loop
+from tests.support.sandboxes import PYTHON, PYTHON_FOLDERS, needs_sandbox
 
-pytestmark = real_boxes
+pytestmark = needs_sandbox
 
 
 class At(NoIo):

@@ -15,6 +15,7 @@ import pytest
 
 from pmagent.events.line import decode_line
 from pmagent.workspace.layout import Layout
+from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, spawn
 from tests.support.daemons import running
 
@@ -64,7 +65,7 @@ class Tail:
     """A ``pmagent log tail`` process. Whole lines are read; nothing is waited for that does not come."""
 
     def __init__(self, workspace: Path, *arguments: str) -> None:
-        self.process = subprocess.Popen(
+        self.process = warm.Popen(
             [*PMAGENT, "log", "tail", *arguments], cwd=workspace, env=clean_environment(),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )
@@ -234,7 +235,7 @@ def test_what_a_daemon_does_is_seen_as_it_happens(workspace: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_example_of_up_runs_until_a_signal(workspace: Path, number: signal.Signals) -> None:
-    up = subprocess.Popen(
+    up = warm.Popen(
         [*PMAGENT, "up"], cwd=workspace, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True,
     )

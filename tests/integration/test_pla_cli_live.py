@@ -16,6 +16,7 @@ import pytest
 from pmagent.contracts.pla import TypeText, digest
 from pmagent.events.event import parse_time
 from tests.conftest import fresh_example
+from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent, spawn
 from tests.support.pla_live import Lab, await_event, end_of_log, events, on_terminal
 from tests.support.pla_live import lab as live_lab
@@ -70,7 +71,7 @@ def test_of_many_who_approve_and_propose_at_once_one_counts(lab: Lab) -> None:
 def at_once(lab: Lab, commands: list[tuple[str, ...]]) -> list[tuple[int, str]]:
     """Run ``pmagent pla …`` several times, side by side: exit code and stdout of each."""
     processes = [
-        subprocess.Popen(
+        warm.Popen(
             [*PMAGENT, "pla", *words], cwd=lab.workspace, env=clean_environment(), stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True,
         )
@@ -118,7 +119,7 @@ def test_disarming_ends_what_is_typed(lab: Lab) -> None:
     long = "abcdefghij" * 100
     proposed = lab.proposed(f"type: {long}")
     lab.device.pass_over()
-    approving = subprocess.Popen(
+    approving = warm.Popen(
         [*PMAGENT, "pla", "approve", proposed["proposal_id"], "--digest", proposed["digest"], "--format", "json"],
         cwd=lab.workspace, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         stdin=subprocess.DEVNULL,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pmagent.events.errors import PmagentError
-from pmagent.pla.demo.stage import Device
+from pmagent.pla.demo.environment import Device
 from pmagent.service.operations import call
 from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.pla.demo.stage import Device
+from pmagent.pla.demo.environment import Device
 from pmagent.service.answer import OutcomeOpen
 from pmagent.service.operations import call
+from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment
 from tests.support.daemons import running
 from tests.support.pla_live import asked, await_event, configure, end_of_log, pla
@@ -54,7 +55,7 @@ def test_a_daemon_that_is_killed_while_it_types_leaves_the_finding_out_to_the_ne
                 pla(workspace, *step)
             long = asked(workspace, "propose", f"type: {'go on ' * 150}")
             device.pass_over()
-            approving = subprocess.Popen(
+            approving = warm.Popen(
                 [*PMAGENT, "pla", "approve", long["proposal_id"], "--digest", long["digest"]],
                 cwd=workspace, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             )  # fmt: skip

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,26 +32,12 @@ from pmagent.events.reader import events
 from pmagent.service.host import Host, open_host
 from tests.support.histories import problems, record
 from tests.support.orchestra import config
-from tests.support.planners import RUN, StandIn, all_end
+from tests.support.planners import RUN, Put, all_end, told
 
 PLAN = '[{"task_id": "a", "intent": "say it", "tools": ["echo"]}]'
 ROOT = Path(__file__).resolve().parents[2]
 
-Put = Callable[..., StandIn]
-
-
-@pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Put]:
-    """Makes a stand-in the ``claude`` on PATH; afterwards nothing of it may be left."""
-    made: list[StandIn] = []
-
-    def put(*how: dict[str, Any]) -> StandIn:
-        made.append(StandIn(tmp_path / "bin", *how))
-        monkeypatch.setenv("PATH", made[-1].path)
-        return made[-1]
-
-    yield put
-    assert all(one.is_gone() for one in made)
+__all__ = ["told"]
 
 
 def happened(host: Host) -> list[Event]:
@@ -85,6 +70,13 @@ def over(workspace: Path) -> tuple[RunEnded | RunRefused, list[Event]]:
             return end, happened(host)
 
     return anyio.run(live)
+
+
+async def next_start(workspace: Path) -> RunEnded:
+    """How the run ends that an earlier daemon left."""
+    async with open_host(workspace, "daemon") as host:
+        end: RunEnded = await until(host, RunEnded, RunRefused)
+    return end
 
 
 def of(log: list[Event], kind: type[Any]) -> list[Any]:
@@ -163,14 +155,9 @@ def test_a_stop_ends_the_planner_and_the_next_start_asks_again(
             await host.runtime.append(wanted(), RUN, "tests", RUN)
             await anyio.to_thread.run_sync(stand_in.wait_hanging)
 
-    async def second() -> RunEnded:
-        async with open_host(workspace, "daemon") as host:
-            end: RunEnded = await until(host, RunEnded, RunRefused)
-        return end
-
     anyio.run(first)
     assert stand_in.is_gone()
-    assert anyio.run(second).state == "planned"
+    assert anyio.run(next_start, workspace).state == "planned"
     assert len(stand_in.calls) == 2
     assert problems(record(workspace, "now", tmp_path / "histories"), all_actors()) == []
 
@@ -204,10 +191,5 @@ def test_a_killed_daemon_takes_its_planner_along_and_the_next_asks_again(workspa
         assert len(there) >= 2
         assert all_end(there)
 
-    async def next_start() -> RunEnded:
-        async with open_host(workspace, "daemon") as host:
-            end: RunEnded = await until(host, RunEnded, RunRefused)
-        return end
-
-    assert anyio.run(next_start).state == "planned"
+    assert anyio.run(next_start, workspace).state == "planned"
     assert len(stand_in.calls) == 2

@@ -18,11 +18,11 @@ from pmagent.actors.sandbox import pid_namespace as processes
 from pmagent.actors.sandbox.egress import gateway as doorway
 from pmagent.actors.sandbox.egress import namespace as netns
 from pmagent.actors.sandbox.spec import SandboxUnavailable
-from tests.support.boxes import OTHER, real_boxes
 from tests.support.networked import allowed, sockets
 from tests.support.proxied import outside
+from tests.support.sandboxes import OTHER, needs_sandbox
 
-pytestmark = real_boxes
+pytestmark = needs_sandbox
 
 PROJECT = Path(__file__).parents[2]
 SCRIPT = "tests/support/ordinary_network.py"

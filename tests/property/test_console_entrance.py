@@ -20,7 +20,7 @@ from pmagent.console.auth.heads import Head, Ours, Refusal, judge, read_head
 from pmagent.console.auth.limits import Bucket
 from pmagent.console.pages.views.entrance import own_page
 from tests.support.effort import examples
-from tests.support.entrances import Clock, House, unsynced
+from tests.support.entrances import Clock, GuardedConsole, unsynced
 
 PORT = 8123
 HOSTS = frozenset({f"127.0.0.1:{PORT}", f"localhost:{PORT}", f"[::1]:{PORT}"})
@@ -203,7 +203,7 @@ STEPS = st.one_of(
 def test_a_session_lasts_exactly_as_long_as_it_should(steps: list[tuple[str, object]]) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         unsynced(patched)
-        house, model = House(Path(folder), ada="approve", bob="view"), Model()
+        house, model = GuardedConsole(Path(folder), ada="approve", bob="view"), Model()
         cookies: list[str] = []
         for what, which in steps:
             _step(house, model, cookies, what, which)
@@ -212,7 +212,7 @@ def test_a_session_lasts_exactly_as_long_as_it_should(steps: list[tuple[str, obj
                 assert (visitor.role if visitor else None) == model.role(cookie, house.clock.now), (what, which)
 
 
-def _step(house: House, model: Model, cookies: list[str], what: str, which: object) -> None:
+def _step(house: GuardedConsole, model: Model, cookies: list[str], what: str, which: object) -> None:
     file = house.places.operators
     if what == "wait":
         assert isinstance(which, float)
@@ -234,7 +234,7 @@ def _step(house: House, model: Model, cookies: list[str], what: str, which: obje
         assert set(operators.read(file)) == {name for name in model.roles if model.roles[name]}
 
 
-def _change(house: House, model: Model, cookies: list[str], what: str, name: str) -> None:
+def _change(house: GuardedConsole, model: Model, cookies: list[str], what: str, name: str) -> None:
     file, there = house.places.operators, name in model.roles
     if what == "enter" and there and len(model.sessions) < 60:
         house.steady.now += 1.0  # nobody is too hasty here

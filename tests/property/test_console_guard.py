@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 
 from pmagent.console.auth.entrance import Entered
 from tests.support.effort import examples
-from tests.support.entrances import HOST, ORIGIN, House, unsynced
+from tests.support.entrances import HOST, ORIGIN, GuardedConsole, unsynced
 
 WHO = ("ada", "vic", "gone", "")
 """Who approves; who views; who has signed out; nobody."""
 
 
 @pytest.fixture(scope="module")
-def people() -> Iterator[tuple[House, dict[str, Entered]]]:
+def people() -> Iterator[tuple[GuardedConsole, dict[str, Entered]]]:
     """The house, and who is in it."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         unsynced(patched)
-        house = House(Path(folder), ada="approve", vic="view")
+        house = GuardedConsole(Path(folder), ada="approve", vic="view")
         entered = {"ada": house.entered("ada"), "vic": house.entered("vic"), "gone": house.entered("ada")}
         house.entrance._sessions.end(entered["gone"].visitor.session)
         yield house, entered
@@ -57,7 +57,7 @@ REQUESTS = st.fixed_dictionaries({
     "cookies": 1, "csrf": "vic", "type": "application/x-www-form-urlencoded",
 })  # fmt: skip
 def test_a_request_reaches_a_page_exactly_when_every_condition_holds(
-    people: tuple[House, dict[str, Entered]], request: dict[str, Any]
+    people: tuple[GuardedConsole, dict[str, Entered]], request: dict[str, Any]
 ) -> None:
     house, entered = people
     house.steady.now += 1.0
@@ -72,7 +72,7 @@ def test_a_request_reaches_a_page_exactly_when_every_condition_holds(
 
 
 def _written(
-    house: House, entered: dict[str, Entered], request: dict[str, Any]
+    house: GuardedConsole, entered: dict[str, Entered], request: dict[str, Any]
 ) -> tuple[list[tuple[str, str]], bytes]:
     """Its headers and body."""
     headers = [("host", host) for host in request["hosts"]]

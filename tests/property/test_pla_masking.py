@@ -15,14 +15,14 @@ from pmagent.contracts.pla_events import PlaProposalRequested
 from pmagent.events.redact import Redactor
 from pmagent.events.secret_forms import MASK
 from pmagent.pla.requests import Wish, made
-from pmagent.pla.standing import Standing
+from pmagent.pla.settings import PlaSettings
 from tests.support.cases import each
 from tests.support.labelled_texts import PASSWORDS, TOKENS
 from tests.support.secrets import KEYS
 
 KNOWN = "swordfish-and-chips"
 REDACT = Redactor([KNOWN]).text
-STANDING = Standing(
+STANDING = PlaSettings(
     policy="refuse", lifetime_s=30.0, two_persons=False, frames="", keep_frames=True, model="", limits=ModelLimits()
 )
 

@@ -30,7 +30,7 @@ from pmagent.replay.simulation import machine
 from pmagent.replay.simulation.disk import SimFile
 from pmagent.replay.simulation.machine import Machine
 from tests.support.commands import pmagent
-from tests.support.planted import plant
+from tests.support.planted import Planted, plant, plant_all
 from tests.support.simulated import DEMANDS, failure
 
 SCOPE = "(permit.action, permit.subject) != (scope.action, scope.subject)"
@@ -38,8 +38,7 @@ SUM = "if event_at(storage, position).sum == snapshot.tail.sum else None"
 
 SHOW = "self._show(output.events, ['0' * 64] * len(output.events))"
 
-PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
-    # what the failure says, and where what is exchanged for what
+PLANTED: Planted = {
     "a permit's expiry is not looked at": ("expired", [
         (gate, "_use", "event.time >= permit.expires_at", "False"),
         (gate, "_unexpired", "if time < permit.expires_at", ""),
@@ -124,8 +123,7 @@ def found() -> bool:
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, exchanges = PLANTED[fault]
-    for owner, name, old, new in exchanges:
-        plant(monkeypatch, owner, name, old, new)
+    plant_all(monkeypatch, exchanges)
     assert re.search(says, failure(fault, None if fault in NEEDS_EVERYTHING else DEMANDS))
 
 

@@ -14,10 +14,7 @@ from pmagent.actors.pla.wire.talks import Talks
 from tests.support.pla_wired import BOOT, SCHEMAS, TIME, VERSION, event, no_check
 
 HELLO: dict[str, Any] = {
-    "device_id": "device-0001",
-    "boot_id": BOOT,
-    "contract_version": VERSION,
-    "contract_hash": SCHEMAS,
+    "device_id": "device-0001", "boot_id": BOOT, "contract_version": VERSION, "contract_hash": SCHEMAS,
 }
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from pmagent.console.auth.operators import add
-from pmagent.console.places import Places
-from pmagent.pla.demo.stage import Device
+from pmagent.console.paths import ConsolePaths
+from pmagent.pla.demo.environment import Device
 from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.commands import SECONDS, Ran, pmagent, spawn
@@ -27,7 +27,7 @@ LOOKING: Final = "vera"
 
 def employ(workspace: Path) -> None:
     """Make the three operators."""
-    file = Places(Layout(workspace)).operators
+    file = ConsolePaths(Layout(workspace)).operators
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in ASKING, APPROVING:
         add(file, name, "approve", None)

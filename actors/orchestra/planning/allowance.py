@@ -30,12 +30,12 @@ class LimitExceeded(BadPlan):
 
 def constraints(task: PlanTask, config: OrchestraConfig) -> Constraints:
     """What the task keeps to: what its plan wishes, else the configuration's; the network is denied unless wished."""
-    wish, policies = task.constraints, config.policies
+    own, policies = task.constraints, config.policies
     return Constraints(
-        max_duration_sec=policies.max_task_duration_sec if wish.max_duration_sec is None else wish.max_duration_sec,
-        max_retries=config.retries.max if wish.max_retries is None else wish.max_retries,
-        concurrency=1 if wish.concurrency is None else wish.concurrency,
-        sandbox=Sandbox(fs=wish.sandbox.fs or policies.default_fs_mode, net=wish.sandbox.net or "deny"),
+        max_duration_sec=policies.max_task_duration_sec if own.max_duration_sec is None else own.max_duration_sec,
+        max_retries=config.retries.max if own.max_retries is None else own.max_retries,
+        concurrency=1 if own.concurrency is None else own.concurrency,
+        sandbox=Sandbox(fs=own.sandbox.fs or policies.default_fs_mode, net=own.sandbox.net or "deny"),
     )
 
 

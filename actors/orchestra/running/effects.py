@@ -19,8 +19,8 @@ import msgspec
 
 from pmagent.actors.checks.text import plain
 from pmagent.actors.core.actor import Io, Performers, Resources, StoredBlob
-from pmagent.actors.orchestra.running.artifact_paths import apart
-from pmagent.actors.orchestra.running.sandbox_spec import HIDDEN, OUTPUT_BYTES, DocumentPaths, documents_of, wishes_of
+from pmagent.actors.orchestra.running.artifact_paths import without_clashes
+from pmagent.actors.orchestra.running.sandbox_spec import HIDDEN, OUTPUT_BYTES, DocumentPaths, documents_of, spec_of
 from pmagent.actors.sandbox import artifacts as found
 from pmagent.actors.sandbox.artifacts import Collected, Found
 from pmagent.actors.sandbox.runner import run
@@ -39,7 +39,7 @@ from pmagent.contracts.orchestra_events import (
     TaskUnstarted,
 )
 from pmagent.events.event import Event
-from pmagent.events.evidence import kept_outside
+from pmagent.events.evidence import external_evidence
 from pmagent.events.tree import LeadsOut, Tree
 
 FOLDER: Final = f"{HIDDEN}/tasks"
@@ -77,11 +77,11 @@ class Attempts:
         async with _folder(folder):
             before = await _before(assigned, io, f"{folder}/inputs")
             try:
-                hidden = await anyio.to_thread.run_sync(kept_outside, Path(root))
-                wishes = wishes_of(root, request.config, assigned, asked, f"{folder}/artifacts", before, hidden)
-                if wishes.fs == "rw":
+                hidden = await anyio.to_thread.run_sync(external_evidence, Path(root))
+                spec = spec_of(root, request.config, assigned, asked, f"{folder}/artifacts", before, hidden)
+                if spec.fs == "rw":
                     await anyio.to_thread.run_sync(ready, root, documents_of(root, request.config, asked.run_id))
-                outcome = await run(wishes)
+                outcome = await run(spec)
             except (SandboxRefused, SandboxUnavailable) as refusal:
                 return TaskUnstarted(
                     request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt,
@@ -95,12 +95,12 @@ class Attempts:
         key = str(io.workspace)
         if key not in self._simulated:
             self._simulated[key] = await _captured(SIMULATED, len(SIMULATED), io), await _captured(b"", 0, io)
-        said, nothing = self._simulated[key]
+        simulated, nothing = self._simulated[key]
         return TaskExited(
             request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt, exit_code=0,
-            signal=None, timed_out=False, exceeded="", duration_ms=0, stdout=said, stderr=nothing,
+            signal=None, timed_out=False, exceeded="", duration_ms=0, stdout=simulated, stderr=nothing,
             last_lines=[SIMULATED.decode().strip()],
-            artifacts=[Artifact(path="stdout", size_bytes=said.size_bytes, checksum=said.sha256)],
+            artifacts=[Artifact(path="stdout", size_bytes=simulated.size_bytes, checksum=simulated.sha256)],
         )
 
     async def _request(self, position: int, io: Io) -> RunRequested:
@@ -149,11 +149,11 @@ async def _folder(folder: str) -> AsyncIterator[None]:
 
 async def _before(assigned: TaskAssigned, io: Io, folder: str) -> str:
     """Lay out what the tasks before have left, each in a folder of its name, without what cannot lie beside the others
-    (``apart``: the report tells of it); the folder of all, "" where it waited for none."""
+    (``without_clashes``: the report tells of it); the folder of all, "" where it waited for none."""
     for name, position in assigned.after.items():
         finished: TaskFinished = (await io.event(position)).data
         await anyio.to_thread.run_sync(_make_folder, f"{folder}/{name}")
-        for artifact in apart("", finished.result.artifacts)[0]:
+        for artifact in without_clashes("", finished.result.artifacts)[0]:
             content = await io.blob(artifact.checksum)
             await anyio.to_thread.run_sync(_put, f"{folder}/{name}/{artifact.path}", content)
     return folder if assigned.after else ""

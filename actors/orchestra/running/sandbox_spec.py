@@ -30,7 +30,7 @@ _CORES: Final = 16
 """Processor time beyond what so many cores can give in a task's time is none that the time would leave."""
 
 
-def wishes_of(
+def spec_of(
     root: str, config: OrchestraConfig, assigned: TaskAssigned, asked: TaskAttemptRequested, artifacts: str,
     inputs: str, hidden: tuple[str, ...] = (),
 ) -> SandboxSpec:

@@ -11,10 +11,12 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Final
 
 import msgspec
 
+from pmagent.actors.core.extras import install
 from pmagent.events.errors import PmagentError
 
 PRODUCT: Final = "PLA keyboard"
@@ -53,6 +55,12 @@ class Wanted(msgspec.Struct, frozen=True):
 
     path: str = ""
     serial: str = ""
+
+
+def require_pyserial() -> None:
+    """The libraries that list and open ports are the extra ``pla``. Raises PortUnusable where they are missing."""
+    if find_spec("serial") is None or find_spec("serial_asyncio") is None:
+        raise PortUnusable("failed", "pyserial and pyserial-asyncio are not installed", install("pla"))
 
 
 def attached() -> list[Attached]:
@@ -123,6 +131,7 @@ def held_to(wanted: Wanted, port: Attached, *, lasting: bool = False) -> Attache
 
 def _ports() -> list[Attached]:
     """Raises PortUnusable."""
+    require_pyserial()
     from serial.tools.list_ports import comports
 
     try:
@@ -131,12 +140,8 @@ def _ports() -> list[Attached]:
         raise PortUnusable("missing", "a device came or went while the ports were looked at", "") from error
     return [
         Attached(
-            path=port.device,
-            serial=port.serial_number or "",
-            product=port.product or "",
-            interface=port.interface or "",
-            vendor_id=port.vid or 0,
-            product_id=port.pid or 0,
+            path=port.device, serial=port.serial_number or "", product=port.product or "",
+            interface=port.interface or "", vendor_id=port.vid or 0, product_id=port.pid or 0,
             where=getattr(port, "usb_device_path", None) or "",
         )
         for port in ports

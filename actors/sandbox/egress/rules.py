@@ -104,7 +104,7 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
     """For one connection."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class ProxyRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request that may go on, if the host's address is a public one."""
 
     host: str
@@ -148,7 +148,7 @@ def host_name(text: str) -> str:
     return name
 
 
-def judge(method: bytes, target: bytes, headers: Headers, granted: Rules) -> Asked:
+def judge(method: bytes, target: bytes, headers: Headers, granted: Rules) -> ProxyRequest:
     """What is asked for. Raises ContactRefused for what is not granted, or cannot be read without a doubt."""
     tunnel = method == b"CONNECT"
     authority, path = (_text(target), b"") if tunnel else _absolute(target)
@@ -173,9 +173,9 @@ def judge(method: bytes, target: bytes, headers: Headers, granted: Rules) -> Ask
         refusal.host, refusal.port = host[:_HOST_CHARS_MAX], port
         raise
     if tunnel:
-        return Asked(host=name, port=port, method=method)
+        return ProxyRequest(host=name, port=port, method=method)
     onward = (*_passed_on(headers, granted), *framing)
-    return Asked(host=name, port=port, method=method, target=path, headers=((b"host", name.encode()), *onward))
+    return ProxyRequest(host=name, port=port, method=method, target=path, headers=((b"host", name.encode()), *onward))
 
 
 def answered(headers: Headers) -> Headers:

@@ -32,7 +32,7 @@ class Conversation:
         assert process.stdout is not None
         assert process.stderr is not None
         self.output = bytearray()
-        self.told = bytearray()
+        self.stderr_tail = bytearray()
         self._process = process
         self._kept = kept
         self._pending = memoryview(request)
@@ -101,21 +101,22 @@ class Conversation:
 
     def _note(self) -> None:
         chunk = os.read(self._pipes[2].fileno(), _CHUNK)
-        self.told += chunk
-        del self.told[: -self._kept]
+        self.stderr_tail += chunk
+        del self.stderr_tail[: -self._kept]
         if not chunk:
             self._close(self._pipes[2])
 
     def _let_go_on(self) -> None:
-        """Keep its first process inside in hand, as soon as it is told, and let it start the others. Raises OSError."""
+        """Take hold of the first process inside, as soon as it is reported, and let it start the others. Raises
+        OSError."""
         assert self._held is not None
         chunk = os.read(self._held.status, _CHUNK)
         self._reported += chunk
         if not chunk or b"}" in self._reported:  # who that is comes first
             self._selector.unregister(self._held.status)
         if b"}" in self._reported:
-            told = msgspec.json.decode(self._reported.partition(b"}")[0] + b"}", type=dict[str, int])
-            self._inside = PidNamespace.of(told["child-pid"])
+            report = msgspec.json.decode(self._reported.partition(b"}")[0] + b"}", type=dict[str, int])
+            self._inside = PidNamespace.of(report["child-pid"])
             with contextlib.suppress(BrokenPipeError):
                 self._held.gate.write(b".")
 

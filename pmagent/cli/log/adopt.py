@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.given import confirmed
+from pmagent.cli.inputs import confirmed
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import operator_option
 from pmagent.exitcodes import Exit
@@ -47,8 +47,8 @@ def adopt(app: App, yes: bool, operator: str | None, format: str) -> int:
         app.output.note("it is not adopted, and can only be read")
         return Exit.NO
     adopting(workspace, found, who)
-    said = Styled("✓ adopted", "green"), f": log {found.log_id}"
-    app.output.answer(format, {"adopted": True, **msgspec.to_builtins(found)}, lambda: app.output.line(*said))
+    text = Styled("✓ adopted", "green"), f": log {found.log_id}"
+    app.output.answer(format, {"adopted": True, **msgspec.to_builtins(found)}, lambda: app.output.line(*text))
     return Exit.DONE
 
 

@@ -136,9 +136,7 @@ class _Show:
         return bool(self._span.until) and event.time >= self._span.until
 
 
-def _run(
-    show: _Show, storage: StorageReader, start: int, *, follow: bool, seconds: float | None, exiting: bool
-) -> int:
+def _run(show: _Show, storage: StorageReader, start: int, *, follow: bool, seconds: float | None, exiting: bool) -> int:
     if not follow:
         for run, tap in line_runs(storage, start):
             show.run(run, tap)

@@ -38,7 +38,7 @@ def acting(app: App, given: str | None) -> str:
 
 def ask(app: App, operation: str, **arguments: Any) -> Answer:
     """Perform an operation, through the daemon or here; what it warns of is told. Raises PmagentError."""
-    from pmagent.pla.asked import readable
+    from pmagent.pla.arguments import readable
     from pmagent.service.operations import call
 
     readable(arguments)

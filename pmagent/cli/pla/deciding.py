@@ -20,7 +20,7 @@ from pmagent.exitcodes import Exit
 from pmagent.when import spoken
 
 if TYPE_CHECKING:
-    from pmagent.pla.reckoning import Means
+    from pmagent.pla.consequences import Means
     from pmagent.service.answer import Answer
 
 OUTCOME_SECONDS: Final = 300.0
@@ -105,7 +105,7 @@ def reject(
         )
     if format == "json":
         app.output.document(answer.document)
-    elif not _told_refusal(app.output, "the rejection counts for nothing", answer.document):
+    elif not _show_refusal(app.output, "the rejection counts for nothing", answer.document):
         app.output.line(Styled("✓ rejected", "green"), f": {answer.document['proposal_id']}")
     return answer.exit_code
 
@@ -154,7 +154,7 @@ class Changed(PmagentError):
 
 def _means(app: App) -> tuple[Means, str]:
     """The consequence of approving now, and the mode that holds."""
-    from pmagent.pla.reckoning import means
+    from pmagent.pla.consequences import means
 
     pla = ask(app, "pla.status").document
     return means(pla, paused=False), pla["mode"]
@@ -209,12 +209,12 @@ def _approved(app: App, decided: Answer, *, wait: bool, as_json: bool) -> int:
         outcome, code = answer.document, answer.exit_code
     if as_json:
         app.output.document({"decision": document, "outcome": outcome})
-    elif not _told_refusal(app.output, "nothing is approved", document):
+    elif not _show_refusal(app.output, "nothing is approved", document):
         _outcome_screen(app.output, document, outcome)
     return code
 
 
-def _told_refusal(output: Output, what: str, document: dict[str, Any]) -> bool:
+def _show_refusal(output: Output, what: str, document: dict[str, Any]) -> bool:
     if document.get("violation"):
         violation(output, document)
     elif document["decision"] == "decision_refused":

@@ -13,7 +13,7 @@ from pmagent.cli.pla.common import acting, ask, mode_piece
 from pmagent.cli.pla.proposal_screen import list_proposals, show_proposal
 from pmagent.contracts.pla_words import OUTCOMES
 from pmagent.exitcodes import Exit
-from pmagent.pla.choosing import STANDS, fits
+from pmagent.pla.filters import STANDS, fits
 from pmagent.when import short
 
 
@@ -33,7 +33,7 @@ def status(app: App, format: str) -> int:
 
 def _violations(app: App, session: dict[str, Any] | None) -> dict[str, Any] | None:
     """How many contract violations the session's log of them has, and where that is; None where there were none."""
-    from pmagent.projections.sessions.places import violations_path
+    from pmagent.projections.sessions.paths import violations_path
 
     if session is None:
         return None
@@ -59,8 +59,8 @@ def _status_screen(output: Output, document: dict[str, Any]) -> None:
         output.line(f"session    {session['session_id']}, {began}")
     if document["violations"] is not None:
         count, path = document["violations"]["count"], document["violations"]["path"]
-        told = f"✗ {count} contract violation{'' if count == 1 else 's'}"
-        output.line("           ", Styled(told, "red"), f": {path}")
+        text = f"✗ {count} contract violation{'' if count == 1 else 's'}"
+        output.line("           ", Styled(text, "red"), f": {path}")
     if document["ending"]:
         output.line(f"           it ends as soon as the last execution is known to: {document['ending']}")
     _device_lines(output, document)

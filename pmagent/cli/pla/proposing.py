@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
-from pmagent.cli.given import STDIN, read_given, source_of
+from pmagent.cli.inputs import STDIN, read_input, source_of
 from pmagent.cli.pla.common import acting, ask, operator_option, refusal, violation
 from pmagent.cli.pla.proposal_screen import show_proposal
 from pmagent.cli.pla.session import frames_path
@@ -81,9 +81,9 @@ def propose(
 
 def document_text(where: str) -> str:
     """The text of a contract document; that it is one is for the border to say. Raises BadInput."""
-    from pmagent.cli.given import BadInput
+    from pmagent.cli.inputs import BadInput
 
-    raw = read_given(where, DOCUMENT_BYTES_MAX, "it has to hold one JSON document")
+    raw = read_input(where, DOCUMENT_BYTES_MAX, "it has to hold one JSON document")
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -92,9 +92,9 @@ def document_text(where: str) -> str:
 
 def _goal_from_stdin() -> str:
     """A goal of one line; further lines have to be written as escapes in quotes. Raises BadInput."""
-    from pmagent.cli.given import BadInput
+    from pmagent.cli.inputs import BadInput
 
-    raw = read_given(STDIN, GOAL_BYTES_MAX, "it has to hold the goal")
+    raw = read_input(STDIN, GOAL_BYTES_MAX, "it has to hold the goal")
     try:
         return raw.decode().removesuffix("\n")
     except UnicodeDecodeError as error:

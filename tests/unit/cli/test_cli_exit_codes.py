@@ -29,7 +29,9 @@ from pmagent.events.errors import (
 from pmagent.events.lock import WriterLock
 from pmagent.exitcodes import MEANINGS, Exit, kind
 from pmagent.workspace.layout import Layout
+from tests.support import warm
 from tests.support.altered import rewrite
+from tests.support.cases import each
 from tests.support.commands import PMAGENT, clean_environment, invoke, owned, spawn
 
 
@@ -81,11 +83,10 @@ def test_1_there_is_no_log(tmp_path: Path) -> None:
     says(errors)
 
 
-@pytest.mark.parametrize(
+@each(
     "arguments",
     [("frobnicate",), ("--frobnicate",), ("log", "tial"), ("log", "show"), ("log", "tail", "--since", "soonish"),
      ("log", "tail", "--grep", "("), ("status", "--format", "xml"), ("replay", "--actor", "nobody")],
-    ids=" ".join,
 )
 def test_2_usage(workspace: Path, arguments: tuple[str, ...]) -> None:
     assert on(workspace, "oa", "snapshot")[0] == 0
@@ -193,7 +194,7 @@ def test_141_the_reader_went_away(workspace: Path) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     try:
-        done = subprocess.run(
+        done = warm.run(
             [*PMAGENT, "log", "export"], cwd=workspace, env=clean_environment(), stdout=write_end,
             stderr=subprocess.PIPE, check=False, timeout=60,
         )
@@ -202,15 +203,14 @@ def test_141_the_reader_went_away(workspace: Path) -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-@pytest.mark.parametrize(
-    ("error", "code"),
+@each(
+    "error, code",
     [
         (PmagentError("no", "hint"), 1), (NotFound("no", "hint"), 1), (LogLocked("LOCK", "pid 1"), 1),
         (CorruptLog("1.jsonl", 7, 3, "x"), 4), (OutcomeUnknown("x"), 70), (TailMoved("x", "hint"), 70),
         (BadEvent("x", "hint"), 70), (PermissionError(13, "Permission denied", "/x"), 1),
         (click.UsageError("x"), 2), (RecursionError("x"), 70), (MemoryError(), 70), (AssertionError("x"), 70),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else str(value),
 )
 def test_every_error_has_its_code_and_under_json_its_envelope(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int
@@ -261,7 +261,7 @@ def test_every_code_has_a_test() -> None:
         assert any(name.startswith(f"test_{int(code)}_") for name in tests), code
 
 
-@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EPIPE])
+@each("error", [errno.ENOSPC, errno.EPIPE])
 def test_an_error_for_programs_that_cannot_be_written_is_told_on_stderr(error: int, tmp_path: Path) -> None:
     class Full(io.BytesIO):
         def write(self, _data: object, /) -> int:

@@ -22,13 +22,14 @@ from pmagent.workspace.layout import Layout
 from pmagent.workspace.settings import WORKSPACE, settings_table
 from tests.conftest import fresh_example
 from tests.support.audited import RUBRIC
-from tests.support.boxes import OBSTACLE
 from tests.support.cases import each
 from tests.support.commands import invoke, owned, pmagent, spawn
+from tests.support.sandboxes import OBSTACLE
 
 ROOT = Path(__file__).resolve().parents[3]
 ELSEWHERE = {
-    "pmagent up", "pmagent runs 5b0c7a52", "pmagent cancel 5b0c7a52",
+    "pmagent up", "pmagent runs 5b0c7a52", "pmagent cancel 5b0c7a52", "pmagent logs 5b0c7a52",
+    "pmagent logs 5b0c7a52 history",
     "pmagent run 'Look around' --plan plan.yaml --detach", "pmagent audits 5b0c7a52",
     "pmagent audit https://github.com/OWNER/NAME report.pdf",
     "pmagent audit git@github.com:OWNER/NAME.git report.pdf --model anthropic:NAME --format json",

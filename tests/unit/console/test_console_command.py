@@ -18,9 +18,10 @@ from pmagent.console import address
 from pmagent.console.address import Address
 from pmagent.console.auth import invites, operators, passwords
 from pmagent.console.auth.tokens import digest
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.pla.operators import login
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.consoles import live_host
 from tests.support.entrances import SECRET, cheap_secrets
@@ -44,7 +45,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A workspace whose daemon answers, with whoever listens at a loopback port in place of its console."""
     folder = tmp_path_factory.mktemp("live")
     with live_host(folder), socket.create_server(("127.0.0.1", 0)) as listener:
-        places, port = Places(Layout(folder)), listener.getsockname()[1]
+        places, port = ConsolePaths(Layout(folder)), listener.getsockname()[1]
         places.prepare()
         address.tell(places, Address(os.getpid(), f"http://127.0.0.1:{port}", port))
         yield folder
@@ -57,7 +58,7 @@ def stdin(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
 
 def known(folder: Path) -> dict[str, operators.Operator]:
     """The operators of the workspace."""
-    return operators.read(Places(Layout(folder)).operators)
+    return operators.read(ConsolePaths(Layout(folder)).operators)
 
 
 # --- pmagent console -------------------------------------------------------------------------------------------------
@@ -92,7 +93,7 @@ def test_operators_can_be_known_where_nothing_but_the_surfaces_is_yet(tmp_path: 
 
 
 def test_who_comes_first_becomes_an_operator_who_approves_and_that_is_said(live: Path) -> None:
-    places = Places(Layout(live))
+    places = ConsolePaths(Layout(live))
     places.operators.unlink(missing_ok=True)
     told = pmagent(live, "console")
     assert told.code == 0, told.errors
@@ -105,7 +106,7 @@ def test_who_comes_first_becomes_an_operator_who_approves_and_that_is_said(live:
 
 
 def test_two_who_come_first_at_once_both_get_an_address(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = Places(Layout(live)).operators
+    file = ConsolePaths(Layout(live)).operators
     file.unlink(missing_ok=True)
     add = operators.add
 
@@ -122,7 +123,7 @@ def test_two_who_come_first_at_once_both_get_an_address(live: Path, monkeypatch:
 
 
 def test_the_address_is_one_line_and_its_token_is_kept_as_a_digest_for_that_operator(live: Path) -> None:
-    places = Places(Layout(live))
+    places = ConsolePaths(Layout(live))
     places.operators.unlink(missing_ok=True)
     operators.add(places.operators, "ada", "approve", None)
     operators.add(places.operators, "vic", "view", None)
@@ -141,7 +142,7 @@ def test_the_address_is_one_line_and_its_token_is_kept_as_a_digest_for_that_oper
 
 
 def test_a_program_gets_one_document(live: Path) -> None:
-    places = Places(Layout(live))
+    places = ConsolePaths(Layout(live))
     places.operators.unlink(missing_ok=True)
     document = pmagent(live, "console", "--operator", "ada", "--format", "json").document
     assert {**document, "url": ""} == {
@@ -151,7 +152,7 @@ def test_a_program_gets_one_document(live: Path) -> None:
 
 
 def test_who_is_no_operator_is_told_who_is(live: Path) -> None:
-    places = Places(Layout(live))
+    places = ConsolePaths(Layout(live))
     places.operators.unlink(missing_ok=True)
     operators.add(places.operators, "ada", "approve", None)
     for path in places.invites.iterdir():
@@ -165,7 +166,7 @@ def test_who_is_no_operator_is_told_who_is(live: Path) -> None:
 
 
 def test_operators_that_cannot_be_trusted_let_nobody_in(live: Path) -> None:
-    places = Places(Layout(live))
+    places = ConsolePaths(Layout(live))
     places.operators.write_text("{")
     places.operators.chmod(0o666)
     for words in (["console"], ["operators", "list"], ["operators", "add", "ada"], ["operators", "remove", "ada"]):
@@ -180,7 +181,7 @@ def test_operators_that_cannot_be_trusted_let_nobody_in(live: Path) -> None:
 def test_a_port_at_which_nobody_of_ours_listens_gets_no_address(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The console is away, and another user's program has taken its port: it must not be told what lets somebody in."""
     monkeypatch.setattr(command, "READY_SECONDS", 0.0)
-    places = Places(Layout(live))
+    places = ConsolePaths(Layout(live))
     served = places.address.read_bytes()
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -193,7 +194,7 @@ def test_a_port_at_which_nobody_of_ours_listens_gets_no_address(live: Path, monk
 
 
 def test_a_console_that_is_switched_off_is_not_waited_for(live: Path) -> None:
-    places = Places(Layout(live))
+    places = ConsolePaths(Layout(live))
     served = places.address.read_bytes()
     places.address.unlink()
     told = pmagent(live, "console", environ={"PMAGENT_CONSOLE_ENABLED": "false"})
@@ -203,7 +204,7 @@ def test_a_console_that_is_switched_off_is_not_waited_for(live: Path) -> None:
 
 
 def test_over_a_socket_the_command_says_how_to_reach_it(live: Path) -> None:
-    places = Places(Layout(live))
+    places = ConsolePaths(Layout(live))
     places.operators.unlink(missing_ok=True)
     served = places.address.read_bytes()
     with socket.socket(socket.AF_UNIX) as listener:
@@ -224,7 +225,7 @@ def test_the_doctor_says_how_many_may_enter_and_what_is_wrong_with_the_file(fold
         return check.state, check.text, check.remedy
 
     assert told() == ("ok", "none may enter the console yet; pmagent console adds you", "")
-    file = Places(Layout(folder)).operators
+    file = ConsolePaths(Layout(folder)).operators
     operators.add(file, "ada", "approve", None)
     operators.add(file, "vic", "view", None)
     assert told() == ("ok", "2 may enter the console, 1 may approve there", "")
@@ -274,9 +275,7 @@ def test_at_a_terminal_the_secret_is_asked_for_and_not_echoed(folder: Path, monk
     assert passwords.fits(SECRET, known(folder)["ada"].secret)
 
 
-@pytest.mark.parametrize(
-    "given", [b"", b"\n", b"too short\n", b"one line that is long\nand another\n", b"\xff" * 20, b"x" * 5000], ids=ascii
-)
+@each("given", [b"", b"\n", b"too short\n", b"one line that is long\nand another\n", b"\xff" * 20, b"x" * 5000])
 def test_what_is_no_secret_adds_nobody_and_is_not_repeated(
     folder: Path, monkeypatch: pytest.MonkeyPatch, given: bytes
 ) -> None:
@@ -321,12 +320,11 @@ def test_roles_secrets_and_removals(folder: Path, monkeypatch: pytest.MonkeyPatc
         (["secret", "ada", "--none", "--secret-stdin"], 2, "leave one out"),
         (["remove", "bob"], 1, "there is no operator bob"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_cannot_be_done_is_one_clear_error_and_changes_nothing(
     folder: Path, derived: list[str], words: list[str], code: int, said: str
 ) -> None:
-    file = Places(Layout(folder)).operators
+    file = ConsolePaths(Layout(folder)).operators
     operators.add(file, "ada", "view", None)
     before = file.read_bytes()
     told = pmagent(folder, "operators", *words)

@@ -17,23 +17,23 @@ from pmagent.events.errors import PmagentError
 from pmagent.service.client import DaemonUnreachable
 from pmagent.workspace.settings import ConsoleSettings
 from tests.support.cases import each
-from tests.support.entrances import House, unsynced
+from tests.support.entrances import GuardedConsole, unsynced
 
 
 @pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GuardedConsole:
     """With Ada, who approves, and Vic, who views."""
     unsynced(monkeypatch)
-    return House(tmp_path, ada="approve", vic="view")
+    return GuardedConsole(tmp_path, ada="approve", vic="view")
 
 
-def files(house: House) -> dict[str, bytes]:
+def files(house: GuardedConsole) -> dict[str, bytes]:
     """Everything that lies in the console's folder, and the operators' file."""
     paths = [path for path in house.places.folder.rglob("*") if path.is_file()]
     return {str(path): path.read_bytes() for path in [*paths, house.places.operators]}
 
 
-def test_an_invite_lets_its_operator_in_and_that_is_recorded(house: House) -> None:
+def test_an_invite_lets_its_operator_in_and_that_is_recorded(house: GuardedConsole) -> None:
     entered = house.entered("vic")
     assert (entered.visitor.operator, entered.visitor.role) == ("vic", "view")
     assert house.entrance.visitor(entered.cookie) == entered.visitor
@@ -41,7 +41,7 @@ def test_an_invite_lets_its_operator_in_and_that_is_recorded(house: House) -> No
     assert house.notes == [("vic", "signed_in", "link", "")]
 
 
-def refused(house: House, token: str) -> str:
+def refused(house: GuardedConsole, token: str) -> str:
     """Why a token lets nobody in."""
     with pytest.raises(NotAdmitted) as raised:
         anyio.run(house.entrance.enter, token)
@@ -51,7 +51,7 @@ def refused(house: House, token: str) -> str:
     return raised.value.message
 
 
-def test_an_invite_is_used_once(house: House) -> None:
+def test_an_invite_is_used_once(house: GuardedConsole) -> None:
     token = house.invited("ada")
     entered = anyio.run(house.entrance.enter, token)
     house.entrance._sessions.end(entered.visitor.session)
@@ -59,7 +59,7 @@ def test_an_invite_is_used_once(house: House) -> None:
     assert list(house.places.invites.iterdir()) == []
 
 
-def test_an_invite_is_over_after_five_minutes(house: House) -> None:
+def test_an_invite_is_over_after_five_minutes(house: GuardedConsole) -> None:
     token = house.invited("ada")
     house.clock.now += 300.0
     refused(house, token)
@@ -68,14 +68,14 @@ def test_an_invite_is_over_after_five_minutes(house: House) -> None:
     assert anyio.run(house.entrance.enter, token).visitor.operator == "ada"
 
 
-def test_an_invite_made_in_the_future_is_none(house: House) -> None:
+def test_an_invite_made_in_the_future_is_none(house: GuardedConsole) -> None:
     """The clock was set back: nobody knows how old it is."""
     token = house.invited("ada")
     house.clock.now -= 3600.0
     refused(house, token)
 
 
-def test_an_invite_says_itself_how_long_it_lasts_and_that_is_not_believed(house: House) -> None:
+def test_an_invite_says_itself_how_long_it_lasts_and_that_is_not_believed(house: GuardedConsole) -> None:
     token = new_token()
     ada = operators.named(house.places.operators, "ada")
     now = house.clock.now
@@ -90,26 +90,26 @@ def test_an_invite_says_itself_how_long_it_lasts_and_that_is_not_believed(house:
     "token",
     ["", "x", "../sessions.json", "a" * 43, "a" * 64, "A" * 42 + "\n", "é" * 43, "\ud800" * 43, ".", "a/" * 21 + "a"],
 )
-def test_what_is_no_token_of_ours_lets_nobody_in(house: House, token: str) -> None:
+def test_what_is_no_token_of_ours_lets_nobody_in(house: GuardedConsole, token: str) -> None:
     house.invited("ada")
     before = files(house)
     refused(house, token)
     assert files(house) == before
 
 
-def test_the_name_of_an_invites_file_lets_nobody_in(house: House) -> None:
+def test_the_name_of_an_invites_file_lets_nobody_in(house: GuardedConsole) -> None:
     house.invited("ada")
     (path,) = house.places.invites.iterdir()
     refused(house, path.name)
     assert path.exists()
 
 
-def test_an_invite_of_another_workspace_lets_nobody_in(house: House, tmp_path: Path) -> None:
+def test_an_invite_of_another_workspace_lets_nobody_in(house: GuardedConsole, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    refused(house, House(tmp_path / "other", ada="approve").invited("ada"))
+    refused(house, GuardedConsole(tmp_path / "other", ada="approve").invited("ada"))
 
 
-def test_an_invite_for_an_operator_who_was_removed_is_none_also_when_the_name_comes_back(house: House) -> None:
+def test_an_invite_for_an_operator_who_was_removed_is_none_also_when_the_name_comes_back(house: GuardedConsole) -> None:
     token, second = house.invited("ada"), house.invited("ada")
     operators.remove(house.places.operators, "ada")
     refused(house, token)
@@ -117,7 +117,7 @@ def test_an_invite_for_an_operator_who_was_removed_is_none_also_when_the_name_co
     refused(house, second)
 
 
-def test_of_many_who_use_an_invite_at_once_one_gets_in(house: House) -> None:
+def test_of_many_who_use_an_invite_at_once_one_gets_in(house: GuardedConsole) -> None:
     token = house.invited("ada")
     ways: list[object] = []
 
@@ -139,7 +139,7 @@ def test_of_many_who_use_an_invite_at_once_one_gets_in(house: House) -> None:
 
 
 def test_who_has_read_an_invite_that_somebody_else_uses_up_meanwhile_does_not_get_in(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: GuardedConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token, read, quicker = house.invited("ada"), invites._read, []
 
@@ -155,7 +155,7 @@ def test_who_has_read_an_invite_that_somebody_else_uses_up_meanwhile_does_not_ge
 
 
 def test_invites_are_cleared_away_when_they_are_over_or_too_many(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: GuardedConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(invites, "INVITES_MAX", 3)
     made = []
@@ -168,7 +168,7 @@ def test_invites_are_cleared_away_when_they_are_over_or_too_many(
 
 
 @pytest.mark.parametrize("what", ["a link", "open to others", "another name", "no JSON"])
-def test_an_invite_that_somebody_else_may_have_made_is_none(house: House, tmp_path: Path, what: str) -> None:
+def test_an_invite_that_somebody_else_may_have_made_is_none(house: GuardedConsole, tmp_path: Path, what: str) -> None:
     token = house.invited("ada")
     path = house.places.invites / digest(token)
     if what == "a link":
@@ -185,7 +185,9 @@ def test_an_invite_that_somebody_else_may_have_made_is_none(house: House, tmp_pa
 
 
 @pytest.mark.parametrize("what", ["open to others", "a link", "another user's"])
-def test_a_folder_of_invites_that_others_may_write_lets_nobody_in(house: House, tmp_path: Path, what: str) -> None:
+def test_a_folder_of_invites_that_others_may_write_lets_nobody_in(
+    house: GuardedConsole, tmp_path: Path, what: str
+) -> None:
     token = house.invited("ada")
     if what == "open to others":
         house.places.invites.chmod(0o770)
@@ -201,7 +203,7 @@ def test_a_folder_of_invites_that_others_may_write_lets_nobody_in(house: House, 
 
 
 def test_an_invite_needs_a_folder_that_is_this_users_alone(tmp_path: Path) -> None:
-    house = House(tmp_path, ada="approve")
+    house = GuardedConsole(tmp_path, ada="approve")
     house.places.invites.rmdir()
     (tmp_path / "mine").mkdir()
     house.places.invites.symlink_to(tmp_path / "mine")
@@ -210,7 +212,7 @@ def test_an_invite_needs_a_folder_that_is_this_users_alone(tmp_path: Path) -> No
     assert list((tmp_path / "mine").iterdir()) == []
 
 
-def test_too_many_tries_of_addresses_are_not_looked_at(house: House) -> None:
+def test_too_many_tries_of_addresses_are_not_looked_at(house: GuardedConsole) -> None:
     token = house.invited("ada")
     for _ in range(20):
         refused(house, new_token())
@@ -221,7 +223,7 @@ def test_too_many_tries_of_addresses_are_not_looked_at(house: House) -> None:
     assert anyio.run(house.entrance.enter, token).visitor.operator == "ada"
 
 
-def test_refusals_are_recorded_some_in_a_minute_and_the_others_counted(house: House) -> None:
+def test_refusals_are_recorded_some_in_a_minute_and_the_others_counted(house: GuardedConsole) -> None:
     for _ in range(15):
         with pytest.raises(NotAdmitted):
             anyio.run(house.entrance.enter, new_token())
@@ -232,7 +234,7 @@ def test_refusals_are_recorded_some_in_a_minute_and_the_others_counted(house: Ho
     assert "(10 more before it)" in house.notes[-1][3]
 
 
-def test_a_refusal_that_cannot_be_recorded_is_still_one(house: House) -> None:
+def test_a_refusal_that_cannot_be_recorded_is_still_one(house: GuardedConsole) -> None:
     house.unrecordable = DaemonUnreachable("the daemon is away", "")
     with pytest.raises(NotAdmitted):
         anyio.run(house.entrance.enter, new_token())
@@ -241,7 +243,7 @@ def test_a_refusal_that_cannot_be_recorded_is_still_one(house: House) -> None:
     assert "(1 more before it)" in house.notes[-1][3]
 
 
-def test_nobody_is_in_whose_entering_is_not_recorded(house: House) -> None:
+def test_nobody_is_in_whose_entering_is_not_recorded(house: GuardedConsole) -> None:
     house.unrecordable = DaemonUnreachable("the daemon is away", "")
     token = house.invited("ada")
     with pytest.raises(DaemonUnreachable):

@@ -20,18 +20,18 @@ from pmagent.console.live.stream import Streams
 from pmagent.events.event import Tail
 from pmagent.events.evidence import log_in
 from tests.support.cases import each
-from tests.support.entrances import ABSENT, HOST, ORIGIN, Answer, House, asked, refused, unsynced
+from tests.support.entrances import ABSENT, HOST, ORIGIN, Answer, GuardedConsole, asked, refused, unsynced
 
 
 @pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GuardedConsole:
     """With Ada, who approves, and Vic, who views; behind the guard a page that notes what reaches it."""
     unsynced(monkeypatch)
-    return House(tmp_path, ada="approve", vic="view")
+    return GuardedConsole(tmp_path, ada="approve", vic="view")
 
 
 @pytest.fixture
-def ada(house: House) -> Entered:
+def ada(house: GuardedConsole) -> Entered:
     """Signed in."""
     return house.entered("ada")
 
@@ -39,7 +39,7 @@ def ada(house: House) -> Entered:
 # --- who is signed in ------------------------------------------------------------------------------------------------
 
 
-def test_a_stranger_is_sent_to_the_sign_in_and_back(house: House) -> None:
+def test_a_stranger_is_sent_to_the_sign_in_and_back(house: GuardedConsole) -> None:
     for target in ("/", "/log?type=oa.&after=5", "/approvals/prop-1%2F"):
         answer = house.get(target)
         refused(house, answer, 303)
@@ -51,8 +51,8 @@ def test_a_stranger_is_sent_to_the_sign_in_and_back(house: House) -> None:
     assert house.get("/static/console.css").status == 200
 
 
-@pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_a_link_elsewhere_leads_to_its_page_though_it_brings_no_cookie(house: House, site: str) -> None:
+@each("site", ["cross-site", "same-site"])
+def test_a_link_elsewhere_leads_to_its_page_though_it_brings_no_cookie(house: GuardedConsole, site: str) -> None:
     """A strict cookie is not sent along from another site: the console asks for the page anew, from its own."""
     target = "/runs/5b0c?x='\"<b>&amp=1"
     answer = house.get(target, "", ("sec-fetch-site", site), ("sec-fetch-mode", "navigate"))
@@ -72,12 +72,12 @@ def test_a_link_elsewhere_leads_to_its_page_though_it_brings_no_cookie(house: Ho
         "NAME= {0} x", "XNAME={0}", "NAME", "NAME={0}, x=y", "NAME={0}%20", "NAME={1}",
     ],
 )  # fmt: skip
-def test_a_cookie_is_ours_when_it_is_exactly_that(house: House, ada: Entered, cookies: str) -> None:
+def test_a_cookie_is_ours_when_it_is_exactly_that(house: GuardedConsole, ada: Entered, cookies: str) -> None:
     sent = cookies.format(ada.cookie, ada.visitor.session).replace("NAME", house.cookie_name)
     refused(house, house.ask("GET", "/", [("cookie", sent.replace("name", house.cookie_name.upper()))]), 303)
 
 
-def test_a_cookie_stands_among_others(house: House, ada: Entered) -> None:
+def test_a_cookie_stands_among_others(house: GuardedConsole, ada: Entered) -> None:
     sent = f"theme=dark; {house.cookie_name}={ada.cookie};x=y"
     assert house.ask("GET", "/", [("cookie", sent)]).status == 200
     scope = house.probe.reached[0]
@@ -85,14 +85,14 @@ def test_a_cookie_stands_among_others(house: House, ada: Entered) -> None:
     assert scope["state"]["cookie"] == ada.cookie
 
 
-def test_the_cookie_of_another_workspace_has_another_name(house: House, tmp_path: Path) -> None:
+def test_the_cookie_of_another_workspace_has_another_name(house: GuardedConsole, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    other = House(tmp_path / "other", ada="approve")
+    other = GuardedConsole(tmp_path / "other", ada="approve")
     assert other.cookie_name != house.cookie_name
     refused(house, house.ask("GET", "/", other.cookies(other.entered("ada").cookie)), 303)
 
 
-def test_who_was_removed_is_out_at_the_next_request(house: House, ada: Entered) -> None:
+def test_who_was_removed_is_out_at_the_next_request(house: GuardedConsole, ada: Entered) -> None:
     assert house.get("/", ada.cookie).status == 200
     operators.remove(house.places.operators, "ada")
     house.probe.reached.clear()
@@ -101,7 +101,7 @@ def test_who_was_removed_is_out_at_the_next_request(house: House, ada: Entered) 
 
 
 def test_a_file_of_operators_that_cannot_be_trusted_lets_nobody_in_and_says_what_to_do(
-    house: House, ada: Entered
+    house: GuardedConsole, ada: Entered
 ) -> None:
     house.places.operators.chmod(0o644)
     answers = [house.get("/", ada.cookie), house.get("/sign-in"), house.post("/x", ada), house.get("/enter?token=x")]
@@ -113,7 +113,7 @@ def test_a_file_of_operators_that_cannot_be_trusted_lets_nobody_in_and_says_what
 
 
 def test_it_is_said_when_nobody_can_look_who_is_signed_in(
-    house: House, ada: Entered, monkeypatch: pytest.MonkeyPatch
+    house: GuardedConsole, ada: Entered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def look(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
@@ -125,14 +125,14 @@ def test_it_is_said_when_nobody_can_look_who_is_signed_in(
 # --- forms -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_form_of_ours_reaches_its_page_with_its_fields(house: House, ada: Entered) -> None:
+def test_a_form_of_ours_reaches_its_page_with_its_fields(house: GuardedConsole, ada: Entered) -> None:
     assert house.post("/approvals/prop-1", ada, decision="reject", reason="ä & b=c\r\nd").status == 200
     (scope,) = house.probe.reached
     assert scope["state"]["form"] == {"decision": "reject", "reason": "ä & b=c\nd"}
     assert scope["state"]["visitor"] == ada.visitor
 
 
-def test_a_form_needs_the_token_of_its_session(house: House, ada: Entered) -> None:
+def test_a_form_needs_the_token_of_its_session(house: GuardedConsole, ada: Entered) -> None:
     other = house.entered("ada")
     vic = house.entered("vic")
     wrong = ["", "x", other.visitor.csrf, vic.visitor.csrf, ada.cookie, ada.visitor.session, ada.visitor.csrf.upper(),
@@ -144,7 +144,7 @@ def test_a_form_needs_the_token_of_its_session(house: House, ada: Entered) -> No
     refused(house, house.send("/sign-out", {"csrf": other.visitor.csrf}, ada.cookie), 403)
 
 
-def test_who_may_look_may_stop_and_changes_nothing_else(house: House) -> None:
+def test_who_may_look_may_stop_and_changes_nothing_else(house: GuardedConsole) -> None:
     vic = house.entered("vic")
     for target in (
         "/control/resume", "/control/arm", "/control/pause/", "/approvals/prop-1", "/runs/x/cancel",
@@ -160,7 +160,7 @@ def test_who_may_look_may_stop_and_changes_nothing_else(house: House) -> None:
         assert house.post(target, vic).status == 200
 
 
-def test_a_role_that_was_lowered_holds_for_the_form_that_is_open(house: House, ada: Entered) -> None:
+def test_a_role_that_was_lowered_holds_for_the_form_that_is_open(house: GuardedConsole, ada: Entered) -> None:
     operators.set_role(house.places.operators, "ada", "view")
     refused(house, house.post("/approvals/prop-1", ada), 403)
 
@@ -175,7 +175,7 @@ def test_a_role_that_was_lowered_holds_for_the_form_that_is_open(house: House, a
         ("application/x-www-form-urlencoded, text/plain", 415),
     ],
 )  # fmt: skip
-def test_only_forms_are_taken(house: House, ada: Entered, kind: str, status: int) -> None:
+def test_only_forms_are_taken(house: GuardedConsole, ada: Entered, kind: str, status: int) -> None:
     answer = house.send("/x", {"csrf": ada.visitor.csrf}, ada.cookie, ("content-type", kind))
     assert answer.status == status
     assert len(house.probe.reached) == (status == 200)
@@ -190,12 +190,12 @@ def test_only_forms_are_taken(house: House, ada: Entered, kind: str, status: int
         "&".join(f"f{n}=" for n in range(64)),
     ],
 )  # fmt: skip
-def test_a_form_that_no_browser_writes_is_refused(house: House, ada: Entered, fields: str) -> None:
+def test_a_form_that_no_browser_writes_is_refused(house: GuardedConsole, ada: Entered, fields: str) -> None:
     body = f"csrf={ada.visitor.csrf}&{fields}".format(ada.visitor.csrf)
     refused(house, house.send("/x", body, ada.cookie), 400)
 
 
-def test_a_form_has_a_size_also_when_it_does_not_say_which(house: House, ada: Entered) -> None:
+def test_a_form_has_a_size_also_when_it_does_not_say_which(house: GuardedConsole, ada: Entered) -> None:
     body = f"csrf={ada.visitor.csrf}&a=".encode()
     most = body + b"x" * (65_536 - len(body))
     headers = [*house.cookies(ada.cookie), ("origin", ORIGIN), ("content-type", "application/x-www-form-urlencoded")]
@@ -210,7 +210,7 @@ def test_a_form_has_a_size_also_when_it_does_not_say_which(house: House, ada: En
 
 
 def test_a_form_that_does_not_come_is_not_waited_for(
-    house: House, ada: Entered, monkeypatch: pytest.MonkeyPatch
+    house: GuardedConsole, ada: Entered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(forms, "BODY_SECONDS", 0.01)
     sent: list[dict[str, object]] = []
@@ -233,7 +233,7 @@ def test_a_form_that_does_not_come_is_not_waited_for(
     assert house.probe.reached == []
 
 
-def test_a_form_that_breaks_off_is_refused(house: House, ada: Entered) -> None:
+def test_a_form_that_breaks_off_is_refused(house: GuardedConsole, ada: Entered) -> None:
     headers = [*house.cookies(ada.cookie), ("origin", ORIGIN), ("content-type", "application/x-www-form-urlencoded"),
                ("content-length", "99")]  # fmt: skip
 
@@ -241,7 +241,7 @@ def test_a_form_that_breaks_off_is_refused(house: House, ada: Entered) -> None:
 
 
 @pytest.mark.parametrize("change", ["signs out", "is removed", "may only look from now on"])
-def test_who_goes_while_a_form_is_on_its_way_has_sent_nothing(house: House, ada: Entered, change: str) -> None:
+def test_who_goes_while_a_form_is_on_its_way_has_sent_nothing(house: GuardedConsole, ada: Entered, change: str) -> None:
     body = f"csrf={ada.visitor.csrf}".encode()
     headers = [*house.cookies(ada.cookie), ("origin", ORIGIN), ("content-type", "application/x-www-form-urlencoded")]
 
@@ -274,7 +274,7 @@ def test_who_goes_while_a_form_is_on_its_way_has_sent_nothing(house: House, ada:
     ],
 )
 def test_only_what_a_person_does_keeps_a_session_alive(
-    house: House, ada: Entered, headers: dict[str, str], kept: bool
+    house: GuardedConsole, ada: Entered, headers: dict[str, str], kept: bool
 ) -> None:
     for _ in range(2):
         house.clock.now += 4_000.0
@@ -283,7 +283,7 @@ def test_only_what_a_person_does_keeps_a_session_alive(
     assert len(house.probe.reached) == 1 + kept
 
 
-def test_a_form_keeps_a_session_alive_and_a_live_connection_does_not(house: House, ada: Entered) -> None:
+def test_a_form_keeps_a_session_alive_and_a_live_connection_does_not(house: GuardedConsole, ada: Entered) -> None:
     house.clock.now += 4_000.0
     assert house.post("/x", ada).status == 200
     house.clock.now += 4_000.0
@@ -295,7 +295,7 @@ def test_a_form_keeps_a_session_alive_and_a_live_connection_does_not(house: Hous
 # --- how often -------------------------------------------------------------------------------------------------------
 
 
-def test_a_session_posts_only_so_often(house: House, ada: Entered) -> None:
+def test_a_session_posts_only_so_often(house: GuardedConsole, ada: Entered) -> None:
     other = house.entered("ada")
     assert [house.post("/x", ada).status for _ in range(31)] == [200] * 30 + [429]
     house.probe.reached.clear()
@@ -319,7 +319,9 @@ STOPS = [
 
 
 @pytest.mark.parametrize("flood", FLOODS)
-def test_however_often_a_session_has_posted_it_stops_and_signs_out(house: House, ada: Entered, flood: str) -> None:
+def test_however_often_a_session_has_posted_it_stops_and_signs_out(
+    house: GuardedConsole, ada: Entered, flood: str
+) -> None:
     target, fields = FLOODS[flood]
     assert [house.post(target, ada, **fields).status for _ in range(34)] == [200] * 30 + [429] * 4
     assert [house.post(stop, ada, **given).status for stop, given in STOPS] == [200] * len(STOPS)
@@ -328,25 +330,25 @@ def test_however_often_a_session_has_posted_it_stops_and_signs_out(house: House,
     assert [answer.status for answer in refused_yet] == [429, 429]
 
 
-def test_who_may_only_look_stops_and_signs_out_however_often_they_posted(house: House) -> None:
+def test_who_may_only_look_stops_and_signs_out_however_often_they_posted(house: GuardedConsole) -> None:
     vic = house.entered("vic")
     assert [house.post("/theme", vic, theme="dark").status for _ in range(34)] == [200] * 30 + [429] * 4
     stops = ("/control/pause", "/control/disarm", "/sign-out")
     assert [house.post(stop, vic).status for stop in stops] == [200, 200, 200]
 
 
-def test_stopping_uses_up_nothing_of_what_a_session_may_post(house: House, ada: Entered) -> None:
+def test_stopping_uses_up_nothing_of_what_a_session_may_post(house: GuardedConsole, ada: Entered) -> None:
     for _ in range(40):
         assert house.post("/control/pause", ada).status == 200
     assert house.post("/theme", ada, theme="dark").status == 200
 
 
-def test_a_stop_needs_its_token_however_often_it_is_posted(house: House, ada: Entered) -> None:
+def test_a_stop_needs_its_token_however_often_it_is_posted(house: GuardedConsole, ada: Entered) -> None:
     for stop, given in STOPS:
         refused(house, house.send(stop, {**given, "csrf": "x"}, ada.cookie), 403)
 
 
-def test_a_session_looks_only_so_often(house: House, ada: Entered) -> None:
+def test_a_session_looks_only_so_often(house: GuardedConsole, ada: Entered) -> None:
     statuses = [house.get("/", ada.cookie).status for _ in range(401)]
     assert statuses == [200] * 400 + [429]
     house.steady.now += 1.0
@@ -365,7 +367,7 @@ def test_live_connections_have_seats_and_end_with_their_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guard_module, "LOOK_SECONDS", 0.01)
-    house = House(tmp_path, _stream, ada="approve")
+    house = GuardedConsole(tmp_path, _stream, ada="approve")
     house.guard._limits.live.each = 2
     answers: list[Answer] = []
 
@@ -399,7 +401,7 @@ def test_the_last_word_to_who_is_signed_out_is_in_the_coding_of_all_before_it(
 ) -> None:
     """``reading``: it is cut off while it reads the log, with something to say that was not sent yet."""
     monkeypatch.setattr(guard_module, "LOOK_SECONDS", 0.01)
-    house = House(tmp_path, ada="approve")
+    house = GuardedConsole(tmp_path, ada="approve")
     answers: list[Answer] = []
 
     async def never(_: int) -> Run:

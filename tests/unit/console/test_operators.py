@@ -72,7 +72,7 @@ def test_role_and_secret_change_and_who_is_removed_is_gone(file: Path) -> None:
     assert operators.add(file, "ada", "view", None).issue != first.issue
 
 
-@pytest.mark.parametrize("name", ["", "a", "a" * 65, "ada\n", "a da", "../ada", "ädä", "pmagent", "a\x00b"], ids=ascii)
+@each("name", ["", "a", "a" * 65, "ada\n", "a da", "../ada", "ädä", "pmagent", "a\x00b"])
 def test_what_is_no_operators_name_is_not_added(file: Path, name: str) -> None:
     with pytest.raises(BadOperator):
         operators.add(file, name, "view", None)
@@ -96,7 +96,6 @@ def test_a_name_that_would_be_taken_for_another_is_not_added(file: Path, name: s
         lambda file: operators.set_secret(file, "eve", SECRET),
         lambda file: operators.named(file, "eve"),
     ],
-    ids=["remove", "role", "secret", "named"],
 )
 def test_who_is_not_there_is_named_with_those_who_are(file: Path, change: Callable[[Path], object]) -> None:
     operators.add(file, "ada", "view", None)
@@ -174,8 +173,8 @@ def _one(fields: str) -> bytes:
     return f'{{"version": 1, "operators": [{{{fields}}}]}}'.encode()
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
+@each(
+    "content, why",
     [
         pytest.param(b"", "no JSON", id="empty"),
         pytest.param(b"{", "no JSON", id="cut off"),

@@ -12,7 +12,7 @@ import pytest
 
 from pmagent.console.auth import operators, passwords
 from pmagent.console.auth.entrance import Entered, NotAdmitted
-from tests.support.entrances import SECRET, House, cheap_secrets, unsynced
+from tests.support.entrances import SECRET, GuardedConsole, cheap_secrets, unsynced
 
 
 @pytest.fixture
@@ -22,22 +22,22 @@ def derived(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def house(tmp_path: Path, derived: list[str], monkeypatch: pytest.MonkeyPatch) -> House:
+def house(tmp_path: Path, derived: list[str], monkeypatch: pytest.MonkeyPatch) -> GuardedConsole:
     """With Ada, who has a secret, and Bob, who has none."""
     unsynced(monkeypatch)
-    house = House(tmp_path)
+    house = GuardedConsole(tmp_path)
     house.add("ada", "approve", SECRET)
     house.add("bob", "approve", None)
     derived.clear()
     return house
 
 
-def signed_in(house: House, name: str, secret: str, before: str = "") -> Entered:
+def signed_in(house: GuardedConsole, name: str, secret: str, before: str = "") -> Entered:
     """What comes of it."""
     return anyio.run(house.entrance.sign_in, name, secret, before)
 
 
-def test_name_and_secret_let_in_and_that_is_recorded(house: House) -> None:
+def test_name_and_secret_let_in_and_that_is_recorded(house: GuardedConsole) -> None:
     entered = signed_in(house, "ada", SECRET)
     assert house.entrance.visitor(entered.cookie) == entered.visitor
     assert house.notes == [("ada", "signed_in", "secret", "")]
@@ -61,7 +61,7 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_what_does_not_fit_costs_one_derivation_and_says_the_same(
-    house: House, derived: list[str], case: str
+    house: GuardedConsole, derived: list[str], case: str
 ) -> None:
     name, secret = WRONG[case]
     if secret == "(kept)":
@@ -74,7 +74,7 @@ def test_what_does_not_fit_costs_one_derivation_and_says_the_same(
     assert len(house.entrance._sessions) == 0
 
 
-def test_a_name_that_nobody_has_is_not_recorded_for_it_may_be_a_secret(house: House) -> None:
+def test_a_name_that_nobody_has_is_not_recorded_for_it_may_be_a_secret(house: GuardedConsole) -> None:
     for name in (SECRET, "ada"):
         with pytest.raises(NotAdmitted):
             signed_in(house, name, "not the secret of her")
@@ -95,7 +95,7 @@ def test_all_derivations_have_the_same_parameters_whoever_is_named(monkeypatch: 
     assert costs == [(16, 1 << 15, 8, 1, 1 << 26, 32)] * 4
 
 
-def test_five_tries_for_a_name_and_then_one_in_half_a_minute(house: House, derived: list[str]) -> None:
+def test_five_tries_for_a_name_and_then_one_in_half_a_minute(house: GuardedConsole, derived: list[str]) -> None:
     for _ in range(5):
         with pytest.raises(NotAdmitted, match="do not fit"):
             signed_in(house, "ada", "guess guess guess")
@@ -107,7 +107,7 @@ def test_five_tries_for_a_name_and_then_one_in_half_a_minute(house: House, deriv
     assert signed_in(house, "ada", SECRET).visitor.operator == "ada"
 
 
-def test_names_that_nobody_has_are_limited_in_the_same_way(house: House) -> None:
+def test_names_that_nobody_has_are_limited_in_the_same_way(house: GuardedConsole) -> None:
     for _ in range(5):
         with pytest.raises(NotAdmitted, match="do not fit"):
             signed_in(house, "eve", "guess guess guess")
@@ -115,7 +115,7 @@ def test_names_that_nobody_has_are_limited_in_the_same_way(house: House) -> None
         signed_in(house, "eve", "guess guess guess")
 
 
-def test_twenty_tries_for_all_names_together(house: House, derived: list[str]) -> None:
+def test_twenty_tries_for_all_names_together(house: GuardedConsole, derived: list[str]) -> None:
     for number in range(20):
         with pytest.raises(NotAdmitted, match="do not fit"):
             signed_in(house, f"name-{number}", "guess guess guess")
@@ -125,7 +125,7 @@ def test_twenty_tries_for_all_names_together(house: House, derived: list[str]) -
 
 
 def test_who_was_removed_while_the_secret_was_compared_is_not_let_in(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: GuardedConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fits = passwords.fits
 
@@ -150,7 +150,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_who_was_changed_while_the_secret_was_compared_is_not_let_in(
-    house: House, monkeypatch: pytest.MonkeyPatch, change: str
+    house: GuardedConsole, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     """A person who changes a secret because it has leaked keeps out also who is just being let in by it."""
     fits = passwords.fits
@@ -167,7 +167,7 @@ def test_who_was_changed_while_the_secret_was_compared_is_not_let_in(
     assert [what for _, what, _, _ in house.notes] == ["refused"]
 
 
-def test_a_cookie_from_before_signing_in_is_worth_nothing_after(house: House) -> None:
+def test_a_cookie_from_before_signing_in_is_worth_nothing_after(house: GuardedConsole) -> None:
     """Fixation: whoever planted it, or knows it, has nothing of the session."""
     planted = "A" * 43
     entered = signed_in(house, "ada", SECRET, planted)
@@ -178,7 +178,7 @@ def test_a_cookie_from_before_signing_in_is_worth_nothing_after(house: House) ->
     assert house.entrance.visitor(second.cookie) == second.visitor
 
 
-def test_secrets_are_compared_one_at_a_time(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_compared_one_at_a_time(house: GuardedConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each takes 32 MiB: twenty at once would take 640."""
     two = threading.Barrier(2)
     together: list[bool] = []

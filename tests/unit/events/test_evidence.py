@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.events.evidence import evidence, kept_outside
+from pmagent.events.evidence import evidence, external_evidence
 
 
 def configured(workspace: Path, text: str) -> Path:
@@ -31,7 +31,7 @@ def test_a_workspace_of_an_earlier_release_is_known_by_what_it_left(tmp_path: Pa
 ])  # fmt: skip
 def test_settings_that_name_no_folder_change_nothing(tmp_path: Path, text: str) -> None:
     assert evidence(configured(tmp_path, text)).log == tmp_path / ".pmagent" / "data" / "log"
-    assert kept_outside(tmp_path) == ()
+    assert external_evidence(tmp_path) == ()
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_settings_that_name_no_folder_change_nothing(tmp_path: Path, text: str) 
 def test_what_lies_elsewhere_is_hidden_by_its_real_path(tmp_path: Path, named: str, hidden: list[str]) -> None:
     workspace = configured(tmp_path / "w", f'[storage]\nlog_dir = "{named}"')
     (workspace / "link").symlink_to(workspace / "target")
-    assert kept_outside(workspace) == tuple(str((workspace / name).resolve()) for name in hidden)
+    assert external_evidence(workspace) == tuple(str((workspace / name).resolve()) for name in hidden)

@@ -239,8 +239,7 @@ def test_a_run_may_come_in_pieces_and_must_end_with_a_line() -> None:
         chain(1)[0].replace(b'"id":"id-1",', b""),
         chain(1)[0].replace(b"id-1", b"\xff"),
         chain(1)[0].replace(b"{}", b"[" * 100_000 + b"]" * 100_000),
-    ]
-,
+    ],
 )
 def test_what_is_no_event_is_not_decoded(line: bytes) -> None:
     with pytest.raises(msgspec.DecodeError):

@@ -10,7 +10,7 @@ import pytest
 from pmagent.contracts.pla import TypeText, digest
 from pmagent.firmware.core import Core, Step
 from pmagent.firmware.lines import LineReader, encode
-from tests.support.firmware_desk import BOOT, CONTRACT, HELLO, TIME, compact, document
+from tests.support.firmware_board import BOOT, CONTRACT, HELLO, TIME, compact, document
 from tests.support.firmware_player import DEVICE
 
 HI = TypeText(text="Hi")

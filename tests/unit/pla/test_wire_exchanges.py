@@ -72,12 +72,7 @@ def test_an_execution_is_armed_prepared_committed_and_done(action: Action) -> No
         request=40, boot_id=BOOT, execution_id=EXECUTION, state="DONE", done=ready.of, of=ready.of
     )
     assert wired.perform(STATUS) == HidTold(
-        request=40,
-        boot_id=BOOT,
-        execution_id=EXECUTION,
-        state="DONE",
-        digest=digest(action),
-        done=ready.of,
+        request=40, boot_id=BOOT, execution_id=EXECUTION, state="DONE", digest=digest(action), done=ready.of,
         of=ready.of,
     )
     assert wired.sent("commit") == 1

@@ -28,6 +28,7 @@ from pmagent.service.answer import Answer, BadOperation
 from pmagent.service.wire import reachable
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.trust import accept
+from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.reasoning import proceeding
 
@@ -107,7 +108,7 @@ def test_the_id_of_another_envelope_is_refused(workspace: Path) -> None:
     assert len(events(workspace, "reasoning.concluded")) == 1
 
 
-@pytest.mark.parametrize("given", [None, "SafeOPSDecision", {"program_id": PROGRAM}, {}])
+@each("given", [None, "SafeOPSDecision", {"program_id": PROGRAM}, {}])
 def test_what_is_no_envelope_is_refused_before_anything_is_recorded(workspace: Path, given: Any) -> None:
     with pytest.raises(EnvelopeError, match="this is no envelope"):
         run(given, workspace=workspace)
@@ -120,8 +121,8 @@ def test_a_place_that_is_no_workspace_is_said_to_be_none(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
+@each(
+    "options, said",
     [
         ({"engine": "langchain", "model": "anthropic:claude-sonnet-4-5"}, "ANTHROPIC_API_KEY"),
         ({"engine": "dspy", "model": "anthropic:claude-sonnet-4-5"}, "ANTHROPIC_API_KEY"),

@@ -13,11 +13,11 @@ from pmagent.contracts.pla import KeyCombo, MouseMove, TypeText, digest
 from pmagent.contracts.pla_events import GOAL_CHARS_MAX
 from pmagent.events.redact import MASK, Redactor
 from pmagent.pla.requests import DECLARED, BadProposal, Made, Wish, made
-from pmagent.pla.standing import Standing
+from pmagent.pla.settings import PlaSettings
 from tests.support.cases import each
 
 SECRET = "tr0ub4dor&3-and-more"
-STANDING = Standing(
+STANDING = PlaSettings(
     policy="acknowledge", lifetime_s=30.0, two_persons=True, frames="", keep_frames=True, model="",
     limits=ModelLimits(calls=3),
 )  # fmt: skip

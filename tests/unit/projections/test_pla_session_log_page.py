@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pmagent.contracts.payload import types
-from pmagent.projections.sessions.said import WRITERS
+from pmagent.projections.sessions.entries import WRITERS
 from pmagent.projections.sessions.sessions import Sessions
 from tests.support.pla_sessions import SESSION, entries, folded, shown, typing
 

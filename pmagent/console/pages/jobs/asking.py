@@ -13,8 +13,8 @@ from starlette.routing import BaseRoute, Route
 
 from pmagent.clean import shorten
 from pmagent.console.pages.addresses import BadAddress, address, choices, number, one_of, options
-from pmagent.console.pages.context import desk_of, form_of, visitor_of
-from pmagent.console.pages.jobs.desk import JobsAtHand, jobs_of, whole_id
+from pmagent.console.pages.context import context_of, form_of, visitor_of
+from pmagent.console.pages.jobs.cache import JobCache, jobs_of, whole_id
 from pmagent.contracts.orchestra_events import REASON_CHARS_MAX
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.jobs.catalogue import Entry, Listing
@@ -41,7 +41,7 @@ class NotEnded(PmagentError):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What is asked of a list of jobs: in this state, about this text, older than the one at position ``after``."""
+    """A query of a list of jobs: in this state, about this text, older than the one at position ``after``."""
 
     state: str = ""
     text: str = ""
@@ -49,7 +49,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 def asked_of(request: Request, kind: Kind) -> Asked:
-    """What an address asks of a list. Raises BadAddress."""
+    """The query in a list's address. Raises BadAddress."""
     text = request.query_params.get("text", "")
     if len(text) > TEXT_CHARS_MAX:
         raise BadAddress(f"text: at most {TEXT_CHARS_MAX} characters are looked for, not {len(text)}", "give fewer")
@@ -69,19 +69,19 @@ class Row(msgspec.Struct, frozen=True):
 
 async def list_page(request: Request, kind: Kind, live: tuple[str, ...]) -> Response:
     """The list of jobs that the address asks for; empty where there is no log."""
-    desk, section = desk_of(request), f"{kind.word}s"
+    context, section = context_of(request), f"{kind.word}s"
     asked = asked_of(request, kind)
 
-    def read(jobs: JobsAtHand) -> tuple[Listing, list[Row]]:
+    def read(jobs: JobCache) -> tuple[Listing, list[Row]]:
         try:
             found = jobs.catalogue.listed(kind, LISTED, before=asked.after, state=asked.state, text=asked.text)
         except NotFound:
             found = Listing([], more=False, looked=1, forgotten=False)
         return found, _rows(jobs, kind, found.entries)
 
-    listing, rows = await desk.read(read, jobs_of(request))
+    listing, rows = await context.read(read, jobs_of(request))
     newest, older = pages(f"/{section}", asked, listing)
-    return await desk.page(
+    return await context.page(
         request, "jobs.html", title=section.capitalize(), section=section, live=live,
         command=[*kind.command.split(), "-n", str(LISTED),
                  *options(state=asked.state, text=asked.text, before=asked.after)],
@@ -90,7 +90,7 @@ async def list_page(request: Request, kind: Kind, live: tuple[str, ...]) -> Resp
     )  # fmt: skip
 
 
-def _rows(jobs: JobsAtHand, kind: Kind, entries: Sequence[Entry]) -> list[Row]:
+def _rows(jobs: JobCache, kind: Kind, entries: Sequence[Entry]) -> list[Row]:
     """The list's rows; of open jobs, as far as there are few, how far they are. Raises CorruptLog."""
     rows, looked = [], 0
     for entry in entries:
@@ -99,7 +99,7 @@ def _rows(jobs: JobsAtHand, kind: Kind, entries: Sequence[Entry]) -> list[Row]:
             cell = ending.gist
         elif looked < OPEN_LOOKED_AT:
             looked += 1
-            with jobs.shelves[kind].story(entry.job_id) as (story, _):
+            with jobs.story_caches[kind].story(entry.job_id) as (story, _):
                 if story.view.requested == entry.position:  # else its id has been used again
                     word, cell = story.view.word, story.view.so_far
         spent = took(entry.time, ending.time) if ending is not None else ""
@@ -129,17 +129,17 @@ async def cancelled(request: Request, kind: Kind) -> Response:
     if asked and not asked.startswith(f"{kind.cancel}-"):
         raise BadAddress("the form's request id is none of ours", "open the page again; nothing was cancelled")
     arguments: dict[str, Any] = {kind.id_field: job_id, "reason": reason}
-    answer = await desk_of(request).ask(kind.cancel, visitor_of(request), request=asked, **arguments)
+    answer = await context_of(request).ask(kind.cancel, visitor_of(request), request=asked, **arguments)
     if not answer.document["accepted"]:
         text = answer.document["text"] or "it was refused"
         raise NotEnded(f"The {kind.word} was not cancelled: {text}", f"/{kind.word}s/{job_id} shows how it stands")
     return RedirectResponse(f"/{kind.word}s/{job_id}", 303)
 
 
-async def read_of(request: Request, read: Callable[[JobsAtHand], T]) -> T:
+async def read_of(request: Request, read: Callable[[JobCache], T]) -> T:
     """The result of ``read`` for the jobs at hand. Raises NotFound, CorruptLog, OSError."""
     try:
-        return await desk_of(request).read(read, jobs_of(request))
+        return await context_of(request).read(read, jobs_of(request))
     except NoSuchJob as error:
         raise NotFound(error.message, error.hint) from None
 
@@ -147,11 +147,11 @@ async def read_of(request: Request, read: Callable[[JobsAtHand], T]) -> T:
 async def story_of(request: Request, kind: Kind, job_id: str, read: Callable[[Any, Jobs], T]) -> T:
     """The result of ``read`` for a job's story and the log. Raises NotFound, CorruptLog, OSError."""
 
-    def told(jobs: JobsAtHand) -> T:
-        with jobs.shelves[kind].story(job_id) as (story, log):
+    def reading(jobs: JobCache) -> T:
+        with jobs.story_caches[kind].story(job_id) as (story, log):
             return read(story, log)
 
-    return await read_of(request, told)
+    return await read_of(request, reading)
 
 
 def job_routes(kind: Kind, live: tuple[str, ...], pages: Mapping[str, Page]) -> list[BaseRoute]:

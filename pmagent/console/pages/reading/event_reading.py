@@ -104,7 +104,7 @@ def _line(storage: StorageReader, position: int) -> bytes:
 def _proof(storage: StorageReader, position: int) -> Proof:
     """Raises CorruptLog where no line claims the position."""
     line = _line(storage, position)
-    file, offset = storage.place(position)
+    file, offset = storage.location(position)
     before = ZERO_SUM if position == 1 else _claimed(_line(storage, position - 1))
     computed = sha256(unhexlify(before) + line[:-TAIL_BYTES]).hexdigest() if before else ""
     stored = _claimed(line)
@@ -155,7 +155,7 @@ def _put(known: dict[int, Branch], node: Node) -> None:
 
 
 def blob_of(event: StoredEvent) -> dict[str, Any] | None:
-    """What the event says of the blob in which its payload lies: ``sha256``, ``size``, ``media_type``; None where it
+    """The event's reference to the blob that holds its payload: ``sha256``, ``size``, ``media_type``; None where it
     stands in the line."""
     raw = bytes(event.data)
     if not raw.startswith(BLOB_PREFIX):

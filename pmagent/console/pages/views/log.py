@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pmagent.console.pages.context import desk_of
+from pmagent.console.pages.context import context_of
 from pmagent.console.pages.reading.lines import rows
 from pmagent.console.pages.reading.log_address import COUNT_MAX, PATH, SEVERAL, Asked, read
 from pmagent.console.pages.reading.searching import picking, until
@@ -38,7 +38,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Looked(msgspec.Struct, frozen=True):
-    """What was found for an address in a log that ended at ``end``."""
+    """The result for an address in a log that ended at ``end``."""
 
     found: Found[Row]
     span: Range
@@ -46,14 +46,14 @@ class Looked(msgspec.Struct, frozen=True):
 
 
 async def show(request: Request) -> Response:
-    """``GET /log``. What is not understood of the address is told at its field, with status 400."""
-    desk = desk_of(request)
+    """``GET /log``. An error in the address is shown at its field, with status 400."""
+    context = context_of(request)
     asked, wrong = read(request.query_params)
     looked, trouble = None, None
     if not wrong:
         try:
-            position = getattr(request.state, "position", 0) or desk.position()
-            looked = await desk.read(look, desk.layout.store, asked, position)
+            position = getattr(request.state, "position", 0) or context.position()
+            looked = await context.read(look, context.layout.store, asked, position)
         except NotFound:
             looked = None
         except PmagentError as error:
@@ -62,7 +62,7 @@ async def show(request: Request) -> Response:
     ordered = reversed(found.events) if asked.newest == "first" else found.events
     newer, older, onward = _ways(asked, looked) if looked is not None else ("", "", "")
     last = found.last if newer else None
-    return await desk.page(
+    return await context.page(
         request, "log.html", title="Log", section="log", status=400 if wrong else 200,
         command=[] if wrong or trouble else asked.command(looked.span if looked else None, last),
         asked=asked, wrong=wrong, rows=Markup("").join(row.html for row in ordered), found=found,
@@ -126,8 +126,7 @@ def _tail(asked: Asked, looked: Looked | None) -> str:
 
 
 def _fields(request: Request, asked: Asked, wrong: dict[str, str]) -> dict[str, list[str]]:
-    """What stands in the form: as it was given, also where it is not understood; an empty one more where there may be
-    several."""
+    """The form's values: as they were given, also with an error; an empty one more where there may be several."""
     given = request.query_params
     fields = {name: [*dict.fromkeys(value for value in given.getlist(name) if value), ""] for name in SEVERAL}
     fields |= {name: [given.get(name, "")] for name in ("grep", "since", "until")}
@@ -140,8 +139,8 @@ async def find(request: Request) -> Response:
     named = request.query_params.get("id", "").strip()
     if not named:
         return RedirectResponse(PATH, status_code=303)
-    desk = desk_of(request)
-    position = await desk.read(_found, desk.layout.store, named)
+    context = context_of(request)
+    position = await context.read(_found, context.layout.store, named)
     return RedirectResponse(f"{PATH}/{position}", status_code=303)
 
 
