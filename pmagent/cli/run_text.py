@@ -25,7 +25,7 @@ from pmagent.contracts.orchestra_events import PlannedTask
 from pmagent.events.log import now
 from pmagent.exitcodes import Exit
 from pmagent.jobs.kinds import RUNS
-from pmagent.orchestra.places import folder_of, report_of
+from pmagent.orchestra.paths import folder_of, report_of
 from pmagent.projections.runs.changes import saying
 from pmagent.projections.runs.numbers import task_documents
 from pmagent.projections.views.jobs import End

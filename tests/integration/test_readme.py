@@ -8,12 +8,18 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
 from pmagent.workspace.layout import Layout
-from tests.support.boxes import real_boxes
+from tests.support import warm
+from tests.support.cases import each
+from tests.support.commands import invoke
+from tests.support.sandboxes import needs_sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -49,14 +55,15 @@ SECONDS = 1200.0
 too."""
 
 
-def run(arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+def run(arguments: list[str], cwd: Path, how: Callable[..., Any] = warm.run) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PMAGENT_")}
-    return subprocess.run(
+    done: subprocess.CompletedProcess[str] = how(
         arguments, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=SECONDS
     )
+    return done
 
 
-@real_boxes
+@needs_sandbox
 def test_the_commands_work_in_a_new_repository_in_their_order(repository: Path) -> None:
     found = commands(README, "pmagent")
     assert len(found) > 8
@@ -70,16 +77,16 @@ def test_the_commands_work_in_a_new_repository_in_their_order(repository: Path) 
         assert done.stdout, arguments
 
 
-@real_boxes
+@needs_sandbox
 def test_the_console_that_a_daemon_serves_lets_somebody_in(repository: Path) -> None:
     pmagent = [sys.executable, "-I", "-m", "pmagent"]
     assert ["pmagent", "console"] in commands(README, "pmagent")
-    assert run([*pmagent, "init"], repository).returncode == 0
+    assert run([*pmagent, "init"], repository, subprocess.run).returncode == 0  # executed, as people do
     daemon = subprocess.Popen([*pmagent, "up"], cwd=repository, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         assert daemon.stdout is not None
         assert any(b"the console is served" in line for line in daemon.stdout)
-        printed = run([*pmagent, "console"], repository)
+        printed = run([*pmagent, "console"], repository, subprocess.run)
         assert printed.returncode == 0, printed.stderr
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/enter\?token=[\w-]{43}\n", printed.stdout)
     finally:
@@ -123,24 +130,33 @@ def test_ten_lines_of_python_check_a_log(workspace: Path) -> None:
     assert "bad line at position" in run([sys.executable, "-I", "-c", check], workspace).stderr
 
 
-@pytest.mark.parametrize("code", ["0", "1", "2", "3", "4", "5", "6", "7", "70"])
-def test_the_exit_codes_are_those_of_the_program(code: str, tmp_path: Path) -> None:
-    told = run([sys.executable, "-I", "-m", "pmagent", "help", "exit-codes"], tmp_path).stdout
+@each("code", ["0", "1", "2", "3", "4", "5", "6", "7", "70"])
+def test_the_exit_codes_are_those_of_the_program(code: str) -> None:
+    told = invoke("help", "exit-codes").text
     assert re.search(rf"^\s+{code}  ", told, re.MULTILINE)
     assert re.search(rf"(^|· ?|\s){code} \w", README.split("## Exit codes")[1].split("##")[0])
 
 
-@real_boxes
+@needs_sandbox
 @pytest.mark.slow
-def test_the_demo_runs(tmp_path: Path) -> None:
-    """``make demo`` after its setup, in a copy of what it needs."""
+def test_the_demo_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``make demo`` after its setup, in a copy of what it needs; its processes start warm."""
     copy = tmp_path / "examples"
     shutil.copytree(ROOT / "examples", copy)
 
-    done = run([sys.executable, "-I", str(copy / "demo.py")], tmp_path)
+    (demo := ModuleType("demo")).__file__ = str(copy / "demo.py")
+    exec(compile((copy / "demo.py").read_text(), demo.__file__, "exec"), demo.__dict__)
+    for name in [name for name in os.environ if name.startswith("PMAGENT_")]:
+        del demo.ENVIRONMENT[name]
+    monkeypatch.setattr(demo, "subprocess", SimpleNamespace(run=warm.run, Popen=warm.Popen))
 
-    assert done.returncode == 0, done.stdout + done.stderr
+    warm.preload("pmagent.actors.audit.progress")
+    demo.main()
+
+    shown = capsys.readouterr().out
     wanted = ("NORMAL → DEGRADED", "mode_drift", "intact: ", "equal: ", "7 of 9 tasks done", "report_depcheck.md",
               "**Overall Score:**", "✓ everything was as expected", "where everything lies")
     for told in wanted:
-        assert told in done.stdout
+        assert told in shown

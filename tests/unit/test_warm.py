@@ -18,6 +18,7 @@ from tests.support import warm
 from tests.support.terminals import open_pty
 
 PYTHON = [sys.executable, "-I", "-c"]
+# Of SIGHUP, which nohup ignores, a warm process knows nothing.
 FACTS = """
 import json, os, signal, subprocess, sys, time
 from pathlib import Path
@@ -29,7 +30,7 @@ print(json.dumps({
     "cwd": os.getcwd(), "umask": status["Umask"], "zone": time.tzname,
     "descriptors": [n for n in range(100) if Path(f"/proc/self/fd/{n}").is_symlink()],
     "leads": os.getsid(0) == os.getpid(), "group": os.getpgid(0), "threads": status["Threads"],
-    "blocked": status["SigBlk"], "ignored": status["SigIgn"], "caught": status["SigCgt"],
+    "blocked": status["SigBlk"], "ignored": int(status["SigIgn"], 16) & ~1, "caught": status["SigCgt"],
     "interrupt": signal.getsignal(signal.SIGINT) is signal.default_int_handler,
     "streams": [[one.encoding.lower(), one.errors, one.line_buffering, one.newlines, one.isatty(), one.fileno()]
                 for one in (sys.stdin, sys.stdout, sys.stderr)],

@@ -9,7 +9,7 @@ import threading
 from typing import Final, NamedTuple
 
 from pmagent.actors.pla.frames.program import found, run
-from pmagent.actors.sandbox.reader.arguments import UNWALLED
+from pmagent.actors.sandbox.reader.arguments import UNSANDBOXED
 from pmagent.events.unseen import UNSEEN
 
 SECONDS: Final = 25.0
@@ -49,7 +49,7 @@ def read(content: bytes, stop: threading.Event | None = None) -> Reading:
     if not program:
         return Reading("", "", [MISSING])
     ended = run((program, "stdin", "stdout"), content, seconds=SECONDS, output_bytes=TEXT_BYTES_MAX, stop=stop)
-    notes = [] if ended.walled else [UNWALLED]
+    notes = [] if ended.sandboxed else [UNSANDBOXED]
     if ended.ended != "done":
         return Reading("", "", [_SAID[ended.ended], *notes])
     return Reading(plain(ended.output), _named(program, os.stat(program).st_mtime_ns), notes)
@@ -67,5 +67,5 @@ def plain(output: bytes) -> str:
 def _named(program: str, _changed: int) -> str:
     """The program with its version, if it says one."""
     ended = run((program, "--version"), seconds=_VERSION_SECONDS, output_bytes=TEXT_BYTES_MAX)
-    version = _VERSION.search(ended.output) or _VERSION.search(ended.told)
+    version = _VERSION.search(ended.output) or _VERSION.search(ended.stderr_tail)
     return f"tesseract {version[1].decode()}" if version else "tesseract"

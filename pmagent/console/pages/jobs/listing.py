@@ -99,7 +99,7 @@ def _rows(jobs: JobCache, kind: Kind, entries: Sequence[Entry]) -> list[Row]:
             cell = ending.gist
         elif looked < OPEN_LOOKED_AT:
             looked += 1
-            with jobs.shelves[kind].story(entry.job_id) as (story, _):
+            with jobs.story_caches[kind].story(entry.job_id) as (story, _):
                 if story.view.requested == entry.position:  # else its id has been used again
                     word, cell = story.view.word, story.view.so_far
         spent = took(entry.time, ending.time) if ending is not None else ""
@@ -148,7 +148,7 @@ async def story_of(request: Request, kind: Kind, job_id: str, read: Callable[[An
     """The result of ``read`` for a job's story and the log. Raises NotFound, CorruptLog, OSError."""
 
     def reading(jobs: JobCache) -> T:
-        with jobs.shelves[kind].story(job_id) as (story, log):
+        with jobs.story_caches[kind].story(job_id) as (story, log):
             return read(story, log)
 
     return await read_of(request, reading)

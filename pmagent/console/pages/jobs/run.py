@@ -18,7 +18,7 @@ from pmagent.contracts.orchestra_events import PlannedTask
 from pmagent.events.log import now
 from pmagent.jobs.history import Cancelling, Jobs
 from pmagent.jobs.story import RunStory
-from pmagent.orchestra.places import folder_of
+from pmagent.orchestra.paths import folder_of
 from pmagent.projections.runs.folders import documents
 from pmagent.projections.runs.paths import run_paths
 from pmagent.projections.runs.report import state_of
@@ -299,7 +299,7 @@ def _failures(run: Run, pairs: Sequence[Pair]) -> list[Failure]:
     return [
         Failure(
             planned.name, task_address(run.id, planned.task_id), task.reason,
-            run.said.get(planned.task_id, [])[-LINES_MAX:],
+            run.last_lines.get(planned.task_id, [])[-LINES_MAX:],
         )
         for task, planned in failed[:FAILED_SHOWN]
     ]  # fmt: skip

@@ -57,7 +57,7 @@ def _log(layout: Layout) -> Any:
             last = time.monotonic()
             _send(done=done, of=max(whole, done))
 
-    return msgspec.to_builtins(store.verify(decode=True, blobs=blob_check(store.blobs()), told=told))
+    return msgspec.to_builtins(store.verify(decode=True, blobs=blob_check(store.blobs()), progress=told))
 
 
 def _documents(layout: Layout) -> Any:

@@ -16,11 +16,10 @@ from pmagent.console.pages.reading.session_list import began
 from pmagent.contracts.payload import BlobSource, typed, types
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.event import StoredEvent
-from pmagent.events.reader import event_at
+from pmagent.events.reader import event_at, matching_runs
 from pmagent.events.storage import LogReader
 from pmagent.log.query import Query, needles
 from pmagent.log.ranges import Range, last_of
-from pmagent.log.source import sifted
 from pmagent.log.summaries import payload
 from pmagent.pla.verifying import LINE_BYTES_MAX, SessionLogUnreadable, Verdict, verify_stream
 from pmagent.projections.sessions.chain import Chain
@@ -215,7 +214,7 @@ def _from_log(layout: Layout, session_id: str, content: bytes | None) -> tuple[L
 
 def _go_through(storage: LogReader, story: LogPart, fold: _Fold, session_id: str, going: Callable[[], bool]) -> None:
     assert story.began is not None, "it was found"
-    for run, through in sifted(storage, story.began.position, storage.tail().position, [fold.needles]):
+    for run, through in matching_runs(storage, story.began.position, storage.tail().position, [fold.needles]):
         for event in run:
             _add(story, event, session_id)
             fold.take(event)
