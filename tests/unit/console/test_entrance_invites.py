@@ -110,9 +110,9 @@ def test_of_many_who_use_an_invite_at_once_one_gets_in(guarded: GuardedConsole) 
     token = guarded.invited("ada")
     ways: list[object] = []
 
-    async def enter(door: Entrance) -> None:
+    async def enter(entrance: Entrance) -> None:
         try:
-            ways.append(await door.enter(token))
+            ways.append(await entrance.enter(token))
         except NotAdmitted:
             ways.append(None)
 

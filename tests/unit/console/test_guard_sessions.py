@@ -90,7 +90,7 @@ def test_a_file_of_operators_that_cannot_be_trusted_lets_nobody_in_and_says_what
     guarded: GuardedConsole, ada: Entered
 ) -> None:
     guarded.paths.operators.chmod(0o644)
-    pages = [guarded.get(page, cookie) for page, cookie in (("/", ada.cookie), ("/sign-in", ""), ("/enter?token=x", ""))]
+    pages = [guarded.get("/", ada.cookie), guarded.get("/sign-in"), guarded.get("/enter?token=x")]
     for answer in (*pages, guarded.post("/x", ada)):
         refused(guarded, answer, 503)
         assert "chmod 600" in answer.text
