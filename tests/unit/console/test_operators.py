@@ -96,6 +96,7 @@ def test_a_name_that_would_be_taken_for_another_is_not_added(file: Path, name: s
         lambda file: operators.set_secret(file, "eve", SECRET),
         lambda file: operators.named(file, "eve"),
     ],
+    ids=["remove", "role", "secret", "named"],
 )
 def test_who_is_not_there_is_named_with_those_who_are(file: Path, change: Callable[[Path], object]) -> None:
     operators.add(file, "ada", "view", None)
