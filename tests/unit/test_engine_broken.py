@@ -46,7 +46,7 @@ PLACES: Mapping[str, tuple[Any, str]] = {
     "an actor folding": (Toy, "evolve"),
     "the gate": (Gate, "evolve"),
     "placing a decision": (Engine, "_append"),
-    "the hearers": (Engine, "hearers"),
+    "the subscribers": (Engine, "subscribers"),
     "the last check": (Engine, "_verify"),
 }
 """Where something is raised that is no actor's exception."""
