@@ -69,8 +69,8 @@ def decision(
 ) -> int:
     """Ask whether an action is safe now: ALLOW, CONDITIONAL or DENY, with reasons.
 
-    PROPOSED_ACTION says it in words; or the form SafeOPSDecision as JSON comes from a file or stdin. Exit 1 for DENY;
-    CONDITIONAL is exit 0, like ALLOW, and its conditions are for the caller to meet.
+    PROPOSED_ACTION says it in words; or the form SafeOPSDecision as JSON comes from a file or stdin. Exit 1 for DENY, 8
+    for CONDITIONAL: its conditions are for the caller to meet.
     """
     form = form_from(SafeOPSDecisionInput, "proposed_action", proposed_action, given)
     classed = {"action_class": action_class} if action_class else {}
@@ -167,7 +167,7 @@ def _answered(
 ) -> int:
     """Run the form's program and print what it answers; the exit code."""
     from pmagent.cli.oa_reasoning_screen import as_block, screen
-    from pmagent.oa.forms import is_yes, output_of, task_of
+    from pmagent.oa.forms import exit_code, output_of, task_of
     from pmagent.oa.reasoning import conclude, envelope_of
 
     made = envelope_of(task_of(form, goal), workspace=app.workspace)
@@ -183,4 +183,4 @@ def _answered(
         app.output.block(as_block(result))
     else:
         screen(app.output, made, concluded)
-    return Exit.DONE if is_yes(result) else Exit.NO
+    return exit_code(result)
