@@ -26,7 +26,7 @@ def breaks(old: dict[str, Schema], new: dict[str, Schema]) -> list[str]:
     A contract more is none."""
     found = [f"{name}: the contract is gone" for name in old if name not in new]
     for name in (name for name in old if name in new):
-        found += [f"{name}{told}" for told in _breaks(meaning(old[name]), meaning(new[name]), "")]
+        found += [f"{name}{difference}" for difference in _breaks(meaning(old[name]), meaning(new[name]), "")]
     return found
 
 

@@ -219,20 +219,20 @@ class PlanRequest(Document, frozen=True, kw_only=True):
     config: PlanConfig
 
 
-class SandboxWish(Document, frozen=True, kw_only=True, omit_defaults=True):
+class SandboxOverrides(Document, frozen=True, kw_only=True, omit_defaults=True):
     """The wall that a plan asks for; null or left out: as the policies say."""
 
     fs: FsMode | None = None
     net: NetMode | None = None
 
 
-class ConstraintWish(Document, frozen=True, kw_only=True, omit_defaults=True):
+class ConstraintOverrides(Document, frozen=True, kw_only=True, omit_defaults=True):
     """The limits that a plan asks for; null or left out: the configuration's (concurrency: 1)."""
 
     max_duration_sec: Seconds | None = None
     max_retries: Retries | None = None
     concurrency: Workers | None = None
-    sandbox: SandboxWish = SandboxWish()
+    sandbox: SandboxOverrides = SandboxOverrides()
 
 
 class PlanTask(Document, frozen=True, kw_only=True):
@@ -246,7 +246,7 @@ class PlanTask(Document, frozen=True, kw_only=True):
     ] = []
     parent_id: LocalId | None = None
     inputs: Inputs = Inputs()
-    constraints: ConstraintWish = ConstraintWish()
+    constraints: ConstraintOverrides = ConstraintOverrides()
 
 
 Edge = Annotated[

@@ -219,8 +219,8 @@ def check_payload(program_id: str, decision: object) -> Payloads:
     if isinstance(payload, PhaseTransitionValidatorResult):
         ready = payload.transition_status == "READY"
         if ready == bool(payload.missing_criteria):
-            said = "READY with" if ready else "NOT_READY without"
-            raise ShapeError(f"not a PhaseTransitionValidatorResult: {said} missing criteria")
+            claim = "READY with" if ready else "NOT_READY without"
+            raise ShapeError(f"not a PhaseTransitionValidatorResult: {claim} missing criteria")
     return payload
 
 
@@ -231,12 +231,12 @@ def misfit(given: object, cls: type[msgspec.Struct]) -> str:
         return "not an object"
     fields = {field.name: field for field in msgspec.structs.fields(cls)}
     wrong = [name for name in fields if name in given and not _fits(given[name], fields[name].type)]
-    said = {
+    problems = {
         "missing": [name for name, field in fields.items() if field.required and name not in given],
         "unknown": sorted(str(name)[:_NAME_CHARS] for name in given if name not in fields),
         "not as the shape says": wrong,
     }
-    return "; ".join(f"{what}: {', '.join(names[:_NAMES])}" for what, names in said.items() if names)
+    return "; ".join(f"{what}: {', '.join(names[:_NAMES])}" for what, names in problems.items() if names)
 
 
 _NAMES: Final = 8

@@ -48,7 +48,7 @@ class SegmentStorage:
             opening = self._open_segments(reading.newest)
             self.recovered: LogRecovered | None = opening.recovered
             if reading.damaged or (reading.newest.tail(), reading.newest.segment) != (self._tail, self._segment or 1):
-                self._head.mend(self._tail, self._segment or 1)
+                self._head.repair(self._tail, self._segment or 1)
             self._left = self._status_left()
         except BaseException:
             self._let_go()
@@ -213,7 +213,7 @@ class SegmentStorage:
             self._disk.rename(f"{path}.tmp", path)
             self._disk.sync_folder(self._folder)
             if self._segment:
-                self._head.mend(self._tail, first)
+                self._head.repair(self._tail, first)
         except OSError:
             file.close()
             raise

@@ -119,7 +119,7 @@ class Scheduler:
         self._lives: dict[int, _Life] = {}
         self._held: dict[int, _Life] = {}
         self._queues: dict[type, deque[_Life]] = {}
-        self._places: dict[type, int] = {}
+        self._running_by_type: dict[type, int] = {}
         """How many effects of a type are performed."""
         self._awaited = 0
         self._pressing = 0
@@ -226,7 +226,7 @@ class Scheduler:
         self._move(life, "forgotten")
         cls = type(life.event.data)
         waiting = self._queues.get(cls)
-        while waiting and self._places[cls] < waiting[0].effect.concurrency:
+        while waiting and self._running_by_type[cls] < waiting[0].effect.concurrency:
             if (first := waiting.popleft()).state == "queued":  # else it was ended while it waited
                 self._start(first, actions)
         return actions
@@ -277,7 +277,7 @@ class Scheduler:
         awaited, performed = change
         if performed:
             cls = type(life.event.data)
-            self._places[cls] = self._places.get(cls, 0) + performed
+            self._running_by_type[cls] = self._running_by_type.get(cls, 0) + performed
         self._awaited += awaited
         if state == "forgotten":
             del self._lives[life.event.position]
@@ -303,7 +303,7 @@ class Scheduler:
                 self._drop(life, "paused", actions)
             elif life.state != "held":
                 self._move(life, "held")
-        elif self._places.get(type(data), 0) >= life.effect.concurrency:
+        elif self._running_by_type.get(type(data), 0) >= life.effect.concurrency:
             self._move(life, "queued")
         else:
             self._move(life, "running")

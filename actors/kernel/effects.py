@@ -45,7 +45,7 @@ async def watch(
     """
     world = files or RealFiles(workspace)
     stopping = stop or anyio.Event()
-    told: tuple[str, list[str]] | None = None
+    reported: tuple[str, list[str]] | None = None
     seen: Moment | None = None
     while not stopping.is_set():
         now = await anyio.to_thread.run_sync(glance, workspace, world, abandon_on_cancel=True)
@@ -53,9 +53,9 @@ async def watch(
             seen = now
             observed = await anyio.to_thread.run_sync(read_surfaces, workspace, world, abandon_on_cancel=True)
             current = (surfaces.digest(observed.surfaces), observed.existing)
-            if current != told and (told is not None or current[0] != known):
+            if current != reported and (reported is not None or current[0] != known):
                 yield observed
-            told = current
+            reported = current
             # Look again before sleeping: what changed during the reading has raised no notification yet.
             continue
         await _change(workspace, stopping, poll_s)

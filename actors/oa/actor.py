@@ -102,8 +102,8 @@ class Oa:
             case KernelObserved(request=request):
                 return list(_on_observed(state, event, request))
             case KernelModeDecided() as decided:
-                told = sessions.escalations(state, decided) if decided.mode != decided.previous else ()
-                return [*told, *permits.revocations(state, event, decided)]
+                escalated = sessions.escalations(state, decided) if decided.mode != decided.previous else ()
+                return [*escalated, *permits.revocations(state, event, decided)]
             case ActorHalted(name=name) if name == WATCHER:
                 return list(permits.unwatched(state, event))
             case LogAdopted() if event.kind == "fact":

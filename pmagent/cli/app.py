@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from pmagent import __version__
-from pmagent.cli.frame import App, Entry, Group
+from pmagent.cli.frame import FORMAT, App, Entry, Group
 from pmagent.cli.output import Output, PipeClosed, Styled, Unwritten
 from pmagent.edge import Command
 from pmagent.edges import EDGES
@@ -33,6 +33,7 @@ _LOG = Group(
         "stat": Entry("pmagent.cli.log.stat:stat", "counts, sizes, rates"),
         "adopt": Entry("pmagent.cli.log.adopt:adopt", "take a log from elsewhere for your own; what is open ends"),
     },
+    aliases={"grep": ["tail", "-n", "all", "--grep"]},
 )
 _OPERATORS = Group(
     "operators",
@@ -81,8 +82,10 @@ program = Group(
         "sim": Entry("pmagent.cli.sim:sim", "simulate: one seed, one history"),
         "help": Entry("pmagent.cli.help:help_command", "explain a topic or a command"),
         "completion": Entry("pmagent.cli.shell:completion", "the shell's completion script"),
+        "version": Entry("pmagent.cli.help:version", "show the version", hidden=True),
         "lnav": Entry("pmagent.cli.shell:lnav", "the format file for the log viewer lnav"),
     },
+    aliases={"ps": ["runs"], "ls": ["runs"], "list": ["runs"]},
 )
 
 
@@ -108,7 +111,7 @@ def run(
         return _complete()
     arguments = list(sys.argv[1:] if argv is None else argv)
     app = App(output or Output.standard(), environ)
-    app.json = _wants_json(arguments)
+    app.json = _wants_json(arguments, environ)
     heard_by(app.output.note)
     try:
         code = _invoke(arguments, app)
@@ -172,9 +175,11 @@ def _complete() -> int:
     return shell_complete(program, {}, "pmagent", "_PMAGENT_COMPLETE", os.environ["_PMAGENT_COMPLETE"])
 
 
-def _wants_json(arguments: list[str]) -> bool:
+def _wants_json(arguments: list[str], environ: Mapping[str, str]) -> bool:
     """Whether a program is listening; asked before the arguments are understood, for their errors go to it too."""
-    return "--format=json" in arguments or ("--format", "json") in pairwise(arguments)
+    given = [two for one, two in pairwise([*arguments, ""]) if one in ("-o", "--format")]
+    given += [one.partition("=")[2] for one in arguments if one.startswith("--format=")]
+    return bool({"--json", "-ojson"} & {*arguments}) or "json" in given or (not given and environ.get(FORMAT) == "json")
 
 
 def _report(error: BaseException, app: App) -> int:

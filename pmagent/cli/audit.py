@@ -62,17 +62,17 @@ def audit(
     Exit 0: there is a report. 1: the audit failed, was refused or cancelled; what was collected is kept. 2: what was
     given is wrong, or a model's key is missing; nothing was recorded. 6: a time limit. `pmagent audits` lists audits.
     """
-    from pmagent.audit.request import Wish, as_request
+    from pmagent.audit.request import AuditOptions, as_request
     from pmagent.contracts.audit_events import RUBRIC_BYTES_MAX
 
     settings = _settings(app, repo_url)
     if rubric is None and settings.rubric:
         rubric = str(app.workspace / settings.rubric)
-    wish = Wish(
+    options = AuditOptions(
         repo_url=repo_url, pdf_path=pdf, rubric=source_from(rubric, RUBRIC_BYTES_MAX, "it has to hold a rubric"),
         output=output, model=model, vision_model=vision_model,
     )
-    asked = as_request(wish, settings, app.workspace, Path.cwd(), job_id(request))
+    asked = as_request(options, settings, app.workspace, Path.cwd(), job_id(request))
     return _audit(app, asked.request, asked.copy, format)
 
 
@@ -93,9 +93,9 @@ def _settings(app: App, repo_url: str) -> AuditSettings:
 def _audit(app: App, asked: AuditRequested, copy: Path | None, format: str) -> int:
     from pmagent.audit.delivery import write_copies
     from pmagent.cli.audit_text import AUDIT, document, exit_code, summary
-    from pmagent.cli.job_screen import conduct
+    from pmagent.cli.job_screen import follow_job
 
-    audit = conduct(app, AUDIT, asked, plain=format == "json")
+    audit = follow_job(app, AUDIT, asked, plain=format == "json")
     wanted = copy is not None and audit.state == "concluded"
     copies = write_copies(app.workspace.resolve(), asked.output, copy) if wanted and copy is not None else []
     app.output.answer(format, document(audit, copies), lambda: summary(app.output, audit, copies))

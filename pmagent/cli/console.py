@@ -157,7 +157,7 @@ def remove(app: App, name: str, format: str) -> int:
 
 
 def _tell(app: App, format: str, operator: Operator, what: str, made: str | None) -> None:
-    """What was done; and a secret that was made, this once."""
+    """Show the change, and a generated secret, this once."""
     if format == "json":
         app.output.document(_document(operator) | ({"secret": made} if made is not None else {}))
         return

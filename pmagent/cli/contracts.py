@@ -83,13 +83,13 @@ def listing(app: App, format: str) -> int:
     from pmagent.contracts.pla import CONTRACT_VERSION
     from pmagent.contracts.pla_schemas import CONTRACT_HASH, SCHEMAS
 
-    told = [
+    rows = [
         {"name": name, "id": schema["$id"], "description": schema["description"]} for name, schema in SCHEMAS.items()
     ]
     if format == "json":
-        app.output.document({"version": CONTRACT_VERSION, "hash": CONTRACT_HASH, "contracts": told})
+        app.output.document({"version": CONTRACT_VERSION, "hash": CONTRACT_HASH, "contracts": rows})
         return Exit.DONE
-    for one in told:
+    for one in rows:
         app.output.line(Styled(f"{one['name']:<16}", "bold"), f" {one['description']}")
     app.output.line("")
     app.output.line(f"{'version':<16} {CONTRACT_VERSION}")

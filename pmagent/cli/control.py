@@ -18,9 +18,9 @@ from pmagent.cli.pla.common import acting, ask, ask_to_lower, operator_option
 def pause(app: App, reason: str, operator: str | None, request: str | None, format: str) -> int:
     """Let no new outward effect start, and disarm the keyboard device, until `pmagent resume`; also over a restart.
 
-    What is permitted meanwhile is held. What runs already goes on (`pmagent cancel` ends it), but for typing, which
-    ends. It holds for whoever works in this workspace. A run or audit of another shell that goes on without a daemon
-    takes no requests: Ctrl-C there ends it. Exit 6: the daemon does not answer; it pauses when it goes on.
+    Effects permitted meanwhile are held. Running effects go on (`pmagent cancel` ends it), but for typing, which ends.
+    It holds for whoever works in this workspace. A run or audit of another shell that goes on without a daemon takes no
+    requests: Ctrl-C there ends it. Exit 6: the daemon does not answer; it pauses when it goes on.
     """
     answer = ask_to_lower(app, "control.pause", operator, "nothing is paused", reason=reason, **same_request(request))
     document = answer.document

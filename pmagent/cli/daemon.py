@@ -66,7 +66,7 @@ def status(app: App, require_daemon: bool, format: str) -> int:
 
 
 def _holder(app: App) -> str | None:
-    """What the process that holds the log wrote about itself; None when none does."""
+    """The record that the log's holder wrote about itself; None when there is no holder."""
     holder = app.layout.store.holder()
     return (holder.note or "an unknown process") if holder.live else None
 
@@ -82,8 +82,8 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
     pause = document["paused"]
     if pause:
         why = f": {pause['reason']}" if pause["reason"] else ""
-        said = f" by {pause['operator_id']}, {short(pause['time'])} UTC{why}; {document['held']} effect(s) wait"
-        output.line("effects    ", Styled("✗ paused", "red"), said, Styled("; pmagent resume", "dim"))
+        text = f" by {pause['operator_id']}, {short(pause['time'])} UTC{why}; {document['held']} effect(s) wait"
+        output.line("effects    ", Styled("✗ paused", "red"), text, Styled("; pmagent resume", "dim"))
     _log_lines(output, document["log"])
     if document.get("distrust"):
         output.line(Styled("✗ not trusted", "red"), f" {document['distrust']}")
@@ -96,8 +96,8 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
     for name in document["halted"]:
         output.line(Styled("✗ halted", "red"), f"   {name}; pmagent log tail --type actor.halted")
     for halt in document.get("stale", ()):  # an older daemon has none
-        said = f"{halt['projection']}, since position {halt['since']}: {halt['error']} in {halt['place']}"
-        output.line(Styled("✗ stale", "red"), f"    documents of {said}")
+        text = f"{halt['projection']}, since position {halt['since']}: {halt['error']} in {halt['place']}"
+        output.line(Styled("✗ stale", "red"), f"    documents of {text}")
     unwritten = document.get("unwritten") or {"count": 0, "first": []}
     for one in unwritten["first"]:
         output.line(Styled("✗ unwritten", "red"), f" {one['path']}{': ' if one['path'] else ''}{one['text']}")
@@ -113,17 +113,17 @@ _DAEMON: Final = {
 
 def daemon_pieces(daemon: str, holder: str | None) -> tuple[Styled, str]:
     """How the daemon stands, by the key ``daemon`` of a status, and who holds the log."""
-    said, style = _DAEMON.get(daemon, ("- not running", "yellow"))
+    text, style = _DAEMON.get(daemon, ("- not running", "yellow"))
     whose = f" ({holder})" if holder else ""
-    return Styled(said, style), whose if daemon == "running" else f"{whose}; this is what the log says"
+    return Styled(text, style), whose if daemon == "running" else f"{whose}; this is what the log says"
 
 
 def _log_lines(output: Output, log: dict[str, Any]) -> None:
     if log["position"]:
         output.line(f"log        position {log['position']} ({short(log['time'] or '')} UTC), log {log['log_id']}")
         if log.get("ahead_s"):
-            said = f"its time stands {spoken(log['ahead_s'])} ahead of this machine's clock; nothing waits for it"
-            output.line("           ", Styled(said, "yellow"))
+            text = f"its time stands {spoken(log['ahead_s'])} ahead of this machine's clock; nothing waits for it"
+            output.line("           ", Styled(text, "yellow"))
         output.line(Styled(f"           sum {log['sum']}", "dim"))
     else:
         output.line("log        none yet: after pmagent init, pmagent up or pmagent oa snapshot begins it")
@@ -132,8 +132,8 @@ def _log_lines(output: Output, log: dict[str, Any]) -> None:
 def _work_lines(output: Output, document: dict[str, Any]) -> None:
     """Open runs and audits, and open effects."""
     for job in document["jobs"]:
-        said = f"{job['kind']:<10} {job['id']}, {job['doing']}: "
-        output.line(said, shorten(job["what"], output.columns - len(said)))
+        text = f"{job['kind']:<10} {job['id']}, {job['doing']}: "
+        output.line(text, shorten(job["what"], output.columns - len(text)))
     for effect in document["open_effects"]:
         held = Styled(", held", "yellow") if effect["held"] else Styled("", "dim")
         since = f"since {short(effect['since'])} UTC"

@@ -1,4 +1,4 @@
-"""What a command is given: JSON from a file or from stdin, read within bounds and understood strictly; ids of jobs."""
+"""A command's input: JSON from a file or from stdin, read within bounds and understood strictly; ids of jobs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PATH_CHARS: Final = 200
 
 
 class BadInput(PmagentError):
-    """What a command was given cannot be read, or is not what it takes; nothing was recorded."""
+    """A command's input cannot be read, or has another form; nothing was recorded."""
 
     exit_code = 2
 
@@ -61,7 +61,7 @@ def confirmed(output: Output, question: str, flag: str) -> bool:
 
 
 def source_of(where: str) -> str:
-    """What messages call the place that ``read_input`` reads; of a long path the end."""
+    """The name of ``read_input``'s source in messages; of a long path the end."""
     if where == STDIN:
         return "stdin"
     return where if len(where) <= _PATH_CHARS else f"…{where[1 - _PATH_CHARS :]}"

@@ -66,7 +66,7 @@ def guard(app: App, mode: str, name: str, format: str) -> int:
     """Run a guard over the surfaces, documents and log as they are now. It writes nothing.
 
     A guard of [guards] in .pmagent/config.toml is a program: it runs in the read-only sandbox, without network, and
-    passes with exit code 0. What it wrote is in the log.
+    passes with exit code 0. Its output is in the log.
     """
     from pmagent.oa.guards.table import GUARDS, normalized
     from pmagent.oa.tools import run_guard

@@ -71,6 +71,6 @@ def _set(app: App, given: str, base: str | None, format: str) -> int:
     except SurfaceInvalid as error:
         raise BadInput(f"{source}: {error}", "pmagent oa context --help describes contexts") from error
     sha256 = write_context(wanted, app.workspace, base=base)
-    said = Styled("✓ written", "green"), f": {PATH}", Styled(f"  sha256 {sha256}", "dim")
-    app.output.answer(format, {"path": PATH, "sha256": sha256}, lambda: app.output.line(*said))
+    line = Styled("✓ written", "green"), f": {PATH}", Styled(f"  sha256 {sha256}", "dim")
+    app.output.answer(format, {"path": PATH, "sha256": sha256}, lambda: app.output.line(*line))
     return Exit.DONE

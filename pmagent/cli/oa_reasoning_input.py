@@ -1,4 +1,4 @@
-"""What the reasoning commands are given: an argument, or a form as JSON, with options laid over it."""
+"""The input of the reasoning commands: an argument, or a form as JSON, with options laid over it."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class PipeClosed(Exception):
 
 
 class Unwritten(PmagentError):
-    """Our output cannot be written: a full disk, say. What was asked for may have been done all the same."""
+    """Our output cannot be written: a full disk, say. The request may have been carried out all the same."""
 
     exit_code = 70
 
@@ -58,7 +58,7 @@ Piece = str | Styled
 
 
 class Sink(Protocol):
-    """What of a binary stream is used."""
+    """The part of a binary stream that is used."""
 
     def write(self, data: bytes, /) -> Any:
         """Take bytes."""

@@ -56,17 +56,17 @@ def run(
     """
     _check_flags(plan=plan, config=config, plan_only=plan_only, dry_run=dry_run, replan=replan, detach=detach)
     from pmagent.actors.orchestra.planning.plan import BYTES_MAX
-    from pmagent.orchestra.request import Wish, as_request, warnings_of
+    from pmagent.orchestra.request import RunOptions, as_request, warnings_of
 
-    wish = Wish(
+    options = RunOptions(
         intent=intent, config=source_from(config, BYTES_MAX, "it has to hold a configuration"),
         plan=source_from(plan, BYTES_MAX, "it has to hold a plan"),
         concurrency=concurrency, retries=retries, replan=replan, out=out, action=action, plan_only=plan_only,
         dry_run=dry_run,
     )
-    asked = as_request(wish, app.workspace, job_id(request))
-    if wish.config is not None:
-        _check_given(app, asked, wish.config.where)
+    asked = as_request(options, app.workspace, job_id(request))
+    if options.config is not None:
+        _check_given(app, asked, options.config.where)
     for warning in warnings_of(asked.config):
         app.output.note(Styled("warning:", "yellow"), f" {warning}")
     return _run(app, asked, format, detach=detach)
@@ -97,10 +97,10 @@ def _check_flags(
 
 
 def _run(app: App, asked: RunRequested, format: str, *, detach: bool) -> int:
-    from pmagent.cli.job_screen import conduct
+    from pmagent.cli.job_screen import follow_job
     from pmagent.cli.run_text import RUN, document, exit_code, summary
 
-    run = conduct(app, RUN, asked, detach=detach, plain=format == "json")
+    run = follow_job(app, RUN, asked, detach=detach, plain=format == "json")
     if run is None:
         app.output.answer(format, {"run_id": asked.run_id, "state": "open"}, lambda: app.output.line(asked.run_id))
         if format != "json":

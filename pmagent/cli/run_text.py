@@ -25,7 +25,7 @@ from pmagent.contracts.orchestra_events import PlannedTask
 from pmagent.events.log import now
 from pmagent.exitcodes import Exit
 from pmagent.jobs.kinds import RUNS
-from pmagent.orchestra.places import folder_of, report_of
+from pmagent.orchestra.paths import folder_of, report_of
 from pmagent.projections.runs.changes import saying
 from pmagent.projections.runs.numbers import task_documents
 from pmagent.projections.views.jobs import End
@@ -130,12 +130,12 @@ def summary(output: Output, run: Run) -> None:
     """The run for people, on stdout."""
     state, total = run.state, len(run.tasks)
     of = f"{total} task{'s' if total != 1 else ''}"
-    said = "nothing was run"
+    summary = "nothing was run"
     if total and state != "refused":
-        said = of if state == "planned" else f"{run.counts['done']} of {of} done"
+        summary = of if state == "planned" else f"{run.counts['done']} of {of} done"
     simulated = ", simulated" if run.asked.dry_run and state != "refused" else ""
     sign, style = ("✓", "green") if state == "planned" else MARKS.get(state, ("•", ""))
-    output.line(Styled(f"{sign} {state}", style), f": {said}{simulated}, {spoken(duration_ms(run) / 1000)}")
+    output.line(Styled(f"{sign} {state}", style), f": {summary}{simulated}, {spoken(duration_ms(run) / 1000)}")
     reasons(output, run)
     _failures(output, run)
     if state == "planned":
@@ -188,15 +188,15 @@ def table(run: Run, now: str, columns: int, rows: int) -> list[list[Piece]]:
 
 
 def _heading(run: Run, now: str, columns: int) -> list[Piece]:
-    said = [_count_words(run)] if run.tasks else []
-    said += [elapsed(run, now), *filter(None, [saying(run)])]
-    return heading(RUNS, run, mark(run.word), said, columns)
+    parts = [_count_words(run)] if run.tasks else []
+    parts += [elapsed(run, now), *filter(None, [saying(run)])]
+    return heading(RUNS, run, mark(run.word), parts, columns)
 
 
 def _count_words(run: Run) -> str:
     counts = run.counts
-    said = [f"{counts['done']} of {len(run.tasks)} done"]
-    return ", ".join(said + [f"{counts[state]} {state}" for state in ("failed", "running") if counts[state]])
+    parts = [f"{counts['done']} of {len(run.tasks)} done"]
+    return ", ".join(parts + [f"{counts[state]} {state}" for state in ("failed", "running") if counts[state]])
 
 
 def _foremost(pairs: list[Pair], room: int) -> list[Pair]:

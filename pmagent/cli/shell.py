@@ -1,4 +1,4 @@
-"""What other programs get from us: shell completion, and the format file for lnav."""
+"""Files for other programs: shell completion, and the format file for lnav."""
 
 from __future__ import annotations
 
@@ -87,7 +87,10 @@ def complete_jobs(ctx: click.Context, _param: click.Parameter, incomplete: str, 
 
 def _workspace(ctx: click.Context) -> Path:
     app = ctx.find_object(App)
-    return Path((app.workspace_flag if app else None) or os.environ.get("PMAGENT_WORKSPACE") or ".")
+    from pmagent.workspace.layout import workspace_around
+
+    named = (app.workspace_flag if app else None) or os.environ.get("PMAGENT_WORKSPACE")
+    return Path(named) if named else workspace_around(Path.cwd())
 
 
 def complete_actors(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

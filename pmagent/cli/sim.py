@@ -52,7 +52,7 @@ def sim(app: App, seed: int, count: int, twice: bool, format: str) -> int:
 
     def first(result: SimResult) -> None:
         histories[result.seed] = result.history
-        progress.told(len(histories))
+        progress.reported(len(histories))
 
     def second(result: SimResult) -> None:
         if histories.get(result.seed) != result.history:
@@ -62,8 +62,8 @@ def sim(app: App, seed: int, count: int, twice: bool, format: str) -> int:
     summary = runs(first)
     if twice:
         again = runs(second).failures
-        unequal += [f"in its second run only, {told}" for told in again if told not in summary.failures]
-        unequal += [f"in its first run only, {told}" for told in summary.failures if told not in again]
+        unequal += [f"in its second run only, {failure}" for failure in again if failure not in summary.failures]
+        unequal += [f"in its first run only, {failure}" for failure in summary.failures if failure not in again]
     failures = [*summary.failures, *unequal]
     seconds = time.perf_counter() - begun
     if format == "json":
@@ -82,7 +82,7 @@ class _Progress:
         self._count = count
         self._last = time.monotonic()
 
-    def told(self, done: int) -> None:
+    def reported(self, done: int) -> None:
         """So many seeds are done."""
         if time.monotonic() - self._last >= _PROGRESS_SECONDS and done < self._count:
             self._last = time.monotonic()

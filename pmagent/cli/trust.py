@@ -43,7 +43,7 @@ def trust(app: App, yes: bool, format: str) -> int:
     powers = accept(workspace, found)
     if strangers is not None:
         operators.accept(listed, strangers[1])
-    said = Styled("✓ trusted", "green"), f": the configuration of {workspace}, as it is now"
+    text = Styled("✓ trusted", "green"), f": the configuration of {workspace}, as it is now"
     document = {"workspace": str(workspace), "accepted": True, **msgspec.to_builtins(powers)}
-    app.output.answer(format, document, lambda: app.output.line(*said))
+    app.output.answer(format, document, lambda: app.output.line(*text))
     return Exit.DONE

@@ -56,8 +56,8 @@ def refresh(app: App, format: str) -> int:
     """Recompute the kernel surfaces (branch, phase, built-in guards, checks, health) and write each, atomically.
 
     The checks of [checks] in .pmagent/config.toml are run before, in the read-only sandbox without network; each has to
-    exit with 0. Whatever they say is written, and is no failure of this command. Exit 1 when one could not be run: it
-    counts as failed.
+    exit with 0. Their answer is written, and is no failure of this command. Exit 1 when one could not be run: it counts
+    as failed.
     """
     from pmagent.workspace.surfaces import refresh_surfaces
     from pmagent.workspace.trust import require_accepted

@@ -87,16 +87,16 @@ async def _listen(process: Process) -> None:
 
 def _tell(line: bytes) -> None:
     try:
-        said: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
+        message: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):
         _log.warning("the console said something that is not understood")
         return
-    level, event = said.pop("level", "warning"), str(said.pop("event", ""))
+    level, event = message.pop("level", "warning"), str(message.pop("event", ""))
     if level == "ready":
         _log.info("the console is served; pmagent console lets you in", url=event)
         return
-    say = {"info": _log.info, "error": _log.error}.get(str(level), _log.warning)
-    say(event, **{name: value for name, value in said.items() if value})
+    log = {"info": _log.info, "error": _log.error}.get(str(level), _log.warning)
+    log(event, **{name: value for name, value in message.items() if value})
 
 
 def _environment() -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Between the reasoning commands' forms and the bridge: a form -> the task, a result -> the form; pure
 (docs/design.md §13.5).
 
-What a form says beyond the goal travels in the envelope's ``oa_context``, so that a result can be explained, and an
+Everything in a form beyond the goal travels in the envelope's ``oa_context``, so that a result can be explained, and an
 output form computed, from envelope and result alone.
 """
 
@@ -176,22 +176,22 @@ def _transition(payload: PhaseTransitionValidatorResult, result: ReasoningResult
     )
 
 
-def _warnings(result: ReasoningResult, told: str, *elsewhere: str) -> list[str]:
-    """The diagnostics' warnings that ``told`` does not contain, but for the categories that stand ``elsewhere``."""
+def _warnings(result: ReasoningResult, shown: str, *elsewhere: str) -> list[str]:
+    """The diagnostics' warnings that ``shown`` does not contain, but for the categories that stand ``elsewhere``."""
     found = _warning(result, *elsewhere)
-    return _distinct(bounded(one.message) for one in found if one.message not in told)
+    return _distinct(bounded(one.message) for one in found if one.message not in shown)
 
 
-def _mends(result: ReasoningResult, told: str, *elsewhere: str) -> list[str]:
-    """The remedies of messages that ``told`` contains already."""
+def _mends(result: ReasoningResult, shown: str, *elsewhere: str) -> list[str]:
+    """The remedies of messages that ``shown`` contains already."""
     found = _warning(result, *elsewhere)
-    return [bounded(f"to mend it: {one.remediation}") for one in found if one.remediation and one.message in told]
+    return [bounded(f"to mend it: {one.remediation}") for one in found if one.remediation and one.message in shown]
 
 
 def _warning(result: ReasoningResult, *elsewhere: str) -> list[OADiagnostic]:
     """The diagnostics that are more than information; that the engine was replaced first, who answered not at all."""
-    told = [one for one in result.diagnostics if one.severity != "info" and one.category not in elsewhere]
-    return sorted(told, key=lambda one: one.category != "engine")
+    shown = [one for one in result.diagnostics if one.severity != "info" and one.category not in elsewhere]
+    return sorted(shown, key=lambda one: one.category != "engine")
 
 
 def _context(form: Input) -> dict[str, Any]:
@@ -202,8 +202,8 @@ def _context(form: Input) -> dict[str, Any]:
 def _claims(state: KernelStateForm | None) -> dict[str, Any]:
     if state is None:
         return {}
-    said = {name: getattr(state, name) for name in state.__struct_fields__}
-    return {name: _word(value) if name == "phase" else value for name, value in said.items() if value is not None}
+    values = {name: getattr(state, name) for name in state.__struct_fields__}
+    return {name: _word(value) if name == "phase" else value for name, value in values.items() if value is not None}
 
 
 def _given(**values: Any) -> dict[str, Any]:

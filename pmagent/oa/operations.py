@@ -101,8 +101,8 @@ async def context(host: Host, arguments: dict[str, Any]) -> Answer:
 
 def no_snapshot(error: PmagentError) -> Answer:
     """The refusal of a snapshot, of the contract's shape."""
-    said = f"{error.message} (mend: {error.hint})"
-    refused = SnapshotAnswer(success=False, path=STATE_PATH, state=None, error=said)
+    text = f"{error.message} (mend: {error.hint})"
+    refused = SnapshotAnswer(success=False, path=STATE_PATH, state=None, error=text)
     return Answer(document=_plain(refused), exit_code=error.exit_code)
 
 

@@ -17,7 +17,7 @@ DOCUMENT_CHARS_MAX = 65_536
 """A contract document's text; the border refuses what has more bytes."""
 
 Asker = Literal["cli", "console", "api"]
-"""Over which way an operation is asked for. What a document says has the channel ``document`` whoever hands it in."""
+"""The channel of a request. A document's decision has the channel ``document``, whoever hands it in."""
 
 Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Path = Annotated[str, Meta(max_length=4096)]

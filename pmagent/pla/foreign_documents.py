@@ -1,7 +1,7 @@
 """Contract documents that others hand in, at the border: proposals of an external brain, decisions made elsewhere
 (docs/design.md §16.9).
 
-A document is held against its contract before anything of it is taken. What is not one becomes a fact that says which
+A document is held against its contract before anything of it is taken. Anything else becomes a fact that says which
 contract, where in it, and of which kind, with nothing of its content; the warden makes a violation of it.
 """
 

@@ -269,11 +269,11 @@ async def _revealed(
     """The masked payload in plain, once the log holds that it is handed out."""
     plain = reading.revealed(host.resources[Vault].get(view.proposed.digest))
     if plain is not None:
-        told = PlaRevealed(
+        revealed = PlaRevealed(
             proposal_id=view.proposed.proposal_id, digest=view.proposed.digest, operator_id=asked.operator,
             channel=asked.channel,
         )  # fmt: skip
-        draft = await anyio.to_thread.run_sync(host.drafted, told, _request(arguments))
+        draft = await anyio.to_thread.run_sync(host.drafted, revealed, _request(arguments))
         await host.tell_draft(draft)
     return plain
 
@@ -342,7 +342,7 @@ def _proposal_seconds(asked: PlaProposalRequested) -> float:
 
 
 def _wish(host: Host, asked: ProposeArguments, settings: PlaSettings) -> Wish:
-    """What is asked for: the model of the settings is asked where the goal states nothing literally."""
+    """The request: it asks the model of the settings where the goal states nothing literally."""
     model = asked.model
     if not model and settings.model and parse_goal(asked.goal) is None:
         model = settings.model

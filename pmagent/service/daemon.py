@@ -172,7 +172,7 @@ async def _answer(host: Host, stream: SocketStream, connection: _Connection) -> 
             if request.heartbeat:
                 _beat(raw, 0.0)
             # Looked at behind the word that it is taken: see ``wire``.
-            if has_left(raw) and not _outlives_its_asker(host, request):
+            if has_left(raw) and not _runs_without_client(host, request):
                 if request.operation not in LOOKING:
                     what = "a request is dropped: its client went away before it was taken"
                     _log.warning(what, operation=request.operation, request=request.arguments.get("request", ""))
@@ -200,7 +200,7 @@ def _request(line: bytes) -> Request:
         raise BadMessage("this is not a request", "one JSON object: operation, arguments") from None
 
 
-def _outlives_its_asker(host: Host, request: Request) -> bool:
+def _runs_without_client(host: Host, request: Request) -> bool:
     """Whether a request is carried out though its client has gone: what stops something."""
     known = OPERATIONS.get(request.operation)
     if known is None or not known.outlives:

@@ -68,7 +68,7 @@ class Layout(msgspec.Struct, frozen=True):
 
     @property
     def run(self) -> Path:
-        """What exists only while a daemon runs; only this user may look into it."""
+        """The folder for files that exist only while a daemon runs; open to this user only."""
         return self.home / "run"
 
     @property

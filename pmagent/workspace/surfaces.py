@@ -70,8 +70,8 @@ def refresh_surfaces(
     """Recompute branch, phases, built-in checks and health, and write all surfaces; missing ones are created.
 
     ``results`` are those of the configured checks, which have run by now: the surfaces are read after them. Returns the
-    paths written, in order. What pmagent does not compute (further keys, further checks with their verdicts, CONTEXT)
-    stays. Raises WorkspaceError like ``init_workspace``; nothing is written then.
+    paths written, in order. Values that pmagent does not compute (further keys, further checks with their verdicts,
+    CONTEXT) stays. Raises WorkspaceError like ``init_workspace``; nothing is written then.
     """
     workspace = path.absolute()
     branch = git.branch(workspace)
@@ -177,7 +177,7 @@ def _present(workspace: Path, files: Files) -> tuple[dict[str, Content], dict[st
 
 
 def _content(path: Path, files: Files) -> Any:
-    """What the file holds, None when there is none, False when it is not JSON. Shape is not looked at."""
+    """The file's JSON value, None when there is no file, False when it is not JSON. Its shape is not checked."""
     look = files.look(path)
     if look.kind == "missing":
         return None

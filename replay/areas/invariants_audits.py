@@ -166,7 +166,7 @@ class _Check:
             require(given.reply == 0, f"{where}: the rules need no reply")
             return
         reply = self._of_question(where, given.reply, f"{opinion.judge} {given.round} {opinion.criterion_id}")
-        own = _told(reply) or {}
+        own = _content(reply) or {}
         same = (own.get("score"), own.get("cited_evidence")) == (opinion.score, opinion.cited_evidence)
         require(same, f"{where}: the model did not say so")
 
@@ -179,7 +179,7 @@ class _Check:
         return reply
 
 
-def _told(reply: ModelReplied) -> dict[str, Any] | None:
+def _content(reply: ModelReplied) -> dict[str, Any] | None:
     """The content of a reply, read independently of the tested code."""
     if reply.tool_calls:
         return reply.tool_calls[0].args

@@ -210,7 +210,7 @@ class _Check:
             ) if request == event.causation and name in self.executions:
                 execution = self.executions[name]
                 if execution.ordered and execution.end is None:
-                    execution.told = state
+                    execution.device_state = state
 
     def _decision(self, event: Event) -> None:
         data = event.data
@@ -347,7 +347,7 @@ class _Check:
         require(proposal is not None and not proposal.outcome, f"proposal {name} is closed and was not open")
         assert proposal is not None, "just required"
         proposal.outcome = outcome
-        execution = next((one for one in self.executions.values() if one.asked.proposal_id == name), None)
+        execution = next((one for one in self.executions.values() if one.request.proposal_id == name), None)
         ended = _outcome_of(execution.end) if execution is not None and execution.end is not None else ""
         if execution is not None and execution.end is None and "hid" in self._halted:
             require(outcome == "unknown", f"proposal {name} is closed as {outcome}, and nobody can tell")
@@ -369,7 +369,8 @@ class _Check:
                 self._execution(event, asked)
             case HidPrepareRequested(execution_id=name, digest=digest):
                 execution = self.executions.get(name)
-                require(execution is not None and execution.asked.digest == digest, f"{name} is prepared, not approved")
+                same = execution is not None and execution.request.digest == digest
+                require(same, f"{name} is prepared, not approved")
                 self._prepares[event.position] = name
             case HidCommitRequested() as order if event.position not in self._refused:
                 self._ordered(event, order)
@@ -400,7 +401,7 @@ class _Check:
         assert execution is not None, "just required"
         require(not execution.ordered, f"{where}: it was ordered before")
         require(execution.end is None, f"{where}: it is over")
-        require(order.digest == execution.asked.digest, f"{where}: other bytes")
+        require(order.digest == execution.request.digest, f"{where}: other bytes")
         require(event.time < execution.approval.data.expires_at, f"{where}: the approval has expired")
         require(self.mode == "EXECUTE", f"{where}: the mode is {self.mode}")
         require(execution.approval.position > self._paused_at, f"{where}: approved before effects were paused")
@@ -420,9 +421,9 @@ class _Check:
         execution.end = event
         match outcome:
             case "done" | "aborted":
-                told = {"done": "DONE", "aborted": "ABORTED"}[outcome]
-                said = execution.told or "nothing"
-                require(said == told, f"{where}: {outcome}, and the device said {said}")
+                expected = {"done": "DONE", "aborted": "ABORTED"}[outcome]
+                said = execution.device_state or "nothing"
+                require(said == expected, f"{where}: {outcome}, and the device said {said}")
             case "unknown":
                 require(bool(execution.ordered), f"{where}: unknown, and it was never ordered")
 
@@ -440,10 +441,10 @@ def approved(
     EXECUTE, and the one order, whose performer has started. Returns the approved request. Raises Violation."""
     check = _read(history)
     found = check.executions.get(execution)
-    require(found is not None and found.asked.digest == digest, f"{execution} is typed, and was not approved")
+    require(found is not None and found.request.digest == digest, f"{execution} is typed, and was not approved")
     assert found is not None, "just required"
     require(len(found.ordered) == 1 and performed[found.ordered[0]] == 1, f"{execution} is typed, and was not ordered")
-    return found.asked
+    return found.request
 
 
 __all__ = ["ANSWERS", "OWN", "approved", "check_pla", "check_pla_ended", "check_pla_idle"]

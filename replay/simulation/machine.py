@@ -35,7 +35,7 @@ from pmagent.replay.simulation.borders import Borders, Interrupted, end_broken
 from pmagent.replay.simulation.disk import Crashed, SimBlobs
 from pmagent.replay.simulation.invariants import DOCUMENTS, Documents, Watch
 from pmagent.replay.simulation.running import Running
-from pmagent.replay.simulation.snapshots import CODE, Stranger, spoiled, taken
+from pmagent.replay.simulation.snapshots import CODE, Stranger, saved, spoiled
 from pmagent.replay.simulation.world import World, require
 
 FOLDER: Final = "/state/log"
@@ -223,7 +223,7 @@ class Machine:
     # --- the snapshot cache --------------------------------------------------------------------------------------
 
     def _save(self) -> None:
-        snapshot = taken(self._log_id, self.storage.tail(), self.engine, self.documents)
+        snapshot = saved(self._log_id, self.storage.tail(), self.engine, self.documents)
         if snapshot is not None:
             self._snapshots.append(snapshot)
             self._world.disk.put(SNAPSHOT, snapshot)

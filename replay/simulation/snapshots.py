@@ -21,7 +21,7 @@ CODE: Final = "simulated"
 """The code digest in the machine's own snapshots."""
 
 
-def taken(log_id: str, tail: Tail, engine: Engine, documents: Documents | None) -> bytes | None:
+def saved(log_id: str, tail: Tail, engine: Engine, documents: Documents | None) -> bytes | None:
     """The snapshot of what has been folded up to ``tail``; None where none may be taken."""
     if not engine.quiescent or engine.sequencer.position != tail.position:
         return None
@@ -53,11 +53,11 @@ class Stranger:
         engine.accept(Draft(type_of(fact), fact, encode(fact), f"stranger-{n}", "operator", "", 0), time)
 
 
-def spoiled(world: World, raw: bytes, taken: Sequence[bytes], stranger: Stranger) -> bytes:
-    """``raw``, or what a fault has put in its place. ``taken`` are all snapshots of this log so far."""
+def spoiled(world: World, raw: bytes, saved: Sequence[bytes], stranger: Stranger) -> bytes:
+    """``raw``, or what a fault has put in its place. ``saved`` are all snapshots of this log so far."""
     faults, random = world.faults, world.random
     if faults.strike("snapshot: stale"):
-        raw = random.choice(taken)
+        raw = random.choice(saved)
     elsewhere = f"{random.getrandbits(256):064x}"
     if faults.strike("snapshot: of another log"):
         raw = encode_snapshot(_of_another(raw, f"{random.getrandbits(128):032x}", elsewhere, stranger))

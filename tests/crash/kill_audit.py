@@ -28,7 +28,7 @@ import langchain_openai  # noqa: F401 - imported once, and not by each host
 
 from pmagent.actors.audit import progress  # noqa: F401 - the graph, the same
 from pmagent.actors.kernel import reader
-from pmagent.audit.request import Wish, as_request
+from pmagent.audit.request import AuditOptions, as_request
 from pmagent.events.event import Event
 from pmagent.jobs.kinds import Source
 from pmagent.service.host import open_host
@@ -56,11 +56,11 @@ async def carry_out(workspace: Path, sources: Sequence[str], audit_id: str, mode
         await host.ready()
         repository, report, rubric = sources
         content = await anyio.Path(rubric).read_bytes()
-        wish = Wish(
+        options = AuditOptions(
             repo_url=repository, pdf_path=report, rubric=Source("rubric.json", content),
             output=str(workspace / "audit" / f"{audit_id}.md"), model="" if model == "-" else model,
         )  # fmt: skip
-        asked = as_request(wish, AuditSettings(), workspace, Path("/"), audit_id).request
+        asked = as_request(options, AuditSettings(), workspace, Path("/"), audit_id).request
         await host.ask(asked, audit_id, ENDS, SECONDS)
 
 

@@ -34,13 +34,13 @@ from pmagent.replay.replayer import replay_log
 from pmagent.service.operations import call
 from pmagent.workspace.layout import Layout
 from tests.crash.kill_run import working
-from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent
 from tests.support.effort import rounds, some
 from tests.support.forked import KILLED, forks
 from tests.support.planners import all_end, is_cut_off
+from tests.support.sandboxes import needs_sandbox
 
-pytestmark = [real_boxes, pytest.mark.slow]
+pytestmark = [needs_sandbox, pytest.mark.slow]
 
 SECONDS = 20.0
 MOMENTS = (

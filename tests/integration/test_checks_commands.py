@@ -30,11 +30,12 @@ from pmagent.workspace.checks import BadCheckRequest
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.trust import accept
 from tests.support import warm
-from tests.support.boxes import real_boxes
+from tests.support.cases import each
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent, spawn
 from tests.support.daemons import running
+from tests.support.sandboxes import needs_sandbox
 
-pytestmark = real_boxes
+pytestmark = needs_sandbox
 
 REALITY = "share/REALITY_GREEN_SUMMARY.json"
 
@@ -211,7 +212,7 @@ def test_a_log_that_cannot_be_opened_leaves_nothing_green(repository: Path) -> N
 # -- guards ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("program", "ok"), [(["true"], True), (["sh", "-c", "exit 7"], False), (["nonesuch"], False)])
+@each("program, ok", [(["true"], True), (["sh", "-c", "exit 7"], False), (["nonesuch"], False)])
 def test_a_configured_guard_is_run_like_any_guard(place: Path, program: list[str], ok: bool) -> None:
     configure(place, "guards", **{"No-Links": program})
     done = pmagent(place, "oa", "guard", "--name", "no-links")

@@ -28,7 +28,7 @@ from pmagent.events.event import Event
 from pmagent.events.reader import Follower, Progress
 from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
-from pmagent.pla import operations
+from pmagent.pla import operations as pla_calls
 from pmagent.projections.rebuild import check_documents
 from pmagent.service import operations as service
 from pmagent.service.answer import Answer
@@ -118,8 +118,11 @@ def test_a_signal_stops_it_in_order(workspace: Path, number: signal.Signals) -> 
     assert_whole(workspace)
 
 
-def test_state_on_disk_and_state_printed_are_equal(workspace: Path) -> None:
+def test_state_on_disk_and_state_printed_are_equal_and_the_socket_is_private(workspace: Path) -> None:
     with running(workspace):
+        layout = Layout(workspace)
+        assert stat.S_IMODE(layout.run.stat().st_mode) == 0o700
+        assert stat.S_IMODE(layout.socket.stat().st_mode) == 0o600
         for _ in range(3):
             document = call(workspace, "oa.snapshot").document
             assert document["success"] is True
@@ -148,13 +151,6 @@ def test_a_second_daemon_is_refused_and_says_who_has_the_log(workspace: Path) ->
         assert call(workspace, "status").document["running"] is True
 
 
-def test_socket_and_folder_are_private(workspace: Path) -> None:
-    with running(workspace):
-        layout = Layout(workspace)
-        assert stat.S_IMODE(layout.run.stat().st_mode) == 0o700
-        assert stat.S_IMODE(layout.socket.stat().st_mode) == 0o600
-
-
 def test_a_workspace_with_a_very_long_path_works(workspace: Path) -> None:
     deep = workspace.parent / ("d" * 120) / "workspace"
     deep.parent.mkdir()
@@ -163,41 +159,44 @@ def test_a_workspace_with_a_very_long_path_works(workspace: Path) -> None:
         assert call(deep, "oa.snapshot").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"\n",
-        b"null\n",
-        b"{}\n",
-        b"\xff\xfe\n",
-        b'{"operation":"status","arguments":[]}\n',
-        b"[" * 5000 + b"\n",
-        b'{"operation":"status","arguments":{"a":' + b"[" * 50_000 + b"]" * 50_000 + b"}}\n",
-        b'{"operation":"stat\xff","arguments":{}}\n',
-        b'{"operation":"status","arguments":{"a":"\xff"}}\n',
-    ],
+BAD_LINES = (
+    b"\n",
+    b"null\n",
+    b"{}\n",
+    b"\xff\xfe\n",
+    b'{"operation":"status","arguments":[]}\n',
+    b"[" * 5000 + b"\n",
+    b'{"operation":"status","arguments":{"a":' + b"[" * 50_000 + b"]" * 50_000 + b"}}\n",
+    b'{"operation":"stat\xff","arguments":{}}\n',
+    b'{"operation":"status","arguments":{"a":"\xff"}}\n',
 )
-def test_what_is_no_request_gets_one_clear_answer(workspace: Path, line: bytes) -> None:
-    with running(workspace):
-        with reachable(Layout(workspace).socket) as address, socket.socket(socket.AF_UNIX) as client:
-            client.connect(address)
-            client.sendall(line)
-            with client.makefile("rb") as reply:
-                answer = json.loads(reply.readline())
-        assert answer["failure"]["kind"] == "BadMessage"
-        assert call(workspace, "status").exit_code == 0
 
 
-@pytest.mark.parametrize("taken", ["{}.outcome", "daemon.started:{log}:{}", "kernel.observed:{log}:{}"])
-def test_no_request_takes_the_id_of_a_fact_to_come(workspace: Path, taken: str) -> None:
+def test_a_bad_request_gets_one_clear_answer(workspace: Path) -> None:
     with running(workspace):
-        log = call(workspace, "status").document["log"]
-        id_ = taken.format(log["position"] + 2, log=log["log_id"])
-        with pytest.raises(PmagentError, match="request id") as caught:
-            call(workspace, "oa.snapshot", {"request": id_})
-        assert caught.value.exit_code == 2
-        assert call(workspace, "oa.snapshot").exit_code == 0
-        assert call(workspace, "status").document["open_effects"] == []
+        for line in BAD_LINES:
+            with reachable(Layout(workspace).socket) as address, socket.socket(socket.AF_UNIX) as client:
+                client.connect(address)
+                client.sendall(line)
+                with client.makefile("rb") as reply:
+                    assert json.loads(reply.readline())["failure"]["kind"] == "BadMessage", line[:80]
+            assert call(workspace, "status").exit_code == 0
+        with pytest.raises(RemoteError) as caught:
+            call(workspace, "oa.everything")
+    assert (caught.value.kind, caught.value.exit_code) == ("BadOperation", 2)
+    assert "oa.snapshot" in caught.value.hint, "it names the operations that there are"
+
+
+def test_no_request_takes_the_id_of_a_fact_to_come(workspace: Path) -> None:
+    with running(workspace):
+        for taken in ("{}.outcome", "daemon.started:{log}:{}", "kernel.observed:{log}:{}"):
+            log = call(workspace, "status").document["log"]
+            id_ = taken.format(log["position"] + 2, log=log["log_id"])
+            with pytest.raises(PmagentError, match="request id") as caught:
+                call(workspace, "oa.snapshot", {"request": id_})
+            assert caught.value.exit_code == 2
+            assert call(workspace, "oa.snapshot").exit_code == 0
+            assert call(workspace, "status").document["open_effects"] == []
 
 
 def test_a_request_that_is_too_long_or_never_ends_harms_nobody(workspace: Path) -> None:
@@ -292,22 +291,22 @@ def test_a_used_request_id_is_refused_for_another_decision_and_while_the_first_i
     async def go() -> None:
         async with open_host(workspace, "daemon") as host:
             who = {"operator": "ada", "channel": "api"}
-            await operations.mode(host, {**who, "mode": "SUGGEST", "request": "pla.mode-1"})
+            await pla_calls.mode(host, {**who, "mode": "SUGGEST", "request": "pla.mode-1"})
             decide = {"operator": "bob", "channel": "api", "request": "pla.decide-1"}
-            one = (await operations.propose(host, {**who, "goal": "type: one", "request": "pla.propose-1"})).document
+            one = (await pla_calls.propose(host, {**who, "goal": "type: one", "request": "pla.propose-1"})).document
             approved = {**decide, "proposal_id": one["proposal_id"], "decision": "APPROVED", "digest": one["digest"]}
-            done = await operations.decide(host, approved)
-            assert await operations.decide(host, {**approved, "looked_ms": 7}) == done
-            two = (await operations.propose(host, {**who, "goal": "type: two", "request": "pla.propose-2"})).document
+            done = await pla_calls.decide(host, approved)
+            assert await pla_calls.decide(host, {**approved, "looked_ms": 7}) == done
+            two = (await pla_calls.propose(host, {**who, "goal": "type: two", "request": "pla.propose-2"})).document
             with pytest.raises(RequestReused, match="another"):
-                await operations.decide(host, {
+                await pla_calls.decide(host, {
                     **decide, "proposal_id": two["proposal_id"], "decision": "REJECTED", "reason": "no",
                 })  # fmt: skip
             ends: list[object] = []
 
             async def wish(mode: str) -> None:
                 try:
-                    await operations.mode(host, {**who, "mode": mode, "request": "pla.mode-2"})
+                    await pla_calls.mode(host, {**who, "mode": mode, "request": "pla.mode-2"})
                     ends.append(mode)
                 except RequestReused:
                     ends.append(RequestReused)
@@ -330,15 +329,6 @@ def test_drift_and_revocation_belong_to_the_session_and_the_run(workspace: Path)
     events = events_of(workspace)
     assert {e.correlation for e in events if getattr(e.data, "kind", "") == "mode_drift"} == {"boot.oa-1"}
     assert {e.correlation for e in events if e.type == "oa.permit_revoked"} == {"oa.permit-1"}
-
-
-def test_an_unknown_operation_names_those_there_are(workspace: Path) -> None:
-    with running(workspace):
-        with pytest.raises(RemoteError) as caught:
-            call(workspace, "oa.everything")
-        assert caught.value.kind == "BadOperation"
-        assert caught.value.exit_code == 2
-        assert "oa.snapshot" in caught.value.hint
 
 
 def test_the_same_request_sent_again_gets_the_same_answer(workspace: Path) -> None:

@@ -29,8 +29,8 @@ import sys
 from pathlib import Path
 from starlette.testclient import TestClient
 from pmagent.console.app import application
-from pmagent.console.pages.context import Desk
-page = TestClient(application(Desk(Path.cwd()))).get("/greetings")
+from pmagent.console.pages.context import PageContext
+page = TestClient(application(PageContext(Path.cwd()))).get("/greetings")
 assert page.status_code == 200, page.text
 assert '<a href="/greetings" data-key="e"' not in page.text, "nobody is signed in"
 print(page.text)

@@ -18,9 +18,9 @@ import pytest
 from pmagent.pla.demo import environment
 from pmagent.workspace.layout import Layout
 from tests.support import warm
-from tests.support.boxes import real_boxes
 from tests.support.cases import each
 from tests.support.commands import invoke, pmagent
+from tests.support.sandboxes import needs_sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -64,7 +64,7 @@ def run(arguments: list[str], cwd: Path, how: Callable[..., Any] = warm.run) -> 
     return done
 
 
-@real_boxes
+@needs_sandbox
 def test_the_commands_work_in_a_new_repository_in_their_order(repository: Path) -> None:
     found = commands(README, "pmagent")
     assert len(found) > 8
@@ -78,7 +78,7 @@ def test_the_commands_work_in_a_new_repository_in_their_order(repository: Path) 
         assert done.stdout, arguments
 
 
-@real_boxes
+@needs_sandbox
 def test_the_console_that_a_daemon_serves_lets_somebody_in(repository: Path) -> None:
     program = [sys.executable, "-I", "-m", "pmagent"]
     assert ["pmagent", "console"] in commands(README, "pmagent")
@@ -138,7 +138,7 @@ def test_the_exit_codes_are_those_of_the_program(code: str) -> None:
     assert re.search(rf"(^|· ?|\s){code} \w", README.split("## Exit codes")[1].split("##")[0])
 
 
-@real_boxes
+@needs_sandbox
 @pytest.mark.slow
 def test_the_demo_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -19,11 +19,11 @@ from pmagent.console.auth.entrance import invite
 from pmagent.console.paths import ConsolePaths
 from pmagent.service.wire import reachable
 from pmagent.workspace.layout import Layout
-from tests.support.boxes import boxed, real_boxes, wishes, writable
 from tests.support.networked import INSIDE, allowed
 from tests.support.proxied import NAME
+from tests.support.sandboxes import needs_sandbox, sandboxed, spec_for, writable
 
-pytestmark = real_boxes
+pytestmark = needs_sandbox
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def listening() -> Iterator[tuple[int, Callable[[], bool]]]:
 def hidden(workspace: Path, folder: Path, code: str, **more: object) -> Outcome:
     """Run ``code`` as a task of this workspace, which may read all of it but what is always hidden."""
     given = {"allow_read": (str(workspace),), "hide": (f"{workspace}/.pmagent",), **more}
-    return boxed(folder, INSIDE + code, **given)
+    return sandboxed(folder, INSIDE + code, **given)
 
 
 def test_a_task_without_a_network_does_not_reach_the_port(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET, "localho
                         (socket.AF_INET6, "::1"), (socket.AF_INET6, "::ffff:127.0.0.1")):
     print(tried(lambda: socket.socket(family).connect((address, {port}))))
 """
-        outcome = boxed(tmp_path, INSIDE + code)
+        outcome = sandboxed(tmp_path, INSIDE + code)
         assert outcome.exit_code == 0, outcome
         assert "done" not in outcome.stdout.decode()
         assert len(outcome.stdout.splitlines()) == 5
@@ -125,7 +125,7 @@ for path in ("{places.socket}", "{elsewhere}", "\\0{places.socket}"):
     print(tried(lambda: socket.socket(socket.AF_UNIX).connect(path)))
 print(tried(lambda: socket.socketpair() and None))
 """
-        one = wishes(
+        one = spec_for(
             tmp_path / "artifacts", INSIDE + code, net=net, allow_domains=(NAME,) if net == "allow" else (),
             allow_read=(str(workspace),), hide=(f"{workspace}/.pmagent",),
         )  # fmt: skip
@@ -176,7 +176,7 @@ for entry in os.listdir("/proc"):
 print("{port:04X}" in told, "console" in told.replace("import console", ""))
 """
         one = msgspec.structs.replace(
-            wishes(tmp_path / "artifacts", "", allow_read=(str(workspace),), hide=(f"{workspace}/.pmagent",)),
+            spec_for(tmp_path / "artifacts", "", allow_read=(str(workspace),), hide=(f"{workspace}/.pmagent",)),
             files=(("look.py", (INSIDE + code).encode()),),
         )
         outcome = anyio.run(run, msgspec.structs.replace(one, argv=(*one.argv[:3], "look.py"), workdir="/tmp/task"))

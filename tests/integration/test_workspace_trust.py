@@ -23,6 +23,7 @@ from pmagent.workspace.layout import Layout
 from pmagent.workspace.trust import LINES_MAX, NotAccepted, accept, is_accepted
 from pmagent.workspace.user_registry import Registry
 from tests.conftest import EXAMPLE
+from tests.support.cases import each
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, invoke
 from tests.support.daemons import running
 from tests.support.orchestra import RUN
@@ -65,7 +66,7 @@ ACTING = [
 ]
 
 
-@pytest.mark.parametrize("words", ACTING, ids=" ".join)
+@each("words", ACTING)
 def test_what_acts_is_refused_before_it_is_accepted(stranger: Path, words: list[str]) -> None:
     (stranger / "report.pdf").write_bytes(b"%PDF-1.4")
     words = [str(stranger) if word == "." else str(stranger / word) if "pdf" in word else word for word in words]
@@ -81,11 +82,10 @@ def test_a_run_is_refused_before_it_is_accepted(stranger: Path) -> None:
     assert not (stranger / "runs").exists()
 
 
-@pytest.mark.parametrize(
+@each(
     "words",
     [["status"], ["doctor"], ["trust", "--help"], ["help", "exit-codes"], ["sim", "--seed", "7"], ["log", "tail"],
      ["contracts", "list"]],
-    ids=" ".join,
 )
 def test_what_only_looks_works_without(stranger: Path, words: list[str]) -> None:
     assert pmagent(stranger, *words).code in (0, 1)

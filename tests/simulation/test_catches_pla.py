@@ -74,7 +74,7 @@ PLANTED: Planted = {
         (hid, "_news", 'yield from tripped(state, LOST.get(code, "link_lost"), text)', "pass"),
     ]),
     "whatever is called an approval counts": ("was not approved|is prepared, not approved|nobody asked for it", [
-        (hid, "_told", "if event.actor != WARDEN:", "if False:"),
+        (hid, "_observed", "if event.actor != WARDEN:", "if False:"),
         (hid_execution, "on_request", "if event.actor == WARDEN else None", ""),
     ]),
     "who has a permit may type": ("exec-of-the-intruder is typed, and was not approved", [
@@ -96,7 +96,7 @@ PLANTED: Planted = {
         (hid_execution, "_on_commit", "case HidSilent(sent=False, ", "case HidSilent("),
     ]),
     "what is being typed is told as ended": ("and the device said", [
-        (hid_execution, "_on_told", 'told.state in ("DONE", "ABORTED")', 'told.state != "NONE"'),
+        (hid_execution, "_on_status", 'reported.state in ("DONE", "ABORTED")', 'reported.state != "NONE"'),
     ]),
     "what nobody knows is told as not executed": ("told not to be executed, and was typed", [
         (hid_execution, "_unknown", "yield Correlated(unknown, execution.session_id)",

@@ -35,7 +35,7 @@ _times = count(int(time.time()) - 10**6)
 
 class Bug(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"old": "from", "new": "to"}):
     """``old``, which occurs once in ``file``, becomes ``new``; ``test`` (a node id of pytest) must fail then. ``why``:
-    the harm that it would do."""
+    the harm that it would do. ``fresh``: by a reader who came to the code new."""
 
     id: str
     area: str
@@ -44,6 +44,7 @@ class Bug(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"old"
     new: str
     why: str
     test: str
+    fresh: bool = False
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):

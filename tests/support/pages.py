@@ -1,4 +1,4 @@
-"""Workspaces for pages: a history of the yard or of the court, or a recorded one, as a log on the real disk."""
+"""Workspaces for pages: a history of the harness or of the court, or a recorded one, as a log on the real disk."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ from pmagent.workspace.layout import Layout
 from tests.support.audits import Court
 from tests.support.histories import FOLDER as HISTORIES
 from tests.support.hostile import unseen_in
-from tests.support.orchestra import Yard
+from tests.support.orchestra import Harness
 
 LOG_ID = "5a" * 16
 VISITOR = Visitor("ada", "approve", "session", "csrf", "2026-11-22T12:00:00.000000Z")
 _BATCH = 500
 
 
-class _Begun(Yard):
+class _Begun(Harness):
     """Begins the log, as a real one is begun."""
 
     def start(self, surface: str = "daemon") -> None:
-        """See Yard."""
+        """See Harness."""
         if not self.history:
             self.tell(LogCreated(log_id=LOG_ID), f"log.created:{LOG_ID}")
         super().start(surface)
 
 
-class RunYard(_Begun):
-    """A yard whose history is that of a whole log, which a daemon can go on with."""
+class RunHarness(_Begun):
+    """A harness whose history is that of a whole log, which a daemon can go on with."""
 
 
 class AuditCourt(_Begun, Court):
@@ -179,10 +179,10 @@ def links(page: str) -> list[str]:
 def jobs_in(layout: Layout, kind: Kind) -> list[tuple[Event, Event | None]]:
     """The jobs of a kind, newest first: requests, and the ends that name them; read from the front, all of it."""
     with opened(layout) as log:
-        wanted = {kind.requested, *kind.ends}
+        wanted = {kind.requested, *kind.end_types}
         found = [typed(stored, log.blobs) for stored in events(log.storage) if stored.type in wanted]
     ends: dict[int, Event] = {}
     for event in found:
-        if event.type in kind.ends:
+        if event.type in kind.end_types:
             ends.setdefault(event.data.request, event)
     return [(event, ends.get(event.position)) for event in reversed(found) if event.type == kind.requested]

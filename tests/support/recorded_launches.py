@@ -32,7 +32,7 @@ from pmagent.actors.audit.sources.repository.survey import survey_repository
 from pmagent.actors.checks.effects import check_spec
 from pmagent.actors.core.actor import Io
 from pmagent.actors.orchestra.planning import effects as planner
-from pmagent.actors.orchestra.running.sandbox_spec import wishes_of
+from pmagent.actors.orchestra.running.sandbox_spec import spec_of
 from pmagent.actors.pla.frames import camera, ocr
 from pmagent.actors.pla.frames.problem import NoFrame
 from pmagent.actors.sandbox.bubblewrap import NEEDED
@@ -274,7 +274,7 @@ def _task(place: Path, sandbox: dict[str, str], text: str = "", **inputs: Any) -
         seconds=30.0, simulated=False,
     )
     before = f"{place}/inputs" if sandbox else ""
-    _sandboxed(wishes_of(root, config(text), assigned, asked, f"{place}/artifacts", before, (f"{root}/docs",)))
+    _sandboxed(spec_of(root, config(text), assigned, asked, f"{place}/artifacts", before, (f"{root}/docs",)))
 
 
 _FILES: Final = [{"path": "a/b.txt", "content": "hello"}]

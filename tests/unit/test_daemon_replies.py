@@ -63,7 +63,7 @@ def test_of_modes_only_a_lower_one_outlives_its_asker(
 ) -> None:
     monkeypatch.setattr(reading, "warden", lambda _: WardenState(mode=mode))  # type: ignore[arg-type]
     host = cast("Host", SimpleNamespace(runtime=SimpleNamespace(engine=None)))
-    assert daemon._outlives_its_asker(host, Request("pla.mode", {"mode": wanted})) is carried_out
+    assert daemon._runs_without_client(host, Request("pla.mode", {"mode": wanted})) is carried_out
 
 
 async def _left_when_taken(workspace: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> tuple[bytes, list[str]]:

@@ -9,7 +9,7 @@ from typing import Final
 Place = tuple[int, int]
 
 _WORD: Final = re.compile(r"[A-Za-z0-9+/=_.~-]+", re.ASCII)
-"""What a secret may go on with: of a word in which one stands, nothing is shown."""
+"""Characters that may continue a secret: nothing of a word that holds one is shown."""
 
 
 def masked_places(text: str, redacted: str, mask: str) -> list[Place] | None:

@@ -22,13 +22,13 @@ from pmagent.events.secret_forms import MASK
 from pmagent.events.secret_shapes import shapes_in
 
 KNOWN: Final = "known secret"
-"""What a process was told, or its redactor's shapes."""
+"""A secret that the process knows, or a shape of its redactor."""
 MASKED: Final = "masked"
 """A mask stands in it: it was a secret before."""
 
 RUN_CHARS_MIN: Final = 16
 WORD_CHARS_MIN: Final = 10
-"""What holds capitals, small letters and digits at once counts from this length on."""
+"""A word with capitals, small letters and digits counts from this length on."""
 PASSWORD_CHARS: Final = range(8, 129)
 CHANGES: Final = 0.22
 CHANGES_LETTERS: Final = 0.30
@@ -36,7 +36,7 @@ CHANGES_WORD: Final = 0.30
 CHANGES_ONE_CASE: Final = 0.40
 CONSONANTS: Final = 6
 VOWELS: Final = 0.34
-"""What follows 5 consonants is random where fewer letters than this share are vowels."""
+"""A word with 5 consonants in a row is random where fewer letters than this share are vowels."""
 
 Places = Iterator[tuple[int, int]]
 
@@ -135,10 +135,10 @@ def is_random(run: str) -> bool:
         return False
     if "d" in kinds:
         return _changes(kinds) > CHANGES
-    return _changes(kinds) > CHANGES_LETTERS or _cannot_be_said(run.lower())
+    return _changes(kinds) > CHANGES_LETTERS or _is_unpronounceable(run.lower())
 
 
-def _cannot_be_said(letters: str) -> bool:
+def _is_unpronounceable(letters: str) -> bool:
     """Whether consonants follow each other as in no word, and vowels are rare."""
     longest = max((len(cluster) for cluster in _CONSONANTS.findall(letters)), default=0)
     if longest >= CONSONANTS:
@@ -155,7 +155,7 @@ def _is_random_word(word: str) -> bool:
 
 
 def _kinds(run: str) -> str:
-    """What its letters and digits are: l, u or d for each."""
+    """Its letters and digits by kind: l, u or d for each."""
     return "".join("l" if "a" <= c <= "z" else "u" if "A" <= c <= "Z" else "d" for c in run if c not in "+/_=-")
 
 

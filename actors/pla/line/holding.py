@@ -1,8 +1,8 @@
 """The line to the device, held: found, opened, greeted, listened to, and opened again when it was lost.
 
 ``Line.run`` goes on beside the daemon and tells what it hears as facts; the performers of the HID link's requests use
-the same line through ``perform``. Whatever ends a conversation that may have armed the device, or set it typing,
-disarms it first: the end of the line, and the end of a request that is not waited for any more.
+the same line through ``perform``. Any end of a conversation that may have armed the device, or set it typing, disarms
+it first: the end of the line, and the end of a request that is not waited for any more.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Session:
         self.link = link
         self._talks = Talks(link)
         self._waiting: dict[int, _Outcome] = {}
-        self._told: deque[float] = deque()
+        self._reported_at: deque[float] = deque()
 
     def begin(self, conversation: Exchange) -> tuple[int, _Outcome]:
         """Begin a conversation: its number, and where its outcome will be."""
@@ -107,10 +107,10 @@ class _Session:
     def count(self, facts: int) -> None:
         """So many facts came of what was heard now."""
         now = anyio.current_time()
-        self._told.extend([now] * facts)
-        while self._told and self._told[0] <= now - REPORTS_SECONDS:
-            self._told.popleft()
-        if len(self._told) > REPORTS_MAX:
+        self._reported_at.extend([now] * facts)
+        while self._reported_at and self._reported_at[0] <= now - REPORTS_SECONDS:
+            self._reported_at.popleft()
+        if len(self._reported_at) > REPORTS_MAX:
             what = f"the device told of more than {REPORTS_MAX} changes within {REPORTS_SECONDS:g} s"
             self.link.closed("garbled", what)
 
@@ -126,7 +126,7 @@ class _Facts:
     def __init__(self) -> None:
         self._waiting: deque[Payload] = deque()
         self._news = anyio.Event()
-        self._told = anyio.Event()
+        self._drained = anyio.Event()
 
     def put(self, facts: list[Payload]) -> None:
         """Add facts."""
@@ -145,15 +145,15 @@ class _Facts:
             while self._waiting:
                 await on_fact(self._waiting[0])
                 self._waiting.popleft()
-            self._told.set()
+            self._drained.set()
             self._news = anyio.Event()
             await self._news.wait()
 
-    async def all_told(self) -> None:
+    async def drained(self) -> None:
         """Return when none is waiting."""
         while self._waiting:
-            self._told = anyio.Event()
-            await self._told.wait()
+            self._drained = anyio.Event()
+            await self._drained.wait()
 
 
 class Line:
@@ -195,7 +195,7 @@ class Line:
             tasks.start_soon(self._facts.tell, on_fact)
             pause = PAUSE_SECONDS
             while True:
-                await self._facts.all_told()
+                await self._facts.drained()
                 began = anyio.current_time()
                 longest = PAUSE_SECONDS_MAX
                 try:
@@ -251,7 +251,7 @@ class Line:
                 await awake.wait()
 
     def _report(self, session: _Session) -> None:
-        """What was heard goes to the log."""
+        """Received facts go to the log."""
         if self._facts.are_late:
             session.link.closed("closed", "the log is too far behind to record what is typed")
         facts = self._reporter.facts(session.link.heard())

@@ -56,7 +56,7 @@ class _Serial(serial.Serial):
     device that does not read either may take half a minute, or for ever."""
 
     def flush(self) -> None:
-        """What has not left is thrown away (``Port.close``)."""
+        """Discard unsent bytes (``Port.close``)."""
 
     def close(self) -> None:
         """Nothing yet; see ``let_go``."""

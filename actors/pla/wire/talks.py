@@ -22,8 +22,8 @@ class _Talk(msgspec.Struct, eq=False):
 
 
 class Talks:
-    """The exchanges of ``link``. Whoever drives the link calls ``advance`` whenever bytes or time have come to it, and
-    looks at ``to_send`` and ``next_at`` of both afterwards."""
+    """The exchanges of ``link``. The link's driver calls ``advance`` whenever bytes or time have come to it, and looks
+    at ``to_send`` and ``next_at`` of both afterwards."""
 
     def __init__(self, link: HostLink) -> None:
         self._link = link
@@ -40,7 +40,7 @@ class Talks:
         return self._number
 
     def cancel(self, number: int, now: float) -> None:
-        """Forget an exchange. What it has not sent yet is not sent; what it has sent stays sent."""
+        """Forget an exchange. Its unsent bytes are not sent; sent ones stay sent."""
         talk = self._talks.pop(number, None)
         if talk is not None:
             talk.exchange.close()

@@ -1,4 +1,4 @@
-"""What the ends of the line say to each other, as the host sees it: what is asked, what comes of it, what is heard."""
+"""The protocol's messages, as the host sees them: requests, their outcomes, and unasked reports."""
 
 from __future__ import annotations
 

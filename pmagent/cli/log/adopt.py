@@ -47,8 +47,8 @@ def adopt(app: App, yes: bool, operator: str | None, format: str) -> int:
         app.output.note("it is not adopted, and can only be read")
         return Exit.NO
     adopting(workspace, found, who)
-    said = Styled("✓ adopted", "green"), f": log {found.log_id}"
-    app.output.answer(format, {"adopted": True, **msgspec.to_builtins(found)}, lambda: app.output.line(*said))
+    text = Styled("✓ adopted", "green"), f": log {found.log_id}"
+    app.output.answer(format, {"adopted": True, **msgspec.to_builtins(found)}, lambda: app.output.line(*text))
     return Exit.DONE
 
 

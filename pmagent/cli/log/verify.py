@@ -40,8 +40,8 @@ def verify(app: App, path: Path | None, decode: bool, no_blobs: bool, format: st
     seconds = time.perf_counter() - begun
     distrusted, gone = _distrust(store)
     if format == "json":
-        told = {"ok": result.ok and not gone, "distrust": distrusted or None}
-        app.output.document({"path": store.place, **msgspec.to_builtins(result), **told})
+        document = {"ok": result.ok and not gone, "distrust": distrusted or None}
+        app.output.document({"path": store.place, **msgspec.to_builtins(result), **document})
     else:
         _screen(app.output, store.place, result, seconds, f" {shlex.quote(str(path))}" if path else "")
         if distrusted:

@@ -105,7 +105,7 @@ def reject(
         )
     if format == "json":
         app.output.document(answer.document)
-    elif not _told_refusal(app.output, "the rejection counts for nothing", answer.document):
+    elif not _show_refusal(app.output, "the rejection counts for nothing", answer.document):
         app.output.line(Styled("✓ rejected", "green"), f": {answer.document['proposal_id']}")
     return answer.exit_code
 
@@ -209,12 +209,12 @@ def _approved(app: App, decided: Answer, *, wait: bool, as_json: bool) -> int:
         outcome, code = answer.document, answer.exit_code
     if as_json:
         app.output.document({"decision": document, "outcome": outcome})
-    elif not _told_refusal(app.output, "nothing is approved", document):
+    elif not _show_refusal(app.output, "nothing is approved", document):
         _outcome_screen(app.output, document, outcome)
     return code
 
 
-def _told_refusal(output: Output, what: str, document: dict[str, Any]) -> bool:
+def _show_refusal(output: Output, what: str, document: dict[str, Any]) -> bool:
     if document.get("violation"):
         violation(output, document)
     elif document["decision"] == "decision_refused":

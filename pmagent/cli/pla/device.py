@@ -49,15 +49,15 @@ def _ended_from_beside(app: App, error: Unanswered) -> Unanswered:
         linked = status["device"]
         port = hang_up(linked["port"], error.pid) if linked is not None else None
     except PmagentError as trouble:
-        line, said = "held", f"its line could not be taken down from here: {trouble.message}"
+        line, text = "held", f"its line could not be taken down from here: {trouble.message}"
     else:
         line = "down" if port is not None else "none"
-        said = f"its line, {port}, was taken down" if port is not None else "the log knows of no device that is linked"
-    told = Unanswered(
-        f"{said}; {error.message}", error.hint, outcome=error.outcome, request=error.request, pid=error.pid
+        text = f"its line, {port}, was taken down" if port is not None else "the log knows of no device that is linked"
+    unanswered = Unanswered(
+        f"{text}; {error.message}", error.hint, outcome=error.outcome, request=error.request, pid=error.pid
     )
-    told.facts = {**told.facts, "line": line}
-    return told
+    unanswered.facts = {**unanswered.facts, "line": line}
+    return unanswered
 
 
 @click.command(cls=Command, example="pmagent pla disarm")

@@ -59,8 +59,8 @@ def _status_screen(output: Output, document: dict[str, Any]) -> None:
         output.line(f"session    {session['session_id']}, {began}")
     if document["violations"] is not None:
         count, path = document["violations"]["count"], document["violations"]["path"]
-        told = f"✗ {count} contract violation{'' if count == 1 else 's'}"
-        output.line("           ", Styled(told, "red"), f": {path}")
+        text = f"✗ {count} contract violation{'' if count == 1 else 's'}"
+        output.line("           ", Styled(text, "red"), f": {path}")
     if document["ending"]:
         output.line(f"           it ends as soon as the last execution is known to: {document['ending']}")
     _device_lines(output, document)

@@ -1,8 +1,9 @@
 """The entrance: by a one-time address, or by name and secret; and who somebody is who has a cookie
 (docs/design.md §18.2).
 
-Whoever enters gets a session of 256 bits that the console drew; nothing that a browser brought along becomes one. An
-operator who was removed, or has another role or secret, is that at the next request: the file is looked at each time.
+Everyone who enters gets a session of 256 bits that the console drew; nothing that a browser brought along becomes one.
+An operator who was removed, or has another role or secret, is that at the next request: the file is looked at each
+time.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ _log = structlog.get_logger("pmagent")
 
 
 class Visitor(msgspec.Struct, frozen=True):
-    """Who is signed in: as what, in which session (the SHA-256 of the cookie's value), with what its forms carry, since
-    when (as the log writes times)."""
+    """A signed-in person: role, session (the SHA-256 of the cookie's value), with what its forms carry, since when (as
+    the log writes times)."""
 
     operator: str
     role: Role
@@ -134,7 +135,7 @@ class Entrance:
         return await self._admit(now_known, "secret", before)
 
     def visitor(self, cookie: str, *, used: bool = True) -> Visitor | None:
-        """Who has this cookie. ``used``: a person does something; what a page does by itself keeps no session alive.
+        """The owner of this cookie. ``used``: a person does something; a page's own requests keep no session alive.
 
         Raises BadOperators, OSError.
         """
@@ -155,7 +156,7 @@ class Entrance:
         await self._note(visitor.operator, "signed_out", "session", "")
 
     async def keep(self) -> None:
-        """Write down, now and then, when sessions were last used. What fails is told of; it is tried again."""
+        """Write down, now and then, when sessions were last used. A failure is reported, and tried again."""
         if not self._sessions.is_due:
             return
         try:

@@ -1,7 +1,7 @@
-"""The guard: before every page. What it lets through has one meaning, comes from ours, and from somebody who may.
+"""The guard before every page. A request that passes has one meaning, comes from our pages and from somebody who may.
 
 It looks at the head first, then at the session, then at how often, then at the form; and whatever is answered leaves
-with the headers that keep a browser strict. What it refuses reaches no page.
+with the headers that keep a browser strict. A refused request reaches no page.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ LOOK_SECONDS: Final = 2.0
 """So often a live connection is held to its session: who signed out hears nothing more."""
 
 OPEN: Final = ("/enter", "/sign-in", "/sign-out")
-"""What needs no session; and what lies in /static/."""
+"""Pages without a session, beside /static/."""
 OPEN_TO_VIEW: Final = ("/sign-in", "/sign-out", "/theme", "/control/pause", "/control/disarm")
-"""What may be posted by somebody who may not approve: how that person sees the pages; and an emergency stop, which is
-everybody's (docs/design.md §18.2)."""
+"""Posts of somebody who may not approve: how that person sees the pages; and an emergency stop, which is everybody's
+(docs/design.md §18.2)."""
 STOPPING: Final = ("/sign-out", "/control/pause", "/control/disarm", "/control/end")
 """Posts without a rate limit: each ends something, and does no more when it is done twice."""
 LOWERING: Final = "/control/mode"
@@ -249,7 +249,7 @@ def _target(scope: Scope) -> bytes:
 
 def _by_a_person(head: Head) -> bool:
     """Whether somebody did something, as far as the browser tells: sent a form, or went to a page by a key or a click
-    (Fetch metadata: Sec-Fetch-User). What a page loads by itself, and when, keeps no session alive."""
+    (Fetch metadata: Sec-Fetch-User). Requests that a page makes by itself keep no session alive."""
     mode = head.headers.get(b"sec-fetch-mode")
     if head.method == "POST":
         return True

@@ -35,7 +35,7 @@ class TooManyExpressions(PmagentError):
 
 
 def asked_of(parameters: QueryParams) -> Asked:
-    """What the address of a stream asks for. Raises BadFilter."""
+    """The filter in a stream's address. Raises BadFilter."""
     for name in _UNUSED:
         if parameters.get(name):
             raise BadFilter(f"what is followed has no {name}", "after=POSITION says where it begins")
@@ -62,7 +62,7 @@ class Filter:
             return await self._made(events)  # nobody else begins just there
         known = run.known(self._key)
         if known is None and not self.blocking:
-            known = self._told(events, self._pick(events))
+            known = self._piece(events, self._pick(events))
             run.keep(self._key, known)
         elif known is None:
             async with self._turn:
@@ -74,9 +74,9 @@ class Filter:
 
     async def _made(self, events: Sequence[StoredEvent]) -> Piece:
         pick = self._pick
-        return self._told(events, await anyio.to_thread.run_sync(pick, events) if self.blocking else pick(events))
+        return self._piece(events, await anyio.to_thread.run_sync(pick, events) if self.blocking else pick(events))
 
-    def _told(self, events: Sequence[StoredEvent], found: Sequence[StoredEvent]) -> Piece:
+    def _piece(self, events: Sequence[StoredEvent], found: Sequence[StoredEvent]) -> Piece:
         if not found:
             return NOTHING
         position = events[-1].position

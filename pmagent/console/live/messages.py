@@ -1,7 +1,7 @@
-"""What the streams tell, as server-sent events (WHATWG HTML, section 9.2.6). Pure.
+"""The streams' messages, as server-sent events (WHATWG HTML, section 9.2.6). Pure.
 
-What may not be lost carries as its id the last position that it covers, so that a browser that comes back with it in
-``Last-Event-ID`` is told the rest, and nothing twice: a browser forgets a message of which it did not get the end.
+Messages that must not be lost carry as id the last position that they cover, so that a browser that comes back with it
+in ``Last-Event-ID`` is told the rest, and nothing twice: a browser forgets a message of which it did not get the end.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Topics:
         self._key = ("changed", self._beginnings)
 
     def tell(self, run: Run, position: int) -> Piece:
-        """What has changed by the events of ``run`` behind ``position``; ``NOTHING`` for none."""
+        """The changes by the events of ``run`` behind ``position``; ``NOTHING`` for none."""
         if not self._beginnings:
             return NOTHING
         if position >= run.first:

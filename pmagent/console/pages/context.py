@@ -1,5 +1,5 @@
-"""What every page has at hand: the daemon to ask, the log to read, and a way to show what came of it
-(docs/design.md §18.1)."""
+"""The context of every page: the daemon to ask, the log to read, and a way to show the outcome (docs/design.md
+§18.1)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class PageContext:
         return self._log_id
 
     async def read(self, reader: Callable[..., T], *arguments: Any) -> T:
-        """What a blocking reader of the log returns, when it is its operator's turn. Raises what it raises."""
+        """Call a blocking reader of the log when it is its operator's turn. Raises what it raises."""
         async with self._turns.setdefault(reading_for.get(), anyio.Lock()):
             return await anyio.to_thread.run_sync(reader, *arguments, limiter=self._readers, abandon_on_cancel=False)
 
@@ -192,7 +192,7 @@ def context_of(request: Request) -> PageContext:
 
 
 def visitor_of(request: Request) -> Visitor:
-    """Who is signed in; the guard lets nobody else through to where this is asked."""
+    """The signed-in operator; the guard lets nobody else through to the callers."""
     visitor: Visitor = request.state.visitor
     return visitor
 

@@ -36,7 +36,7 @@ def safe_name(name: str) -> str:
 
 
 def headers(name: str, size: int, digest: bytes) -> dict[str, str]:
-    """What is said of a file before its bytes: ``digest`` is the SHA-256 of all of them."""
+    """The headers before a file's bytes: ``digest`` is the SHA-256 of all of them."""
     wide = quote(name.encode("utf-8", "replace")[-3 * NAME_CHARS_MAX :], safe="")
     return {
         "content-type": "application/octet-stream",
@@ -98,7 +98,7 @@ async def _gone(receive: Receive) -> bool:
 
 
 async def blob(context: PageContext, name: str, sha256_hex: str) -> BlobResponse:
-    """The blob with this hash as a file. What is damaged and no larger than a piece is refused at once.
+    """The blob with this hash as a file. A damaged blob no larger than a piece is refused at once.
 
     Raises NotFound, CorruptLog, OSError.
     """

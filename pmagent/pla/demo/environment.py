@@ -69,35 +69,35 @@ class Device:
             [*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment(), bufsize=0
         )
         self._begun = b""
-        self._told: list[dict[str, Any]] = []
+        self._show_output: list[dict[str, Any]] = []
         self._seen = 0
-        self.wait(lambda told: "plugged" in told)
+        self.wait(lambda message: "plugged" in message)
 
     def do(self, word: str) -> None:
         """Tell it ``word``, and return when it has done that. Raises UnexpectedResult."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{word}\n".encode())
-        self.wait(lambda told: told.get("did") == word)
+        self.wait(lambda message: message.get("did") == word)
 
     def wait(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
         """Return when it has told what is ``wanted``, since the last wait. Raises UnexpectedResult."""
         deadline = time.monotonic() + SECONDS
         while True:
-            while self._seen < len(self._told):
+            while self._seen < len(self._show_output):
                 self._seen += 1
-                if wanted(self._told[self._seen - 1]):
+                if wanted(self._show_output[self._seen - 1]):
                     return
             self._read(deadline - time.monotonic())
 
     def pass_over(self) -> None:
-        """What it has told so far is not waited for any more."""
+        """Do not wait for its earlier messages any more."""
         self._drain()
-        self._seen = len(self._told)
+        self._seen = len(self._show_output)
 
     def heard(self, op: str) -> int:
         """How many requests ``op`` it has heard so far."""
         self._drain()
-        return sum(told.get("heard") == op for told in self._told)
+        return sum(message.get("heard") == op for message in self._show_output)
 
     @property
     def typed(self) -> str:
@@ -134,7 +134,7 @@ class Device:
         if not data:
             raise UnexpectedResult(f"the device has ended, with {self._process.wait(SECONDS)}")
         *lines, self._begun = (self._begun + data).split(b"\n")
-        self._told += [json.loads(line) for line in lines]
+        self._show_output += [json.loads(line) for line in lines]
         return True
 
 
@@ -183,7 +183,7 @@ class DemoEnvironment:
         end with ``expect``."""
         ran = self._ended(self.start(*arguments, quiet=quiet))
         if not quiet:
-            self._told(ran)
+            self._show_output(ran)
         if ran.code != expect:
             words = " ".join(arguments)
             raise UnexpectedResult(f"pmagent {words} ended with {ran.code}, not {expect}: {ran.out}{ran.err}")
@@ -208,13 +208,13 @@ class DemoEnvironment:
     def finish(self, process: subprocess.Popen[str], *, expect: int) -> Ran:
         """Wait for a command that was started, and show its answer. Raises UnexpectedResult."""
         ran = self._ended(process)
-        self._told(ran)
+        self._show_output(ran)
         if ran.code != expect:
             raise UnexpectedResult(f"the command ended with {ran.code}, not {expect}: {ran.out}{ran.err}")
         return ran
 
     def ask(self, operation: str, **arguments: object) -> dict[str, Any]:
-        """What the daemon answers to an operation that only looks; not shown. Raises PmagentError."""
+        """The daemon's answer to a read-only operation; not shown. Raises PmagentError."""
         with _undisturbed():  # imports and event loops lose a Ctrl-C that comes at a bad moment
             return call(self.workspace, operation, arguments).document
 
@@ -277,7 +277,7 @@ class DemoEnvironment:
             self._started.remove(process)
         return Ran(process.returncode, out, err)
 
-    def _told(self, ran: Ran) -> None:
+    def _show_output(self, ran: Ran) -> None:
         for line in (*ran.out.splitlines(), *ran.err.splitlines()):
             self._show(f"  {line}")
 

@@ -107,7 +107,7 @@ def _reset_while_typing(demo: DemoEnvironment, device: Device) -> None:
     long = _proposed(demo, f"type: {LONG}")
     device.pass_over()
     approving = demo.start("pla", "approve", long["proposal_id"], "--digest", long["digest"])
-    device.wait(lambda told: bool(told.get("text")))
+    device.wait(lambda message: bool(message.get("text")))
     _does(demo, device, "reset", "the device starts anew")
     demo.finish(approving, expect=1)
     typed = device.typed.removeprefix(before)
@@ -127,7 +127,7 @@ def _killed(demo: DemoEnvironment, device: Device) -> None:
     long = _proposed(demo, f"type: {LONG}")
     device.pass_over()
     approving = demo.start("pla", "approve", long["proposal_id"], "--digest", long["digest"])
-    device.wait(lambda told: bool(told.get("text")))
+    device.wait(lambda message: bool(message.get("text")))
     _does(demo, device, "kill", "the kill switch opens")
     demo.finish(approving, expect=1)
     typed = device.typed

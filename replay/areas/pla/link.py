@@ -54,7 +54,7 @@ class HostSide:
         self._impostor = False
         self._ticking = 0
         self._reporter = Reporter()
-        self._told_at = 0.0
+        self._reported_at = 0.0
         self._facts = 0
         self._running: dict[int, Running] = {}
         self.resting = False
@@ -197,8 +197,8 @@ class HostSide:
             if self._faults.strike("host: the log is slow"):
                 seconds = self._between(0.1, 2.0)
             # Each a little later than the one before: at one and the same time rounding could turn two of them round.
-            self._told_at = max(self._told_at + 0.000001, self._world.seconds + seconds)
-            self._world.later(self._told_at - self._world.seconds, "fact", partial(self._fact, fact, self._boot))
+            self._reported_at = max(self._reported_at + 0.000001, self._world.seconds + seconds)
+            self._world.later(self._reported_at - self._world.seconds, "fact", partial(self._fact, fact, self._boot))
 
     def _fact(self, payload: Payload, boot: int) -> None:
         if self._machine.up and self._machine.boot == boot:

@@ -23,11 +23,11 @@ class Execution:
 
     def __init__(self, event: Event, approval: Event) -> None:
         self.event = event
-        self.asked: PlaExecutionRequested = event.data
+        self.request: PlaExecutionRequested = event.data
         self.approval = approval
         self.prepared = False
         self.ordered: list[int] = []
-        self.told = ""
+        self.device_state = ""
         self.end: Event | None = None
 
 

@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from pmagent.jobs import catalogue
-from tests.support.boxes import real_boxes
 from tests.support.cases import each
 from tests.support.commands import Ran, pmagent
+from tests.support.sandboxes import needs_sandbox
 
 RUN = UUID("0b0c7a52-3f7e-4c1d-9a55-000000000001")
 AUDIT = UUID("0b0c7a52-3f7e-4c1d-9a55-000000000002")
@@ -59,7 +59,7 @@ def test_an_audit_is_no_run(place: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (unknown.code, "'ffffffff'" in unknown.errors) == (1, True)
 
 
-@real_boxes
+@needs_sandbox
 def test_a_beginning_that_a_run_and_an_audit_share_names_neither(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert audited(place).code == 1
     (place / "plan.yaml").write_text("- {task_id: a, intent: x, tools: [echo]}")

@@ -14,10 +14,10 @@ from pmagent.cli import checks
 from pmagent.cli.checks import Check, all_checks
 from pmagent.events.lock import WriterLock
 from pmagent.workspace.layout import Layout
-from tests.support.boxes import real_boxes
 from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.logged import flip, note, segments, write_log
+from tests.support.sandboxes import needs_sandbox
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def test_a_program_that_is_missing_is_a_warning(healthy: Path, monkeypatch: pyte
     assert pmagent(healthy, "doctor").code == 0
 
 
-@real_boxes
+@needs_sandbox
 def test_the_sandbox_is_tried_and_what_it_cannot_enforce_is_told(healthy: Path) -> None:
     found = looked(healthy, "sandbox")
     assert found.state == "ok"
@@ -173,7 +173,7 @@ def test_the_sandbox_is_tried_and_what_it_cannot_enforce_is_told(healthy: Path) 
     assert "no cgroup" in found.text
 
 
-@real_boxes
+@needs_sandbox
 @pytest.mark.parametrize(
     ("script", "text"),
     [

@@ -25,7 +25,7 @@ from pmagent.contracts.orchestra import Artifact
 from pmagent.workspace.layout import Layout
 from tests.support.cases import each
 from tests.support.orchestra import RUN, exited
-from tests.support.pages import RunYard, links, page, pages, recorded, text, written
+from tests.support.pages import RunHarness, links, page, pages, recorded, text, written
 
 NAMES = [
     "plain.txt", 'quo"te.txt', "semi;colon", "back\\slash", "100%", "blank name", ".hidden", "\u202egpj.exe",
@@ -40,11 +40,11 @@ def kept(content: bytes, path: str) -> Artifact:
 
 def lived(workspace: Path, content: bytes, name: str = "out.bin") -> str:
     """A workspace with a run that left ``content``; where that is had."""
-    yard = RunYard()
-    yard.tool = lambda event: exited(event, artifacts=[kept(content, f"{event.data.task_id}/{name}")])
-    yard.request({"a": []})
-    yard.run()
-    written(workspace, yard.history, [content])
+    harness = RunHarness()
+    harness.tool = lambda event: exited(event, artifacts=[kept(content, f"{event.data.task_id}/{name}")])
+    harness.request({"a": []})
+    harness.run()
+    written(workspace, harness.history, [content])
     return f"/runs/{RUN}/artifacts/{sha256(content).hexdigest()}/{quote(name, safe='')}"
 
 
@@ -74,13 +74,13 @@ def test_a_file_comes_as_it_is(tmp_path: Path, content: bytes) -> None:
 @pytest.fixture(scope="module")
 def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """Pages over a run that left a file of each name."""
-    yard = RunYard()
-    yard.tool = lambda event: exited(
+    harness = RunHarness()
+    harness.tool = lambda event: exited(
         event, artifacts=[kept(name.encode(), f"{event.data.task_id}/{name}") for name in NAMES]
     )
-    yard.request({"a": []})
-    yard.run()
-    with pages(written(tmp_path_factory.mktemp("named"), yard.history, [name.encode() for name in NAMES])) as client:
+    harness.request({"a": []})
+    harness.run()
+    with pages(written(tmp_path_factory.mktemp("named"), harness.history, [name.encode() for name in NAMES])) as client:
         yield client
 
 

@@ -226,6 +226,9 @@ def test_every_answer_carries_the_same_headers_and_lets_no_other_site_read_it(
         assert not [name for name, _ in answer.headers if name.startswith("access-control-")]
         assert len(answer.header("x-orchestra-trace-id") or "") == 36
     assert len({answer.header("x-orchestra-trace-id") for answer in answers}) == len(answers)
+    assert {
+        "default-src 'none'", "script-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'",
+    } <= set(CSP.decode().split("; "))  # fmt: skip
     assert "'unsafe" not in CSP.decode()
 
 

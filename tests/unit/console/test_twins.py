@@ -22,7 +22,7 @@ from tests.support.commands import pmagent
 from tests.support.console_pages import Page
 from tests.support.consoles import Console, LiveHost
 from tests.support.orchestra import RUN
-from tests.support.pages import RunYard, page, pages, recorded, written
+from tests.support.pages import RunHarness, page, pages, recorded, written
 
 AUDIT: Final = "00000000-0000-4000-8000-000000000001"
 NAMED: Final = re.compile(r"pmagent( [a-z-]+)+( |$)")
@@ -101,10 +101,10 @@ def test_every_page_of_a_live_workspace_names_commands_that_there_are(
 
 
 def test_every_page_of_jobs_names_commands_that_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    yard = RunYard()
-    yard.request({"a": []})
-    yard.run()
-    runs, audits = written(tmp_path / "runs", yard.history), recorded(tmp_path / "audits", "audits")
+    harness = RunHarness()
+    harness.request({"a": []})
+    harness.run()
+    runs, audits = written(tmp_path / "runs", harness.history), recorded(tmp_path / "audits", "audits")
     with pages(runs) as of_runs, pages(audits) as of_audits:
         run = page(of_runs, f"/runs/{RUN}")
         task = re.search(rf'href="(/runs/{RUN}/tasks/[^"?#]+)', run)

@@ -16,7 +16,7 @@ from pmagent.actors.orchestra.running.effects import VIOLATIONS_MAX, Attempts
 from pmagent.actors.sandbox.spec import Outcome
 from pmagent.contracts.orchestra_events import TaskAttemptRequested, TaskExited
 from pmagent.events.event import Event
-from tests.support.orchestra import Yard
+from tests.support.orchestra import Harness
 
 
 class Stream:
@@ -68,11 +68,11 @@ def attempted(monkeypatch: pytest.MonkeyPatch, workspace: Path, planted: int) ->
         )
 
     monkeypatch.setattr(effects, "run", run)
-    yard = Yard()
-    yard.tool = lambda _: None
-    yard.request({"a": []})
-    (request,) = yard.open(TaskAttemptRequested)
-    world: Any = World(workspace, yard.history)
+    harness = Harness()
+    harness.tool = lambda _: None
+    harness.request({"a": []})
+    (request,) = harness.open(TaskAttemptRequested)
+    world: Any = World(workspace, harness.history)
     outcome = anyio.run(Attempts(), request, world)
     assert isinstance(outcome, TaskExited)
     assert not list((workspace / effects.FOLDER).iterdir())

@@ -45,7 +45,7 @@ def test_a_run_begins_with_those_blocked_that_wait() -> None:
     assert changes == [change(name, "block") for name in "bcd"]
     after = first.stepped(changes)
     assert after.letters == "pbbbp"
-    assert after.places("planned") == [A, E]
+    assert after.indexes("planned") == [A, E]
     assert not after.is_over()
 
 

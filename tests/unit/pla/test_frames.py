@@ -15,7 +15,7 @@ from pmagent.actors.pla.frames.folder import BYTES_MAX, newest
 from pmagent.actors.pla.frames.problem import NoFrame
 from pmagent.actors.pla.frames.program import run
 from pmagent.actors.pla.frames.taking import frame
-from pmagent.actors.sandbox.reader import arguments as wall
+from pmagent.actors.sandbox.reader import arguments as sandbox
 from pmagent.actors.sandbox.reader import run as limited
 from pmagent.actors.sandbox.reader.run import run_limited
 from pmagent.contracts.pla_events import FrameSource
@@ -197,8 +197,8 @@ def test_who_stops_waiting_ends_the_program(programs: Path) -> None:
 
 
 def test_a_program_behind_the_wall_sees_neither_files_nor_network(programs: Path, tmp_path: Path) -> None:
-    if not wall.wall(()):
-        pytest.skip("no bubblewrap here that can build a wall")
+    if not sandbox.bubblewrap_options(()):
+        pytest.skip("no bubblewrap here that can build a sandbox")
     secret = tmp_path / "secret"
     secret.write_text("secret")
     body = f"print(os.path.exists({str(secret)!r}), os.listdir('/sys/class/net') if os.path.exists('/sys') else [])"
@@ -279,8 +279,8 @@ def test_without_a_program_a_camera_says_which_to_install() -> None:
 
 
 def test_a_device_is_lent_through_the_wall_and_nothing_else_of_dev(programs: Path) -> None:
-    if not wall.wall(()):
-        pytest.skip("no bubblewrap here that can build a wall")
+    if not sandbox.bubblewrap_options(()):
+        pytest.skip("no bubblewrap here that can build a sandbox")
     device = next((path for path in ("/dev/fuse", "/dev/kmsg", "/dev/net/tun") if os.path.exists(path)), "")
     if not device:
         pytest.skip("no device here to lend")
@@ -293,7 +293,7 @@ def test_a_device_is_lent_through_the_wall_and_nothing_else_of_dev(programs: Pat
 @pytest.mark.usefixtures("programs")
 def test_where_there_is_no_wall_nothing_is_lent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    assert wall.wall((), ("/dev/video0",)) == ()
+    assert sandbox.bubblewrap_options((), ("/dev/video0",)) == ()
 
 
 def test_a_program_that_is_not_there_is_told_as_one_that_fails(tmp_path: Path) -> None:
@@ -310,9 +310,9 @@ def test_what_is_no_command_is_not_run() -> None:
 
 
 def test_without_a_wall_it_is_noted(programs: Path, frames: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limited, "wall", lambda *_: ())
+    monkeypatch.setattr(limited, "bubblewrap_options", lambda *_: ())
     put(frames, "a.png", png(), ago(0))
     stand_in(programs, "tesseract", "print('text')")
     found = frame(FrameSource(path=str(frames)), SHAPES_ONLY, threading.Event())
     assert found.text == "text"
-    assert wall.UNWALLED in found.notes
+    assert sandbox.UNSANDBOXED in found.notes

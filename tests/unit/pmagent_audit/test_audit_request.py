@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.audit import request as module
-from pmagent.audit.places import Output, output_of
-from pmagent.audit.request import Asked, Wish, as_request, check_masked, checked
+from pmagent.audit.output import Output, output_of
+from pmagent.audit.request import AuditOptions, PreparedAudit, as_request, check_masked, checked
 from pmagent.audit.rubrics import default_rubric
 from pmagent.audit.source import SLUG_CHARS_MAX, BadAudit, slug, source_of
 from pmagent.contracts.audit_events import AuditRequested
@@ -37,10 +37,10 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def asked(place: Path, settings: AuditSettings | None = None, **wishes: Any) -> Asked:
+def asked(place: Path, settings: AuditSettings | None = None, **fields: Any) -> PreparedAudit:
     """The request that these wishes lead to."""
-    wish = Wish(**{"repo_url": "repo", "pdf_path": "report.pdf", **wishes})
-    return as_request(wish, settings or AuditSettings(), place / "workspace", place, AUDIT)
+    options = AuditOptions(**{"repo_url": "repo", "pdf_path": "report.pdf", **fields})
+    return as_request(options, settings or AuditSettings(), place / "workspace", place, AUDIT)
 
 
 def test_paths_are_relative_to_the_current_folder_and_recorded_whole(place: Path) -> None:

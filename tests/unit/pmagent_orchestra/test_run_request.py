@@ -15,8 +15,8 @@ from pmagent.actors.orchestra.planning.config import BadConfig
 from pmagent.contracts.orchestra_config import OrchestraConfig, PathSettings, SecuritySettings
 from pmagent.events.errors import PmagentError
 from pmagent.jobs.kinds import Source
-from pmagent.orchestra.places import check_places, placed
-from pmagent.orchestra.request import DEFAULTS, BadRun, Wish, as_request, checked, warnings_of
+from pmagent.orchestra.paths import check_paths, normalized
+from pmagent.orchestra.request import DEFAULTS, BadRun, RunOptions, as_request, checked, warnings_of
 from pmagent.projections.runs.paths import run_paths
 from tests.support.orchestra import RUN
 
@@ -30,7 +30,7 @@ def config(**paths: str) -> OrchestraConfig:
 
 def asked(workspace: Path, **fields: Any) -> Any:
     """The request for a wish."""
-    return as_request(Wish(**({"intent": "do it", "plan": PLAN} | fields)), workspace, RUN)
+    return as_request(RunOptions(**({"intent": "do it", "plan": PLAN} | fields)), workspace, RUN)
 
 
 def refused(workspace: Path, **fields: Any) -> PmagentError:
@@ -134,7 +134,7 @@ def test_what_is_wrong_is_said_with_its_code(tmp_path: Path, fields: dict[str, A
 )
 def test_a_run_keeps_to_places_of_its_own(tmp_path: Path, paths: dict[str, str], said: str) -> None:
     with pytest.raises(BadConfig) as caught:
-        check_places(placed(config(**paths), tmp_path), tmp_path, RUN)
+        check_paths(normalized(config(**paths), tmp_path), tmp_path, RUN)
     assert said in caught.value.message
 
 
@@ -142,7 +142,7 @@ def test_an_absolute_path_in_the_workspace_becomes_a_relative_one(tmp_path: Path
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     for root in (tmp_path / "real", tmp_path / "link"):
-        made = placed(config(runs=str(root / "out"), report=f"{root}/out/{{run_id}}/r.md"), tmp_path / "link")
+        made = normalized(config(runs=str(root / "out"), report=f"{root}/out/{{run_id}}/r.md"), tmp_path / "link")
         assert (made.paths.runs, made.paths.report) == ("./out", "./out/{run_id}/r.md")
         assert not run_paths(made.paths, RUN).moved
 
@@ -186,7 +186,7 @@ PARTS = st.lists(WORDS, min_size=1, max_size=12)
 def test_whatever_a_path_says_a_run_stays_in_the_workspace_and_away_from_what_rules_it(text: str) -> None:
     workspace = Path("/somewhere/workspace")
     try:
-        made = placed(config(logs=text), workspace)
+        made = normalized(config(logs=text), workspace)
     except BadConfig:
         return
     found = run_paths(made.paths, RUN)
@@ -194,7 +194,7 @@ def test_whatever_a_path_says_a_run_stays_in_the_workspace_and_away_from_what_ru
     inside = os.path.relpath(os.path.normpath(workspace / found.log), workspace)
     assert inside.split("/")[0] not in ("..", ".git", "share", "jobs", ".pmagent")
     assert RUN in inside
-    assert placed(made, workspace) == made
+    assert normalized(made, workspace) == made
 
 
 def test_the_request_of_another_process_is_checked_as_well(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def sent(form: Mapping[str, str], verdict: Verdict) -> Sent:
 
 
 def wanting(one: Sent, document: Mapping[str, Any], tier: Tier) -> dict[str, str]:
-    """What the form lacks, by field; nothing when it may be handed on. The daemon judges all but the second step."""
+    """The form's gaps, by field; nothing when it may be handed on. The daemon judges all but the second step."""
     lacks: dict[str, str] = {}
     if one.verdict == "REJECTED":
         if not is_seen(one.reason):

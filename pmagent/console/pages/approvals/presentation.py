@@ -14,7 +14,7 @@ LIKE_MAX: Final = 8
 
 
 def headline(document: dict[str, Any]) -> str:
-    """What it does, in a few words that hold nothing of what is typed."""
+    """The action in a few words that hold nothing of the typed text."""
     payload = document["payload"]
     match document["action_type"]:
         case "TYPE_TEXT":
@@ -48,11 +48,11 @@ def steps(x: int, y: int) -> str:
 
 def counted(text: str) -> str:
     """How much a text is, and how often it presses Enter and Tab."""
-    told = [f"{len(text)} character{'' if len(text) == 1 else 's'}"]
+    parts = [f"{len(text)} character{'' if len(text) == 1 else 's'}"]
     for key, char in (("Enter", "\n"), ("Tab", "\t")):
         times = text.count(char)
-        told += [f"{key} {times} time{'' if times == 1 else 's'}"] if times else []
-    return ", ".join(told)
+        parts += [f"{key} {times} time{'' if times == 1 else 's'}"] if times else []
+    return ", ".join(parts)
 
 
 def hex_rows(text: str) -> str:

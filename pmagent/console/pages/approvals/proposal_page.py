@@ -35,7 +35,7 @@ LISTED: Final = 100
 """So many proposals the warden remembers; older ones are in the log."""
 
 _STORIES: Final[WeakKeyDictionary[PageContext, Stories]] = WeakKeyDictionary()
-"""What was read of each console's log."""
+"""The proposals that were read from each console's log."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _WHOLE_ID: Final = re.compile(r"prop-[0-9a-f]{32}")
@@ -82,7 +82,7 @@ class ProposalPage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def first(self) -> str:
-        """What is typed to approve it, if its risk is high."""
+        """The text to type for an approval, if its risk is high."""
         return str(self.document["digest"][:FIRST_CHARS])
 
 
@@ -94,13 +94,13 @@ async def gathered(context: PageContext, visitor: Visitor, proposal_id: str, *, 
     pla = (await context.standing("pla.status")).document
     paused = bool((await context.standing("status")).document["paused"])
     others = (await context.ask("pla.list", count=LISTED)).document["proposals"]
-    told = await context.read(stories.story, document["position"])
+    history = await context.read(stories.story, document["position"])
     text = content(document)
     return ProposalPage(
         document=document, headline=headline(document), text=text, counted=counted(text), hexed=hex_rows(text),
-        notice=stands(document, told.code), risk=risk(document), reversal=reversal(document), cost=cost(document),
+        notice=stands(document, history.code), risk=risk(document), reversal=reversal(document), cost=cost(document),
         means=means(pla, paused=paused), rules=rules(document), device=pla["device"], likes=alike(document, others),
-        story=told, barred=barred(document, visitor), seen=shown_state(document, pla, paused=paused),
+        story=history, barred=barred(document, visitor), seen=shown_state(document, pla, paused=paused),
     )  # fmt: skip
 
 

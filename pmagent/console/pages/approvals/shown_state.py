@@ -1,4 +1,4 @@
-"""What an operator saw when deciding, carried by the form itself, and how it differs from how things are; pure.
+"""The state that a form showed an operator, carried by the form itself, and its difference from now; pure.
 
 It grants nothing: an approval is bound to the digest, and the mode, which the daemon compares. It is there so that a
 decision that came too late, or is about something else, is answered by the difference (docs/design.md §18.3).
@@ -32,14 +32,14 @@ _MEANS: Final = ("digest", "mode", "armed", "device", "paused")
 
 
 class BadDecision(PmagentError):
-    """What was sent is no decision that this page's forms can make; nothing was recorded."""
+    """The posted form is no decision that this page can make; nothing was recorded."""
 
     exit_code = 2
 
 
 class ShownState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a page said of a proposal, and of what an approval of it would do. ``text``: what would be done, as the log
-    may hold it, never what a mask hides."""
+    """A page's statement of a proposal, and of an approval's effect. ``text``: what would be done, as the log may hold
+    it, never what a mask hides."""
 
     does: str
     text: str
@@ -70,7 +70,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def shown_state(document: dict[str, Any], pla: dict[str, Any], *, paused: bool) -> ShownState:
-    """What a page says that shows ``document`` while the PLA stands so."""
+    """The statement of a page that shows ``document`` in this state of the PLA."""
     masked = {name: value for name, value in document.items() if name != "plain"}
     stands = document["outcome"] if document["stands"] == "closed" else document["stands"]
     by = f" by {document['decided_by']}" if document["decided_by"] else ""
@@ -95,7 +95,7 @@ def packed(one: ShownState | Situation) -> str:
 
 
 def unpacked(text: str) -> ShownState:
-    """What a form says was shown. Raises BadDecision."""
+    """The state in a form's hidden field. Raises BadDecision."""
     hint = "look at the proposal again, and decide there"
     if len(text) > SEEN_CHARS_MAX:
         raise BadDecision("what was shown is longer than any page of a proposal", hint)

@@ -41,7 +41,7 @@ class NotEnded(PmagentError):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What is asked of a list of jobs: in this state, about this text, older than the one at position ``after``."""
+    """A query of a list of jobs: in this state, about this text, older than the one at position ``after``."""
 
     state: str = ""
     text: str = ""
@@ -49,7 +49,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 def asked_of(request: Request, kind: Kind) -> Asked:
-    """What an address asks of a list. Raises BadAddress."""
+    """The query in a list's address. Raises BadAddress."""
     text = request.query_params.get("text", "")
     if len(text) > TEXT_CHARS_MAX:
         raise BadAddress(f"text: at most {TEXT_CHARS_MAX} characters are looked for, not {len(text)}", "give fewer")
@@ -99,7 +99,7 @@ def _rows(jobs: JobCache, kind: Kind, entries: Sequence[Entry]) -> list[Row]:
             cell = ending.gist
         elif looked < OPEN_LOOKED_AT:
             looked += 1
-            with jobs.shelves[kind].story(entry.job_id) as (story, _):
+            with jobs.story_caches[kind].story(entry.job_id) as (story, _):
                 if story.view.requested == entry.position:  # else its id has been used again
                     word, cell = story.view.word, story.view.so_far
         spent = took(entry.time, ending.time) if ending is not None else ""
@@ -147,11 +147,11 @@ async def read_of(request: Request, read: Callable[[JobCache], T]) -> T:
 async def story_of(request: Request, kind: Kind, job_id: str, read: Callable[[Any, Jobs], T]) -> T:
     """The result of ``read`` for a job's story and the log. Raises NotFound, CorruptLog, OSError."""
 
-    def told(jobs: JobCache) -> T:
-        with jobs.shelves[kind].story(job_id) as (story, log):
+    def reading(jobs: JobCache) -> T:
+        with jobs.story_caches[kind].story(job_id) as (story, log):
             return read(story, log)
 
-    return await read_of(request, told)
+    return await read_of(request, reading)
 
 
 def job_routes(kind: Kind, live: tuple[str, ...], pages: Mapping[str, Page]) -> list[BaseRoute]:

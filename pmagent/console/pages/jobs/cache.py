@@ -14,8 +14,8 @@ from pmagent.events.errors import NotFound
 from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import ID_CHARS, NoSuchJob
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
-from pmagent.jobs.shelf import Shelf
 from pmagent.jobs.story import AuditStory, RunStory
+from pmagent.jobs.story_cache import StoryCache
 from pmagent.workspace.layout import Layout
 
 PAGES_KEPT: Final = 8
@@ -32,9 +32,9 @@ class JobCache:
         """Pages of runs by what was asked for, each with the position of the run's newest event and when it was drawn;
         the one that was asked for last comes last."""
         self.catalogue = Catalogue(layout)
-        self.runs: Shelf[RunStory] = Shelf(layout, self.catalogue, RUNS, RunStory)
-        self.audits: Shelf[AuditStory] = Shelf(layout, self.catalogue, AUDITS, AuditStory)
-        self.shelves: dict[Kind, Shelf[Any]] = {RUNS: self.runs, AUDITS: self.audits}
+        self.runs: StoryCache[RunStory] = StoryCache(layout, self.catalogue, RUNS, RunStory)
+        self.audits: StoryCache[AuditStory] = StoryCache(layout, self.catalogue, AUDITS, AuditStory)
+        self.story_caches: dict[Kind, StoryCache[Any]] = {RUNS: self.runs, AUDITS: self.audits}
 
     def run_page(self, run_id: str, state: str, start: int) -> RunPage:
         """The page of a run as the log has it now; many who follow a run share one. See ``jobs.run.run_page``.

@@ -155,7 +155,7 @@ def _put(known: dict[int, Branch], node: Node) -> None:
 
 
 def blob_of(event: StoredEvent) -> dict[str, Any] | None:
-    """What the event says of the blob in which its payload lies: ``sha256``, ``size``, ``media_type``; None where it
+    """The event's reference to the blob that holds its payload: ``sha256``, ``size``, ``media_type``; None where it
     stands in the line."""
     raw = bytes(event.data)
     if not raw.startswith(BLOB_PREFIX):

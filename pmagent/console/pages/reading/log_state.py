@@ -59,7 +59,7 @@ class Held(msgspec.Struct, frozen=True):
 
 
 def held(layout: Layout, position: int, noted: str) -> Held:
-    """What the log has at ``position``. Raises NotFound, CorruptLog."""
+    """The log's entry at ``position``. Raises NotFound, CorruptLog."""
     with closing(layout.store.reader()) as storage:
         return Held(position, noted, event_at(storage, position).sum)
 

@@ -1,7 +1,7 @@
 """The pages of proposals: which there are, one with all that a decision needs, and deciding (docs/design.md §18.3).
 
-A page decides nothing: it hands on what an operator says, with what they were shown, and the daemon's warden judges.
-What came too late, or is about something else than what stands, is answered by 409 and the difference.
+A page decides nothing: it hands on what an operator says, with what they were shown, and the daemon's warden judges. A
+late decision, or one about anything else than the open proposal, is answered by 409 and the difference.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from pmagent.pla.filters import STANDS, fits
 from pmagent.pla.risk import risk
 
 LIVE: Final = ("pla.", "hid.linked", "hid.lost", "hid.reported", "control.", "kernel.mode")
-"""What makes a page of proposals stale. Pings are no news."""
+"""Events that make a page of proposals stale. Pings are no news."""
 
 _TITLES: Final = {
     "decided": "Already decided", "expired": "Too late: it has expired", "changed": "The mode has changed",
@@ -47,7 +47,7 @@ _TITLES: Final = {
 
 
 _LOOKED: Final[WeakKeyDictionary[PageContext, ViewingTimes]] = WeakKeyDictionary()
-"""What each console has shown to whom since when."""
+"""When each console first showed a proposal to whom."""
 
 
 async def listing(request: Request) -> Response:
@@ -140,55 +140,55 @@ async def reject(request: Request) -> Response:
 
 async def _decide(request: Request, verdict: Verdict) -> Response:
     context, visitor, form = context_of(request), _approver(request), form_of(request)
-    said = sent(form, verdict)
-    card = await gathered(context, visitor, request.path_params["proposal_id"], reveal=said.revealed)
+    decision = sent(form, verdict)
+    card = await gathered(context, visitor, request.path_params["proposal_id"], reveal=decision.revealed)
     name = card.document["proposal_id"]
-    lacks = wanting(said, card.document, card.risk.tier)
-    if lacks and card.is_open and (stale := _not_as_shown(said, card)) is not None:
-        return await _changed(request, card, said, stale)
+    lacks = wanting(decision, card.document, card.risk.tier)
+    if lacks and card.is_open and (stale := _not_as_shown(decision, card)) is not None:
+        return await _changed(request, card, decision, stale)
     if lacks and card.is_open:
         word = "approve" if verdict == "APPROVED" else "reject"
-        return await _page(request, card, decide=word, nonce=said.nonce, status=422, lacks=lacks, form=form)
+        return await _page(request, card, decide=word, nonce=decision.nonce, status=422, lacks=lacks, form=form)
     if lacks:
         over = {"code": "decided", "reasons": ["it is not open any more, and nothing was recorded"], "mend": []}
-        return await _changed(request, card, said, over)
-    same = (said.digest, said.mode) == (card.seen.digest, card.seen.mode)  # the daemon tells of another, and the log
-    if same and card.is_open and (stale := _not_as_shown(said, card)) is not None:
-        return await _changed(request, card, said, stale)
+        return await _changed(request, card, decision, over)
+    same = (decision.digest, decision.mode) == (card.seen.digest, card.seen.mode)
+    if same and card.is_open and (stale := _not_as_shown(decision, card)) is not None:
+        return await _changed(request, card, decision, stale)
     looked = _LOOKED.setdefault(context, ViewingTimes()).milliseconds(visitor.session, name)
     answer = await context.ask(
-        "pla.decide", visitor, request=request_id(said, visitor.operator, name), **arguments(said, name, looked)
+        "pla.decide", visitor, request=request_id(decision, visitor.operator, name), **arguments(decision, name, looked)
     )
     if answer.exit_code == 0:
         return RedirectResponse(_address(name), status_code=303)
-    return await _changed(request, await gathered(context, visitor, name), said, answer.document)
+    return await _changed(request, await gathered(context, visitor, name), decision, answer.document)
 
 
-def _not_as_shown(said: Sent, card: ProposalPage) -> dict[str, Any] | None:
+def _not_as_shown(form: Sent, card: ProposalPage) -> dict[str, Any] | None:
     """Why nothing is approved: it would do something else than the form said when it was opened."""
-    others = otherwise(said.seen, card.seen) if said.verdict == "APPROVED" else []
+    others = otherwise(form.seen, card.seen) if form.verdict == "APPROVED" else []
     if not others:
         return None
     reasons = [f"{one.name}: it was {one.shown} when it was shown, and is {one.now} now" for one in others]
-    code = "changed" if said.mode != card.seen.mode else "otherwise"
+    code = "changed" if form.mode != card.seen.mode else "otherwise"
     return {"code": code, "reasons": reasons, "mend": ["look at it again: an approval would do something else"]}
 
 
-async def _changed(request: Request, card: ProposalPage, said: Sent, refused: dict[str, Any]) -> Response:
+async def _changed(request: Request, card: ProposalPage, form: Sent, refused: dict[str, Any]) -> Response:
     """The decision counts for nothing: why, and what is not as it was shown."""
     code = refused["code"]
     return await context_of(request).page(
         request, "changed.html", title=_TITLES.get(code, "It is not decided"), section="approvals",
-        status=403 if code == "self" else 409, verdict=said.verdict, reasons=refused["reasons"],
+        status=403 if code == "self" else 409, verdict=form.verdict, reasons=refused["reasons"],
         mends=list(dict.fromkeys(refused["mend"])), card=card, proposal=card.document,
-        differences=differences(said.seen, card.seen), rows=compared(said.seen, card.seen),
+        differences=differences(form.seen, card.seen), rows=compared(form.seen, card.seen),
         address=_address(card.document["proposal_id"]),
         command=("pmagent", "pla", "show", card.document["proposal_id"]),
     )  # fmt: skip
 
 
 def _approver(request: Request) -> Visitor:
-    """Who is signed in, if they may decide. Raises HTTPException (403)."""
+    """The signed-in operator, if they may decide. Raises HTTPException (403)."""
     visitor = visitor_of(request)
     if visitor.role != "approve":
         raise HTTPException(403, "Your role is view: you may look, and decide nothing.")

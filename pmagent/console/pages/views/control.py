@@ -1,4 +1,4 @@
-"""What an operator sets: the stop switch, the PLA's mode, the device armed or not, the end of a session.
+"""The operators' controls: the stop switch, the PLA's mode, the device armed or not, the end of a session.
 
 Stopping is everybody's: who may only look pauses and disarms as well (docs/design.md §18.2). All else needs the
 role approve.
@@ -26,7 +26,7 @@ from pmagent.contracts.pla import MODES
 
 REASON_CHARS_MAX: Final = 500
 STOPPING: Final = ("control.pause", "pla.disarm")
-"""What every operator may do."""
+"""Open to every operator."""
 PATIENCE_SECONDS: Final = 110.0
 """So long an answer may take: up to 35 s until the surfaces have been read since a start, 60 s for the device."""
 

@@ -33,7 +33,7 @@ async def enter(request: Request) -> Response:
 
 
 async def sign_in_page(request: Request) -> Response:
-    """``/sign-in``: name and secret; and how to enter without. Who is in already is led on."""
+    """``/sign-in``: name and secret; and how to enter without. A signed-in visitor is led on."""
     if request.state.visitor is not None:
         return RedirectResponse(own_page(request.query_params.get("next", "")), 303)
     return await context_of(request).page(

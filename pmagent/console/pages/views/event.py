@@ -31,7 +31,7 @@ from pmagent.log.summaries import payload, sign, summary
 SHOWN_CHARS: Final = 32_768
 """So much of the data, and of the line, stands in the page; all of it can be had as a file."""
 FRESH_EVENTS: Final = 5_000
-"""What comes of an event mostly comes soon: the page of an older one is not looked at again by itself."""
+"""An event's consequences mostly come soon: the page of an older one is not refreshed by itself."""
 ENVELOPE: Final = ("type", "kind", "actor", "time", "id", "correlation", "causation", "batch")
 
 _POSITION: Final = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
@@ -45,7 +45,7 @@ _PAGES: Final = (
     ("correlation", _JOB, ("run.", "plan.", "task.", "tasks."), "/runs", "Run"),
     ("correlation", _JOB, ("audit.",), "/audits", "Audit"),
 )
-"""What names something that has a page of its own: a field of the data, or the correlation of events of some kinds."""
+"""Names of things that have a page of their own: a field of the data, or the correlation of events of some kinds."""
 
 
 async def show(request: Request) -> Response:

@@ -16,10 +16,9 @@ from pmagent.console.pages.context import context_of
 from pmagent.console.pages.reading.searching import until
 from pmagent.events.errors import NotFound
 from pmagent.events.event import StoredEvent
-from pmagent.events.reader import event_at
+from pmagent.events.reader import event_at, matching_runs
 from pmagent.events.storage import StorageReader
 from pmagent.log.query import Query, needles
-from pmagent.log.source import sifted
 from pmagent.log.summaries import payload
 from pmagent.workspace.layout import Layout
 
@@ -70,7 +69,7 @@ def _picture(layout: Layout, session_id: str, position: int) -> tuple[bytes, str
 def _rests_on(storage: StorageReader, frame: StoredEvent, session_id: str) -> bool:
     """Whether something of the session names the frame; that comes after it, as long as there is time to look."""
     going = until(LOOK_SECONDS)
-    for run, _ in sifted(storage, frame.position + 1, storage.tail().position, _NEEDLES):
+    for run, _ in matching_runs(storage, frame.position + 1, storage.tail().position, _NEEDLES):
         for event in run:
             if event.type in _NAMING and _names(payload(event), session_id, frame.position):
                 return True

@@ -1,5 +1,4 @@
-"""The page of help: what the pages are for, keys, marks, times and words. What a table in the code knows comes from
-there."""
+"""The page of help: what the pages are for, keys, marks, times and words. Tables come from the code."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ async def _compared(request: Request) -> tuple[Held | None, dict[str, str]]:
 
 
 def _ends(*checks: Check | None) -> dict[str, str]:
-    """What the exit codes of these checks mean, in words."""
+    """The exit codes of these checks, in words."""
     return {check.kind: MEANINGS[Exit(check.exit_code)] for check in checks if check is not None}
 
 

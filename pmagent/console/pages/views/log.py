@@ -38,7 +38,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Looked(msgspec.Struct, frozen=True):
-    """What was found for an address in a log that ended at ``end``."""
+    """The result for an address in a log that ended at ``end``."""
 
     found: Found[Row]
     span: Range
@@ -46,7 +46,7 @@ class Looked(msgspec.Struct, frozen=True):
 
 
 async def show(request: Request) -> Response:
-    """``GET /log``. What is not understood of the address is told at its field, with status 400."""
+    """``GET /log``. An error in the address is shown at its field, with status 400."""
     context = context_of(request)
     asked, wrong = read(request.query_params)
     looked, trouble = None, None
@@ -126,8 +126,7 @@ def _tail(asked: Asked, looked: Looked | None) -> str:
 
 
 def _fields(request: Request, asked: Asked, wrong: dict[str, str]) -> dict[str, list[str]]:
-    """What stands in the form: as it was given, also where it is not understood; an empty one more where there may be
-    several."""
+    """The form's values: as they were given, also with an error; an empty one more where there may be several."""
     given = request.query_params
     fields = {name: [*dict.fromkeys(value for value in given.getlist(name) if value), ""] for name in SEVERAL}
     fields |= {name: [given.get(name, "")] for name in ("grep", "since", "until")}

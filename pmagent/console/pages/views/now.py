@@ -37,7 +37,7 @@ _SCHEDULED: Final = ("timer.requested", "hid.ping_requested")
 """Effects that wait for a time, all day long."""
 
 _ALERTS: Final[WeakKeyDictionary[PageContext, Alerts]] = WeakKeyDictionary()
-"""What was read of each console's log; it goes on from there."""
+"""The part of each console's log that was read; reading goes on from there."""
 
 
 class Effects(msgspec.Struct, frozen=True):

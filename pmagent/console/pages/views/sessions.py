@@ -48,10 +48,10 @@ async def show(request: Request) -> Response:
             summary=summary, command=["pmagent", "log", "why", str(found.began.position)],
         )
     first = number(request, "entry", 1, least=1)
-    told = await context.read(pla_story.story, context.layout, session_id, first)
+    page = await context.read(pla_story.story, context.layout, session_id, first)
     return await context.page(
-        request, "session.html", title="Session of the PLA", section="sessions", live=("pla.",), story=told,
-        told=told.told, frames=pla_story.used_frames(told.told), entries_shown=pla_story.ENTRIES_SHOWN,
+        request, "session.html", title="Session of the PLA", section="sessions", live=("pla.",), story=page,
+        told=page.told, frames=pla_story.used_frames(page.told), entries_shown=pla_story.ENTRIES_SHOWN,
         command=["pmagent", "pla", "verify-log", log_path(session_id)],
     )
 

@@ -17,7 +17,7 @@ PATH_BYTES_MAX: Final = 1_024
 _NOWHERE: Final = (FOLDER, ".git")
 
 
-class Misplaced(PmagentError):
+class BadPath(PmagentError):
     """Nothing can be left there; ``message`` begins with what named the place."""
 
     exit_code = 2
@@ -25,13 +25,13 @@ class Misplaced(PmagentError):
 
 def inside(name: str, text: str, workspace: Path, forbidden: Collection[str]) -> str:
     """The path ``text`` relative to the workspace, without ``..``; one that stands well stays as it is. ``forbidden``
-    are the folders of the workspace (lower case) in which nothing may be left. Raises Misplaced."""
+    are the folders of the workspace (lower case) in which nothing may be left. Raises BadPath."""
     below = relative(text, workspace)
     if below is None:
-        raise Misplaced(f"{name} is {text}, which is outside of the workspace", "name a path inside, e.g. ./runs")
+        raise BadPath(f"{name} is {text}, which is outside of the workspace", "name a path inside, e.g. ./runs")
     parts = below.split("/")
     if parts[0].lower() in forbidden or any(part.lower() in _NOWHERE for part in parts):
-        raise Misplaced(f"{name} is {text}, where nothing may be left", f"nothing in {', '.join(sorted(forbidden))}")
+        raise BadPath(f"{name} is {text}, where nothing may be left", f"nothing in {', '.join(sorted(forbidden))}")
     return text if below == os.path.normpath(text) and ".." not in text.split("/") else f"./{below}"
 
 
@@ -45,20 +45,20 @@ def relative(text: str, workspace: Path) -> str | None:
 
 
 def check_names(name: str, path: str) -> None:
-    """Raises Misplaced where the path is no text or too long."""
+    """Raises BadPath where the path is no text or too long."""
     try:
         raw = path.encode()
     except UnicodeEncodeError:
-        raise Misplaced(f"{name} is no text in UTF-8", "name another path") from None
+        raise BadPath(f"{name} is no text in UTF-8", "name another path") from None
     if len(raw) > PATH_BYTES_MAX or any(len(part) > NAME_BYTES_MAX for part in raw.split(b"/")):
-        raise Misplaced(
+        raise BadPath(
             f"{name} is too long: {path[:60]}…", f"at most {PATH_BYTES_MAX} bytes, {NAME_BYTES_MAX} between two slashes"
         )
 
 
-def check_ground(name: str, workspace: Path, path: str, forbidden: Collection[str], other: str) -> None:
+def check_writable(name: str, workspace: Path, path: str, forbidden: Collection[str], other: str) -> None:
     """Look whether the file ``path`` of the workspace could be written: no link leads out, no file stands where a
-    folder must be, folders may be written. ``other``: the flag that names another place. Raises Misplaced."""
+    folder must be, folders may be written. ``other``: the flag that names another place. Raises BadPath."""
     root = Path(os.path.realpath(workspace))
     parts = [part for part in os.path.normpath(path).split("/") if part != "."]
     at = root
@@ -68,17 +68,17 @@ def check_ground(name: str, workspace: Path, path: str, forbidden: Collection[st
         if is_folder and at.is_symlink():
             real = os.path.realpath(at)
             if not _is_below(real, str(root)):
-                raise Misplaced(f"{name} is {path}, which a link leads out of the workspace", "remove the link")
+                raise BadPath(f"{name} is {path}, which a link leads out of the workspace", "remove the link")
             inside(name, os.path.relpath(real, root), root, forbidden)
         if not os.path.lexists(at):
             break
         if is_folder and not at.is_dir():
-            raise Misplaced(f"{name} is {path}, but {at.relative_to(root)} is no folder", "move it out of the way")
+            raise BadPath(f"{name} is {path}, but {at.relative_to(root)} is no folder", "move it out of the way")
     while not at.is_dir():
         at = at.parent
     if not os.access(at, os.W_OK | os.X_OK):
         shown = at.relative_to(root) if at != root else "the workspace"
-        raise Misplaced(f"{name} is {path}, but {shown} may not be written", f"change its permissions, or {other}")
+        raise BadPath(f"{name} is {path}, but {shown} may not be written", f"change its permissions, or {other}")
 
 
 def _is_below(path: str, root: str) -> bool:

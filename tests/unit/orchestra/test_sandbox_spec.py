@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from pmagent.actors.orchestra.running.sandbox_spec import documents_of, wishes_of
+from pmagent.actors.orchestra.running.sandbox_spec import documents_of, spec_of
 from pmagent.actors.sandbox.spec import TASK, SandboxRefused, SandboxSpec, check
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.contracts.orchestra_events import TaskAssigned, TaskAttemptRequested
@@ -42,21 +42,21 @@ def given(sandbox: dict[str, str] | None = None, **inputs: Any) -> tuple[TaskAss
     return assigned, asked
 
 
-def wishes(
+def spec(
     settings: OrchestraConfig | None = None, sandbox: dict[str, str] | None = None, **inputs: Any
 ) -> SandboxSpec:
     """The wishes of a task with these inputs."""
-    made = wishes_of(ROOT, settings or config(), *given(sandbox, **inputs), "/priv/artifacts", "/priv/inputs")
+    made = spec_of(ROOT, settings or config(), *given(sandbox, **inputs), "/priv/artifacts", "/priv/inputs")
     check(made)
     return made
 
 
 def test_the_first_tool_is_the_program_and_the_arguments_stay_as_they_are() -> None:
-    assert wishes(args=["a b", "*", "$HOME", "> x"]).argv == ("cat", "a b", "*", "$HOME", "> x")
+    assert spec(args=["a b", "*", "$HOME", "> x"]).argv == ("cat", "a b", "*", "$HOME", "> x")
 
 
 def test_a_read_only_task_sees_the_workspace_and_writes_nothing_of_it() -> None:
-    made = wishes()
+    made = spec()
     assert (made.fs, made.allow_read, made.allow_write, made.workdir) == ("read-only", (ROOT, "/tmp"), (), ROOT)
     assert made.net == "deny"
     assert made.allow_domains == ()
@@ -65,16 +65,16 @@ def test_a_read_only_task_sees_the_workspace_and_writes_nothing_of_it() -> None:
 
 def test_evidence_that_lies_elsewhere_is_hidden_too_and_cannot_be_made_writable() -> None:
     assigned, asked = given()
-    made = wishes_of(ROOT, config(), assigned, asked, "/priv/artifacts", "/priv/inputs", (f"{ROOT}/runs/kept",))
+    made = spec_of(ROOT, config(), assigned, asked, "/priv/artifacts", "/priv/inputs", (f"{ROOT}/runs/kept",))
     assert made.hide == (f"{ROOT}/.pmagent", f"{ROOT}/runs/kept")
     check(made)
-    refused = wishes_of(ROOT, config(), *given({"fs": "rw"}), "/priv/artifacts", "/priv/inputs", (f"{ROOT}/runs",))
+    refused = spec_of(ROOT, config(), *given({"fs": "rw"}), "/priv/artifacts", "/priv/inputs", (f"{ROOT}/runs",))
     with pytest.raises(SandboxRefused):
         check(refused)
 
 
 def test_what_is_pmagents_is_hidden_and_what_people_go_by_is_protected() -> None:
-    made = wishes(sandbox={"fs": "rw"})
+    made = spec(sandbox={"fs": "rw"})
     assert made.allow_write == (f"{ROOT}/runs",)
     assert made.hide == (f"{ROOT}/.pmagent",)
     assert set(made.protect) == {
@@ -92,30 +92,30 @@ def test_documents_are_protected_by_folders_but_where_tasks_may_write_right_besi
 
 
 def test_a_task_with_files_starts_beside_them() -> None:
-    made = wishes(files=[{"path": "a/b.txt", "content": "hü"}])
+    made = spec(files=[{"path": "a/b.txt", "content": "hü"}])
     assert made.workdir == TASK
     assert made.files == (("a/b.txt", "hü".encode()),)
 
 
 def test_where_the_workspace_may_not_be_read_a_task_starts_in_its_own_tmp() -> None:
-    made = wishes(config('security: {fs: {allow_read: ["docs", "/opt/data"]}}'))
+    made = spec(config('security: {fs: {allow_read: ["docs", "/opt/data"]}}'))
     assert (made.allow_read, made.workdir) == ((f"{ROOT}/docs", "/opt/data"), "/tmp")
 
 
 def test_the_network_is_the_domains_of_the_configuration_and_carries_the_trace() -> None:
-    made = wishes(config(NETWORK), {"net": "allow"})
+    made = spec(config(NETWORK), {"net": "allow"})
     assert (made.net, made.allow_domains, made.trace) == ("allow", ("example.org",), ("X-Trace", RUN))
-    assert wishes(config(NETWORK)).allow_domains == ()
+    assert spec(config(NETWORK)).allow_domains == ()
 
 
 def test_a_task_knows_its_run_and_itself_and_cannot_say_otherwise() -> None:
-    env = wishes(env={"MINE": "1", "ORCHESTRA_TRACE_ID": "forged"}).env
+    env = spec(env={"MINE": "1", "ORCHESTRA_TRACE_ID": "forged"}).env
     assert env["ORCHESTRA_TRACE_ID"] == RUN
     assert (env["ORCHESTRA_TASK_ID"], env["ORCHESTRA_TASK"], env["ORCHESTRA_ATTEMPT"]) == (TASK_ID, "one", "2")
     assert (env["MINE"], env["WORKSPACE"]) == ("1", ROOT)
 
 
 def test_its_time_is_the_attempts() -> None:
-    limits = wishes().limits
+    limits = spec().limits
     assert limits.seconds == 30.0
     assert limits.cpu_seconds >= 30

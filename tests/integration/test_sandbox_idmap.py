@@ -1,4 +1,4 @@
-"""Started by root: folders of root are lent to the tool, which is never root, and to nobody else."""
+"""Started by root: folders of root are id-mapped for the tool, which is never root, and for no other process."""
 
 from __future__ import annotations
 
@@ -10,23 +10,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pmagent.actors.sandbox import idmap as lend
-from pmagent.actors.sandbox import runner, syscalls
+from pmagent.actors.sandbox import idmap, runner, syscalls
 from pmagent.actors.sandbox.host import look
 from pmagent.actors.sandbox.spec import SandboxRefused, SandboxUnavailable
-from tests.support.boxes import OTHER, boxed, real_boxes, said, wishes
+from tests.support.sandboxes import OTHER, TRY, needs_sandbox, output_of, sandboxed, spec_for
 
-pytestmark = [real_boxes, pytest.mark.skipif(os.geteuid() != 0, reason="only root has folders of root")]
-
-TRY = """
-import errno, os
-def tried(what):
-    try:
-        return what() or "done"
-    except OSError as error:
-        return errno.errorcode[error.errno]
-"""
-
+pytestmark = [needs_sandbox, pytest.mark.skipif(os.geteuid() != 0, reason="only root has folders of root")]
 
 def owners(folder: Path) -> dict[str, int]:
     return {path.name: path.lstat().st_uid for path in folder.rglob("*")}
@@ -50,7 +39,7 @@ print(os.getuid() > 0, os.stat("made/x").st_uid == os.stat("closed").st_uid == o
 print(tried(lambda: open("foreign")), tried(lambda: os.chown("made/x", 0, 0)), tried(lambda: open("new", "w") and None))
 print(tried(lambda: os.chmod("made/x", 0o4755)), tried(lambda: open(".git/config", "w")))
 """
-    lines = said(tmp_path, code, fs="rw", allow_write=(str(folder),)).splitlines()
+    lines = output_of(tmp_path, code, fs="rw", allow_write=(str(folder),)).splitlines()
     assert lines == ["True True 65534", "EACCES EPERM done", "EPERM EROFS"]
     assert (folder / "closed" / "file").read_text() == "one two"
     assert owners(folder) == {
@@ -64,7 +53,7 @@ def test_two_folders_one_in_the_other_and_a_single_file_are_lent(tmp_path: Path)
     (tmp_path / "one").write_text("")
     paths = (f"{tmp_path}/w", f"{tmp_path}/w/inner", f"{tmp_path}/one")
     code = f"for path in ('w/a', 'w/inner/b', 'one'): open('{tmp_path}/' + path, 'w').write('x')"
-    assert said(tmp_path, code, fs="rw", allow_write=paths) == ""
+    assert output_of(tmp_path, code, fs="rw", allow_write=paths) == ""
     assert owners(tmp_path / "w") == {"inner": 0, "a": 0, "b": 0}
     assert (tmp_path / "one").read_text() == "x"
 
@@ -80,7 +69,7 @@ print(open("/inputs/a").read(), os.listdir("{folder}/.pmagent"), os.stat("/artif
 open("/artifacts/x", "w").close(); open("{folder}/y", "w").close()
 """
     artifacts = folder / ".pmagent/tasks/1/artifacts"
-    one = wishes(
+    one = spec_for(
         artifacts, code, fs="rw", allow_write=(str(folder),), hide=(f"{folder}/.pmagent",),
         inputs=f"{folder}/.pmagent/tasks/1/inputs",
     )  # fmt: skip
@@ -95,8 +84,8 @@ def test_only_what_may_be_written_is_lent(tmp_path: Path) -> None:
     (tmp_path / "w").mkdir()
     (tmp_path / "r").mkdir()
     more = {"allow_write": (f"{tmp_path}/w",), "allow_read": (f"{tmp_path}/r",)}
-    assert look(wishes(tmp_path / "artifacts", "", fs="rw", **more)).lent == (f"{tmp_path}/w",)
-    assert look(wishes(tmp_path / "artifacts", "", **more)).lent == ()
+    assert look(spec_for(tmp_path / "artifacts", "", fs="rw", **more)).idmapped == (f"{tmp_path}/w",)
+    assert look(spec_for(tmp_path / "artifacts", "", **more)).idmapped == ()
 
 
 def test_folders_of_several_owners_are_refused(tmp_path: Path) -> None:
@@ -105,10 +94,10 @@ def test_folders_of_several_owners_are_refused(tmp_path: Path) -> None:
         os.chown(tmp_path / name, uid, gid)
     for names in (("root", "other"), ("group",)):
         with pytest.raises(SandboxRefused, match="do not all belong to one user and group"):
-            boxed(tmp_path, "", fs="rw", allow_write=tuple(f"{tmp_path}/{name}" for name in names))
+            sandboxed(tmp_path, "", fs="rw", allow_write=tuple(f"{tmp_path}/{name}" for name in names))
 
 
-def lent(*words: str) -> subprocess.CompletedProcess[str]:
+def run_idmap(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-I", "-S", runner._IDMAP, "70000", "70000", *words], capture_output=True, text=True, env={},
         check=False,
@@ -116,7 +105,7 @@ def lent(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_where_the_file_system_cannot_map_ids_the_reason_and_the_way_out_are_told() -> None:
-    done = lent("/proc/sys", "--", "/usr/bin/touch", "/tmp/never")
+    done = run_idmap("/proc/sys", "--", "/usr/bin/touch", "/tmp/never")
     assert (done.returncode, done.stdout) == (1, "")
     assert "(mount_setattr: " in done.stderr
     assert "chown" in done.stderr
@@ -127,7 +116,7 @@ def test_a_link_on_the_way_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "real" / "sub").mkdir(parents=True)
     (tmp_path / "link").symlink_to("real")
     for path in (tmp_path / "link", tmp_path / "link" / "sub"):
-        done = lent(str(path), "--", "/usr/bin/true")
+        done = run_idmap(str(path), "--", "/usr/bin/true")
         assert (done.returncode, done.stderr) == (1, f"{path} became a link while it was lent\n")
 
 
@@ -137,10 +126,10 @@ def test_a_folder_that_cannot_be_lent_starts_nothing(tmp_path: Path, monkeypatch
     monkeypatch.setattr(runner, "_IDMAP", str(fails))
     (tmp_path / "w").mkdir()
     with pytest.raises(SandboxUnavailable, match="could not be built: no mapping here"):
-        boxed(tmp_path, f"open('{tmp_path}/w/x', 'w')", fs="rw", allow_write=(f"{tmp_path}/w",))
+        sandboxed(tmp_path, f"open('{tmp_path}/w/x', 'w')", fs="rw", allow_write=(f"{tmp_path}/w",))
     assert list((tmp_path / "w").iterdir()) == []
 
 
 def test_the_numbers_of_the_calls_are_the_filters_own() -> None:
-    for name, number in lend._NUMBERS.items():
+    for name, number in idmap._NUMBERS.items():
         assert {syscalls.number(name, machine) for machine in syscalls.MACHINES} == {number}

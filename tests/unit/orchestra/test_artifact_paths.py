@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pmagent.actors.orchestra.running.artifact_paths import NAME_BYTES_MAX, apart
+from pmagent.actors.orchestra.running.artifact_paths import NAME_BYTES_MAX, without_clashes
 from pmagent.contracts.orchestra import PATH_CHARS_MAX, Artifact
 from tests.support.cases import each
 
@@ -27,7 +27,7 @@ _PATHS = st.lists(st.sampled_from([TASK, "a", "b", "stdout"]), min_size=1, max_s
 
 @given(st.lists(_PATHS, max_size=8))
 def test_artifacts_lie_in_their_tasks_folder_and_in_no_others_way(paths: list[str]) -> None:
-    kept, lost = apart(TASK, map(_artifact, paths))
+    kept, lost = without_clashes(TASK, map(_artifact, paths))
     assert len(kept) + len(lost) == len(paths)
     assert all(one.path.startswith(f"{TASK}/") for one in kept)
     for one, other in itertools.combinations(kept, 2):
@@ -37,7 +37,7 @@ def test_artifacts_lie_in_their_tasks_folder_and_in_no_others_way(paths: list[st
 
 
 def test_an_artifact_whose_path_gets_too_long_is_left_out() -> None:
-    kept, lost = apart(TASK, [_artifact("x" * (PATH_CHARS_MAX - 36)), _artifact("y" * (PATH_CHARS_MAX - 37))])
+    kept, lost = without_clashes(TASK, [_artifact("x" * (PATH_CHARS_MAX - 36)), _artifact("y" * (PATH_CHARS_MAX - 37))])
     assert [one.path for one in kept] == [f"{TASK}/{'y' * (PATH_CHARS_MAX - 37)}"]
     assert lost == ["x" * (PATH_CHARS_MAX - 36)]
 
@@ -45,12 +45,12 @@ def test_an_artifact_whose_path_gets_too_long_is_left_out() -> None:
 @each("folder", ["", TASK])
 def test_a_name_that_no_file_system_takes_is_left_out(folder: str) -> None:
     largest = "\u00e9" * (NAME_BYTES_MAX // 2) + "x"
-    kept, lost = apart(folder, [_artifact(f"a/{largest}"), _artifact(f"{largest}x"), _artifact(f"{largest}x/a")])
+    kept, lost = without_clashes(folder, map(_artifact, [f"a/{largest}", f"{largest}x", f"{largest}x/a"]))
     assert [one.path.removeprefix(f"{TASK}/") for one in kept] == [f"a/{largest}"]
     assert lost == [f"{largest}x", f"{largest}x/a"]
 
 
 def test_what_cannot_lie_beside_others_is_left_out_without_a_folder_too() -> None:
-    kept, lost = apart("", map(_artifact, ["stdout", "***", "***", "***/x", "y/***", "y"]))
+    kept, lost = without_clashes("", map(_artifact, ["stdout", "***", "***", "***/x", "y/***", "y"]))
     assert [one.path for one in kept] == ["stdout", "***", "y/***"]
     assert lost == ["***", "***/x", "y"]

@@ -15,21 +15,21 @@ import anyio
 import pytest
 
 from pmagent.actors.sandbox import pid_namespace as processes
-from pmagent.actors.sandbox.egress import gateway as doorway
+from pmagent.actors.sandbox.egress import gateway
 from pmagent.actors.sandbox.egress import namespace as netns
 from pmagent.actors.sandbox.spec import SandboxUnavailable
-from tests.support.boxes import OTHER, real_boxes
 from tests.support.networked import allowed, sockets
 from tests.support.proxied import outside
+from tests.support.sandboxes import OTHER, needs_sandbox
 
-pytestmark = real_boxes
+pytestmark = needs_sandbox
 
 PROJECT = Path(__file__).parents[2]
 SCRIPT = "tests/support/ordinary_network.py"
 
 
 @pytest.mark.parametrize(
-    ("program", "said"),
+    ("program", "reason"),
     [
         ("/bin/false", "/bin/false ended with 1 and said nothing"),
         ("/nowhere/python", "/nowhere/python: No such file or directory"),
@@ -37,15 +37,15 @@ SCRIPT = "tests/support/ordinary_network.py"
     ],
 )
 def test_where_the_way_in_fails_nothing_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, reason: str
 ) -> None:
     sleeper = tmp_path / "sleeper"
     sleeper.write_text("#!/bin/sh\nexec sleep 600\n")
     sleeper.chmod(0o755)
     monkeypatch.setattr(sys, "executable", program.format(folder=tmp_path))
     if "sleeper" in program:  # the others answer, in their own time
-        monkeypatch.setattr(doorway, "_SECONDS", 0.2)
-    _starts_nothing(tmp_path, said)
+        monkeypatch.setattr(gateway, "_SECONDS", 0.2)
+    _starts_nothing(tmp_path, reason)
 
 
 def test_a_sandbox_in_the_network_of_this_machine_is_not_entered(
@@ -87,7 +87,7 @@ def test_a_network_that_is_not_up_yet_can_be_listened_in() -> None:
         assert process.stdout.readline() == b"there\n"
         namespace = os.open(f"/proc/{process.pid}/ns/net", os.O_RDONLY)
         try:
-            with doorway._handed_out(namespace) as listener:
+            with gateway._handed_out(namespace) as listener:
                 assert listener.getsockname() == ("127.0.0.1", 3128)
                 assert listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
                 assert not listener.get_inheritable(), "or it would be in other sandboxes too"
@@ -95,9 +95,9 @@ def test_a_network_that_is_not_up_yet_can_be_listened_in() -> None:
             os.close(namespace)
 
 
-def _starts_nothing(folder: Path, said: str) -> None:
+def _starts_nothing(folder: Path, reason: str) -> None:
     before = sockets()
-    with pytest.raises(SandboxUnavailable, match=f"cannot be entered \\({said}") as caught:
+    with pytest.raises(SandboxUnavailable, match=f"cannot be entered \\({reason}") as caught:
         anyio.run(allowed, folder / "artifacts", "open('/artifacts/ran', 'w')", outside())
     assert caught.value.hint
     assert list((folder / "artifacts").iterdir()) == []

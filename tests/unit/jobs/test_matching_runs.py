@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,9 +12,8 @@ from hypothesis import strategies as st
 from pmagent.events.errors import CorruptLog
 from pmagent.events.event import Event
 from pmagent.events.memory import MemoryStorage
-from pmagent.events.reader import events
+from pmagent.events.reader import events, matching_runs
 from pmagent.jobs.history import opened
-from pmagent.jobs.sifting import sifted
 from pmagent.workspace.layout import Layout
 from tests.support.effort import examples
 from tests.support.logged import flip, segments
@@ -23,6 +21,7 @@ from tests.support.pages import written
 from tests.support.recorded import stored_log
 
 BULK = "x" * 2_000
+RARE = ([b'"type":"rare"'],)
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=600), st.integers(1, 700), st.integers(1, 700))
@@ -33,7 +32,7 @@ def test_all_that_is_looked_for_is_found_and_every_position_is_done_with(
     storage = log_of(kinds)
     until = min(until, len(kinds))
     found, done = [], position - 1
-    for some, last in sifted(storage, re.compile(b'"type":"rare"'), position, until):
+    for some, last in matching_runs(storage, position, until, RARE):
         found += [event.position for event in some if event.type == "rare"]
         assert last > done
         done = last
@@ -66,7 +65,7 @@ def test_what_is_handed_out_was_checked_and_what_is_passed_by_was_not(tmp_path: 
             list(events(jobs.storage))
         if rare:
             with pytest.raises(CorruptLog):
-                list(sifted(jobs.storage, re.compile(b'"type":"rare"'), 1, 701))
+                list(matching_runs(jobs.storage, 1, 701, RARE))
         else:
-            found = [event for some, _ in sifted(jobs.storage, re.compile(b'"type":"rare"'), 1, 701) for event in some]
+            found = [event for some, _ in matching_runs(jobs.storage, 1, 701, RARE) for event in some]
             assert [event.type for event in found if event.type == "rare"] == ["rare"]

@@ -18,11 +18,19 @@ from pmagent.actors.sandbox import pid_namespace as processes
 from pmagent.actors.sandbox.orphans import end_orphans
 from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import Limits, Outcome, SandboxRefused, SandboxSpec, SandboxUnavailable
-from tests.support.boxes import PYTHON, boxed, real_boxes, said, wishes
-from tests.support.effort import rounds
+from tests.support.cases import each
 from tests.support.held_clock import timed_out
+from tests.support.sandboxes import (
+    PYTHON,
+    as_ordinary_user,
+    by_root,
+    needs_sandbox,
+    output_of,
+    sandboxed,
+    spec_for,
+)
 
-pytestmark = real_boxes
+pytestmark = needs_sandbox
 
 SHORT = Limits(seconds=2, grace_seconds=0.3)
 GENTLE = Limits(seconds=2, grace_seconds=20)
@@ -51,15 +59,15 @@ def ended(handle: int, seconds: float = 0) -> bool:
     return bool(poll.poll(seconds * 1000))
 
 
-@pytest.mark.parametrize("code", [0, 1, 2, 77, 126, 127, 129, 255])
-def test_an_exit_code_is_told_as_it_is(tmp_path: Path, code: int) -> None:
-    outcome = boxed(tmp_path, f"raise SystemExit({code})")
+@each("code", [0, 1, 2, 77, 126, 127, 129, 255])
+def test_an_exit_code_is_reported_as_it_is(tmp_path: Path, code: int) -> None:
+    outcome = sandboxed(tmp_path, f"raise SystemExit({code})")
     assert (outcome.exit_code, outcome.signal, outcome.timed_out) == (code, None, False)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM, signal.SIGABRT])
+@each("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM, signal.SIGABRT])
 def test_death_by_a_signal_is_no_exit_code(tmp_path: Path, number: int) -> None:
-    outcome = boxed(tmp_path, f"import os; os.kill(os.getpid(), {int(number)})")
+    outcome = sandboxed(tmp_path, f"import os; os.kill(os.getpid(), {int(number)})")
     assert (outcome.exit_code, outcome.signal) == (None, number)
 
 
@@ -69,7 +77,7 @@ def test_bytes_come_out_as_they_are_and_as_they_come(tmp_path: Path) -> None:
     code = f"import os; os.write(1, {content!r}); os.write(2, b'other')"
 
     async def body() -> Outcome:
-        return await run(wishes(tmp_path / "artifacts", code), lambda name, chunk: heard.append((name, chunk)))
+        return await run(spec_for(tmp_path / "artifacts", code), lambda name, chunk: heard.append((name, chunk)))
 
     outcome = anyio.run(body)
     assert (outcome.stdout, outcome.stderr) == (content, b"other")
@@ -78,30 +86,11 @@ def test_bytes_come_out_as_they_are_and_as_they_come(tmp_path: Path) -> None:
 
 def test_endless_output_without_a_newline_is_cut_and_the_program_goes_on(tmp_path: Path) -> None:
     code = "import os\nfor _ in range(1000): os.write(1, b'x' * 65536)\nos.write(2, b'done')"
-    outcome = boxed(tmp_path, code, limits=Limits(seconds=30, output_bytes=1000))
+    outcome = sandboxed(tmp_path, code, limits=Limits(seconds=30, output_bytes=1000))
     assert (outcome.exit_code, outcome.stdout, outcome.stderr) == (0, b"x" * 1000, b"done")
     assert outcome.stdout_bytes == 65_536_000
     assert outcome.stdout_cut
     assert not outcome.stderr_cut
-
-
-@pytest.mark.slow
-def test_more_output_than_four_bytes_can_count_passes_by(tmp_path: Path) -> None:
-    size = rounds(10, 5) * 2**30
-    (tmp_path / "artifacts").mkdir()
-    one = SandboxSpec(
-        argv=("head", "-c", str(size), "/dev/zero"), artifacts=str(tmp_path / "artifacts"),
-        limits=Limits(seconds=300),
-    )  # fmt: skip
-    outcome = anyio.run(run, one)
-    assert (outcome.exit_code, outcome.stdout_bytes, outcome.stdout) == (0, size, bytes(2**20))
-
-
-@pytest.mark.slow
-def test_output_that_never_ends_is_ended(tmp_path: Path) -> None:
-    outcome = boxed(tmp_path, "while True: print('y' * 4096, end='')", limits=SHORT)
-    assert outcome.timed_out
-    assert outcome.stdout_cut
 
 
 @pytest.mark.slow
@@ -127,7 +116,7 @@ def test_whoever_ignores_term_is_killed_after_the_grace(
 
 def test_time_that_is_up_before_the_sandbox_stands_starts_nothing(tmp_path: Path) -> None:
     code = "open('/artifacts/ran', 'w')"
-    outcome = boxed(tmp_path, code, limits=Limits(seconds=1e-9, grace_seconds=1e-9))
+    outcome = sandboxed(tmp_path, code, limits=Limits(seconds=1e-9, grace_seconds=1e-9))
     assert (outcome.exit_code, outcome.timed_out) == (None, True)
     assert outcome.signal in (signal.SIGTERM, signal.SIGKILL), "whichever reached it first"
     assert list((tmp_path / "artifacts").iterdir()) == []
@@ -162,14 +151,8 @@ if os.fork() == 0:
     os._exit(0)
 print("main is done")
 """
-    outcome = boxed(tmp_path, code)
+    outcome = sandboxed(tmp_path, code)
     assert (outcome.exit_code, outcome.stdout, outcome.timed_out) == (0, b"main is done\n", False)
-    assert ended(firsts[0])
-
-
-def test_zombies_go_with_the_sandbox(tmp_path: Path, firsts: list[int]) -> None:
-    code = "import os\nfor _ in range(20):\n    if os.fork() == 0: os._exit(0)\nprint('left')"
-    assert boxed(tmp_path, code).stdout == b"left\n"
     assert ended(firsts[0])
 
 
@@ -183,19 +166,19 @@ for n in range(100):
         break
 print(n)
 """
-    assert 10 < int(said(tmp_path, code, limits=Limits(seconds=20, processes=20))) < 20
+    assert 10 < int(output_of(tmp_path, code, limits=Limits(seconds=20, processes=20))) < 20
     assert ended(firsts[0])
 
 
 def test_a_fork_bomb_is_held_and_cleared_away(tmp_path: Path, firsts: list[int]) -> None:
     code = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
-    outcome = boxed(tmp_path, code, limits=Limits(seconds=0.7, grace_seconds=0.3, processes=20))
+    outcome = sandboxed(tmp_path, code, limits=Limits(seconds=0.7, grace_seconds=0.3, processes=20))
     assert outcome.timed_out
     assert ended(firsts[0])
 
 
 def test_memory_is_limited(tmp_path: Path) -> None:
-    outcome = boxed(tmp_path, "x = bytearray(2**30)", limits=Limits(seconds=20, memory_bytes=2**28))
+    outcome = sandboxed(tmp_path, "x = bytearray(2**30)", limits=Limits(seconds=20, memory_bytes=2**28))
     assert outcome.exit_code == 1
     assert outcome.stderr.endswith(b"MemoryError\n")
 
@@ -210,29 +193,29 @@ for path in ("/tmp/x", "/dev/shm/x", "/run/x"):
     except (OSError, AssertionError) as error:
         print(getattr(error, "errno", errno.ENOSPC) == errno.ENOSPC)
 """
-    assert said(tmp_path, code, limits=Limits(seconds=20, tmp_bytes=2**21)).split() == ["True"] * 3
+    assert output_of(tmp_path, code, limits=Limits(seconds=20, tmp_bytes=2**21)).split() == ["True"] * 3
 
 
 def test_a_huge_file_ends_the_program(tmp_path: Path) -> None:
     code = "import signal\nsignal.signal(25, signal.SIG_DFL)\nopen('/artifacts/x', 'wb').write(bytes(2**21))"
-    outcome = boxed(tmp_path, code, limits=Limits(seconds=20, file_bytes=2**20))
+    outcome = sandboxed(tmp_path, code, limits=Limits(seconds=20, file_bytes=2**20))
     assert (outcome.exit_code, outcome.signal) == (None, signal.SIGXFSZ)
     assert (tmp_path / "artifacts" / "x").stat().st_size == 2**20
 
 
 def test_open_files_are_limited(tmp_path: Path) -> None:
     code = "import os\ntry:\n    while True: n = os.dup(0)\nexcept OSError as error: print(n, error.errno)"
-    assert said(tmp_path, code, limits=Limits(seconds=20, open_files=32)) == "31 24"
+    assert output_of(tmp_path, code, limits=Limits(seconds=20, open_files=32)) == "31 24"
 
 
 @pytest.mark.slow
 def test_spinning_ends_when_the_processor_time_is_used_up(tmp_path: Path) -> None:
-    outcome = boxed(tmp_path, "while True: pass", limits=Limits(seconds=60, cpu_seconds=1))
+    outcome = sandboxed(tmp_path, "while True: pass", limits=Limits(seconds=60, cpu_seconds=1))
     assert (outcome.signal, outcome.timed_out) == (signal.SIGXCPU, False)
 
 
 def test_what_could_not_be_limited_is_told(tmp_path: Path) -> None:
-    assert boxed(tmp_path, "").unenforced == (
+    assert sandboxed(tmp_path, "").unenforced == (
         "processor time of all processes together: no cgroup",
         "memory and disk space of all processes together: no cgroup; looked at every 0.25 seconds",
     )
@@ -242,7 +225,7 @@ def test_what_could_not_be_limited_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_cancelled_run_leaves_nothing(tmp_path: Path, firsts: list[int]) -> None:
     with anyio.CancelScope() as scope:
-        await run(wishes(tmp_path / "artifacts", f"print('here', flush=True)\n{SLEEP}"), lambda *_: scope.cancel())
+        await run(spec_for(tmp_path / "artifacts", f"print('here', flush=True)\n{SLEEP}"), lambda *_: scope.cancel())
     assert scope.cancelled_caught
     assert ended(firsts[0])
 
@@ -252,42 +235,20 @@ import sys, anyio
 from pathlib import Path
 from pmagent.actors.sandbox import pid_namespace as processes
 from pmagent.actors.sandbox import runner
-from tests.support.boxes import wishes
-of = processes.PidNamespace.of
+from tests.support.sandboxes import TRY, as_ordinary_user, by_root, spec_for
 def noted(first):
     print(first, flush=True)
-    if sys.argv[1] == "at the gate":
-        sys.stdin.read()  # to be killed before the sandbox may go on
-    return of(first)
+    sys.stdin.read()  # to be killed before the sandbox may go on
 processes.PidNamespace.of = noted
-code = "import time; open('/artifacts/ran', 'w'); print('up', flush=True); time.sleep(600)"
-anyio.run(runner.run, wishes(Path(sys.argv[2]), code), lambda _, chunk: print(chunk.decode(), end="", flush=True))
+anyio.run(runner.run, spec_for(Path(sys.argv[1]), "open('/artifacts/ran', 'w')"))
 """
 
 
-def victim(tmp_path: Path, when: str) -> subprocess.Popen[str]:
-    """A process that runs a tool which sleeps; it prints the pid of the sandbox's process 1, then ``up``."""
-    return subprocess.Popen(
-        [sys.executable, "-c", VICTIM, when, str(tmp_path / "artifacts")], stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-    )  # fmt: skip
-
-
-def test_a_killed_runner_takes_its_sandbox_with_it(tmp_path: Path) -> None:
-    with victim(tmp_path, "later") as runs:
-        assert runs.stdout is not None
-        first = os.pidfd_open(int(runs.stdout.readline()))
-        try:
-            assert runs.stdout.readline() == "up\n"
-            assert not ended(first)
-            runs.kill()
-            assert ended(first, seconds=20)
-        finally:
-            os.close(first)
-
-
 def test_a_runner_killed_while_the_sandbox_is_built_starts_nothing(tmp_path: Path) -> None:
-    with victim(tmp_path, "at the gate") as runs:
+    with subprocess.Popen(
+        [sys.executable, "-c", VICTIM, str(tmp_path / "artifacts")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True, env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    ) as runs:  # fmt: skip
         assert runs.stdout is not None
         first = os.pidfd_open(int(runs.stdout.readline()))
         try:
@@ -306,7 +267,7 @@ def test_a_runner_killed_while_the_sandbox_is_built_starts_nothing(tmp_path: Pat
 def test_without_bubblewrap_nothing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SandboxUnavailable, match="bubblewrap is not installed") as caught:
-        boxed(tmp_path, "open('/artifacts/ran', 'w')")
+        sandboxed(tmp_path, "open('/artifacts/ran', 'w')")
     assert "apt-get install bubblewrap" in caught.value.hint
     assert list((tmp_path / "artifacts").iterdir()) == []
 
@@ -334,15 +295,6 @@ def test_bubblewrap_is_asked_once_what_it_can_and_again_when_it_is_another(
     assert asked.read_text() == "x\n" * 4
 
 
-def test_a_bubblewrap_that_lacks_an_option_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = tmp_path / "bwrap"
-    old.write_text(f"#!/bin/sh\necho '{' '.join(set(bubblewrap.NEEDED) - {'--disable-userns'})}'\n")
-    old.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SandboxUnavailable, match="lacks --disable-userns"):
-        boxed(tmp_path, "")
-
-
 def test_a_sandbox_that_cannot_be_built_is_no_answer_of_the_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -355,35 +307,29 @@ exit 1
     fails.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SandboxUnavailable, match="could not be built: bwrap: No permissions"):
-        boxed(tmp_path, "")
+        sandboxed(tmp_path, "")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user who may make no namespaces")
+@by_root
 def test_where_the_kernel_refuses_namespaces_nothing_runs() -> None:
-    script = Path(__file__).parents[1] / "support" / "ordinary_refused.py"
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2])},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    said, left = done.stdout.splitlines()
-    assert said.startswith("the sandbox could not be built: bwrap: ")
-    assert "namespace" in said
+    message, left = as_ordinary_user("refused")
+    assert message.startswith("the sandbox could not be built: bwrap: ")
+    assert "namespace" in message
     assert left == "[]"
 
 
-@pytest.mark.parametrize("program", ["no-such-program", "/usr/bin/no-such-program", "/home/x/tool", "./tool", "../ls"])
+@each("program", ["no-such-program", "/usr/bin/no-such-program", "/home/x/tool", "./tool", "../ls"])
 def test_a_program_that_is_not_there_is_refused_before_anything_starts(tmp_path: Path, program: str) -> None:
-    tmp_path.joinpath("a").mkdir()
+    tmp_path.joinpath("a").mkdir(exist_ok=True)
     with pytest.raises(SandboxRefused, match="program"):
         anyio.run(run, SandboxSpec(argv=(program,), artifacts=str(tmp_path / "a")))
 
 
 def test_wherever_descriptors_run_out_nothing_is_left_open_or_alive(tmp_path: Path) -> None:
     """One more descriptor each time, until a run succeeds: each of the places where they can be lacking."""
-    one = wishes(tmp_path / "artifacts", "print('ran')")
+    one = spec_for(tmp_path / "artifacts", "print('ran')")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    said = []
+    messages = []
 
     async def attempts() -> None:
         await run(one)  # what is opened once is open
@@ -394,18 +340,18 @@ def test_wherever_descriptors_run_out_nothing_is_left_open_or_alive(tmp_path: Pa
             try:
                 outcome = await run(one)
             except SandboxUnavailable as error:
-                said.append(error.message)
+                messages.append(error.message)
             else:
                 assert (outcome.exit_code, outcome.stdout) == (0, b"ran\n")
                 return
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-            assert sorted(os.listdir("/proc/self/fd")) == before, said[-1]
+            assert sorted(os.listdir("/proc/self/fd")) == before, messages[-1]
             assert children() == others
 
     anyio.run(attempts)
-    assert len(said) > 15
-    assert all("Too many open files" in message for message in said)
+    assert len(messages) > 15
+    assert all("Too many open files" in message for message in messages)
 
 
 MANY = """
@@ -445,7 +391,7 @@ def children() -> list[int]:
 
 def test_arguments_are_never_read_by_a_shell(tmp_path: Path) -> None:
     words = ["$(touch /artifacts/x)", "; touch /artifacts/x", "> /artifacts/x", "*", "", "a b", "`id`", "--", "ü\n"]
-    answer = said(tmp_path, "import sys; print(ascii(sys.argv[1:]))", *words)
+    answer = output_of(tmp_path, "import sys; print(ascii(sys.argv[1:]))", *words)
     assert answer == ascii(words)
     assert list((tmp_path / "artifacts").iterdir()) == []
     assert os.path.isabs(PYTHON)

@@ -1,4 +1,4 @@
-"""Where a run leaves what it makes: inside the workspace, apart from every other run, and away from what rules it."""
+"""The paths of a run's documents: inside the workspace, separate for every run, and never on control files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pmagent.actors.orchestra.planning.config import BadConfig
 from pmagent.actors.orchestra.planning.placeholders import filled, named
 from pmagent.contracts.orchestra_config import OrchestraConfig, PathSettings
 from pmagent.projections.runs.paths import FORBIDDEN, run_paths
-from pmagent.workspace.places import Misplaced, check_ground, check_names, inside
+from pmagent.workspace.paths import BadPath, check_names, check_writable, inside
 
 RUN_ID: Final = "run_id"
 ANY_ID: Final = "0" * 8 + "-0000" * 3 + "-" + "0" * 12
@@ -29,7 +29,7 @@ def report_of(config: OrchestraConfig, run_id: str) -> str:
     return run_paths(config.paths, run_id).report
 
 
-def placed(config: OrchestraConfig, workspace: Path) -> OrchestraConfig:
+def normalized(config: OrchestraConfig, workspace: Path) -> OrchestraConfig:
     """The configuration with all ``paths`` relative to the workspace and without ``..``; what stands well stays as it
     is.
 
@@ -57,15 +57,15 @@ def placed(config: OrchestraConfig, workspace: Path) -> OrchestraConfig:
     return msgspec.structs.replace(config, paths=paths)
 
 
-def check_places(config: OrchestraConfig, workspace: Path, run_id: str) -> None:
+def check_paths(config: OrchestraConfig, workspace: Path, run_id: str) -> None:
     """Look whether the run's documents can be written: no link leads out of the workspace, no file stands where a
-    folder must be, folders may be written. ``config`` is ``placed``. Raises BadConfig."""
+    folder must be, folders may be written. ``config`` is ``normalized``. Raises BadConfig."""
     found = run_paths(config.paths, run_id)
-    told = (("runs", found.plan), ("logs", found.log), ("artifacts", f"{found.artifacts}/x"), ("report", found.report))
+    paths = {"runs": found.plan, "logs": found.log, "artifacts": f"{found.artifacts}/x", "report": found.report}
     with _as_configured():
-        for name, path in told:
-            check_ground(f"paths.{name}", workspace, path, FORBIDDEN, "--out")
-        check_ground("the job", workspace, found.job, FORBIDDEN, "--out")
+        for name, path in paths.items():
+            check_writable(f"paths.{name}", workspace, path, FORBIDDEN, "--out")
+        check_writable("the job", workspace, found.job, FORBIDDEN, "--out")
 
 
 def _texts(paths: PathSettings) -> list[tuple[str, str]]:
@@ -74,8 +74,8 @@ def _texts(paths: PathSettings) -> list[tuple[str, str]]:
 
 @contextmanager
 def _as_configured() -> Iterator[None]:
-    """What is misplaced is so by the configuration."""
+    """Raise a BadPath as BadConfig."""
     try:
         yield
-    except Misplaced as error:
+    except BadPath as error:
         raise BadConfig(error.message, error.hint) from error

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,19 +9,18 @@ import pytest
 from pmagent.actors.sandbox.arguments import Guarded, Hidden
 from pmagent.actors.sandbox.host import look
 from pmagent.actors.sandbox.spec import TASK, Limits, SandboxRefused
-from tests.support.boxes import boxed, real_boxes, said, wishes, writable
+from tests.support.sandboxes import (
+    TRY,
+    as_ordinary_user,
+    by_root,
+    needs_sandbox,
+    output_of,
+    sandboxed,
+    spec_for,
+    writable,
+)
 
-pytestmark = real_boxes
-
-TRY = """
-import errno, os
-def tried(what):
-    try:
-        return what() or "done"
-    except OSError as error:
-        return errno.errorcode[error.errno]
-"""
-
+pytestmark = needs_sandbox
 
 def test_files_lie_in_the_tasks_folder_as_they_were_given_and_are_its_own(tmp_path: Path) -> None:
     files = (("run.py", b"print('ran')"), ("data/deep/b", bytes(range(256)) * 300), ("data/ü x", b""), (".git/x", b"1"))
@@ -36,21 +32,21 @@ open("run.py", "a").write("\\nprint('twice')")
 os.rename("data/deep/b", "c"); os.rmdir("data/deep"); os.unlink("data/ü x"); os.mkdir("data/more")
 exec(open("run.py").read())
 """
-    assert said(tmp_path, code, files=files, workdir=TASK).splitlines() == [
+    assert output_of(tmp_path, code, files=files, workdir=TASK).splitlines() == [
         "/tmp/task ['.git', 'data', 'run.py'] ['deep', 'ü x']", "True 0", "ran", "twice",
     ]  # fmt: skip
 
 
 def test_the_tasks_folder_is_there_without_files_and_each_run_has_a_new_one(tmp_path: Path) -> None:
     for _ in range(2):
-        assert said(tmp_path, f"import os; print(os.listdir('{TASK}')); open('{TASK}/x', 'w')") == "[]"
+        assert output_of(tmp_path, f"import os; print(os.listdir('{TASK}')); open('{TASK}/x', 'w')") == "[]"
 
 
 def test_files_count_towards_the_room_in_tmp(tmp_path: Path) -> None:
     code = TRY + "print(tried(lambda: os.posix_fallocate(os.open('/tmp/x', os.O_CREAT | os.O_WRONLY), 0, 600_000)))"
     limits = Limits(seconds=20, tmp_bytes=2**20)
-    assert said(tmp_path, code, limits=limits) == "done"
-    assert said(tmp_path, code, limits=limits, files=(("x", bytes(500_000)),)) == "ENOSPC"
+    assert output_of(tmp_path, code, limits=limits) == "done"
+    assert output_of(tmp_path, code, limits=limits, files=(("x", bytes(500_000)),)) == "ENOSPC"
 
 
 def test_inputs_are_read_and_never_written(tmp_path: Path) -> None:
@@ -62,16 +58,16 @@ for path in ("/inputs/a", "/inputs/new"):
     print(tried(lambda: open(path, "w") and None))
 """
     more = {"fs": "rw", "allow_write": (str(given),)}
-    assert said(tmp_path, code, inputs=str(given)).splitlines() == ["/inputs content", "EROFS", "EROFS"]
-    assert said(tmp_path, code, inputs=str(given), **more).splitlines() == ["/inputs content", "EROFS", "EROFS"]
-    assert said(tmp_path, "import os; print(os.path.exists('/inputs'), os.environ.get('INPUTS'))") == "False None"
+    assert output_of(tmp_path, code, inputs=str(given)).splitlines() == ["/inputs content", "EROFS", "EROFS"]
+    assert output_of(tmp_path, code, inputs=str(given), **more).splitlines() == ["/inputs content", "EROFS", "EROFS"]
+    assert output_of(tmp_path, "import os; print(os.path.exists('/inputs'), os.environ.get('INPUTS'))") == "False None"
 
 
 def test_inputs_through_a_link_are_refused(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     with pytest.raises(SandboxRefused, match="leads through a link"):
-        boxed(tmp_path, "", inputs=str(tmp_path / "link"))
+        sandboxed(tmp_path, "", inputs=str(tmp_path / "link"))
 
 
 HIDDEN = """
@@ -92,7 +88,7 @@ def test_what_is_hidden_is_empty_and_cannot_be_filled_or_moved(tmp_path: Path, f
     hide = (f"{folder}/.pmagent", f"{folder}/key", f"{folder}/missing", f"{folder}/.pmagent/log", "/srv/elsewhere")
     code = TRY + HIDDEN.replace("{w}", str(folder))
     allow = {"allow_write": (str(folder),)} if fs == "rw" else {"allow_read": (str(folder),)}
-    lines = said(tmp_path, code, fs=fs, hide=hide, **allow).splitlines()
+    lines = output_of(tmp_path, code, fs=fs, hide=hide, **allow).splitlines()
     listing = ["'.pmagent'", "'key'"] if fs == "read-only" else [
         "'.git'", "'.pmagent'", "'key'", "'missing'", "'orchestra.config.yaml'",
     ]  # fmt: skip
@@ -110,9 +106,9 @@ def test_only_what_would_be_seen_is_hidden_and_what_is_above_hides_it_too(tmp_pa
     writable(tmp_path / "w")
     hide = (f"{tmp_path}/w/a/b", f"{tmp_path}/w/a", f"{tmp_path}/other", f"{tmp_path}/w/none/deep")
     more = {"allow_write": (f"{tmp_path}/w",), "hide": hide}
-    found = look(wishes(tmp_path / "artifacts", "", **more))
+    found = look(spec_for(tmp_path / "artifacts", "", **more))
     assert (found.hidden, found.guarded) == ((Hidden(f"{tmp_path}/w/a", folder=True),), ())
-    found = look(wishes(tmp_path / "artifacts", "", fs="rw", **more))
+    found = look(spec_for(tmp_path / "artifacts", "", fs="rw", **more))
     assert found.hidden == (Hidden(f"{tmp_path}/w/a", folder=True),)
     assert Guarded(f"{tmp_path}/w/none", missing=True) in found.guarded
 
@@ -122,15 +118,9 @@ def test_what_is_to_be_hidden_and_reached_through_a_link_is_refused(tmp_path: Pa
     (tmp_path / "w" / ".pmagent").symlink_to("real")
     for name in (".pmagent", ".pmagent/x"):
         with pytest.raises(SandboxRefused, match="leads through a link"):
-            boxed(tmp_path, "", allow_read=(str(tmp_path / "w"),), hide=(str(tmp_path / "w" / name),))
+            sandboxed(tmp_path, "", allow_read=(str(tmp_path / "w"),), hide=(str(tmp_path / "w" / name),))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become an ordinary user")
+@by_root
 def test_an_ordinary_users_tools_own_their_files() -> None:
-    script = Path(__file__).parents[1] / "support" / "ordinary_given.py"
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2])},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["755 1000 a", "644 1000 a/x", "hello", "given", "hidden"]
+    assert as_ordinary_user("inputs") == ["755 1000 a", "644 1000 a/x", "hello", "given", "hidden"]

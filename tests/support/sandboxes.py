@@ -38,11 +38,24 @@ def _obstacle() -> str:
 
 
 OBSTACLE = _obstacle()
-real_boxes = pytest.mark.skipif(bool(OBSTACLE), reason=OBSTACLE or "sandboxes can be made here")
+needs_sandbox = pytest.mark.skipif(bool(OBSTACLE), reason=OBSTACLE or "sandboxes can be made here")
 """For tests that need real ones."""
 
 
-def wishes(artifacts: Path, code: str, *arguments: str, **more: Any) -> SandboxSpec:
+by_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+
+TRY = """
+import errno, os, sys
+def tried(what):
+    try:
+        return what() or "done"
+    except OSError as error:
+        return errno.errorcode[error.errno]
+"""
+"""Before a program: what became of a call."""
+
+
+def spec_for(artifacts: Path, code: str, *arguments: str, **more: Any) -> SandboxSpec:
     """The spec of a Python program; ``allow_read`` is added to what Python needs."""
     more["allow_read"] = (*PYTHON_FOLDERS, *more.get("allow_read", ()))
     more.setdefault("limits", QUICK)
@@ -51,16 +64,27 @@ def wishes(artifacts: Path, code: str, *arguments: str, **more: Any) -> SandboxS
     return SandboxSpec(argv=argv, artifacts=str(artifacts.resolve()), **more)
 
 
-def boxed(folder: Path, code: str, *arguments: str, **more: Any) -> Outcome:
+def sandboxed(folder: Path, code: str, *arguments: str, **more: Any) -> Outcome:
     """Run a Python program inside, with artifacts in ``folder``/artifacts."""
-    return anyio.run(run, wishes(folder / "artifacts", code, *arguments, **more))
+    return anyio.run(run, spec_for(folder / "artifacts", code, *arguments, **more))
 
 
-def said(folder: Path, code: str, *arguments: str, **more: Any) -> str:
+def output_of(folder: Path, code: str, *arguments: str, **more: Any) -> str:
     """The output of a Python program that ends well."""
-    outcome = boxed(folder, code, *arguments, **more)
+    outcome = sandboxed(folder, code, *arguments, **more)
     assert outcome.exit_code == 0, outcome
     return outcome.stdout.decode().strip()
+
+
+def as_ordinary_user(scene: str) -> list[str]:
+    """The lines that a function of ``tests/support/ordinary_user.py`` prints, run by an ordinary user; for root."""
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, str(root / "tests" / "support" / "ordinary_user.py"), scene], capture_output=True, text=True,
+        timeout=100, check=False, env={"PATH": os.environ["PATH"], "PYTHONPATH": str(root)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 def writable(folder: Path) -> Path:

@@ -1,9 +1,8 @@
-"""The last few jobs that were looked at, folded as far as the log goes: looking again costs what is new
+"""Caches the jobs viewed last, each folded up to the log's end: viewing one again reads only new events
 (docs/design.md §7)."""
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -11,24 +10,23 @@ from typing import Any, Final, Generic, TypeVar
 
 from pmagent.contracts.payload import typed
 from pmagent.events.event import Event, StoredEvent, Tail
-from pmagent.events.reader import event_at
+from pmagent.events.reader import event_at, matching_runs
 from pmagent.jobs.catalogue import Catalogue
-from pmagent.jobs.history import Jobs, opened
+from pmagent.jobs.history import Jobs, opened, still_holds
 from pmagent.jobs.kinds import Kind
-from pmagent.jobs.sifting import sifted, stands
 from pmagent.jobs.story import Story
 from pmagent.workspace.layout import Layout
 
 STORIES_KEPT: Final = 8
 WEIGHT_KEPT: Final = 30_000
-"""Fewer stay where they weigh more than this together (tasks; pieces of evidence); the newest always stays."""
+"""The most that all cached stories together may weigh (tasks; pieces of evidence); the newest always stays."""
 
 
 S = TypeVar("S", bound=Story[Any])
 
 
-class _Held(Generic[S]):
-    """A story, and where it goes on: ``after`` is the last position that was read for it."""
+class _Cached(Generic[S]):
+    """A story; ``after`` is the last position that was read for it."""
 
     def __init__(self, log_id: str, requested: int, story: S) -> None:
         self.log_id = log_id
@@ -39,7 +37,7 @@ class _Held(Generic[S]):
         """The log's end when it was read last."""
 
 
-class Shelf(Generic[S]):
+class StoryCache(Generic[S]):
     """Stories of jobs of one kind. ``begun``: a request and its line's sum -> the story so far."""
 
     def __init__(
@@ -52,8 +50,8 @@ class Shelf(Generic[S]):
         self._begun = begun
         self._kept = kept
         self._weight = weight
-        self._held: dict[str, _Held[S]] = {}
-        """The last that was looked at comes last."""
+        self._cached: dict[str, _Cached[S]] = {}
+        """The most recently used comes last."""
         self._lock = threading.Lock()
 
     @contextmanager
@@ -64,36 +62,37 @@ class Shelf(Generic[S]):
         """
         asked = self._catalogue.called([self.kind], job_id)
         with self._lock, opened(self._layout) as jobs:
-            held = self._up_to_date(jobs, job_id, asked.position)
-            yield held.story, jobs
+            cached = self._refreshed(jobs, job_id, asked.position)
+            yield cached.story, jobs
 
-    def _up_to_date(self, jobs: Jobs, job_id: str, position: int) -> _Held[S]:
-        log_id = jobs.storage.log_id()
-        held, tail = self._held.pop(job_id, None), jobs.storage.tail()
-        if held is None or (held.log_id, held.requested) != (log_id, position) or not stands(jobs.storage, held.tail):
-            stored = event_at(jobs.storage, position)
-            held = _Held(log_id, position, self._begun(typed(stored, jobs.blobs), stored.sum))
-        self._go_on(jobs, held, job_id, tail.position)  # what fails here is begun anew the next time
-        held.tail = tail
-        self._held[job_id] = held
-        self._make_room()
-        return held
+    def _refreshed(self, jobs: Jobs, job_id: str, position: int) -> _Cached[S]:
+        storage = jobs.storage
+        log_id, tail, cached = storage.log_id(), storage.tail(), self._cached.pop(job_id, None)
+        same = cached is not None and (cached.log_id, cached.requested) == (log_id, position)
+        if cached is None or not same or not still_holds(storage, cached.tail):
+            stored = event_at(storage, position)
+            cached = _Cached(log_id, position, self._begun(typed(stored, jobs.blobs), stored.sum))
+        self._fold_new(jobs, cached, job_id, tail.position)  # if this raises, the next call begins anew
+        cached.tail = tail
+        self._cached[job_id] = cached
+        self._evict()
+        return cached
 
-    def _go_on(self, jobs: Jobs, held: _Held[S], job_id: str, end: int) -> None:
-        if held.story.view.over:
+    def _fold_new(self, jobs: Jobs, cached: _Cached[S], job_id: str, end: int) -> None:
+        if cached.story.view.over:
             return
-        wanted = re.compile(re.escape(b'"correlation":"%s"' % job_id.encode()))
-        for events, last in sifted(jobs.storage, wanted, held.after + 1, end):
+        needles = ([b'"correlation":"%b"' % job_id.encode()],)
+        for events, last in matching_runs(jobs.storage, cached.after + 1, end, needles):
             mine = (stored for stored in events if stored.correlation == job_id)
-            if _ended(held.story, mine, jobs):
+            if _ended(cached.story, mine, jobs):
                 return
-            held.after = last
+            cached.after = last
 
-    def _make_room(self) -> None:
-        while len(self._held) > 1 and (
-            len(self._held) > self._kept or sum(one.story.weight for one in self._held.values()) > self._weight
+    def _evict(self) -> None:
+        while len(self._cached) > 1 and (
+            len(self._cached) > self._kept or sum(one.story.weight for one in self._cached.values()) > self._weight
         ):
-            del self._held[next(iter(self._held))]
+            del self._cached[next(iter(self._cached))]
 
 
 def _ended(story: Story[Any], found: Iterable[StoredEvent], jobs: Jobs) -> bool:

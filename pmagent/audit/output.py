@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from pmagent.audit.source import BadAudit, slug
 from pmagent.projections.audits.paths import DOCUMENT, FORBIDDEN, MARKDOWN, usable
-from pmagent.workspace.places import check_ground, check_names, inside, relative
+from pmagent.workspace.paths import check_names, check_writable, inside, relative
 
 DEFAULT_FOLDER: Final = "audit"
 ENDINGS: Final = (MARKDOWN, DOCUMENT)
@@ -28,7 +28,7 @@ class Output(NamedTuple):
 
 def output_of(wanted: str | None, repo_url: str, workspace: Path, folder: Path, audit_id: str) -> Output:
     """Where the report goes that was wanted at ``wanted``: a file, when that ends in .md, else a folder, in which it is
-    named after the repository; relative to ``folder``. None: the workspace's own place. Raises BadAudit, Misplaced."""
+    named after the repository; relative to ``folder``. None: the workspace's own place. Raises BadAudit, BadPath."""
     own = default_path(repo_url)
     if wanted is None:
         return Output(_checked(own, workspace, audit_id), None)
@@ -47,7 +47,7 @@ def default_path(repo_url: str) -> str:
 
 def target_of(wanted: str, repo_url: str, folder: Path) -> str:
     """The absolute path, without its ending, of a report that is wanted at ``wanted``; see ``output_of``. Raises
-    BadAudit, Misplaced."""
+    BadAudit, BadPath."""
     if not wanted or "\0" in wanted:
         raise BadAudit(f"{_FLAG} names no place", "give a folder, or a file that ends in .md")
     check_names(_FLAG, wanted)
@@ -64,7 +64,7 @@ def target_of(wanted: str, repo_url: str, folder: Path) -> str:
 
 
 def check_output(path: str, workspace: Path, audit_id: str) -> None:
-    """Look whether a report may be left at ``path``, whoever asked for it. Raises BadAudit, Misplaced."""
+    """Look whether a report may be left at ``path``, whoever asked for it. Raises BadAudit, BadPath."""
     if os.path.isabs(path) or os.path.normpath(path) != path or path in (".", ".."):
         raise BadAudit(f"the report's path {path[:100]!r} is none below the workspace, written plainly", "correct it")
     _checked(path, workspace, audit_id)
@@ -74,7 +74,7 @@ def _checked(path: str, workspace: Path, audit_id: str) -> str:
     inside(_FLAG, path, workspace, FORBIDDEN)
     for ending in ENDINGS:
         check_names(_FLAG, f"{path}{ending}")
-        check_ground(_FLAG, workspace, f"{path}{ending}", FORBIDDEN, _FLAG)
+        check_writable(_FLAG, workspace, f"{path}{ending}", FORBIDDEN, _FLAG)
     if not usable(path, audit_id):
         raise BadAudit(
             f"{_FLAG} leads to {path}, which bears the id of a run, or lies below what ends as a report does",
