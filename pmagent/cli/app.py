@@ -17,7 +17,7 @@ from pmagent.cli.frame import FORMAT, App, Entry, Group
 from pmagent.cli.output import Output, PipeClosed, Styled, Unwritten
 from pmagent.edge import Command
 from pmagent.edges import EDGES
-from pmagent.events.errors import PmagentError
+from pmagent.events.errors import FULL, PmagentError
 from pmagent.exitcodes import Exit, kind
 from pmagent.service.remarks import heard_by
 
@@ -209,7 +209,8 @@ def _explain(error: BaseException) -> tuple[int, str, str]:
         return Exit.USAGE, error.format_message(), ""
     if isinstance(error, OSError) and error.strerror:
         named = f": {os.fsdecode(error.filename)}" if isinstance(error.filename, (str, bytes)) else ""
-        return Exit.NO, f"{error.strerror}{named}", "pmagent doctor looks at permissions and space"
+        code = Exit.DISK_FULL if error.errno in FULL else Exit.NO
+        return code, f"{error.strerror}{named}", "pmagent doctor looks at permissions and space"
     what = f"a bug in pmagent: {type(error).__name__}{_place(error)}"
     return Exit.BUG, what, "run it again with --debug, and report it"
 

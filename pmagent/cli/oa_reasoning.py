@@ -69,8 +69,8 @@ def decision(
 ) -> int:
     """Ask whether an action is safe now: ALLOW, CONDITIONAL or DENY, with reasons.
 
-    PROPOSED_ACTION states it in words; or the form SafeOPSDecision comes as JSON from a file or stdin. Exit 1 for DENY.
-    CONDITIONAL exits with 0, like ALLOW; the caller must meet its conditions."""
+    PROPOSED_ACTION states it in words; or the form SafeOPSDecision comes as JSON from a file or stdin. Exit 1 for DENY,
+    8 for CONDITIONAL: the caller must meet its conditions first."""
     form = form_from(SafeOPSDecisionInput, "proposed_action", proposed_action, given)
     classed = {"action_class": action_class} if action_class else {}
     return _answered(app, laid_over(form, oa_context=_constrained(form, constraints) | classed), **asked)
@@ -164,7 +164,7 @@ def _answered(
 ) -> int:
     """Run the form's program and print what it answers; the exit code."""
     from pmagent.cli.oa_reasoning_screen import as_block, screen
-    from pmagent.oa.forms import is_yes, output_of, task_of
+    from pmagent.oa.forms import exit_code, output_of, task_of
     from pmagent.oa.reasoning import conclude, envelope_of
 
     made = envelope_of(task_of(form, goal), workspace=app.workspace)
@@ -180,4 +180,4 @@ def _answered(
         app.output.block(as_block(result))
     else:
         screen(app.output, made, concluded)
-    return Exit.DONE if is_yes(result) else Exit.NO
+    return exit_code(result)

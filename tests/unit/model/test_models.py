@@ -31,8 +31,8 @@ def unavailable(models: Models, name: str, engine: Engine = "langchain") -> Mode
     return caught.value
 
 
-@pytest.mark.parametrize("engine", ["langchain", "dspy"])
-@pytest.mark.parametrize("provider", [name for name, provider in PROVIDERS.items() if provider.keys])
+@each("engine", ["langchain", "dspy"])
+@each("provider", [name for name, provider in PROVIDERS.items() if provider.keys])
 def test_a_missing_key_is_named_first(provider: str, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "find_spec", lambda _: None)
     key = PROVIDERS[provider].keys[0]
@@ -43,7 +43,7 @@ def test_a_missing_key_is_named_first(provider: str, engine: Engine, monkeypatch
         assert said.hint == f"set {key}"
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@each("provider", PROVIDERS)
 def test_then_the_missing_package_with_the_extra_that_brings_it(
     provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
