@@ -16,6 +16,7 @@ from pmagent.console.auth.operators import BadOperators
 from pmagent.console.auth.tokens import digest, new_token
 from pmagent.service.client import DaemonUnreachable
 from pmagent.workspace.settings import ConsoleSettings
+from tests.support.cases import each
 from tests.support.entrances import GuardedConsole
 
 # --- sessions --------------------------------------------------------------------------------------------------------
@@ -177,7 +178,7 @@ def test_every_session_has_a_token_of_its_own_for_forms(guarded: GuardedConsole)
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o077], ids=oct)
+@each("umask", [0o000, 0o077])
 def test_files_are_this_users_alone_whatever_the_umask(tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)
     try:

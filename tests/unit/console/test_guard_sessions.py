@@ -382,8 +382,8 @@ def test_live_connections_have_seats_and_end_with_their_session(
     assert len(guarded.guard._limits.live) == 0
 
 
-@pytest.mark.parametrize("reading", [False, True])
-@pytest.mark.parametrize("accepted", ["deflate", "identity"])
+@each("reading", [False, True])
+@each("accepted", ["deflate", "identity"])
 def test_the_last_word_to_who_is_signed_out_is_in_the_coding_of_all_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accepted: str, reading: bool
 ) -> None:
