@@ -23,7 +23,7 @@ from pmagent.service.remarks import heard_by
 
 _LOG = Group(
     "log",
-    help="Look at the log: what happened, in order, and why.",
+    help="Look at the log: every event, in order, and why.",
     entries={
         "tail": Entry("pmagent.cli.log.tail:tail", "the latest events, or follow live"),
         "show": Entry("pmagent.cli.log.show:show", "one event, its causes, its consequences"),
@@ -37,7 +37,7 @@ _LOG = Group(
 )
 _OPERATORS = Group(
     "operators",
-    help="Who may enter the console, and as what.",
+    help="The operators of the console, and their roles.",
     entries={
         "add": Entry("pmagent.cli.console:add", "let somebody in, with a secret"),
         "list": Entry("pmagent.cli.console:listing", "names, roles"),
@@ -145,9 +145,9 @@ def _invoke(arguments: list[str], app: App) -> int:
     except PmagentError as error:
         if not _is_unaccepted(error):
             raise
-        from pmagent.cli.trust_prompt import asked
+        from pmagent.cli.trust_prompt import ask_to_accept
 
-        if not asked(app.workspace.resolve(), app.output, error):
+        if not ask_to_accept(app.workspace.resolve(), app.output, error):
             raise
     return _invoke_once(arguments, app)
 

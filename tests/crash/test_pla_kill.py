@@ -22,13 +22,12 @@ from pmagent.events.disk import RealDisk
 from pmagent.events.reader import events
 from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
-from pmagent.pla.demo.environment import Device
 from pmagent.replay.replayer import replay_log
 from pmagent.service.client import DaemonUnreachable, call_daemon
 from pmagent.service.wire import RemoteError
 from pmagent.workspace.layout import Layout
 from tests.support.commands import pmagent
-from tests.support.pla_live import configure
+from tests.support.pla_live import Device, configure
 
 pytestmark = pytest.mark.slow
 

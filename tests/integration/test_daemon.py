@@ -30,7 +30,7 @@ from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
 from pmagent.pla import operations as pla_calls
 from pmagent.projections.rebuild import check_documents
-from pmagent.service import operations
+from pmagent.service import operations as service
 from pmagent.service.answer import Answer
 from pmagent.service.host import Host, RequestReused, open_host
 from pmagent.service.operations import call, perform
@@ -250,7 +250,7 @@ def test_without_a_daemon_a_permit_waits_for_the_reading_and_is_answered_in_its_
         assert requested.wait(SECONDS), "the reading ends after the request"
         return read_surfaces(*given, **more)
 
-    monkeypatch.setattr(operations, "perform", heard)
+    monkeypatch.setattr(service, "perform", heard)
     monkeypatch.setattr("pmagent.actors.kernel.effects.read_surfaces", read)
     answer = call(workspace, "oa.permit", {**PERMIT, "request": "oa.permit-1"})
     assert answer.document["granted"] is True

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.pla.demo.environment import Device
 from pmagent.workspace.layout import Layout
 from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent
 from tests.support.daemons import running
-from tests.support.pla_live import asked, configure, events, on_terminal, pla
+from tests.support.pla_live import Device, asked, configure, events, on_terminal, pla
 
 SECRET = "hunter2-hunter2-hunter2"
 

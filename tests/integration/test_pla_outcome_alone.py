@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.pla.demo.environment import Device
 from pmagent.service.answer import OutcomeOpen
 from pmagent.service.operations import call
 from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment
 from tests.support.daemons import running
-from tests.support.pla_live import asked, await_event, configure, end_of_log, pla
+from tests.support.pla_live import Device, asked, await_event, configure, end_of_log, pla
 
 
 def outcome(workspace: Path, proposal_id: str) -> tuple[int, str]:

@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
+from pmagent.pla.demo import environment
 from pmagent.workspace.layout import Layout
 from tests.support import warm
 from tests.support.cases import each
-from tests.support.commands import invoke
+from tests.support.commands import invoke, pmagent
 from tests.support.sandboxes import needs_sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,8 +70,8 @@ def test_the_commands_work_in_a_new_repository_in_their_order(repository: Path) 
     assert len(found) > 8
     assert any(arguments[:1] == ["run"] for _, *arguments in found)
     for _, *arguments in found:
-        if arguments == ["console"]:
-            continue  # it needs the daemon, which the next test has
+        if arguments in (["console"], ["pla", "demo"]):
+            continue  # a daemon's, and a workspace's of its own: the next test, and the demo
         done = run([sys.executable, "-I", "-m", "pmagent", *arguments], repository)
         wanted = 1 if arguments[0] == "run" else 0  # one branch of the example plan is meant to fail
         assert done.returncode == wanted, (arguments, done.stdout, done.stderr)
@@ -79,14 +80,14 @@ def test_the_commands_work_in_a_new_repository_in_their_order(repository: Path) 
 
 @needs_sandbox
 def test_the_console_that_a_daemon_serves_lets_somebody_in(repository: Path) -> None:
-    pmagent = [sys.executable, "-I", "-m", "pmagent"]
+    program = [sys.executable, "-I", "-m", "pmagent"]
     assert ["pmagent", "console"] in commands(README, "pmagent")
-    assert run([*pmagent, "init"], repository, subprocess.run).returncode == 0  # executed, as people do
-    daemon = subprocess.Popen([*pmagent, "up"], cwd=repository, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert run([*program, "init"], repository, subprocess.run).returncode == 0  # executed, as people do
+    daemon = subprocess.Popen([*program, "up"], cwd=repository, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         assert daemon.stdout is not None
         assert any(b"the console is served" in line for line in daemon.stdout)
-        printed = run([*pmagent, "console"], repository, subprocess.run)
+        printed = run([*program, "console"], repository, subprocess.run)
         assert printed.returncode == 0, printed.stderr
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/enter\?token=[\w-]{43}\n", printed.stdout)
     finally:
@@ -117,8 +118,8 @@ def test_the_python_example_of_reasoning_runs(workspace: Path) -> None:
 
 def test_ten_lines_of_python_check_a_log(workspace: Path) -> None:
     (check,) = blocks((ROOT / "docs" / "log-format.md").read_text("utf-8"), "python")
-    pmagent = [sys.executable, "-I", "-m", "pmagent"]
-    assert run([*pmagent, "oa", "snapshot"], workspace).returncode == 0
+    program = [sys.executable, "-I", "-m", "pmagent"]
+    assert run([*program, "oa", "snapshot"], workspace).returncode == 0
 
     done = run([sys.executable, "-I", "-c", check], workspace)
     assert done.returncode == 0, done.stderr
@@ -142,7 +143,8 @@ def test_the_exit_codes_are_those_of_the_program(code: str) -> None:
 def test_the_demo_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``make demo`` after its setup, in a copy of what it needs; its processes start warm."""
+    """``make demo`` after its setup, in a copy of what it needs. Its processes start warm; ``pmagent pla demo``, which
+    starts forty, runs in this one."""
     copy = tmp_path / "examples"
     shutil.copytree(ROOT / "examples", copy)
 
@@ -150,8 +152,15 @@ def test_the_demo_runs(
     exec(compile((copy / "demo.py").read_text(), demo.__file__, "exec"), demo.__dict__)
     for name in [name for name in os.environ if name.startswith("PMAGENT_")]:
         del demo.ENVIRONMENT[name]
-    monkeypatch.setattr(demo, "subprocess", SimpleNamespace(run=warm.run, Popen=warm.Popen))
 
+    def of_demo(arguments: list[str], **more: Any) -> subprocess.CompletedProcess[str]:
+        if arguments[-2:] != ["pla", "demo"]:
+            return warm.run(arguments, **more)
+        done = pmagent(demo.WORKSPACE, "pla", "demo")
+        return subprocess.CompletedProcess(arguments, done.code, done.text, done.errors)
+
+    monkeypatch.setattr(demo, "subprocess", SimpleNamespace(run=of_demo, Popen=warm.Popen))
+    monkeypatch.setattr(environment, "subprocess", warm.module())
     warm.preload("pmagent.actors.audit.progress")
     demo.main()
 

@@ -10,13 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pmagent.pla.demo import environment
 from pmagent.pla.demo.environment import Device
 from pmagent.workspace.trust import accept
 from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent
 from tests.support.daemons import running
 
+__all__ = ["Device"]
+
 OPERATOR = "ada"
+vars(environment)["subprocess"] = warm.module()  # devices start warm
 
 
 def configure(workspace: Path, **settings: object) -> None:

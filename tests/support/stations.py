@@ -11,12 +11,11 @@ from typing import Any, Final
 
 from pmagent.console.auth.operators import add
 from pmagent.console.paths import ConsolePaths
-from pmagent.pla.demo.environment import Device
 from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.commands import SECONDS, Ran, pmagent, spawn
 from tests.support.daemons import Daemon
-from tests.support.pla_live import await_event, configure
+from tests.support.pla_live import Device, await_event, configure
 
 ASKING: Final = "ada"
 """Who asks for things on the command line."""

@@ -4,9 +4,9 @@ A command spends 0.4 s of processor time on imports, ten times what most of them
 ``python -I -m MODULE …`` and ``python -I -c CODE …`` to a parent of this process's own, which clones itself with
 CLONE_PARENT: the command is a child of *this* process, with a pid of its own to signal, wait for, stop and kill. It
 gets its arguments, environment, working directory, umask, descriptors, session and terminal as an executed process
-would, its signals at Python's defaults (SIGHUP, too, where nohup started the tests) and standard streams of its own; at
-its end it waits for its threads. Everything else (other programs, ``preexec_fn``, other users, another locale, a
-dynamic linker's settings) is executed.
+would, its signals at Python's defaults (also where nohup or a shell's & has the tests ignore some) and standard streams
+of its own; at its end it waits for its threads. Everything else (other programs, ``preexec_fn``, other users, another
+locale, a dynamic linker's settings) is executed.
 
 What differs from an executed process, so that tests of it execute:
 
@@ -125,6 +125,13 @@ def run(
     if check:
         done.check_returncode()
     return done
+
+
+def module() -> types.ModuleType:
+    """``subprocess`` with ``Popen`` and ``run`` of this module, for code that starts Python itself."""
+    made = types.ModuleType("subprocess")
+    vars(made).update(vars(subprocess), Popen=Popen, run=run)
+    return made
 
 
 def preload(*modules: str) -> None:
@@ -274,7 +281,6 @@ def _become(start: _Start, descriptors: list[int]) -> None:
         fcntl.ioctl(0, termios.TIOCSCTTY, 1)
     os.environb.clear()
     os.environb.update(start.environment)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     time.tzset()
     tempfile.tempdir = None
     _renew_streams()
@@ -299,6 +305,9 @@ def _renew_streams() -> None:
 def _main() -> None:
     channel = socket.socket(fileno=int(sys.argv[1]))
     channel.set_inheritable(False)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for ignored in (signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(ignored, signal.SIG_DFL)
     for name in PRELOADED:
         importlib.import_module(name)
     from pmagent.service.host import load_parts

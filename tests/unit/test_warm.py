@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from tests.support import warm
+from tests.support.cases import each
 from tests.support.terminals import open_pty
 
 PYTHON = [sys.executable, "-I", "-c"]
-# Of SIGHUP, which nohup ignores, a warm process knows nothing.
+# SIGHUP, SIGINT and SIGQUIT, the first three, may be ignored here; never in a warm process.
 FACTS = """
 import json, os, signal, subprocess, sys, time
 from pathlib import Path
@@ -30,8 +31,7 @@ print(json.dumps({
     "cwd": os.getcwd(), "umask": status["Umask"], "zone": time.tzname,
     "descriptors": [n for n in range(100) if Path(f"/proc/self/fd/{n}").is_symlink()],
     "leads": os.getsid(0) == os.getpid(), "group": os.getpgid(0), "threads": status["Threads"],
-    "blocked": status["SigBlk"], "ignored": int(status["SigIgn"], 16) & ~1, "caught": status["SigCgt"],
-    "interrupt": signal.getsignal(signal.SIGINT) is signal.default_int_handler,
+    "blocked": status["SigBlk"], "ignored": int(status["SigIgn"], 16) & ~7, "caught": int(status["SigCgt"], 16) & ~7,
     "streams": [[one.encoding.lower(), one.errors, one.line_buffering, one.newlines, one.isatty(), one.fileno()]
                 for one in (sys.stdin, sys.stdout, sys.stderr)],
     "path": sys.path, "flags": list(sys.flags), "main": sys.modules["__main__"].__name__,
@@ -105,6 +105,20 @@ def test_it_ends_as_an_executed_process_ends(code: str, status: int, out: bytes,
         assert (done.returncode, done.stdout) == (status, out)
         assert errors in done.stderr
         assert bool(done.stderr) == bool(errors)
+
+
+@each("ignored", [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT])
+def test_its_signals_are_heeded_where_ours_are_ignored(ignored: signal.Signals) -> None:
+    before = signal.signal(ignored, signal.SIG_IGN)
+    try:
+        with warm.Popen([*PYTHON, "import time; print(flush=True); time.sleep(600)"], stdout=subprocess.PIPE,
+                        stderr=subprocess.DEVNULL) as process:  # fmt: skip
+            assert process.stdout is not None
+            process.stdout.readline()
+            process.send_signal(ignored)
+    finally:
+        signal.signal(ignored, before)
+    assert process.returncode == -ignored
 
 
 def test_it_reads_what_it_is_given() -> None:

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from pmagent.actors.core.extras import EXTRAS, install
 from pmagent.actors.model import models as module
 from pmagent.actors.model.models import PROVIDERS, Engine, Models, ModelUnavailable
-from pmagent.actors.pla.line import finding
+from pmagent.actors.pla.line import discovery
 from tests.support.cases import each
 from tests.support.live import on_loop
 from tests.support.models import live_gateway, scripted
@@ -78,9 +78,9 @@ def test_an_install_command_is_one_of_the_program_that_made_the_environment(tmp_
 
 
 def test_without_pyserial_a_device_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finding, "find_spec", lambda _: None)
-    with pytest.raises(finding.PortUnusable) as raised:
-        finding.require_pyserial()
+    monkeypatch.setattr(discovery, "find_spec", lambda _: None)
+    with pytest.raises(discovery.PortUnusable) as raised:
+        discovery.require_pyserial()
     assert (raised.value.code, raised.value.hint) == ("failed", install("pla"))
 
 
