@@ -28,8 +28,8 @@ KILLED = -signal.SIGKILL
 def forks(module: str, *arguments: object, environ: Mapping[str, str] | None = None) -> Iterator[
     Callable[..., list[str]]
 ]:  # fmt: skip
-    """Run ``python -I -m tests.crash.MODULE ARGUMENTS`` (``tests.support.warm``); yields a function: the words of a line
-    to it -> those of its answer."""
+    """Run ``python -I -m tests.crash.MODULE ARGUMENTS`` (``tests.support.warm``); yields a function: the words of a
+    line to it -> those of its answer."""
     with warm.Popen(
         [sys.executable, "-I", "-m", f"tests.crash.{module}", *map(str, arguments)], stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, **(environ or {})},
