@@ -17,7 +17,7 @@ from typing import Any
 import anyio
 
 from benchmarks.harness import Bench, Row, Spread, percentile
-from pmagent.actors.pla.line.finding import Wanted
+from pmagent.actors.pla.line.discovery import Wanted
 from pmagent.actors.pla.line.holding import Line
 from pmagent.contracts.hid import HidArmRequested, HidCommitRequested, HidEnded, HidLinked, HidPrepareRequested
 from pmagent.contracts.payload import Payload, encode, type_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from pmagent.events.disk import Disk, DiskFile, Status
-from pmagent.events.errors import CorruptLog, ForeignChange, OutcomeUnknown, TailMoved
+from pmagent.events.errors import FULL, CorruptLog, DiskFull, ForeignChange, OutcomeUnknown, TailMoved
 from pmagent.events.event import LogRecovered, Tail
 from pmagent.events.head import NAME as HEAD_NAME
 from pmagent.events.head import HeadFile, HeadSlot
@@ -149,7 +149,8 @@ class SegmentStorage:
             self._let_go()
 
     def _poisoned(self, error: OSError, place: str) -> OutcomeUnknown:
-        self._poison = OutcomeUnknown(f"{error.strerror or type(error).__name__} in {place}")
+        failure = DiskFull if error.errno in FULL else OutcomeUnknown
+        self._poison = failure(f"{error.strerror or type(error).__name__} in {place}")
         return self._poison
 
     def _status_left(self) -> dict[str, Status]:

@@ -86,7 +86,7 @@ OA: Final = Edge(
         "oa.permit": Operation(perform="pmagent.oa.operations:permit"),
         "oa.context": Operation(perform="pmagent.oa.operations:context"),
         "oa.reason": Operation(
-            perform="pmagent.oa.asking:reason", seconds="pmagent.oa.asking:answer_seconds", configured=True,
+            perform="pmagent.oa.requests:reason", seconds="pmagent.oa.requests:answer_seconds", configured=True,
             unpaused=True,
         ),
     },
@@ -199,7 +199,7 @@ AUDIT: Final = Edge(
 PLA: Final = Edge(
     area="pla",
     resources="pmagent.pla.vault:resources",
-    performers=("pmagent.actors.pla.frames.taking:FRAME_PERFORMERS", "pmagent.pla.vault:performers"),
+    performers=("pmagent.actors.pla.frames.performer:FRAME_PERFORMERS", "pmagent.pla.vault:performers"),
     services=("pmagent.pla.linking:link_device",),
     alerts="pmagent.pla.alerts:tell",
     open="pmagent.pla.reading:open_work",

@@ -14,7 +14,7 @@ from watchfiles import Change, awatch
 
 from pmagent.actors.core.actor import Io, Performers
 from pmagent.actors.kernel import surfaces
-from pmagent.actors.kernel.reader import Files, Moment, RealFiles, glance, read_surfaces
+from pmagent.actors.kernel.reader import Moment, RealFiles, glance, read_surfaces
 from pmagent.contracts.kernel import KernelObserved, KernelReadRequested
 from pmagent.events.event import Event
 
@@ -34,8 +34,7 @@ PERFORMERS: Performers = {KernelReadRequested: read}
 
 
 async def watch(
-    workspace: Path, *, known: str = "", stop: anyio.Event | None = None, files: Files | None = None,
-    poll_s: float = POLL_S,
+    workspace: Path, *, known: str = "", stop: anyio.Event | None = None, poll_s: float = POLL_S
 ) -> AsyncGenerator[KernelObserved, None]:
     """The surfaces whenever their content, or what exists of the files that STATE.json names, has changed.
 
@@ -43,7 +42,7 @@ async def watch(
     surface change and wake nobody. ``share/`` need not exist, and may be deleted, recreated or renamed over. Ends
     when ``stop`` is set.
     """
-    world = files or RealFiles(workspace)
+    world = RealFiles(workspace)
     stopping = stop or anyio.Event()
     reported: tuple[str, list[str]] | None = None
     seen: Moment | None = None

@@ -17,13 +17,13 @@ from pmagent.cli.frame import FORMAT, App, Entry, Group
 from pmagent.cli.output import Output, PipeClosed, Styled, Unwritten
 from pmagent.edge import Command
 from pmagent.edges import EDGES
-from pmagent.events.errors import PmagentError
+from pmagent.events.errors import FULL, PmagentError
 from pmagent.exitcodes import Exit, kind
 from pmagent.service.remarks import heard_by
 
 _LOG = Group(
     "log",
-    help="Look at the log: what happened, in order, and why.",
+    help="Look at the log: every event, in order, and why.",
     entries={
         "tail": Entry("pmagent.cli.log.tail:tail", "the latest events, or follow live"),
         "show": Entry("pmagent.cli.log.show:show", "one event, its causes, its consequences"),
@@ -37,7 +37,7 @@ _LOG = Group(
 )
 _OPERATORS = Group(
     "operators",
-    help="Who may enter the console, and as what.",
+    help="The operators of the console, and their roles.",
     entries={
         "add": Entry("pmagent.cli.console:add", "let somebody in, with a secret"),
         "list": Entry("pmagent.cli.console:listing", "names, roles"),
@@ -145,9 +145,9 @@ def _invoke(arguments: list[str], app: App) -> int:
     except PmagentError as error:
         if not _is_unaccepted(error):
             raise
-        from pmagent.cli.trust_prompt import asked
+        from pmagent.cli.trust_prompt import ask_to_accept
 
-        if not asked(app.workspace.resolve(), app.output, error):
+        if not ask_to_accept(app.workspace.resolve(), app.output, error):
             raise
     return _invoke_once(arguments, app)
 
@@ -209,7 +209,8 @@ def _explain(error: BaseException) -> tuple[int, str, str]:
         return Exit.USAGE, error.format_message(), ""
     if isinstance(error, OSError) and error.strerror:
         named = f": {os.fsdecode(error.filename)}" if isinstance(error.filename, (str, bytes)) else ""
-        return Exit.NO, f"{error.strerror}{named}", "pmagent doctor looks at permissions and space"
+        code = Exit.DISK_FULL if error.errno in FULL else Exit.NO
+        return code, f"{error.strerror}{named}", "pmagent doctor looks at permissions and space"
     what = f"a bug in pmagent: {type(error).__name__}{_place(error)}"
     return Exit.BUG, what, "run it again with --debug, and report it"
 

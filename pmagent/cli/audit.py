@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 @click.argument("pdf")
 @click.option(
     "--rubric", metavar="FILE",
-    help="What is judged, JSON; - is stdin [default: audit.rubric, else one for agent projects].",
+    help="The criteria, JSON; - is stdin [default: audit.rubric, else one for agent projects].",
 )
 @click.option(
     "--output", metavar="PATH",
-    help="Where the report goes: a file that ends in .md, else a folder [default: audit/report_<name>.md].",
+    help="The report's path: a file that ends in .md, else a folder [default: audit/report_<name>.md].",
 )
 @click.option(
     "--model", metavar="NAME",
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--vision-model", metavar="NAME",
-    help="Who looks at the report's images [default: audit.vision_model, else nobody].",
+    help="The model that looks at the report's images [default: audit.vision_model, else none].",
 )
 @request_option()
 @format_option()
@@ -55,13 +55,12 @@ def audit(
     request: str | None,
     format: str,
 ) -> int:
-    """Audit the repository REPO_URL (https, ssh, git@, file:// or a local path) and the report PDF that tells of it.
+    """Audit the repository REPO_URL (https, ssh, git@, file:// or a local path) and the PDF report about it.
 
-    Detectives look for evidence in the code, its history, and the report; three judges give opinions on each criterion
-    of the rubric, and fixed rules make the scores of them. Progress is shown on stderr. Ctrl-C ends the audit in order.
-    Exit 0: there is a report. 1: the audit failed, was refused or cancelled; what was collected is kept. 2: what was
-    given is wrong, or a model's key is missing; nothing was recorded. 6: a time limit. `pmagent audits` lists audits.
-    """
+    Detectives look for evidence in the code, its history and the report; three judges give opinions on each criterion
+    of the rubric; fixed rules compute the scores. Progress goes to stderr. Ctrl-C ends the audit in order. Exit 0:
+    there is a report. 1: the audit failed, was refused or cancelled; the collected evidence is kept. 2: an argument is
+    wrong, or a model's key is missing; nothing was recorded. 6: a time limit. `pmagent audits` lists audits."""
     from pmagent.audit.request import AuditOptions, as_request
     from pmagent.contracts.audit_events import RUBRIC_BYTES_MAX
 

@@ -27,21 +27,20 @@ SECRET_BYTES_MAX: Final = 4096
 
 _ROLES: Final = click.Choice(["view", "approve"])
 _secret_stdin: Final = click.option(
-    "--secret-stdin", is_flag=True, help="Read the secret from stdin; without it one is made, and shown once."
+    "--secret-stdin", is_flag=True, help="Read the secret from stdin; without it one is generated, and shown once."
 )
 
 
 @click.command(cls=Command, example=["pmagent console", "pmagent console --operator ada --format json"])
 @click.option("--operator", metavar="NAME",
-              help="Who you are [default: the setting pla.operator, else the login name].")
+              help="Your name as operator [default: the setting pla.operator, else the login name].")
 @format_option()
 @pass_app
 def console(app: App, operator: str | None, format: str) -> int:
-    """Print an address that lets one operator into the console of the running daemon: once, within five minutes.
+    """Print an address that admits one operator to the console of the running daemon: once, within five minutes.
 
-    Whoever has it is in, so it is for a browser and for nobody's eyes. Where there are no operators yet you become the
-    first, with the role approve. Exit 5 when no daemon runs.
-    """
+    Anyone with the address gets in: open it in a browser, and show it to nobody. Without operators yet, you become
+    the first, with the role approve. Exit 5 when no daemon runs."""
     from pmagent.console.auth.entrance import invite
     from pmagent.console.auth.invites import SECONDS
 
@@ -76,8 +75,7 @@ def console(app: App, operator: str | None, format: str) -> int:
 def add(app: App, name: str, role: Role, secret_stdin: bool, format: str) -> int:
     """Add the operator NAME, who may enter the console from now on.
 
-    Of the secret only what cannot be turned back is kept (scrypt). It has at least 12 characters.
-    """
+    Only a scrypt hash of the secret is kept. A secret has at least 12 characters."""
     from pmagent.console.auth import operators
 
     file = _places(app).operators
@@ -114,7 +112,7 @@ def listing(app: App, format: str) -> int:
 @format_option()
 @pass_app
 def role(app: App, name: str, role: Role, format: str) -> int:
-    """Give the operator NAME the role view or approve; who is signed in has it at once."""
+    """Give the operator NAME the role view or approve. It holds at once, also in open sessions."""
     from pmagent.console.auth import operators
 
     file = _places(app).operators
@@ -126,11 +124,11 @@ def role(app: App, name: str, role: Role, format: str) -> int:
 @click.command(cls=Command, example=["pmagent operators secret ada", "pmagent operators secret ada --none"])
 @click.argument("name")
 @_secret_stdin
-@click.option("--none", "without", is_flag=True, help="Take the secret away: one-time addresses alone let in.")
+@click.option("--none", "without", is_flag=True, help="Remove the secret: only one-time addresses admit.")
 @format_option()
 @pass_app
 def secret(app: App, name: str, secret_stdin: bool, without: bool, format: str) -> int:
-    """Give the operator NAME another secret; who is signed in under this name is not any more."""
+    """Give the operator NAME another secret. Open sessions of this name end."""
     from pmagent.console.auth import operators
 
     if secret_stdin and without:
@@ -147,7 +145,7 @@ def secret(app: App, name: str, secret_stdin: bool, without: bool, format: str) 
 @format_option()
 @pass_app
 def remove(app: App, name: str, format: str) -> int:
-    """Take the operator NAME out; who is signed in under this name is not any more."""
+    """Remove the operator NAME. Open sessions of this name end."""
     from pmagent.console.auth import operators
 
     file = _places(app).operators

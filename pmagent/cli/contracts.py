@@ -25,17 +25,16 @@ SHOWN_MAX = 20
 @click.argument("files", nargs=-1, metavar="[FILE...]")
 @click.option(
     "--contract", type=click.Choice(CONTRACTS), metavar="NAME",
-    help="What all of them have to keep [default: the contract in a file's name, else what a document's keys tell].",
+    help="The contract of all of them [default: the one in a file's name, else by a document's keys].",
 )
 @format_option()
 @pass_app
 def check(app: App, files: tuple[str, ...], contract: str | None, format: str) -> int:
-    """Hold documents against their contracts: FILE is JSON, or has one document a line; - is stdin. Without FILE the
-    workspace's jobs and session logs.
+    """Check documents against their contracts: FILE is JSON, or has one document a line; - is stdin. Without FILE,
+    check the workspace's jobs and session logs.
 
-    Exit 0: all of them keep theirs. Exit 1: one does not; where and what is told. Exit 2: a file cannot be read, or
-    does not show which contract it means.
-    """
+    Exit 0: all are valid. Exit 1: one is not; the place and the fault are shown. Exit 2: a file cannot be read, or does
+    not show its contract."""
     import msgspec
 
     from pmagent.pla.checked_documents import checked_file

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 @click.command(cls=Command, example="pmagent up")
 @pass_app
 def up(app: App) -> int:
-    """Run the daemon in the foreground, until SIGTERM or Ctrl-C; then stop in order.
+    """Run the daemon in the foreground until SIGTERM or Ctrl-C; then stop in order.
 
-    It watches the kernel surfaces, keeps STATE.json up to them, answers other commands on its socket, and serves the
-    operator console: `pmagent console` prints the address that lets you in.
-    """
+    It watches the kernel surfaces, keeps STATE.json up to date, answers other commands on its socket, and serves the
+    operator console: `pmagent console` prints the address."""
     from pmagent.cli.messages import log_through
     from pmagent.service.daemon import serve
 
@@ -46,11 +45,10 @@ def up(app: App) -> int:
 def status(app: App, require_daemon: bool, format: str) -> int:
     """Daemon, mode and its reasons, sessions, open effects, the log's end. Works without a daemon, and says so.
 
-    A daemon that does not answer within 2 s is said to be unresponsive (JSON: "daemon"), and the log answers in its
-    place; the exit code is that of the log's view, 0.
+    A daemon that does not answer within 2 s is shown as unresponsive (JSON: "daemon"), and the log answers in its
+    place; the exit code is then 0, as for any view of the log.
 
-    The log's end is what HEAD notes; whether the whole log is intact is told by pmagent log verify.
-    """
+    The log's end comes from HEAD; `pmagent log verify` shows whether the whole log is intact."""
     from pmagent.service.operations import call
 
     answer = warned(app.output, call(app.workspace, "status", {}))

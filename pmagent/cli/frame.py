@@ -77,7 +77,7 @@ def shared_options() -> list[click.Parameter]:
         ),
         click.Option(
             ["--trust-workspace"], is_flag=True, expose_value=False, callback=_set_trusting,
-            help="Accept the workspace's configuration as it is, unasked (see pmagent trust).",
+            help="Accept the workspace's configuration as it is (see pmagent trust).",
         ),
     ]
 
@@ -201,7 +201,7 @@ def request_option() -> Callable[[F], F]:
     """``--request ID``: the id of a request that was asked for before."""
     return click.option(
         "--request", metavar="ID",
-        help="Ask for the request ID again, whose outcome is not known: it is done once at most.",
+        help="Repeat the request ID whose outcome is not known: it is carried out once at most.",
     )
 
 

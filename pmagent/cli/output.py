@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TextIO
 import msgspec
 
 from pmagent.clean import clean_block, clean_line, escaped_json, json_bytes
-from pmagent.events.errors import PmagentError
+from pmagent.events.errors import FULL, PmagentError
 
 if TYPE_CHECKING:
     from pmagent.service.answer import Answer
@@ -44,6 +44,8 @@ class Unwritten(PmagentError):
 
     def __init__(self, error: OSError) -> None:
         what = f"the output could not be written: {error.strerror or type(error).__name__}"
+        if error.errno in FULL:
+            self.exit_code = 9
         super().__init__(what, "what was asked for may have been done all the same: pmagent log tail")
 
 

@@ -30,10 +30,9 @@ _PROGRESS_SECONDS = 2.0
 def sim(app: App, seed: int, count: int, twice: bool, format: str) -> int:
     """Run the real engine, actors and segment store in a world of one thread, one virtual clock and one seed.
 
-    Disk, surfaces, effects and operator are simulated; faults strike, then stop, and all must come to an end.
+    Disk, surfaces, effects and operator are simulated; faults strike, then stop, and everything must come to an end.
     Exit 0 when every invariant held in every seed; 1 when one did not (or, with --twice, two histories of a seed
-    differ): the seed that shows it again is named. See docs/simulation.md.
-    """
+    differ): the seed that reproduces it is named. See docs/simulation.md."""
     from pmagent import __version__
     from pmagent.projections.core.documents import Documents
     from pmagent.projections.registry import all_projections

@@ -17,12 +17,11 @@ from pmagent.exitcodes import Exit
 @format_option()
 @pass_app
 def trust(app: App, yes: bool, format: str) -> int:
-    """Show what the workspace's configuration lets be done, and accept it: programs, paths, network, policies.
+    """Show the powers of the workspace's configuration, and accept it: programs, paths, network, policies.
 
     Nothing in a workspace is run before its configuration (orchestra.config.yaml, .pmagent/config.toml) was accepted,
-    here or by pmagent init. An addition of a later version is asked for again; where there is nothing new, nobody is
-    asked. A list of the console's operators that came from elsewhere is shown, and accepted, too. Exit 1: you said no.
-    """
+    here or by pmagent init. Additions of a later version need another acceptance. A list of the console's operators
+    that came from elsewhere is shown and accepted, too. Exit 1: you said no."""
     from pmagent.console.auth import operators
     from pmagent.console.paths import ConsolePaths
     from pmagent.workspace.trust import Powers, accept, offer, summary

@@ -22,7 +22,7 @@ def accept_as_is(workspace: Path, output: Output, *, always_shown: bool = False)
             output.note(f"trusted: {line}")
 
 
-def asked(workspace: Path, output: Output, error: PmagentError) -> bool:
+def ask_to_accept(workspace: Path, output: Output, error: PmagentError) -> bool:
     """Ask on a terminal whether to accept what ``error`` refused; whether it was accepted. The shown version is
     accepted, whatever the files say by then. Raises RegistryUnusable, OSError."""
     from pmagent.workspace.trust import Powers, accept, accept_also, lines, offer, summary

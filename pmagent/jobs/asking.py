@@ -23,7 +23,7 @@ from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.contracts.payload import Payload
 from pmagent.events.errors import PmagentError
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
-from pmagent.oa.asking import OBSERVED_SECONDS, KernelUnread
+from pmagent.oa.requests import OBSERVED_SECONDS, KernelUnread
 from pmagent.orchestra.request import BadRun
 from pmagent.orchestra.request import checked as checked_run
 from pmagent.projections.core.projection import ProjectionHalted

@@ -37,6 +37,7 @@ from pmagent.contracts.reasoning_forms import (
     SafeOPSDecisionInput,
     SafeOPSDecisionOutput,
 )
+from pmagent.exitcodes import Exit
 from pmagent.oa.ops_block import evidence_of, ops_block
 
 Input = SafeOPSDecisionInput | OPSBlockGeneratorInput | GuardFailureInterpreterInput | PhaseTransitionValidatorInput
@@ -120,19 +121,23 @@ def output_of(envelope: ReasoningEnvelope, result: ReasoningResult) -> Output:
             return _transition(payload, result)
 
 
-def is_yes(result: ReasoningResult) -> bool:
-    """Whether a program that asks for an exit code gets 0: allowed (also under conditions), ready, a block that was
-    generated, a cause that was found."""
+def exit_code(result: ReasoningResult) -> Exit:
+    """The exit code for programs: 0 for allowed, ready, a block that was generated, a cause that was found; 8 for
+    allowed under conditions; else 1."""
     if result.status in ("BLOCKED", "FAILED"):
-        return False
+        return Exit.NO
     match check_payload(result.program_id, result.decision):
+        case SafeOPSDecisionResult(allowed_action="WARN"):
+            return Exit.CONDITIONAL
         case SafeOPSDecisionResult(allowed_action=action):
-            return action != "ABORT"
+            yes = action != "ABORT"
         case OPSBlockGeneratorResult(ops_block=commands):
-            return bool(commands)
+            yes = bool(commands)
         case PhaseTransitionValidatorResult(transition_status=status):
-            return status == "READY"
-    return True
+            yes = status == "READY"
+        case _:
+            yes = True
+    return Exit.DONE if yes else Exit.NO
 
 
 def guard_named(report: Mapping[str, Any]) -> str:

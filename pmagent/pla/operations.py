@@ -50,7 +50,7 @@ from pmagent.pla.arguments import (
     StatusArguments,
     understood,
 )
-from pmagent.pla.requests import BadProposal, Made, Wish, made
+from pmagent.pla.requests import BadProposal, Made, ProposalRequest, made
 from pmagent.pla.settings import PlaSettings, frame_source, standing
 from pmagent.pla.vault import Vault
 from pmagent.service.answer import Answer, OutcomeOpen
@@ -134,7 +134,7 @@ async def propose(host: Host, arguments: dict[str, Any]) -> Answer:
         if isinstance(border, foreign_documents.Broken):
             return await _broken(host, border, arguments, asked.channel)
         channel = "document"
-        wish = Wish(
+        wish = ProposalRequest(
             goal=f"document {border.proposal_id}", operator=asked.operator, channel=channel, why=border.rationale,
             action=border.action, declared=border.declared,
         )  # fmt: skip
@@ -341,7 +341,7 @@ def _proposal_seconds(asked: PlaProposalRequested) -> float:
     return WAY_SECONDS + looking + (asked.limits.seconds if asked.model else 0.0)
 
 
-def _wish(host: Host, asked: ProposeArguments, settings: PlaSettings) -> Wish:
+def _wish(host: Host, asked: ProposeArguments, settings: PlaSettings) -> ProposalRequest:
     """The request: it asks the model of the settings where the goal states nothing literally."""
     model = asked.model
     if not model and settings.model and parse_goal(asked.goal) is None:
@@ -355,7 +355,7 @@ def _wish(host: Host, asked: ProposeArguments, settings: PlaSettings) -> Wish:
     frame = frame_source(asked.frames, settings, host.layout.workspace) if look else None
     if model:
         host.resources[Models].check("langchain", model)
-    return Wish(
+    return ProposalRequest(
         goal=asked.goal, operator=asked.operator, channel=asked.channel, why=asked.why, model=model, frame=frame
     )
 

@@ -429,9 +429,8 @@ class _Check:
 
 
 def _outcome_of(end: Event) -> str:
-    if isinstance(end.data, HidOutcomeUnknown):
-        return "unknown"
-    return "executed" if end.data.outcome == "done" else str(end.data.outcome)
+    outcome = "unknown" if isinstance(end.data, HidOutcomeUnknown) else str(end.data.outcome)
+    return "executed" if outcome == "done" else outcome
 
 
 def approved(

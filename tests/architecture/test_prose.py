@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [file for pattern in ("*.md", "docs/*.md", "firmware/*.md", "examples/**/*.md") for file in ROOT.glob(pattern)]
+PAGES = [file for pattern in ("*.md", "docs/*.md", "firmware/*.md", "examples/workspace/*.md") for file in ROOT.glob(pattern)]
 
-CLAUSE = re.compile(r"(?:^|(?<=[.:!?])\s+|\|\s|\*\*|- )((?:What|Who|Whoever|Whatever)\b[^.?!|]*[.?!|:]?)")
+CLAUSE = re.compile(r"(?:^(?:#+ )?|(?<=[.:!?])\s+|\|\s|\*\*|- )((?:What|Who|Whoever|Whatever)\b[^.?!|]*[.?!|:]?)")
 """A sentence, a heading or a cell that begins with a clause, up to its end."""
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pmagent.actors.pla.line.finding import PortUnusable
+from pmagent.actors.pla.line.discovery import PortUnusable
 from pmagent.actors.pla.line.port import _Serial, open_port
 from pmagent.contracts.hid import HidDisarmRequested, HidRefused, HidReported, HidSilent, HidStatusRequested, HidTold
 from tests.support.live import on_loop

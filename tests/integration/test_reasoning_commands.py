@@ -238,9 +238,9 @@ def test_a_constraint_of_the_workspace_cannot_be_asked_away(workspace: Path, tmp
     assert "no_git_push" in json.dumps(done.document)
 
 
-def test_an_answer_on_conditions_is_a_yes_that_names_them(workspace: Path) -> None:
+def test_an_answer_on_conditions_names_them(workspace: Path) -> None:
     done = ask(workspace, "decision", "Deploy to production")
-    assert (done.code, done.document["decision"]) == (0, "CONDITIONAL")
+    assert (done.code, done.document["decision"]) == (8, "CONDITIONAL")
     assert done.document["conditions"]
 
 

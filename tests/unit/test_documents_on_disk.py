@@ -18,6 +18,7 @@ from pmagent.projections.core.disk import LEADS_OUT, LINK, MARKS_MAX, Difference
 from pmagent.projections.core.documents import Documents, Taken
 from pmagent.projections.core.projection import Part
 from pmagent.projections.rebuild import check_documents
+from tests.support.cases import each
 
 SMALL = {"share/a.json": b"[1]", "b/c/d.json": b"{}"}
 LARGE = os.urandom(3_000_000)
@@ -55,20 +56,25 @@ def differences(store: DocumentStore, documents: Taken) -> list[Difference]:
     return [found for _, found in store.differences(documents) if found is not None]
 
 
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace whose log gives ``SMALL``; they are written. A private file lies beside it."""
+def written(tmp_path: Path) -> Path:
+    """A workspace in which ``SMALL`` are written. A private file lies beside it."""
     (tmp_path / "private").mkdir()
     (tmp_path / "private" / "a.json").write_bytes(b"private")
     workspace = tmp_path / "workspace"
     workspace.mkdir()
+    assert DocumentStore(workspace, Blobs()).write(parts(SMALL)) == list(SMALL)
+    return workspace
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace whose log gives ``SMALL``; they are written."""
 
     def of_log(_: Path, _documents: Documents, **_more: Any) -> Iterator[Taken]:
         yield parts(SMALL)
 
     monkeypatch.setattr(rebuild, "parts_of", of_log)
-    assert DocumentStore(workspace, Blobs()).write(parts(SMALL)) == list(SMALL)
-    return workspace
+    return written(tmp_path)
 
 
 def test_what_is_as_the_log_says_is_not_written_again(workspace: Path) -> None:
@@ -213,7 +219,7 @@ def test_what_grows_is_only_added_to(tmp_path: Path) -> None:
     assert differences(store, parts({"x/log": content})) == []
 
 
-@pytest.mark.parametrize("harm", ["longer", "shorter", "other", "gone", "link", "folder gone"])
+@each("harm", ["longer", "shorter", "other", "gone", "link", "folder gone"])
 def test_what_grows_is_replaced_where_somebody_has_changed_it(tmp_path: Path, harm: str) -> None:
     store, path = DocumentStore(tmp_path, Blobs()), tmp_path / "x/log"
     store.write(parts({"x/log": grown(b"one\n")}))
@@ -273,13 +279,14 @@ def test_one_that_cannot_be_written_keeps_no_other_from_being_written(tmp_path: 
 OWNER = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
 
 
-@pytest.mark.parametrize("content", [b"x", grown(b"x"), blob(b"x")], ids=["bytes", "growing", "blob"])
-@pytest.mark.parametrize("obstacle", ["link out", "link in", "link to nothing", "file", "folder", "fifo"])
-@pytest.mark.parametrize("place", [f"runs/{OWNER}", f"runs/{OWNER}/a", f"runs/{OWNER}/a/b", f"runs/{OWNER}/a/b/c"])
+@each("content", [b"x", grown(b"x"), blob(b"x")])
+@each("obstacle", ["link out", "link in", "link to nothing", "file", "folder", "fifo"])
+@each("place", [f"runs/{OWNER}", f"runs/{OWNER}/a", f"runs/{OWNER}/a/b", f"runs/{OWNER}/a/b/c"])
 def test_what_stands_in_an_owners_way_is_moved_aside_and_kept(
-    workspace: Path, place: str, obstacle: str, content: Content
+    tmp_path: Path, place: str, obstacle: str, content: Content
 ) -> None:
     """A tool that may write in runs/ can neither lead a writer out of the workspace nor stop it."""
+    workspace = written(tmp_path)
     path = f"runs/{OWNER}/a/b/c"
     at = workspace / place
     at.parent.mkdir(parents=True)

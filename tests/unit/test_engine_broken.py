@@ -46,7 +46,7 @@ PLACES: Mapping[str, tuple[Any, str]] = {
     "an actor folding": (Toy, "evolve"),
     "the gate": (Gate, "evolve"),
     "placing a decision": (Engine, "_append"),
-    "the hearers": (Engine, "hearers"),
+    "the subscribers": (Engine, "subscribers"),
     "the last check": (Engine, "_verify"),
 }
 """Where something is raised that is no actor's exception."""
@@ -103,7 +103,7 @@ def test_wherever_a_reaction_is_cut_off_nothing_is_taken_any_more(
         export_engine(bench.engine)
 
 
-@pytest.mark.parametrize("error", [MemoryError, KeyError, RecursionError])
+@each("error", [MemoryError, KeyError, RecursionError])
 def test_a_bug_in_the_engines_own_work_breaks_it(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench([worker(WorkRequested(n=1))])
     monkeypatch.setattr(EffectLedger, "book", counted(EffectLedger.book, 2, error("a secret")))

@@ -153,8 +153,8 @@ MOUNTS = r"""
 """.lstrip()
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
+@each(
+    "path, kind",
     [
         ("/var/log", "ext4"),
         ("/home/ada/lab", "nfs4"),

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from pmagent.actors.pla.credentials.places import masked_places, put
+from pmagent.actors.pla.credentials.mask_positions import mask_positions, put
 from pmagent.actors.pla.credentials.shapes import DETECTORS, KNOWN
 from pmagent.events.secret_forms import MASK
 
@@ -114,7 +114,7 @@ def _found(text: str, redact: Redact | None) -> _Found:
             )
     if redact is not None and (redacted := redact(text)) != text:
         names.add(KNOWN)
-        known = masked_places(text, redacted, MASK)
+        known = mask_positions(text, redacted, MASK)
         places += known or []
         vague = vague or known is None
     return _Found(names, places, vague, set(_strewn(text, redact)) - names)

@@ -38,7 +38,7 @@ CONSONANTS: Final = 6
 VOWELS: Final = 0.34
 """A word with 5 consonants in a row is random where fewer letters than this share are vowels."""
 
-Places = Iterator[tuple[int, int]]
+Spans = Iterator[tuple[int, int]]
 
 
 class Detector(NamedTuple):
@@ -47,7 +47,7 @@ class Detector(NamedTuple):
     nothing."""
 
     name: str
-    spans: Callable[[str], Places]
+    spans: Callable[[str], Spans]
     needles: tuple[str, ...] = ()
     vague: bool = False
     joinable: bool = True
@@ -57,22 +57,22 @@ class Detector(NamedTuple):
         return not self.needles or any(needle in lower for needle in self.needles)
 
 
-def _matches(pattern: str, flags: int = re.IGNORECASE) -> Callable[[str], Places]:
+def _matches(pattern: str, flags: int = re.IGNORECASE) -> Callable[[str], Spans]:
     """Where ``pattern``'s last group that took part stands, or all of it where it has none."""
     compiled = re.compile(pattern, flags | re.ASCII)
 
-    def spans(text: str) -> Places:
+    def spans(text: str) -> Spans:
         for match in compiled.finditer(text):
             yield match.span(match.lastindex or 0)
 
     return spans
 
 
-def _all_of(pattern: str, check: Callable[[str], bool] = lambda _: True) -> Callable[[str], Places]:
+def _all_of(pattern: str, check: Callable[[str], bool] = lambda _: True) -> Callable[[str], Spans]:
     """The whole text, where it is nothing else than ``pattern``."""
     compiled = re.compile(pattern, re.ASCII)
 
-    def spans(text: str) -> Places:
+    def spans(text: str) -> Spans:
         if compiled.fullmatch(text) and check(text):
             yield 0, len(text)
 
@@ -82,7 +82,7 @@ def _all_of(pattern: str, check: Callable[[str], bool] = lambda _: True) -> Call
 # --- published shapes -----------------------------------------------------------------------------------------------
 
 
-def _published(text: str) -> Places:
+def _published(text: str) -> Spans:
     for shape in shapes_in(text):
         yield from shape_spans(shape, text)
 
@@ -94,7 +94,7 @@ _GROUP: Final = re.compile("[0-9]+", re.ASCII)
 _CARD: Final = range(13, 20)
 
 
-def _cards(text: str) -> Places:
+def _cards(text: str) -> Spans:
     """Groups of digits, together 13 to 19 of them, that begin as cards do and whose check digit is right."""
     for run in _DIGITS.finditer(text):
         groups = [(run.start() + found.start(), run.start() + found.end()) for found in _GROUP.finditer(run[0])]
@@ -122,7 +122,7 @@ _CONSONANTS: Final = re.compile("[bcdfghjklmnpqrstvwxz]+", re.ASCII)
 _VOWELS: Final = re.compile("[aeiouy]", re.ASCII)
 
 
-def _random(text: str) -> Places:
+def _random(text: str) -> Spans:
     for run in _RUN.finditer(text):
         if is_random(run[0]) or any(is_random(part) or _is_random_word(part) for part in _PARTS.split(run[0])):
             yield run.span()
@@ -172,7 +172,7 @@ _SYMBOL: Final = re.compile(r"[!@#$%^&*?~]", re.ASCII)
 _MIXED: Final = re.compile(r"[^\s\"'=<>|;(){}/,:]{8,128}", re.ASCII)
 
 
-def _mixed_words(text: str) -> Places:
+def _mixed_words(text: str) -> Spans:
     """Words of capital and small letters, digits and the marks that passwords are made of."""
     for word in _MIXED.finditer(text):
         if _kinds_in(word[0]) == 4 and _SYMBOL.search(word[0]) and MASK not in word[0]:

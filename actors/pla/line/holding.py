@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import anyio.to_thread
 
-from pmagent.actors.pla.line.finding import Attached, PortUnusable, Wanted, find, require_pyserial
+from pmagent.actors.pla.line.discovery import Attached, PortUnusable, Wanted, find, require_pyserial
+from pmagent.actors.pla.wire.conversations import Conversations
 from pmagent.actors.pla.wire.exchanges import Exchange, exchange, goodbye, without_device
 from pmagent.actors.pla.wire.host import HostLink
+from pmagent.actors.pla.wire.messages import Check, Problem
 from pmagent.actors.pla.wire.reports import Reporter
-from pmagent.actors.pla.wire.talks import Talks
-from pmagent.actors.pla.wire.words import Check, Problem
 from pmagent.contracts.hid import HidArmRequested, HidCommitRequested, HidPrepareRequested
 from pmagent.contracts.payload import Payload
 from pmagent.contracts.pla import CONTRACT_VERSION, Action
@@ -74,20 +74,20 @@ class _Session:
     def __init__(self, port: Port, link: HostLink) -> None:
         self.port = port
         self.link = link
-        self._talks = Talks(link)
+        self._conversations = Conversations(link)
         self._waiting: dict[int, _Outcome] = {}
         self._reported_at: deque[float] = deque()
 
     def begin(self, conversation: Exchange) -> tuple[int, _Outcome]:
         """Begin a conversation: its number, and where its outcome will be."""
-        number = self._talks.begin(conversation, anyio.current_time())
+        number = self._conversations.begin(conversation, anyio.current_time())
         outcome = self._waiting[number] = _Outcome()
         return number, outcome
 
     def forget(self, number: int) -> None:
         """Nobody waits for it any more."""
         if self._waiting.pop(number, None) is not None:
-            self._talks.cancel(number, anyio.current_time())
+            self._conversations.cancel(number, anyio.current_time())
 
     def advance(self) -> None:
         """Take what has come, and the time; give out outcomes; write what is due."""
@@ -96,7 +96,7 @@ class _Session:
         if self.port.ended:
             self.link.closed("unplugged", "the device is gone")
         self.link.tick(now)
-        for number, payload in self._talks.advance(now):
+        for number, payload in self._conversations.advance(now):
             outcome = self._waiting.pop(number, None)
             if outcome is not None:
                 outcome.payload = payload
@@ -116,7 +116,7 @@ class _Session:
 
     def next_at(self) -> float:
         """When to come back, if nothing comes before."""
-        times = [at for at in (self.link.next_at, self._talks.next_at) if at is not None]
+        times = [at for at in (self.link.next_at, self._conversations.next_at) if at is not None]
         return min(times, default=float("inf"))
 
 

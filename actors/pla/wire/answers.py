@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from pmagent.actors.pla.wire.words import Broken, Check, Count, Ended, Name, Op, Refused
+from pmagent.actors.pla.wire.messages import Broken, Check, Count, Ended, Name, Op, Refused
 from pmagent.contracts.hid import ExecutionState
 
 

@@ -22,7 +22,7 @@ from pmagent.actors.pla.wire.answers import (
     PrepareAnswer,
     StatusAnswer,
 )
-from pmagent.actors.pla.wire.words import Answered, Ask, Ended, Refused, Reply, Unanswered, WaitEnded
+from pmagent.actors.pla.wire.messages import Answered, Ask, Ended, Refused, Reply, Unanswered, WaitEnded
 from pmagent.contracts.hid import (
     HidArmed,
     HidArmRequested,

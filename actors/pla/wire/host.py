@@ -15,7 +15,7 @@ import msgspec
 
 from pmagent.actors.pla.wire.answers import DisarmAnswer, HelloAnswer, StatusAnswer, answer_of, broken, ended_of
 from pmagent.actors.pla.wire.lines import SPOILER, Damaged, LineReader, encode
-from pmagent.actors.pla.wire.words import (
+from pmagent.actors.pla.wire.messages import (
     ANSWER_SECONDS,
     Answered,
     Broken,

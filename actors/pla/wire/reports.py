@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.actors.pla.wire.words import Broken, Heard, Hello, Lost, Status
+from pmagent.actors.pla.wire.messages import Broken, Heard, Hello, Lost, Status
 from pmagent.contracts.hid import HidLinked, HidLost, HidReported
 from pmagent.contracts.payload import Payload
 from pmagent.contracts.pla_events import NAME_CHARS_MAX, PlaContractBroken

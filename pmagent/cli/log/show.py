@@ -31,7 +31,7 @@ _LABEL = 12
 @format_option()
 @pass_app
 def show(app: App, event: str, limit: int, blob: bool, format: str) -> int:
-    """One event: its causes above, its data, its direct consequences below, and what proves it."""
+    """One event: its causes above, its data, its direct consequences below, and its proof."""
     store = store_at(app.workspace)
     with closing(store.reader()) as storage:
         found = event_at(storage, position_of(storage, event))

@@ -21,9 +21,8 @@ MODE_STYLES: Final = {"OBSERVE": "green", "SUGGEST": "yellow", "EXECUTE": "red"}
 
 def operator_option() -> Callable[[F], F]:
     """``--operator NAME``: who acts."""
-    return click.option(
-        "--operator", metavar="NAME", help="Who you are [default: the setting pla.operator, else the login name]."
-    )
+    named = "Your name as operator [default: the setting pla.operator, else the login name]."
+    return click.option("--operator", metavar="NAME", help=named)
 
 
 def acting(app: App, given: str | None) -> str:

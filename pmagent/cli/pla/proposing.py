@@ -50,8 +50,8 @@ one proposal is open at a time. Exit 1: nothing is proposed, with the reasons.
     ],
 )
 @click.argument("goal", required=False, default="")
-@click.option("--why", default="", metavar="TEXT", help="The reason, for whoever decides.")
-@click.option("--model", default="", metavar="NAME", help="Who proposes from a frame, as provider:model "
+@click.option("--why", default="", metavar="TEXT", help="The reason, for the operator who decides.")
+@click.option("--model", default="", metavar="NAME", help="The model that proposes from a frame, as provider:model "
               "[default: pla.model, where GOAL states nothing literally].")
 @click.option("--frames", metavar="PATH", help="A folder of pictures, or a video device [default: pla.frames].")
 @click.option("--look", is_flag=True, help="Look at the newest frame first, also for a literal goal.")

@@ -14,7 +14,7 @@ from pmagent.console.live.feed import Run
 from pmagent.console.live.messages import message
 from pmagent.console.live.packing import NOTHING, Piece
 from pmagent.console.pages.reading.lines import rows
-from pmagent.console.pages.reading.log_address import Asked, read
+from pmagent.console.pages.reading.log_address import LogPageQuery, read
 from pmagent.console.pages.reading.searching import picking
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import StoredEvent
@@ -34,7 +34,7 @@ class TooManyExpressions(PmagentError):
     exit_code = 1
 
 
-def asked_of(parameters: QueryParams) -> Asked:
+def query_of(parameters: QueryParams) -> LogPageQuery:
     """The filter in a stream's address. Raises BadFilter."""
     for name in _UNUSED:
         if parameters.get(name):
@@ -90,7 +90,7 @@ class Filters:
         self._open: dict[tuple[object, ...], tuple[Filter, ExitStack]] = {}
 
     @asynccontextmanager
-    async def use(self, asked: Asked) -> AsyncIterator[Filter]:
+    async def use(self, asked: LogPageQuery) -> AsyncIterator[Filter]:
         """The filter for ``asked``, the same one for all who ask for the same. Raises BadFilter, TooManyExpressions."""
         key = tuple(asked.filters())
         if key not in self._open:
@@ -106,7 +106,7 @@ class Filters:
                 with anyio.CancelScope(shield=True):
                     await anyio.to_thread.run_sync(held.close)
 
-    def _opened(self, key: tuple[object, ...], asked: Asked) -> tuple[Filter, ExitStack]:
+    def _opened(self, key: tuple[object, ...], asked: LogPageQuery) -> tuple[Filter, ExitStack]:
         expressions = sum(other.blocking for other, _ in self._open.values())
         if asked.query.grep and expressions >= EXPRESSIONS_MAX:
             raise TooManyExpressions(

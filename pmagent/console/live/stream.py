@@ -20,11 +20,11 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from pmagent.console.live.feed import PACE_SECONDS, Feed
-from pmagent.console.live.filters import Filter, Filters, asked_of
+from pmagent.console.live.filters import Filter, Filters, query_of
 from pmagent.console.live.messages import Topics, at, at_end_of, over
 from pmagent.console.live.packing import Piece, Wire, piece, wire_for
 from pmagent.console.pages.addresses import whole_number
-from pmagent.console.pages.reading.log_address import Asked
+from pmagent.console.pages.reading.log_address import LogPageQuery
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 
 SLOW_SECONDS: Final = 60.0
@@ -88,9 +88,9 @@ class Streams:
 
         Raises BadFilter.
         """
-        return self._stream(request, asked_of(request.query_params))
+        return self._stream(request, query_of(request.query_params))
 
-    def _stream(self, request: Request, asked: Asked | None) -> Response:
+    def _stream(self, request: Request, asked: LogPageQuery | None) -> Response:
         """From behind the last message that the browser got; else from ``after``; else from now on."""
         self._made += 1
         given = request.query_params
@@ -107,7 +107,7 @@ class Stream(Response):
     has been told of, -1 for the log's end as it is then; ``log_id``: of which log, "" when that is not said."""
 
     def __init__(
-        self, streams: Streams, wire: Wire, topics: Topics, asked: Asked | None, position: int, log_id: str,
+        self, streams: Streams, wire: Wire, topics: Topics, asked: LogPageQuery | None, position: int, log_id: str,
         retry_ms: int,
     ) -> None:
         super().__init__(headers=_HEADERS | ({"content-encoding": wire.coding} if wire.coding else {}))

@@ -17,7 +17,9 @@ from pmagent._origin import PACKAGES, PLACE
 from pmagent.cli import app as application
 from pmagent.cli.frame import Command, Entry
 from pmagent.cli.output import Output
+from pmagent.events.disk import RealFile
 from pmagent.events.errors import (
+    FULL,
     BadEvent,
     CorruptLog,
     LogLocked,
@@ -170,6 +172,24 @@ def test_7_security_violation(tmp_path: Path) -> None:
     assert "events" in done.stderr
 
 
+def test_8_allowed_under_conditions(workspace: Path) -> None:
+    code, out, _ = on(workspace, "oa", "decision", "Deploy to production")
+    assert (code, json.loads(out)["decision"]) == (8, "CONDITIONAL")
+
+
+@each("error", FULL)
+def test_9_the_disk_is_full(workspace: Path, error: int) -> None:
+    def append(_file: RealFile, _data: bytes) -> None:
+        raise OSError(error, os.strerror(error))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RealFile, "append", append)
+        code, out, errors = on(workspace, "oa", "snapshot")
+    assert (code, out) == (9, "")
+    says(errors)
+    assert on(workspace, "oa", "snapshot")[0] == 0, "when there is room again, all goes on"
+
+
 def test_70_our_bug(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fail_with(ZeroDivisionError("what it says may be \x1b[31msecret"), monkeypatch)
     code, out, errors = on(workspace, "status")
@@ -208,7 +228,8 @@ def test_141_the_reader_went_away(workspace: Path) -> None:
     [
         (PmagentError("no", "hint"), 1), (NotFound("no", "hint"), 1), (LogLocked("LOCK", "pid 1"), 1),
         (CorruptLog("1.jsonl", 7, 3, "x"), 4), (OutcomeUnknown("x"), 70), (TailMoved("x", "hint"), 70),
-        (BadEvent("x", "hint"), 70), (PermissionError(13, "Permission denied", "/x"), 1),
+        (BadEvent("x", "hint"), 70), (OSError(errno.ENOSPC, "Full", "/x"), 9),
+        (PermissionError(13, "Permission denied", "/x"), 1),
         (click.UsageError("x"), 2), (RecursionError("x"), 70), (MemoryError(), 70), (AssertionError("x"), 70),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.console.pages.reading.log_address import Asked
+from pmagent.console.pages.reading.log_address import LogPageQuery
 from pmagent.console.pages.views import log as log_view
 from pmagent.workspace.layout import Layout
 from tests.support.cases import each
@@ -109,7 +109,7 @@ def test_what_is_followed_begins_where_the_page_ends_and_has_its_filters(browser
 
 
 def test_a_page_shows_nothing_that_came_after_its_position(workspace: Path) -> None:
-    found = log_view.look(Layout(workspace).store, Asked(count=5), 20).found
+    found = log_view.look(Layout(workspace).store, LogPageQuery(count=5), 20).found
     assert [event.position for event in found.events] == [16, 17, 18, 19, 20]
 
 

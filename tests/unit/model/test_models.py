@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from pmagent.actors.core.extras import EXTRAS, install
 from pmagent.actors.model import models as module
 from pmagent.actors.model.models import PROVIDERS, Engine, Models, ModelUnavailable
-from pmagent.actors.pla.line import finding
+from pmagent.actors.pla.line import discovery
 from tests.support.cases import each
 from tests.support.live import on_loop
 from tests.support.models import live_gateway, scripted
@@ -31,8 +31,8 @@ def unavailable(models: Models, name: str, engine: Engine = "langchain") -> Mode
     return caught.value
 
 
-@pytest.mark.parametrize("engine", ["langchain", "dspy"])
-@pytest.mark.parametrize("provider", [name for name, provider in PROVIDERS.items() if provider.keys])
+@each("engine", ["langchain", "dspy"])
+@each("provider", [name for name, provider in PROVIDERS.items() if provider.keys])
 def test_a_missing_key_is_named_first(provider: str, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "find_spec", lambda _: None)
     key = PROVIDERS[provider].keys[0]
@@ -43,7 +43,7 @@ def test_a_missing_key_is_named_first(provider: str, engine: Engine, monkeypatch
         assert said.hint == f"set {key}"
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@each("provider", PROVIDERS)
 def test_then_the_missing_package_with_the_extra_that_brings_it(
     provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,9 +78,9 @@ def test_an_install_command_is_one_of_the_program_that_made_the_environment(tmp_
 
 
 def test_without_pyserial_a_device_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finding, "find_spec", lambda _: None)
-    with pytest.raises(finding.PortUnusable) as raised:
-        finding.require_pyserial()
+    monkeypatch.setattr(discovery, "find_spec", lambda _: None)
+    with pytest.raises(discovery.PortUnusable) as raised:
+        discovery.require_pyserial()
     assert (raised.value.code, raised.value.hint) == ("failed", install("pla"))
 
 

@@ -16,6 +16,7 @@ from pmagent.actors.orchestra.running.effects import VIOLATIONS_MAX, Attempts
 from pmagent.actors.sandbox.spec import Outcome
 from pmagent.contracts.orchestra_events import TaskAttemptRequested, TaskExited
 from pmagent.events.event import Event
+from tests.support.cases import each
 from tests.support.orchestra import Harness
 
 
@@ -79,7 +80,7 @@ def attempted(monkeypatch: pytest.MonkeyPatch, workspace: Path, planted: int) ->
     return outcome
 
 
-@pytest.mark.parametrize("planted", [0, 1, VIOLATIONS_MAX])
+@each("planted", [0, 1, VIOLATIONS_MAX])
 def test_what_a_tool_made_and_may_not_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, planted: int) -> None:
     found = attempted(monkeypatch, tmp_path, planted)
     assert found.violations == [f"it made /w/{number}/.git" for number in range(planted)]

@@ -254,13 +254,14 @@ def test_nothing_is_planned_anew_after_a_violation() -> None:
 # --- who is halted --------------------------------------------------------------------------------------------------
 
 
+def fall(*_: Any) -> Any:
+    """In place of an actor's decisions."""
+    raise LookupError
+
+
 @pytest.mark.parametrize("actor", [Coordinator, Worker])
 def test_a_run_ends_when_who_plans_or_works_is_halted(actor: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     harness = waiting_run()
-
-    def fall(*_: Any) -> Any:
-        raise LookupError
-
     monkeypatch.setattr(actor, "decide", fall)
     harness.tell(RunCancelRequested(run_id=RUN))
     (halted,) = harness.of(ActorHalted)
@@ -278,13 +279,9 @@ def test_a_run_is_stopped_when_who_carries_it_out_decides_again(name: str, stops
     assert len(harness.of(RunStopping)) == stops
 
 
-@pytest.mark.parametrize("given", [{"a": []}, None], ids=["a plan's permit", "a planner's permit"])
+@each("given", [{"a": []}, None])
 def test_a_run_is_refused_when_nobody_can_permit_it(given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
-
-    def fall(*_: Any) -> Any:
-        raise LookupError
-
     monkeypatch.setattr(Oa, "decide", fall)
     harness.request(given)
     refused = harness.over()
@@ -296,10 +293,6 @@ def test_a_run_is_refused_when_nobody_can_permit_it(given: Any, monkeypatch: pyt
 
 def test_a_request_while_the_orchestrator_is_halted_is_refused_by_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
-
-    def fall(*_: Any) -> Any:
-        raise LookupError
-
     with monkeypatch.context() as patch:
         patch.setattr(Orchestrator, "decide", fall)
         harness.request({"a": []})

@@ -255,10 +255,7 @@ def test_what_runs_while_the_worker_is_halted_is_stopped_with_its_run(monkeypatc
 # --- who is halted --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "actors", [[Coordinator], [Worker], [Coordinator, Worker], [Worker, Coordinator]],
-    ids=lambda actors: "-".join(actor.name for actor in actors),
-)
+@each("actors", [[Coordinator], [Worker], [Coordinator, Worker], [Worker, Coordinator]])
 def test_a_run_that_is_asked_for_while_helpers_are_halted_never_begins(
     actors: list[type[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,8 +270,8 @@ def test_a_run_that_is_asked_for_while_helpers_are_halted_never_begins(
     assert [halted.name for halted in harness.of(ActorHalted)] == names
     harness.request(many(1), OTHER)
     asked = harness.events(RunRequested)[-1].position
-    said: list[RunRefused | RequestRefused] = [*harness.of(RunRefused), *harness.of(RequestRefused)]
-    refusals = [one for one in said if one.request == asked]
+    answers: list[RunRefused | RequestRefused] = [*harness.of(RunRefused), *harness.of(RequestRefused)]
+    refusals = [one for one in answers if one.request == asked]
     assert len(refusals) == 1, "one end, whoever says it"
     assert any(name in str(refusals[0]) for name in names)
     assert harness.engine.states["orchestrator"].runs == {}

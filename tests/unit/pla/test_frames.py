@@ -12,9 +12,9 @@ import pytest
 
 from pmagent.actors.pla.frames import camera, folder, ocr
 from pmagent.actors.pla.frames.folder import BYTES_MAX, newest
+from pmagent.actors.pla.frames.performer import frame
 from pmagent.actors.pla.frames.problem import NoFrame
 from pmagent.actors.pla.frames.program import run
-from pmagent.actors.pla.frames.taking import frame
 from pmagent.actors.sandbox.reader import arguments as sandbox
 from pmagent.actors.sandbox.reader import run as limited
 from pmagent.actors.sandbox.reader.run import run_limited

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.actors.pla.line.beside import hang_up
-from pmagent.actors.pla.line.finding import PortUnusable
+from pmagent.actors.pla.line.discovery import PortUnusable
+from pmagent.actors.pla.line.hangup import hang_up
 from pmagent.pla.device import Terminal
 from tests.support.cases import each
 
@@ -30,8 +30,8 @@ sys.stdin.read()
 _HANG_UP = """
 import os, sys
 user = int(sys.argv[1])
-from pmagent.actors.pla.line.beside import hang_up
-from pmagent.actors.pla.line.finding import PortUnusable
+from pmagent.actors.pla.line.hangup import hang_up
+from pmagent.actors.pla.line.discovery import PortUnusable
 os.setgroups([])
 os.setgid(user)
 os.setuid(user)

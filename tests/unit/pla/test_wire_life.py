@@ -6,7 +6,7 @@ from typing import Any
 
 from pmagent.actors.pla.wire.host import TALK_BYTES_MAX, HostLink
 from pmagent.actors.pla.wire.lines import encode
-from pmagent.actors.pla.wire.words import Broken, Ended, Lost, Refused, Unanswered
+from pmagent.actors.pla.wire.messages import Broken, Ended, Lost, Refused, Unanswered
 from pmagent.contracts.pla import EXECUTIONS_REMEMBERED, HEARTBEAT_SECONDS
 from tests.support.cases import each
 from tests.support.pla_links import WRONG, answer, greeted

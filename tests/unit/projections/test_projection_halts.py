@@ -20,6 +20,7 @@ from pmagent.projections.core.disk import (
 )
 from pmagent.projections.core.documents import Documents, computed
 from pmagent.projections.core.projection import Halt, Part, ProjectionHalted
+from tests.support.cases import each
 from tests.support.toys import START, Poked
 
 
@@ -90,8 +91,8 @@ def follow(documents: Documents, store: DocumentStore, first: int, last: int) ->
         documents.settle()
 
 
-@pytest.mark.parametrize("where", ["evolve", "retire", "documents", "render"])
-@pytest.mark.parametrize("at", [1, 5])
+@each("where", ["evolve", "retire", "documents", "render"])
+@each("at", [1, 5])
 def test_it_is_halted_by_name_and_all_others_go_on(tmp_path: Path, where: str, at: int) -> None:
     documents = Documents([Counter("before"), Counter("bad", where, at), Counter("behind")])
     told: list[Halt] = []
@@ -151,7 +152,7 @@ def test_readers_of_stale_documents_are_refused_until_it_is_mended(tmp_path: Pat
     require_current(tmp_path, "oa_state")
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b'[{"projection": "oa_state"}]', b"\xff"])
+@each("content", [b"", b"{}", b'[{"projection": "oa_state"}]', b"\xff"])
 def test_where_nobody_can_tell_what_is_stale_nothing_is_read(tmp_path: Path, content: bytes) -> None:
     (tmp_path / ".pmagent").mkdir()
     (tmp_path / HALTS).write_bytes(content)

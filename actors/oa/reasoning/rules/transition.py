@@ -321,14 +321,14 @@ def _concluded(missing: _Missing, facts: Facts, current: str, proposed: str) -> 
         summary = f"{step}: not ready: {listed(criteria)}"
     else:
         payload = PhaseTransitionValidatorResult(transition_status="READY", missing_criteria=[])
-        summary = f"{step}: the phases follow each other, reality is green, and {_met(missing.known)}"
+        summary = f"{step}: the phases follow each other, reality is green, and {_fulfilled(missing.known)}"
         if not missing.known:
             message = f"neither SSOT nor context lists criteria for phase {current}: none could be checked"
             missing.note("evidence", "warn", message, "state them: oa_context.phase_done_checklist")
     return missing.answer(payload, summary)
 
 
-def _met(known: int) -> str:
+def _fulfilled(known: int) -> str:
     match known:
         case 0:
             return "no criterion is stated that could be missing"

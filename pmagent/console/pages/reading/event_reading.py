@@ -47,7 +47,7 @@ class Proof(msgspec.Struct, frozen=True):
     problem: str
 
 
-class Seen(msgspec.Struct, frozen=True):
+class EventView(msgspec.Struct, frozen=True):
     """An event. ``event`` and ``tree`` are None where the log is corrupt there; ``trouble`` says how, or what else
     stood in the way of the tree."""
 
@@ -66,7 +66,7 @@ class Branch(msgspec.Struct):
     below: list[Branch]
 
 
-def seen(store: LogStore, position: int, limit: int) -> Seen:
+def seen(store: LogStore, position: int, limit: int) -> EventView:
     """The event at ``position``. Raises NotFound where the log has none; CorruptLog where its line cannot be found."""
     with closing(store.reader()) as storage:
         end = storage.tail().position
@@ -75,10 +75,10 @@ def seen(store: LogStore, position: int, limit: int) -> Seen:
         proof = _proof(storage, position)
         try:
             found = tree(storage, position, limit, DEPTH, until(LOOK_SECONDS), gist)
-            return Seen(position, end, found.causes[-1], found, proof, None)
+            return EventView(position, end, found.causes[-1], found, proof, None)
         except (CorruptLog, NotFound) as error:
             event = _decoded(proof) if not proof.problem else None
-            return Seen(position, end, event, None, proof, error)
+            return EventView(position, end, event, None, proof, error)
 
 
 def gist(event: StoredEvent) -> StoredEvent:

@@ -34,7 +34,7 @@ COUNT_MAX: Final = 1000
 PATH: Final = "/log"
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class LogPageQuery(msgspec.Struct, frozen=True, kw_only=True):
     """A query of the log page. ``after`` None: the last ``count`` events; ``before``: only those before this position
     (0: all). ``newest``: whether the newest stands first or last on the page. ``since`` and ``until``: as people write
     them, None for none."""
@@ -83,7 +83,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         argv += [word for name, values in named.items() for value in values for word in _option(name, value)]
         return [*argv, *self.query.fields]
 
-    def moved(self, *, after: int | None = None, before: int = 0) -> Asked:
+    def moved(self, *, after: int | None = None, before: int = 0) -> LogPageQuery:
         """The same filters at another place of the log."""
         return msgspec.structs.replace(self, after=after, before=before)
 
@@ -92,7 +92,7 @@ def _option(name: str, value: str) -> list[str]:
     return [f"--{name}={value}"] if value.startswith("-") else [f"--{name}", value]
 
 
-def read(parameters: QueryParams, now: datetime | None = None) -> tuple[Asked, dict[str, str]]:
+def read(parameters: QueryParams, now: datetime | None = None) -> tuple[LogPageQuery, dict[str, str]]:
     """The address's query, and its errors: parameter -> why. A parameter with an error is as if it were not there."""
     now = now or datetime.now(UTC)
     wrong: dict[str, str] = {}
@@ -115,7 +115,7 @@ def read(parameters: QueryParams, now: datetime | None = None) -> tuple[Asked, d
         types=lists["type"], excluded=lists["exclude"], actors=lists["actor"], correlations=lists["correlation"],
         fields=lists["field"], grep=grep,
     )
-    return Asked(
+    return LogPageQuery(
         query=query, since=times["since"], until=times["until"], after=after, before=before, count=count, newest=newest
     ), wrong
 

@@ -11,8 +11,8 @@ from starlette.routing import BaseRoute
 from pmagent.console.pages import downloads
 from pmagent.console.pages.addresses import address
 from pmagent.console.pages.context import context_of
-from pmagent.console.pages.jobs.asking import job_routes, story_of
 from pmagent.console.pages.jobs.audit import audit_page, file_name, report_of
+from pmagent.console.pages.jobs.listing import job_routes, story_of
 from pmagent.contracts.audit_events import REASON_CHARS_MAX
 from pmagent.events.errors import NotFound
 from pmagent.jobs.history import Jobs

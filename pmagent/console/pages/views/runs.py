@@ -12,7 +12,7 @@ from pmagent.console.pages import downloads
 from pmagent.console.pages.addresses import address, number, one_of
 from pmagent.console.pages.context import context_of
 from pmagent.console.pages.jobs import run as telling
-from pmagent.console.pages.jobs.asking import job_routes, read_of, story_of
+from pmagent.console.pages.jobs.listing import job_routes, read_of, story_of
 from pmagent.console.pages.jobs.task import task_page
 from pmagent.contracts.orchestra_events import REASON_CHARS_MAX
 from pmagent.events.errors import NotFound

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from pmagent.actors.pla.line.finding import PortUnusable
+from pmagent.actors.pla.line.discovery import PortUnusable
 
 _PIDFD_GETFD: Final = 438
 _SPEEDS: Final = slice(4, 6)

@@ -12,7 +12,7 @@ _WORD: Final = re.compile(r"[A-Za-z0-9+/=_.~-]+", re.ASCII)
 """Characters that may continue a secret: nothing of a word that holds one is shown."""
 
 
-def masked_places(text: str, redacted: str, mask: str) -> list[Place] | None:
+def mask_positions(text: str, redacted: str, mask: str) -> list[Place] | None:
     """Where ``redacted`` has masks instead of what stands in ``text``; None where it may be here or there, as when what
     stands between two masks stands in what they hide as well."""
     parts = redacted.split(mask)

@@ -40,7 +40,7 @@ class NotEnded(PmagentError):
     exit_code = 1
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ListQuery(msgspec.Struct, frozen=True):
     """A query of a list of jobs: in this state, about this text, older than the one at position ``after``."""
 
     state: str = ""
@@ -48,12 +48,12 @@ class Asked(msgspec.Struct, frozen=True):
     after: int = 0
 
 
-def asked_of(request: Request, kind: Kind) -> Asked:
+def query_of(request: Request, kind: Kind) -> ListQuery:
     """The query in a list's address. Raises BadAddress."""
     text = request.query_params.get("text", "")
     if len(text) > TEXT_CHARS_MAX:
         raise BadAddress(f"text: at most {TEXT_CHARS_MAX} characters are looked for, not {len(text)}", "give fewer")
-    return Asked(one_of(request, "state", kind.states), text, number(request, "after"))
+    return ListQuery(one_of(request, "state", kind.states), text, number(request, "after"))
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ class Row(msgspec.Struct, frozen=True):
 async def list_page(request: Request, kind: Kind, live: tuple[str, ...]) -> Response:
     """The list of jobs that the address asks for; empty where there is no log."""
     context, section = context_of(request), f"{kind.word}s"
-    asked = asked_of(request, kind)
+    asked = query_of(request, kind)
 
     def read(jobs: JobCache) -> tuple[Listing, list[Row]]:
         try:
@@ -107,7 +107,7 @@ def _rows(jobs: JobCache, kind: Kind, entries: Sequence[Entry]) -> list[Row]:
     return rows
 
 
-def pages(path: str, asked: Asked, listing: Listing) -> tuple[str, str]:
+def pages(path: str, asked: ListQuery, listing: Listing) -> tuple[str, str]:
     """Where the newest are, and those older than this page's; "" where these are they."""
     last = listing.entries[-1].position if listing.entries else listing.looked
     newest = address(path, state=asked.state, text=asked.text) if asked.after else ""

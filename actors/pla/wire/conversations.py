@@ -8,7 +8,7 @@ import msgspec
 
 from pmagent.actors.pla.wire.exchanges import Exchange
 from pmagent.actors.pla.wire.host import HostLink
-from pmagent.actors.pla.wire.words import Ask, Ended, Reply, Unanswered, WaitEnded
+from pmagent.actors.pla.wire.messages import Ask, Ended, Reply, Unanswered, WaitEnded
 from pmagent.contracts.payload import Payload
 
 
@@ -21,13 +21,13 @@ class _Talk(msgspec.Struct, eq=False):
     until: float = 0.0
 
 
-class Talks:
+class Conversations:
     """The exchanges of ``link``. The link's driver calls ``advance`` whenever bytes or time have come to it, and looks
     at ``to_send`` and ``next_at`` of both afterwards."""
 
     def __init__(self, link: HostLink) -> None:
         self._link = link
-        self._talks: dict[int, _Talk] = {}
+        self._conversations: dict[int, _Talk] = {}
         self._asking: dict[int, int] = {}
         self._finished: deque[tuple[int, Payload]] = deque()
         self._number = 0
@@ -35,13 +35,13 @@ class Talks:
     def begin(self, exchange: Exchange, now: float) -> int:
         """Begin an exchange; its number, under which ``advance`` will give its outcome."""
         self._number += 1
-        self._talks[self._number] = _Talk(exchange)
+        self._conversations[self._number] = _Talk(exchange)
         self._step(self._number, None, now)
         return self._number
 
     def cancel(self, number: int, now: float) -> None:
         """Forget an exchange. Its unsent bytes are not sent; sent ones stay sent."""
-        talk = self._talks.pop(number, None)
+        talk = self._conversations.pop(number, None)
         if talk is not None:
             talk.exchange.close()
             if self._asking.pop(talk.ticket, None) is not None:
@@ -55,7 +55,7 @@ class Talks:
                 number = self._asking.pop(ticket, None)
                 if number is not None:
                     self._step(number, reply, now)
-            waited = [(number, came) for number in list(self._talks) for came in self._waited(number, now)]
+            waited = [(number, came) for number in list(self._conversations) for came in self._waited(number, now)]
             for number, came in waited:
                 self._step(number, came, now)
             if not answers and not waited:
@@ -67,11 +67,11 @@ class Talks:
     @property
     def next_at(self) -> float | None:
         """When ``advance`` has something to do, at the latest."""
-        return min((talk.until for talk in self._talks.values() if talk.wait is not None), default=None)
+        return min((talk.until for talk in self._conversations.values() if talk.wait is not None), default=None)
 
     def _waited(self, number: int, now: float) -> list[Ended | Unanswered | None]:
         """The event that ends the wait of an exchange, if there is one."""
-        talk = self._talks[number]
+        talk = self._conversations[number]
         if talk.wait is None:
             return []
         ended = self._link.ended(talk.wait.execution_id)
@@ -82,12 +82,12 @@ class Talks:
         return [None] if now >= talk.until else []
 
     def _step(self, number: int, came: Reply | Ended | None, now: float) -> None:
-        talk = self._talks[number]
+        talk = self._conversations[number]
         talk.ticket, talk.wait = 0, None
         try:
             wants = talk.exchange.send(came)
         except StopIteration as stop:
-            del self._talks[number]
+            del self._conversations[number]
             self._finished.append((number, stop.value))
             return
         if isinstance(wants, Ask):
