@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pmagent.actors.core import gate
 from pmagent.actors.core.engine import Engine
 from pmagent.actors.core.gate import Gate, Permit
+from pmagent.actors.core.hearers import Hearers
 from pmagent.actors.core.integrity import EngineBroken, Inconsistent, NotItsOutcome
 from pmagent.actors.core.ledger import EffectLedger
 from pmagent.actors.core.snapshot import export_engine
@@ -46,7 +47,7 @@ PLACES: Mapping[str, tuple[Any, str]] = {
     "an actor folding": (Toy, "evolve"),
     "the gate": (Gate, "evolve"),
     "placing a decision": (Engine, "_append"),
-    "the hearers": (Engine, "hearers"),
+    "the hearers": (Hearers, "of"),
     "the last check": (Engine, "_verify"),
 }
 """Where something is raised that is no actor's exception."""
