@@ -1,6 +1,6 @@
 # Everything a developer or a machine starts. All paths are relative, so the folder may lie anywhere.
 .DEFAULT_GOAL := help
-.PHONY: help setup check test night lint types imports tests computing waiting demo bench schemas lock clean
+.PHONY: help setup check test night planted lint types imports tests computing waiting demo bench schemas lock clean
 SHELL := /bin/sh
 .SHELLFLAGS := -eu -c
 # Nothing of the caller's Python or pytest settings reaches the runs below.
@@ -25,8 +25,12 @@ test: setup ## setup and every check
 check: ## lint, types, import rules, tests, side by side (after setup)
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint imports types computing waiting
 
-night: setup ## every check with all examples, seeds and kills: an hour
+night: setup ## every check with all examples, seeds and kills, and the planted bugs: over an hour
 	@PMAGENT_TESTS=night $(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory planted
+
+planted: setup ## plant each bug of tests/planted/bugs.toml in a copy; its test must fail (BUGS="ID ...": some)
+	$(BIN)/python -m tests.support.bugs $(BUGS)
 
 lint:
 	$(BIN)/python -I -m ruff check $(PYTHON_CODE)

@@ -21,7 +21,7 @@ import zlib
 from datetime import datetime
 from functools import partial
 
-from pmagent.console.giving_way import give_way
+from pmagent.console.priority import lower_priority
 
 _ROWS = re.compile(rb'<tr id=\\"e(\d+)\\".+?datetime=\\"([^\\]+)\\"')
 _AT = re.compile(rb"event: at\nid: (\d+)\n")
@@ -202,5 +202,5 @@ async def _obey(browsers: Browsers) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "idle":
-        give_way(0, os.SCHED_IDLE)  # what reads is not what is measured
+        lower_priority(0, os.SCHED_IDLE)  # what reads is not what is measured
     asyncio.run(_obey(Browsers(int(sys.argv[2]), sys.argv[3:])))

@@ -153,11 +153,11 @@ def _write(workspace: Path, events: int, tasks: int, numbers: Sequence[int] = ra
 
 async def _measure(workspace: Path, runs: int, names: Sequence[str]) -> dict[str, Any]:
     from pmagent.console.app import Positioned, application
-    from pmagent.console.pages.context import Desk
+    from pmagent.console.pages.context import PageContext
 
     def fresh() -> Any:
-        desk = Desk(workspace)
-        return Positioned(application(desk), desk)
+        context = PageContext(workspace)
+        return Positioned(application(context), context)
 
     addresses = {"the list of runs": "/runs", "runs in a state in which none is": "/runs?state=stopped"}
     addresses |= {"a run at the end": f"/runs/{names[-1]}"}

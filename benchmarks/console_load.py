@@ -22,7 +22,7 @@ from benchmarks.harness import ROOT, Bench, Row, Spread, percentile
 from pmagent.console.address import read
 from pmagent.console.auth import operators
 from pmagent.console.auth.entrance import invite
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.surfaces import init_workspace
 from pmagent.workspace.trust import accept
@@ -141,16 +141,16 @@ def stage(folder: Path, *, quick: bool = False) -> Iterator[Stage]:
     subprocess.run(["git", "init", "-q", "-b", "main", str(folder)], check=True)
     init_workspace(folder)
     accept(folder)
-    places = Places(Layout(folder))
-    places.prepare()
-    who = operators.add(places.operators, "ada", "view", None)
+    paths = ConsolePaths(Layout(folder))
+    paths.prepare()
+    who = operators.add(paths.operators, "ada", "view", None)
     daemon = Child("console_daemon", str(folder))
     position = daemon.answer()["position"]
     address = None
     while address is None or not address.port:
-        address = read(places.address)
+        address = read(paths.address)
         assert daemon.process.poll() is None, "the daemon has ended"
-    cookies = [_entered(address.port, invite(places, who)) for _ in range(SESSIONS)]
+    cookies = [_entered(address.port, invite(paths, who)) for _ in range(SESSIONS)]
     browsers = Child("console_clients", "busy" if quick else "idle", str(address.port), *cookies)
     try:
         found = Stage(daemon, browsers, address.pid)

@@ -105,10 +105,10 @@ async def _seconds(app: Any, address: str) -> float:
 
 async def _measure(workspace: Path, size: int, runs: int) -> dict[str, Any]:
     from pmagent.console.app import Positioned, application
-    from pmagent.console.pages.context import Desk
+    from pmagent.console.pages.context import PageContext
 
-    desk = Desk(workspace)
-    app = Positioned(application(desk), desk)
+    context = PageContext(workspace)
+    app = Positioned(application(context), context)
     await _seconds(app, "/log")  # modules and templates are loaded once
     pages: dict[str, list[float]] = {}
     for name, address in _addresses(size).items():

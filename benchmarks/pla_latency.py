@@ -17,14 +17,14 @@ from typing import Any
 import anyio
 
 from benchmarks.harness import Bench, Row, Spread, percentile
-from pmagent.actors.pla.line.finding import Wanted
+from pmagent.actors.pla.line.discovery import Wanted
 from pmagent.actors.pla.line.holding import Line
 from pmagent.contracts.hid import HidArmRequested, HidCommitRequested, HidEnded, HidLinked, HidPrepareRequested
 from pmagent.contracts.payload import Payload, encode, type_of
 from pmagent.contracts.pla import TypeText, digest
 from pmagent.events.event import Event
 from pmagent.events.log import now
-from pmagent.pla.demo.stage import Device, Stage
+from pmagent.pla.demo.environment import DemoEnvironment, Device
 
 BETWEEN_S = 0.15
 """The device leaves 100 ms between two actions; the next is asked for later, so that this is not what is measured."""
@@ -33,12 +33,12 @@ BETWEEN_S = 0.15
 def run(bench: Bench) -> list[Row]:
     """One daemon and one device; then the line alone."""
     count = bench.count(60, 2)
-    with _device(bench.folder) as (stage, device):
-        stage.build()
-        with stage.daemon():
-            stage.await_event("hid.linked", 0)
-            approved = _approvals(stage, device, count)
-        bare = anyio.run(_line, stage.link, device, count)
+    with _device(bench.folder) as (demo, device):
+        demo.build()
+        with demo.daemon():
+            demo.await_event("hid.linked", 0)
+            approved = _approvals(demo, device, count)
+        bare = anyio.run(_line, demo.link, device, count)
     median, bare_median = percentile(approved, 0.5), percentile(bare, 0.5)
     figure = Spread(median, min(approved), max(approved))
     return [
@@ -52,31 +52,31 @@ def run(bench: Bench) -> list[Row]:
 
 
 @contextmanager
-def _device(folder: Path) -> Iterator[tuple[Stage, Device]]:
-    stage = Stage(folder, lambda _: None)
-    device = Device(stage.link, stage.typed)
+def _device(folder: Path) -> Iterator[tuple[DemoEnvironment, Device]]:
+    demo = DemoEnvironment(folder, lambda _: None)
+    device = Device(demo.link, demo.typed)
     try:
-        yield stage, device
+        yield demo, device
     finally:
         device.close()
 
 
-def _approvals(stage: Stage, device: Device, count: int) -> list[float]:
+def _approvals(demo: DemoEnvironment, device: Device, count: int) -> list[float]:
     """Milliseconds from sending each approval to the key."""
     who = {"operator": "ada", "channel": "api"}
-    stage.ask("pla.mode", mode="SUGGEST", **who)
-    stage.ask("pla.mode", mode="EXECUTE", **who)
-    stage.ask("pla.arm", **who)
+    demo.ask("pla.mode", mode="SUGGEST", **who)
+    demo.ask("pla.mode", mode="EXECUTE", **who)
+    demo.ask("pla.arm", **who)
     found = []
     for number in range(count):
-        proposed = stage.ask("pla.propose", goal=f"type: {number % 10}", **who)
+        proposed = demo.ask("pla.propose", goal=f"type: {number % 10}", **who)
         time.sleep(BETWEEN_S)
         chosen = {"proposal_id": proposed["proposal_id"], "digest": proposed["digest"]}
         asked_at = time.monotonic_ns()
-        taken = stage.ask("pla.decide", decision="APPROVED", **chosen, **who)
+        taken = demo.ask("pla.decide", decision="APPROVED", **chosen, **who)
         assert taken["decision"] == "approved", taken
         found.append((_key_at(device) - asked_at) / 1e6)
-        stage.ask("pla.outcome", proposal_id=proposed["proposal_id"], seconds=10.0)
+        demo.ask("pla.outcome", proposal_id=proposed["proposal_id"], seconds=10.0)
     return found
 
 

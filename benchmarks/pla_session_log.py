@@ -20,7 +20,7 @@ from pmagent.contracts.pla_events import PlaApproved, PlaExecuted, PlaProposed, 
 from pmagent.events.event import Event, Kind, LogCreated, time_after
 from pmagent.pla.verifying import verify_stream
 from pmagent.projections.core.documents import Documents
-from pmagent.projections.sessions.said import WRITERS
+from pmagent.projections.sessions.entries import WRITERS
 from pmagent.projections.sessions.sessions import Sessions
 
 START = "2026-11-21T12:00:00.000000Z"

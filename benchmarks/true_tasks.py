@@ -21,7 +21,7 @@ import anyio
 
 from benchmarks.harness import ROOT, Bench, Row, Spread, alternate, child
 from benchmarks.plans import apart, request
-from pmagent.actors.sandbox.runner import run as run_boxed
+from pmagent.actors.sandbox.runner import run as run_sandboxed
 from pmagent.actors.sandbox.spec import SandboxSpec
 from pmagent.service.daemon import spare_collector
 from pmagent.service.host import open_host
@@ -57,10 +57,10 @@ def _starts(bench: Bench) -> list[Row]:
     """Milliseconds of one `true`: in our sandbox, in a bare one, and without."""
     artifacts = bench.folder / "artifacts"
     artifacts.mkdir()
-    wishes = SandboxSpec(argv=("true",), artifacts=str(artifacts))
+    spec = SandboxSpec(argv=("true",), artifacts=str(artifacts))
 
-    async def boxed() -> None:
-        outcome = await run_boxed(wishes)
+    async def sandboxed() -> None:
+        outcome = await run_sandboxed(spec)
         assert outcome.exit_code == 0, outcome
 
     async def bare(command: tuple[str, ...]) -> None:
@@ -79,7 +79,7 @@ def _starts(bench: Bench) -> list[Row]:
         return lambda: asyncio.run(several())
 
     ours, bwrap, plain = map(Spread.of, alternate(
-        bench.runs, timed(boxed), timed(lambda: bare(_BWRAP)), timed(lambda: bare(("/usr/bin/true",)))
+        bench.runs, timed(sandboxed), timed(lambda: bare(_BWRAP)), timed(lambda: bare(("/usr/bin/true",)))
     ))
     return [
         Row(what="one `true` in a sandbox, look at the machine and limits included", figure=ours, unit="ms",

@@ -96,8 +96,8 @@ def _in_struct(inside: dict[str, _Finder], marks: dict[str, tuple[str, str]]) ->
             return
         for name, (size, kept) in marks.items():
             if value.get(name) and (not kept or value.get(kept, True)):
-                said = value.get(size)
-                yield NamedBlob(str(value[name]), said if isinstance(said, int) else None)
+                stated_size = value.get(size)
+                yield NamedBlob(str(value[name]), stated_size if isinstance(stated_size, int) else None)
         for name, part in inside.items():
             yield from part(value.get(name))
 

@@ -1,8 +1,8 @@
 """Whether a newer JSON Schema keeps what an older one promised (docs/design.md §16.1).
 
-Within a major version schemas are append-only: whatever was a document stays one. What a schema may gain is listed
-here: optional properties, values of an enumeration, wider bounds, a rule for such a new value. Every other difference
-breaks, also one that might be harmless: a person decides then, with a new major version or a longer list.
+Within a major version schemas are append-only: whatever was a document stays one. Permitted additions to a schema are
+listed here: optional properties, values of an enumeration, wider bounds, a rule for such a new value. Every other
+difference breaks, also one that might be harmless: a person decides then, with a new major version or a longer list.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def breaks(old: dict[str, Schema], new: dict[str, Schema]) -> list[str]:
     A contract more is none."""
     found = [f"{name}: the contract is gone" for name in old if name not in new]
     for name in (name for name in old if name in new):
-        found += [f"{name}{told}" for told in _breaks(meaning(old[name]), meaning(new[name]), "")]
+        found += [f"{name}{difference}" for difference in _breaks(meaning(old[name]), meaning(new[name]), "")]
     return found
 
 

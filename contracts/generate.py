@@ -49,8 +49,8 @@ def schemas() -> dict[str, bytes]:
 
 def firmware_contract() -> bytes:
     """The file from which the firmware knows what it was built for: two constants, nothing else."""
-    told = '"""Which contracts this firmware was built for (python -m pmagent.contracts.generate)."""'
-    return f'{told}\n\nCONTRACT_VERSION = "{CONTRACT_VERSION}"\nCONTRACT_HASH = "{CONTRACT_HASH}"\n'.encode("ascii")
+    doc = '"""Which contracts this firmware was built for (python -m pmagent.contracts.generate)."""'
+    return f'{doc}\n\nCONTRACT_VERSION = "{CONTRACT_VERSION}"\nCONTRACT_HASH = "{CONTRACT_HASH}"\n'.encode("ascii")
 
 
 def _schema(cls: type[Any], title: str, rules: list[dict[str, Any]] = NO_RULES) -> bytes:

@@ -65,8 +65,8 @@ def _demands(meta: Meta, kind: str) -> Schema:
         "minimum": meta.ge, "maximum": meta.le, "description": meta.description,
     }  # fmt: skip
     made = {name: value for name, value in demands.items() if value is not None} | (meta.extra_json_schema or {})
-    said = (meta.extra or {}).get("description")
-    return made | {"description": said} if said else made
+    description = (meta.extra or {}).get("description")
+    return made | {"description": description} if description else made
 
 
 def _union(parts: list[Schema]) -> Schema:

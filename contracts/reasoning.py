@@ -101,7 +101,7 @@ class KernelStateRef(Document, frozen=True, kw_only=True):
 
 
 class ReasoningEnvelope(Document, frozen=True, kw_only=True):
-    """What a program is given: a read-only view of the kernel and the task at ``timestamp`` (docs/design.md §13.1).
+    """A program's input: a read-only view of the kernel and the task at ``timestamp`` (docs/design.md §13.1).
 
     ``tools_allowed`` is what this run may call: any of its program's tools, none twice.
     """
@@ -170,7 +170,7 @@ PAYLOADS: Final[Mapping[str, type[Payloads]]] = {
 
 
 class ReasoningResult(Document, frozen=True, kw_only=True):
-    """What a run answers (docs/design.md §13.1). ``decision`` is a mapping of the program's payload type; the engine
+    """A run's result (docs/design.md §13.1). ``decision`` is a mapping of the program's payload type; the engine
     that answered is named in ``diagnostics`` (category ``engine``)."""
 
     envelope_id: Identifier
@@ -219,8 +219,8 @@ def check_payload(program_id: str, decision: object) -> Payloads:
     if isinstance(payload, PhaseTransitionValidatorResult):
         ready = payload.transition_status == "READY"
         if ready == bool(payload.missing_criteria):
-            said = "READY with" if ready else "NOT_READY without"
-            raise ShapeError(f"not a PhaseTransitionValidatorResult: {said} missing criteria")
+            claim = "READY with" if ready else "NOT_READY without"
+            raise ShapeError(f"not a PhaseTransitionValidatorResult: {claim} missing criteria")
     return payload
 
 
@@ -231,12 +231,12 @@ def misfit(given: object, cls: type[msgspec.Struct]) -> str:
         return "not an object"
     fields = {field.name: field for field in msgspec.structs.fields(cls)}
     wrong = [name for name in fields if name in given and not _fits(given[name], fields[name].type)]
-    said = {
+    problems = {
         "missing": [name for name, field in fields.items() if field.required and name not in given],
         "unknown": sorted(str(name)[:_NAME_CHARS] for name in given if name not in fields),
         "not as the shape says": wrong,
     }
-    return "; ".join(f"{what}: {', '.join(names[:_NAMES])}" for what, names in said.items() if names)
+    return "; ".join(f"{what}: {', '.join(names[:_NAMES])}" for what, names in problems.items() if names)
 
 
 _NAMES: Final = 8
@@ -264,7 +264,7 @@ def is_safe(payload: Payloads) -> bool:
 
 
 def safe_payload(program_id: str, why: str) -> Payloads:
-    """What a program answers that was not permitted to run, or failed, because of ``why``."""
+    """The result of a program that was not permitted to run, or failed, because of ``why``."""
     why = why[:TEXT_CHARS_MAX]
     match program_id:
         case "SafeOPSDecision":

@@ -77,16 +77,16 @@ def shown(value: Any) -> str:
     return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
 
 
-def _check(value: Any, kind: Any, path: str, said: str = "") -> None:
+def _check(value: Any, kind: Any, path: str, inherited: str = "") -> None:
     bare, description = _stripped(kind)
-    said = description or said
+    inherited = description or inherited
     if isinstance(bare, type) and issubclass(bare, msgspec.Struct):
         _check_struct(value, bare, path)
         return
     origin, inner = get_origin(bare), get_args(bare)
     if origin in (Union, types.UnionType) and type(None) in inner:
         if value is not None:
-            _check(value, Union[tuple(one for one in inner if one is not type(None))], path, said)  # noqa: UP007
+            _check(value, Union[tuple(one for one in inner if one is not type(None))], path, inherited)  # noqa: UP007
         return
     if origin is list and isinstance(value, list):
         for number, item in enumerate(value):
@@ -95,7 +95,7 @@ def _check(value: Any, kind: Any, path: str, said: str = "") -> None:
         for key, item in value.items():
             _leaf(key, inner[0], f"{path}: a name", "")
             _check(item, inner[1], f"{path}.{_cut(key)}")
-    _leaf(value, kind, path, said)
+    _leaf(value, kind, path, inherited)
 
 
 def _check_struct(value: Any, cls: type[msgspec.Struct], path: str) -> None:
@@ -113,11 +113,11 @@ def _check_struct(value: Any, cls: type[msgspec.Struct], path: str) -> None:
             raise Misfit(f"{_joined(path, field.name)} is missing", f"it must be {_wanted(hints[field.name], '')}")
 
 
-def _leaf(value: Any, kind: Any, path: str, said: str) -> None:
+def _leaf(value: Any, kind: Any, path: str, inherited: str) -> None:
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError:
-        raise Misfit(f"{path} is {shown(value)}", f"it must be {_wanted(kind, said)}") from None
+        raise Misfit(f"{path} is {shown(value)}", f"it must be {_wanted(kind, inherited)}") from None
 
 
 def _stripped(kind: Any) -> tuple[Any, str]:
@@ -132,10 +132,10 @@ def _stripped(kind: Any) -> tuple[Any, str]:
 _PLAIN: Final[dict[Any, str]] = {bool: "true or false", str: "a text", int: "a whole number", dict: "a mapping"}
 
 
-def _wanted(kind: Any, said: str) -> str:
+def _wanted(kind: Any, inherited: str) -> str:
     bare, description = _stripped(kind)
-    if description or said:
-        return description or said
+    if description or inherited:
+        return description or inherited
     if get_origin(bare) is Literal:
         return " or ".join(value if str(value)[0].isalpha() else json.dumps(value) for value in get_args(bare))
     if isinstance(bare, type) and issubclass(bare, msgspec.Struct):

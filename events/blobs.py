@@ -1,7 +1,7 @@
 """The content-addressed store for what is too large for a line: ``blobs/<aa>/<sha256>`` (docs/design.md §2.6).
 
 A blob is durable before the event that names it is written. Content is checked against its name at each reading.
-What is not finished has a name that ends in ``.tmp`` and is nobody's; ``BlobStore.clear_unfinished`` removes it.
+Unfinished files have names that end in ``.tmp``; ``BlobStore.clear_unfinished`` removes them.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class BlobStore:
         raise AssertionError("counting ends never")
 
     def _found(self, digest: str) -> bytes | None:
-        """What stands under this name; None for a link or a folder. Raises FileNotFoundError, OSError."""
+        """The file of this name; None for a link or a folder. Raises FileNotFoundError, OSError."""
         try:
             file = self._disk.open(f"{self._folder}/{digest[:2]}/{digest}")
             try:
@@ -218,7 +218,7 @@ class FileBlobWriter:
             self._left = False
 
     def _begin(self) -> None:
-        """What begins now may fail, and nothing may follow then."""
+        """Guards a step that may fail; after a failure no further step is allowed."""
         if not self._writable:
             raise ValueError("this blob is finished or abandoned, or a write of it failed")
         self._writable = False

@@ -7,9 +7,8 @@ calls ``commit`` itself.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
-from time import monotonic
 from typing import Any, Final
 
 import msgspec
@@ -47,10 +46,12 @@ class Durable(msgspec.Struct, frozen=True):
 
 class Committer:
     """Collects submissions and writes them, a batch at a time. ``submit`` may be called from another thread than
-    ``commit``; each by one thread at a time."""
+    ``commit``; each by one thread at a time. ``steady`` is the clock, in seconds, that batches are timed with: a
+    simulation has none."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, steady: Callable[[], float] = lambda: 0.0) -> None:
         self._storage = storage
+        self._steady = steady
         self._tail = storage.tail()  # our own: the storage is asked to agree, and notices when it does not
         self._waiting: list[Submission] = []
         self._swap = threading.Lock()
@@ -83,9 +84,9 @@ class Committer:
         lines, sums = seal(events, batch, before)
         last = events[-1]
         tail = Tail(last.position, batch, last.time, sums[-1])
-        began = monotonic()
+        began = self._steady()
         self._storage.append_batch(before, lines, tail)
-        seconds = monotonic() - began
+        seconds = self._steady() - began
         self._tail = tail
         return Durable(taken, sums, tail, seconds)
 

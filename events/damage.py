@@ -1,4 +1,4 @@
-"""What the lines around a damaged one prove, when a log is opened or verified (docs/design.md §2.3).
+"""Inferences from the lines around a damaged one, when a log is opened or verified (docs/design.md §2.3).
 
 Nothing here believes a line: each is judged by whether its sum fits its bytes and what another line claims.
 """

@@ -6,8 +6,10 @@ listed once, in ``pmagent.exitcodes``.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Final
 
 
 class PmagentError(Exception):
@@ -76,6 +78,16 @@ class OutcomeUnknown(PmagentError):
             f"writing the log failed ({reason}); whether the last events are durable is unknown",
             "nothing acknowledged is lost; mend the disk (space, errors), then start again",
         )
+
+
+FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT))
+"""Error numbers of a disk, or of a user's share of it, that has no space left."""
+
+
+class DiskFull(OutcomeUnknown):
+    """The log could not be written because no space is left."""
+
+    exit_code = 9
 
 
 class ForeignChange(OutcomeUnknown):

@@ -1,4 +1,4 @@
-"""What an event is, in the three forms in which it lives.
+"""Events, in the three forms in which they live.
 
 ``Draft``        what somebody wants to append: no position yet
 ``Event``        in its place in the log: position and time are given, ``data`` is typed; what actors see

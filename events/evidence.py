@@ -78,7 +78,7 @@ def log_dir(workspace: Path) -> Path | None:
     return Path(os.path.normpath(workspace / Path(text).expanduser()))
 
 
-def kept_outside(workspace: Path) -> tuple[str, ...]:
+def external_evidence(workspace: Path) -> tuple[str, ...]:
     """The real paths of evidence that lies elsewhere than in ``.pmagent``: no task may see or write that, either."""
     where = log_dir(workspace)
     if where is None:

@@ -132,7 +132,7 @@ class HeadFile:
         self._file.write_at(SLOT_BYTES * (tail.batch % 2), encode_slot(slot))
         self._synced = False
 
-    def mend(self, tail: Tail, segment: int) -> None:
+    def repair(self, tail: Tail, segment: int) -> None:
         """Write both slots and sync: after an opening that found the log whole up to ``tail``, and for a new segment.
         The slot that is damaged or older goes first, so that there is a whole one at any time."""
         reading = self.read()

@@ -49,7 +49,7 @@ class LogClock:
     """
 
     def __init__(self, stood: str = "") -> None:
-        self._said = (_nanoseconds(stood) if stood else 0, _steady())
+        self._last_reading = (_nanoseconds(stood) if stood else 0, _steady())
         self._lock = threading.Lock()
 
     def now(self) -> str:
@@ -59,12 +59,12 @@ class LogClock:
     def _go_on(self, reached: int) -> int:
         """The time in nanoseconds, ``reached`` at least."""
         with self._lock:
-            said, then = self._said
+            reading, then = self._last_reading
             steady, time_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME), time.time_ns()
-            goes_on = said + (steady - then) * 999 // 1000
+            goes_on = reading + (steady - then) * 999 // 1000
             if not goes_on <= time_ns >= reached or time_ns > _LAST_NS:  # the real time is hardly ever behind
                 time_ns = min(max(time_ns, goes_on, reached), _LAST_NS)
-            self._said = (time_ns, steady)
+            self._last_reading = (time_ns, steady)
         return time_ns
 
     def timer(self, at: str) -> Callable[[], float]:
@@ -124,7 +124,7 @@ def _written(time_ns: int) -> str:
 def opening_events(
     storage: Storage, log_id: str, recovered: msgspec.Struct | None, sequencer: Sequencer, at: str, nonce: str = ""
 ) -> list[Event]:
-    """What the log itself has to say at opening: ``log.created`` for a new one, ``log.recovered`` after a cut.
+    """The log's own events at opening: ``log.created`` for a new one, ``log.recovered`` after a cut.
 
     ``nonce`` keeps the ids of two recoveries apart; by default it is random.
     """

@@ -40,7 +40,7 @@ class MemoryStorage:
             taken.append(line)
         return b"".join(taken)
 
-    def place(self, position: int) -> tuple[str, int]:
+    def location(self, position: int) -> tuple[str, int]:
         """See StorageReader."""
         return "memory", sum(map(len, self._lines[: position - 1]))
 

@@ -20,7 +20,7 @@ from pmagent.events.storage import StorageReader
 
 
 class Progress(Enum):
-    """What a follower says between events: it has read all that was durable when it looked."""
+    """Yielded by a follower between events: it has read everything that was durable when it looked."""
 
     CAUGHT_UP = "caught up"
 
@@ -111,7 +111,7 @@ class Reader:
         return found
 
     def _corrupt(self, position: int, reason: str) -> CorruptLog:
-        return CorruptLog(*self._storage.place(position), position, reason)
+        return CorruptLog(*self._storage.location(position), position, reason)
 
 
 def runs(
@@ -129,6 +129,36 @@ def runs(
             yield run[: until - run[0].position + 1]
             return
         yield run
+
+
+Needles = Sequence[Sequence[bytes]]
+"""Bytes that a wanted line holds: at least one of each group."""
+
+
+def matching_runs(
+    storage: StorageReader, position: int, until: int, needles: Needles
+) -> Iterator[tuple[Sequence[StoredEvent], int]]:
+    """Stretches of the log from ``position`` to ``until``: checked runs of events where the bytes match ``needles``
+    (other events may be among them), no events where they do not; each with the last position that it covers.
+
+    Stretches without a match are neither decoded nor checked, which saves most of the work. Without needles every event
+    is read. Raises CorruptLog.
+    """
+    while position <= until:
+        chunk = storage.read(position, RUN_BYTES) if needles else b""
+        last = min(position + chunk.count(b"\n") - 1, until)
+        if not needles:
+            for run in runs(storage, position, until):
+                yield run, run[-1].position
+            return
+        if last < position:
+            return
+        if all(any(needle in chunk for needle in group) for group in needles):
+            for run in runs(storage, position, last):
+                yield run, run[-1].position
+        else:
+            yield (), last
+        position = last + 1
 
 
 def events(storage: StorageReader, position: int = 1, until: int | None = None) -> Iterator[StoredEvent]:

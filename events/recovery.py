@@ -12,7 +12,7 @@ Rules, in this order, for the first bad line of the newest segment:
   4. else                                                    → torn tail
 Anything wrong in or between older segments is corruption: only the newest segment is ever written.
 
-What a crash of the process alone left is in memory, not on the disk: names and bytes that HEAD does not cover are
+A crash of the process alone leaves writes in memory, not on the disk: names and bytes that HEAD does not cover are
 made durable here (bytes are written again, for a sync that failed before may have forgotten them).
 """
 
@@ -40,7 +40,7 @@ _DIGITS: Final = re.compile("[0-9]+")
 
 
 class Opening(msgspec.Struct, frozen=True):
-    """What opening found: the durable tail, the newest segment (0: none yet), its length, and what was cut."""
+    """The state found at opening: the durable tail, the newest segment (0: none yet), its length, and the cut part."""
 
     tail: Tail
     newest: int
@@ -88,7 +88,7 @@ def check_seams(disk: Disk, folder: str, firsts: list[int], head: HeadSlot) -> T
     """Check that the older segments end where the next ones begin, that this is HEAD's log, and HEAD's sum if it
     notes one of their events; returns the tail before the newest segment.
 
-    Raises CorruptLog. What stands inside older segments is for ``log verify``.
+    Raises CorruptLog. The insides of older segments are left to ``log verify``.
     """
     if firsts[0] != 1:
         raise CorruptLog(segment_name(1), 0, 1, "the first segment is missing")
@@ -136,8 +136,8 @@ def _check_ends(disk: Disk, folder: str, first: int, following: int, before: Tai
 
 
 class _Scan(msgspec.Struct):
-    """What the newest segment (``size`` bytes) holds: its ``intact`` bytes, up to ``tail``; what is wrong behind them
-    ("" for nothing), whether a line of another position stands there, and the batch behind that which proves that it
+    """The contents of the newest segment (``size`` bytes): its ``intact`` bytes, up to ``tail``; the fault behind them
+    ("": none), whether a line of another position stands there, and the batch behind that which proves that it
     was durable (0: none); and of the event that HEAD notes: its sum ("" if it is not here) and where its line ends."""
 
     tail: Tail
@@ -282,7 +282,7 @@ def _is_copy(disk: Disk, path: str, file: DiskFile, offset: int, size: int) -> b
 
 
 def _cut_before(disk: Disk, folder: str, name: str, size: int) -> LogRecovered | None:
-    """What an earlier opening cut at this very end: it crashed before it could append log.recovered."""
+    """The cut of an earlier opening at this very end, if it crashed before it could append log.recovered."""
     kept = _kept(disk, folder, name, size)
     if not kept:
         return None

@@ -30,13 +30,13 @@ from pmagent.events.secret_forms import SECRET_CHARS_MIN, text_forms, usable
 from pmagent.events.secret_shapes import JWK_PRIVATE, SECRET_VARIABLE, TELLING_NAME, URL_PASSWORD, Shape, shapes_in
 
 MASK: Final = secret_forms.MASK
-"""What stands where a secret stood."""
+"""The replacement for a secret."""
 
 DEPTH_MAX: Final = 150
 """How deeply a value may nest."""
 
 _NO_TEXT: Final = (date, time, timedelta, Decimal, Enum, UUID, msgspec.UnsetType)
-"""What can be encoded and can hold no secret, besides numbers."""
+"""Types that can be encoded and cannot hold a secret, besides numbers."""
 
 _PLAIN: Final = frozenset((int, float, bool, type(None)))
 """Types whose values need no look."""
@@ -114,7 +114,7 @@ class Redactor:
         return content if masked == content else masked
 
     def stream(self) -> RedactionStream:
-        """What gives ``content`` for content that comes in pieces."""
+        """``content`` for input that comes in pieces."""
         return RedactionStream(self._content)
 
     def value(self, value: Any) -> Any:

@@ -47,7 +47,7 @@ class MaskedText:
         self.before = text
         self.text = text
         self.pieces: list[Piece] = []
-        """What differs from ``before``, in order."""
+        """The differences from ``before``, in order."""
 
     def put(self, edits: list[Piece]) -> None:
         """Replace places of the present text; they do not overlap, and come in order."""
@@ -109,7 +109,7 @@ class ContentMasker:
         self._joined = usable(form for secret in secrets for form in joined_forms(secret))
         self._hex = usable(form for secret in secrets for form in spaced_hex(secret))
         self.wide = {form: mask for secret in secrets for form, mask in wide_forms(secret).items()}
-        """What is masked in the bytes, before they are taken for text."""
+        """Masks in the bytes, before they are decoded as text."""
         self.window = max(SHAPE_CHARS_MAX, 4 * max(map(len, self._literal), default=0))
         """No secret that is found, but PEM blocks, is longer; in characters. In UTF-32 each has four."""
 
@@ -136,11 +136,11 @@ class ContentMasker:
         ends = [match.end()] if (match := PEM_END.search(text)) else []
         shown = SHOWN.of(text)
         if shown is not None and (match := PEM_END.search(shown)):
-            ends.append(SHOWN.places(text)(*match.span())[1])
+            ends.append(SHOWN.position_map(text)(*match.span())[1])
         return min(ends, default=-1)
 
     def _once(self, masked: MaskedText) -> None:
-        """What is known first, in all views, then shapes: in this order, whatever else the text holds, so that each
+        """Known secrets first, in all views, then shapes: in this order, whatever else the text holds, so that each
         part of a text is masked as it would be without the others."""
         if self._literal:
             masked.put(_masks(literals(masked.text, self._literal)))
@@ -162,8 +162,8 @@ class ContentMasker:
     def _put_seen(self, masked: MaskedText, view: View, pieces: list[Piece], longest: float = inf) -> None:
         """Put what was found in a view into the text; not what is strewn over more than ``longest`` characters."""
         if pieces:
-            places = view.places(masked.text)
-            found = [(*places(piece.start, piece.end), piece.instead) for piece in pieces]
+            in_text = view.position_map(masked.text)
+            found = [(*in_text(piece.start, piece.end), piece.instead) for piece in pieces]
             near = [Piece(*place) for place in found if place[1] - place[0] <= longest]
             masked.put([_filled(piece, masked.text) for piece in near])
 

@@ -61,7 +61,7 @@ class RedactionStream:
         return _encoded("".join(result))
 
     def _window(self, text: str) -> tuple[str, int]:
-        """What becomes of the beginning of ``text``, and how long that is."""
+        """The masked beginning of ``text``, and how many of its characters that covers."""
         if self._skip is not None:
             end = self._skip.end(text)
             if end < 0:
@@ -137,7 +137,7 @@ class _WideLiterals:
         self._held = b""
 
     def feed(self, content: bytes) -> bytes:
-        """What is certain by now: every form that begins before it would have been seen whole."""
+        """The end of the certain part: every form that begins before it would have been seen whole."""
         return self._masked(self._held + content, self._longest - 1) if self._pattern else content
 
     def finish(self) -> bytes:
@@ -159,8 +159,8 @@ class _WideLiterals:
 
 
 def _between(found: MaskedText, start: int, end: int) -> str:
-    """What stands in ``found`` for the text from ``start`` to ``end``. A piece that began before ``start`` is masked
-    again in what is behind it: better twice than not at all."""
+    """The part of ``found`` that replaces the text from ``start`` to ``end``. A piece that began before ``start`` is
+    masked again in what is behind it: better twice than not at all."""
     result: list[str] = []
     at = start
     for piece in found.pieces:
@@ -171,7 +171,7 @@ def _between(found: MaskedText, start: int, end: int) -> str:
 
 
 def _context(found: MaskedText, start: int, end: int) -> str:
-    """What the text has from ``start`` to ``end``; of a secret that began earlier, which might be taken for something
+    """The text from ``start`` to ``end``; of a secret that began earlier, which might be taken for something
     else now, only that there was one."""
     start = max(start, 0)
     for piece in found.pieces:

@@ -1,7 +1,7 @@
-"""Other ways to look at content, in which a secret stands in one piece though something is strewn into it.
+"""Views of content in which a secret is contiguous though other characters are interspersed.
 
 A view is the text without something: zeros (UTF-16, UTF-32), escape sequences of terminals, line breaks, separators
-between bytes in hex. What is found in a view is masked in the text, from its first character to its last.
+between bytes in hex. A finding in a view is masked in the text, from its first character to its last.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class View(NamedTuple):
             seen = self.within.sub(lambda place: self.pattern.sub("", place[0]), text)
         return seen if len(seen) < len(text) else None
 
-    def places(self, text: str) -> Places:
-        """Where in ``text`` the characters of the view stand."""
-        return Places([(start, end) for start, end in self._left_out(text) if end > start])
+    def position_map(self, text: str) -> PositionMap:
+        """Maps positions in the view to positions in ``text``."""
+        return PositionMap([(start, end) for start, end in self._left_out(text) if end > start])
 
     def _left_out(self, text: str) -> Iterator[Span]:
         if self.within is None:
@@ -47,8 +47,8 @@ class View(NamedTuple):
                 yield place.start() + match.start(), place.start() + match.end()
 
 
-class Places:
-    """Leads from positions in a view to those in the text; ``left_out`` are the spans that the view has not."""
+class PositionMap:
+    """Maps positions in a view to those in the text; ``left_out`` are the spans that the view omits."""
 
     def __init__(self, left_out: list[Span]) -> None:
         self._lost = list(accumulate((end - start for start, end in left_out), initial=0))
@@ -57,9 +57,9 @@ class Places:
     def __call__(self, start: int, end: int) -> Span:
         """Where the text has what stands from ``start`` to ``end`` in the view, from its first character to its
         last."""
-        return self._place(start), self._place(end - 1) + 1
+        return self._position(start), self._position(end - 1) + 1
 
-    def _place(self, position: int) -> int:
+    def _position(self, position: int) -> int:
         return position + self._lost[bisect_right(self._at, position)]
 
 
@@ -81,7 +81,7 @@ def has_unseen(text: str) -> bool:
 
 
 SHOWN: Final = View(re.compile(rf"\0+|{_ESCAPES}"), has_unseen, re.compile(f"{_UNITS}|{_ESCAPES}"))
-"""What a terminal or an editor shows: without escape sequences, without characters that take no room, and without the
+"""Text as a terminal or an editor shows it: without escape sequences, without characters of no width, and without the
 zeros of UTF-16 and UTF-32 (of ASCII, in any order of bytes)."""
 
 JOINED_LINES: Final = View(

@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import quote, quote_plus
 
 MASK: Final = "***REDACTED***"
-"""What stands where a secret stood."""
+"""The replacement for a secret."""
 
 SECRET_CHARS_MIN: Final = 6
 """Shorter known secrets are not matched: they would mask ordinary words."""
@@ -47,18 +47,18 @@ def base64_forms(raw: bytes) -> set[str]:
 
 
 def content_forms(secret: str) -> set[str]:
-    """What is searched in content beside ``text_forms``: base64 of UTF-16, as PowerShell takes its commands."""
+    """Forms searched in content beside ``text_forms``: base64 of UTF-16, as PowerShell takes its commands."""
     return base64_forms(_wide(secret, "utf-16-le"))
 
 
 def joined_forms(secret: str) -> set[str]:
-    """What is searched in content whose lines were joined: base64, and the secret itself, which a terminal may have
+    """Forms searched in content whose lines were joined: base64, and the secret itself, which a terminal may have
     broken, or whose own line breaks may be others now."""
     return base64_forms(_bytes(secret)) | content_forms(secret) | {re.sub(r"[\r\n]+[ \t]*", "", secret)}
 
 
 def spaced_hex(secret: str) -> set[str]:
-    """What is searched in content from which all that may separate bytes in hex was taken."""
+    """Forms searched in content from which separators between bytes in hex were removed."""
     return {_bytes(secret).hex(), _bytes(secret).hex().upper()}
 
 

@@ -90,22 +90,22 @@ class SegmentLog:
         """See LogStore."""
         live = is_locked(*self._locks)
         note = holder_of(self._locks[-1])
-        told = _NOTE.fullmatch(note)
-        if told is None:
+        match = _NOTE.fullmatch(note)
+        if match is None:
             return Holder(live, note)
         try:
             since = format_time(datetime.fromtimestamp(self._locks[-1].stat().st_mtime, UTC))
         except FileNotFoundError:  # removed just now
             since = ""
-        return Holder(live, note, int(told[1]), told[2], since)
+        return Holder(live, note, int(match[1]), match[2], since)
 
     def verify(
-        self, *, decode: bool = False, blobs: BlobCheck | None = None, told: Callable[[int], None] | None = None
+        self, *, decode: bool = False, blobs: BlobCheck | None = None, progress: Callable[[int], None] | None = None
     ) -> Verification:
         """See LogStore."""
         from pmagent.events.verify import verify_log
 
-        return verify_log(self.place, self._disk, decode=decode, blobs=blobs, told=told)
+        return verify_log(self.place, self._disk, decode=decode, blobs=blobs, progress=progress)
 
     def stat(self) -> Standing:
         """See LogStore."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from pmagent.events.disk import Disk, DiskFile, Status
-from pmagent.events.errors import CorruptLog, ForeignChange, OutcomeUnknown, TailMoved
+from pmagent.events.errors import FULL, CorruptLog, DiskFull, ForeignChange, OutcomeUnknown, TailMoved
 from pmagent.events.event import LogRecovered, Tail
 from pmagent.events.head import NAME as HEAD_NAME
 from pmagent.events.head import HeadFile, HeadSlot
@@ -48,7 +48,7 @@ class SegmentStorage:
             opening = self._open_segments(reading.newest)
             self.recovered: LogRecovered | None = opening.recovered
             if reading.damaged or (reading.newest.tail(), reading.newest.segment) != (self._tail, self._segment or 1):
-                self._head.mend(self._tail, self._segment or 1)
+                self._head.repair(self._tail, self._segment or 1)
             self._left = self._status_left()
         except BaseException:
             self._let_go()
@@ -79,9 +79,9 @@ class SegmentStorage:
         """See StorageReader."""
         return self._reader.read(position, bytes_max)
 
-    def place(self, position: int) -> tuple[str, int]:
+    def location(self, position: int) -> tuple[str, int]:
         """See StorageReader."""
-        return self._reader.place(position)
+        return self._reader.location(position)
 
     def changes(self, position: int, seconds: float) -> bool:
         """See StorageReader."""
@@ -149,7 +149,8 @@ class SegmentStorage:
             self._let_go()
 
     def _poisoned(self, error: OSError, place: str) -> OutcomeUnknown:
-        self._poison = OutcomeUnknown(f"{error.strerror or type(error).__name__} in {place}")
+        failure = DiskFull if error.errno in FULL else OutcomeUnknown
+        self._poison = failure(f"{error.strerror or type(error).__name__} in {place}")
         return self._poison
 
     def _status_left(self) -> dict[str, Status]:
@@ -213,7 +214,7 @@ class SegmentStorage:
             self._disk.rename(f"{path}.tmp", path)
             self._disk.sync_folder(self._folder)
             if self._segment:
-                self._head.mend(self._tail, first)
+                self._head.repair(self._tail, first)
         except OSError:
             file.close()
             raise

@@ -144,7 +144,7 @@ class SegmentReader:
         self._next = (position + count, first, offset + len(chunk))
         return chunk
 
-    def place(self, position: int) -> tuple[str, int]:
+    def location(self, position: int) -> tuple[str, int]:
         """See StorageReader: the segment's name and the byte offset in it."""
         try:
             first, offset = self.locate(position)

@@ -36,7 +36,7 @@ class StorageReader(Protocol):
         """
         ...
 
-    def place(self, position: int) -> tuple[str, int]:
+    def location(self, position: int) -> tuple[str, int]:
         """Where the line of ``position`` stands, for messages: the name of what holds it, and the byte offset there.
         Answers for a damaged line too."""
         ...

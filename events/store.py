@@ -157,10 +157,10 @@ class LogStore(Protocol):
         ...
 
     def verify(
-        self, *, decode: bool = False, blobs: BlobCheck | None = None, told: Callable[[int], None] | None = None
+        self, *, decode: bool = False, blobs: BlobCheck | None = None, progress: Callable[[int], None] | None = None
     ) -> Verification:
         """Make every check that can be made of the log. ``decode`` also decodes each line, as strictly as a reader
-        does; ``blobs`` also checks each blob that an event names (``pmagent.actors.known.blob_check``); ``told`` is
+        does; ``blobs`` also checks each blob that an event names (``pmagent.actors.known.blob_check``); ``progress`` is
         called, now and then, with how many bytes of lines and blobs have been checked.
 
         Raises NotFound when there is no log at all.

@@ -6,7 +6,7 @@ Folders on the way may be links that stay below the root when the work begins; w
 A new file or folder is closed to other users, whatever the umask says, unless it is ``shared``. A file that others may
 read already stays readable for them, and nothing is ever opened to them.
 
-The last parts of a path may be ``own``: nobody else has any business there. What is written there finds its place:
+The last parts of a path may be ``own``: they belong to the writer alone. A write there finds its place:
 links, and what else is in the way, are moved aside (to ``NAME.aside-<random>``), never followed and never deleted.
 """
 
@@ -28,7 +28,7 @@ _KNOWN_MAX: Final = 1_000
 _NOT_THERE: Final = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP))
 
 Mark = tuple[int, int, int, int]
-"""What tells whether a file is still the one that was written: device, inode, size, time of its last change."""
+"""Tells whether a file is still the one that was written: device, inode, size, time of its last change."""
 
 
 class LeadsOut(Exception):
@@ -44,7 +44,7 @@ class Tree:
         """Where folders that are shared led when they were looked at last."""
 
     def look_again(self) -> None:
-        """Work begins: where folders lead is looked at anew. What changes during the work is met by errors."""
+        """Work begins: where folders lead is looked at anew. Changes during the work lead to errors."""
         self._known.clear()
 
     def read(self, path: str, own: int = 0) -> Iterator[bytes]:
@@ -65,7 +65,7 @@ class Tree:
         return found.st_size
 
     def mark(self, path: str, own: int = 0) -> Mark | None:
-        """What tells the regular file at ``path`` from any other, and from itself changed; None where there is none, or
+        """The mark of the regular file at ``path``: another or a changed file has another; None where there is none, or
         only behind a link. Raises OSError."""
         try:
             with self._folder(path, make=False, own=own) as (folder, name):

@@ -26,22 +26,22 @@ from pmagent.events.store import Finding, Verification
 
 def verify_log(
     folder: str, disk: Disk | None = None, *, decode: bool = False, blobs: BlobCheck | None = None,
-    told: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Verification:  # fmt: skip
     """Verify the log in ``folder`` (see ``pmagent.events.store.LogStore.verify``). Raises NotFound when there is no
     log."""
-    return _Verifier(folder, disk or RealDisk(), decode, blobs, told).run()
+    return _Verifier(folder, disk or RealDisk(), decode, blobs, progress).run()
 
 
 class _Verifier:
     def __init__(
-        self, folder: str, disk: Disk, decode: bool, blobs: BlobCheck | None, told: Callable[[int], None] | None
+        self, folder: str, disk: Disk, decode: bool, blobs: BlobCheck | None, progress: Callable[[int], None] | None
     ) -> None:
         self._folder = folder
         self._disk = disk
         self._decode = decode
         self._blobs = blobs
-        self._told = told
+        self._progress = progress
         self._checker = ChainChecker(Tail())
         self._log_id = ""
         self._bytes = 0
@@ -176,8 +176,8 @@ class _Verifier:
         return None
 
     def _tell(self) -> None:
-        if self._told is not None:
-            self._told(self._bytes + (self._blobs.bytes if self._blobs is not None else 0))
+        if self._progress is not None:
+            self._progress(self._bytes + (self._blobs.bytes if self._blobs is not None else 0))
 
     def _decode_run(self, run: bytes, name: str, offset: int, before: Tail) -> Finding | None:
         try:

@@ -112,7 +112,7 @@ class Writer:
         on_durable: Callable[[Durable], None],
         on_failure: Callable[[PmagentError], None],
     ) -> None:
-        self._committer = Committer(storage)
+        self._committer = Committer(storage, monotonic)
         self._on_durable = on_durable
         self._on_failure = on_failure
         self._loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""What is typed: the check of an ``action_execute`` document, and the reports of its action.
+"""Actions: the check of an ``action_execute`` document, and the reports of its action.
 
 Reports are computed one at a time, by their number: a long text needs no more room than its characters.
 """
@@ -89,7 +89,7 @@ class Click(Action):
 
 
 def _part(way: int, number: int) -> int:
-    """What is left of ``way`` after ``number`` steps, as far as one step goes."""
+    """The rest of ``way`` after ``number`` steps, limited to one step."""
     left = max(0, abs(way) - number * STEP_MAX)
     return min(left, STEP_MAX) * (-1 if way < 0 else 1)
 

@@ -87,7 +87,7 @@ def files() -> None:
 
 
 def setting() -> str:
-    """What the line is: ``usb`` or ``uart``. Raises RuntimeError."""
+    """The kind of line: ``usb`` or ``uart``. Raises RuntimeError."""
     import os
 
     kind = os.getenv("PMAGENT_LINE", "usb")

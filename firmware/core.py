@@ -45,7 +45,7 @@ _ERROR_CODES = {
 
 
 class Step:
-    """What is to be done now: ``send`` bytes to the line, hand over the ``reports`` (one at most) and say so with
+    """The work to do now: ``send`` bytes to the line, hand over the ``reports`` (one at most) and say so with
     ``Core.reported``, light the ``led`` or not, ``feed`` the watchdog or not."""
 
     def __init__(self, send: bytes, reports: "list[Report]", led: bool, feed: bool) -> None:
@@ -127,7 +127,7 @@ class Core:
             return Step(b"", [], self.armed, not self.failed)
 
     def reported(self, ok: bool, code: str = "") -> None:
-        """What became of the report that the last step gave: handed over or not, and why not: ``USB`` or ``MEMORY``."""
+        """The outcome of the last step's report: handed over or not, and why not: ``USB`` or ``MEMORY``."""
         report, self._pending = self._pending, None
         if report is None:
             return

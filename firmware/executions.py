@@ -1,4 +1,4 @@
-"""What the device knows of executions: one that is being handed over, one prepared, one running, and the last 64."""
+"""The device's executions: one that is being handed over, one prepared, one running, and the last 64."""
 
 from .actions import check
 from .refusal import Refused, integer_of, is_digest, is_id, text_of
@@ -26,7 +26,7 @@ class Execution:
         self.action: Action | None = action
 
     def told(self) -> dict[str, object]:
-        """What the host is told of it."""
+        """Its state for the host."""
         return {
             "execution_id": self.execution_id,
             "state": self.state,
@@ -58,7 +58,7 @@ class Executions:
         return None
 
     def told(self, execution_id: str) -> dict[str, object]:
-        """What the host is told of an execution that it asks for."""
+        """The state of an execution that the host asks for."""
         found = self.find(execution_id)
         if found is not None:
             return found.told()
@@ -119,7 +119,7 @@ class Executions:
         return {"have": parts, "state": "PREPARED", "digest": digest, "of": self.prepared.of}
 
     def begin(self, execution: Execution) -> None:
-        """What is prepared runs from now on; the oldest that ended may be forgotten for it."""
+        """The prepared one runs from now on; the oldest that ended may be forgotten for it."""
         self.forget()
         execution.state = "RUNNING"
         self.running = execution
@@ -128,7 +128,7 @@ class Executions:
             del self._begun[0]
 
     def end(self, state: str, code: str) -> None:
-        """What runs has ended."""
+        """The running one has ended."""
         if self.running is not None:
             self.running.state = state
             self.running.code = code

@@ -50,7 +50,7 @@ def decode(line: bytes) -> dict[str, object] | None:
 
 
 class LineReader:
-    """Puts lines together. What it holds never grows beyond a line."""
+    """Puts lines together. It never holds more than a line."""
 
     def __init__(self) -> None:
         self._held = bytearray(LINE_MAX)

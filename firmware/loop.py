@@ -37,8 +37,8 @@ FLICKER_MS = 64
 
 
 class Board:
-    """What the loop has in its hands. ``switch`` reads True when it is open, which kills. ``line`` takes ``piece``
-    bytes at once when none is waiting."""
+    """The hardware of the loop. ``switch`` reads True when it is open, which kills. ``line`` takes ``piece`` bytes at
+    once when none is waiting."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What waits to be written to the line. It is bounded: a host that does not read loses the oldest, and holds up
+"""Bytes that wait to be written to the line. It is bounded: a host that does not read loses the oldest, and holds up
 nothing."""
 
 LINES_MAX = 8

@@ -5,7 +5,7 @@ HEX = "0123456789abcdef"
 
 
 class Refused(Exception):
-    """What was asked is not done. ``code``: a word of docs/hid-protocol.md; ``text`` repeats nothing of the content."""
+    """The request is refused. ``code``: a word of docs/hid-protocol.md; ``text`` repeats nothing of the content."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)

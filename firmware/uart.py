@@ -15,7 +15,7 @@ PIECE = 32
 """Bytes that are written at once: the chip's own buffer takes as many without waiting, and one that has none is done
 with them in 3 ms."""
 RECEIVED_MAX = 4096
-"""Bytes that wait to be read: two lines. What is more is lost, which its line's checksum tells."""
+"""Bytes that wait to be read: two lines. Any more are lost, which the line's checksum shows."""
 
 
 class UartLine:

@@ -97,7 +97,7 @@ def is_seen(text: str) -> bool:
 def shorten(text: str, columns: int) -> str:
     """Clean ``text`` on one line and at most ``columns`` wide; what is left out is shown by ``…``.
 
-    What lies far beyond the limit is not even looked at.
+    Text far beyond the limit is not even read.
     """
     if columns <= 0:
         return ""

@@ -8,7 +8,7 @@ from pmagent.edge import Command, Commands, Edge, Operation, Section
 
 CORE: Final = Edge(
     alerts="pmagent.service.alerts:tell",
-    services=("pmagent.service.host:fail_with_log", "pmagent.console.keeping:keep_console"),
+    services=("pmagent.service.host:fail_with_log", "pmagent.console.supervisor:supervise_console"),
     operations={
         "status": Operation(
             perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True
@@ -86,7 +86,7 @@ OA: Final = Edge(
         "oa.permit": Operation(perform="pmagent.oa.operations:permit"),
         "oa.context": Operation(perform="pmagent.oa.operations:context"),
         "oa.reason": Operation(
-            perform="pmagent.oa.asking:reason", seconds="pmagent.oa.asking:answer_seconds", configured=True,
+            perform="pmagent.oa.requests:reason", seconds="pmagent.oa.requests:answer_seconds", configured=True,
             unpaused=True,
         ),
     },
@@ -157,6 +157,7 @@ ORCHESTRA: Final = Edge(
     commands={
         "run": Command("pmagent.cli.run:run", "have a task done by tools in sandboxes"),
         "runs": Command("pmagent.cli.jobs:runs", "the runs there were, or one of them"),
+        "logs": Command("pmagent.cli.logs:logs", "what the tasks of a run wrote"),
     },
     views=("pmagent.console.pages.views.runs",),
     sections=(
@@ -198,43 +199,47 @@ AUDIT: Final = Edge(
 PLA: Final = Edge(
     area="pla",
     resources="pmagent.pla.vault:resources",
-    performers=("pmagent.actors.pla.frames.taking:FRAME_PERFORMERS", "pmagent.pla.vault:performers"),
+    performers=("pmagent.actors.pla.frames.performer:FRAME_PERFORMERS", "pmagent.pla.vault:performers"),
     services=("pmagent.pla.linking:link_device",),
     alerts="pmagent.pla.alerts:tell",
     open="pmagent.pla.reading:open_work",
-    ends="pmagent.pla.asking:end_adopted",
+    ends="pmagent.pla.operations:end_adopted",
     by_hand="an armed device disarms itself within 5 s; hit the switch on the device to end it at once",
     operations={
         "pla.mode": Operation(
-            perform="pmagent.pla.asking:mode", seconds="pmagent.pla.asking:observed_seconds", unwritten=True,
+            perform="pmagent.pla.operations:mode", seconds="pmagent.pla.operations:observed_seconds", unwritten=True,
             stops=lambda arguments: arguments.get("mode") in ("OBSERVE", "SUGGEST"),  # SUGGEST, where it is EXECUTE
-            outlives="pmagent.pla.asking:lowers_mode", again=True,
+            outlives="pmagent.pla.operations:lowers_mode", again=True,
         ),
         "pla.propose": Operation(
-            perform="pmagent.pla.asking:propose", seconds="pmagent.pla.asking:model_seconds", configured=True,
+            perform="pmagent.pla.operations:propose", seconds="pmagent.pla.operations:model_seconds", configured=True,
             again=True,
         ),
         "pla.observe": Operation(
-            perform="pmagent.pla.asking:observe", seconds="pmagent.pla.asking:frame_seconds", configured=True,
+            perform="pmagent.pla.operations:observe", seconds="pmagent.pla.operations:frame_seconds", configured=True,
             again=True,
         ),
-        "pla.decide": Operation(perform="pmagent.pla.asking:decide", again=True),
+        "pla.decide": Operation(perform="pmagent.pla.operations:decide", again=True),
         "pla.outcome": Operation(
-            perform="pmagent.pla.asking:outcome", seconds="pmagent.pla.asking:outcome_seconds",
-            alone="pmagent.pla.asking:read_alone", looks=True,
+            perform="pmagent.pla.operations:outcome", seconds="pmagent.pla.operations:outcome_seconds",
+            alone="pmagent.pla.operations:read_alone", looks=True,
         ),
         "pla.arm": Operation(
-            perform="pmagent.pla.asking:arm", seconds="pmagent.pla.asking:observed_seconds", again=True
+            perform="pmagent.pla.operations:arm", seconds="pmagent.pla.operations:observed_seconds", again=True
         ),
         "pla.disarm": Operation(
-            perform="pmagent.pla.asking:disarm", lowers=True, stops=True, unwritten=True, again=True
+            perform="pmagent.pla.operations:disarm", lowers=True, stops=True, unwritten=True, again=True
         ),
-        "pla.end": Operation(perform="pmagent.pla.asking:end", lowers=True, stops=True, unwritten=True, again=True),
+        "pla.end": Operation(perform="pmagent.pla.operations:end", lowers=True, stops=True, unwritten=True, again=True),
         "pla.status": Operation(
-            perform="pmagent.pla.asking:status", alone="pmagent.pla.asking:read_alone", looks=True
+            perform="pmagent.pla.operations:status", alone="pmagent.pla.operations:read_alone", looks=True
         ),
-        "pla.list": Operation(perform="pmagent.pla.asking:listing", alone="pmagent.pla.asking:read_alone", looks=True),
-        "pla.show": Operation(perform="pmagent.pla.asking:show", alone="pmagent.pla.asking:read_alone", looks=True),
+        "pla.list": Operation(
+            perform="pmagent.pla.operations:listing", alone="pmagent.pla.operations:read_alone", looks=True
+        ),
+        "pla.show": Operation(
+            perform="pmagent.pla.operations:show", alone="pmagent.pla.operations:read_alone", looks=True
+        ),
     },
     commands={
         "pla": Commands(

@@ -17,6 +17,8 @@ class Exit(IntEnum):
     UNREACHABLE = 5
     TIMED_OUT = 6
     SECURITY = 7
+    CONDITIONAL = 8
+    DISK_FULL = 9
     BUG = 70
     INTERRUPTED = 130
     PIPE_CLOSED = 141
@@ -31,6 +33,8 @@ MEANINGS: Final[dict[Exit, str]] = {
     Exit.UNREACHABLE: "the daemon is not reachable, or has not taken the request, which it then drops",
     Exit.TIMED_OUT: "timed out, or the outcome is unknown: what was asked may still happen",
     Exit.SECURITY: "security violation: code, files or permissions are not what they must be",
+    Exit.CONDITIONAL: "allowed under conditions, which the caller must meet first",
+    Exit.DISK_FULL: "no space is left on the disk; what was acknowledged is kept",
     Exit.BUG: "our bug, or a disk that failed; --debug shows where",
     Exit.INTERRUPTED: "interrupted (Ctrl-C)",
     Exit.PIPE_CLOSED: "the reader of our output went away; nothing is said about it",
@@ -45,6 +49,8 @@ _KINDS: Final[dict[int, str]] = {
     Exit.UNREACHABLE: "unreachable",
     Exit.TIMED_OUT: "timed_out",
     Exit.SECURITY: "security",
+    Exit.CONDITIONAL: "conditional",
+    Exit.DISK_FULL: "disk_full",
     Exit.INTERRUPTED: "interrupted",
 }
 

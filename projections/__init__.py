@@ -1,1 +1,1 @@
-"""What people read: each document is a pure function of a prefix of the log (docs/design.md §7)."""
+"""Documents for people: each is a pure function of a prefix of the log (docs/design.md §7)."""

@@ -16,7 +16,7 @@ from pmagent.events.event import StoredEvent
 from pmagent.events.evidence import log_of
 from pmagent.events.named_blobs import BlobCheck
 from pmagent.events.tree import LeadsOut
-from pmagent.projections.core.disk import Desk, Difference, note_halts
+from pmagent.projections.core.disk import Difference, DocumentStore, note_halts
 from pmagent.projections.core.documents import Documents, Taken, computed, folded
 from pmagent.projections.core.projection import Halt, Part, ProjectionHalted
 from pmagent.projections.registry import all_projections
@@ -39,7 +39,7 @@ def check_documents(
     """Each document of the log that is not on disk as it must be, and each projection whose documents are unknown
     because it is halted; ``blobs`` also checks each blob that the log names. Differences that ``listed`` covers are in
     its result instead. Raises NotFound, CorruptLog."""
-    desk, documents = Desk(workspace, log_of(workspace).blobs()), Documents(all_projections())
+    store, documents = DocumentStore(workspace, log_of(workspace).blobs()), Documents(all_projections())
     wrong: dict[str, Difference] = {}
 
     def hear(run: Sequence[StoredEvent]) -> None:
@@ -50,12 +50,12 @@ def check_documents(
                 listed.hear(event)
 
     for found in parts_of(workspace, documents, hear=hear):
-        for path, difference in desk.differences(found):
+        for path, difference in store.differences(found):
             wrong.pop(path, None)  # of a path that comes twice, the later counts
             if difference is not None:
                 wrong[path] = difference
             if listed is not None:
-                listed.look(desk, path, difference, found[path])
+                listed.look(store, path, difference, found[path])
     if listed is not None:
         for path in listed.settle():
             wrong.pop(path, None)
@@ -78,7 +78,7 @@ class ListedCheck:
             data = typed(event).data
             self._version = data.version if isinstance(data, DaemonStarted) else ""
 
-    def look(self, desk: Desk, path: str, difference: Difference | None, part: Part) -> None:
+    def look(self, store: DocumentStore, path: str, difference: Difference | None, part: Part) -> None:
         """Take what was found of a document; the last time counts."""
         self._found.pop(path, None)
         if difference is None or difference.state not in ("differs", "missing"):
@@ -90,7 +90,7 @@ class ListedCheck:
             return
         now = content if isinstance(content, bytes) else b"".join(content.pieces())
         try:
-            found = None if difference.state == "missing" else desk.found(path, part)
+            found = None if difference.state == "missing" else store.found(path, part)
         except (OSError, LeadsOut):  # it was there a moment ago; the difference stands
             return
         self._found[path] = self._otherwise.document(path, found, now)
@@ -113,16 +113,16 @@ def rewrite_documents(workspace: Path, documents: Documents | None = None) -> It
     """Write what is not on disk as the log says; each document's path, and whether it was written. ``documents`` have
     folded nothing yet, and know afterwards which projections are halted: their documents are left as they are. Raises
     NotFound, CorruptLog, DocumentUnwritable; ContentLost, when all others have been written."""
-    desk = Desk(workspace, log_of(workspace).blobs())
+    store = DocumentStore(workspace, log_of(workspace).blobs())
     documents = documents or Documents(all_projections())
     for found in parts_of(workspace, documents):
-        written = set(desk.write(found))
+        written = set(store.write(found))
         for path, part in found.items():
             if part.guard is None or not part.guard.halted:
                 yield path, path in written
     note_halts(workspace, list(documents.halted.values()))
-    if desk.lost:
-        raise next(iter(desk.lost.values()))
+    if store.lost:
+        raise next(iter(store.lost.values()))
 
 
 def parts_of(

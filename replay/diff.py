@@ -58,7 +58,7 @@ class Difference(msgspec.Struct, frozen=True):
         return event
 
     def lines(self) -> list[str]:
-        """What differs in one line, then how: ``-`` stands in ``a``, ``+`` in ``b``."""
+        """The difference in one line, then its details: ``-`` stands in ``a``, ``+`` in ``b``."""
         found = unified(_pretty(self.a), _pretty(self.b), "a", "b")
         places = [f"{side}: position {event.position}" for side, event in (("a", self.a), ("b", self.b)) if event]
         says = "differs" if self.kind == "changed" else f"is {self.kind}"

@@ -1,4 +1,4 @@
-"""What a replay found: where today's code decides otherwise than the log says, readable for people
+"""Findings of a replay: where today's code decides otherwise than the log says, readable for people
 (docs/design.md §8)."""
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Divergence(msgspec.Struct, frozen=True):
         return event
 
     def lines(self) -> list[str]:
-        """What happened in one line, then the difference: ``-`` is decided now, ``+`` stands in the log."""
+        """The divergence in one line, then the difference: ``-`` is decided now, ``+`` stands in the log."""
         event = self.shown
         found = unified(pretty(self.expected), pretty(self.recorded), "decided now", "recorded")
         return [f"position {self.position}, actor {event.actor}: {_SAYS[self.kind].format(event.type)}", *found]

@@ -152,7 +152,7 @@ class Replayer:
 
     def delivered(self, reading: RecordedReaction) -> None:
         """See Witness."""
-        if reading.hearers:
+        if reading.subscribers:
             self._due = self._react(reading)
 
     def recorded(self, event: Event) -> None:
@@ -172,11 +172,11 @@ class Replayer:
 
     def ended(self, reading: RecordedReaction) -> None:
         """See Witness."""
-        if reading.hearers or self._recorded:
+        if reading.subscribers or self._recorded:
             self._conclude(complete=True)
 
     def _react(self, reading: RecordedReaction) -> Iterator[Event]:
-        """What follows from the event now, one decision at a time: each actor reacts when the recorded decisions of
+        """The decisions of today's code on the event, one at a time: each actor reacts when the recorded decisions of
         those before it are in the engine's books, as it did live."""
         engine_decisions = 0
         for actor, state, failure in reading.taken:

@@ -21,6 +21,6 @@ AREA: Final = Area(
     simulated="pmagent.replay.areas.audits:part",
     laws=("pmagent.replay.areas.invariants_audits:check_audits",),
     rests=("pmagent.replay.areas.invariants_audits:check_audits_idle",),
-    outside=("sources.pdf.*", "sources.repository.*"),
+    impure=("sources.pdf.*", "sources.repository.*"),
     words=("pmagent.actors.audit.goals:GOALS", "pmagent.contracts.audit_rubric:TARGETS"),
 )

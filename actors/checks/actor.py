@@ -46,7 +46,7 @@ from pmagent.events.event import Event
 
 CHECKER: Final = "checker"
 OA: Final = "oa"
-"""Who grants permits."""
+"""The actor that grants permits."""
 
 OPEN_MAX: Final = 16
 """So many requests are open at once; a further one is answered at once."""
@@ -103,7 +103,7 @@ class Checker:
         return state
 
     def decide(self, state: CheckerState, event: Event) -> Iterable[Payload | Correlated]:
-        """What an input leads to."""
+        """The decisions that follow from an input."""
         match event.data:
             case CheckRequested():
                 why = _objection(state, event.data)
@@ -139,7 +139,7 @@ _HALTED: Final = "pmagent log tail --type actor.halted shows where; start again 
 
 
 def _over(state: CheckerState, position: int, event: Event) -> CheckerState:
-    """What was requested at ``position`` is over: the check is done, or to be tried again."""
+    """The effect requested at ``position`` has ended: the check is done, or to be tried again."""
     found = state.waiting(position)
     if found is None:
         return state

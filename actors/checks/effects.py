@@ -1,7 +1,7 @@
 """The checker's contact with the world: runs a program of the workspace, behind the wall (docs/checks.md).
 
-It sees the workspace without ``.pmagent``, and can change nothing of it; it reaches nobody. What it wrote is kept as
-plain text, whole up to a bound: so the intake masks secrets before anything is cut out of it.
+The program sees the workspace without ``.pmagent``, and cannot change it; it has no network. Its output is kept as
+plain text, whole up to a bound: the intake masks secrets before anything is cut from it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import Limits, Outcome, SandboxRefused, SandboxSpec, SandboxUnavailable
 from pmagent.contracts.checks import OUTPUT_BYTES_MAX, CheckRan, CheckRunRequested, CheckUnstarted
 from pmagent.events.event import Event
-from pmagent.events.evidence import kept_outside
+from pmagent.events.evidence import external_evidence
 
 HIDDEN: Final = ".pmagent"
 """Not a check's business: the log, the settings, and the daemon's socket."""
@@ -36,14 +36,14 @@ _CORES: Final = 16
 
 
 async def run_check(event: Event, io: Io) -> CheckRan | CheckUnstarted:
-    """Performer of check.run_requested. What it could not start it says; what it cannot clean up is its failure."""
+    """Performer of check.run_requested. A check that cannot start is an outcome; failed cleanup raises."""
     asked: CheckRunRequested = event.data
     root = await anyio.to_thread.run_sync(os.path.realpath, str(io.workspace))
     folder = f"{root}/{FOLDER}/{event.position}"
     try:
         await anyio.to_thread.run_sync(_make, folder)
-        hidden = await anyio.to_thread.run_sync(kept_outside, Path(root))
-        outcome = await run(wishes(root, folder, asked, hidden))
+        hidden = await anyio.to_thread.run_sync(external_evidence, Path(root))
+        outcome = await run(check_spec(root, folder, asked, hidden))
     except (SandboxRefused, SandboxUnavailable) as refusal:
         return CheckUnstarted(request=event.position, text=refusal.message, mend=refusal.hint)
     finally:
@@ -55,8 +55,8 @@ async def run_check(event: Event, io: Io) -> CheckRan | CheckUnstarted:
 PERFORMERS: Final[Performers] = {CheckRunRequested: run_check}
 
 
-def wishes(root: str, folder: str, asked: CheckRunRequested, hidden: tuple[str, ...] = ()) -> SandboxSpec:
-    """What a check may have: the workspace at ``root`` to read, ``folder`` to write, and no network. A program named
+def check_spec(root: str, folder: str, asked: CheckRunRequested, hidden: tuple[str, ...] = ()) -> SandboxSpec:
+    """The sandbox of a check: the workspace at ``root`` to read, ``folder`` to write, and no network. A program named
     by a relative path with a slash lies in the workspace."""
     program, *arguments = asked.argv
     if "/" in program:

@@ -1,4 +1,4 @@
-"""What came of a check, in words; pure."""
+"""The result of a check, in words; pure."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _DETAILS: Final = ("exit_code", "signal", "timed_out", "duration_ms", "unenforce
 
 
 def details(result: CheckResult) -> dict[str, Any]:
-    """What a result says beside verdict and message, for documents: no null, nothing empty."""
+    """The details of a result beside verdict and message, for documents: no null, nothing empty."""
     found = {key: getattr(result, key) for key in _DETAILS}
     said = {key: value for key, value in found.items() if value not in (None, "", []) and value is not False}
     return {"ran": result.ran, **said, **({"position": result.end} if result.end else {})}

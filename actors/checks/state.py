@@ -1,4 +1,4 @@
-"""What the checker remembers: requests that are not answered yet, and how far each of their checks is; pure."""
+"""The checker's state: requests that are not answered yet, and the progress of each of their checks; pure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Open(msgspec.Struct, frozen=True):
         return all(item.doing == "done" for item in self.items)
 
     def subject(self, item: Item) -> str:
-        """What the permit for a check is for."""
+        """The subject of a check's permit."""
         return scope_of(self.kind, item.check.name).subject
 
 
@@ -101,7 +101,7 @@ def run_asked(state: CheckerState, position: int, request: int, name: str) -> Ch
 
 
 def ended(state: CheckerState, position: int, result: CheckResult) -> CheckerState:
-    """What waited for ``position`` is done."""
+    """The check that waited for ``position`` is done."""
     return _where(
         state,
         lambda _, item: item.at == position and item.doing in ("permit", "run"),
@@ -110,7 +110,7 @@ def ended(state: CheckerState, position: int, result: CheckResult) -> CheckerSta
 
 
 def queued_again(state: CheckerState, position: int) -> CheckerState:
-    """What waited for ``position`` is to be tried once more."""
+    """The check that waited for ``position`` is queued again."""
     return _where(
         state,
         lambda _, item: item.at == position and item.doing in ("permit", "run"),

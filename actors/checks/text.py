@@ -1,4 +1,4 @@
-"""What a program wrote, as plain text; pure. It is shown to people, and stands in files that other programs read."""
+"""A program's output as plain text; pure. People see it, and other programs read it in files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an actor is, and what performs the effects that actors ask for (docs/design.md §3.1, §4)."""
+"""Actors, and the performers of the effects that they request (docs/design.md §3.1, §4)."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Actor(Protocol[S]):
         ...
 
     def decide(self, state: S, event: Event) -> Iterable[Payload | Correlated]:
-        """What follows from ``event``, given the state that has it folded in already. Decisions belong to the event's
+        """The decisions that follow from ``event``, which ``state`` includes already. Decisions belong to the event's
         correlation unless they say otherwise."""
         ...
 
 
 class StoredBlob(msgspec.Struct, frozen=True):
-    """What became of a stream: ``sha256`` (hex) names the blob, which holds ``size`` bytes; ``total`` bytes had been
+    """The result of a stream: ``sha256`` (hex) names the blob, which holds ``size`` bytes; ``total`` bytes had been
     written to the stream, before masking; ``cut`` says that not all of it was kept."""
 
     sha256: str
@@ -94,7 +94,7 @@ class BlobStream(Protocol):
 
 
 class Io(Protocol):
-    """What a performer may use of the world besides its own library calls."""
+    """The services that a performer may use, besides its own library calls."""
 
     @property
     def workspace(self) -> Path:

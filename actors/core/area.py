@@ -20,15 +20,15 @@ from pmagent.actors.core.lines import Line
 
 class Area(msgspec.Struct, frozen=True, kw_only=True):
     """``families``: the first words of its event types (``task`` of ``task.exited``), which the modules ``contracts``
-    define. ``actors``: name -> class, in the order in which they take an event, behind those of the areas that this one
-    stands ``after``. ``projections``: classes, in the order in which their documents are written. ``job``: its
-    ``pmagent.jobs.kinds.Kind``, where people wait for its work. ``lines``: event type -> the event in one line
-    (``pmagent.actors.core.lines``). ``libraries``: modules of other projects that take part in its decisions -> the
-    requirement that brings them. ``laws``: functions that a simulated history must satisfy; ``rests``: the same for the
-    actors' states, once everything came to rest; ``simulated`` makes its part of a simulated world
-    (``pmagent.replay.simulation.part``). ``outside``: its modules that touch the world, besides ``effects``; all others
-    must be pure. ``words``: texts, and choices of texts (``Literal``), that stand in its events and are never masked:
-    they are no secrets."""
+    define. ``actors``: name -> class, in the order in which they take an event, after those of the areas listed in
+    ``after``. ``projections``: classes, in the order in which their documents are written. ``job``: its
+    ``pmagent.jobs.kinds.Kind``, if people wait for its work. ``lines``: event type -> the event in one line
+    (``pmagent.actors.core.lines``). ``libraries``: third-party modules that take part in its decisions -> the
+    requirement that installs them. ``laws``: functions that a simulated history must satisfy; ``rests``: the same for
+    the actors' states at the end of a run; ``simulated`` makes its part of a simulated world
+    (``pmagent.replay.simulation.performance``). ``impure``: its modules that do I/O, besides ``effects``; all others
+    must be pure. ``words``: texts, and choices of texts (``Literal``), that its events contain and that are never
+    masked: they are no secrets."""
 
     name: str
     families: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
     simulated: str = ""
     laws: tuple[str, ...] = ()
     rests: tuple[str, ...] = ()
-    outside: tuple[str, ...] = ()
+    impure: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
 
     @property

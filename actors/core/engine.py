@@ -24,7 +24,6 @@ import msgspec
 from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.core.authority import authority_of
 from pmagent.actors.core.gate import Gate, Permit, refusal
-from pmagent.actors.core.hearers import Hearers
 from pmagent.actors.core.integrity import (
     ENGINE,
     EngineBroken,
@@ -38,6 +37,7 @@ from pmagent.actors.core.integrity import (
 )  # fmt: skip
 from pmagent.actors.core.ledger import GATE, Cancel, EffectLedger
 from pmagent.actors.core.recorded import RecordedReaction, Witness
+from pmagent.actors.core.subscribers import Subscribers
 from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused, may_end
 from pmagent.contracts.payload import Correlated, OutwardRequest, decode, effect_of, encode, is_request, type_of
 from pmagent.events.errors import BadEvent, PmagentError
@@ -52,19 +52,19 @@ __all__ = [
 
 DECISIONS_MAX: Final = 10_000
 """Upper bound of what may follow from one fact; the actor that goes beyond it is halted. Only the gate may go beyond
-it: its verdict on a request is never what is too much."""
+it: its verdict on a request is never the one too many."""
 
 
 class HistoryError(PmagentError):
     """The recorded history cannot be folded by this code: a decision without its cause, or an actor that cannot
-    take an event it took before."""
+    fold an event that it folded before."""
 
     exit_code = 70
 
 
 class Output(msgspec.Struct):
-    """What came of an input, to be acted on in this order: ``events`` are appended, together and in order; when
-    they are durable, ``starts`` (requests among them) may be performed and ``cancels`` are carried out."""
+    """The output for one input, to be acted on in this order: ``events`` are appended, together and in order; when
+    they are durable, ``starts`` (the requests among them) may be performed and ``cancels`` are carried out."""
 
     events: list[Event]
     starts: list[Event]
@@ -72,15 +72,15 @@ class Output(msgspec.Struct):
 
 
 class Reaction(msgspec.Struct):
-    """What follows from one event through one actor: ``decisions`` (the actor's own, then the engine's about it), and
-    the actor's state with its own ones folded in."""
+    """One actor's reaction to one event: ``decisions`` (the actor's own, then the engine's about it), and
+    the actor's state with its own decisions folded in."""
 
     decisions: list[Event]
     after: Any
 
 
 class Engine:
-    """Runs ``actors`` over the events that ``sequencer`` puts in place.
+    """Runs ``actors`` over the events that ``sequencer`` numbers.
 
     Live: ``accept`` facts, ``finish`` effects. Recovery: ``fold`` every recorded event in order, then ``complete``.
     """
@@ -101,13 +101,13 @@ class Engine:
         self._booked: dict[type, bool] = {}
         """Whether recorded decisions of a type concern the books."""
         self._slots = {actor.name: index for index, actor in enumerate(self.actors)}
-        self._hearers = Hearers(self.actors)
+        self._subscribers = Subscribers(self.actors)
         self._queue: deque[Event] = deque()
         self._fact = 0  # position of the fact from which everything now follows
         self._facts: deque[tuple[str, int]] = deque(maxlen=RECENT_FACTS_MAX)  # that were folded
         self._reading: RecordedReaction | None = None
         self._witness = witness
-        self._end_matters = witness is not None  # or an actor could not take the event that is being reacted to
+        self._end_matters = witness is not None  # or an actor could not fold the event of the current reaction
         self._whole = True  # no reaction was left unfinished; set before it begins, so that nothing can slip past
         self._cause = "it was entered twice"
         self._outward: list[Event] = []  # the outward requests of the reaction that is going on
@@ -117,7 +117,7 @@ class Engine:
         immutable, so both hold them. Raises ValueError for an engine that is broken, or has a witness to what it
         reads."""
         if not self._whole or (self._witness is not None and self._reading is not None):
-            raise ValueError("what is being read back has its witness")
+            raise ValueError("an engine that is broken, or reads back for a witness, cannot be copied")
         other = Engine(actors, Sequencer(Tail(self.sequencer.position), self.sequencer.recent()), witness)
         other.sequencer.time = self.sequencer.time
         other.states.update(self.states)
@@ -180,7 +180,7 @@ class Engine:
         while self._queue:
             event = self._queue.popleft()
             engine_decisions = 0
-            for name, evolve, actor in self._hearers.of(event):
+            for name, evolve, actor in self._subscribers.of(event):
                 state, failure = self.states[name], None
                 try:
                     state = evolve(state, event)
@@ -206,7 +206,7 @@ class Engine:
     def react(
         self, actor: AnyActor, state: Any, event: Event, failure: Exception | None, engine_decisions: int
     ) -> Reaction:
-        """What follows from ``event`` through ``actor``, whose ``state`` has it folded in (unless that failed).
+        """The reaction of ``actor`` to ``event``, which its ``state`` includes (unless folding failed).
 
         Pure; changes nothing here. ``engine_decisions`` is how many the engine itself has made on this event. When the
         actor raises, nothing of what it began to decide counts.
@@ -221,7 +221,7 @@ class Engine:
                 for payload in actor.decide(state, event):
                     at = position + len(events) + 1
                     decision = self._decision(event, name, len(events), payload, at)
-                    # What has followed from the fact is told by positions, so that a crash in between changes nothing.
+                    # Consequences of the fact are found by position, so that a crash in between changes nothing.
                     if len(decision.raw) > DATA_BYTES_MAX or (at >= self._fact + DECISIONS_MAX and name != GATE):
                         raise ReactionTooLarge(name)
                     if self.effects.full and effect_of(decision.data) is not None:
@@ -331,13 +331,13 @@ class Engine:
                 raise _unfoldable(about, decision.position, error) from error
 
     def _deliver(self, event: Event) -> None:
-        """All recorded decisions before ``event``'s have been read: hand it to its hearers."""
+        """All recorded decisions before ``event``'s have been read: hand it to its subscribers."""
         if self._end_matters:
             self._end_reading()
-        states, hearers = self.states, self._hearers.of(event)
+        states, subscribers = self.states, self._subscribers.of(event)
         after: list[Any] = []
-        reading = self._reading = RecordedReaction(event, hearers, after)
-        for name, evolve, _ in hearers:
+        reading = self._reading = RecordedReaction(event, subscribers, after)
+        for name, evolve, _ in subscribers:
             try:
                 state = states[name] = evolve(states[name], event)
             except Exception as error:  # as in _run
@@ -418,7 +418,7 @@ def about_whom(decision: Event) -> str:
 
 
 def _consequences(name: str, event: Event, failure: Exception | None) -> list[msgspec.Struct]:
-    """What the engine decides because actor ``name`` failed on ``event`` now (``failure``) or was halted before.
+    """The engine's decisions because actor ``name`` failed on ``event`` now (``failure``) or was halted before.
     Without the gate nothing outward starts (default deny)."""
     decisions: list[msgspec.Struct] = []
     if failure is not None:

@@ -77,8 +77,8 @@ class Gate:
 
     @property
     def hears(self) -> frozenset[type[msgspec.Struct]]:
-        """What changes permits, and every outward request there is by now: a type that was registered after the gate
-        was made is judged like any other."""
+        """Events that change permits, and every outward request type registered by now: one that was registered
+        after the gate was made is judged like any other."""
         return _hears(self._authority, type_count())
 
     def initial(self) -> GateState:
@@ -131,7 +131,7 @@ def _hears(authority: Authority, _: int) -> frozenset[type[Any]]:
 
 
 def _resumed(state: GateState, event: Event, asked: ResumeRequested) -> Iterator[Payload | Correlated]:
-    """What was held starts, but for what no permit covers any more: that is told to whom it belongs to."""
+    """Held requests start; those that no permit covers any more are refused, which their owner is told."""
     late = {request: held for request, held in state.held.items() if event.time >= held.expires_at}
     for request, held in late.items():
         reason = f"its permit expired at {held.expires_at}, while effects were paused"

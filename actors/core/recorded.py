@@ -1,4 +1,4 @@
-"""A reaction as it is read back from the log, and who watches that."""
+"""A reaction as it is read back from the log, and its watcher."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from typing import Any, Protocol
 import msgspec
 
 from pmagent.actors.core.actor import AnyActor
-from pmagent.actors.core.hearers import Hearer
+from pmagent.actors.core.subscribers import Subscriber
 from pmagent.events.event import Event
 
 
 class RecordedReaction(msgspec.Struct):
     """The reaction to ``event`` as far as it has been read back from the log.
 
-    ``hearers``, and the state of each right after it took the event. ``failures``: what their folding raised, by their
-    indexes. ``slot``: index of the actor whose decision (or halt) was read last; ``recorded``: how many of that
-    actor's, and of the engine's about it, were read; ``engine_decisions``: how many of the engine's were read in all.
+    ``states``: the state of each of the ``subscribers`` right after the event. ``failures``: the exceptions of their
+    folding, by their indexes. ``slot``: index of the actor whose decision (or halt) was read last; ``recorded``: how
+    many of that actor's, and of the engine's about it, were read; ``engine_decisions``: how many of the engine's were
+    read in all.
     """
 
     event: Event
-    hearers: Sequence[Hearer]
+    subscribers: Sequence[Subscriber]
     states: list[Any]
     failures: dict[int, Exception] | None = None
     slot: int = -1
@@ -30,17 +31,17 @@ class RecordedReaction(msgspec.Struct):
 
     @property
     def taken(self) -> Iterator[tuple[AnyActor, Any, Exception | None]]:
-        """Each hearer, its state right after it took the event, and what its folding raised."""
+        """Each subscriber, its state right after the event, and the exception of its folding."""
         failures = self.failures or {}
-        for index, (hearer, state) in enumerate(zip(self.hearers, self.states, strict=True)):
-            yield hearer.actor, state, failures.get(index)
+        for index, (subscriber, state) in enumerate(zip(self.subscribers, self.states, strict=True)):
+            yield subscriber.actor, state, failures.get(index)
 
 
 class Witness(Protocol):
-    """Whoever watches a history being folded (replay): what would be decided now, beside what is recorded."""
+    """Watches a history being folded (replay), to compare the decisions of today's code with those recorded."""
 
     def delivered(self, reading: RecordedReaction) -> None:
-        """An event has been handed to its hearers; none of the recorded decisions on it has been folded yet."""
+        """An event has been handed to its subscribers; none of the recorded decisions on it has been folded yet."""
         ...
 
     def recorded(self, event: Event) -> None:

@@ -43,7 +43,7 @@ class TimedOut(PmagentError):
 
 
 class _Token(msgspec.Struct, frozen=True, eq=False):
-    """What is to happen when a submission is durable."""
+    """The work to do once a submission is durable."""
 
     output: Output
     future: asyncio.Future[Event | None] | None

@@ -33,10 +33,10 @@ from pmagent.contracts.payload import Effect, OutwardRequest, effect_of
 from pmagent.events.event import Event
 
 STOP_SECONDS: Final = 10.0
-"""How long a performer that was told to stop may take before its effect ends without it."""
+"""How long a performer may take to stop before its effect ends without it."""
 
 State = Literal["requested", "held", "queued", "running", "ending", "ended", "given up", "forgotten"]
-"""Where an effect is in its life; forgotten: the scheduler knows it no more."""
+"""The state of an effect; forgotten: the scheduler has dropped it."""
 
 STEPS: Final[Mapping[State, Sequence[State]]] = {
     "requested": ("held", "queued", "running", "forgotten"),
@@ -51,10 +51,10 @@ STEPS: Final[Mapping[State, Sequence[State]]] = {
 """The states that may follow each state."""
 
 _AWAITED: Final = ("running", "ending", "ended")
-"""The states in which the effect's end is not recorded yet, and its performer may say how it ended."""
+"""States in which the effect's outcome is not recorded yet, and its performer may still give it."""
 
 _PERFORMED: Final = (*_AWAITED, "given up")
-"""The states in which an effect takes one of the places of its type."""
+"""States in which an effect counts against the concurrency of its type."""
 
 _CHANGES: Final[dict[tuple[State, State], tuple[int, int]]] = {
     (before, after): (
@@ -62,7 +62,7 @@ _CHANGES: Final[dict[tuple[State, State], tuple[int, int]]] = {
     )
     for before, permitted in STEPS.items() for after in permitted
 }  # fmt: skip
-"""For each permitted step, how it changes the number of effects that are awaited, and of those that are performed."""
+"""Permitted step -> its change of the number of awaited effects, and of performed ones."""
 
 _SWITCHES: Final = frozenset((EffectsPaused, EffectsResumed))
 
@@ -119,7 +119,7 @@ class Scheduler:
         self._lives: dict[int, _Life] = {}
         self._held: dict[int, _Life] = {}
         self._queues: dict[type, deque[_Life]] = {}
-        self._places: dict[type, int] = {}
+        self._running_by_type: dict[type, int] = {}
         """How many effects of a type are performed."""
         self._awaited = 0
         self._pressing = 0
@@ -226,7 +226,7 @@ class Scheduler:
         self._move(life, "forgotten")
         cls = type(life.event.data)
         waiting = self._queues.get(cls)
-        while waiting and self._places[cls] < waiting[0].effect.concurrency:
+        while waiting and self._running_by_type[cls] < waiting[0].effect.concurrency:
             if (first := waiting.popleft()).state == "queued":  # else it was ended while it waited
                 self._start(first, actions)
         return actions
@@ -277,7 +277,7 @@ class Scheduler:
         awaited, performed = change
         if performed:
             cls = type(life.event.data)
-            self._places[cls] = self._places.get(cls, 0) + performed
+            self._running_by_type[cls] = self._running_by_type.get(cls, 0) + performed
         self._awaited += awaited
         if state == "forgotten":
             del self._lives[life.event.position]
@@ -303,7 +303,7 @@ class Scheduler:
                 self._drop(life, "paused", actions)
             elif life.state != "held":
                 self._move(life, "held")
-        elif self._places.get(type(data), 0) >= life.effect.concurrency:
+        elif self._running_by_type.get(type(data), 0) >= life.effect.concurrency:
             self._move(life, "queued")
         else:
             self._move(life, "running")

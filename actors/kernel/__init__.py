@@ -11,7 +11,7 @@ AREA: Final = Area(
     actors={"kernel": "pmagent.actors.kernel.actor:KernelWatcher"},
     lines="pmagent.actors.kernel.lines:LINES",
     simulated="pmagent.replay.areas.kernel:part",
-    outside=("reader",),
+    impure=("reader",),
     words=(
         "pmagent.actors.kernel.surfaces:WORDS", "pmagent.contracts.kernel:Mode",
         "pmagent.contracts.kernel:SurfaceStatus",

@@ -18,7 +18,7 @@ REALITY_CHECK = "reality"
 def between_surfaces(kernel: Kernel) -> list[Mismatch]:
     """Where the required surfaces that are there contradict each other, in a fixed order.
 
-    What a surface does not say is not compared (an older bootstrap has no ``health``); what it says to be
+    Fields that a surface lacks are not compared (an older bootstrap has no ``health``); what it says to be
     null is, and differs from true and false.
     """
     return [*_phase(kernel), *_reality(kernel), *_key_checks(kernel)]

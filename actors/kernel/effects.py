@@ -14,7 +14,7 @@ from watchfiles import Change, awatch
 
 from pmagent.actors.core.actor import Io, Performers
 from pmagent.actors.kernel import surfaces
-from pmagent.actors.kernel.reader import Files, Moment, RealFiles, glance, read_surfaces
+from pmagent.actors.kernel.reader import Moment, RealFiles, glance, read_surfaces
 from pmagent.contracts.kernel import KernelObserved, KernelReadRequested
 from pmagent.events.event import Event
 
@@ -34,18 +34,17 @@ PERFORMERS: Performers = {KernelReadRequested: read}
 
 
 async def watch(
-    workspace: Path, *, known: str = "", stop: anyio.Event | None = None, files: Files | None = None,
-    poll_s: float = POLL_S,
+    workspace: Path, *, known: str = "", stop: anyio.Event | None = None, poll_s: float = POLL_S
 ) -> AsyncGenerator[KernelObserved, None]:
     """The surfaces whenever their content, or what exists of the files that STATE.json names, has changed.
 
-    The first reading is yielded at once, unless its digest is ``known``. What the projections write is no
-    surface and wakes nobody. ``share/`` need not exist, and may be deleted, recreated or renamed over. Ends
+    The first reading is yielded at once, unless its digest is ``known``. Writes of the projections are no
+    surface change and wake nobody. ``share/`` need not exist, and may be deleted, recreated or renamed over. Ends
     when ``stop`` is set.
     """
-    world = files or RealFiles(workspace)
+    world = RealFiles(workspace)
     stopping = stop or anyio.Event()
-    told: tuple[str, list[str]] | None = None
+    reported: tuple[str, list[str]] | None = None
     seen: Moment | None = None
     while not stopping.is_set():
         now = await anyio.to_thread.run_sync(glance, workspace, world, abandon_on_cancel=True)
@@ -53,9 +52,9 @@ async def watch(
             seen = now
             observed = await anyio.to_thread.run_sync(read_surfaces, workspace, world, abandon_on_cancel=True)
             current = (surfaces.digest(observed.surfaces), observed.existing)
-            if current != told and (told is not None or current[0] != known):
+            if current != reported and (reported is not None or current[0] != known):
                 yield observed
-            told = current
+            reported = current
             # Look again before sleeping: what changed during the reading has raised no notification yet.
             continue
         await _change(workspace, stopping, poll_s)

@@ -169,7 +169,7 @@ def _incoherent(seen: Kernel) -> list[Reason]:
     for mismatch in between_surfaces(seen):
         kind = mismatch.check if mismatch.check in (BRANCH_CHECK, PHASE_CHECK) else "reality"
         one, other = mismatch.surfaces
-        text = f"{mismatch.check}: {one} says {_said(mismatch.expected)}, {other} says {_said(mismatch.actual)}"
+        text = f"{mismatch.check}: {one} says {_quoted(mismatch.expected)}, {other} says {_quoted(mismatch.actual)}"
         found.append(_degraded(f"incoherent_{kind}", text, REFRESH, one, other))
     return found
 
@@ -182,5 +182,5 @@ def _shortened(name: str) -> str:
     return name if len(name) <= NAME_TOLD_CHARS else name[: NAME_TOLD_CHARS - 1] + "…"
 
 
-def _said(value: object) -> str:
+def _quoted(value: object) -> str:
     return msgspec.json.encode(value).decode()

@@ -148,7 +148,7 @@ class Moment(msgspec.Struct, frozen=True):
     existing: list[str]
 
 
-class _Places(dict[str, Path]):
+class _Paths(dict[str, Path]):
     """The paths below ``workspace``, which are looked at several times for each reading, and several times a second
     while they are watched."""
 
@@ -164,7 +164,7 @@ class _Places(dict[str, Path]):
 
 
 _PLACES_MAX = 128
-_below = lru_cache(maxsize=8)(_Places)
+_below = lru_cache(maxsize=8)(_Paths)
 """The places of a workspace."""
 
 
@@ -209,8 +209,8 @@ def read_surfaces(workspace: Path, files: Files | None = None, *, request: int =
             return KernelObserved(surfaces=readings, existing=after.existing, request=request)
         left = WAIT_S - (world.elapsed() - began)
         if left <= 0:
-            told = readings if still else _moving(before, after, readings)
-            return KernelObserved(surfaces=told, existing=after.existing, request=request)
+            settled = readings if still else _moving(before, after, readings)
+            return KernelObserved(surfaces=settled, existing=after.existing, request=request)
         world.sleep(min(left, needed, STEP_S))
 
 
@@ -301,7 +301,7 @@ def parse(name: str, raw: bytes) -> tuple[SurfaceStatus, str, Any]:
 
 
 def _reading(name: str, path: str, raw: bytes) -> SurfaceReading:
-    """What the bytes of a surface's file say."""
+    """The surface that these bytes of a file hold."""
     status, detail, content = parse(name, raw)
     return SurfaceReading(
         name=name, path=path, required=name in surfaces.REQUIRED, status=status, detail=detail,

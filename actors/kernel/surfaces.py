@@ -2,7 +2,7 @@
 
 Real files are looser than a schema (docs/design.md §12.1): phases are strings or ints, ``health`` may be
 absent, lists hold nulls, CONTEXT is wrapped in ``context`` or not, unknown keys abound. Views take all that.
-What they lack and the contract needs is ``SurfaceInvalid``; it never becomes a default.
+A missing field that the contract requires is ``SurfaceInvalid``; it never becomes a default.
 """
 
 from __future__ import annotations

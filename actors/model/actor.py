@@ -157,7 +157,7 @@ def _asking(state: GatewayState, request: int, doing: str) -> Ask | None:
 
 
 def _timer_over(state: GatewayState, request: int) -> GatewayState:
-    """A pause is over. What a deadline ends is failed, and forgotten by that."""
+    """A pause is over. A question that its deadline ends fails, and is forgotten."""
     for ask in state.asks.values():
         if ask.pause_timer == request:
             return replace(fold.changed(state, replace(ask, doing="queued", pause_timer=0)), stirred=ask.run)

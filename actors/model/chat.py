@@ -1,8 +1,8 @@
 """A question to a LangChain chat model, and its reply in the gateway's words.
 
-Whatever is asked for, the reply is the raw message: an answer that does not fit is the asker's to judge. The answer
-stands in the text, as JSON, or, with a model that answers by calling a tool, in the arguments of the call that bears
-the answer's name. ``prepare`` is the gateway's way to ask; ``ask_now`` is for programs that have no gateway.
+The reply is always the raw message: the asker judges an answer that does not fit. The answer is in the text, as JSON,
+or, with a model that answers by calling a tool, in the arguments of the call that has the answer's name. ``prepare`` is
+the gateway's way to ask; ``ask_now`` is for programs without a gateway.
 """
 
 from __future__ import annotations

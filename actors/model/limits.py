@@ -40,7 +40,7 @@ def objection(state: GatewayState, ask: Ask, asked: ModelAsked, now: str) -> Sto
 def exhausted(run: Run, ask: Ask, now: str) -> Stop | None:
     """The limit of the run that leaves no call for the question at log time ``now``.
 
-    What a call will use is known only after it, so the last one may go beyond ``tokens`` and ``cost_usd``; with
+    A call's use is known only afterwards, so the last one may go beyond ``tokens`` and ``cost_usd``; with
     ``concurrency`` above one, so may those beside it.
     """
     limits = ask.limits

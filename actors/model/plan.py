@@ -53,7 +53,7 @@ class Plan:
         """The last step: give the free places of the run that the event concerns to the questions that wait for one,
         oldest first. Those for which the run has nothing left fail."""
         run = self._stirred
-        taken = self.state.places_taken(run)
+        taken = self.state.slots_used(run)
         calls = 0
         for ask in self.state.queued(run):
             used = self.state.runs[run]

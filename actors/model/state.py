@@ -85,7 +85,7 @@ class GatewayState(msgspec.Struct, frozen=True):
     answered: Ask | None = None
     stirred: str = ""
 
-    def places_taken(self, run: str) -> int:
+    def slots_used(self, run: str) -> int:
         """How many of the run's calls are open or have a permit asked for."""
         calls = sum(call.run == run for call in self.calls.values())
         return calls + sum(ask.run == run and ask.doing == "permit" for ask in self.asks.values())

@@ -72,10 +72,7 @@ class Oa:
         """Fold an input or a decision of its own."""
         match event.data:  # the most frequent first
             case OaPermitRequested() as asked:
-                if state.standing is not None or not state.reads:
-                    return state
-                waiting_permit = WaitingPermit(event.position, asked, event.correlation)
-                return replace(state, waiting_permits=[*state.waiting_permits, waiting_permit])
+                return _permit_asked(state, event, asked)
             case OaPermitGranted() | OaPermitRefused():
                 return _own(state, event)
             case DaemonStarted():
@@ -106,8 +103,8 @@ class Oa:
             case KernelObserved(request=request):
                 return list(_on_observed(state, event, request))
             case KernelModeDecided() as decided:
-                told = sessions.escalations(state, decided) if decided.mode != decided.previous else ()
-                return [*told, *permits.revocations(state, event, decided)]
+                escalated = sessions.escalations(state, decided) if decided.mode != decided.previous else ()
+                return [*escalated, *permits.revocations(state, event, decided)]
             case ActorHalted(name=name) if name == WATCHER:
                 return list(permits.unwatched(state, event))
             case LogAdopted() if event.kind == "fact":
@@ -123,6 +120,13 @@ class Oa:
         if isinstance(event.data, EffectEnd):
             return list(_on_read_end(state, event, event.data))
         return []
+
+
+def _permit_asked(state: OaActorState, event: Event, asked: OaPermitRequested) -> OaActorState:
+    if state.standing is not None or not state.reads:
+        return state
+    waiting = WaitingPermit(event.position, asked, event.correlation)
+    return replace(state, waiting_permits=[*state.waiting_permits, waiting])
 
 
 def _own(state: OaActorState, event: Event) -> OaActorState:

@@ -14,11 +14,11 @@ def _snapshot_taken(data: dict[str, Any]) -> str:
 
 
 def _escalated(data: dict[str, Any]) -> str:
-    said = f"{shown(data.get('severity'))}: {shown(data.get('kind'))}"
+    text = f"{shown(data.get('severity'))}: {shown(data.get('kind'))}"
     if data.get("session_id"):
-        said += f" {shown(data['session_id'])}: {shown(data.get('boot_mode'))} → {shown(data.get('current_mode'))}"
+        text += f" {shown(data['session_id'])}: {shown(data.get('boot_mode'))} → {shown(data.get('current_mode'))}"
     reasons = data.get("reasons")
-    return said + (f": {shown(reasons)}" if reasons else "")
+    return text + (f": {shown(reasons)}" if reasons else "")
 
 
 def _tool_requested(data: dict[str, Any]) -> str:
@@ -32,9 +32,9 @@ def _tool_requested(data: dict[str, Any]) -> str:
 def _concluded(data: dict[str, Any]) -> str:
     decision = at_path(data, "result.decision")
     verdict = decision if isinstance(decision, dict) else {}
-    said = next((verdict[key] for key in _VERDICTS if key in verdict), None)
+    text = next((verdict[key] for key in _VERDICTS if key in verdict), None)
     by = data.get("engine")
-    return f"{shown(at_path(data, 'result.program_id'))} {shown(at_path(data, 'result.status'))}: {shown(said)}" + (
+    return f"{shown(at_path(data, 'result.program_id'))} {shown(at_path(data, 'result.status'))}: {shown(text)}" + (
         f", by {shown(by)}" if by else ""
     )
 

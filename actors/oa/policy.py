@@ -11,16 +11,8 @@ from pmagent.contracts.oa import GRANTOR, Interpretation, OaPermitGranted, OaPer
 WORK = ("feature_work", "ops_blocks", "migrations", "phase_transitions")
 CARE = ("remediation", "diagnostic")
 
-ALLOWED: dict[Mode, tuple[str, ...]] = {
-    "NORMAL": WORK,
-    "DEGRADED": CARE,
-    "BLOCKED": ("diagnostic",),
-}
-FORBIDDEN: dict[Mode, tuple[str, ...]] = {
-    "NORMAL": (),
-    "DEGRADED": WORK,
-    "BLOCKED": (*WORK, "remediation"),
-}
+ALLOWED: dict[Mode, tuple[str, ...]] = {"NORMAL": WORK, "DEGRADED": CARE, "BLOCKED": ("diagnostic",)}
+FORBIDDEN: dict[Mode, tuple[str, ...]] = {"NORMAL": (), "DEGRADED": WORK, "BLOCKED": (*WORK, "remediation")}
 """The table's two columns. "Everything else" of BLOCKED is spelt out; an action in neither column of any row
 does not exist, and is forbidden."""
 

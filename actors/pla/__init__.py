@@ -19,7 +19,7 @@ AREA: Final = Area(
     libraries={"fastjsonschema": "fastjsonschema>=2.22,<3"},
     laws=("pmagent.replay.areas.invariants_pla:check_pla_ended",),
     rests=("pmagent.replay.areas.invariants_pla:check_pla_idle",),
-    outside=("frames.*", "line.*"),
+    impure=("frames.*", "line.*"),
     words=(
         "pmagent.contracts.pla:KEYS", "pmagent.contracts.pla_documents:TYPES",
         "pmagent.contracts.pla_documents:AbortCode", "pmagent.contracts.pla_documents:DeviceError",

@@ -36,10 +36,6 @@ def pla_performers(line: Line, plain: Callable[[str], Action | None]) -> Perform
         return await line.perform(event, plain(asked.digest) if asked.masked else None, io.now())
 
     return {
-        HidArmRequested: perform,
-        HidDisarmRequested: perform,
-        HidCommitRequested: perform,
-        HidPrepareRequested: prepare,
-        HidPingRequested: due,
-        HidStatusRequested: due,
+        HidArmRequested: perform, HidDisarmRequested: perform, HidCommitRequested: perform,
+        HidPrepareRequested: prepare, HidPingRequested: due, HidStatusRequested: due,
     }

@@ -8,8 +8,8 @@ r"""Goals that state an action literally; pure (docs/design.md §16.10; docs/pla
 ``click: left``         presses a button: left, right, middle
 ======================  =====================================================================================
 
-One word for one thing: there are no aliases, but who writes another well-known word is told ours. What is read here is
-no more than syntax; whether it may be typed is for ``pmagent.contracts.pla.objections`` to say.
+One word for one thing: there are no aliases, but the error for another well-known word names ours. The result is no
+more than syntax; whether it may be typed is for ``pmagent.contracts.pla.objections`` to say.
 """
 
 from __future__ import annotations

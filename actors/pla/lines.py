@@ -11,9 +11,9 @@ def _to_type(data: dict[str, Any]) -> str:
     """An action, by its type and its fields."""
     action = data.get("action")
     fields = action if isinstance(action, dict) else {}
-    said = ", ".join(shown(value) for name, value in fields.items() if name != "action_type")
+    text = ", ".join(shown(value) for name, value in fields.items() if name != "action_type")
     masked = " (masked)" if data.get("masked") is True else ""
-    return f"{shown(fields.get('action_type'))} {said}{masked}"
+    return f"{shown(fields.get('action_type'))} {text}{masked}"
 
 
 def _to_execute(data: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pmagent.contracts.pla import KillSwitch
 
 
-def latched(before: KillSwitch, told: KillSwitch) -> KillSwitch:
-    """The state after a boot that stood at ``before`` tells of ``told``. A device takes a kill back at power-on, and
-    that is another boot: what says otherwise is an older report that came late, or again."""
-    return before if before == "DISABLED" else told
+def latched(before: KillSwitch, reported: KillSwitch) -> KillSwitch:
+    """The state of a boot that was ``before`` and says ``reported``. A device takes a kill back only at power-on, which
+    is another boot: any other report of this boot is an older one that came late or twice."""
+    return before if before == "DISABLED" else reported

@@ -2,7 +2,7 @@
 
 The root inside is built from nothing: system run-time folders, what was asked for, a private /tmp, and nothing else.
 What the host is like comes in as ``HostFacts``; what must be handed over as an open file (bubblewrap takes descriptors)
-stands in the arguments as ``Content`` or ``Place``, for the runner to open. So the same spec on the same host gives
+stands in the arguments as ``Content`` or ``HostPath``, for the runner to open. So the same spec on the same host gives
 the same arguments, and they can be read, compared and tested without a process.
 """
 
@@ -47,8 +47,8 @@ PROXY: Final = f"http://127.0.0.1:{PORT}"
 """The proxy as it is seen inside."""
 
 GATE: Final = (SHELL, "-c", 'read -r go && exec "$@" </dev/null', "gate")
-"""What runs before the program, and becomes it when a line comes from outside; without one it ends. The program's words
-are handed on as they are: the shell reads none of them."""
+"""Runs before the program and becomes it when a line comes from outside; without one it ends. It passes the program's
+words on as they are: the shell reads none of them."""
 
 _INSIDE_ID: Final = 1000
 _SMALL: Final = str(2**20)
@@ -61,13 +61,13 @@ class Content(msgspec.Struct, frozen=True):
     data: bytes
 
 
-class Place(msgspec.Struct, frozen=True):
+class HostPath(msgspec.Struct, frozen=True):
     """A path of the host to be handed over opened (O_PATH, no link followed): what was looked at is what is mounted."""
 
     path: str
 
 
-Argument = str | Content | Place
+Argument = str | Content | HostPath
 
 
 class Guarded(msgspec.Struct, frozen=True, order=True):
@@ -85,7 +85,7 @@ class Hidden(msgspec.Struct, frozen=True, order=True):
 
 
 class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the machine is like, as far as the arguments depend on it."""
+    """Facts about the machine on which the arguments depend."""
 
     machine: str
     """``uname -m``, one of ``syscalls.MACHINES``."""
@@ -103,7 +103,7 @@ class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Of /etc, what exists of the little that tools need."""
     guarded: tuple[Guarded, ...] = ()
     hidden: tuple[Hidden, ...] = ()
-    lent: tuple[str, ...] = ()
+    idmapped: tuple[str, ...] = ()
     """Folders of root that the tool's ids are to own while it runs; ``idmap`` says how."""
 
 
@@ -148,11 +148,11 @@ def _check_writable(path: str, protect: tuple[str, ...]) -> None:
 
 def _namespaces(host: HostFacts) -> tuple[Argument, ...]:
     own = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--unshare-net")
-    ends = ("--new-session", "--cap-drop", "ALL", "--hostname", "sandbox")
+    session = ("--new-session", "--cap-drop", "ALL", "--hostname", "sandbox")
     if host.privileged:  # what setpriv needs to become somebody else; it gives them up
-        return (*own, *ends, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP")
+        return (*own, *session, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP")
     ids = ("--uid", str(_INSIDE_ID), "--gid", str(_INSIDE_ID))
-    return ("--unshare-user", "--disable-userns", *ids, *own, *ends)
+    return ("--unshare-user", "--disable-userns", *ids, *own, *session)
 
 
 def _environment(spec: SandboxSpec) -> tuple[Argument, ...]:
@@ -211,13 +211,13 @@ def _folders(spec: SandboxSpec, host: HostFacts) -> tuple[Argument, ...]:
     """Mounts of the host's folders, parents before what lies in them, so that the more exact one holds."""
     writable = spec.writable
     readable = (path for path in (*spec.allow_read, *spec.allow_write) if path != OWN_TMP)
-    mounts: dict[str, tuple[Argument, ...]] = {path: ("--ro-bind-fd", Place(path), path) for path in readable}
-    mounts |= {path: ("--bind-fd", Place(path), path) for path in writable}
+    mounts: dict[str, tuple[Argument, ...]] = {path: ("--ro-bind-fd", HostPath(path), path) for path in readable}
+    mounts |= {path: ("--bind-fd", HostPath(path), path) for path in writable}
     kept = [*(guarded.path for guarded in host.guarded), *(hidden.path for hidden in host.hidden)]
     for path in kept:
         for folder in _between(path, writable):
             # A folder on the way that is a mount of its own cannot be renamed and replaced.
-            mounts.setdefault(folder, ("--bind-fd", Place(folder), folder))
+            mounts.setdefault(folder, ("--bind-fd", HostPath(folder), folder))
     mounts |= {guarded.path: _guard(guarded) for guarded in host.guarded}
     mounts |= {hidden.path: _hide(hidden) for hidden in host.hidden}
     options: list[Argument] = []
@@ -229,8 +229,8 @@ def _folders(spec: SandboxSpec, host: HostFacts) -> tuple[Argument, ...]:
                 options += ["--perms", "0755", "--dir", parent]
         options += mounts[path]
     if spec.inputs:
-        options += ["--ro-bind-fd", Place(spec.inputs), INPUTS]
-    return (*options, "--bind-fd", Place(spec.artifacts), ARTIFACTS)
+        options += ["--ro-bind-fd", HostPath(spec.inputs), INPUTS]
+    return (*options, "--bind-fd", HostPath(spec.artifacts), ARTIFACTS)
 
 
 def _parents(path: str) -> list[str]:
@@ -241,7 +241,7 @@ def _parents(path: str) -> list[str]:
 
 def _guard(guarded: Guarded) -> tuple[Argument, ...]:
     path = guarded.path
-    return _empty(path) if guarded.missing else ("--ro-bind-fd", Place(path), path)
+    return _empty(path) if guarded.missing else ("--ro-bind-fd", HostPath(path), path)
 
 
 def _hide(hidden: Hidden) -> tuple[Argument, ...]:

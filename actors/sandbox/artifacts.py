@@ -1,4 +1,4 @@
-"""What a run left in its artifact folder: read without trusting any of it, and removed; blocking.
+"""Reads and removes the artifact folder of a run without trusting anything in it; blocking.
 
 The folder was written by a foreign program. Here a name is never followed further than one step: every folder and file
 is opened from the folder that it lies in, as itself (``O_PATH | O_NOFOLLOW``), looked at, and only then opened to be
@@ -54,7 +54,7 @@ class Found(NamedTuple):
 
 class Collected:
     """The regular files below ``folder``, in the order of their paths' parts; iterate once. ``content`` is closed when
-    the next file is asked for. What is left out is told by ``skipped`` afterwards; nothing is changed but
+    the next file is asked for. Entries left out are listed by ``skipped`` afterwards; nothing is changed but
     the owner's right to the folder itself.
 
     Files with a second name are left out: the other name may be one outside, that was there before. So are files whose
@@ -86,7 +86,7 @@ class Collected:
 
     @property
     def skipped(self) -> tuple[str, ...]:
-        """What was left out and why, in words, one thing each; at most ``TOLD_MAX``, and one for the others."""
+        """Skipped entries with the reason, one text each; at most ``TOLD_MAX``, and one for the others."""
         return (*self._skipped, *((f"{self._unnamed} more",) if self._unnamed else ()))
 
     def _in(self, folder: int, above: tuple[bytes, ...]) -> Iterator[Found]:
@@ -279,5 +279,5 @@ def _path(parts: tuple[bytes, ...]) -> str | None:
 
 def _shown(parts: tuple[bytes, ...]) -> str:
     """A path for people, in ASCII and in one line."""
-    said = ascii(b"/".join(parts).decode("utf-8", "backslashreplace") or ".")[1:-1]
-    return said if len(said) <= _NAME_CHARS_MAX else f"{said[:_NAME_CHARS_MAX]}..."
+    text = ascii(b"/".join(parts).decode("utf-8", "backslashreplace") or ".")[1:-1]
+    return text if len(text) <= _NAME_CHARS_MAX else f"{text[:_NAME_CHARS_MAX]}..."

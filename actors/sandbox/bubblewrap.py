@@ -1,4 +1,4 @@
-"""Finds the bubblewrap that builds the walls, and refuses one that cannot build them; blocking."""
+"""Finds the bubblewrap that builds sandboxes, and refuses one that cannot; blocking."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEEDED: Final = frozenset((
     "--seccomp", "--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "--clearenv",
     "--json-status-fd", "--unshare-cgroup-try", "--block-fd",
 ))  # fmt: skip
-"""Options without which bubblewrap would not be the wall of a tool that is described here."""
+"""Options that bubblewrap must know to build the sandbox of a tool."""
 
 _SECONDS: Final = 30.0
 
@@ -26,7 +26,7 @@ _Program = tuple[str, int, int, int, int]
 _OPTIONS: Final[dict[_Program, set[str]]] = {}
 """The options of programs that were asked once and did, and are the same still."""
 _BUILDS: Final[dict[tuple[_Program, tuple[str, ...]], bool]] = {}
-"""Whether such a program builds the wall with these options."""
+"""Whether such a program builds a sandbox with these options."""
 
 
 def bubblewrap(needed: AbstractSet[str] = NEEDED) -> str:
@@ -41,14 +41,14 @@ def bubblewrap(needed: AbstractSet[str] = NEEDED) -> str:
     if needed <= _OPTIONS.get(program, set()):
         return path
     try:
-        told = subprocess.run(
+        help_text = subprocess.run(
             [path, "--help"], capture_output=True, text=True, env={}, check=False, timeout=_SECONDS,
             start_new_session=True,  # Ctrl-C in a terminal says nothing about it
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise _silent() from error
-    options = set((told.stdout + told.stderr).split())
-    if told.returncode or not needed <= options:
+    options = set((help_text.stdout + help_text.stderr).split())
+    if help_text.returncode or not needed <= options:
         raise SandboxUnavailable(
             f"{path} is too old or no bubblewrap: it lacks {', '.join(sorted(needed - options)) or 'everything'}",
             "apt-get install bubblewrap (0.8 or newer)",

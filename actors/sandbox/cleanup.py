@@ -1,4 +1,5 @@
-"""What a run left in writable folders and may not be there; blocking. Called when nothing of the run lives any more."""
+"""Quarantines protected names and escaping links that a run left in writable folders; blocking. Called when all
+processes of the run have ended."""
 
 from __future__ import annotations
 
@@ -27,23 +28,23 @@ Before = Mapping[str, Known]
 
 
 def before(spec: SandboxSpec) -> Before:
-    """Look through the writable folders. Raises SandboxRefused where one cannot be looked through."""
+    """Scan the writable folders. Raises SandboxRefused where one cannot be scanned."""
     return {path: _known(path) for path in spec.writable if os.path.isdir(path)}
 
 
 def clear(spec: SandboxSpec, found: Before, guarded: Sequence[Guarded]) -> tuple[str, ...]:
-    """Take away the stand-ins, and move aside whatever got a protected name since ``before``, and every new link that
-    leads out of what the run may write, or to what is protected; tells what and where to.
+    """Remove the stand-ins, and move aside every path that got a protected name since ``before`` and every new link
+    that leads out of the writable folders or to a protected path. Returns a report of each, with its new path.
 
-    No content is deleted: the host's own user may have made it meanwhile. A folder that can no longer be looked through
-    is told as well, for it may hide anything.
+    No content is deleted: the host's own user may have made it meanwhile. A folder that can no longer be scanned is
+    reported too, for it may hide anything.
     """
     stand_ins = [guard.path for guard in guarded if guard.missing]
     for path in stand_ins:
         with contextlib.suppress(OSError):  # somebody of the host has filled it or taken it away: theirs now
             os.rmdir(path)
     kept = (*(guard.path for guard in guarded), *spec.protect, *spec.hide)
-    told: list[str] = []
+    reports: list[str] = []
     done = set(stand_ins)
     for folder, known in found.items():
         pending = [folder]
@@ -52,20 +53,20 @@ def clear(spec: SandboxSpec, found: Before, guarded: Sequence[Guarded]) -> tuple
             try:
                 now = _known(here, closed)
             except OSError as error:
-                told.append(f"{here} could not be looked through: {error.strerror}")
+                reports.append(f"{here} could not be looked through: {error.strerror}")
                 continue
             out = dict.fromkeys(now.protected - known.protected - done, "")
             for link, target in now.links.items():
                 new = link not in done and known.links.get(link) != target
                 if new and _leads_out(link, target, spec.writable, kept):
                     out[link] = f", a link to {target}"
-            told += closed
+            reports += closed
             for path, what in sorted(out.items()):
                 done.add(path)
                 text, look = _moved(path)
-                told.append(f"{path}{what}{text}")
+                reports.append(f"{path}{what}{text}")
                 pending += look
-    return tuple(os.fsencode(text).decode("utf-8", "backslashreplace") for text in told)
+    return tuple(os.fsencode(text).decode("utf-8", "backslashreplace") for text in reports)
 
 
 def _known(folder: str, closed: list[str] | None = None) -> Known:
@@ -78,11 +79,11 @@ def _leads_out(link: str, target: str, writable: Sequence[str], kept: Sequence[s
     virtual environment of Python has such links). An absolute target must say so itself: what one in /proc leads to
     depends on who follows it."""
     real = os.path.realpath(link)
-    ends = [real, *([os.path.normpath(target)] if target.startswith("/") else [])]
-    if all(_among(end, writable) for end in ends):
+    targets = [real, *([os.path.normpath(target)] if target.startswith("/") else [])]
+    if all(_among(target_path, writable) for target_path in targets):
         below = next(real.removeprefix(folder) for folder in writable if within(real, folder))
         return is_named(below) or _among(real, kept)
-    return not (os.path.isfile(real) and all(_among(end, SYSTEM) for end in ends))
+    return not (os.path.isfile(real) and all(_among(target_path, SYSTEM) for target_path in targets))
 
 
 def _among(path: str, folders: Sequence[str]) -> bool:

@@ -51,7 +51,7 @@ _IDS: Final = range(0x7000_0000, 0x7800_0000)
 """Ids that no user of the host has: each run of a privileged service gets one of its own."""
 
 _OF_OURS: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
-"""What says nothing of a folder, but of the service."""
+"""Errors that are due to the service, and say nothing about a folder."""
 
 _HOOKS: Final = re.compile(rb"^\s*hooksPath\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.MULTILINE | re.IGNORECASE)
 _POINTER_BYTES_MAX: Final = 64 * 1024
@@ -70,10 +70,10 @@ def look(spec: SandboxSpec) -> HostFacts:
     for path in sorted({*spec.allow_read, *spec.allow_write, spec.artifacts, *given} - {OWN_TMP}):
         _check_plain(path)
     privileged = os.geteuid() == 0
-    uid, gid, lent = _tool_ids(spec, privileged=privileged)
+    uid, gid, idmapped = _tool_ids(spec, privileged=privileged)
     if privileged:
         for path in sorted({*spec.allow_read, *spec.allow_write, *given} - {OWN_TMP}):
-            if not any(within(path, folder) for folder in lent):
+            if not any(within(path, folder) for folder in idmapped):
                 _check_visible(path, uid, gid)
     hidden = tuple(_hidden(spec))
     return HostFacts(
@@ -86,7 +86,7 @@ def look(spec: SandboxSpec) -> HostFacts:
         etc=tuple(path for path in _ETC if os.path.exists(path)),
         guarded=tuple(_guarded(spec, hidden)) if spec.fs == "rw" else (),
         hidden=hidden,
-        lent=lent,
+        idmapped=idmapped,
     )
 
 
@@ -202,7 +202,7 @@ def _check_plain(path: str) -> None:
 
 def _tool_ids(spec: SandboxSpec, *, privileged: bool) -> tuple[int, int, tuple[str, ...]]:
     """The service's own where it is an ordinary user; for root, those of the owner of what is to be written, else ids
-    that nobody has. And what has to be lent to them: what is to be written and root's."""
+    that nobody has. And root's own folders among the writable ones, which must be id-mapped for the tool."""
     if not privileged:
         return os.geteuid(), os.getegid(), ()
     writable = spec.writable

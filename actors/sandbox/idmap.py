@@ -1,4 +1,5 @@
-"""Program, started by root: lends folders of root to another user, for the program that it becomes and nobody else.
+"""Program, started by root: maps the ids of root's folders to another user, for the program that it becomes and no
+other.
 
 ``python -I -S idmap.py UID GID PATH... -- PROGRAM ARGUMENT...`` makes a mount namespace of its own in which each PATH
 is mounted over itself with ids mapped (mount_setattr(2), Linux 5.12; ext4, xfs and btrfs can, overlayfs cannot): what
@@ -32,11 +33,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main(uid: str, gid: str, *words: str) -> None:
-    """Lend, and become the program."""
+    """Map the ids, and become the program."""
     end = words.index("--")
     paths, command = sorted(words[:end]), words[end + 1 :]
     mapping = _mapping(uid, gid)
-    trees = [_lent(path, mapping) for path in paths]
+    trees = [_idmapped_tree(path, mapping) for path in paths]
     _done(_libc.unshare(_CLONE_NEWNS), "unshare")
     _done(_libc.mount(b"none", b"/", None, ctypes.c_ulong(_MS_REC | _MS_PRIVATE), None), "mount")
     for path, tree in zip(paths, trees, strict=True):
@@ -72,8 +73,8 @@ def _mapping(uid: str, gid: str) -> int:
     return mapping
 
 
-def _lent(path: str, mapping: int) -> int:
-    """What is mounted at ``path``, once more, with ids mapped; attached nowhere yet."""
+def _idmapped_tree(path: str, mapping: int) -> int:
+    """A second mount of ``path`` with ids mapped; attached nowhere yet."""
     place = _named(path)
     flags = ctypes.c_uint(_OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_EMPTY_PATH | _AT_RECURSIVE)
     tree = _done(_call("open_tree", place, b"", flags), "open_tree")
@@ -85,7 +86,7 @@ def _lent(path: str, mapping: int) -> int:
 
 
 def _named(path: str) -> int:
-    """What is at ``path`` itself, no link followed."""
+    """A descriptor of ``path`` itself; no link is followed."""
     descriptor = os.open(path, _NAMED)
     if os.readlink(f"/proc/self/fd/{descriptor}") != path or stat.S_ISLNK(os.fstat(descriptor).st_mode):
         sys.exit(f"{path} became a link while it was lent")

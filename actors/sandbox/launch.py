@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from io import FileIO
 from typing import Final, NamedTuple
 
-from pmagent.actors.sandbox.arguments import Argument, Content, Place
+from pmagent.actors.sandbox.arguments import Argument, Content, HostPath
 from pmagent.actors.sandbox.spec import SandboxRefused
 
 BOUND: Final = ("--die-with-parent", "--args")
@@ -113,7 +113,7 @@ def opened(options: Iterable[Argument], stack: ExitStack) -> tuple[list[str], li
     for argument in options:
         if isinstance(argument, Content):
             words.append(hand(in_memory(argument.data)))
-        elif isinstance(argument, Place):
+        elif isinstance(argument, HostPath):
             words.append(hand(_as_named(argument.path)))
         else:
             words.append(argument)

@@ -1,8 +1,9 @@
-"""What no limit of the kernel bounds without a cgroup, looked at from outside while a run goes on; blocking.
+"""Watches, from outside, the resources that the kernel does not bound without a cgroup; blocking.
 
 Looked at are: what lies in the artifact folder, how many files the folders in memory hold, the memory of all processes
-together, and what is left of the disks that are written. Whoever is faster than a look gets as far as it gets in the
-time between two. Nothing that is looked at is believed: folders are opened from the folder they lie in, links never.
+together, and what is left of the disks that are written. A process that is faster than the interval gets as far as it
+can in the time between two. Nothing that is looked at is believed: folders are opened from the folder they lie in,
+links never.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class Monitor:
         self._in_memory: list[int] = []
 
     def look(self) -> str:
-        """What is exceeded, in words; "" when nothing is. What can no longer be looked at counts as exceeded."""
+        """The bound that is exceeded, in words; "" when none is. A resource that can no longer be read counts as
+        exceeded."""
         try:
             self._look_at_artifacts()
             self._look_at_memory()

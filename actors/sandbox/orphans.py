@@ -83,8 +83,8 @@ def _is_cut_off(pid: str) -> bool:
         if _OURS not in Path(f"/proc/{pid}/cmdline").read_bytes():
             return False
         lines = Path(f"/proc/{pid}/status").read_text("utf-8", "replace").splitlines()
-        told = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
-        first = told["NSpid"].split()[1:] == ["1"]  # of a namespace of its own, one below ours
-        return first and not Path(f"/proc/{pid}/task/{pid}/children").read_text() and not _is_bubblewrap(told["PPid"])
+        status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+        first = status["NSpid"].split()[1:] == ["1"]  # of a namespace of its own, one below ours
+        return first and not Path(f"/proc/{pid}/task/{pid}/children").read_text() and not _is_bubblewrap(status["PPid"])
     except (OSError, KeyError):  # it has ended
         return False

@@ -78,7 +78,7 @@ class PidNamespace:
                 for pid in self.below():
                     with contextlib.suppress(ProcessLookupError):
                         handles[pid] = os.pidfd_open(pid)
-            # A number may have changed hands before its handle was opened. Who is still below now was so then.
+            # A number may have changed hands before its handle was opened. A process still below now was so then.
             with contextlib.suppress(OSError):
                 for pid in self.below():
                     if pid in handles:

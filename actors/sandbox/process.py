@@ -189,17 +189,17 @@ class SandboxProcess:
     async def _wait_or(self, stopped: anyio.Event) -> None:
         """Return when it has ended, or is told to end."""
 
-        async def told() -> None:
+        async def until_stopped() -> None:
             await stopped.wait()
             race.cancel_scope.cancel()
 
         async with anyio.create_task_group() as race:
-            race.start_soon(told)
+            race.start_soon(until_stopped)
             await self._over()
             race.cancel_scope.cancel()
 
     async def end(self) -> None:
-        """Whatever still lives is killed and waited for."""
+        """Kill all that still lives, and wait for it."""
         self._kill()
         await self._over()
         if self._inside is not None:
@@ -246,11 +246,11 @@ class SandboxProcess:
                 return
             *lines, pending = (pending + chunk).split(b"\n")
             for line in lines:
-                told = msgspec.json.decode(line, type=dict[str, int])
-                self.exit_code = told.get("exit-code", self.exit_code)
-                if "child-pid" in told:
+                report = msgspec.json.decode(line, type=dict[str, int])
+                self.exit_code = report.get("exit-code", self.exit_code)
+                if "child-pid" in report:
                     try:
-                        await self._let_go_on(told["child-pid"], gateway, prompt)
+                        await self._let_go_on(report["child-pid"], gateway, prompt)
                     except SandboxUnavailable as failure:
                         self.failure = failure
                         self._kill()

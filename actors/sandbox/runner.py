@@ -1,4 +1,4 @@
-"""Runs a program behind the wall. No tool runs without the sandbox: where it cannot be, nothing is started."""
+"""Runs a program in its sandbox. Without a sandbox nothing is started."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ def _prepared(spec: SandboxSpec, stack: ExitStack) -> tuple[Launch, HostFacts, c
     _make_room()
     program = [bubblewrap()]
     host = look(spec)
-    if host.lent:
-        idmap = [sys.executable, "-I", "-S", _IDMAP, str(host.uid), str(host.gid), *host.lent, "--"]
+    if host.idmapped:
+        idmap = [sys.executable, "-I", "-S", _IDMAP, str(host.uid), str(host.gid), *host.idmapped, "--"]
         program = [*idmap, *program]
     found = cleanup.before(spec)
     plan = arguments.plan(spec, host)
     if host.privileged:
-        lent = any(within(spec.artifacts, folder) for folder in host.lent)  # root's there is the tool's
-        uid, gid = (0, 0) if lent else (host.uid, host.gid)
+        mapped = any(within(spec.artifacts, folder) for folder in host.idmapped)  # root's there is the tool's
+        uid, gid = (0, 0) if mapped else (host.uid, host.gid)
         os.chown(spec.artifacts, uid, gid, follow_symlinks=False)
     options, handed = opened(plan.options, stack)
     # The environment of bubblewrap itself is empty: the tool can read that of process 1.

@@ -66,8 +66,8 @@ class SandboxUnavailable(PmagentError):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run may use. The kernel keeps most of it for each process by itself; what all of them use together is
-    looked at a few times a second, and who exceeds it is killed."""
+    """Resource limits of one run. The kernel enforces most of them for each process; their sum over all processes is
+    sampled a few times a second, and a run that exceeds it is killed."""
 
     seconds: float = 300.0
     """Wall time of the whole run; then TERM."""
@@ -93,11 +93,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     tmp_entries: int = 100_000
     """Files and folders in memory; the kernel needs about a kilobyte for an empty one. Looked at."""
     artifact_bytes: int = 512 * 2**20
-    """What the artifact folder takes of its disk; looked at."""
+    """Disk space of the artifact folder; sampled."""
     artifact_entries: int = 10_000
     """Files and folders among the artifacts; looked at."""
     free_bytes: int = 256 * 2**20
-    """What must stay free on each disk that the run writes, whoever takes it; looked at."""
+    """Space that must stay free on each disk that the run writes, whoever takes it; sampled."""
 
 
 class SandboxSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,7 +143,7 @@ class Contact(msgspec.Struct, frozen=True, kw_only=True):
     """As it was asked for; an allowed one in the form in which names are compared. "" where it could not be read."""
     port: int
     address: str
-    """What was connected to, "" for nothing."""
+    """The address connected to, "" for none."""
     verdict: Literal["allowed", "refused"]
     reason: str
     """Why it was refused, or why an allowed one came to nothing or was cut; else ""."""
@@ -160,7 +160,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     code looks the same; both are failures. 129 stays an exit code: git says it for wrong usage, nobody hangs up."""
     timed_out: bool
     exceeded: str
-    """What it was killed for that it used more of than allowed, in words; "": it was not."""
+    """The limit whose excess it was killed for, in words; "": it was not."""
     stdout: bytes
     stderr: bytes
     stdout_bytes: int
@@ -173,9 +173,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     unenforced: tuple[str, ...]
     """Limits that this machine could not set, in words."""
     contacts: tuple[Contact, ...] = ()
-    """What was asked of the proxy, in order."""
+    """The requests to the proxy, in order."""
     contacts_dropped: int = 0
-    """How much more was."""
+    """How many more there were."""
 
     @property
     def stdout_cut(self) -> bool:

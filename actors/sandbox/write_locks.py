@@ -1,4 +1,4 @@
-"""Who writes which folders now: one run a folder at a time, so that guards and what is found afterwards are its own."""
+"""Locks on writable folders: one run a folder at a time, so that guards and later findings belong to that run."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@
     state = compile_audit_graph().invoke({"repo_url": "https://…", "pdf_path": "report.pdf"})
     report = run_audit("https://…", "report.pdf", output_path="audit/")
 
-Neither needs a workspace, a daemon or a log. ``pmagent audit`` records, limits and recovers an audit besides. What is
-named here is imported when it is asked for: LangGraph and pydantic take their time.
+Neither needs a workspace, a daemon or a log. ``pmagent audit`` records, limits and recovers an audit besides. Names
+are imported on first use: LangGraph and pydantic are slow to import.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ _PLACE_OF: Final = {name: module for module, names in _PLACES.items() for name i
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for."""
+    """Import a public name on first use."""
     if name not in _PLACE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_PLACE_OF[name]), name)
 
 
 def __dir__() -> list[str]:
-    """What there is."""
+    """All names of the module."""
     return sorted({*globals(), *__all__})

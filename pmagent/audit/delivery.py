@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pmagent.audit.places import ENDINGS, check_ours, default_path, target_of
+from pmagent.audit.output import ENDINGS, check_ours, default_path, target_of
 from pmagent.audit.source import source_of
 from pmagent.contracts.audit import AuditReport
 from pmagent.events.atomic import write_atomic
 from pmagent.events.errors import PmagentError
-from pmagent.projections.audits.places import DOCUMENT, MARKDOWN
+from pmagent.projections.audits.paths import DOCUMENT, MARKDOWN
 from pmagent.projections.audits.report import report_json, report_markdown
 
 
 def place_of(output_path: str, repo_url: str, here: Path) -> str:
     """Where the report goes, absolute and without its ending: at ``output_path`` (a file that ends in .md, else a
-    folder; relative to ``here``), or, where that is "", at ``audit/report_<name>``. Raises BadAudit, Misplaced."""
+    folder; relative to ``here``), or, where that is "", at ``audit/report_<name>``. Raises BadAudit, BadPath."""
     url = source_of(repo_url, here)
     whole = target_of(output_path, url, here) if output_path else str(here / default_path(url))
     check_ours(whole)

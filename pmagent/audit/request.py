@@ -1,5 +1,5 @@
-"""From a command's flags and files to the request for an audit; all that can be said before anything is recorded is
-said here (docs/design.md §15.1)."""
+"""From a command's flags and files to the request for an audit; all validation before anything is recorded happens here
+(docs/design.md §15.1)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import msgspec
 
 from pmagent.actors.audit.rubric import BadRubric, read_rubric, rubric_of
 from pmagent.actors.core.extras import install
-from pmagent.audit.places import check_output, output_of
+from pmagent.audit.output import check_output, output_of
 from pmagent.audit.rubrics import DEFAULT, default_rubric
 from pmagent.audit.source import BadAudit, check_source, source_of
 from pmagent.contracts.audit_events import PATH_CHARS_MAX, AuditLimits, AuditRequested
@@ -25,8 +25,9 @@ from pmagent.workspace.settings import AuditSettings, ConfigError
 L = TypeVar("L", AuditLimits, ModelLimits)
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command was told. ``rubric`` None: the default one; ``model`` and ``vision_model`` None: the settings'."""
+class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a command. ``rubric`` None: the default one; ``model`` and ``vision_model`` None: the
+    settings'."""
 
     repo_url: str
     pdf_path: str
@@ -36,43 +37,45 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     vision_model: str | None = None
 
 
-class Asked(NamedTuple):
+class PreparedAudit(NamedTuple):
     """The request; ``copy``: where the report is to lie besides, without its ending (None: nowhere)."""
 
     request: AuditRequested
     copy: Path | None
 
 
-def as_request(wish: Wish, settings: AuditSettings, workspace: Path, folder: Path, audit_id: str) -> Asked:
+def as_request(
+    options: AuditOptions, settings: AuditSettings, workspace: Path, folder: Path, audit_id: str
+) -> PreparedAudit:
     """The request for the audit ``audit_id`` (a UUID); paths are relative to ``folder``.
 
-    Raises BadAudit (a source that cannot be), BadRubric, Misplaced (the output), ConfigError.
+    Raises BadAudit (a source that cannot be), BadRubric, BadPath (the output), ConfigError.
     """
-    repo_url = source_of(wish.repo_url, folder)
-    pdf_path = _pdf(wish.pdf_path, folder)
-    rubric = default_rubric() if wish.rubric is None else read_rubric(wish.rubric.content, wish.rubric.where)
-    output, copy = output_of(wish.output, repo_url, workspace, folder, audit_id)
-    model = _model(settings.model if wish.model is None else wish.model)
+    repo_url = source_of(options.repo_url, folder)
+    pdf_path = _pdf(options.pdf_path, folder)
+    rubric = default_rubric() if options.rubric is None else read_rubric(options.rubric.content, options.rubric.where)
+    output, copy = output_of(options.output, repo_url, workspace, folder, audit_id)
+    model = _model(settings.model if options.model is None else options.model)
     request = AuditRequested(
         audit_id=audit_id,
         repo_url=repo_url,
         pdf_path=pdf_path,
         rubric=rubric.document,
-        rubric_source=DEFAULT if wish.rubric is None else wish.rubric.where,
+        rubric_source=DEFAULT if options.rubric is None else options.rubric.where,
         output=output,
         engine="langchain" if model else "rules",
         model=model,
-        vision_model=_model(settings.vision_model if wish.vision_model is None else wish.vision_model),
+        vision_model=_model(settings.vision_model if options.vision_model is None else options.vision_model),
         limits=limits_of(settings, AuditLimits),
         model_limits=limits_of(settings, ModelLimits),
         price=price_of(settings),
     )
-    return Asked(request, copy)
+    return PreparedAudit(request, copy)
 
 
 def checked(asked: AuditRequested, workspace: Path) -> AuditRequested:
     """The request as it may be recorded here, whoever sent it; what the audit needs is there. Raises BadAudit,
-    BadRubric, Misplaced."""
+    BadRubric, BadPath."""
     check_source(asked.repo_url)
     if not os.path.isabs(asked.pdf_path):
         raise BadAudit("the path of the PDF is not absolute", "give it from / on")
@@ -103,7 +106,7 @@ def check_masked(asked: AuditRequested, drafted: AuditRequested) -> None:
 
 
 _UNMASKED: Final = ("audit_id", "repo_url", "pdf_path", "output", "model", "vision_model")
-"""What an audit cannot go by when it is masked."""
+"""Fields that an audit cannot use when they are masked."""
 
 
 def limits_of(settings: AuditSettings, kind: type[L]) -> L:
@@ -153,7 +156,7 @@ _PDF: Final = "give the report's PDF, a file on this machine"
 
 
 def _missing() -> list[tuple[str, str]]:
-    """What the machine lacks for an audit."""
+    """Requirements of an audit that this machine lacks."""
     found = []
     if which("git") is None:
         found.append(("there is no git on PATH, which clones the repository", "install git"))

@@ -11,7 +11,7 @@ from pmagent.actors.audit.rubric_shape import Fault
 from pmagent.contracts.audit_events import RUBRIC_BYTES_MAX
 
 DEFAULT: Final = "default"
-"""What stands for the rubric that ships, where a rubric's source is named."""
+"""The source name of the rubric that ships with the program."""
 
 
 def default_rubric() -> Rubric:

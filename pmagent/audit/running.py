@@ -56,7 +56,7 @@ def run_audit(
     """Audit a repository and its report; the result is written as Markdown and as JSON, each file at once or not at
     all: at ``output_path`` (a file that ends in .md, else a folder), else at ``audit/report_<name>.md``. Blocking.
 
-    Raises BadRubric, BadAudit and Misplaced before anything is done; AuditFailed where there is no report.
+    Raises BadRubric, BadAudit and BadPath before anything is done; AuditFailed where there is no report.
     """
     here = Path.cwd()
     url = source_of(repo_url, here)

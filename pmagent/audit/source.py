@@ -18,7 +18,7 @@ _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
 class BadAudit(PmagentError):
-    """What is asked for is no audit that can be; nothing was recorded."""
+    """The request is no valid audit; nothing was recorded."""
 
     exit_code = 2
 
@@ -61,7 +61,7 @@ def check_source(repo_url: str) -> None:
 
 
 def slug(repo_url: str) -> str:
-    """What the report of this repository is called: owner and name of a URL, or a folder's name, in letters, digits and
+    """The name of this repository's report: owner and name of a URL, or a folder's name, in letters, digits and
     underscores."""
     is_url = "://" in repo_url
     local = not is_url and _address(repo_url).protocol == "file"

@@ -64,7 +64,7 @@ class StandaloneClerk:
 
     @property
     def engine(self) -> str:
-        """Who judges, as reports name it."""
+        """The judging engine, as reports name it."""
         return "rules" if self._model is None else f"langchain ({_name(self._model)})"
 
     def rubric(self, path: str) -> dict[str, Any]:
@@ -93,8 +93,8 @@ class StandaloneClerk:
             write_report(report, whole)
         except OSError as error:
             why = error.strerror or "the system says no"
-            said = f"the report could not be written to {whole}: {why}"
-            raise NodeFailed("failed", said, "name another place") from error
+            reason = f"the report could not be written to {whole}: {why}"
+            raise NodeFailed("failed", reason, "name another place") from error
 
     def _place(self, repo_url: str, output_path: str) -> str:
         try:
@@ -130,43 +130,43 @@ class StandaloneClerk:
         """See Clerk."""
         if self._vision is None:
             return ""
-        return seen_in(self._asked(self._vision, picture_messages(picture, question), None))
+        return seen_in(self._ask(self._vision, picture_messages(picture, question), None))
 
     def opinion(self, brief: Brief) -> JudicialOpinion:
         """See Clerk; a model that says what is no opinion is told why, and asked again."""
         if self._model is None:
             return opinion_by_rules(brief)
-        said = messages(brief)
+        asked = messages(brief)
         objection = ""
         for _ in range(TRIES):
-            reply = self._asked(self._model, said, answer_shape())
+            reply = self._ask(self._model, asked, answer_shape())
             try:
                 return read_opinion(brief, reply)
             except Misfit as misfit:
                 objection = str(misfit)
-                said = retry(said, reply, objection)
+                asked = retry(asked, reply, objection)
         raise NodeFailed(
             "judge",
             f"{brief.judge} gave no opinion on {brief.dimension_id} that fits in {TRIES} tries ({objection})",
             "try another model, or none: the rules judge offline",
         )
 
-    def _asked(self, model: BaseChatModel, said: list[ModelMessage], answer: ModelAnswer | None) -> ModelReplied:
+    def _ask(self, model: BaseChatModel, sent: list[ModelMessage], answer: ModelAnswer | None) -> ModelReplied:
         """The model's reply. Raises NodeFailed."""
         if self._stop is not None and self._stop.is_set():
             raise NodeFailed("cancelled", "the audit was stopped before a model was asked", "ask again")
-        return _asked(model, said, answer, self._images)
+        return _ask(model, sent, answer, self._images)
 
 
 def _name(model: BaseChatModel) -> str:
     """The model's class, and what it calls its model where it says so."""
-    said = next((name for key in ("model_name", "model") if isinstance(name := getattr(model, key, None), str)), "")
-    return f"{type(model).__name__} {said}".strip()
+    found = next((name for key in ("model_name", "model") if isinstance(name := getattr(model, key, None), str)), "")
+    return f"{type(model).__name__} {found}".strip()
 
 
-def _asked(model: BaseChatModel, said: list[ModelMessage], answer: ModelAnswer | None, images: Images) -> ModelReplied:
+def _ask(model: BaseChatModel, sent: list[ModelMessage], answer: ModelAnswer | None, images: Images) -> ModelReplied:
     """The model's reply, as the log would hold it. Raises NodeFailed."""
-    asked = ModelAsked(engine="langchain", model=_name(model), action="diagnostic", messages=said, answer=answer)
+    asked = ModelAsked(engine="langchain", model=_name(model), action="diagnostic", messages=sent, answer=answer)
     try:
         reply = ask_now(model, asked, images)
         replied = ModelReplied(

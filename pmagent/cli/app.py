@@ -13,17 +13,17 @@ from pathlib import Path
 import click
 
 from pmagent import __version__
-from pmagent.cli.frame import App, Entry, Group
+from pmagent.cli.frame import FORMAT, App, Entry, Group
 from pmagent.cli.output import Output, PipeClosed, Styled, Unwritten
 from pmagent.edge import Command
 from pmagent.edges import EDGES
-from pmagent.events.errors import PmagentError
+from pmagent.events.errors import FULL, PmagentError
 from pmagent.exitcodes import Exit, kind
 from pmagent.service.remarks import heard_by
 
 _LOG = Group(
     "log",
-    help="Look at the log: what happened, in order, and why.",
+    help="Look at the log: every event, in order, and why.",
     entries={
         "tail": Entry("pmagent.cli.log.tail:tail", "the latest events, or follow live"),
         "show": Entry("pmagent.cli.log.show:show", "one event, its causes, its consequences"),
@@ -33,10 +33,19 @@ _LOG = Group(
         "stat": Entry("pmagent.cli.log.stat:stat", "counts, sizes, rates"),
         "adopt": Entry("pmagent.cli.log.adopt:adopt", "take a log from elsewhere for your own; what is open ends"),
     },
+    aliases={"grep": ["tail", "-n", "all", "--grep"]},
+)
+_SERVICE = Group(
+    "service",
+    help="Keep the daemon of this workspace running by systemd's user manager.",
+    entries={
+        "install": Entry("pmagent.cli.daemon:service_install", "write its unit"),
+        "show": Entry("pmagent.cli.daemon:service_show", "print its unit"),
+    },
 )
 _OPERATORS = Group(
     "operators",
-    help="Who may enter the console, and as what.",
+    help="The operators of the console, and their roles.",
     entries={
         "add": Entry("pmagent.cli.console:add", "let somebody in, with a secret"),
         "list": Entry("pmagent.cli.console:listing", "names, roles"),
@@ -65,7 +74,10 @@ program = Group(
     entries={
         "init": Entry("pmagent.cli.workspace:init", "make this git repository a workspace"),
         "trust": Entry("pmagent.cli.trust:trust", "accept what the workspace's configuration lets be done"),
-        "up": Entry("pmagent.cli.daemon:up", "run the daemon, in the foreground"),
+        "up": Entry("pmagent.cli.daemon:up", "run the daemon, in the foreground, or detached"),
+        "down": Entry("pmagent.cli.daemon:down", "stop the daemon in order"),
+        "restart": Entry("pmagent.cli.daemon:restart", "stop the daemon, and start it in the background"),
+        "service": Entry("pmagent.cli.app:_SERVICE", "keep the daemon running by systemd"),
         "status": Entry("pmagent.cli.daemon:status", "daemon, mode, sessions, log: at a glance"),
         "console": Entry("pmagent.cli.console:console", "the one-time address of the page to watch and approve on"),
         "operators": Entry("pmagent.cli.app:_OPERATORS", "who may enter the console"),
@@ -81,8 +93,10 @@ program = Group(
         "sim": Entry("pmagent.cli.sim:sim", "simulate: one seed, one history"),
         "help": Entry("pmagent.cli.help:help_command", "explain a topic or a command"),
         "completion": Entry("pmagent.cli.shell:completion", "the shell's completion script"),
+        "version": Entry("pmagent.cli.help:version", "show the version", hidden=True),
         "lnav": Entry("pmagent.cli.shell:lnav", "the format file for the log viewer lnav"),
     },
+    aliases={"ps": ["runs"], "ls": ["runs"], "list": ["runs"]},
 )
 
 
@@ -108,7 +122,7 @@ def run(
         return _complete()
     arguments = list(sys.argv[1:] if argv is None else argv)
     app = App(output or Output.standard(), environ)
-    app.json = _wants_json(arguments)
+    app.json = _wants_json(arguments, environ)
     heard_by(app.output.note)
     try:
         code = _invoke(arguments, app)
@@ -142,9 +156,9 @@ def _invoke(arguments: list[str], app: App) -> int:
     except PmagentError as error:
         if not _is_unaccepted(error):
             raise
-        from pmagent.cli.accepting import asked
+        from pmagent.cli.trust_prompt import ask_to_accept
 
-        if not asked(app.workspace.resolve(), app.output, error):
+        if not ask_to_accept(app.workspace.resolve(), app.output, error):
             raise
     return _invoke_once(arguments, app)
 
@@ -172,9 +186,11 @@ def _complete() -> int:
     return shell_complete(program, {}, "pmagent", "_PMAGENT_COMPLETE", os.environ["_PMAGENT_COMPLETE"])
 
 
-def _wants_json(arguments: list[str]) -> bool:
+def _wants_json(arguments: list[str], environ: Mapping[str, str]) -> bool:
     """Whether a program is listening; asked before the arguments are understood, for their errors go to it too."""
-    return "--format=json" in arguments or ("--format", "json") in pairwise(arguments)
+    given = [two for one, two in pairwise([*arguments, ""]) if one in ("-o", "--format")]
+    given += [one.partition("=")[2] for one in arguments if one.startswith("--format=")]
+    return bool({"--json", "-ojson"} & {*arguments}) or "json" in given or (not given and environ.get(FORMAT) == "json")
 
 
 def _report(error: BaseException, app: App) -> int:
@@ -204,7 +220,8 @@ def _explain(error: BaseException) -> tuple[int, str, str]:
         return Exit.USAGE, error.format_message(), ""
     if isinstance(error, OSError) and error.strerror:
         named = f": {os.fsdecode(error.filename)}" if isinstance(error.filename, (str, bytes)) else ""
-        return Exit.NO, f"{error.strerror}{named}", "pmagent doctor looks at permissions and space"
+        code = Exit.DISK_FULL if error.errno in FULL else Exit.NO
+        return code, f"{error.strerror}{named}", "pmagent doctor looks at permissions and space"
     what = f"a bug in pmagent: {type(error).__name__}{_place(error)}"
     return Exit.BUG, what, "run it again with --debug, and report it"
 

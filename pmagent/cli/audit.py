@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option
-from pmagent.cli.given import job_id, source_given
+from pmagent.cli.inputs import job_id, source_from
 
 if TYPE_CHECKING:
     from pmagent.contracts.audit_events import AuditRequested
@@ -26,24 +26,20 @@ if TYPE_CHECKING:
 @click.argument("repo_url")
 @click.argument("pdf")
 @click.option(
-    "--rubric",
-    metavar="FILE",
-    help="What is judged, JSON; - is stdin [default: audit.rubric, else one for agent projects].",
+    "--rubric", metavar="FILE",
+    help="The criteria, JSON; - is stdin [default: audit.rubric, else one for agent projects].",
 )
 @click.option(
-    "--output",
-    metavar="PATH",
-    help="Where the report goes: a file that ends in .md, else a folder [default: audit/report_<name>.md].",
+    "--output", metavar="PATH",
+    help="The report's path: a file that ends in .md, else a folder [default: audit/report_<name>.md].",
 )
 @click.option(
-    "--model",
-    metavar="NAME",
+    "--model", metavar="NAME",
     help="The judges' model, PROVIDER:NAME; '' for the rules [default: audit.model, else the rules].",
 )
 @click.option(
-    "--vision-model",
-    metavar="NAME",
-    help="Who looks at the report's images [default: audit.vision_model, else nobody].",
+    "--vision-model", metavar="NAME",
+    help="The model that looks at the report's images [default: audit.vision_model, else none].",
 )
 @request_option()
 @format_option()
@@ -59,28 +55,23 @@ def audit(
     request: str | None,
     format: str,
 ) -> int:
-    """Audit the repository REPO_URL (https, ssh, git@, file:// or a local path) and the report PDF that tells of it.
+    """Audit the repository REPO_URL (https, ssh, git@, file:// or a local path) and the PDF report about it.
 
-    Detectives look for evidence in the code, its history, and the report; three judges give opinions on each criterion
-    of the rubric, and fixed rules make the scores of them. Progress is shown on stderr. Ctrl-C ends the audit in order.
-    Exit 0: there is a report. 1: the audit failed, was refused or cancelled; what was collected is kept. 2: what was
-    given is wrong, or a model's key is missing; nothing was recorded. 6: a time limit. `pmagent audits` lists audits.
-    """
-    from pmagent.audit.request import Wish, as_request
+    Detectives look for evidence in the code, its history and the report; three judges give opinions on each criterion
+    of the rubric; fixed rules compute the scores. Progress goes to stderr. Ctrl-C ends the audit in order. Exit 0:
+    there is a report. 1: the audit failed, was refused or cancelled; the collected evidence is kept. 2: an argument is
+    wrong, or a model's key is missing; nothing was recorded. 6: a time limit. `pmagent audits` lists audits."""
+    from pmagent.audit.request import AuditOptions, as_request
     from pmagent.contracts.audit_events import RUBRIC_BYTES_MAX
 
     settings = _settings(app, repo_url)
     if rubric is None and settings.rubric:
         rubric = str(app.workspace / settings.rubric)
-    wish = Wish(
-        repo_url=repo_url,
-        pdf_path=pdf,
-        rubric=source_given(rubric, RUBRIC_BYTES_MAX, "it has to hold a rubric"),
-        output=output,
-        model=model,
-        vision_model=vision_model,
+    options = AuditOptions(
+        repo_url=repo_url, pdf_path=pdf, rubric=source_from(rubric, RUBRIC_BYTES_MAX, "it has to hold a rubric"),
+        output=output, model=model, vision_model=vision_model,
     )
-    asked = as_request(wish, settings, app.workspace, Path.cwd(), job_id(request))
+    asked = as_request(options, settings, app.workspace, Path.cwd(), job_id(request))
     return _audit(app, asked.request, asked.copy, format)
 
 
@@ -101,9 +92,9 @@ def _settings(app: App, repo_url: str) -> AuditSettings:
 def _audit(app: App, asked: AuditRequested, copy: Path | None, format: str) -> int:
     from pmagent.audit.delivery import write_copies
     from pmagent.cli.audit_text import AUDIT, document, exit_code, summary
-    from pmagent.cli.job_screen import conduct
+    from pmagent.cli.job_screen import follow_job
 
-    audit = conduct(app, AUDIT, asked, plain=format == "json")
+    audit = follow_job(app, AUDIT, asked, plain=format == "json")
     wanted = copy is not None and audit.state == "concluded"
     copies = write_copies(app.workspace.resolve(), asked.output, copy) if wanted and copy is not None else []
     app.output.answer(format, document(audit, copies), lambda: summary(app.output, audit, copies))

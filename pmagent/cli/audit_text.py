@@ -106,9 +106,9 @@ def summary(output: Output, audit: Audit, copies: Sequence[Path] = ()) -> None:
     """The audit for people, on stdout."""
     sign, score, criteria = mark(audit.state), audit.score, audit.standings
     judge = audit.asked.model or audit.asked.engine
-    said = f"{score:g}/5, judged by {judge}" if score is not None else audit.asked.repo_url
+    summary = f"{score:g}/5, judged by {judge}" if score is not None else audit.asked.repo_url
     stands = Styled(f"{sign.text} {audit.state}", sign.style)
-    output.line(stands, ": ", shorten(said, 200), f", {elapsed(audit, now())}")
+    output.line(stands, ": ", shorten(summary, 200), f", {elapsed(audit, now())}")
     reasons(output, audit)
     if audit.over and score is None and any(one.evidence >= 0 for one in criteria):
         output.line("  what was collected is kept:")
@@ -156,17 +156,17 @@ def criterion_rows(criteria: Sequence[Standing], columns: int) -> list[list[Piec
 def _scores(one: Standing) -> str:
     """The three scores in the judges' order; a dash for who has not spoken, brackets around what did not count."""
     aside = one.ruling.set_aside if one.ruling is not None else ()
-    said = [(TITLES[judge], str(one.scores.get(judge, "-")), judge in aside) for judge in JUDGES]
-    return "  ".join(f"{title} ({score})" if out else f"{title} {score}" for title, score, out in said)
+    scores = [(TITLES[judge], str(one.scores.get(judge, "-")), judge in aside) for judge in JUDGES]
+    return "  ".join(f"{title} ({score})" if out else f"{title} {score}" for title, score, out in scores)
 
 
 def _heading(audit: Audit, criteria: Sequence[Standing], now: str, columns: int) -> list[Piece]:
     ruled = sum(one.ruling is not None for one in criteria)
     judged = sum(len(one.scores) for one in criteria)
-    said = [f"{audit.score:g}/5"] if audit.score is not None else []
-    said += [f"{ruled} of {len(criteria)} ruled" if ruled else f"{judged} opinions"] if judged else []
-    said += [elapsed(audit, now), audit.asked.repo_url]
-    return heading(AUDITS, audit, mark(audit.word if audit.over else "running"), said, columns)
+    parts = [f"{audit.score:g}/5"] if audit.score is not None else []
+    parts += [f"{ruled} of {len(criteria)} ruled" if ruled else f"{judged} opinions"] if judged else []
+    parts += [elapsed(audit, now), audit.asked.repo_url]
+    return heading(AUDITS, audit, mark(audit.word if audit.over else "running"), parts, columns)
 
 
 def _source_row(name: str, source: Source, now: str, columns: int) -> list[Piece]:

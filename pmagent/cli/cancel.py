@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
-from pmagent.cli.given import id_prefix
+from pmagent.cli.inputs import id_prefix
 from pmagent.cli.output import Styled
 from pmagent.cli.shell import complete_jobs
 from pmagent.exitcodes import Exit
@@ -19,13 +19,11 @@ from pmagent.exitcodes import Exit
 @format_option()
 @pass_app
 def cancel(app: App, job_id: str, request: str | None, format: str) -> int:
-    """End the open run or audit JOB_ID (or the one whose id begins so): what works for it is stopped, its documents
+    """End the open run or audit JOB_ID, or the one whose id begins with it: its work is stopped, its documents are
     written.
 
-    Exit 0 when it takes that, 1 when no such run or audit is open, 6 when the daemon does not answer (it ends the job
-    when it goes on). It has ended when `pmagent runs JOB_ID`, or
-    `pmagent audits JOB_ID`, says so.
-    """
+    Exit 0 when the request is accepted, 1 when no such job is open, 6 when the daemon does not answer (it ends the job
+    when it goes on). The job has ended when `pmagent runs JOB_ID` or `pmagent audits JOB_ID` says so."""
     from pmagent.jobs.catalogue import ALL, Catalogue
     from pmagent.jobs.following import HeldByJob
     from pmagent.jobs.registry import KINDS, held_by_job

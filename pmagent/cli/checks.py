@@ -26,9 +26,17 @@ from pmagent.events.event import parse_time
 from pmagent.events.log import ahead_seconds
 from pmagent.events.named_blobs import BlobsChecked
 from pmagent.when import short, sized, spoken
-from pmagent.workspace.layout import Layout
+from pmagent.workspace.layout import Layout, workspace_around
 from pmagent.workspace.presence import log_gone
-from pmagent.workspace.settings import FILE, AuditSettings, ConfigError, ReasoningSettings, resolve, unknown_variables
+from pmagent.workspace.settings import (
+    FILE,
+    WORKSPACE,
+    AuditSettings,
+    ConfigError,
+    ReasoningSettings,
+    resolve,
+    unknown_variables,
+)  # fmt: skip
 from pmagent.workspace.trust import NotAccepted, require_accepted
 from pmagent.workspace.user_registry import Registry, trusted
 
@@ -84,7 +92,8 @@ def all_checks(
         checks.append(_auditing(resolved.settings.audit, environ))
     except ConfigError as error:
         checks.append(Check("settings", "fail", error.message, error.hint))
-        workspace = Path(flag or environ.get("PMAGENT_WORKSPACE") or ".").absolute()
+        named = flag or environ.get(WORKSPACE)
+        workspace = Path(named).absolute() if named else workspace_around(Path.cwd())
     unknown = unknown_variables(environ)
     if unknown:
         checks.append(Check("variables", "warn", f"mean nothing: {', '.join(unknown)}", "pmagent help environment"))
@@ -247,11 +256,11 @@ def _daemon(layout: Layout) -> Check:
 
 
 def _operators(layout: Layout) -> Check:
-    """Who may enter the console. Raises BadOperators."""
+    """The operators of the console. Raises BadOperators."""
     from pmagent.console.auth import operators
-    from pmagent.console.places import Places
+    from pmagent.console.paths import ConsolePaths
 
-    known = operators.read(Places(layout).operators).values()
+    known = operators.read(ConsolePaths(layout).operators).values()
     if not known:
         return Check("operators", "ok", "none may enter the console yet; pmagent console adds you")
     approving = sum(operator.role == "approve" for operator in known)
@@ -347,9 +356,9 @@ def _sandbox() -> Check:
     from pmagent.actors.sandbox.spec import Limits, SandboxRefused, SandboxSpec, SandboxUnavailable
 
     with tempfile.TemporaryDirectory() as folder:
-        wishes = SandboxSpec(argv=("true",), artifacts=os.path.realpath(folder), limits=Limits(seconds=SANDBOX_SECONDS))
+        spec = SandboxSpec(argv=("true",), artifacts=os.path.realpath(folder), limits=Limits(seconds=SANDBOX_SECONDS))
         try:
-            outcome = anyio.run(run, wishes)
+            outcome = anyio.run(run, spec)
         except (SandboxRefused, SandboxUnavailable) as error:
             return Check("sandbox", "warn", f"no tool can run: {error.message}", error.hint)
     if outcome.exit_code != 0:

@@ -27,10 +27,9 @@ _LOG = click.Path(exists=True, file_okay=False, path_type=Path)
 @format_option()
 @pass_app
 def diff(app: App, a: Path, b: Path, exact: bool, limit: int, format: str) -> int:
-    """Align the logs A and B (workspaces or logs' folders), show the first difference, and count all.
+    """Align the logs A and B (workspaces or log folders), show the first difference, and count all.
 
-    Events are equal when kind, actor, type and data are. Exit 0: nothing differs. Exit 1: something does.
-    """
+    Events are equal when kind, actor, type and data are. Exit 0: no difference. Exit 1: a difference."""
     from pmagent.replay.diff import diff_logs
 
     with closing(store_at(a).reader()) as log_a, closing(store_at(b).reader()) as log_b:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.given import STDIN, BadInput, read_given, stdin_waits
+from pmagent.cli.inputs import STDIN, BadInput, read_input, stdin_waits
 from pmagent.cli.output import Styled
 from pmagent.cli.pla.common import acting
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pmagent.console.address import Address
     from pmagent.console.auth.operators import Operator, Role
-    from pmagent.console.places import Places
+    from pmagent.console.paths import ConsolePaths
 
 READY_SECONDS: Final = 10.0
 """So long a daemon that has just come up may take to serve its console."""
@@ -27,28 +27,27 @@ SECRET_BYTES_MAX: Final = 4096
 
 _ROLES: Final = click.Choice(["view", "approve"])
 _secret_stdin: Final = click.option(
-    "--secret-stdin", is_flag=True, help="Read the secret from stdin; without it one is made, and shown once."
+    "--secret-stdin", is_flag=True, help="Read the secret from stdin; without it one is generated, and shown once."
 )
 
 
 @click.command(cls=Command, example=["pmagent console", "pmagent console --operator ada --format json"])
 @click.option("--operator", metavar="NAME",
-              help="Who you are [default: the setting pla.operator, else the login name].")
+              help="Your name as operator [default: the setting pla.operator, else the login name].")
 @format_option()
 @pass_app
 def console(app: App, operator: str | None, format: str) -> int:
-    """Print an address that lets one operator into the console of the running daemon: once, within five minutes.
+    """Print an address that admits one operator to the console of the running daemon: once, within five minutes.
 
-    Whoever has it is in, so it is for a browser and for nobody's eyes. Where there are no operators yet you become the
-    first, with the role approve. Exit 5 when no daemon runs.
-    """
+    Anyone with the address gets in: open it in a browser, and show it to nobody. Without operators yet, you become
+    the first, with the role approve. Exit 5 when no daemon runs."""
     from pmagent.console.auth.entrance import invite
     from pmagent.console.auth.invites import SECONDS
 
     address = _served(app)
-    places = _places(app)
-    entering = _entering(app, places, acting(app, operator))
-    url = f"{address.url}/enter?token={invite(places, entering)}"
+    paths = _paths(app)
+    entering = _entering(app, paths, acting(app, operator))
+    url = f"{address.url}/enter?token={invite(paths, entering)}"
     if format == "json":
         app.output.document({
             "url": url, "operator": entering.name, "role": entering.role, "seconds": int(SECONDS),
@@ -76,11 +75,10 @@ def console(app: App, operator: str | None, format: str) -> int:
 def add(app: App, name: str, role: Role, secret_stdin: bool, format: str) -> int:
     """Add the operator NAME, who may enter the console from now on.
 
-    Of the secret only what cannot be turned back is kept (scrypt). It has at least 12 characters.
-    """
+    Only a scrypt hash of the secret is kept. A secret has at least 12 characters."""
     from pmagent.console.auth import operators
 
-    file = _places(app).operators
+    file = _paths(app).operators
     operators.free(file, name)  # before a secret is asked for, and computed
     secret, made = _secret(app, from_stdin=secret_stdin)
     app.layout.prepare()  # where nothing but the surfaces is, yet
@@ -96,7 +94,7 @@ def listing(app: App, format: str) -> int:
     """The operators: names, roles, and whether they have a secret."""
     from pmagent.console.auth import operators
 
-    known = operators.read(_places(app).operators)
+    known = operators.read(_paths(app).operators)
     if format == "json":
         app.output.document({"operators": [_document(operator) for operator in known.values()]})
         return 0
@@ -114,10 +112,10 @@ def listing(app: App, format: str) -> int:
 @format_option()
 @pass_app
 def role(app: App, name: str, role: Role, format: str) -> int:
-    """Give the operator NAME the role view or approve; who is signed in has it at once."""
+    """Give the operator NAME the role view or approve. It holds at once, also in open sessions."""
     from pmagent.console.auth import operators
 
-    file = _places(app).operators
+    file = _paths(app).operators
     operators.named(file, name)  # where nothing but the surfaces is, nothing is made for it
     _tell(app, format, operators.set_role(file, name, role), f"may {_may(role)} from now on", None)
     return 0
@@ -126,16 +124,16 @@ def role(app: App, name: str, role: Role, format: str) -> int:
 @click.command(cls=Command, example=["pmagent operators secret ada", "pmagent operators secret ada --none"])
 @click.argument("name")
 @_secret_stdin
-@click.option("--none", "without", is_flag=True, help="Take the secret away: one-time addresses alone let in.")
+@click.option("--none", "without", is_flag=True, help="Remove the secret: only one-time addresses admit.")
 @format_option()
 @pass_app
 def secret(app: App, name: str, secret_stdin: bool, without: bool, format: str) -> int:
-    """Give the operator NAME another secret; who is signed in under this name is not any more."""
+    """Give the operator NAME another secret. Open sessions of this name end."""
     from pmagent.console.auth import operators
 
     if secret_stdin and without:
         raise click.UsageError("--secret-stdin gives one, --none takes it away; leave one out")
-    file = _places(app).operators
+    file = _paths(app).operators
     operators.named(file, name)
     given, made = (None, None) if without else _secret(app, from_stdin=secret_stdin)
     _tell(app, format, operators.set_secret(file, name, given), "has another secret" if given else "has none", made)
@@ -147,17 +145,17 @@ def secret(app: App, name: str, secret_stdin: bool, without: bool, format: str) 
 @format_option()
 @pass_app
 def remove(app: App, name: str, format: str) -> int:
-    """Take the operator NAME out; who is signed in under this name is not any more."""
+    """Remove the operator NAME. Open sessions of this name end."""
     from pmagent.console.auth import operators
 
-    file = _places(app).operators
+    file = _paths(app).operators
     operators.named(file, name)
     _tell(app, format, operators.remove(file, name), "removed", None)
     return 0
 
 
 def _tell(app: App, format: str, operator: Operator, what: str, made: str | None) -> None:
-    """What was done; and a secret that was made, this once."""
+    """Show the change, and a generated secret, this once."""
     if format == "json":
         app.output.document(_document(operator) | ({"secret": made} if made is not None else {}))
         return
@@ -185,7 +183,7 @@ def _secret(app: App, *, from_stdin: bool) -> tuple[str, str | None]:
     if not stdin_waits():
         app.output.note("the secret, at least 12 characters, then Enter; it is not shown:")
         return checked_secret(getpass.getpass("")), None
-    raw = read_given(STDIN, SECRET_BYTES_MAX, "it has to hold the secret, on one line")
+    raw = read_input(STDIN, SECRET_BYTES_MAX, "it has to hold the secret, on one line")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -193,20 +191,20 @@ def _secret(app: App, *, from_stdin: bool) -> tuple[str, str | None]:
     return checked_secret(text.removesuffix("\n").removesuffix("\r")), None
 
 
-def _places(app: App) -> Places:
+def _paths(app: App) -> ConsolePaths:
     """Where the console keeps what it needs. Raises NotFound where this is no workspace."""
-    from pmagent.console.places import Places
+    from pmagent.console.paths import ConsolePaths
     from pmagent.workspace.presence import require_workspace
 
     require_workspace(app.workspace)
-    return Places(app.layout)
+    return ConsolePaths(app.layout)
 
 
-def _entering(app: App, places: Places, name: str) -> Operator:
+def _entering(app: App, paths: ConsolePaths, name: str) -> Operator:
     """The operator ``name``; who comes first of all is made one. Raises NoSuchOperator, BadOperators, OSError."""
     from pmagent.console.auth import operators
 
-    file: Path = places.operators
+    file: Path = paths.operators
     if operators.read(file):
         return operators.named(file, name)
     try:
@@ -223,12 +221,12 @@ def _served(app: App) -> Address:
     from pmagent.console.auth.peers import serves
     from pmagent.service.client import DaemonUnreachable, daemon_listens
 
-    layout, places = app.layout, _places(app)
+    layout, paths = app.layout, _paths(app)
     until = time.monotonic() + READY_SECONDS
     while True:
         if not (layout.store.holder().live and daemon_listens(layout)):
             raise DaemonUnreachable("no daemon runs in this workspace, so nobody serves the console", "pmagent up")
-        address = read(places.address)
+        address = read(paths.address)
         if address is not None and serves(address):
             return address
         if not app.resolved.settings.console.enabled:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.given import BadInput, read_given, source_of
+from pmagent.cli.inputs import BadInput, read_input, source_of
 from pmagent.cli.output import Output, Styled
 from pmagent.contracts.checking import CONTRACTS
 from pmagent.exitcodes import Exit
@@ -24,26 +24,23 @@ SHOWN_MAX = 20
 @click.command(cls=Command, example=["pmagent contracts check", "pmagent contracts check --format json"])
 @click.argument("files", nargs=-1, metavar="[FILE...]")
 @click.option(
-    "--contract",
-    type=click.Choice(CONTRACTS),
-    metavar="NAME",
-    help="What all of them have to keep [default: the contract in a file's name, else what a document's keys tell].",
+    "--contract", type=click.Choice(CONTRACTS), metavar="NAME",
+    help="The contract of all of them [default: the one in a file's name, else by a document's keys].",
 )
 @format_option()
 @pass_app
 def check(app: App, files: tuple[str, ...], contract: str | None, format: str) -> int:
-    """Hold documents against their contracts: FILE is JSON, or has one document a line; - is stdin. Without FILE the
-    workspace's jobs and session logs.
+    """Check documents against their contracts: FILE is JSON, or has one document a line; - is stdin. Without FILE,
+    check the workspace's jobs and session logs.
 
-    Exit 0: all of them keep theirs. Exit 1: one does not; where and what is told. Exit 2: a file cannot be read, or
-    does not show which contract it means.
-    """
+    Exit 0: all are valid. Exit 1: one is not; the place and the fault are shown. Exit 2: a file cannot be read, or does
+    not show its contract."""
     import msgspec
 
     from pmagent.pla.checked_documents import checked_file
 
     checked = [
-        checked_file(source_of(name), read_given(name, FILE_BYTES_MAX, "it has to hold JSON"), contract)
+        checked_file(source_of(name), read_input(name, FILE_BYTES_MAX, "it has to hold JSON"), contract)
         for name in files or _own(app)
     ]
     ok = not any(one.faults for one in checked)
@@ -85,13 +82,13 @@ def listing(app: App, format: str) -> int:
     from pmagent.contracts.pla import CONTRACT_VERSION
     from pmagent.contracts.pla_schemas import CONTRACT_HASH, SCHEMAS
 
-    told = [
+    rows = [
         {"name": name, "id": schema["$id"], "description": schema["description"]} for name, schema in SCHEMAS.items()
     ]
     if format == "json":
-        app.output.document({"version": CONTRACT_VERSION, "hash": CONTRACT_HASH, "contracts": told})
+        app.output.document({"version": CONTRACT_VERSION, "hash": CONTRACT_HASH, "contracts": rows})
         return Exit.DONE
-    for one in told:
+    for one in rows:
         app.output.line(Styled(f"{one['name']:<16}", "bold"), f" {one['description']}")
     app.output.line("")
     app.output.line(f"{'version':<16} {CONTRACT_VERSION}")

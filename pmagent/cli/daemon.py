@@ -17,17 +17,23 @@ if TYPE_CHECKING:
     from pmagent.service.host import Host
 
 
-@click.command(cls=Command, example="pmagent up")
-@pass_app
-def up(app: App) -> int:
-    """Run the daemon in the foreground, until SIGTERM or Ctrl-C; then stop in order.
+STOP_SECONDS: Final = 60.0
+"""So long ``down`` waits for the daemon's end."""
 
-    It watches the kernel surfaces, keeps STATE.json up to them, answers other commands on its socket, and serves the
-    operator console: `pmagent console` prints the address that lets you in.
-    """
+
+@click.command(cls=Command, example=["pmagent up", "pmagent up --detach"])
+@click.option("-d", "--detach", is_flag=True, help="Start it in the background, and return when it is ready.")
+@pass_app
+def up(app: App, detach: bool) -> int:
+    """Run the daemon in the foreground until SIGTERM or Ctrl-C; then stop in order.
+
+    It watches the kernel surfaces, keeps STATE.json up to date, answers other commands on its socket, and serves the
+    operator console: `pmagent console` prints the address."""
     from pmagent.cli.messages import log_through
     from pmagent.service.daemon import serve
 
+    if detach:
+        return _started(app)
     log_through(app.output)
 
     served = app.resolved.settings.console.enabled
@@ -39,6 +45,69 @@ def up(app: App) -> int:
     return serve(app.workspace, ready)
 
 
+def _started(app: App) -> int:
+    from pmagent.service.background import OUTPUT, start
+    from pmagent.workspace.trust import require_accepted
+
+    require_accepted(app.workspace.resolve())  # asked for here: the daemon has no terminal
+    pid = start(app.workspace.resolve())
+    app.output.line(Styled("✓", "green"), f" ready, pid {pid}; its messages: {app.layout.home / OUTPUT}")
+    return Exit.DONE
+
+
+@click.command(cls=Command, example="pmagent down")
+@click.option("--timeout", type=click.FloatRange(min=0), default=STOP_SECONDS, show_default=True, metavar="SECONDS",
+              help="Wait no longer for its end; exit 6 then.")
+@pass_app
+def down(app: App, timeout: float) -> int:
+    """Stop the daemon in order, and wait for its end."""
+    from pmagent.service.background import stop
+
+    pid = stop(app.workspace.resolve(), timeout)
+    app.output.line("not running" if pid is None else f"stopped, pid {pid}")
+    return Exit.DONE
+
+
+@click.command(cls=Command, example="pmagent restart")
+@pass_app
+def restart(app: App) -> int:
+    """Stop the daemon in order, if one runs, and start one in the background: with settings as they are now."""
+    from pmagent.service.background import stop
+
+    stop(app.workspace.resolve(), STOP_SECONDS)
+    return _started(app)
+
+
+@click.command(cls=Command, example="pmagent service install")
+@pass_app
+def service_install(app: App) -> int:
+    """Write a unit for systemd's user manager that keeps this workspace's daemon running.
+
+    Nothing is enabled: the commands that do so are shown. `loginctl enable-linger` keeps it running after logout."""
+    from pmagent.events.atomic import write_atomic
+    from pmagent.service.background import unit, unit_file
+
+    workspace = app.workspace.resolve()
+    file = unit_file(workspace, app.environ)
+    content = unit(workspace).encode()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(file, content)
+    app.output.line(Styled("✓", "green"), f" {file}")
+    app.output.note("next: systemctl --user daemon-reload")
+    app.output.note(f"      systemctl --user enable --now '{file.name}'")
+    return Exit.DONE
+
+
+@click.command(cls=Command, example="pmagent service show")
+@pass_app
+def service_show(app: App) -> int:
+    """Print the unit that `pmagent service install` writes."""
+    from pmagent.service.background import unit
+
+    app.output.block(unit(app.workspace.resolve()).rstrip())
+    return Exit.DONE
+
+
 @click.command(cls=Command, example=["pmagent status", "pmagent status --format json"])
 @click.option("--require-daemon", is_flag=True, help="Exit 5 when no daemon runs.")
 @format_option()
@@ -46,11 +115,10 @@ def up(app: App) -> int:
 def status(app: App, require_daemon: bool, format: str) -> int:
     """Daemon, mode and its reasons, sessions, open effects, the log's end. Works without a daemon, and says so.
 
-    A daemon that does not answer within 2 s is said to be unresponsive (JSON: "daemon"), and the log answers in its
-    place; the exit code is that of the log's view, 0.
+    A daemon that does not answer within 2 s is shown as unresponsive (JSON: "daemon"), and the log answers in its
+    place; the exit code is then 0, as for any view of the log.
 
-    The log's end is what HEAD notes; whether the whole log is intact is told by pmagent log verify.
-    """
+    The log's end comes from HEAD; `pmagent log verify` shows whether the whole log is intact."""
     from pmagent.service.operations import call
 
     answer = warned(app.output, call(app.workspace, "status", {}))
@@ -66,7 +134,7 @@ def status(app: App, require_daemon: bool, format: str) -> int:
 
 
 def _holder(app: App) -> str | None:
-    """What the process that holds the log wrote about itself; None when none does."""
+    """The record that the log's holder wrote about itself; None when there is no holder."""
     holder = app.layout.store.holder()
     return (holder.note or "an unknown process") if holder.live else None
 
@@ -82,8 +150,8 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
     pause = document["paused"]
     if pause:
         why = f": {pause['reason']}" if pause["reason"] else ""
-        said = f" by {pause['operator_id']}, {short(pause['time'])} UTC{why}; {document['held']} effect(s) wait"
-        output.line("effects    ", Styled("✗ paused", "red"), said, Styled("; pmagent resume", "dim"))
+        text = f" by {pause['operator_id']}, {short(pause['time'])} UTC{why}; {document['held']} effect(s) wait"
+        output.line("effects    ", Styled("✗ paused", "red"), text, Styled("; pmagent resume", "dim"))
     _log_lines(output, document["log"])
     if document.get("distrust"):
         output.line(Styled("✗ not trusted", "red"), f" {document['distrust']}")
@@ -96,8 +164,8 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
     for name in document["halted"]:
         output.line(Styled("✗ halted", "red"), f"   {name}; pmagent log tail --type actor.halted")
     for halt in document.get("stale", ()):  # an older daemon has none
-        said = f"{halt['projection']}, since position {halt['since']}: {halt['error']} in {halt['place']}"
-        output.line(Styled("✗ stale", "red"), f"    documents of {said}")
+        text = f"{halt['projection']}, since position {halt['since']}: {halt['error']} in {halt['place']}"
+        output.line(Styled("✗ stale", "red"), f"    documents of {text}")
     unwritten = document.get("unwritten") or {"count": 0, "first": []}
     for one in unwritten["first"]:
         output.line(Styled("✗ unwritten", "red"), f" {one['path']}{': ' if one['path'] else ''}{one['text']}")
@@ -113,17 +181,17 @@ _DAEMON: Final = {
 
 def daemon_pieces(daemon: str, holder: str | None) -> tuple[Styled, str]:
     """How the daemon stands, by the key ``daemon`` of a status, and who holds the log."""
-    said, style = _DAEMON.get(daemon, ("- not running", "yellow"))
+    text, style = _DAEMON.get(daemon, ("- not running", "yellow"))
     whose = f" ({holder})" if holder else ""
-    return Styled(said, style), whose if daemon == "running" else f"{whose}; this is what the log says"
+    return Styled(text, style), whose if daemon == "running" else f"{whose}; this is what the log says"
 
 
 def _log_lines(output: Output, log: dict[str, Any]) -> None:
     if log["position"]:
         output.line(f"log        position {log['position']} ({short(log['time'] or '')} UTC), log {log['log_id']}")
         if log.get("ahead_s"):
-            said = f"its time stands {spoken(log['ahead_s'])} ahead of this machine's clock; nothing waits for it"
-            output.line("           ", Styled(said, "yellow"))
+            text = f"its time stands {spoken(log['ahead_s'])} ahead of this machine's clock; nothing waits for it"
+            output.line("           ", Styled(text, "yellow"))
         output.line(Styled(f"           sum {log['sum']}", "dim"))
     else:
         output.line("log        none yet: after pmagent init, pmagent up or pmagent oa snapshot begins it")
@@ -132,8 +200,8 @@ def _log_lines(output: Output, log: dict[str, Any]) -> None:
 def _work_lines(output: Output, document: dict[str, Any]) -> None:
     """Open runs and audits, and open effects."""
     for job in document["jobs"]:
-        said = f"{job['kind']:<10} {job['id']}, {job['doing']}: "
-        output.line(said, shorten(job["what"], output.columns - len(said)))
+        text = f"{job['kind']:<10} {job['id']}, {job['doing']}: "
+        output.line(text, shorten(job["what"], output.columns - len(text)))
     for effect in document["open_effects"]:
         held = Styled(", held", "yellow") if effect["held"] else Styled("", "dim")
         since = f"since {short(effect['since'])} UTC"

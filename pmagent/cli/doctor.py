@@ -17,8 +17,7 @@ from pmagent.exitcodes import Exit
 def doctor(app: App, format: str) -> int:
     """Check installation, workspace, settings, surfaces, log, daemon, permissions, operators, disk, clock, programs.
 
-    Exit 1 when something fails; warnings alone are no failure.
-    """
+    Exit 1 when a check fails; warnings alone are no failure."""
     from pmagent.cli.checks import all_checks, settings_of
 
     checks = all_checks(app.workspace_flag, app.environ, app.output.note)

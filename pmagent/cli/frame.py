@@ -1,4 +1,4 @@
-"""What every command has: the shared options, the example in its help, and the object that carries them."""
+"""The frame of every command: the shared options, the example in its help, and the object that carries them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+FORMATS: Final = ("text", "json")
+FORMAT: Final = "PMAGENT_FORMAT"
+"""The variable that chooses the format where no option does."""
 CONTEXT: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 
 
@@ -46,7 +50,7 @@ class App:
 
     @property
     def workspace(self) -> Path:
-        """The workspace, absolute: flag, ``PMAGENT_WORKSPACE``, or the current directory."""
+        """The workspace, absolute: flag, ``PMAGENT_WORKSPACE``, or found from the current directory upwards."""
         return self.resolved.workspace
 
     @property
@@ -65,7 +69,7 @@ def shared_options() -> list[click.Parameter]:
     return [
         click.Option(
             ["--workspace"], metavar="DIR", expose_value=False, callback=_set_workspace,
-            help="The workspace [default: PMAGENT_WORKSPACE, else the current directory].",
+            help="The workspace [default: PMAGENT_WORKSPACE, else the one around the current directory].",
         ),
         click.Option(
             ["--debug"], is_flag=True, expose_value=False, callback=_set_debug,
@@ -73,7 +77,7 @@ def shared_options() -> list[click.Parameter]:
         ),
         click.Option(
             ["--trust-workspace"], is_flag=True, expose_value=False, callback=_set_trusting,
-            help="Accept the workspace's configuration as it is, unasked (see pmagent trust).",
+            help="Accept the workspace's configuration as it is (see pmagent trust).",
         ),
     ]
 
@@ -125,7 +129,7 @@ class Command(_Helped):
         """What --trust-workspace accepts is accepted before the command looks at anything."""
         app = ctx.find_object(App)
         if app is not None and app.trusting:
-            from pmagent.cli.accepting import accept_as_is
+            from pmagent.cli.trust_prompt import accept_as_is
 
             accept_as_is(app.workspace.resolve(), app.output)
         return super().invoke(ctx)
@@ -149,12 +153,16 @@ class Entry:
 
 class Group(_Helped, click.Group):
     """A group that imports a command when it is called. ``entries`` in the order of its help; ``text``: its own line in
-    a list."""
+    a list; ``aliases``: names that other tools have taught -> the words that they stand for."""
 
-    def __init__(self, *args: Any, entries: Mapping[str, Entry | Group], text: str = "", **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, entries: Mapping[str, Entry | Group], text: str = "",
+        aliases: Mapping[str, Sequence[str]] = MappingProxyType({}), **kwargs: Any,
+    ) -> None:  # fmt: skip
         kwargs.setdefault("context_settings", CONTEXT)
         super().__init__(*args, **kwargs)
         self.entries = entries
+        self.aliases = aliases
         self.text = text
         self.params.extend(shared_options())
 
@@ -176,6 +184,7 @@ class Group(_Helped, click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command named first, or a usage error that names the nearest."""
+        args = [*self.aliases.get(args[0], args[:1]), *args[1:]]
         if args[0] not in self.entries and not args[0].startswith("-"):
             near = get_close_matches(args[0], self.entries, 1)
             hint = f"did you mean {near[0]}?" if near else f"commands: {', '.join(self.entries)}"
@@ -192,7 +201,7 @@ def request_option() -> Callable[[F], F]:
     """``--request ID``: the id of a request that was asked for before."""
     return click.option(
         "--request", metavar="ID",
-        help="Ask for the request ID again, whose outcome is not known: it is done once at most.",
+        help="Repeat the request ID whose outcome is not known: it is carried out once at most.",
     )
 
 
@@ -208,7 +217,23 @@ def same_request(request: str | None) -> dict[str, str]:
 def format_option(default: str = "text", *, lines: bool = False) -> Callable[[F], F]:
     """``--format text|json``; ``lines`` for commands that print one JSON object a line. Given as ``format``."""
     what = "one stored event a line" if lines else "one document"
-    return click.option(
-        "--format", type=click.Choice(["text", "json"]), default=default, show_default=True,
-        help=f"text: for people. json: {what} on stdout, and nothing else.",
-    )
+
+    def chosen(ctx: click.Context, param: click.Parameter, value: str | None) -> str:
+        if value is not None:
+            return value
+        app = ctx.ensure_object(App)
+        named = "json" if app.json else app.environ.get(FORMAT, "")
+        if named not in ("", *FORMATS):
+            raise click.BadParameter(f"{named!r} is not one of {', '.join(FORMATS)}", ctx, param, FORMAT)
+        return named or default
+
+    def decorated(command: F) -> F:
+        both = click.option(
+            "-o", "--format", type=click.Choice(FORMATS), callback=chosen,
+            help=f"text: for people. json: {what} on stdout, and nothing else; also --json. "
+            f"[default: {FORMAT}, else {default}]",
+        )
+        short = click.option("--json", is_flag=True, hidden=True, expose_value=False, help="The same as --format json.")
+        return both(short(command))
+
+    return decorated

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import click
 
+from pmagent import __version__
 from pmagent.cli.frame import App, Command, pass_app
 from pmagent.cli.topics import TOPICS
 from pmagent.exitcodes import Exit
 
 
-@click.command(
-    "help", cls=Command, example=["pmagent help", "pmagent help exit-codes", "pmagent help log tail"]
-)
+@click.command("help", cls=Command, example=["pmagent help", "pmagent help exit-codes", "pmagent help log tail"])
 @click.argument("words", nargs=-1, metavar="[TOPIC | COMMAND...]")
 @pass_app
 def help_command(app: App, words: Sequence[str]) -> int:
@@ -28,6 +27,14 @@ def help_command(app: App, words: Sequence[str]) -> int:
         app.output.block(TOPICS[words[0]].text())
         return Exit.DONE
     app.output.block(_command_help(words, app))
+    return Exit.DONE
+
+
+@click.command(cls=Command, example="pmagent version")
+@pass_app
+def version(app: App) -> int:
+    """Show the version."""
+    app.output.line(f"pmagent {__version__}")
     return Exit.DONE
 
 

@@ -20,7 +20,7 @@ from pmagent.cli.job_text import Rendering, change_line
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.events.log import now
 from pmagent.flat import flat_errors
-from pmagent.jobs.following import Conductor
+from pmagent.jobs.following import JobFollower
 from pmagent.jobs.kinds import JobRequest
 from pmagent.projections.views.jobs import Change, JobView
 from pmagent.workspace.layout import Layout
@@ -36,23 +36,23 @@ ROWS_LEFT: Final = 2
 """Lines of the terminal that the table leaves: one for the cursor, one for what came before."""
 
 
-def conduct(app: App, shown: Rendering, asked: Any, *, detach: bool = False, plain: bool) -> Any:
+def follow_job(app: App, shown: Rendering, asked: Any, *, detach: bool = False, plain: bool) -> Any:
     """Ask for the job of the request ``asked`` and show it until it is over: its view; None: it goes on by itself
     (``detach``). ``plain``: a line a change, also on a terminal. Blocking.
 
-    Raises what ``Conductor.conduct`` raises, and KeyboardInterrupt when the job was left.
+    Raises what ``JobFollower.run`` raises, and KeyboardInterrupt when the job was left.
     """
     screen = Screen(app.output, shown, plain=plain)
-    conductor = Conductor(Layout(app.workspace.resolve()), JobRequest(shown.kind, asked), screen)
+    follower = JobFollower(Layout(app.workspace.resolve()), JobRequest(shown.kind, asked), screen)
 
     async def go() -> JobView | None:
-        return await _conducted(conductor, screen, detach=detach)
+        return await _run_on_screen(follower, screen, detach=detach)
 
     with flat_errors():
         return anyio.run(go)
 
 
-async def _conducted(conductor: Conductor, screen: Screen, *, detach: bool) -> JobView | None:
+async def _run_on_screen(follower: JobFollower, screen: Screen, *, detach: bool) -> JobView | None:
     job: JobView | None = None
     left = False
 
@@ -60,11 +60,11 @@ async def _conducted(conductor: Conductor, screen: Screen, *, detach: bool) -> J
         nonlocal left
         asked = False
         async for number in signals:
-            if asked or detach or not conductor.asking:
+            if asked or detach or not follower.asking:
                 break
             asked = True
-            screen.say(f"the {conductor.kind.word} is being stopped; once more leaves it as it is")
-            tasks.start_soon(conductor.cancel, f"cancelled by {number.name}")
+            screen.say(f"the {follower.kind.word} is being stopped; once more leaves it as it is")
+            tasks.start_soon(follower.cancel, f"cancelled by {number.name}")
         left = True
         tasks.cancel_scope.cancel()
 
@@ -73,11 +73,11 @@ async def _conducted(conductor: Conductor, screen: Screen, *, detach: bool) -> J
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(heed, signals)
                 tasks.start_soon(screen.show)
-                job = await conductor.conduct(detach=detach)
+                job = await follower.run(detach=detach)
                 tasks.cancel_scope.cancel()
         finally:
-            if left and job is None and conductor.asking:
-                screen.say(f"left as it is; {conductor.shown} shows it")
+            if left and job is None and follower.asking:
+                screen.say(f"left as it is; {follower.shown} shows it")
             await screen.close()
     if left and job is None:
         raise KeyboardInterrupt
@@ -85,8 +85,8 @@ async def _conducted(conductor: Conductor, screen: Screen, *, detach: bool) -> J
 
 
 class Screen:
-    """A Watcher that shows a job as ``shown`` has it. ``plain``: a line a change, also on a terminal. Use ``show`` as a
-    task, ``close`` at the end."""
+    """A JobObserver that shows a job as ``shown`` has it. ``plain``: a line a change, also on a terminal. Use ``show``
+    as a task, ``close`` at the end."""
 
     def __init__(self, output: Output, shown: Rendering, *, plain: bool) -> None:
         self._output = output
@@ -97,15 +97,15 @@ class Screen:
         self._news = anyio.Event()
         self._panel = _Panel(output)
 
-    def told(self, job: JobView, changes: Sequence[Change]) -> None:
-        """See Watcher."""
+    def updated(self, job: JobView, changes: Sequence[Change]) -> None:
+        """See JobObserver."""
         self._job = job
         if not self._drawn:
             self._lines += [change_line(change, self._shown.kind.word) for change in changes]
         self._news.set()
 
     def say(self, text: str) -> None:
-        """See Watcher."""
+        """See JobObserver."""
         self._lines.append([Styled("note:", "yellow"), f" {text}"])
         self._news.set()
 

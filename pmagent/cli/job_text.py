@@ -56,14 +56,14 @@ def change_line(change: Change, job: str) -> list[Piece]:
     return pieces
 
 
-def heading(kind: Kind, view: JobView, sign: Styled, said: list[str], columns: int) -> list[Piece]:
+def heading(kind: Kind, view: JobView, sign: Styled, parts: list[str], columns: int) -> list[Piece]:
     """The first line of a table."""
     first = f"{kind.word} {view.id[:8]}  "
     state = f"{sign.text} {view.word}"
     return [
         Styled(shorten(first, columns), "bold"),
         Styled(shorten(state, columns - len(first)), sign.style),
-        shorten(f"  {'  '.join(said)}", columns - len(first) - len(state)),
+        shorten(f"  {'  '.join(parts)}", columns - len(first) - len(state)),
     ]
 
 
@@ -111,8 +111,8 @@ def listing(output: Output, shown: Rendering, found: list[Entry], *, narrows: bo
     first = f"{kind.word.upper():<8}  {'ASKED FOR (UTC)':<18}  {'STATE':<11}  {head:>{wide}}  {about}"
     output.line(Styled(first, "bold"))
     for job in found:
-        said: list[Piece] = [
+        parts: list[Piece] = [
             job.job_id[:8], "  ", Styled(short(job.time), "dim"), "  ", mark(job.state), " ",
             pad(job.state, 9), "  ", f"{job.ending.gist if job.ending is not None else '':>{wide}}", "  ",
         ]
-        output.line(*said, shorten(job.title, max(20, output.columns - 47 - wide)))
+        output.line(*parts, shorten(job.title, max(20, output.columns - 47 - wide)))

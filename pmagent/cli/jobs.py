@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.given import id_prefix
+from pmagent.cli.inputs import id_prefix
 from pmagent.cli.shell import complete_jobs
 from pmagent.exitcodes import Exit
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
@@ -28,9 +28,9 @@ def selecting(kind: Kind) -> Callable[[F], F]:
         click.option("-n", "--lines", "count", type=click.IntRange(1, COUNT_MAX), default=20, show_default=True,
                      metavar="N", help="The last N."),
         click.option("--state", type=click.Choice(kind.states), help=f"Only {kind.word}s in this state."),
-        click.option("--text", help="Only those about something with this text in it."),
+        click.option("--text", help="Only those whose subject contains this text."),
         click.option("--before", type=click.IntRange(1), metavar="POSITION",
-                     help="Only those asked for before this position."),
+                     help="Only those requested before this position."),
     ]  # fmt: skip
 
     def decorated(command: F) -> F:
@@ -47,11 +47,10 @@ def selecting(kind: Kind) -> Callable[[F], F]:
 @format_option()
 @pass_app
 def runs(app: App, /, run_id: str | None, format: str, **given: Any) -> int:
-    """The latest runs, newest first; or the run RUN_ID, its tasks, and where its documents are.
+    """The latest runs, newest first; or the run RUN_ID with its tasks and the place of its documents.
 
-    RUN_ID may be the beginning of an id. Only the log is read, whoever writes it. As JSON, tasks are whole, as the
-    contract's task documents.
-    """
+    RUN_ID may be the beginning of an id. Only the log is read, with or without a daemon. JSON holds whole tasks, as in
+    the contract's task documents."""
     from pmagent.cli.run_text import RUN
 
     return _shown(app, RUN, run_id, format, **given)
@@ -64,10 +63,9 @@ def runs(app: App, /, run_id: str | None, format: str, **given: Any) -> int:
 @format_option()
 @pass_app
 def audits(app: App, /, audit_id: str | None, format: str, **given: Any) -> int:
-    """The latest audits, newest first; or the audit AUDIT_ID, its criteria and scores, and where its report is.
+    """The latest audits, newest first; or the audit AUDIT_ID with its criteria, scores and the place of its report.
 
-    AUDIT_ID may be the beginning of an id. Only the log is read, whoever writes it.
-    """
+    AUDIT_ID may be the beginning of an id. Only the log is read, with or without a daemon."""
     from pmagent.cli.audit_text import AUDIT
 
     return _shown(app, AUDIT, audit_id, format, **given)

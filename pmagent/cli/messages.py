@@ -15,8 +15,8 @@ _INFO: Final = 20
 
 
 class _Notes:
-    """What structlog calls a logger: takes pieces, says them. It never waits: whoever logs may be the event loop, which
-    keeps a device's lease and hears who disarms. What nobody reads is counted instead, and told of later."""
+    """A logger, in structlog's sense: it writes pieces. It never waits: its caller may be the event loop, which keeps a
+    device's lease and hears who disarms. Unread messages are counted instead, and reported later."""
 
     def __init__(self, output: Output) -> None:
         self._output = output

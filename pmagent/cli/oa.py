@@ -59,15 +59,14 @@ def _snapshot_screen(output: Output, document: dict[str, Any]) -> None:
 @click.command(cls=Command, example=["pmagent oa guard --mode HINT", "pmagent oa guard --name surface_schema"])
 @click.option("--mode", type=click.Choice(["STRICT", "HINT"]), default="STRICT", show_default=True,
               help="STRICT: exit 1 when it fails. HINT: exit 0; the report says the truth in both.")
-@click.option("--name", default="oa_state", show_default=True, metavar="GUARD", help="Which guard.")
+@click.option("--name", default="oa_state", show_default=True, metavar="GUARD", help="The guard to run.")
 @format_option("json")
 @pass_app
 def guard(app: App, mode: str, name: str, format: str) -> int:
-    """Run a guard over the surfaces, documents and log as they are now. It writes nothing.
+    """Run a guard over the current surfaces, documents and log. It writes nothing.
 
     A guard of [guards] in .pmagent/config.toml is a program: it runs in the read-only sandbox, without network, and
-    passes with exit code 0. What it wrote is in the log.
-    """
+    passes with exit code 0. Its output is in the log."""
     from pmagent.oa.guards.table import GUARDS, normalized
     from pmagent.oa.tools import run_guard
 

@@ -28,15 +28,14 @@ def _digest(_ctx: click.Context, _param: click.Parameter, value: str | None) -> 
 @format_option()
 @pass_app
 def context(app: App, given: str | None, base: str | None, format: str) -> int:
-    """Show share/oa/CONTEXT.json, the task context that reasoning is given; with --set, write it.
+    """Show share/oa/CONTEXT.json, the task context for reasoning; with --set, write it.
 
-    A context is a JSON object of at most 256 KiB; active_goal, if it is there, is text or null, constraints a list of
-    texts. What --format json shows can be edited and given back. It is recorded in the log first, so secrets in it are
-    masked, and what is written is the masked text.
+    A context is a JSON object of at most 256 KiB; active_goal, if present, is text or null, constraints a list of
+    texts. The output of --format json can be edited and passed to --set. The log records it first, so secrets in it are
+    masked, and the masked text is written.
 
-    Exit 1, and the file left as it was, when the kernel is BLOCKED, or when somebody else has changed the file since it
-    was looked at, or when it cannot be written.
-    """
+    Exit 1, and no change of the file, when the kernel is BLOCKED, when somebody else has changed the file meanwhile, or
+    when it cannot be written."""
     if given is not None:
         return _set(app, given, base, format)
     if base is not None:
@@ -62,15 +61,15 @@ def _show(app: App, format: str) -> int:
 def _set(app: App, given: str, base: str | None, format: str) -> int:
     from pmagent.actors.kernel.surfaces import SurfaceInvalid
     from pmagent.actors.kernel.surfaces import context as unwrapped
-    from pmagent.cli.given import BadInput, json_object, read_given, source_of
+    from pmagent.cli.inputs import BadInput, json_object, read_input, source_of
     from pmagent.oa.context import PATH, write_context
 
     source = source_of(given)
     try:
-        wanted = unwrapped(json_object(read_given(given), source))
+        wanted = unwrapped(json_object(read_input(given), source))
     except SurfaceInvalid as error:
         raise BadInput(f"{source}: {error}", "pmagent oa context --help describes contexts") from error
     sha256 = write_context(wanted, app.workspace, base=base)
-    said = Styled("✓ written", "green"), f": {PATH}", Styled(f"  sha256 {sha256}", "dim")
-    app.output.answer(format, {"path": PATH, "sha256": sha256}, lambda: app.output.line(*said))
+    line = Styled("✓ written", "green"), f": {PATH}", Styled(f"  sha256 {sha256}", "dim")
+    app.output.answer(format, {"path": PATH, "sha256": sha256}, lambda: app.output.line(*line))
     return Exit.DONE

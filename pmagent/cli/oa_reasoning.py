@@ -34,7 +34,7 @@ def _shared(goal: str = "") -> Callable[[C], C]:
         click.option("--input", "given", metavar="FILE", help="Read the form as JSON from FILE; - is stdin."),
         *([click.option("--goal", default="", metavar="TEXT", help=goal)] if goal else []),
         click.option("--engine", type=click.Choice(["rules", "langchain", "dspy"]),
-                     help="Who answers [default: the setting reasoning.engine]."),
+                     help="The engine that answers [default: the setting reasoning.engine]."),
         click.option("--model", metavar="NAME", help="The engine's model, PROVIDER:NAME [default: reasoning.model]."),
         click.option("--fallback/--no-fallback", default=None,
                      help="Whether the rules answer when the engine cannot [default: reasoning.fallback]."),
@@ -60,7 +60,7 @@ def _shared(goal: str = "") -> Callable[[C], C]:
 )
 @click.argument("proposed_action", required=False)
 @_constraints
-@click.option("--action-class", type=click.Choice([*WORK, *CARE]), help="What kind of action it is.")
+@click.option("--action-class", type=click.Choice([*WORK, *CARE]), help="The class of the action.")
 @_shared()
 @pass_app
 def decision(
@@ -69,9 +69,8 @@ def decision(
 ) -> int:
     """Ask whether an action is safe now: ALLOW, CONDITIONAL or DENY, with reasons.
 
-    PROPOSED_ACTION says it in words; or the form SafeOPSDecision as JSON comes from a file or stdin. Exit 1 for DENY;
-    CONDITIONAL is exit 0, like ALLOW, and its conditions are for the caller to meet.
-    """
+    PROPOSED_ACTION states it in words; or the form SafeOPSDecision comes as JSON from a file or stdin. Exit 1 for DENY,
+    8 for CONDITIONAL: the caller must meet its conditions first."""
     form = form_from(SafeOPSDecisionInput, "proposed_action", proposed_action, given)
     classed = {"action_class": action_class} if action_class else {}
     return _answered(app, laid_over(form, oa_context=_constrained(form, constraints) | classed), **asked)
@@ -86,7 +85,7 @@ def decision(
 )
 @click.argument("goal", required=False)
 @_constraints
-@click.option("--ref", "refs", multiple=True, metavar="PATH", help="A document that the work is about (repeatable).")
+@click.option("--ref", "refs", multiple=True, metavar="PATH", help="A document about the work (repeatable).")
 @click.option("--hint", "hints", multiple=True, metavar="FLOW=HINT", help="Advice for a kind of work (repeatable).")
 @_shared()
 @pass_app
@@ -96,9 +95,8 @@ def generate(
 ) -> int:
     """Generate the OPS block that reaches a goal: commands for a person to review and run. Nothing is run here.
 
-    GOAL says it in words; or the form OPSBlockGenerator as JSON comes from a file or stdin. With --format text the
-    block is printed as Markdown. Exit 1 when no block is generated.
-    """
+    GOAL states it in words; or the form OPSBlockGenerator comes as JSON from a file or stdin. With --format text the
+    block is printed as Markdown. Exit 1 when no block is generated."""
     form = form_from(OPSBlockGeneratorInput, "goal", goal, given)
     more = {
         "ssot_references": [*form.ssot_references, *refs],
@@ -117,7 +115,7 @@ def generate(
 )
 @click.argument("guard_output", required=False)
 @click.option("--guard", "guard_name", default="", metavar="NAME",
-              help="Which guard it was, where its report does not say.")
+              help="The guard's name, where its report lacks it.")
 @_shared("What to find out, instead of why the guard failed.")
 @pass_app
 def interpret(app: App, /, guard_output: str | None, guard_name: str, given: str | None, **asked: Any) -> int:
@@ -134,25 +132,21 @@ def interpret(app: App, /, guard_output: str | None, guard_name: str, given: str
     return _answered(app, laid_over(form, **named) if named else form, **asked)
 
 
-@click.command(
-    cls=Command,
-    example="pmagent oa transition 29 --from 28B --criterion 'Tests pass=yes' --envelope",
-)
+@click.command(cls=Command, example="pmagent oa transition 29 --from 28B --criterion 'Tests pass=yes' --envelope")
 @click.argument("proposed_phase", required=False)
-@click.option("--from", "current_phase", metavar="PHASE", help="The phase that ends [default: the kernel's].")
+@click.option("--from", "current_phase", metavar="PHASE", help="The current phase [default: the kernel's].")
 @click.option("--criterion", "criteria", multiple=True, metavar="NAME=yes|no",
-              help="Whether a criterion of the phase that ends is met (repeatable).")
+              help="Whether a criterion of the current phase is fulfilled (repeatable).")
 @_shared("What to find out, instead of whether the phase may begin.")
 @pass_app
 def transition(
     app: App, /, proposed_phase: str | None, current_phase: str | None, criteria: Sequence[str], given: str | None,
     **asked: Any,
 ) -> int:
-    """Ask whether the next phase may begin: READY, or NOT_READY with what is missing.
+    """Ask whether the next phase may begin: READY, or NOT_READY with the missing criteria.
 
-    PROPOSED_PHASE is its name; or the form PhaseTransitionValidator as JSON comes from a file or stdin. Exit 1 for
-    NOT_READY.
-    """
+    PROPOSED_PHASE is its name; or the form PhaseTransitionValidator comes as JSON from a file or stdin. Exit 1 for
+    NOT_READY."""
     form = form_from(PhaseTransitionValidatorInput, "proposed_phase", proposed_phase, given)
     current = {} if current_phase is None else {"current_phase": current_phase}
     checklist = {**form.phase_done_checklist, **criteria_of(criteria)}
@@ -170,7 +164,7 @@ def _answered(
 ) -> int:
     """Run the form's program and print what it answers; the exit code."""
     from pmagent.cli.oa_reasoning_screen import as_block, screen
-    from pmagent.oa.forms import is_yes, output_of, task_of
+    from pmagent.oa.forms import exit_code, output_of, task_of
     from pmagent.oa.reasoning import conclude, envelope_of
 
     made = envelope_of(task_of(form, goal), workspace=app.workspace)
@@ -186,4 +180,4 @@ def _answered(
         app.output.block(as_block(result))
     else:
         screen(app.output, made, concluded)
-    return Exit.DONE if is_yes(result) else Exit.NO
+    return exit_code(result)

@@ -1,4 +1,4 @@
-"""What the reasoning commands are given: an argument, or a form as JSON, with options laid over it."""
+"""The input of the reasoning commands: an argument, or a form as JSON, with options laid over it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from pmagent.cli.given import STDIN, BadInput, json_object, read_given, source_of, stdin_waits
+from pmagent.cli.inputs import STDIN, BadInput, json_object, read_input, source_of, stdin_waits
 from pmagent.contracts.reasoning_forms import GuardFailureInterpreterInput, Hint, KernelStateForm
 from pmagent.oa.forms import Input
 
@@ -27,7 +27,7 @@ def form_from(kind: type[F], key: str, argument: str | None, given: str | None) 
     if where is None:
         assert argument is not None
         return as_form(kind, {key: text_of(argument, key.upper())}, key.upper())
-    return as_form(kind, json_object(read_given(where), source_of(where)), source_of(where))
+    return as_form(kind, json_object(read_input(where), source_of(where)), source_of(where))
 
 
 def place_of(key: str, argument: str | None, given: str | None) -> str | None:
@@ -113,7 +113,7 @@ def interpreted(argument: str | None, given: str | None) -> GuardFailureInterpre
         if text.lstrip()[:1] in ("{", "["):
             return as_form(kind, {key: json_object(text.encode(), key.upper())}, key.upper())
         where = text
-    content = json_object(read_given(where), source_of(where))
+    content = json_object(read_input(where), source_of(where))
     if given is not None or _is_form(content):
         return as_form(kind, content, source_of(where))
     return as_form(kind, {key: content}, source_of(where))

@@ -1,4 +1,4 @@
-"""What the reasoning programs answer, for people."""
+"""The reasoning programs' answers, for people."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def screen(output: Output, envelope: ReasoningEnvelope, concluded: Concluded) ->
     match form:
         case SafeOPSDecisionOutput():
             output.line(_MARKS[form.decision], f": {envelope.goal}")
-            _told(output, [form.reasoning])
+            _lines(output, [form.reasoning])
             _listed(output, "condition", form.conditions)
             _listed(output, "warning", form.warnings)
         case OPSBlockGeneratorOutput():
@@ -46,11 +46,11 @@ def screen(output: Output, envelope: ReasoningEnvelope, concluded: Concluded) ->
         case GuardFailureInterpreterOutput():
             passing = " (transient: the same run may pass without any change)" if form.is_transient else ""
             output.line(Styled(f"{form.guard_name or 'the guard'}: {form.root_cause}", "bold"), passing)
-            _told(output, form.remediation_steps)
+            _lines(output, form.remediation_steps)
             _listed(output, "warning", form.warnings)
         case PhaseTransitionValidatorOutput():
             output.line(_MARKS[form.transition_status], f": {envelope.goal}")
-            _told(output, [form.reasoning])
+            _lines(output, [form.reasoning])
             _listed(output, "missing", form.missing_criteria)
             _listed(output, "recommended", form.recommendations)
             _listed(output, "warning", form.warnings)
@@ -59,7 +59,7 @@ def screen(output: Output, envelope: ReasoningEnvelope, concluded: Concluded) ->
     output.note(Styled(f"answered by {place}", "dim"))
 
 
-def _told(output: Output, texts: Iterable[str]) -> None:
+def _lines(output: Output, texts: Iterable[str]) -> None:
     for text in texts:
         for line in text.splitlines():
             output.line(f"  {line}")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TextIO
 import msgspec
 
 from pmagent.clean import clean_block, clean_line, escaped_json, json_bytes
-from pmagent.events.errors import PmagentError
+from pmagent.events.errors import FULL, PmagentError
 
 if TYPE_CHECKING:
     from pmagent.service.answer import Answer
@@ -38,12 +38,14 @@ class PipeClosed(Exception):
 
 
 class Unwritten(PmagentError):
-    """Our output cannot be written: a full disk, say. What was asked for may have been done all the same."""
+    """Our output cannot be written: a full disk, say. The request may have been carried out all the same."""
 
     exit_code = 70
 
     def __init__(self, error: OSError) -> None:
         what = f"the output could not be written: {error.strerror or type(error).__name__}"
+        if error.errno in FULL:
+            self.exit_code = 9
         super().__init__(what, "what was asked for may have been done all the same: pmagent log tail")
 
 
@@ -58,7 +60,7 @@ Piece = str | Styled
 
 
 class Sink(Protocol):
-    """What of a binary stream is used."""
+    """The part of a binary stream that is used."""
 
     def write(self, data: bytes, /) -> Any:
         """Take bytes."""

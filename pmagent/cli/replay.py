@@ -29,16 +29,14 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 @click.argument("log", type=_FOLDER, required=False)
 @click.option("--until", type=click.IntRange(min=1), metavar="POSITION", help="Up to here [default: all].")
 @click.option("--actor", metavar="NAME", help="Compare only this actor's decisions.")
-@click.option("--what-if", is_flag=True, help="Go on after differences; say what would be decided otherwise.")
+@click.option("--what-if", is_flag=True, help="Go on after differences; show the decisions that would differ.")
 @format_option()
 @pass_app
 def replay(app: App, log: Path | None, until: int | None, actor: str | None, what_if: bool, format: str) -> int:
-    """Give the recorded facts of LOG (a workspace or a log's folder; default: this workspace) to today's actors.
+    """Give the recorded facts of LOG (a workspace or a log folder; default: this workspace) to today's actors.
 
-    Exit 0: every decision is made again as recorded; differences that a release later than the log's lists as
-    deliberate are counted. Exit 3: the first other difference is shown. Exit 2: an area decided something in the log,
-    and is not installed here.
-    """
+    Exit 0: every decision is made again as recorded; differences that a later release lists as deliberate are counted.
+    Exit 3: the first other difference is shown. Exit 2: an area that decided something in the log is not installed."""
     from pmagent.actors.areas import AREAS
     from pmagent.actors.core.engine import ENGINE
     from pmagent.actors.core.ledger import GATE
@@ -134,16 +132,15 @@ def _result_screen(
 @click.command(cls=Command, example=["pmagent rebuild --check", "pmagent rebuild"])
 @click.option(
     "--check", is_flag=True,
-    help="Write nothing; name each document that is not as the log says (exit 1; 70 when a projection is halted).",
+    help="Write nothing; name each document that differs from the log (exit 1; 70 when a projection is halted).",
 )
 @format_option()
 @pass_app
 def rebuild(app: App, check: bool, format: str) -> int:
     """Compute every document from the log again, and write those that differ.
 
-    With --check, every blob that the log names is checked, too: exit 4 when one is not what it was. Differences that a
-    release later than the documents' lists as deliberate are counted.
-    """
+    With --check, every blob that the log names is checked, too: exit 4 when one has changed. Differences that a later
+    release lists as deliberate are counted."""
     if check:
         return _rebuild_check(app, format)
     from pmagent.service.operations import call

@@ -8,7 +8,7 @@ import click
 
 from pmagent.actors.oa.policy import CARE, WORK
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option
-from pmagent.cli.given import STDIN, job_id, source_given
+from pmagent.cli.inputs import STDIN, job_id, source_from
 from pmagent.cli.output import Styled
 from pmagent.exitcodes import Exit
 
@@ -31,13 +31,13 @@ _OWN: Final = "orchestra.config.yaml"
 @click.option("--plan", metavar="FILE", help="The plan, JSON or YAML; - is stdin [default: a planner makes it].")
 @click.option("--plan-only", is_flag=True, help="Plan, show the order, run nothing.")
 @click.option("--dry-run", is_flag=True, help="Decide everything, but let a simulated tool answer: nothing is started.")
-@click.option("--concurrency", type=int, metavar="N", help="So many tasks at once [default: concurrency.max_workers].")
-@click.option("--retries", type=int, metavar="N", help="So many more attempts of a task [default: retries.max].")
-@click.option("--replan", type=int, default=0, metavar="N", help="Have what failed planned anew, so often at most.")
-@click.option("--out", metavar="DIR", help="Where runs leave their folders [default: paths.runs].")
-@click.option("--config", metavar="FILE", help=f"What the run goes by [default: the workspace's {_OWN}].")
+@click.option("--concurrency", type=int, metavar="N", help="Tasks at once [default: concurrency.max_workers].")
+@click.option("--retries", type=int, metavar="N", help="Further attempts of a task [default: retries.max].")
+@click.option("--replan", type=int, default=0, metavar="N", help="Plan failed tasks anew, so often at most.")
+@click.option("--out", metavar="DIR", help="The parent of the runs' folders [default: paths.runs].")
+@click.option("--config", metavar="FILE", help=f"The run's configuration [default: the workspace's {_OWN}].")
 @click.option("--action", type=click.Choice([*WORK, *CARE]), default="feature_work", show_default=True,
-              help="The class of action for which the OA must give a permit.")
+              help="The action class that the OA must permit.")
 @click.option("--detach", is_flag=True, help="Leave it to the daemon, and print the run's id.")
 @request_option()
 @format_option()
@@ -47,26 +47,25 @@ def run(
     retries: int | None, replan: int, out: str | None, config: str | None, action: str, detach: bool,
     request: str | None, format: str,
 ) -> int:
-    """Have INTENT done: by the tasks of a plan, each a tool in a sandbox, in the order of what they wait for.
+    """Have INTENT done by the tasks of a plan, each a tool in a sandbox, in the order of their dependencies.
 
-    Progress is shown on stderr. Ctrl-C ends the run in order: its tasks are stopped, its documents written. Exit 0:
-    every task is done. 1: some failed, or the run was refused, cancelled or stopped. 2: its configuration or plan is
-    wrong. 6: its time was over, or the daemon took it and does not answer. 7: it wished for, or did, what none may.
-    `pmagent runs` shows what became of it.
-    """
+    Progress goes to stderr. Ctrl-C ends the run in order: its tasks are stopped, its documents written. Exit 0: every
+    task is done. 1: some failed, or the run was refused, cancelled or stopped. 2: its configuration or plan is wrong.
+    6: a time limit, or the daemon took it and does not answer. 7: a forbidden wish or act. `pmagent runs` shows the
+    outcome."""
     _check_flags(plan=plan, config=config, plan_only=plan_only, dry_run=dry_run, replan=replan, detach=detach)
     from pmagent.actors.orchestra.planning.plan import BYTES_MAX
-    from pmagent.orchestra.request import Wish, as_request, warnings_of
+    from pmagent.orchestra.request import RunOptions, as_request, warnings_of
 
-    wish = Wish(
-        intent=intent, config=source_given(config, BYTES_MAX, "it has to hold a configuration"),
-        plan=source_given(plan, BYTES_MAX, "it has to hold a plan"),
+    options = RunOptions(
+        intent=intent, config=source_from(config, BYTES_MAX, "it has to hold a configuration"),
+        plan=source_from(plan, BYTES_MAX, "it has to hold a plan"),
         concurrency=concurrency, retries=retries, replan=replan, out=out, action=action, plan_only=plan_only,
         dry_run=dry_run,
     )
-    asked = as_request(wish, app.workspace, job_id(request))
-    if wish.config is not None:
-        _check_given(app, asked, wish.config.where)
+    asked = as_request(options, app.workspace, job_id(request))
+    if options.config is not None:
+        _check_given(app, asked, options.config.where)
     for warning in warnings_of(asked.config):
         app.output.note(Styled("warning:", "yellow"), f" {warning}")
     return _run(app, asked, format, detach=detach)
@@ -97,10 +96,10 @@ def _check_flags(
 
 
 def _run(app: App, asked: RunRequested, format: str, *, detach: bool) -> int:
-    from pmagent.cli.job_screen import conduct
+    from pmagent.cli.job_screen import follow_job
     from pmagent.cli.run_text import RUN, document, exit_code, summary
 
-    run = conduct(app, RUN, asked, detach=detach, plain=format == "json")
+    run = follow_job(app, RUN, asked, detach=detach, plain=format == "json")
     if run is None:
         app.output.answer(format, {"run_id": asked.run_id, "state": "open"}, lambda: app.output.line(asked.run_id))
         if format != "json":

@@ -25,7 +25,7 @@ from pmagent.contracts.orchestra_events import PlannedTask
 from pmagent.events.log import now
 from pmagent.exitcodes import Exit
 from pmagent.jobs.kinds import RUNS
-from pmagent.orchestra.places import folder_of, report_of
+from pmagent.orchestra.paths import folder_of, report_of
 from pmagent.projections.runs.changes import saying
 from pmagent.projections.runs.numbers import task_documents
 from pmagent.projections.views.jobs import End
@@ -91,12 +91,8 @@ def whole(run: Run) -> dict[str, Any]:
 def _task(task: Task, planned: PlannedTask) -> dict[str, Any]:
     ended = task.left >= 0
     return {
-        "task_id": planned.task_id,
-        "name": planned.name,
-        "state": task.state,
-        "attempts": task.attempts,
-        "duration_ms": task.duration_ms if ended else 0,
-        "exit_code": task.exit_code if ended else None,
+        "task_id": planned.task_id, "name": planned.name, "state": task.state, "attempts": task.attempts,
+        "duration_ms": task.duration_ms if ended else 0, "exit_code": task.exit_code if ended else None,
         "reason": task.reason if task.state == "failed" else "",
     }
 
@@ -134,12 +130,12 @@ def summary(output: Output, run: Run) -> None:
     """The run for people, on stdout."""
     state, total = run.state, len(run.tasks)
     of = f"{total} task{'s' if total != 1 else ''}"
-    said = "nothing was run"
+    summary = "nothing was run"
     if total and state != "refused":
-        said = of if state == "planned" else f"{run.counts['done']} of {of} done"
+        summary = of if state == "planned" else f"{run.counts['done']} of {of} done"
     simulated = ", simulated" if run.asked.dry_run and state != "refused" else ""
     sign, style = ("✓", "green") if state == "planned" else MARKS.get(state, ("•", ""))
-    output.line(Styled(f"{sign} {state}", style), f": {said}{simulated}, {spoken(duration_ms(run) / 1000)}")
+    output.line(Styled(f"{sign} {state}", style), f": {summary}{simulated}, {spoken(duration_ms(run) / 1000)}")
     reasons(output, run)
     _failures(output, run)
     if state == "planned":
@@ -192,15 +188,15 @@ def table(run: Run, now: str, columns: int, rows: int) -> list[list[Piece]]:
 
 
 def _heading(run: Run, now: str, columns: int) -> list[Piece]:
-    said = [_count_words(run)] if run.tasks else []
-    said += [elapsed(run, now), *filter(None, [saying(run)])]
-    return heading(RUNS, run, mark(run.word), said, columns)
+    parts = [_count_words(run)] if run.tasks else []
+    parts += [elapsed(run, now), *filter(None, [saying(run)])]
+    return heading(RUNS, run, mark(run.word), parts, columns)
 
 
 def _count_words(run: Run) -> str:
     counts = run.counts
-    said = [f"{counts['done']} of {len(run.tasks)} done"]
-    return ", ".join(said + [f"{counts[state]} {state}" for state in ("failed", "running") if counts[state]])
+    parts = [f"{counts['done']} of {len(run.tasks)} done"]
+    return ", ".join(parts + [f"{counts[state]} {state}" for state in ("failed", "running") if counts[state]])
 
 
 def _foremost(pairs: list[Pair], room: int) -> list[Pair]:
@@ -236,6 +232,4 @@ def _rest(run: Run, pairs: list[Pair], columns: int) -> list[Piece]:
     return [Styled(shorten(f"   {more} {sum(counts.values())} more: {', '.join(words)}", columns), "dim")]
 
 
-RUN: Final = Rendering(
-    RUNS, exit_code, table, _entry, whole, summary, _details, wide=14, next="the next pmagent run"
-)
+RUN: Final = Rendering(RUNS, exit_code, table, _entry, whole, summary, _details, wide=14, next="the next pmagent run")

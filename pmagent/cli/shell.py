@@ -1,4 +1,4 @@
-"""What other programs get from us: shell completion, and the format file for lnav."""
+"""Files for other programs: shell completion, and the format file for lnav."""
 
 from __future__ import annotations
 
@@ -70,9 +70,7 @@ def complete_types(_ctx: click.Context, _param: click.Parameter, incomplete: str
     return [name for name in known() if name.startswith(incomplete)]
 
 
-def complete_jobs(
-    ctx: click.Context, _param: click.Parameter, incomplete: str, only: Sequence[Kind] = ()
-) -> list[str]:
+def complete_jobs(ctx: click.Context, _param: click.Parameter, incomplete: str, only: Sequence[Kind] = ()) -> list[str]:
     """Ids of the latest jobs (``only``: of these kinds) that begin so; none when there is no log."""
     from pmagent.events.errors import PmagentError
     from pmagent.jobs.catalogue import Catalogue
@@ -89,7 +87,10 @@ def complete_jobs(
 
 def _workspace(ctx: click.Context) -> Path:
     app = ctx.find_object(App)
-    return Path((app.workspace_flag if app else None) or os.environ.get("PMAGENT_WORKSPACE") or ".")
+    from pmagent.workspace.layout import workspace_around
+
+    named = (app.workspace_flag if app else None) or os.environ.get("PMAGENT_WORKSPACE")
+    return Path(named) if named else workspace_around(Path.cwd())
 
 
 def complete_actors(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

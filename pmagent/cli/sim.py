@@ -30,10 +30,9 @@ _PROGRESS_SECONDS = 2.0
 def sim(app: App, seed: int, count: int, twice: bool, format: str) -> int:
     """Run the real engine, actors and segment store in a world of one thread, one virtual clock and one seed.
 
-    Disk, surfaces, effects and operator are simulated; faults strike, then stop, and all must come to an end.
+    Disk, surfaces, effects and operator are simulated; faults strike, then stop, and everything must come to an end.
     Exit 0 when every invariant held in every seed; 1 when one did not (or, with --twice, two histories of a seed
-    differ): the seed that shows it again is named. See docs/simulation.md.
-    """
+    differ): the seed that reproduces it is named. See docs/simulation.md."""
     from pmagent import __version__
     from pmagent.projections.core.documents import Documents
     from pmagent.projections.registry import all_projections
@@ -52,7 +51,7 @@ def sim(app: App, seed: int, count: int, twice: bool, format: str) -> int:
 
     def first(result: SimResult) -> None:
         histories[result.seed] = result.history
-        progress.told(len(histories))
+        progress.reported(len(histories))
 
     def second(result: SimResult) -> None:
         if histories.get(result.seed) != result.history:
@@ -62,8 +61,8 @@ def sim(app: App, seed: int, count: int, twice: bool, format: str) -> int:
     summary = runs(first)
     if twice:
         again = runs(second).failures
-        unequal += [f"in its second run only, {told}" for told in again if told not in summary.failures]
-        unequal += [f"in its first run only, {told}" for told in summary.failures if told not in again]
+        unequal += [f"in its second run only, {failure}" for failure in again if failure not in summary.failures]
+        unequal += [f"in its first run only, {failure}" for failure in summary.failures if failure not in again]
     failures = [*summary.failures, *unequal]
     seconds = time.perf_counter() - begun
     if format == "json":
@@ -82,7 +81,7 @@ class _Progress:
         self._count = count
         self._last = time.monotonic()
 
-    def told(self, done: int) -> None:
+    def reported(self, done: int) -> None:
         """So many seeds are done."""
         if time.monotonic() - self._last >= _PROGRESS_SECONDS and done < self._count:
             self._last = time.monotonic()

@@ -1,4 +1,4 @@
-"""The help topics. What a table in the code knows is taken from it, so that help cannot be out of date."""
+"""The help topics. Tables come from the code, so that help cannot be out of date."""
 
 from __future__ import annotations
 
@@ -33,9 +33,13 @@ def _exit_codes() -> str:
 
 
 def _environment() -> str:
+    from pmagent.cli.frame import FORMAT
     from pmagent.workspace.settings import FILE, WORKSPACE, settings_table
 
-    rows = [f"  {WORKSPACE:<38} the workspace, without --workspace"]
+    rows = [
+        f"  {WORKSPACE:<38} the workspace, without --workspace",
+        f"  {FORMAT:<38} text or json, without --format",
+    ]
     rows += [
         f"  {setting.variable:<38} {setting.text} [{_shown(setting.default)}]"
         for setting in settings_table() if setting.variable
@@ -64,6 +68,7 @@ Formatting
 
   --format text   for people: aligned, in colour on a terminal, cut to its width.
   --format json   for programs: one JSON document on stdout, and nothing else; log tail: one stored event a line.
+                  The same: --json, -o json, and PMAGENT_FORMAT=json where no option says otherwise.
 
 Logs, progress, warnings and errors go to stderr. Text from agents and files is hostile: for people, control
 characters are shown as their pictures (␛, ␍) and what would reorder or hide text as �. JSON is byte-faithful.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 import msgspec
 
-from pmagent.cli.accepting import QUESTION, show_new
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.given import confirmed
+from pmagent.cli.inputs import confirmed
 from pmagent.cli.output import Styled
+from pmagent.cli.trust_prompt import QUESTION, show_new
 from pmagent.exitcodes import Exit
 
 
@@ -17,19 +17,18 @@ from pmagent.exitcodes import Exit
 @format_option()
 @pass_app
 def trust(app: App, yes: bool, format: str) -> int:
-    """Show what the workspace's configuration lets be done, and accept it: programs, paths, network, policies.
+    """Show the powers of the workspace's configuration, and accept it: programs, paths, network, policies.
 
     Nothing in a workspace is run before its configuration (orchestra.config.yaml, .pmagent/config.toml) was accepted,
-    here or by pmagent init. An addition of a later version is asked for again; where there is nothing new, nobody is
-    asked. A list of the console's operators that came from elsewhere is shown, and accepted, too. Exit 1: you said no.
-    """
+    here or by pmagent init. Additions of a later version need another acceptance. A list of the console's operators
+    that came from elsewhere is shown and accepted, too. Exit 1: you said no."""
     from pmagent.console.auth import operators
-    from pmagent.console.places import Places
+    from pmagent.console.paths import ConsolePaths
     from pmagent.workspace.trust import Powers, accept, offer, summary
 
     workspace = app.workspace.resolve()
     found = offer(workspace)
-    listed = Places(app.layout).operators
+    listed = ConsolePaths(app.layout).operators
     strangers = operators.untrusted(listed)
     for line in summary(found.powers):
         app.output.note(line)
@@ -43,7 +42,7 @@ def trust(app: App, yes: bool, format: str) -> int:
     powers = accept(workspace, found)
     if strangers is not None:
         operators.accept(listed, strangers[1])
-    said = Styled("✓ trusted", "green"), f": the configuration of {workspace}, as it is now"
+    text = Styled("✓ trusted", "green"), f": the configuration of {workspace}, as it is now"
     document = {"workspace": str(workspace), "accepted": True, **msgspec.to_builtins(powers)}
-    app.output.answer(format, document, lambda: app.output.line(*said))
+    app.output.answer(format, document, lambda: app.output.line(*text))
     return Exit.DONE

@@ -20,13 +20,12 @@ if TYPE_CHECKING:
 @format_option()
 @pass_app
 def init(app: App, new_log: bool, format: str) -> int:
-    """Make this git repository a workspace: write the kernel surfaces that are missing, and .pmagent/config.toml.
+    """Make this git repository a workspace: write the missing kernel surfaces and .pmagent/config.toml.
 
-    Nothing that exists is touched. Your word that this is a workspace accepts its configuration: of one that is there
-    already it is shown what it lets be done (pmagent trust shows it again). With --new-log, a log is begun at once:
-    where STATE.json, jobs/, runs/ or sessions/ tell of a log that is not there, no other command begins one.
-    """
-    from pmagent.cli.accepting import accept_as_is
+    Existing files are not touched. This accepts the workspace's configuration; the powers of an existing one are shown
+    (pmagent trust shows them again). --new-log begins a log at once: where STATE.json, jobs/, runs/ or sessions/ belong
+    to a log that is gone, no other command begins one."""
+    from pmagent.cli.trust_prompt import accept_as_is
     from pmagent.workspace.kernel_settings import PATH
     from pmagent.workspace.presence import begin_log
     from pmagent.workspace.surfaces import init_workspace
@@ -55,10 +54,9 @@ def init(app: App, new_log: bool, format: str) -> int:
 def refresh(app: App, format: str) -> int:
     """Recompute the kernel surfaces (branch, phase, built-in guards, checks, health) and write each, atomically.
 
-    The checks of [checks] in .pmagent/config.toml are run before, in the read-only sandbox without network; each has to
-    exit with 0. Whatever they say is written, and is no failure of this command. Exit 1 when one could not be run: it
-    counts as failed.
-    """
+    The checks of [checks] in .pmagent/config.toml run first, in the read-only sandbox without network; each has to exit
+    with 0. A failed check is written, and is no failure of this command. Exit 1 when one could not be run: it counts as
+    failed."""
     from pmagent.workspace.surfaces import refresh_surfaces
     from pmagent.workspace.trust import require_accepted
 

@@ -15,7 +15,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pmagent.actors.core.engine import describe_failure
-from pmagent.console.pages.context import Desk, desk_of
+from pmagent.console.pages.context import PageContext, context_of
 from pmagent.console.pages.rendering import STATIC
 from pmagent.edges import EDGES
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
@@ -30,30 +30,30 @@ _STATUS: Final = {Exit.NO: 409, Exit.USAGE: 400, Exit.CORRUPT: 500, Exit.UNREACH
 _log = structlog.get_logger("pmagent")
 
 
-def application(desk: Desk) -> Starlette:
-    """The pages over ``desk``, without the guard: see ``serving``."""
+def application(context: PageContext) -> Starlette:
+    """The pages over ``context``, without the guard: see ``serving``."""
     routes: list[BaseRoute] = [Mount("/static", StaticFiles(directory=STATIC), name="static")]
     for name in VIEWS:
         routes += import_module(name).routes
     handlers = {HTTPException: _refused, PmagentError: _failed, Exception: _broken}
     app = Starlette(routes=routes, exception_handlers=handlers)  # type: ignore[arg-type]
-    app.state.desk = desk
+    app.state.context = context
     return app
 
 
 class Positioned:
     """Notes the log's end before a page is made, so that whoever follows from there misses nothing."""
 
-    def __init__(self, app: ASGIApp, desk: Desk) -> None:
+    def __init__(self, app: ASGIApp, context: PageContext) -> None:
         self._app = app
-        self._desk = desk
+        self._context = context
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
         if scope["type"] == "http" and not scope["path"].startswith("/static/"):
             state = scope.setdefault("state", {})
             try:
-                state["position"] = self._desk.position()
+                state["position"] = self._context.position()
             except (CorruptLog, OSError):  # the pages that read it say so
                 state["position"] = 0
         await self._app(scope, receive, send)
@@ -80,7 +80,7 @@ async def _broken(request: Request, error: Exception) -> Response:
 
 
 async def _error(request: Request, status: int, what: str, hint: str) -> Response:
-    return await desk_of(request).page(
+    return await context_of(request).page(
         request, "error.html", title=_TITLES.get(status, "That went wrong"), section="", status=status, what=what,
         hint=hint,
     )

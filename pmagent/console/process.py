@@ -1,7 +1,7 @@
 """The console's process: ``python -I -m pmagent.console.process WORKSPACE``, started and kept by the daemon.
 
-What it has to say it says as JSON, one line each, on stdout, which the daemon reads; it ends when its stdin ends, which
-is the daemon's pipe: so no console outlives its daemon, however that ends.
+It reports in JSON, a line each, on stdout, which the daemon reads; it ends when its stdin ends, which is the daemon's
+pipe: so no console outlives its daemon, however that ends.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import structlog
 from pmagent.actors.core.engine import describe_failure
 from pmagent.clean import json_bytes
 from pmagent.console.address import Address
-from pmagent.console.giving_way import give_way
+from pmagent.console.priority import lower_priority
 from pmagent.events.errors import PmagentError
 from pmagent.exitcodes import Exit
 
@@ -30,21 +30,21 @@ NICENESS: Final = 10
 
 def main(arguments: list[str]) -> int:
     """Serve the workspace's console; the exit code. Every error ends here, and is told to the daemon."""
-    os.setpgrp()  # no signal of the terminal is for us; a session of our own would be the daemon's equal (give_way)
-    give_way(NICENESS)
+    os.setpgrp()  # no signal of the terminal reaches us; a session of our own would rank with the daemon's
+    lower_priority(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at the daemon's terminal is for the daemon, which ends us
     _log_as_json()
     try:
         _serve(Path(arguments[0]))
     except PmagentError as error:
-        say("error", error.message, mend=error.hint)
+        report("error", error.message, mend=error.hint)
         return error.exit_code
     except OSError as error:
-        say("error", f"the console cannot be served: {error!r}"[:500])
+        report("error", f"the console cannot be served: {error!r}"[:500])
         return Exit.NO
     except Exception as error:  # noqa: BLE001 - the last stop: whatever it is, the daemon's screen says where
         kind, place = describe_failure(error)
-        say("error", f"a bug in the console: {kind} in {place}", mend="report it; the daemon goes on")
+        report("error", f"a bug in the console: {kind} in {place}", mend="report it; the daemon goes on")
         return Exit.BUG
     return Exit.DONE
 
@@ -71,10 +71,10 @@ async def _until_orphaned(ended: anyio.Event) -> None:
 
 
 def _ready(address: Address) -> None:
-    say("ready", address.url, socket=address.path)
+    report("ready", address.url, socket=address.path)
 
 
-def say(level: str, event: str, **more: Any) -> None:
+def report(level: str, event: str, **more: Any) -> None:
     """Tell the daemon."""
     line = json_bytes({"level": level, "event": event, **{name: str(value) for name, value in more.items()}})
     try:
@@ -84,11 +84,11 @@ def say(level: str, event: str, **more: Any) -> None:
 
 
 def _log_as_json() -> None:
-    """What is logged here goes to the daemon's screen, through the daemon."""
+    """Messages logged here go to the daemon's screen, through the daemon."""
 
-    class Sayer:
+    class LineLogger:
         def msg(self, level: str, event: str, more: dict[str, Any]) -> None:
-            say(level, event, **more)
+            report(level, event, **more)
 
         debug = info = warning = error = critical = exception = msg
 
@@ -98,7 +98,7 @@ def _log_as_json() -> None:
 
     structlog.configure(
         processors=[rendered], wrapper_class=structlog.make_filtering_bound_logger(20),
-        logger_factory=lambda *_: Sayer(), cache_logger_on_first_use=False,
+        logger_factory=lambda *_: LineLogger(), cache_logger_on_first_use=False,
     )
 
 

@@ -21,7 +21,7 @@ from pmagent.console.auth.guard import Guard
 from pmagent.console.auth.peers import is_own
 from pmagent.console.live.feed import Feed
 from pmagent.console.live.stream import Streams
-from pmagent.console.pages.context import Desk
+from pmagent.console.pages.context import PageContext
 from pmagent.service.shapes import work_out_shapes
 from pmagent.workspace.settings import ConsoleSettings
 from pmagent.workspace.trust import resolved
@@ -99,40 +99,40 @@ async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], 
     """Serve until ``ended``. ``ready`` is called when connections are taken. Raises ConfigError, NotAccepted,
     PortTaken, OSError."""
     settings = resolved(workspace, os.environ).settings.console
-    desk = Desk(workspace)
-    desk.places.prepare()
-    listener, address = bound(settings, desk.places)
+    context = PageContext(workspace)
+    context.paths.prepare()
+    listener, address = bound(settings, context.paths)
     with listener:
-        streams = Streams(Feed(desk.layout.store.reader), ended)
+        streams = Streams(Feed(context.layout.store.reader), ended)
         config = uvicorn.Config(
-            guarded(desk, settings, address, streams), http=_OwnUserOnly, ws="none", lifespan="off", log_config=None,
+            guarded(context, settings, address, streams), http=_OwnUserOnly, ws="none", lifespan="off", log_config=None,
             access_log=False, server_header=False, proxy_headers=False, timeout_keep_alive=KEEP_ALIVE_SECONDS,
             h11_max_incomplete_event_size=HEAD_BYTES_MAX, timeout_graceful_shutdown=int(STOP_SECONDS), backlog=512,
         )
         work_out_shapes()  # all pages are loaded by now
         server = _Server(config)
-        tell(desk.places, address)
+        tell(context.paths, address)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(streams.run)
-            tasks.start_soon(_stop_at_end, server, desk, ended)
+            tasks.start_soon(_stop_at_end, server, context, ended)
             ready(address)
             await server.serve(sockets=[listener])
             tasks.cancel_scope.cancel()
 
 
-def guarded(desk: Desk, settings: ConsoleSettings, address: Address, streams: Streams) -> Guard:
+def guarded(context: PageContext, settings: ConsoleSettings, address: Address, streams: Streams) -> Guard:
     """The whole application at ``address``: pages and streams, behind the guard."""
-    entrance = Entrance(desk.places, settings, note=desk.note)
-    app = application(desk)
+    entrance = Entrance(context.paths, settings, note=context.note)
+    app = application(context)
     app.state.entrance = entrance
     app.router.routes[:0] = streams.routes
-    return Guard(Positioned(app, desk), desk=desk, entrance=entrance, address=address)
+    return Guard(Positioned(app, context), context=context, entrance=entrance, address=address)
 
 
-async def _stop_at_end(server: uvicorn.Server, desk: Desk, ended: anyio.Event) -> None:
+async def _stop_at_end(server: uvicorn.Server, context: PageContext, ended: anyio.Event) -> None:
     """The streams hear of the end themselves, and end; and who asked the daemon something hears that it has gone,
     before uvicorn loses patience. Then there is nothing for it to wait for."""
     await ended.wait()
     server.should_exit = True
     await anyio.sleep(ANSWER_SECONDS)
-    desk.stop_asking()
+    context.stop_asking()

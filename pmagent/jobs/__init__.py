@@ -1,2 +1,1 @@
-"""What runs and audits have in common: asking for one, following it to its end, finding it in the log (a job is one of
-them)."""
+"""Jobs, the common side of runs and audits: requesting one, following it to its end, finding it in the log."""

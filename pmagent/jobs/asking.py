@@ -23,7 +23,7 @@ from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.contracts.payload import Payload
 from pmagent.events.errors import PmagentError
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
-from pmagent.oa.asking import OBSERVED_SECONDS, KernelUnread
+from pmagent.oa.requests import OBSERVED_SECONDS, KernelUnread
 from pmagent.orchestra.request import BadRun
 from pmagent.orchestra.request import checked as checked_run
 from pmagent.projections.core.projection import ProjectionHalted
@@ -72,7 +72,7 @@ async def _known_mode(host: Host, asked: RunRequested) -> None:
 
 
 async def _prepared_audit(host: Host, asked: AuditRequested) -> AuditRequested:
-    """The request as it may be recorded. Raises BadAudit, BadRubric, Misplaced, ModelUnavailable."""
+    """The request as it may be recorded. Raises BadAudit, BadRubric, BadPath, ModelUnavailable."""
     from pmagent.audit.request import checked  # with the audit's models, which nobody else needs
 
     # The auditor's modules take their time to import; nobody who waits for the daemon waits for that.
@@ -116,7 +116,7 @@ async def ask(edge: Edge, host: Host, arguments: dict[str, Any]) -> Answer:
     edge.masked(asked, draft.data)
     position = await host.tell_draft(draft)
     over = job_id not in open_jobs(host, kind)
-    end = await host.answer_in_log(position, draft.correlation, kind.ends) if over else None
+    end = await host.answer_in_log(position, draft.correlation, kind.end_types) if over else None
     if end is not None:
         await host.flush()
     return Answer(document={kind.id_field: job_id, "position": position, "end": None if end is None else end.type})

@@ -1,11 +1,10 @@
-"""The jobs of a log, remembered as they are read: for who looks at the list again and again (docs/design.md §7).
+"""An index of a log's jobs, built as the log is read, for lists that are shown again and again (docs/design.md §7).
 
-It looks back only as far as somebody asks, and never reads an event twice; so a page costs what is new in the log.
+It reads back only as far as a query needs, and no event twice; so a page costs only the events that are new.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 import threading
 from collections import deque
@@ -17,12 +16,11 @@ import msgspec
 from pmagent.contracts.payload import typed
 from pmagent.events.errors import CorruptLog
 from pmagent.events.event import Event, StoredEvent, Tail
-from pmagent.events.reader import event_at, runs
+from pmagent.events.reader import event_at, matching_runs
 from pmagent.events.storage import BLOB_PREFIX
-from pmagent.jobs.history import ID_CHARS, Jobs, NoSuchJob, opened
+from pmagent.jobs.history import ID_CHARS, Jobs, NoSuchJob, opened, still_holds
 from pmagent.jobs.kinds import Kind
 from pmagent.jobs.registry import KINDS
-from pmagent.jobs.sifting import sifted, stands
 from pmagent.projections.views.jobs import End
 from pmagent.workspace.layout import Layout
 
@@ -47,8 +45,8 @@ _ABOUT: Final = {
 }
 """Reads of a request what it is about. The rest may be large, and is not looked at."""
 _KINDS: Final = {kind.requested: kind for kind in KINDS}
-_ENDS: Final = frozenset().union(*(kind.ends for kind in KINDS))
-_WANTED: Final = re.compile(b'"type":"(?:%s)"' % b"|".join(re.escape(one.encode()) for one in (*_KINDS, *_ENDS)))
+_ENDS: Final = frozenset().union(*(kind.end_types for kind in KINDS))
+_NEEDLES: Final = ([b'"type":"%b"' % one.encode() for one in sorted({*_KINDS, *_ENDS})],)
 
 
 class Ending(End, frozen=True, gc=False, kw_only=True):
@@ -190,7 +188,7 @@ class Catalogue:
         """Read what has come since, or, the first time, nothing yet. A log that is another one is begun anew."""
         storage = jobs.storage
         tail, log_id = storage.tail(), storage.log_id()
-        if log_id != self._log_id or not stands(storage, self._high):
+        if log_id != self._log_id or not still_holds(storage, self._high):
             self._begin_anew(log_id)
         if self._low < 0:
             self._low, self._high = tail.position + 1, tail
@@ -256,8 +254,7 @@ def _words(kinds: Sequence[Kind], plural: str = "") -> str:
 def _read(jobs: Jobs, low: int, high: int, *, checks: bool) -> list[Entry | Ending]:
     """Requests and ends between two positions: all of them, or none where one is bad. Raises CorruptLog."""
     found: list[Entry | Ending] = []
-    parts = runs(jobs.storage, low, high) if checks else (one for one, _ in sifted(jobs.storage, _WANTED, low, high))
-    for events in parts:
+    for events, _ in matching_runs(jobs.storage, low, high, () if checks else _NEEDLES):
         for event in events:
             kind = _KINDS.get(event.type)
             if kind is not None:
@@ -268,13 +265,13 @@ def _read(jobs: Jobs, low: int, high: int, *, checks: bool) -> list[Entry | Endi
 
 
 def _ending(event: Event) -> Ending:
-    """What is remembered of an end."""
+    """The part of an end that is remembered."""
     data = event.data
-    kind = next(kind for kind in KINDS if event.type in kind.ends)
+    kind = next(kind for kind in KINDS if event.type in kind.end_types)
     end = kind.end_of(data)
-    said = [reason[:REASON_CHARS] for reason in end.reasons[:REASONS_MAX]]
+    reasons = [reason[:REASON_CHARS] for reason in end.reasons[:REASONS_MAX]]
     return Ending(
-        request=data.request, position=event.position, time=event.time, state=end.state, reasons=said, done=end.done,
+        request=data.request, position=event.position, time=event.time, state=end.state, reasons=reasons, done=end.done,
         failed=end.failed, score=end.score,
     )
 

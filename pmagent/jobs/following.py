@@ -74,10 +74,10 @@ class HeldByJob(PmagentError):
     exit_code = 5
 
 
-class Watcher(Protocol):
+class JobObserver(Protocol):
     """A screen for the job. Nothing here may wait."""
 
-    def told(self, job: JobView, changes: Sequence[Change]) -> None:
+    def updated(self, job: JobView, changes: Sequence[Change]) -> None:
         """The job has gone on."""
         ...
 
@@ -86,17 +86,17 @@ class Watcher(Protocol):
         ...
 
 
-class Conductor:
+class JobFollower:
     """One job, from its request to its end. ``job`` is None until the request is durable."""
 
-    def __init__(self, layout: Layout, request: JobRequest, watcher: Watcher) -> None:
+    def __init__(self, layout: Layout, request: JobRequest, observer: JobObserver) -> None:
         self.layout = layout
         self.request = request
         self.kind = request.kind
         self.job: JobView | None = None
         self.asking = False
         """Whether the request may have been recorded."""
-        self._watcher = watcher
+        self._observer = observer
         self._begun = anyio.Event()
         self._perform: Callable[[str, dict[str, Any]], Awaitable[Answer]] = self._ask_daemon
         self._look_at = 0.0
@@ -109,7 +109,7 @@ class Conductor:
         """The command that shows the job."""
         return f"{self.kind.command} {self.request.id[:8]}"
 
-    async def conduct(self, *, detach: bool = False) -> JobView | None:
+    async def run(self, *, detach: bool = False) -> JobView | None:
         """Ask for the job and follow it until it is over; None: it goes on by itself, in the daemon (``detach``).
 
         Raises what the operation raises; NotFound where no workspace is; NoDaemon; Paused where no daemon is and
@@ -132,14 +132,14 @@ class Conductor:
                 refusal = HeldByJob(what, _SIDE_BY_SIDE)
                 if held != waiting:
                     waiting = held
-                    self._watcher.say(f"{what}; waiting for its end")
+                    self._observer.say(f"{what}; waiting for its end")
             self.asking = False
             if time.monotonic() > deadline:
                 raise refusal
             await anyio.sleep(TRY_SECONDS)
 
     async def _carried(self, *, detach: bool) -> JobView | None:
-        """``conduct``, once; asking again later is the same request."""
+        """``run``, once; asking again later is the same request."""
         if self.layout.store.holder().live:
             return await self._through_daemon(detach=detach)
         if detach:
@@ -147,7 +147,7 @@ class Conductor:
         return await self._here()
 
     async def cancel(self, reason: str) -> None:
-        """Have the job end in order, as soon as its request is durable. What stands in the way is told."""
+        """Have the job end in order, as soon as its request is durable. An obstacle is reported to the observer."""
         await self._begun.wait()
         kind = self.kind
         try:
@@ -155,13 +155,13 @@ class Conductor:
                 kind.cancel, {"request": new_request(kind.cancel), kind.id_field: self.request.id, "reason": reason}
             )
         except (DaemonUnreachable, RemoteError) as error:
-            self._watcher.say(f"the {kind.word} could not be cancelled: {error.message}")
+            self._observer.say(f"the {kind.word} could not be cancelled: {error.message}")
             return
         if not answer.document["accepted"]:
-            self._watcher.say(str(answer.document["text"]))
+            self._observer.say(str(answer.document["text"]))
 
     async def _ask_daemon(self, name: str, arguments: dict[str, Any]) -> Answer:
-        return await call_daemon(self.layout, name, arguments, say=self._watcher.say)
+        return await call_daemon(self.layout, name, arguments, say=self._observer.say)
 
     async def _through_daemon(self, *, detach: bool) -> JobView | None:
         self.asking = True
@@ -176,9 +176,9 @@ class Conductor:
         try:
             written = await self._ask_daemon(WRITTEN, {})
             for warning in written.warnings:
-                self._watcher.say(warning)
+                self._observer.say(warning)
         except (DaemonUnreachable, RemoteError) as error:
-            self._watcher.say(f"its documents may not be written yet ({error.message}); pmagent rebuild writes them")
+            self._observer.say(f"its documents may not be written yet ({error.message}); pmagent rebuild writes them")
         return job
 
     async def _say_if_paused(self) -> None:
@@ -187,16 +187,16 @@ class Conductor:
         try:
             status = (await self._ask_daemon("status", {})).document
         except (DaemonUnreachable, RemoteError) as error:
-            self._watcher.say(f"it is not known whether effects are paused ({error.message})")
+            self._observer.say(f"it is not known whether effects are paused ({error.message})")
             return
         if status["paused"]:
-            self._watcher.say(f"{by_whom(status['paused'])}: what has not begun waits until pmagent resume")
+            self._observer.say(f"{by_whom(status['paused'])}: what has not begun waits until pmagent resume")
         self._say_if_ahead(status["log"].get("ahead_s", 0.0))
 
     def _say_if_ahead(self, seconds: float) -> None:
         if seconds:
             ahead = f"the log's time stands {spoken(seconds)} ahead of this machine's clock"
-            self._watcher.say(f"{ahead}; nothing waits for it")
+            self._observer.say(f"{ahead}; nothing waits for it")
 
     async def _here(self) -> JobView:
         kind = self.kind
@@ -208,7 +208,7 @@ class Conductor:
             left = open_jobs(host, kind)
             if left:
                 names = ", ".join(name[:8] for name in left[:4]) + (", …" if len(left) > 4 else "")
-                self._watcher.say(f"left open by an earlier process, and taken up while this one runs: {names}")
+                self._observer.say(f"left open by an earlier process, and taken up while this one runs: {names}")
 
             async def ask(name: str, arguments: dict[str, Any]) -> Answer:
                 return await perform(host, name, arguments)
@@ -224,7 +224,7 @@ class Conductor:
                 jobs = Jobs(host.storage, self.layout.store.blobs())
                 job = await self._follow(jobs, answer.document["position"], news.wait)
                 for warning in (await ask(WRITTEN, {})).warnings:
-                    self._watcher.say(warning)
+                    self._observer.say(warning)
                 tasks.cancel_scope.cancel()
         return job
 
@@ -240,7 +240,7 @@ class Conductor:
             changes = self._folded(jobs, position, found)
             job = self.job
             assert job is not None, "the request is durable, and comes first"
-            self._watcher.told(job, changes)
+            self._observer.updated(job, changes)
             if job.over:
                 return job
             await anyio.lowlevel.checkpoint()
@@ -253,9 +253,9 @@ class Conductor:
                 self.job = self.kind.begun(requested, stored.sum)
                 remark = self.kind.remark(self.request.asked, requested.data)
                 if remark:
-                    self._watcher.say(remark)
+                    self._observer.say(remark)
             elif stored.type in _SAID:
-                self._watcher.say(_SAID[stored.type])
+                self._observer.say(_SAID[stored.type])
             elif self.job is not None and stored.correlation == self.request.id and not self.job.over:
                 self.job, made = self.kind.folded(self.job, typed(stored, jobs.blobs), stored.sum)
                 changes += made
@@ -271,12 +271,12 @@ class Conductor:
         if self._gone_at is None:
             if not self.layout.store.holder().live:
                 self._gone_at = now
-                self._watcher.say(f"the daemon is gone; waiting {BACK_SECONDS:g} s for it to come back")
+                self._observer.say(f"the daemon is gone; waiting {BACK_SECONDS:g} s for it to come back")
             elif now >= self._ask_at:
                 await self._ask_whether_it_answers()
         elif daemon_listens(self.layout):
             self._gone_at = None
-            self._watcher.say("the daemon is back")
+            self._observer.say("the daemon is back")
         elif now - self._gone_at > BACK_SECONDS:
             raise DaemonGone(
                 f"the daemon is gone, and the {self.kind.word} {self.request.id[:8]} stands as it is",
@@ -291,11 +291,11 @@ class Conductor:
         except Unanswered as error:
             silent = True
             if not self._silent:
-                self._watcher.say(f"{error.message}; waiting for it")
+                self._observer.say(f"{error.message}; waiting for it")
         except (DaemonUnreachable, RemoteError):
             return  # it is ending, or starts again: that is looked at by itself
         if self._silent and not silent:
-            self._watcher.say("the daemon answers again")
+            self._observer.say("the daemon answers again")
         self._silent = silent
         self._ask_at = time.monotonic() + ASK_SECONDS
 
@@ -304,7 +304,7 @@ _SAID: Final = {
     PAUSED: "effects are paused: what has not begun waits until pmagent resume",
     RESUMED: "effects are not paused any more",
 }
-"""What is said of events that are not the job's own."""
+"""The texts for events that are not the job's own."""
 _SIDE_BY_SIDE: Final = "wait for its end; or start pmagent up first, then they go side by side"
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from pmagent.contracts.payload import typed
 from pmagent.events.errors import NotFound, PmagentError
-from pmagent.events.event import Event
+from pmagent.events.event import Event, Tail
 from pmagent.events.reader import event_at
 from pmagent.events.reader import runs as event_runs
 from pmagent.events.storage import Blobs, LogReader
@@ -97,3 +97,12 @@ def opened(layout: Layout) -> Iterator[Jobs]:
         ) from None
     with closing(storage):
         yield Jobs(storage, store.blobs())
+
+
+def still_holds(storage: LogReader, tail: Tail) -> bool:
+    """Whether the log still holds the line that ``tail`` names: its sum vouches for all before it, which need not be
+    read again. Raises CorruptLog where no line is where it must be."""
+    if tail.position == 0:
+        return True
+    line = storage.read(tail.position, 1)
+    return line.endswith(b',"sum":"%b"}\n' % tail.sum.encode())

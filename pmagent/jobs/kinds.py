@@ -36,8 +36,8 @@ class OpenJob(NamedTuple):
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """``request`` and ``cancellation`` are payload types; ``ends`` are the types of events that end a job. ``ask`` and
-    ``cancel`` are its operations, ``command`` lists them. ``states``: each in which a job may end, and "open".
+    """``request`` and ``cancellation`` are payload types; ``end_types`` are the types of events that end a job. ``ask``
+    and ``cancel`` are its operations, ``command`` lists them. ``states``: each in which a job may end, and "open".
     ``about`` is the field of the request that says what it is about. ``heads``: the columns of a list for ``End.gist``
     and for that field; ``example``: a command that asks for a job. ``open_in``: the actors' states -> the open jobs,
     oldest first. ``remark``: the request that was asked for and the one in the log -> what is to be said of them.
@@ -48,7 +48,7 @@ class Kind(msgspec.Struct, frozen=True):
     word: str
     request: type[Payload]
     cancellation: type[Payload]
-    ends: frozenset[str]
+    end_types: frozenset[str]
     ask: str
     cancel: str
     states: tuple[str, ...]
@@ -131,7 +131,7 @@ RUNS: Final = Kind(
     word="run",
     request=RunRequested,
     cancellation=RunCancelRequested,
-    ends=frozenset(("run.refused", "run.ended", "request.refused")),
+    end_types=frozenset(("run.refused", "run.ended", "request.refused")),
     ask="orchestra.run",
     cancel="orchestra.cancel",
     states=("open", "done", "failed", "cancelled", "timed_out", "stopped", "refused", "planned"),
@@ -149,7 +149,7 @@ AUDITS: Final = Kind(
     word="audit",
     request=AuditRequested,
     cancellation=AuditCancelRequested,
-    ends=frozenset(("audit.concluded", "audit.failed", "request.refused")),
+    end_types=frozenset(("audit.concluded", "audit.failed", "request.refused")),
     ask="audit.run",
     cancel="audit.cancel",
     states=("open", "concluded", "failed", "cancelled", "refused"),

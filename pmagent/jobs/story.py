@@ -1,4 +1,4 @@
-"""A job as the shelf keeps it: its view, and what its pages show besides."""
+"""A job as the story cache keeps it: its view, and the further facts that its pages show."""
 
 from __future__ import annotations
 

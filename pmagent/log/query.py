@@ -30,7 +30,7 @@ class BadFilter(PmagentError):
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked for. Empty means: any. ``until`` is a log time, exclusive; positions are checked elsewhere."""
+    """A filter for events. Empty means: any. ``until`` is a log time, exclusive; positions are checked elsewhere."""
 
     types: Sequence[str] = ()
     excluded: Sequence[str] = ()
@@ -73,7 +73,7 @@ def compiled(query: Query) -> Callable[[StoredEvent], bool]:
 
 
 def needles(query: Query) -> list[list[bytes]]:
-    """What the bytes of a line that ``query`` wants hold: of each of these lists, at least one. Other lines may hold
+    """Bytes that a line matching ``query`` holds: at least one of each list. Other lines may hold
     all of that, too."""
     found = [_types(query.types)]
     found += [_named(name, values) for name, values in (("actor", query.actors), ("correlation", query.correlations))]
@@ -81,7 +81,7 @@ def needles(query: Query) -> list[list[bytes]]:
 
 
 def _types(patterns: Sequence[str]) -> list[bytes]:
-    """What stands there where each pattern is a whole type or the beginning of one, else nothing."""
+    """The needles for patterns that are a whole type or the beginning of one; none where another is among them."""
     whole = [pattern for pattern in patterns if not _GLOB & {*pattern}]
     beginnings = [pattern[:-1] for pattern in patterns if pattern.endswith("*") and not _GLOB & {*pattern[:-1]}]
     if len(whole) + len(beginnings) < len(patterns):

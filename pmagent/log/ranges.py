@@ -11,8 +11,9 @@ import msgspec
 
 from pmagent.events.errors import CorruptLog, PmagentError
 from pmagent.events.event import StoredEvent
+from pmagent.events.reader import Needles, matching_runs
 from pmagent.events.storage import StorageReader
-from pmagent.log.source import Needles, position_at_time, sifted
+from pmagent.log.source import position_at_time
 from pmagent.when import BadTime, moment
 
 POSITION_MAX: Final = 2**53 - 1
@@ -28,7 +29,7 @@ Pick = Callable[[Sequence[StoredEvent]], Sequence[StoredEvent]]
 
 
 class AtPosition(Protocol):
-    """What is kept of an event that is wanted: the event, or what has been made of it."""
+    """Picks the wanted events of a run, each as it is or converted."""
 
     @property
     def position(self) -> int:
@@ -76,7 +77,7 @@ def position_in(text: str) -> int | None:
 
 
 def range_of(storage: StorageReader, since: str | None, until: str | None, after: int, now: datetime) -> Range:
-    """What times or positions (None: no bound) mean in this log. Raises BadTime, CorruptLog."""
+    """The positions that times or positions (None: no bound) denote in this log. Raises BadTime, CorruptLog."""
     start = after + 1
     if since is not None:
         start = max(start, position_in(since) or position_at_time(storage, moment(since, now)))
@@ -110,7 +111,7 @@ def start_of_last(
     high, size, found = end, _WINDOW, 0
     while high >= span.start:
         low = max(span.start, high - size + 1)
-        positions = [event.position for run, _ in sifted(storage, low, high, needles) for event in pick(run)]
+        positions = [event.position for run, _ in matching_runs(storage, low, high, needles) for event in pick(run)]
         if found + len(positions) >= count:
             return positions[len(positions) - (count - found)]
         found += len(positions)
@@ -134,7 +135,7 @@ def last_of(
         low = max(span.start, high - size + 1)
         wanted: deque[K] = deque(maxlen=count - len(found))
         try:
-            for run, last in sifted(storage, low, high, needles):
+            for run, last in matching_runs(storage, low, high, needles):
                 wanted.extend(pick(run))
                 if last < high < end and not going():  # the first window is always finished
                     return Found([*found], high + 1, end, cut=True)
@@ -160,7 +161,7 @@ def first_of(
     found: list[K] = []
     last = span.start - 1
     try:
-        for run, through in sifted(storage, span.start, end, needles):
+        for run, through in matching_runs(storage, span.start, end, needles):
             found.extend(pick(run))
             if len(found) >= count:
                 return Found(found[:count], span.start, found[count - 1].position)

@@ -11,7 +11,7 @@ from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.event import StoredEvent, Tail
 from pmagent.events.evidence import FOLDER, log_in, log_of
 from pmagent.events.line import decode_line
-from pmagent.events.reader import RUN_BYTES, runs
+from pmagent.events.reader import runs
 from pmagent.events.storage import CHUNK_BYTES, StorageReader
 from pmagent.events.store import LogStore
 from pmagent.workspace.layout import Layout
@@ -51,9 +51,9 @@ class Tapped:
             self._chunk = chunk
         return chunk
 
-    def place(self, position: int) -> tuple[str, int]:
+    def location(self, position: int) -> tuple[str, int]:
         """See StorageReader."""
-        return self._storage.place(position)
+        return self._storage.location(position)
 
     def changes(self, position: int, seconds: float) -> bool:
         """See StorageReader."""
@@ -80,40 +80,13 @@ def line_runs(
         yield run, tap
 
 
-Needles = Sequence[Sequence[bytes]]
-"""What the bytes of a wanted line hold: of each of these, at least one."""
-
-
-def sifted(
-    storage: StorageReader, position: int, until: int, needles: Needles
-) -> Iterator[tuple[Sequence[StoredEvent], int]]:
-    """Checked runs of events from ``position`` up to ``until``, each with how far it goes, without runs in whose bytes
-    the ``needles`` are not: of those only how far they go. They are neither decoded nor even checked, which is most of
-    the work: who looks for everything that there is gives no needles. Raises CorruptLog."""
-    while position <= until:
-        chunk = storage.read(position, RUN_BYTES) if needles else b""
-        last = min(position + chunk.count(b"\n") - 1, until)
-        if not needles:
-            for run in runs(storage, position, until):
-                yield run, run[-1].position
-            return
-        if not chunk:
-            return
-        if all(any(needle in chunk for needle in group) for group in needles):
-            for run in runs(storage, position, last):
-                yield run, run[-1].position
-        else:
-            yield (), last
-        position = last + 1
-
-
 def time_at(storage: StorageReader, position: int) -> str:
     """The time that the line at ``position`` claims. Raises CorruptLog when it is no event."""
     line = storage.read(position, 1)
     try:
         return decode_line(line.rstrip(b"\n")).time
     except msgspec.DecodeError as error:
-        file, offset = storage.place(position)
+        file, offset = storage.location(position)
         raise CorruptLog(file, offset, position, f"not an event: {error}") from error
 
 

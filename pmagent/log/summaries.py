@@ -1,4 +1,4 @@
-"""What an event says, in one line: by its type where that is known, else its first fields.
+"""One-line summaries of events: by type where that is known, else the first fields.
 
 Works on the stored JSON and never fails; the line is not yet clean, the writer sees to that
 (``pmagent.actors.core.lines``).

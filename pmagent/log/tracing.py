@@ -66,7 +66,7 @@ def causes(storage: StorageReader, event: StoredEvent, keep: Keep = _same) -> tu
 def consequences(storage: StorageReader, event: StoredEvent, limit: int, depth: int) -> tuple[list[Node], int]:
     """What ``event`` caused, directly or not, down to ``depth`` levels; at most ``limit``, and how many more there are.
 
-    What the events beyond the limit caused in turn is not counted. Raises CorruptLog.
+    Consequences of events beyond the limit are not counted. Raises CorruptLog.
     """
     found, more, _ = _consequences(storage, event, limit, depth, None, _same)
     return found, more

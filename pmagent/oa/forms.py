@@ -1,7 +1,7 @@
 """Between the reasoning commands' forms and the bridge: a form -> the task, a result -> the form; pure
 (docs/design.md §13.5).
 
-What a form says beyond the goal travels in the envelope's ``oa_context``, so that a result can be explained, and an
+Everything in a form beyond the goal travels in the envelope's ``oa_context``, so that a result can be explained, and an
 output form computed, from envelope and result alone.
 """
 
@@ -37,6 +37,7 @@ from pmagent.contracts.reasoning_forms import (
     SafeOPSDecisionInput,
     SafeOPSDecisionOutput,
 )
+from pmagent.exitcodes import Exit
 from pmagent.oa.ops_block import evidence_of, ops_block
 
 Input = SafeOPSDecisionInput | OPSBlockGeneratorInput | GuardFailureInterpreterInput | PhaseTransitionValidatorInput
@@ -120,19 +121,23 @@ def output_of(envelope: ReasoningEnvelope, result: ReasoningResult) -> Output:
             return _transition(payload, result)
 
 
-def is_yes(result: ReasoningResult) -> bool:
-    """Whether a program that asks for an exit code gets 0: allowed (also under conditions), ready, a block that was
-    generated, a cause that was found."""
+def exit_code(result: ReasoningResult) -> Exit:
+    """The exit code for programs: 0 for allowed, ready, a block that was generated, a cause that was found; 8 for
+    allowed under conditions; else 1."""
     if result.status in ("BLOCKED", "FAILED"):
-        return False
+        return Exit.NO
     match check_payload(result.program_id, result.decision):
+        case SafeOPSDecisionResult(allowed_action="WARN"):
+            return Exit.CONDITIONAL
         case SafeOPSDecisionResult(allowed_action=action):
-            return action != "ABORT"
+            yes = action != "ABORT"
         case OPSBlockGeneratorResult(ops_block=commands):
-            return bool(commands)
+            yes = bool(commands)
         case PhaseTransitionValidatorResult(transition_status=status):
-            return status == "READY"
-    return True
+            yes = status == "READY"
+        case _:
+            yes = True
+    return Exit.DONE if yes else Exit.NO
 
 
 def guard_named(report: Mapping[str, Any]) -> str:
@@ -176,22 +181,22 @@ def _transition(payload: PhaseTransitionValidatorResult, result: ReasoningResult
     )
 
 
-def _warnings(result: ReasoningResult, told: str, *elsewhere: str) -> list[str]:
-    """The diagnostics' warnings that ``told`` does not contain, but for the categories that stand ``elsewhere``."""
+def _warnings(result: ReasoningResult, shown: str, *elsewhere: str) -> list[str]:
+    """The diagnostics' warnings that ``shown`` does not contain, but for the categories that stand ``elsewhere``."""
     found = _warning(result, *elsewhere)
-    return _distinct(bounded(one.message) for one in found if one.message not in told)
+    return _distinct(bounded(one.message) for one in found if one.message not in shown)
 
 
-def _mends(result: ReasoningResult, told: str, *elsewhere: str) -> list[str]:
-    """The remedies of messages that ``told`` contains already."""
+def _mends(result: ReasoningResult, shown: str, *elsewhere: str) -> list[str]:
+    """The remedies of messages that ``shown`` contains already."""
     found = _warning(result, *elsewhere)
-    return [bounded(f"to mend it: {one.remediation}") for one in found if one.remediation and one.message in told]
+    return [bounded(f"to mend it: {one.remediation}") for one in found if one.remediation and one.message in shown]
 
 
 def _warning(result: ReasoningResult, *elsewhere: str) -> list[OADiagnostic]:
     """The diagnostics that are more than information; that the engine was replaced first, who answered not at all."""
-    told = [one for one in result.diagnostics if one.severity != "info" and one.category not in elsewhere]
-    return sorted(told, key=lambda one: one.category != "engine")
+    shown = [one for one in result.diagnostics if one.severity != "info" and one.category not in elsewhere]
+    return sorted(shown, key=lambda one: one.category != "engine")
 
 
 def _context(form: Input) -> dict[str, Any]:
@@ -202,8 +207,8 @@ def _context(form: Input) -> dict[str, Any]:
 def _claims(state: KernelStateForm | None) -> dict[str, Any]:
     if state is None:
         return {}
-    said = {name: getattr(state, name) for name in state.__struct_fields__}
-    return {name: _word(value) if name == "phase" else value for name, value in said.items() if value is not None}
+    values = {name: getattr(state, name) for name in state.__struct_fields__}
+    return {name: _word(value) if name == "phase" else value for name, value in values.items() if value is not None}
 
 
 def _given(**values: Any) -> dict[str, Any]:

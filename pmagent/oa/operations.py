@@ -23,7 +23,7 @@ from pmagent.contracts.oa import (
 from pmagent.contracts.oa_documents import SnapshotAnswer, StateDocument
 from pmagent.contracts.reasoning_events import OaContextRequested
 from pmagent.events.errors import PmagentError
-from pmagent.oa.asking import OBSERVED_SECONDS
+from pmagent.oa.requests import OBSERVED_SECONDS
 from pmagent.projections.core.projection import ProjectionHalted
 from pmagent.projections.oa.answers import boot_answer, boot_refusal, snapshot_answer
 from pmagent.projections.oa.state import PATH as STATE_PATH
@@ -101,8 +101,8 @@ async def context(host: Host, arguments: dict[str, Any]) -> Answer:
 
 def no_snapshot(error: PmagentError) -> Answer:
     """The refusal of a snapshot, of the contract's shape."""
-    said = f"{error.message} (mend: {error.hint})"
-    refused = SnapshotAnswer(success=False, path=STATE_PATH, state=None, error=said)
+    text = f"{error.message} (mend: {error.hint})"
+    refused = SnapshotAnswer(success=False, path=STATE_PATH, state=None, error=text)
     return Answer(document=_plain(refused), exit_code=error.exit_code)
 
 

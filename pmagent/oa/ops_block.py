@@ -1,7 +1,7 @@
 """The OPS block as Markdown: title, governance, goal, preflight, commands, evidence to return, next gate; pure.
 
-A person reads it, decides, and runs it. Whatever the goal or the risks say, they stay words in their own section: their
-text is escaped, and the fence around commands is longer than any run of backticks in them.
+A person reads it, decides, and runs it. The goal and the risks stay words in their own section, whatever they say:
+their text is escaped, and the fence around commands is longer than any run of backticks in them.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ def _given(envelope: ReasoningEnvelope) -> list[str]:
     """References and hints that came with the goal, as they stand, for the person who runs the block."""
     references = _listed(envelope.oa_context.get("ssot_references"))
     hints = [one for one in _listed(envelope.oa_context.get("hints")) if isinstance(one, dict)]
-    told = [f"reference: {one}" for one in references if isinstance(one, str)]
-    told += [f"hint for {_said(one.get('flow_id'), raw=True)}: {one['hint']}" for one in hints if _is_text(one)]
-    return [_items(bounded(text, EVIDENCE_CHARS) for text in told[:GIVEN_MAX])] if told else []
+    notes = [f"reference: {one}" for one in references if isinstance(one, str)]
+    notes += [f"hint for {_shown(one.get('flow_id'), raw=True)}: {one['hint']}" for one in hints if _is_text(one)]
+    return [_items(bounded(text, EVIDENCE_CHARS) for text in notes[:GIVEN_MAX])] if notes else []
 
 
 def _is_text(hint: dict[str, object]) -> bool:
@@ -127,8 +127,8 @@ def _governance(envelope: ReasoningEnvelope, result: ReasoningResult, payload: O
     kernel = envelope.kernel_state_ref
     parts = [
         f"kernel {kernel.mode}",
-        f"phase {_said(kernel.ssot_index.get('current_phase'))}",
-        f"branch {_said(kernel.bootstrap.get('branch'))}",
+        f"phase {_shown(kernel.ssot_index.get('current_phase'))}",
+        f"branch {_shown(kernel.bootstrap.get('branch'))}",
         f"status {result.status}",
         f"engine {_engine(result)}",
         f"complexity {payload.complexity_score} of 10",
@@ -143,7 +143,7 @@ def _preflight(envelope: ReasoningEnvelope, commands: Sequence[str]) -> list[str
     known = _items(
         [
             f"at {envelope.timestamp} the kernel was {kernel.mode}, {reality}; stop if that has become worse",
-            f"the branch is {_said(kernel.bootstrap.get('branch'), raw=True)}",
+            f"the branch is {_shown(kernel.bootstrap.get('branch'), raw=True)}",
             "a person has read this block and agrees with every command in it",
         ]
     )
@@ -154,9 +154,9 @@ def _commands(work: Sequence[str], payload: OPSBlockGeneratorResult) -> list[str
     risk = f"Risk: {inline(payload.risk_analysis)}" if payload.risk_analysis.strip() else ""
     if not payload.ops_block:
         return [text for text in ("None: no block was generated.", risk) if text]
-    told = fenced(work) if work else "None besides the preflight's."
+    notes = fenced(work) if work else "None besides the preflight's."
     hidden = "**Careful:** a command holds characters that hide or reorder text; look at its bytes."
-    return [told, *([risk] if risk else []), *([hidden] if any(map(_UNSEEN.search, payload.ops_block)) else [])]
+    return [notes, *([risk] if risk else []), *([hidden] if any(map(_UNSEEN.search, payload.ops_block)) else [])]
 
 
 def _gates(commands: Sequence[str]) -> list[str]:
@@ -180,7 +180,7 @@ def _engine(result: ReasoningResult) -> str:
     return "none"
 
 
-def _said(value: object, *, raw: bool = False) -> str:
+def _shown(value: object, *, raw: bool = False) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
         return "unknown"
     return str(value) if raw else inline(str(value), TITLE_CHARS)

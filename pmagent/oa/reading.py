@@ -26,6 +26,7 @@ from pmagent.oa.guards.table import GUARDS, normalized
 from pmagent.oa.guards.table import run_guard as _run_guard
 from pmagent.projections.core.disk import DocumentUnwritable
 from pmagent.projections.core.projection import ProjectionHalted
+from pmagent.workspace.layout import workspace_around
 from pmagent.workspace.settings import ConfigError
 
 WORKSPACE_VARIABLE = "PMAGENT_WORKSPACE"
@@ -116,13 +117,9 @@ def get_handoff_kernel(workspace: str | os.PathLike[str] | None = None) -> dict[
 Registry = Mapping[str, Callable[..., dict[str, Any]]]
 
 READERS: Registry = {
-    "oa.kernel_status": kernel_status,
-    "oa.reality_check": reality_check,
-    "oa.guard.run": run_guard,
-    "oa.bootstrap_state": get_bootstrap_state,
-    "oa.ssot_surface": get_ssot_surface,
-    "oa.reality_summary": get_reality_summary,
-    "oa.handoff_kernel": get_handoff_kernel,
+    "oa.kernel_status": kernel_status, "oa.reality_check": reality_check, "oa.guard.run": run_guard,
+    "oa.bootstrap_state": get_bootstrap_state, "oa.ssot_surface": get_ssot_surface,
+    "oa.reality_summary": get_reality_summary, "oa.handoff_kernel": get_handoff_kernel,
 }
 """Tool id -> function, as a reasoning run has them."""
 
@@ -141,8 +138,10 @@ def call(tool_id: str, registry: Registry = READERS, **arguments: Any) -> dict[s
 
 
 def workspace_path(given: str | os.PathLike[str] | None = None) -> Path:
-    """The workspace, absolute: ``given``, else ``PMAGENT_WORKSPACE``, else the current directory."""
-    return Path(given or os.environ.get(WORKSPACE_VARIABLE) or ".").absolute()
+    """The workspace, absolute: ``given``, else ``PMAGENT_WORKSPACE``, else found from the current
+    directory (``layout.workspace_around``)."""
+    named = given or os.environ.get(WORKSPACE_VARIABLE)
+    return Path(named).absolute() if named else workspace_around(Path.cwd())
 
 
 def _observe(workspace: str | os.PathLike[str] | None) -> KernelObserved:

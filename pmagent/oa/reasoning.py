@@ -138,7 +138,7 @@ def conclude(
 ) -> Concluded:
     """``run`` with settings that are known, telling how the run ended."""
     from pmagent.actors.model.models import Models
-    from pmagent.oa.asking import reason_here
+    from pmagent.oa.requests import reason_here
     from pmagent.service.operations import call
 
     _outside_event_loops()

@@ -1,7 +1,7 @@
 """The OA's tools (docs/design.md §12.6): seven, read-only, the only way the OA looks at the world.
 
-Each takes the workspace from its argument, else from ``PMAGENT_WORKSPACE``, else the current directory. They
-read files at the time of the call and write none.
+Each takes the workspace from its argument, else from ``PMAGENT_WORKSPACE``, else the one around the current directory.
+They read files at the time of the call and write none.
 """
 
 from __future__ import annotations

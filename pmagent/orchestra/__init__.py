@@ -1,1 +1,1 @@
-"""Runs of Orchestra from outside: what a command asks for, how it follows a run, and what it tells of it."""
+"""Runs of Orchestra as commands see them: requesting one, following it, and reporting on it."""

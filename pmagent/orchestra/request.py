@@ -1,5 +1,5 @@
-"""From a command's flags and files to the request for a run; all that can be said before anything is recorded is said
-here (docs/design.md §14.4)."""
+"""From a command's flags and files to the request for a run; all validation before anything is recorded happens here
+(docs/design.md §14.4)."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from pmagent.contracts.orchestra_events import Replans, RunRequested
 from pmagent.contracts.shape import Misfit, fit
 from pmagent.events.errors import PmagentError
 from pmagent.jobs.kinds import Source
-from pmagent.orchestra.places import ANY_ID, check_places, placed
+from pmagent.orchestra.paths import ANY_ID, check_paths, normalized
 
 DEFAULTS: Final = OrchestraConfig(version="1.0")
-"""What a run goes by in a workspace without a configuration: the specification's values."""
+"""The configuration of a workspace that has none: the specification's values."""
 
 
 class BadRun(PmagentError):
-    """What is asked for is no run that can be; nothing was recorded."""
+    """The request is no valid run; nothing was recorded."""
 
     exit_code = 2
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command was told. ``config`` None: the workspace's, if it has one; ``plan`` None: a planner makes it."""
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a command. ``config`` None: the workspace's, if it has one; ``plan`` None: a planner makes it."""
 
     intent: str
     config: Source | None = None
@@ -46,49 +46,49 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool = False
 
 
-class _Said(Document, frozen=True, kw_only=True):
-    """What stands in the request as it was said."""
+class _Checked(Document, frozen=True, kw_only=True):
+    """Fields that enter the request as they were given."""
 
     intent: Intent
     replan: Replans
 
 
-def as_request(wish: Wish, workspace: Path, run_id: str) -> RunRequested:
+def as_request(options: RunOptions, workspace: Path, run_id: str) -> RunRequested:
     """The request for the run ``run_id`` (a UUID).
 
     Raises BadRun, BadText, BadConfig, and BadPlan with its kinds: a plan of no good shape or order, or one that wishes
     for more than the configuration grants.
     """
-    said = _said(wish)
+    values = _checked_fields(options)
     try:
-        config = _effective(wish, workspace)
-        check_places(config, workspace, run_id)
+        config = _effective(options, workspace)
+        check_paths(config, workspace, run_id)
     except BadConfig as error:
-        if wish.out is None or "paths.runs is " not in error.message:
+        if options.out is None or "paths.runs is " not in error.message:
             raise
         raise BadConfig(f"--out is {error.message.partition('paths.runs is ')[2]}", error.hint) from error
     plan = None
-    if wish.plan is not None:
-        plan = read_plan(wish.plan.content, wish.plan.where)
-        make_plan(plan, config, run_id, wish.plan.where)
+    if options.plan is not None:
+        plan = read_plan(options.plan.content, options.plan.where)
+        make_plan(plan, config, run_id, options.plan.where)
     return RunRequested(
-        run_id=run_id, intent=said.intent, config=config, action=wish.action, plan=plan,
-        source=wish.plan.where if wish.plan is not None else "the plan",
-        plan_only=wish.plan_only, dry_run=wish.dry_run, replans=said.replan,
+        run_id=run_id, intent=values.intent, config=config, action=options.action, plan=plan,
+        source=options.plan.where if options.plan is not None else "the plan",
+        plan_only=options.plan_only, dry_run=options.dry_run, replans=values.replan,
     )
 
 
 def configured(workspace: Path) -> tuple[str, OrchestraConfig]:
-    """What a run without flags goes by here, and where that comes from ("": nowhere, it is the specification's). Raises
-    BadText, BadConfig."""
+    """The source and the configuration of a run without flags ("": the specification's values). Raises BadText,
+    BadConfig."""
     source = of_workspace(workspace)
-    config = _effective(Wish(intent="any", config=source), workspace)
-    check_places(config, workspace, ANY_ID)
+    config = _effective(RunOptions(intent="any", config=source), workspace)
+    check_paths(config, workspace, ANY_ID)
     return (source.where if source is not None else ""), config
 
 
 def warnings_of(config: OrchestraConfig) -> list[str]:
-    """What a configuration says that is not done, for people."""
+    """Warnings about settings that have no effect, for people."""
     if config.security.redact_secrets:
         return []
     return ["security.redact_secrets is false, but nothing enters the log or a run's documents unmasked all the same"]
@@ -102,13 +102,13 @@ def checked(asked: RunRequested, workspace: Path) -> RunRequested:
             fit(msgspec.to_builtins(asked.plan), PlanText, "plan")
     except Misfit as misfit:
         raise BadRun(misfit.message, misfit.hint) from misfit
-    config = placed(asked.config, workspace)
-    check_places(config, workspace, asked.run_id)
+    config = normalized(asked.config, workspace)
+    check_paths(config, workspace, asked.run_id)
     return msgspec.structs.replace(asked, config=config)
 
 
-def _said(wish: Wish) -> _Said:
-    for text, what in ((wish.intent, "INTENT"), (wish.out or "", "--out")):
+def _checked_fields(options: RunOptions) -> _Checked:
+    for text, what in ((options.intent, "INTENT"), (options.out or "", "--out")):
         try:
             text.encode()
         except UnicodeEncodeError:
@@ -116,18 +116,18 @@ def _said(wish: Wish) -> _Said:
         if "\0" in text:
             raise BadRun(f"{what} holds a NUL", "give text")
     try:
-        return fit({"intent": wish.intent, "replan": wish.replan}, _Said)
+        return fit({"intent": options.intent, "replan": options.replan}, _Checked)
     except Misfit as misfit:
         flag = "--" if misfit.message.startswith("replan ") else ""
         raise BadRun(f"{flag}{misfit.message}", misfit.hint) from misfit
 
 
-def _effective(wish: Wish, workspace: Path) -> OrchestraConfig:
-    source = wish.config if wish.config is not None else of_workspace(workspace)
+def _effective(options: RunOptions, workspace: Path) -> OrchestraConfig:
+    source = options.config if options.config is not None else of_workspace(workspace)
     config = DEFAULTS if source is None else read_config(source.content, source.where)
-    flags = Flags(concurrency=wish.concurrency, retries=wish.retries, out=wish.out)
+    flags = Flags(concurrency=options.concurrency, retries=options.retries, out=options.out)
     try:
-        return placed(effective(config, flags), workspace)
+        return normalized(effective(config, flags), workspace)
     except BadConfig as error:
         if source is None or error.message.startswith("--"):
             raise

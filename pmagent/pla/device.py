@@ -40,7 +40,7 @@ from typing import Any, BinaryIO, Final
 
 from pmagent.firmware.contract import CONTRACT_HASH, CONTRACT_VERSION
 from pmagent.firmware.core import FIRMWARE_VERSION, TICKS, Core
-from pmagent.pla.swallowing import Swallower
+from pmagent.pla.lossy_line import LossyLine
 from pmagent.pla.typed import Screen
 
 ROOM: Final = 1024
@@ -125,10 +125,10 @@ class PretendDevice:
     """The device on the terminal behind ``path``. ``identity``: device id, contract version and hash. ``told``: where
     events go; ``typed``: where the text goes, None for nowhere."""
 
-    def __init__(self, path: Path, identity: tuple[str, str, str], told: BinaryIO, typed: BinaryIO | None) -> None:
+    def __init__(self, path: Path, identity: tuple[str, str, str], reports: BinaryIO, typed: BinaryIO | None) -> None:
         self._path = path
         self._identity = identity
-        self._out = told
+        self._out = reports
         self._typed = typed
         self._switch_open = self._killed = self._caps_lock = self._mute = self._deaf = False
         self._usb = True
@@ -223,7 +223,7 @@ class PretendDevice:
             sha256=lambda data: sha256(data).hexdigest(),
         )  # fmt: skip
         self._screen = Screen()
-        self._swallower = Swallower()
+        self._swallower = LossyLine()
         self._tell(boot=self._boot_id, reason=reason)
 
     def _plug(self) -> None:
@@ -265,9 +265,9 @@ class PretendDevice:
         if step.led != self._led:
             self._led = step.led
             self._tell(light=step.led)
-        said = self._swallower.say(step.send)
+        sent = self._swallower.say(step.send)
         if terminal is not None and opened and not self._mute:
-            terminal.send(said)
+            terminal.send(sent)
         return bool(step.reports or received or step.led)
 
     def _line(self, *, open: bool) -> None:  # noqa: A002 - the word for it
@@ -310,8 +310,8 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # until there is somebody to take the terminal away
     for number in _ENDING:
         signal.signal(number, lambda *_: sys.exit(0))
-    with open(_STDOUT, "wb", closefd=False) as told:
-        PretendDevice(asked.link, identity, told, typed).run(_STDIN)
+    with open(_STDOUT, "wb", closefd=False) as reports:
+        PretendDevice(asked.link, identity, reports, typed).run(_STDIN)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from pmagent.actors.pla.line.finding import PortUnusable, Wanted
+from pmagent.actors.pla.line.discovery import PortUnusable, Wanted
 from pmagent.actors.pla.line.holding import Line
 from pmagent.contracts.hid import HidLinked, HidLost
 from pmagent.contracts.payload import Payload, type_of

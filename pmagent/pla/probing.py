@@ -11,10 +11,10 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from pmagent.actors.pla.line.finding import Attached, PortUnusable, Wanted, attached, find
+from pmagent.actors.pla.line.discovery import Attached, PortUnusable, Wanted, attached, find, require_pyserial
 from pmagent.actors.pla.line.holding import NUMBERS, check_contract
 from pmagent.actors.pla.wire.host import HostLink
-from pmagent.actors.pla.wire.words import Broken, Heard, Hello, Status
+from pmagent.actors.pla.wire.messages import Broken, Heard, Hello, Status
 from pmagent.contracts.pla import CONTRACT_VERSION
 from pmagent.contracts.pla_schemas import CONTRACT_HASH
 from pmagent.events.log import now as log_time
@@ -47,6 +47,7 @@ def probe(wanted: Wanted) -> Probed:
 
 
 async def _probe(wanted: Wanted) -> Probed:
+    require_pyserial()
     from pmagent.actors.pla.line.port import open_port  # only who opens a port needs pyserial
 
     found = await anyio.to_thread.run_sync(find, wanted)

@@ -127,7 +127,7 @@ def proposal_document(view: ProposalView, now: str) -> dict[str, Any]:
 
 
 def contract_document(view: ProposalView) -> dict[str, Any]:
-    """The proposal as the contract's action_proposal. What is masked in the log is masked in it too, and cut to the
+    """The proposal as the contract's action_proposal. Text masked in the log is masked in it too, and cut to the
     contract's length: a mask may be longer than what it hides."""
     proposed = view.proposed
     shown = proposed.action

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 
 from pmagent.actors.pla.credentials.findings import findings, masked
-from pmagent.actors.pla.credentials.goal_masking import masked_beside, masked_goal
+from pmagent.actors.pla.credentials.goal_masking import masked_goal, masked_reason
 from pmagent.actors.pla.goals import parse_goal
 from pmagent.contracts.control import Channel
 from pmagent.contracts.pla import Action, TypeText, digest, objections
 from pmagent.contracts.pla_events import GOAL_CHARS_MAX, FrameSource, PlaProposalRequested
 from pmagent.events.errors import PmagentError
-from pmagent.pla.standing import Standing
+from pmagent.pla.settings import PlaSettings
 
 Redact = Callable[[str], str]
 """Text -> the text as a fact would hold it."""
@@ -30,7 +30,7 @@ class BadProposal(PmagentError):
     exit_code = 2
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class ProposalRequest(msgspec.Struct, frozen=True, kw_only=True):
     """An operator's request. ``action``: stated by a document instead of by ``goal``; ``declared``: whoever made it
     says that it holds credentials."""
 
@@ -51,7 +51,7 @@ class Made(msgspec.Struct, frozen=True):
     secret: Action | None
 
 
-def made(wish: Wish, settings: Standing, redact: Redact) -> Made:
+def made(wish: ProposalRequest, settings: PlaSettings, redact: Redact) -> Made:
     """The request for ``wish``, with every secret masked; its digest is that of the plain action.
 
     Raises BadProposal, GoalError.
@@ -76,7 +76,7 @@ def made(wish: Wish, settings: Standing, redact: Redact) -> Made:
     }  # fmt: skip
     if isinstance(action, TypeText) and isinstance(logged, TypeText) and logged != action:
         for name, text in (("goal", fields["goal"]), ("rationale", wish.why)):
-            fields[name] = masked_beside(text, action.text, logged.text, redact)
+            fields[name] = masked_reason(text, action.text, logged.text, redact)
     return Made(_request(fields), action if logged != action else None)
 
 

@@ -32,7 +32,7 @@ _DEEDS: Final = {
     "it changes who may do what, or what runs":
         r"\b(chmod|chown|setfacl|useradd|userdel|passwd|visudo|crontab|systemctl|reg)\b",
 }  # fmt: skip
-"""What a command may do, by its words. A list of words finds what is honest, not what hides: so each only adds."""
+"""A command's possible effects, by its words. Words find honest commands, not hidden ones: so each only adds."""
 _DEED_PATTERNS: Final = [(re.compile(words, re.IGNORECASE), what) for what, words in _DEEDS.items()]
 
 _SYSTEM_CHORDS: Final = (

@@ -1,9 +1,9 @@
 """The plain text of proposals whose secrets are masked in the log: in this process's memory, and nowhere else
 (docs/design.md §16.5).
 
-What is put here was asked for by an operator and may be typed once, if it is approved; it goes when its proposal is
-closed, when its time is over, and with the process. Python cannot wipe memory: what was dropped may be found in a dump
-of the process for a while.
+An entry was asked for by an operator and may be typed once, if it is approved; it goes when its proposal is closed,
+when its time is over, and with the process. Python cannot wipe memory: what was dropped may be found in a dump of the
+process for a while.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Vault:
         self._held: dict[str, _Held] = {}
 
     def put(self, digest: str, action: Action, seconds: float) -> None:
-        """Hold ``action`` while a proposal that stands open for ``seconds`` may need it. What is put twice has to be
+        """Hold ``action`` while a proposal that stands open for ``seconds`` may need it. An entry put twice has to be
         dropped twice. Raises VaultFull."""
         self._forget()
         until = self._clock() + seconds + GRACE_SECONDS

@@ -22,7 +22,7 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.evidence import log_of
 from pmagent.projections.core.documents import Documents, computed, folded
 from pmagent.projections.core.projection import ProjectionHalted
-from pmagent.projections.runs.places import SESSIONS
+from pmagent.projections.runs.paths import SESSIONS
 from pmagent.projections.sessions.chain import GENESIS, canonical, checksum
 from pmagent.projections.sessions.sessions import Sessions
 
@@ -143,7 +143,7 @@ def verify_alone(workspace: Path) -> Iterator[tuple[Path, Verdict]]:
 
 
 def _files(workspace: Path) -> list[Path]:
-    """What lies where session logs do under a name of theirs, whatever it is."""
+    """Everything in the folder of session logs that has a name of theirs."""
     return sorted((workspace / SESSIONS).glob("*.jsonl"))
 
 
@@ -172,7 +172,7 @@ def _unknown(name: str) -> Verdict:
 
 
 def session_log(workspace: Path, document: str) -> Growing | None:
-    """What the workspace's log says that ``sessions/<name>`` must hold; None where there is no such document. Raises
+    """The content that ``sessions/<name>`` must have by the workspace's log; None: there is no such document. Raises
     NotFound, CorruptLog."""
     return next((content for found, content in _session_logs(workspace) if found == document), None)
 
@@ -195,12 +195,12 @@ def _session_logs(workspace: Path) -> Iterator[tuple[str, Growing]]:
 
 def _size(path: Path) -> int:
     try:
-        told = path.stat()
+        status = path.stat()
     except OSError as error:
         raise _unreadable(path, error) from error
-    if not stat.S_ISREG(told.st_mode):  # a pipe would be waited for
+    if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
         raise SessionLogUnreadable(f"{path} is no regular file", "no session log is; take it away")
-    return told.st_size
+    return status.st_size
 
 
 def _unreadable(path: Path, error: OSError) -> SessionLogUnreadable:

@@ -20,21 +20,21 @@ REGISTRY_SECONDS: Final = 1.0
 def admitted(layout: Layout) -> KnownLog | None:
     """The registry's entry of the workspace's log, which may be acted on; None: there is none yet. That a log is
     registered because an earlier release began it is remarked. Raises what ``registry.admit`` raises."""
-    known, said = admit(layout, partial(work_in, layout))
-    if said:
-        remark(said)
+    known, message = admit(layout, partial(work_in, layout))
+    if message:
+        remark(message)
     return known
 
 
 async def keep_registry(keeper: Keeper) -> None:
     """Write the registry's entry of a live log, until cancelled. A write that fails is warned of, once."""
-    told = False
+    failed = False
     while True:
         await anyio.sleep(REGISTRY_SECONDS)
         await anyio.to_thread.run_sync(keeper.write)
-        if keeper.failure is not None and not told:
+        if keeper.failure is not None and not failed:
             import structlog  # commands that only look need none
 
             reason = str(keeper.failure)
             structlog.get_logger("pmagent").warning("this user's registry cannot be written", reason=reason)
-        told = keeper.failure is not None
+        failed = keeper.failure is not None

@@ -100,7 +100,7 @@ async def _adopt(workspace: Path, found: Found, operator: str) -> None:
         left = open_work(host.runtime.engine, host.runtime.now())
         if left:
             raise NotEnded(f"this could not be ended: {', '.join(left[:3])}", "the log stays as it is: read it only")
-        for other in [*Registry().places_of(found.log_id)]:
+        for other in [*Registry().known_at(found.log_id)]:
             Registry().forget_log(Path(other.workspace))
         host.keeper.register()
 
@@ -118,7 +118,7 @@ def _before(known: KnownLog | None, log_id: str) -> KnownLog | None:
     """The registry's entry of this log, here or elsewhere."""
     if known is not None and known.log_id == log_id:
         return known
-    return next(Registry().places_of(log_id), known)
+    return next(Registry().known_at(log_id), known)
 
 
 def _with_losses(found: Found, layout: Layout, before: KnownLog) -> Found:

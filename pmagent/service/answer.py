@@ -11,7 +11,7 @@ from pmagent.events.errors import PmagentError
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What an operation answers: the document, the exit code, and warnings for stderr."""
+    """An operation's answer: the document, the exit code, and warnings for stderr."""
 
     document: dict[str, Any]
     exit_code: int = 0

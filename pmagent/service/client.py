@@ -73,7 +73,7 @@ class DaemonUnreachable(PmagentError):
 
 
 class HolderGone(DaemonUnreachable):
-    """Who held the log has ended before it answered: a command without a socket, or a daemon that was stopping."""
+    """The holder of the log ended before it answered: a command without a socket, or a daemon that was stopping."""
 
 
 class DaemonStarting(DaemonUnreachable):
@@ -145,7 +145,7 @@ class _Call:
     async def connected(self, say: Say) -> anyio.abc.SocketStream:
         """A connection to the daemon, which may be starting. Raises DaemonStarting, HolderGone, Unanswered,
         DaemonUnreachable, OSError."""
-        told = False
+        notified = False
         began = anyio.current_time()
         while True:
             try:
@@ -168,8 +168,8 @@ class _Call:
             patience = min(SILENT_SECONDS, CONNECT_SECONDS) if self._name in LOOKING else CONNECT_SECONDS
             if waited >= patience:
                 raise _starting(self._layout)
-            if waited >= SILENT_SECONDS and not told:
-                told = True
+            if waited >= SILENT_SECONDS and not notified:
+                notified = True
                 say(f"{_starting(self._layout).message}; waiting for it")
             await anyio.sleep(TRY_SECONDS)
 
@@ -218,27 +218,27 @@ class _Call:
 
     def _unanswered(self, what: str) -> Unanswered:
         """That the daemon ``what``, with all that is known of what becomes of the request."""
-        said, hints = [f"the daemon {what}"], []
+        messages, hints = [f"the daemon {what}"], []
         outcome: Literal["none", "unknown"] = "none"
         if self._name in LOOKING:
             pass
         elif self._stops:
             outcome = "unknown"
             how = "was taken, and not answered" if self.taken else "could not be delivered yet"
-            said.append(f"outcome unknown: the request {how}, and may still happen")
+            messages.append(f"outcome unknown: the request {how}, and may still happen")
             hints += [edge.by_hand for edge in EDGES if edge.by_hand]
         elif self.taken:
             outcome = "unknown"
-            said.append("outcome unknown: it has taken the request, and may still carry it out")
+            messages.append("outcome unknown: it has taken the request, and may still carry it out")
         else:
-            said.append("it has not taken the request, which is dropped and never carried out")
+            messages.append("it has not taken the request, which is dropped and never carried out")
         if self._name not in LOOKING and self._request:
-            said[-1] += f" (request {self._request})"
+            messages[-1] += f" (request {self._request})"
             if self._name in OPERATIONS and OPERATIONS[self._name].again:
                 hints.append(f"the same command with --request {self._request} asks again, and does it once")
         hints.append(f"if it hangs, end it (kill -9 {self._pid or 'its pid'}), and start pmagent up again")
         request = "" if self._name in LOOKING else self._request
-        return Unanswered(": ".join(said), "; ".join(hints), outcome=outcome, request=request, pid=self._pid)
+        return Unanswered(": ".join(messages), "; ".join(hints), outcome=outcome, request=request, pid=self._pid)
 
 
 def _processor_ticks(pid: int) -> int:

@@ -31,7 +31,7 @@ CHECKED: Final = "console.checked"
 
 
 class BadControl(PmagentError):
-    """What is asked is nothing that the stop switch or the console could mean; nothing was recorded."""
+    """The request is none that the stop switch or the console has; nothing was recorded."""
 
     exit_code = 2
 

@@ -1,4 +1,4 @@
-"""What performers may use of the world, for real."""
+"""The real I/O of performers."""
 
 from __future__ import annotations
 

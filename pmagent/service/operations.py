@@ -1,4 +1,4 @@
-"""What a command asks of a live workspace, by name: the same with a daemon and without (docs/design.md §11.2).
+"""The operations of a live workspace, by name: the same with a daemon and without (docs/design.md §11.2).
 
 ``call`` sends the operation to the daemon that holds the lock, over its socket; without one it opens a host in this
 process for as long as the operation takes. Each operation returns a document and the exit code that goes with it.
@@ -6,7 +6,6 @@ process for as long as the operation takes. Each operation returns a document an
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Collection, Iterable
 from functools import partial
@@ -19,6 +18,7 @@ import msgspec
 
 from pmagent.actors.areas import AREAS
 from pmagent.actors.core.area import load
+from pmagent.actors.core.extras import install_command
 from pmagent.edge import Operation
 from pmagent.edges import AREA_OF, OPERATIONS
 from pmagent.events.errors import LogLocked, NotFound, PmagentError
@@ -61,11 +61,11 @@ class NotInstalled(PmagentError):
 
 
 async def status(host: Host, _: dict[str, Any]) -> Answer:
-    """What stands: mode and reasons, sessions, permits, open effects, halted actors, the log's end."""
+    """The current status: mode and reasons, sessions, permits, open effects, halted actors, the log's end."""
     halts = host.halted_projections
     document = status_of(host.runtime.engine, host.storage.log_id(), host.tail, halts, running=True)
     unaccepted = await anyio.to_thread.run_sync(unaccepted_of, host.layout.workspace)
-    seen = {"distrust": _said(host.keeper.failure), "unaccepted": unaccepted, "unwritten": _unwritten(host)}
+    seen = {"distrust": _message(host.keeper.failure), "unaccepted": unaccepted, "unwritten": _unwritten(host)}
     return Answer(document={**document, **seen})
 
 
@@ -114,7 +114,7 @@ def _require_installed(name: str) -> None:
     for area in AREAS:
         if area.name == AREA_OF.get(name) and area.lacks:
             what = f"area {area.name} is not installed: it lacks {', '.join(area.lacks)}"
-            raise NotInstalled(what, f"pip install {' '.join(map(shlex.quote, area.lacks))}")
+            raise NotInstalled(what, install_command(area.lacks))
 
 
 def _operation(name: str) -> Operation:
@@ -148,7 +148,7 @@ def call(
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            if layout.store.holder().live and not _only_reads_beside_a_job(layout, name):
+            if layout.store.holder().live and not _only_reads_during_job(layout, name):
                 with flat_errors():
                     seconds = _answer_seconds(name, arguments)
                     return anyio.run(call_daemon, layout, name, arguments, seconds, say)
@@ -175,7 +175,7 @@ def _as_logged(workspace: Path, name: str, arguments: dict[str, Any], error: Dae
     )
 
 
-def _only_reads_beside_a_job(layout: Layout, name: str) -> bool:
+def _only_reads_during_job(layout: Layout, name: str) -> bool:
     """Whether the log is read as it stands: who holds it carries a job of its own, and takes no requests."""
     from pmagent.jobs.registry import held_by_job
 
@@ -241,12 +241,12 @@ def offline_status(workspace: Path) -> dict[str, Any]:
     """The status as the log has it, without a daemon; nothing is written. Raises CorruptLog, HistoryError."""
     with folded(workspace) as (engine, log_id, tail):
         status = status_of(engine, log_id, tail, noted_halts(workspace), running=False)
-    status["distrust"] = _said(distrust(Layout(workspace)))
+    status["distrust"] = _message(distrust(Layout(workspace)))
     status["unaccepted"] = unaccepted_of(workspace)
     return status if log_id else {**status, "workspace": str(workspace)}
 
 
-def _said(error: Exception | None) -> str | None:
+def _message(error: Exception | None) -> str | None:
     """Why the log is not trusted, or its registry's entry cannot be kept; None where nothing is wrong."""
     return None if error is None else str(error)
 

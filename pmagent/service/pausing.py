@@ -1,4 +1,4 @@
-"""What is said, and refused, while effects are paused (``pmagent pause``).
+"""Texts and refusals while effects are paused (``pmagent pause``).
 
 Beside a daemon a job waits, and whoever follows it is told why. A command without one holds the log itself: nobody
 could resume effects beside it, so it would wait for ever, and is refused before anything is recorded. So is, anywhere,

@@ -6,7 +6,6 @@ thread with a reader of its own.
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from contextlib import closing
@@ -17,8 +16,8 @@ import msgspec
 
 from pmagent.contracts.payload import typed
 from pmagent.events.event import Event
+from pmagent.events.reader import matching_runs
 from pmagent.events.store import LogStore
-from pmagent.jobs.sifting import sifted
 from pmagent.service.io import read_event
 
 OPERATOR: Final = "operator"
@@ -63,8 +62,8 @@ class Requests:
 
     def _search(self, request: int, correlation: str, answers: Collection[str]) -> Event | None:
         with closing(self._store.reader()) as log:
-            wanted = re.compile(re.escape(msgspec.json.encode(correlation)))
-            for run, _ in sifted(log, wanted, request, log.tail().position):
+            needles = ([msgspec.json.encode(correlation)],)
+            for run, _ in matching_runs(log, request, log.tail().position, needles):
                 for stored in run:
                     if stored.correlation == correlation and stored.type in answers:
                         return typed(stored, self._store.blobs())

@@ -36,7 +36,7 @@ LOOKING: Final = frozenset(name for name, operation in OPERATIONS.items() if ope
 """The operations that only look: the log answers them, too."""
 
 UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding a message may raise; the last two msgspec does not make its own."""
+"""Errors of decoding a message; msgspec does not wrap the last two."""
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,7 +68,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class BadMessage(PmagentError):
-    """What came over the socket is no request or no reply."""
+    """A message over the socket is no request or no reply."""
 
     exit_code = 5
 

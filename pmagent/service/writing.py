@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from pmagent.contracts.payload import BlobSource
 from pmagent.events.event import Event
-from pmagent.projections.core.disk import ContentLost, Desk, DocumentUnwritable, note_halts
+from pmagent.projections.core.disk import ContentLost, DocumentStore, DocumentUnwritable, note_halts
 from pmagent.projections.core.documents import Documents, Taken
 from pmagent.projections.core.projection import Halt
 from pmagent.projections.rebuild import rewrite_documents
@@ -34,14 +34,14 @@ class OldDocuments:
     were written long since: one that cannot be is told, and ends nothing."""
 
     def __init__(self, workspace: Path, blobs: BlobSource) -> None:
-        self._desk = Desk(workspace, blobs)
-        self.lost = self._desk.lost
+        self._store = DocumentStore(workspace, blobs)
+        self.lost = self._store.lost
         self.unwritten: DocumentUnwritable | None = None
 
     def write(self, documents: Taken) -> None:
         """Write those that differ."""
         try:
-            self._desk.write(documents, by_size=True)
+            self._store.write(documents, by_size=True)
         except DocumentUnwritable as error:
             self.unwritten = self.unwritten or error
 
@@ -52,7 +52,7 @@ class DocumentWriter:
     def __init__(self, workspace: Path, documents: Documents, blobs: BlobSource) -> None:
         self.documents = documents
         self._workspace = workspace
-        self._desk = Desk(workspace, blobs)
+        self._store = DocumentStore(workspace, blobs)
         self._writing = anyio.Lock()
         self._dirty = anyio.Event()
         self._urged = anyio.Event()
@@ -179,13 +179,13 @@ class DocumentWriter:
 
     def _put(self, documents: Taken, *, by_size: bool) -> None:
         """Write documents, between two looks at what is halted: computing them may halt their projections."""
-        for write in (lambda: None, lambda: self._desk.write(documents, by_size=by_size)):
+        for write in (lambda: None, lambda: self._store.write(documents, by_size=by_size)):
             write()
             halts = list(self.documents.halted.values())
             if halts != self._noted:
                 self._note(halts)
     def _note_lost(self) -> None:
-        found = {path: error for path, error in self._desk.lost.items() if path not in self.lost}
+        found = {path: error for path, error in self._store.lost.items() if path not in self.lost}
         self.lost.update(found)
         if found:
             self.tell_lost(found)

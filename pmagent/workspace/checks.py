@@ -30,7 +30,7 @@ WAY_SECONDS: Final = 30.0
 
 
 class BadCheckRequest(PmagentError):
-    """What is asked for cannot be run: it is no request for checks, or they are not configured. Nothing was
+    """The request cannot be run: it is no request for checks, or they are not configured. Nothing was
     recorded."""
 
     exit_code = 2

@@ -26,7 +26,7 @@ OA_STATE_CHECK = "OA State"
 
 
 class Inputs(msgspec.Struct, frozen=True):
-    """What the surfaces are computed from. ``checks`` are the verdicts of the built-in guards and of the
+    """The inputs of the surfaces. ``checks`` are the verdicts of the built-in guards and of the
     configured checks, in the form of the reality summary's checks; ``now`` is RFC 3339 UTC; ``ssot_path`` is
     where the SSOT surface lies or is to lie."""
 

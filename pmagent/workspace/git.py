@@ -1,4 +1,4 @@
-"""What git says about the workspace; the only thing that the surfaces take from it is the branch."""
+"""Queries git about the workspace; the surfaces take only the branch from it."""
 
 from __future__ import annotations
 

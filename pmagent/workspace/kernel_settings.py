@@ -1,4 +1,4 @@
-"""What the settings say about the kernel: the phases, which no tool can compute, and the configured checks."""
+"""The kernel's settings: the phases, which no tool can compute, and the configured checks."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Layout(msgspec.Struct, frozen=True):
 
     @property
     def run(self) -> Path:
-        """What exists only while a daemon runs; only this user may look into it."""
+        """The folder for files that exist only while a daemon runs; open to this user only."""
         return self.home / "run"
 
     @property
@@ -97,6 +97,18 @@ def _repository(folder: Path) -> None:
     for name, content in _REPOSITORY.items():
         if not (git / name).exists():
             write_atomic(git / name, content, 0o600)
+
+
+def workspace_around(start: Path) -> Path:
+    """The nearest folder with ``.pmagent``, from ``start`` up to the root of its git repository; else that root.
+
+    Outside of a repository it is ``start``: a folder further up may be anybody's.
+    """
+    if FOLDER in start.parts:  # .pmagent/data is a repository of its own
+        start = Path(*start.parts[: start.parts.index(FOLDER)])
+    folders = (start, *start.parents)
+    root = next((number for number, folder in enumerate(folders) if (folder / ".git").exists()), 0)
+    return next((folder for folder in folders[: root + 1] if (folder / FOLDER).is_dir()), folders[root])
 
 
 def workspace_of_log(folder: Path) -> Layout | None:

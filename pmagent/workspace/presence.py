@@ -70,10 +70,10 @@ def log_gone(layout: Layout) -> LogGone | None:
                 f"there is no log in {layout.log}, and one in {place}",
                 f"move {place} and the blobs beside it to {layout.log.parent}, or change log_dir under [storage]",
             )
-    told = next(_tellers(layout.workspace), None)
-    if told is None:
+    mention = next(_tellers(layout.workspace), None)
+    if mention is None:
         return None
-    document, log_id = told
+    document, log_id = mention
     which = f"log {log_id}" if log_id else "a log"
     return LogGone(
         f"{document} was written from {which}, and there is no log in {layout.log}",

@@ -1,7 +1,7 @@
 """Settings: flags over ``PMAGENT_*`` over ``.pmagent/config.toml`` over defaults, and where each came from
 (docs/design.md §11.1).
 
-A setting ``[kernel] phase`` in the file is ``PMAGENT_KERNEL_PHASE`` in the environment. What is not understood is an
+A setting ``[kernel] phase`` in the file is ``PMAGENT_KERNEL_PHASE`` in the environment. An unknown setting is an
 error: an unknown key names the nearest one that exists. The tables ``[checks]`` and ``[guards]`` have names of their
 own, and no variables (``config_programs``); nor has ``[storage]``.
 """
@@ -18,6 +18,7 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
+from pmagent.workspace.layout import workspace_around
 from pmagent.workspace.settings_programs import TABLES, ConfigError, Programs, programs
 
 __all__ = ["ConfigError", "Resolved", "Setting", "Settings", "resolve", "settings_table", "unknown_variables"]
@@ -234,7 +235,7 @@ _FILE_ONLY: Final = ("storage",)
 
 
 def _kind(described: Any) -> type:
-    """What a text for a setting of this type is read as; a text, where it may be one."""
+    """The value that a text for a setting of this type denotes; the text itself where the type allows one."""
     inner = described.type if isinstance(described, msgspec.inspect.Metadata) else described
     parts = inner.types if isinstance(inner, msgspec.inspect.UnionType) else (inner,)
     bare = {type(part.type if isinstance(part, msgspec.inspect.Metadata) else part) for part in parts}
@@ -288,7 +289,7 @@ def resolve(workspace_flag: str | None, environ: Mapping[str, str], raw: bytes |
         with _SHAPING:
             settings = msgspec.convert(merged, Settings)
     except msgspec.ValidationError as error:
-        raise ConfigError(*_said(error, file, origins)) from error
+        raise ConfigError(*_error_texts(error, file, origins)) from error
     for table, named in tables.items():
         origins |= {f"{table}.{name}": (shlex.join(argv), FILE) for name, argv in named.items()}
     return Resolved(workspace, settings, origins, tables["checks"], tables["guards"])
@@ -296,7 +297,7 @@ def resolve(workspace_flag: str | None, environ: Mapping[str, str], raw: bytes |
 
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """``PMAGENT_*`` variables that mean nothing: probably misspelt."""
-    known = {WORKSPACE, *(setting.variable for setting in _settings())}
+    known = {WORKSPACE, f"{PREFIX}FORMAT", *(setting.variable for setting in _settings())}
     return sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
 
 
@@ -311,7 +312,7 @@ def _workspace(flag: str | None, environ: Mapping[str, str]) -> tuple[Path, str]
     elif environ.get(WORKSPACE):
         path, origin = Path(environ[WORKSPACE]), WORKSPACE
     else:
-        return Path.cwd(), "default: the current directory"
+        return workspace_around(Path.cwd()), "default: found from the current directory"
     if not path.is_dir():
         raise ConfigError(f"the workspace {path} ({origin}) is not a directory", "give a directory that exists")
     return path.absolute(), origin
@@ -361,7 +362,7 @@ def _from_text(setting: Setting, text: str) -> Any:
 _TRUTH: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
-def _said(error: msgspec.ValidationError, file: Path, origins: dict[str, tuple[Any, str]]) -> tuple[str, str]:
+def _error_texts(error: msgspec.ValidationError, file: Path, origins: dict[str, tuple[Any, str]]) -> tuple[str, str]:
     """Message and hint: which setting, and from where."""
     what, _, path = str(error).partition(" - at `$.")
     key = path.rstrip("`")

@@ -40,7 +40,7 @@ CHECKS = {
 LOG_CHECK = "Log Integrity"
 
 
-def init_workspace(path: Path, *, now: str | None = None, files: Files | None = None) -> list[str]:
+def init_workspace(path: Path, *, now: str | None = None) -> list[str]:
     """Write the surfaces that are missing, coherent with those that are there, and ``.pmagent/config.toml``.
 
     Returns the paths created, relative to ``path``. Touches no file that exists. Raises BadPath; WorkspaceError: no
@@ -51,7 +51,7 @@ def init_workspace(path: Path, *, now: str | None = None, files: Files | None = 
     require_text(workspace)
     branch = git.branch(workspace)
     created = []
-    old, paths, _ = _present(workspace, files or RealFiles(workspace))
+    old, paths, _ = _present(workspace, RealFiles(workspace))
     folder = _folder(workspace, FOLDER, 0o700)
     if _create(folder / "config.toml", config.template(_phases_of(old)[0] or config.FIRST_PHASE).encode()):
         created.append(config.PATH)
@@ -65,17 +65,17 @@ def init_workspace(path: Path, *, now: str | None = None, files: Files | None = 
 
 
 def refresh_surfaces(
-    path: Path, *, results: Sequence[CheckResult] = (), now: str | None = None, files: Files | None = None
+    path: Path, *, results: Sequence[CheckResult] = (), now: str | None = None
 ) -> list[str]:
     """Recompute branch, phases, built-in checks and health, and write all surfaces; missing ones are created.
 
     ``results`` are those of the configured checks, which have run by now: the surfaces are read after them. Returns the
-    paths written, in order. What pmagent does not compute (further keys, further checks with their verdicts, CONTEXT)
-    stays. Raises WorkspaceError like ``init_workspace``; nothing is written then.
+    paths written, in order. Values that pmagent does not compute (further keys, further checks with their verdicts,
+    CONTEXT) stays. Raises WorkspaceError like ``init_workspace``; nothing is written then.
     """
     workspace = path.absolute()
     branch = git.branch(workspace)
-    old, paths, left = _present(workspace, files or RealFiles(workspace))
+    old, paths, left = _present(workspace, RealFiles(workspace))
     new = _computed(workspace, old, paths, branch, now or _now(), results)
     written = [name for name in new if name not in left]
     for name in written:
@@ -177,7 +177,7 @@ def _present(workspace: Path, files: Files) -> tuple[dict[str, Content], dict[st
 
 
 def _content(path: Path, files: Files) -> Any:
-    """What the file holds, None when there is none, False when it is not JSON. Shape is not looked at."""
+    """The file's JSON value, None when there is no file, False when it is not JSON. Its shape is not checked."""
     look = files.look(path)
     if look.kind == "missing":
         return None

@@ -24,7 +24,7 @@ from pmagent.actors.orchestra.planning.config import read_config
 from pmagent.clean import clean_line
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.events.errors import PmagentError
-from pmagent.orchestra.places import placed
+from pmagent.orchestra.paths import normalized
 from pmagent.orchestra.request import DEFAULTS, of_workspace
 from pmagent.service.log_files import shown
 from pmagent.workspace.settings import FILE, Resolved, Settings, raw_of, resolve, settings_table
@@ -238,7 +238,7 @@ def _powers(workspace: Path, raws: Mapping[str, bytes]) -> Powers:
     settings = _of_settings_file(workspace, raws[FILE])
     try:
         config = read_config(raws[RUNS_FILE]) if raws[RUNS_FILE] else DEFAULTS
-        runs = Powers(list(_of_runs(placed(config, workspace), workspace)), _run_limits(config))
+        runs = Powers(list(_of_runs(normalized(config, workspace), workspace)), _run_limits(config))
     except PmagentError:
         runs = Powers()
     return Powers(sorted([*settings.items, *runs.items]), {**settings.limits, **runs.limits})
@@ -364,8 +364,8 @@ def _widened(workspace: Path, new: Powers) -> NotAccepted:
 
 
 def _first(new: Powers) -> str:
-    told = [" ".join(line.split()) for line in lines(new)]
-    return f": {'; '.join(told[:4])}{'; …' if len(told) > 4 else ''}" if told else ""
+    new_lines = [" ".join(line.split()) for line in lines(new)]
+    return f": {'; '.join(new_lines[:4])}{'; …' if len(new_lines) > 4 else ''}" if new_lines else ""
 
 
 def _joined(parts: list[str]) -> str:

@@ -164,7 +164,7 @@ class Registry:
         """The entry of the log of ``workspace``. Raises RegistryUnusable."""
         return self.read(LOGS, workspace, KnownLog)
 
-    def places_of(self, log_id: str) -> Iterator[KnownLog]:
+    def known_at(self, log_id: str) -> Iterator[KnownLog]:
         """Where a log with this id is known. Raises RegistryUnusable."""
         self._check()
         for path in sorted((self.folder / LOGS).glob("*.json")):
@@ -378,7 +378,7 @@ class Keeper:
 
 
 def _stranger(layout: Layout, log_id: str, registry: Registry) -> LogNotTrusted:
-    others = list(registry.places_of(log_id))
+    others = list(registry.known_at(log_id))
     if not others:
         return _unknown(layout, log_id)
     there = others[0]

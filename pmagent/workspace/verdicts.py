@@ -1,4 +1,4 @@
-"""What the reality summary says of the configured checks; pure."""
+"""The entries of the reality summary for the configured checks; pure."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def contents(configured: Iterable[str], results: Iterable[CheckResult]) -> list[
 
 
 def _content(result: CheckResult) -> Content:
-    said = {"source": CONFIGURED, **details(result)}
-    return {"name": result.name, "passed": result.passed, "message": result.message, "details": said}
+    payload = {"source": CONFIGURED, **details(result)}
+    return {"name": result.name, "passed": result.passed, "message": result.message, "details": payload}

@@ -15,7 +15,7 @@ from pmagent.contracts.audit_events import AuditRequested
 from pmagent.events.event import Event, LogCreated
 from pmagent.projections.audits import fold
 from pmagent.projections.audits.job import job as job_document
-from pmagent.projections.audits.places import DOCUMENT, MARKDOWN, job_path
+from pmagent.projections.audits.paths import DOCUMENT, MARKDOWN, job_path
 from pmagent.projections.core.projection import Part
 from pmagent.projections.views.audits import Audit
 from pmagent.projections.views.jobs import JobDocuments, JobsView

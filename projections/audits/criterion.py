@@ -26,7 +26,7 @@ def criterion_lines(one: CriterionResult, known: Known) -> list[str]:
         f"- **Final Score:** {one.final_score}/5",
         f"- **Criterion:** {code(one.dimension_id, _NAME_CHARS)}",
     ]  # fmt: skip
-    lines += _said(one, known)
+    lines += _statements(one, known)
     heads = ("Rule", "Before", "After", "What it says")
     rows = ((code(rule.rule), _score(rule.before), _score(rule.after), inline(rule.text, 1_000)) for rule in one.rules)
     lines += ["", "**Rules applied:**", "", *table(heads, rows)]
@@ -41,11 +41,11 @@ def unjudged_lines(one: UnjudgedCriterion, known: Known) -> list[str]:
         f"- **Final Score:** not judged: {inline(one.reason, 1_000)}",
         f"- **Criterion:** {code(one.dimension_id, _NAME_CHARS)}",
     ]  # fmt: skip
-    return [*lines, *_said(one, known)]
+    return [*lines, *_statements(one, known)]
 
 
-def _said(one: CriterionResult | UnjudgedCriterion, known: Known) -> Iterator[str]:
-    """What the judges said of it, beside the criterion's own evidence: they were shown no other."""
+def _statements(one: CriterionResult | UnjudgedCriterion, known: Known) -> Iterator[str]:
+    """The judges' statements on it, beside the criterion's own evidence: they were shown no other."""
     known = {key: item for key, item in known.items() if key.rpartition("#")[0] == one.dimension_id}
     yield from _opinions("Judge opinions", one.judge_opinions, one.set_aside, known)
     yield from _opinions("First round", one.first_round, (), known)

@@ -30,8 +30,8 @@ def _item(key: str, item: Evidence) -> list[str]:
     head = f"**{code(key, 200)}** {inline(item.goal, 500)}: **{found}**, {sure}, {code(item.location, 500)}"
     lines = [head, "", f"Rationale: {inline(item.rationale, 1_000)}"]
     if item.content:
-        told, more = excerpt(item.content)
-        lines += ["", *fenced([*told, *([f"… {more} more lines"] if more else [])])]
+        lines_shown, more = excerpt(item.content)
+        lines += ["", *fenced([*lines_shown, *([f"… {more} more lines"] if more else [])])]
     return lines
 
 

@@ -25,7 +25,7 @@ from pmagent.contracts.audit_events import (
 )
 from pmagent.contracts.effect import RequestRefused
 from pmagent.events.event import Event
-from pmagent.projections.audits.places import report_path
+from pmagent.projections.audits.paths import report_path
 from pmagent.projections.views import jobs
 from pmagent.projections.views.audits import Audit, Criterion, Given, Source, SourceName
 from pmagent.projections.views.jobs import End

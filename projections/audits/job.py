@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pmagent.contracts.jobs import JobState
-from pmagent.projections.audits.places import DOCUMENT, MARKDOWN
+from pmagent.projections.audits.paths import DOCUMENT, MARKDOWN
 from pmagent.projections.views.audits import Audit
 from pmagent.projections.views.jobs import job_document
 

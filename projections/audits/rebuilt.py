@@ -31,7 +31,7 @@ def report_of(audit: Audit) -> AuditReport:
         criteria=[_judged(audit, ruling, ruling.final_score) for _, ruling in ruled if ruling.final_score is not None],
         remediation_plan=audit.concluded.remediation_plan,
         not_judged=[
-            UnjudgedCriterion(reason=ruling.reason, **_said(audit, ruling))
+            UnjudgedCriterion(reason=ruling.reason, **_opinion_fields(audit, ruling))
             for _, ruling in ruled
             if ruling.final_score is None
         ],
@@ -49,7 +49,7 @@ def report_of(audit: Audit) -> AuditReport:
 
 
 def provenance_of(audit: Audit, log_id: str) -> Provenance:
-    """What the report was made of and when."""
+    """The origin of the report, and its time."""
     return Provenance(
         pdf_path=audit.asked.pdf_path,
         rubric_source=audit.asked.rubric_source,
@@ -65,11 +65,11 @@ def provenance_of(audit: Audit, log_id: str) -> Provenance:
 def _judged(audit: Audit, ruling: AuditCriterionRuled, score: int) -> CriterionResult:
     rules = [AppliedRule.model_validate(msgspec.structs.asdict(one)) for one in ruling.rules]
     return CriterionResult(
-        final_score=score, remediation=ruling.remediation, rules=rules, **_said(audit, ruling)
+        final_score=score, remediation=ruling.remediation, rules=rules, **_opinion_fields(audit, ruling)
     )
 
 
-def _said(audit: Audit, ruling: AuditCriterionRuled) -> dict[str, Any]:
+def _opinion_fields(audit: Audit, ruling: AuditCriterionRuled) -> dict[str, Any]:
     first, second = _opinions(audit, ruling.dimension_id, 1), _opinions(audit, ruling.dimension_id, 2)
     return {
         "dimension_id": ruling.dimension_id,
@@ -83,9 +83,9 @@ def _said(audit: Audit, ruling: AuditCriterionRuled) -> dict[str, Any]:
 
 
 def _opinions(audit: Audit, dimension_id: str, number: int) -> list[JudicialOpinion]:
-    said = {
+    opinions = {
         one.opinion.judge: JudicialOpinion.model_validate(msgspec.structs.asdict(one.opinion))
         for one in audit.opinions
         if one.round == number and one.opinion.criterion_id == dimension_id
     }
-    return [said[judge] for judge in JUDGES if judge in said]
+    return [opinions[judge] for judge in JUDGES if judge in opinions]

@@ -31,7 +31,7 @@ CHANGED: Final = {
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
-    """What the log knows of a report beyond the report itself. Rebuilding the log ``log_id`` up to ``position``, whose
+    """Facts of the log about a report beyond the report itself. Rebuilding the log ``log_id`` up to ``position``, whose
     line has ``sum``, gives the same bytes."""
 
     pdf_path: str

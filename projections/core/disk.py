@@ -98,7 +98,7 @@ def require_current(workspace: Path, projection: str) -> None:
             raise ProjectionHalted(halt)
 
 
-class Desk:
+class DocumentStore:
     """The documents in a workspace, written and compared; blocking, for one thread at a time."""
 
     def __init__(self, workspace: Path, blobs: BlobSource) -> None:
@@ -271,7 +271,7 @@ class _Window:
         self.offset = 0
 
     def next(self) -> bytes:
-        """What comes next, not empty before the end."""
+        """The next piece, not empty before the end."""
         while not self._piece:
             piece = next(self._pieces, None)
             if piece is None:

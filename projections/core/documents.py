@@ -45,7 +45,7 @@ class _Guard:
 class Documents:
     """Folds durable events for every projection, and remembers which documents may have changed.
 
-    What projections retire is kept until it is taken: so whoever folds a log of any length takes in between.
+    Retired documents are kept until they are taken, so a caller that folds a long log must take in between.
     """
 
     def __init__(self, projections: Sequence[AnyProjection]) -> None:
@@ -58,10 +58,10 @@ class Documents:
         self._position = 0
         self._guards = {p.name: _Guard(self, p.name) for p in self._projections}
         self._states: dict[str, Any] = {p.name: p.initial() for p in self._projections}
-        self._hearers: dict[type, list[AnyProjection]] = {}
+        self._subscribers: dict[type, list[AnyProjection]] = {}
         for projection in self._projections:
             for cls in projection.hears:
-                self._hearers.setdefault(cls, []).append(projection)
+                self._subscribers.setdefault(cls, []).append(projection)
         self._taken: dict[str, Any] = {}
         """The states that the documents taken so far show; none where that is not known."""
         self._exported: dict[str, tuple[Any, bytes]] = {}
@@ -74,7 +74,7 @@ class Documents:
         changed = False
         for event, sum_ in zip(events, sums, strict=True):
             self._position = event.position
-            for projection in self._hearers.get(type(event.data), ()):
+            for projection in self._subscribers.get(type(event.data), ()):
                 before = self._states[projection.name]
                 try:
                     after = projection.evolve(before, event, sum_)
@@ -93,8 +93,8 @@ class Documents:
         kind, place = describe_failure(error)
         halt = self.halted[name] = Halt(name, self._position, kind, place)
         self._projections = [one for one in self._projections if one.name != name]
-        for cls, hearers in list(self._hearers.items()):
-            self._hearers[cls] = [one for one in hearers if one.name != name]
+        for cls, subscribers in list(self._subscribers.items()):
+            self._subscribers[cls] = [one for one in subscribers if one.name != name]
         self.on_halt(halt)
 
     def _documents(self, projection: AnyProjection, state: Any, since: Any) -> Taken:
@@ -133,13 +133,13 @@ class Documents:
         return found
 
     def take_retired(self) -> Taken:
-        """What has been retired since the last call, for who goes through a whole log; not owed any more."""
+        """The documents retired since the last call, for callers that fold a whole log; not owed any more."""
         found = {**self._in_hand, **self._retired}
         self._in_hand, self._retired = {}, {}
         return found
 
     def settle(self) -> None:
-        """What was taken last is on disk."""
+        """The documents taken last are on disk."""
         self._in_hand = {}
 
     def doubt(self) -> None:

@@ -1,4 +1,4 @@
-"""What a projection is: documents that are a pure function of a prefix of the log (docs/design.md §7)."""
+"""Projections: documents that are a pure function of a prefix of the log (docs/design.md §7)."""
 
 from __future__ import annotations
 

@@ -45,5 +45,5 @@ def boot_refusal(refused: OaBootRefused) -> BootRefusal:
 def _error(what: str, reasons: list[Reason]) -> str:
     """``what``, and each reason that stands in the way with what would mend it."""
     blocking = [reason for reason in reasons if reason.mode == "BLOCKED"] or reasons
-    told = [f"{reason.text} (mend: {reason.mend})" if reason.mend else reason.text for reason in blocking]
-    return f"{what}: {'; '.join(told)}" if told else what
+    texts = [f"{reason.text} (mend: {reason.mend})" if reason.mend else reason.text for reason in blocking]
+    return f"{what}: {'; '.join(texts)}" if texts else what

@@ -62,5 +62,5 @@ def waterfall(pairs: Pairs) -> list[str]:
         took = duration(last - first) if task.ended else "runs"
         lines.append(f"{cut(planned.name, _NAME_COLUMNS):{_NAME_COLUMNS}}  {bar:·<{COLUMNS}}  {took}")
     more = len(begun) - BARS_MAX
-    told = ["", f"{more} more tasks have begun, later than these; metrics.json has their times."] if more > 0 else []
-    return [*fenced(lines), *told]
+    note = ["", f"{more} more tasks have begun, later than these; metrics.json has their times."] if more > 0 else []
+    return [*fenced(lines), *note]

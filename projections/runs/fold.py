@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.actors.orchestra.running.artifact_paths import apart
+from pmagent.actors.orchestra.running.artifact_paths import without_clashes
 from pmagent.contracts.effect import EffectInterrupted, RequestRefused
 from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested, OaPermitRevoked
 from pmagent.contracts.orchestra import UNENFORCED
@@ -123,7 +123,7 @@ def _tasks_planned(run: Run, event: Event, planned: TasksPlanned) -> Run:
 
 
 def _plan_made(run: Run, event: Event, made: PlanMade) -> Run:
-    """What is done is kept; what is not goes, and its attempts are told no more."""
+    """Tasks that are done are kept; the others go, and their attempts are reported no more."""
     kept = [(task, planned) for task, planned in run.pairs if task.state == "done"]
     gone = [
         Replaced(made.revision - 1, planned.name, task.reason, task.state)
@@ -142,7 +142,7 @@ def _plan_made(run: Run, event: Event, made: PlanMade) -> Run:
         revisions=[*run.revisions, Revision(made.revision, made.plan_id, event.time, len(run.coming), len(kept))],
         replaced=[*run.replaced, *gone[:room]],
         replaced_more=run.replaced_more + len(gone[room:]),
-        said={},
+        last_lines={},
     )
 
 
@@ -217,10 +217,10 @@ def _in_last(task: Task, **changes: Any) -> Task:
 
 def _exited(run: Run, event: Event, exited: TaskExited) -> Run:
     def change(task: Task) -> Task:
-        told = _in_last(
+        changed = _in_last(
             task, ended=event.time, exit_code=exited.exit_code, signal=exited.signal, duration_ms=exited.duration_ms
         )
-        return replace(told, exit_code=exited.exit_code, duration_ms=task.duration_ms + exited.duration_ms)
+        return replace(changed, exit_code=exited.exit_code, duration_ms=task.duration_ms + exited.duration_ms)
 
     notes, violations = run.notes, run.violations
     name = _name(run, exited.task_id)
@@ -231,7 +231,7 @@ def _exited(run: Run, event: Event, exited: TaskExited) -> Run:
     contacts, more = _contacted(run, exited.contacts)
     return replace(
         run, tasks=_with(run, exited.task_id, change), running=_without(run, exited.request), notes=notes,
-        violations=violations, contacts=contacts, contacts_more=more, said=_said(run, exited),
+        violations=violations, contacts=contacts, contacts_more=more, last_lines=_last_lines(run, exited),
     )
 
 
@@ -244,10 +244,10 @@ def _without(run: Run, request: int) -> dict[int, str]:
     return {position: task for position, task in run.running.items() if position != request}
 
 
-def _said(run: Run, exited: TaskExited) -> dict[str, list[str]]:
-    if exited.task_id not in run.said and len(run.said) >= SAID_MAX:
-        return run.said
-    return {**run.said, exited.task_id: [line[:LINE_CHARS_MAX] for line in exited.last_lines]}
+def _last_lines(run: Run, exited: TaskExited) -> dict[str, list[str]]:
+    if exited.task_id not in run.last_lines and len(run.last_lines) >= SAID_MAX:
+        return run.last_lines
+    return {**run.last_lines, exited.task_id: [line[:LINE_CHARS_MAX] for line in exited.last_lines]}
 
 
 def _contacted(run: Run, contacts: list[NetContact]) -> tuple[list[Contacts], int]:
@@ -276,7 +276,7 @@ def _unstarted(run: Run, event: Event, unstarted: TaskUnstarted) -> Run:
 
 
 def _interrupted(run: Run, event: Event, interrupted: EffectInterrupted) -> Run:
-    """What an orderly stop cuts off uses up no retry."""
+    """An attempt that an orderly stop cuts off uses up no retry."""
     task_id = run.running.get(interrupted.request)
     if task_id is None:
         return run
@@ -291,15 +291,15 @@ def _interrupted(run: Run, event: Event, interrupted: EffectInterrupted) -> Run:
 def _attempt_failed(run: Run, event: Event, failed: TaskAttemptFailed) -> Run:
     def change(task: Task) -> Task:
         ended = task.tries[-1].ended if task.tries else ""
-        told = _in_last(task, ended=ended or event.time, reason=failed.reason, retry_at=failed.retry_at)
-        return replace(told, reason=failed.reason)
+        changed = _in_last(task, ended=ended or event.time, reason=failed.reason, retry_at=failed.retry_at)
+        return replace(changed, reason=failed.reason)
 
     return replace(run, tasks=_with(run, failed.task_id, change), running=_without(run, failed.request))
 
 
 def _finished(run: Run, event: Event, finished: TaskFinished) -> Run:
     result = finished.result
-    kept, lost = apart(result.task_id, result.artifacts)
+    kept, lost = without_clashes(result.task_id, result.artifacts)
     name = _name(run, result.task_id)
     notes = run.notes
     for path in lost:
@@ -311,12 +311,12 @@ def _finished(run: Run, event: Event, finished: TaskFinished) -> Run:
             exit_code=result.metrics.exit_code, duration_ms=result.metrics.duration_ms, left=len(run.left),
         )
 
-    said = run.said
-    if result.state == "done" and result.task_id in said:
-        said = {task: lines for task, lines in said.items() if task != result.task_id}
+    last_lines = run.last_lines
+    if result.state == "done" and result.task_id in last_lines:
+        last_lines = {task: lines for task, lines in last_lines.items() if task != result.task_id}
     return replace(
         run, tasks=_with(run, result.task_id, change), left=run.left.added(Left(result.task_id, name, kept)),
-        notes=notes, said=said, security=run.security or finished.security,
+        notes=notes, last_lines=last_lines, security=run.security or finished.security,
     )
 
 

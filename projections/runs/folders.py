@@ -1,7 +1,7 @@
 """Projection: what runs of Orchestra leave, ``runs/<run_id>/…`` and ``jobs/<run_id>.json`` (docs/design.md §14.8).
 
 A run's configuration, report and job exist from its request on; its plan from when there is one; its log and metrics
-too, unless it was to be planned only. What happens to a run after its end changes nothing any more.
+too, unless it was to be planned only. Events after the end of a run change nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pmagent.projections.core.projection import Part
 from pmagent.projections.runs import fold, json
 from pmagent.projections.runs.lines import lines
 from pmagent.projections.runs.numbers import job, metrics
-from pmagent.projections.runs.places import places
+from pmagent.projections.runs.paths import run_paths
 from pmagent.projections.runs.report import report
 from pmagent.projections.views.jobs import JobDocuments, JobsView
 from pmagent.projections.views.runs import Plan, Run
@@ -64,7 +64,7 @@ class RunFolders(JobDocuments[Run]):
 
 def documents(run: Run, before: Run | None, log_id: str) -> dict[str, Part]:
     """The run's documents; those that were the same when it was as ``before`` may be left out."""
-    at = places(run.asked.config.paths, run.id)
+    at = run_paths(run.asked.config.paths, run.id)
     found: dict[str, Part] = {}
     if before is None:
         found[at.config] = Part(_config, (run.asked.config,))

@@ -42,7 +42,7 @@ Line = tuple[LogLevel, Component, str | None, str, dict[str, Any]]
 
 
 def lines(run: Run, event: Event) -> bytes:
-    """What ``event`` adds to the log of ``run`` (as it was before), newlines included; b"" for nothing."""
+    """The lines that ``event`` adds to the log of ``run`` (as it was before), newlines included; b"" for none."""
     least = _RANK[run.asked.config.telemetry.level]
     return b"".join(
         json.line(
@@ -51,12 +51,12 @@ def lines(run: Run, event: Event) -> bytes:
                 message=message[:_CHARS_MAX], payload=payload,
             )
         )
-        for level, component, task_id, message, payload in _said(run, event)
+        for level, component, task_id, message, payload in _entries(run, event)
         if _RANK[level] >= least
     )  # fmt: skip
 
 
-def _said(run: Run, event: Event) -> Iterator[Line]:
+def _entries(run: Run, event: Event) -> Iterator[Line]:
     data = event.data
     yield from _of_planning(data)
     yield from _of_run(run, event)

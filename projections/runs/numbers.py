@@ -13,7 +13,7 @@ from pmagent.contracts.orchestra_documents import RunMetrics, TaskMetrics
 from pmagent.contracts.orchestra_events import PlannedTask
 from pmagent.events.event import parse_time
 from pmagent.projections.runs import json
-from pmagent.projections.runs.places import places
+from pmagent.projections.runs.paths import run_paths
 from pmagent.projections.views.jobs import DETAIL_CHARS_MAX, job_document
 from pmagent.projections.views.runs import Run, Task
 
@@ -77,7 +77,7 @@ def job(run: Run) -> bytes:
     ended = counts["done"] + counts["failed"]
     result = None
     if run.over:
-        at = places(run.asked.config.paths, run.id)
+        at = run_paths(run.asked.config.paths, run.id)
         result = {"state": run.end, "done": counts["done"], "failed": counts["failed"]}
         result |= {"folder": at.folder, "report": at.report}
     state = _job_state(run)

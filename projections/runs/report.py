@@ -14,7 +14,7 @@ from pmagent.contracts.orchestra_events import PlannedTask
 from pmagent.projections.core.markdown import code, cut, fenced, inline, table
 from pmagent.projections.runs.charts import chart, waterfall
 from pmagent.projections.runs.numbers import duration, retries, run_metrics
-from pmagent.projections.runs.places import places
+from pmagent.projections.runs.paths import run_paths
 from pmagent.projections.views.runs import Counted, Run, Task
 
 ROWS_MAX: Final = 500
@@ -186,14 +186,14 @@ def _failures(run: Run, pairs: Pairs) -> list[str]:
     lines = ["## Failures"]
     for task, planned in failed[:TRIED_MAX]:
         lines += ["", f"### {inline(planned.name)}", "", inline(task.reason, 1_000) or "no reason is known"]
-        said = run.said.get(planned.task_id)
-        if said:
-            lines += ["", "Its last lines:", "", *fenced(said)]
+        last_lines = run.last_lines.get(planned.task_id)
+        if last_lines:
+            lines += ["", "Its last lines:", "", *fenced(last_lines)]
     return [*lines, *_left_out(len(failed) - TRIED_MAX, "tasks failed, which", "tasks.jsonl has every reason")]
 
 
 def _artifacts(run: Run) -> list[str]:
-    at = places(run.asked.config.paths, run.id)
+    at = run_paths(run.asked.config.paths, run.id)
     found = list(_left(run))
     if not found:
         return []
@@ -227,7 +227,7 @@ def _revisions(run: Run) -> list[str]:
 
 
 def _remarks(run: Run) -> list[str]:
-    at = places(run.asked.config.paths, run.id)
+    at = run_paths(run.asked.config.paths, run.id)
     notes = run.notes
     if at.moved:
         notes = notes.noted("paths in the configuration cannot be used; documents lie where pmagent puts them")

@@ -16,8 +16,8 @@ from pmagent.contracts.pla_events import (
     PlaSessionEnded,
 )
 from pmagent.events.event import Event
-from pmagent.projections.sessions.said import Said, forged, is_forged, said
-from pmagent.projections.sessions.words import WORD_CHARS, known_id, operator, place, words
+from pmagent.projections.sessions.entries import Entry, entries_of, forged_entry, is_forged
+from pmagent.projections.sessions.words import WORD_CHARS, known_id, log_reference, operator, words
 from pmagent.projections.views.sessions import Carried, Session, Tally
 
 ID_CHARS: Final = 12
@@ -30,12 +30,12 @@ def evolved(session: Session, event: Event, sum: str, log_id: str, who: str) -> 
     """The view after an event; ``who``: the operator whose request it answers, "" for nobody. The same view where the
     event says nothing that is told."""
     if is_forged(event):
-        return _told(session, event, sum, log_id, [forged(event)])
+        return _with_entries(session, event, sum, log_id, [forged_entry(event)])
     after = _moved(session, event)
-    entries = list(said(session, event, who))
+    entries = list(entries_of(session, event, who))
     if not entries:
         return after
-    after = _told(after, event, sum, log_id, entries)
+    after = _with_entries(after, event, sum, log_id, entries)
     return after if _begins(event) else _running(after)
 
 
@@ -68,7 +68,7 @@ def _moved(session: Session, event: Event) -> Session:
     return session
 
 
-def _told(session: Session, event: Event, sum: str, log_id: str, entries: list[Said]) -> Session:
+def _with_entries(session: Session, event: Event, sum: str, log_id: str, entries: list[Entry]) -> Session:
     """With these entries in the log, and in the violations what is one."""
     log, violations = session.log, session.violations
     for number, one in enumerate(entries, 1):
@@ -78,7 +78,7 @@ def _told(session: Session, event: Event, sum: str, log_id: str, entries: list[S
             "event_type": one.type,
             "mode": session.mode,
             "operator_id": one.operator_id,
-            "details": {**place(event, sum), **_without_empty(one.details), **_elsewhere(session, event)},
+            "details": {**log_reference(event, sum), **_without_empty(one.details), **_elsewhere(session, event)},
         }
         ids = {"proposal_id": known_id(one.proposal_id), "execution_id": known_id(one.execution_id)}
         entry |= {name: value for name, value in ids.items() if value}
@@ -110,7 +110,7 @@ _COUNTED: Final = {
 """A decision, or the outcome of an execution -> where it is counted."""
 
 
-def _counted(tally: Tally, entries: list[Said]) -> Tally:
+def _counted(tally: Tally, entries: list[Entry]) -> Tally:
     changed: dict[str, int] = {}
     for one in entries:
         name = _counter(one)
@@ -119,7 +119,7 @@ def _counted(tally: Tally, entries: list[Said]) -> Tally:
     return replace(tally, **changed) if changed else tally
 
 
-def _counter(one: Said) -> str:
+def _counter(one: Entry) -> str:
     """Where an entry is counted; "" for nowhere."""
     match one.type:
         case "PROPOSAL":

@@ -8,7 +8,7 @@ import msgspec
 
 from pmagent.contracts.jobs import JobError, JobStatus
 from pmagent.projections.runs import json
-from pmagent.projections.sessions.places import log_path, violations_path
+from pmagent.projections.sessions.paths import log_path, violations_path
 from pmagent.projections.sessions.words import words
 from pmagent.projections.views.sessions import Session
 
@@ -43,7 +43,7 @@ def job_status(session: Session) -> JobStatus:
 def _message(session: Session) -> str:
     tally: dict[str, int] = msgspec.structs.asdict(session.tally)
     counted = [f"{name.replace('_', ' ')}: {count}" for name, count in tally.items() if count]
-    told = ", ".join(counted) or "nothing was proposed"
+    summary = ", ".join(counted) or "nothing was proposed"
     if session.over:
-        return f"the session has ended; {told}"
-    return "the session stands" if session.state == "queued" else f"the mode is {session.mode}; {told}"
+        return f"the session has ended; {summary}"
+    return "the session stands" if session.state == "queued" else f"the mode is {session.mode}; {summary}"

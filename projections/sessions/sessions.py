@@ -1,9 +1,8 @@
-"""Projection: what sessions of the PLA leave, ``sessions/<session_id>.jsonl``, its violations beside it, and
+"""Projection: the documents of PLA sessions, ``sessions/<session_id>.jsonl``, its violations beside it, and
 ``jobs/<session_id>.json`` (docs/design.md §16.8).
 
-What is said, refused or violated while no session stands is told all the same, in a log of its own
-(``outside-<position>``, the position of the first of it). What happens to a session after its end changes nothing any
-more.
+Statements, refusals and violations outside of sessions are reported too, in a log of their own
+(``outside-<position>``, the position of the first of it). Events after the end of a session change nothing.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from pmagent.contracts.pla_events import (
 )
 from pmagent.events.event import Event, LogCreated
 from pmagent.projections.core.projection import Part
+from pmagent.projections.sessions.entries import WRITERS, is_forged
 from pmagent.projections.sessions.fold import evolved
 from pmagent.projections.sessions.job import job
-from pmagent.projections.sessions.places import job_path, log_path, usable, violations_path
-from pmagent.projections.sessions.said import WRITERS, is_forged
+from pmagent.projections.sessions.paths import job_path, log_path, usable, violations_path
 from pmagent.projections.views.sessions import Session
 
 SESSIONS_KEPT: Final = 16

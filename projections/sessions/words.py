@@ -45,15 +45,15 @@ def known_id(name: str) -> str:
     return name if _ID.fullmatch(name) else ""
 
 
-def place(event: Event, sum: str) -> dict[str, Any]:
+def log_reference(event: Event, sum: str) -> dict[str, Any]:
     """The tie of an entry to the log: the event's type, its position, and the sum of its line."""
     return {"event": event.type, "position": event.position, "sum": sum}
 
 
-def action_told(action: Action, chars: int, *, masked: bool) -> dict[str, Any]:
+def action_summary(action: Action, chars: int, *, masked: bool) -> dict[str, Any]:
     """The payload to be typed, as the event has it."""
-    told: dict[str, Any] = {"action_type": action_type(action), "payload_summary": _summary(action, chars)}
-    return {**told, "masked": True} if masked else told
+    summary: dict[str, Any] = {"action_type": action_type(action), "payload_summary": _summary(action, chars)}
+    return {**summary, "masked": True} if masked else summary
 
 
 def _summary(action: Action, chars: int) -> str:

@@ -61,7 +61,7 @@ class Task(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Left(msgspec.Struct, frozen=True, array_like=True):
-    """What a task left: artifacts with paths in the task's own folder below the run's, none in another's way."""
+    """The output of a task: artifacts with paths in the task's own folder below the run's, none in another's way."""
 
     task_id: str
     name: str
@@ -95,7 +95,7 @@ class Replaced(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Asking(msgspec.Struct, frozen=True, array_like=True):
-    """What the planner cost: calls, milliseconds, tokens and US dollars as far as it told them."""
+    """The cost of the planner: calls, milliseconds, tokens and US dollars as far as it told them."""
 
     calls: int = 0
     duration_ms: int = 0
@@ -135,7 +135,7 @@ class Run(JobView, frozen=True, kw_only=True):
 
     ``revision`` is that of the plan that was asked for last; ``call``: the number of the planner's call that is open
     (0: none). ``coming``: tasks of a plan that is not complete yet. ``places``: task id -> place in the plan.
-    ``running``: position of an attempt's request -> its task. ``said``: the last lines of tasks that failed.
+    ``running``: position of an attempt's request -> its task. ``last_lines``: the last lines of tasks that failed.
     """
 
     asked: RunRequested
@@ -156,7 +156,7 @@ class Run(JobView, frozen=True, kw_only=True):
     replaced: list[Replaced] = []
     replaced_more: int = 0
     asking: Asking = Asking()
-    said: dict[str, list[str]] = {}
+    last_lines: dict[str, list[str]] = {}
     notes: Counted = Counted()
     violations: Counted = Counted()
     contacts: list[Contacts] = []

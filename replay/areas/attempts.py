@@ -26,7 +26,7 @@ from pmagent.contracts.orchestra_events import (
 )
 from pmagent.events.event import Event
 from pmagent.replay.areas.runs import Task, plan, spoil
-from pmagent.replay.simulation.part import How, Hows, Place
+from pmagent.replay.simulation.performance import Performance, Performances, PerformerContext
 from pmagent.replay.simulation.running import Running
 from pmagent.replay.simulation.world import World
 
@@ -34,7 +34,7 @@ CODES: Final = (1, 2, 77, 126, 127, 255)
 SIGNALS: Final = (6, 9, 11, 15, 64)
 BOUNDS: Final = ("memory", "output", "processes")
 CONTENTS: Final = (b"", *(b"rows watered: %d\n" % number for number in range(5)), b"row\n" * 30_000)
-"""What tools write and leave; it lies in the blob store before anybody says so."""
+"""Output and files of tools; the blob store holds them before any event names them."""
 
 PLANNER_FAULTS: Final[dict[str, tuple[PlannerFailure, bool]]] = {
     "planner: times out": ("timed_out", True),
@@ -176,25 +176,25 @@ def _done(prompt: str) -> list[str]:
     return [task["task_id"] for task in told["done"]]
 
 
-def part(place: Place) -> Hows:
+def part(context: PerformerContext) -> Performances:
     """See ``Area.simulated``."""
-    world, attempts = place.world, Attempts(place.world, place.secret)
-    planners = Planners(place.world, place.secret)
+    world, attempts = context.world, Attempts(context.world, context.secret)
+    planners = Planners(context.world, context.secret)
 
     def perform(running: Running, seconds: float) -> float:
         if world.faults.strike("attempt: answers late"):
             seconds = world.between(1.0, 40.0)
         seconds, timed_out = attempts.seconds(running.event.data, seconds)
         end = partial(attempts.outcome, running.event, timed_out=timed_out)
-        world.later(seconds, "attempt", lambda: place.answer(running, end()))
+        world.later(seconds, "attempt", lambda: context.answer(running, end()))
         return seconds
 
     return {
-        TaskAttemptRequested: How(
+        TaskAttemptRequested: Performance(
             partial(attempts.outcome, timed_out=False), "attempt: never returns", "attempt: answers twice", perform
         ),
-        PlannerCallRequested: How(
-            lambda event: planners.outcome(event, asked(place.history(), event)), "planner: hangs",
+        PlannerCallRequested: Performance(
+            lambda event: planners.outcome(event, asked(context.history(), event)), "planner: hangs",
             "planner: answers twice",
         ),
     }

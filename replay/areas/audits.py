@@ -32,7 +32,7 @@ from pmagent.contracts.audit_facts import (
 )
 from pmagent.contracts.model import ModelAsked, ModelLimits
 from pmagent.events.event import Event
-from pmagent.replay.simulation.part import How, Hows, Place
+from pmagent.replay.simulation.performance import Performance, Performances, PerformerContext
 from pmagent.replay.simulation.world import World
 
 TARGETS: Final = {
@@ -55,7 +55,7 @@ RULES: Final = dict.fromkeys(
 
 REPOSITORIES: Final = ("https://example.org/team/agent.git", "/srv/agent", "git@example.org:team/other.git")
 CODES: Final[tuple[FailureCode, ...]] = get_args(FailureCode)[:11]
-"""What a clone or a PDF can fail with."""
+"""The ways in which a clone or a PDF can fail."""
 ODD: Final = ("no key", "state#0", "state#99", "safety#1", "depth#1 ", "")
 """Citations that are none."""
 PICTURES: Final = (b"1", b"2")
@@ -205,7 +205,7 @@ def opinion(world: World, asked: ModelAsked, secret: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def part(place: Place) -> Hows:
+def part(context: PerformerContext) -> Performances:
     """See ``Area.simulated``."""
-    audits = Audits(place.world, place.secret)
-    return dict.fromkeys((AuditCloneRequested, AuditPdfRequested, AuditPicturesRequested), How(audits.outcome))
+    audits = Audits(context.world, context.secret)
+    return dict.fromkeys((AuditCloneRequested, AuditPdfRequested, AuditPicturesRequested), Performance(audits.outcome))

@@ -13,7 +13,7 @@ from pmagent.contracts.checks import (
     ConfiguredCheck,
 )
 from pmagent.events.event import Event
-from pmagent.replay.simulation.part import How, Hows, Place
+from pmagent.replay.simulation.performance import Performance, Performances, PerformerContext
 from pmagent.replay.simulation.world import World
 
 KINDS: Final[tuple[CheckKind, ...]] = get_args(CheckKind)
@@ -62,6 +62,6 @@ class Checks:
         )
 
 
-def part(place: Place) -> Hows:
+def part(context: PerformerContext) -> Performances:
     """See ``Area.simulated``."""
-    return {CheckRunRequested: How(Checks(place.world, place.secret).outcome)}
+    return {CheckRunRequested: Performance(Checks(context.world, context.secret).outcome)}

@@ -1,4 +1,4 @@
-"""What must always hold of attempts, their retries and pauses, and of the planner's calls: see ``invariants_runs``."""
+"""Laws of attempts, their retries and pauses, and of the planner's calls: see ``invariants_runs``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must always hold of audits, computed from the events themselves and not by the code that is tested.
+"""Laws of audits, computed from the events themselves and not by the code that is tested.
 
 One report or one failure for each; every opinion is a judge's own words; every score follows from recorded opinions,
 evidence and the order of synthesis; every citation was looked at. It holds for any prefix of a history;
@@ -166,7 +166,7 @@ class _Check:
             require(given.reply == 0, f"{where}: the rules need no reply")
             return
         reply = self._of_question(where, given.reply, f"{opinion.judge} {given.round} {opinion.criterion_id}")
-        own = _told(reply) or {}
+        own = _content(reply) or {}
         same = (own.get("score"), own.get("cited_evidence")) == (opinion.score, opinion.cited_evidence)
         require(same, f"{where}: the model did not say so")
 
@@ -179,8 +179,8 @@ class _Check:
         return reply
 
 
-def _told(reply: ModelReplied) -> dict[str, Any] | None:
-    """What a reply says, read as anybody would."""
+def _content(reply: ModelReplied) -> dict[str, Any] | None:
+    """The content of a reply, read independently of the tested code."""
     if reply.tool_calls:
         return reply.tool_calls[0].args
     try:

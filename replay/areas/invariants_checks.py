@@ -1,4 +1,4 @@
-"""What must always hold of configured checks, computed from the events themselves.
+"""Laws of configured checks, computed from the events themselves.
 
 It holds for any prefix of a history; ``check_checks_idle`` for states that came to rest.
 """

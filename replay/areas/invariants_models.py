@@ -1,4 +1,4 @@
-"""What must always hold of questions to models and of the calls for them, computed from the events themselves."""
+"""Laws of questions to models and of the calls for them, computed from the events themselves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Question:
 
 
 class Spent:
-    """What the questions of one run have used: calls, those that are open, and what replies say of tokens and costs."""
+    """The use of one run's questions: calls, open calls, and the tokens and costs that replies report."""
 
     def __init__(self, since: datetime) -> None:
         self.since = since

@@ -1,4 +1,4 @@
-"""What must always hold of the PLA, computed from the events themselves (docs/design.md §9, §16).
+"""Laws of the PLA, computed from the events themselves (docs/design.md §9, §16).
 
 ``check_pla`` holds for any prefix of a history, ``check_pla_ended`` for one that came to rest, ``check_pla_idle`` for
 states that did. ``approved`` says whether something may be typed now; the witness at the device asks it.
@@ -51,7 +51,7 @@ from pmagent.contracts.pla_events import (
     PlaViolation,
 )
 from pmagent.events.event import Event, LogRecovered, time_after
-from pmagent.replay.areas.pla.told import Execution, Proposal, require_kept
+from pmagent.replay.areas.pla.records import Execution, Proposal, require_mode_kept
 from pmagent.replay.simulation.world import require
 
 OWN: Final[dict[type, str]] = {
@@ -60,13 +60,13 @@ OWN: Final[dict[type, str]] = {
     PlaExecuted: "hid", HidOutcomeUnknown: "hid", HidPrepareRequested: "hid", HidCommitRequested: "hid",
     HidDisarmRequested: "hid", EffectsPaused: "gate", EffectsResumed: "gate",
 }  # fmt: skip
-"""Who decides what; what somebody else decides, or brings as a fact, is nobody's word."""
+"""Type -> the actor that decides it. The same from another actor, or as a fact, counts for nothing."""
 
 ANSWERS: Final[dict[type, str]] = {
     PlaModeRequested: "warden", PlaEndRequested: "warden", PlaDecisionRequested: "warden",
     PlaProposalRequested: "brain", PlaObserveRequested: "brain", PlaArmRequested: "hid", PlaDisarmRequested: "hid",
 }  # fmt: skip
-"""Who answers what operators ask for; another of the PLA that hears it and is halted has it refused beside that."""
+"""Request type -> the actor that answers it; another halted PLA actor that hears the request has it refused too."""
 
 
 def check_pla(history: Sequence[Event]) -> None:
@@ -154,7 +154,7 @@ class _Check:
                 self._broken = None
 
     def _settled(self) -> None:
-        """Whatever the last fact led to has been decided."""
+        """All consequences of the last fact have been decided."""
         if "warden" not in self._halted:
             require(not self._low or self.mode == "OBSERVE", f"{self._low}, and the mode is {self.mode}")
         require(self._broken is None, f"nothing is told of the broken contract at {self._broken}")
@@ -194,7 +194,7 @@ class _Check:
         self._low = why
 
     def _outcome(self, event: Event) -> None:
-        """What the device answered; a fact that answers nothing is nobody's word."""
+        """The device's answer; a fact that answers no request counts for nothing."""
         match event.data:
             case HidArmed(request=request) if request == event.causation:
                 self._armed = True
@@ -210,11 +210,11 @@ class _Check:
             ) if request == event.causation and name in self.executions:
                 execution = self.executions[name]
                 if execution.ordered and execution.end is None:
-                    execution.told = state
+                    execution.device_state = state
 
     def _decision(self, event: Event) -> None:
         data = event.data
-        require_kept(self._asked.get(event.causation), event)
+        require_mode_kept(self._asked.get(event.causation), event)
         match data:
             case KernelModeDecided(mode=mode):
                 self._kernel = mode
@@ -347,7 +347,7 @@ class _Check:
         require(proposal is not None and not proposal.outcome, f"proposal {name} is closed and was not open")
         assert proposal is not None, "just required"
         proposal.outcome = outcome
-        execution = next((one for one in self.executions.values() if one.asked.proposal_id == name), None)
+        execution = next((one for one in self.executions.values() if one.request.proposal_id == name), None)
         ended = _outcome_of(execution.end) if execution is not None and execution.end is not None else ""
         if execution is not None and execution.end is None and "hid" in self._halted:
             require(outcome == "unknown", f"proposal {name} is closed as {outcome}, and nobody can tell")
@@ -368,8 +368,8 @@ class _Check:
             case PlaExecutionRequested() as asked:
                 self._execution(event, asked)
             case HidPrepareRequested(execution_id=name, digest=digest):
-                execution = self.executions.get(name)
-                require(execution is not None and execution.asked.digest == digest, f"{name} is prepared, not approved")
+                one = self.executions.get(name)
+                require(one is not None and one.request.digest == digest, f"{name} is prepared, not approved")
                 self._prepares[event.position] = name
             case HidCommitRequested() as order if event.position not in self._refused:
                 self._ordered(event, order)
@@ -400,7 +400,7 @@ class _Check:
         assert execution is not None, "just required"
         require(not execution.ordered, f"{where}: it was ordered before")
         require(execution.end is None, f"{where}: it is over")
-        require(order.digest == execution.asked.digest, f"{where}: other bytes")
+        require(order.digest == execution.request.digest, f"{where}: other bytes")
         require(event.time < execution.approval.data.expires_at, f"{where}: the approval has expired")
         require(self.mode == "EXECUTE", f"{where}: the mode is {self.mode}")
         require(execution.approval.position > self._paused_at, f"{where}: approved before effects were paused")
@@ -420,30 +420,29 @@ class _Check:
         execution.end = event
         match outcome:
             case "done" | "aborted":
-                told = {"done": "DONE", "aborted": "ABORTED"}[outcome]
-                said = execution.told or "nothing"
-                require(said == told, f"{where}: {outcome}, and the device said {said}")
+                expected = {"done": "DONE", "aborted": "ABORTED"}[outcome]
+                said = execution.device_state or "nothing"
+                require(said == expected, f"{where}: {outcome}, and the device said {said}")
             case "unknown":
                 require(bool(execution.ordered), f"{where}: unknown, and it was never ordered")
 
 
 def _outcome_of(end: Event) -> str:
-    if isinstance(end.data, HidOutcomeUnknown):
-        return "unknown"
-    return "executed" if end.data.outcome == "done" else str(end.data.outcome)
+    outcome = "unknown" if isinstance(end.data, HidOutcomeUnknown) else str(end.data.outcome)
+    return "executed" if outcome == "done" else outcome
 
 
 def approved(
     history: Sequence[Event], performed: Mapping[int, int], execution: str, digest: str
 ) -> PlaExecutionRequested:
     """The log holds all that it takes to type this, as it begins to be typed: an operator's decision on these bytes, in
-    EXECUTE, and the one order, whose performer has started. What was approved. Raises Violation."""
+    EXECUTE, and the one order, whose performer has started. Returns the approved request. Raises Violation."""
     check = _read(history)
     found = check.executions.get(execution)
-    require(found is not None and found.asked.digest == digest, f"{execution} is typed, and was not approved")
+    require(found is not None and found.request.digest == digest, f"{execution} is typed, and was not approved")
     assert found is not None, "just required"
     require(len(found.ordered) == 1 and performed[found.ordered[0]] == 1, f"{execution} is typed, and was not ordered")
-    return found.asked
+    return found.request
 
 
 __all__ = ["ANSWERS", "OWN", "approved", "check_pla", "check_pla_ended", "check_pla_idle"]

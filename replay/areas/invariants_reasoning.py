@@ -1,4 +1,4 @@
-"""What must always hold of runs of programs and of writes of CONTEXT.json, computed from the events themselves.
+"""Laws of runs of programs and of writes of CONTEXT.json, computed from the events themselves.
 
 They hold for any prefix of a history; ``check_idle`` for states that came to rest.
 """
@@ -77,13 +77,13 @@ class Run:
         return f"run {self.event.position} ({self.program})"
 
     def results(self, tool: str = "") -> list[dict[str, Any]]:
-        """What the calls of a tool (of all: "") have brought."""
+        """The results of a tool's calls (of all: "")."""
         ended = (self.ends[call.position] for call in self.calls if call.position in self.ends)
         returned = (end.data for end in ended if isinstance(end.data, OaToolReturned))
         return [data.result for data in returned if tool in ("", data.tool_id)]
 
     def evidence(self) -> list[Evidence]:
-        """What the calls that have ended brought, in the order of the calls."""
+        """The results of the calls that have ended, in the order of the calls."""
         ended = [(call.data, self.ends[call.position].data) for call in self.calls if call.position in self.ends]
         return [
             Evidence(tool_id=call.tool_id, args=call.args, result=getattr(end, "result", None), error="no answer")

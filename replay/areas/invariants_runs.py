@@ -1,6 +1,6 @@
-"""What must always hold of runs and their tasks, computed from the events themselves.
+"""Laws of runs and their tasks, computed from the events themselves.
 
-It holds for any prefix of a history. What must hold of attempts, of their pauses and of the planner's calls is in
+It holds for any prefix of a history. The laws of attempts, of their pauses and of the planner's calls are in
 ``invariants_attempts``.
 """
 
@@ -115,7 +115,7 @@ class RunCheck:
                     self._of_run(known, event)
 
     def _from_outside(self, event: Event) -> None:
-        """What the OA and the operator want."""
+        """Requests of the OA and the operator."""
         data = event.data
         match data:
             case OaPermitGranted():
@@ -145,7 +145,7 @@ class RunCheck:
             attempts.called(run, event)
 
     def _of_run(self, run: Run, event: Event) -> None:
-        """What L1, L2 and L3 tell each other."""
+        """Messages between L1, L2 and L3."""
         data = event.data
         match data:
             case PlanRequested():
@@ -157,7 +157,7 @@ class RunCheck:
             case RunBegun():
                 self._begun(run, data)
             case TasksChanged():
-                # What was decided on something earlier than the stop may stand behind it.
+                # A decision on an event before the stop may be recorded after it.
                 stopping = 0 < run.stopping <= event.causation
                 for change in data.changes:
                     require(not stopping or change.step != "start", f"{run.where}: a task starts though it is to end")
@@ -225,7 +225,7 @@ class RunCheck:
 
 
 def _check_waiting(run: Run) -> None:
-    """Who is blocked waits for what may still come, and not all have ended."""
+    """A blocked task waits for tasks of which some have not ended."""
     states = {task.id: task.state for task in run.tasks}
     require(not set(states.values()) <= set(ENDED), f"{run.where}: all tasks have ended, and the plan has not")
     for task in run.tasks:
@@ -328,7 +328,7 @@ def check_runs_idle(states: Mapping[str, Any]) -> None:
     """After everything came to rest no run is open. Raises Violation."""
     left = {
         "runs of the orchestrator": states["orchestrator"].runs,
-        "runs of the coordinator": states["coordinator"].courses,
+        "runs of the coordinator": states["coordinator"].runs,
         "jobs of the worker": states["worker"].jobs,
     }
     for what, those in left.items():

@@ -1,4 +1,4 @@
-"""What must hold of the session logs, violations and jobs of the PLA on the disk, read as anybody may read them
+"""Laws of the session logs, violations and jobs of the PLA on the disk, read as any program may read them
 (docs/design.md §16.8; docs/session-log.md)."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def check_session_logs(
 ) -> None:
     """``files``: path -> content, those below ``folder`` are documents. Each chain holds, each entry is of an event of
     the log, each event that matters has its entry, and jobs end as their sessions did. Raises Violation."""
-    told: Counter[int] = Counter()
+    entries: Counter[int] = Counter()
     violations: Counter[int] = Counter()
     for path, content in files.items():
         if not path.startswith(f"{folder}/sessions/"):
@@ -46,12 +46,12 @@ def check_session_logs(
             require(sums[position - 1] == entry["details"]["sum"], f"{path}: an entry is of another log")
             event = history[position - 1]
             require(event.type == entry["details"]["event"], f"{path}: an entry is of another event")
-            (violations if path.endswith(".violations.jsonl") else told)[position] += 1
+            (violations if path.endswith(".violations.jsonl") else entries)[position] += 1
     for event in history:
         if event.kind != "decision" or OWN.get(type(event.data), event.actor) != event.actor:
             continue
         if isinstance(event.data, _TOLD):
-            require(told[event.position] > 0, f"{event.type} at {event.position} stands in no session log")
+            require(entries[event.position] > 0, f"{event.type} at {event.position} stands in no session log")
         if isinstance(event.data, PlaViolation):
             require(violations[event.position] == 1, f"the violation at {event.position} is not told once")
     _jobs(files, folder, history)

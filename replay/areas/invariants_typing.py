@@ -1,4 +1,4 @@
-"""What a device typed, held against what the log says of it (docs/design.md §16.4)."""
+"""Compares the typing of a device with the log (docs/design.md §16.4)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from pmagent.replay.simulation.world import require
 def check_typing(history: Sequence[Event], typed: Mapping[str, Typed]) -> None:
     """Done means all of it, not executed means nothing, and nothing was typed that the log does not tell of. Raises
     Violation."""
-    told: dict[str, str] = {}
+    outcomes: dict[str, str] = {}
     for event in history:
         if event.kind != "decision" or event.actor != "hid":
             continue
         if isinstance(event.data, PlaExecuted):
-            told[event.data.execution_id] = event.data.outcome
+            outcomes[event.data.execution_id] = event.data.outcome
         elif isinstance(event.data, HidOutcomeUnknown):
-            told[event.data.execution_id] = "unknown"
-    for name, outcome in told.items():
-        came_out = typed.get(name)
+            outcomes[event.data.execution_id] = "unknown"
+    for name, outcome in outcomes.items():
+        output = typed.get(name)
         if outcome == "done":
-            require(came_out is not None and came_out.whole, f"{name} is told to be done, and was not typed")
+            require(output is not None and output.whole, f"{name} is told to be done, and was not typed")
         elif outcome == "not_executed":
-            require(came_out is None or came_out.nothing, f"{name} is told not to be executed, and was typed")
-    for name, came_out in typed.items():
-        require(came_out.nothing or name in told, f"{name} was typed, and the log has no word of it")
+            require(output is None or output.nothing, f"{name} is told not to be executed, and was typed")
+    for name, output in typed.items():
+        require(output.nothing or name in outcomes, f"{name} was typed, and the log has no word of it")

@@ -20,7 +20,7 @@ from pmagent.contracts.reasoning import TOOL_IDS
 from pmagent.events.event import Event
 from pmagent.replay.areas.audits import opinion
 from pmagent.replay.areas.pla.model import ANSWER, proposal
-from pmagent.replay.simulation.part import How, Hows, Place
+from pmagent.replay.simulation.performance import Performance, Performances, PerformerContext
 from pmagent.replay.simulation.running import Running
 from pmagent.replay.simulation.world import World
 
@@ -87,7 +87,7 @@ class Models:
         random = self._world.random
         name = asked.answer.name if asked.answer is not None else "SafeOPSDecisionResult"
         answer = self._answer(asked, name, lie)
-        text, calls = _told(self._world, answer, lie, self._secret), self._wishes() if lie == "tools" else []
+        text, calls = _text(self._world, answer, lie, self._secret), self._tool_calls() if lie == "tools" else []
         fields: dict[str, Any] = {}
         if asked.engine == "dspy" and lie in ("", "permits"):
             text, fields = "", answer
@@ -111,7 +111,7 @@ class Models:
             "conditions": [], "warnings": ["look"],
         }
 
-    def _wishes(self) -> list[ModelToolCall]:
+    def _tool_calls(self) -> list[ModelToolCall]:
         """Tools: allowed ones or not, none at all, with good arguments or bad ones."""
         random = self._world.random
         names = [*(tool.replace(".", "_") for tool in TOOL_IDS), *TOOL_IDS, "rm", "", "oa.guard.run.x"]
@@ -125,7 +125,7 @@ class Models:
         ]
 
 
-def _told(world: World, answer: dict[str, Any], lie: str, secret: str) -> str:
+def _text(world: World, answer: dict[str, Any], lie: str, secret: str) -> str:
     random = world.random
     match lie:
         case "garbage":
@@ -145,20 +145,20 @@ def _told(world: World, answer: dict[str, Any], lie: str, secret: str) -> str:
     return msgspec.json.encode(answer).decode()
 
 
-def part(place: Place) -> Hows:
+def part(context: PerformerContext) -> Performances:
     """See ``Area.simulated``."""
-    world, models = place.world, Models(place.world, place.secret)
+    world, models = context.world, Models(context.world, context.secret)
 
     def perform(running: Running, seconds: float) -> float | None:
         limit = running.event.data.seconds
         if seconds > limit or world.faults.strike("model: times out"):
             late = partial(models.failed, running.event, "timed_out")
-            world.later(limit, "model timed out", lambda: place.answer(running, late()))
+            world.later(limit, "model timed out", lambda: context.answer(running, late()))
             return None
-        world.later(seconds, "model", lambda: place.answer(running, place.outcome(running)))
+        world.later(seconds, "model", lambda: context.answer(running, context.outcome(running)))
         return seconds
 
     def outcome(event: Event) -> ModelReplied | ModelCallFailed:
-        return models.outcome(event, place.read(event.data.ask).data)
+        return models.outcome(event, context.read(event.data.ask).data)
 
-    return {ModelCallRequested: How(outcome, "model: hangs", "model: answers twice", perform)}
+    return {ModelCallRequested: Performance(outcome, "model: hangs", "model: answers twice", perform)}

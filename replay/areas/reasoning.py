@@ -1,4 +1,4 @@
-"""What the operator asks of the reasoner and of the keeper of CONTEXT.json, well or badly."""
+"""Requests of the operator, good and bad, to the reasoner and the keeper of CONTEXT.json."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ GREEN: Final[dict[str, Any]] = {
     "reality_summary": {"reality_green": True, "checks": [{"name": "Backup System", "passed": True, "message": "ok"}]},
     "oa_state": {},
 }
-"""What somebody says of the kernel who has not looked."""
+"""Claims about the kernel by a caller that has not looked."""
 
 
 class Reasoning:
@@ -182,6 +182,6 @@ class Reasoning:
 
 
 def content(observed: KernelObserved, name: str) -> dict[str, Any]:
-    """What a surface holds; ``{}`` when it is missing or no good."""
+    """The content of a surface; ``{}`` if it is missing or invalid."""
     reading = next(one for one in observed.surfaces if one.name == name)
     return dict(reading.content) if reading.status == "ok" and isinstance(reading.content, dict) else {}

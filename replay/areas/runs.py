@@ -1,4 +1,4 @@
-"""What the operator asks of Orchestra, well or badly: runs of plans, given or to be made, and that runs end."""
+"""Requests of the operator to Orchestra, good and bad: runs of plans, given or to be made, and cancellations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pmagent.contracts.orchestra_events import RunCancelRequested, RunRequested
 from pmagent.replay.simulation.world import World
 
 ACTIONS: Final = (*("feature_work",) * 8, "migrations", "remediation", "diagnostic", "unheard_of")
-"""What runs are for."""
+"""Intents of runs."""
 
 LIMITS: Final = (5.0, 20.0, 60.0, 60.0, 300.0)
 """A run's time, in seconds."""
@@ -26,7 +26,7 @@ WRONG: Final = (
     "task twice", "waits for itself", "waits for nobody", "circle", "tool outside the whitelist", "limit exceeded",
     "wider sandbox", "parents in a circle", "dag contradicts",
 )
-"""What can be wrong with a plan; each is a fault of its own."""
+"""Defects of a plan; each is a fault of its own."""
 
 Task = dict[str, Any]
 

@@ -25,7 +25,7 @@ from pmagent.contracts.reasoning_events import (
 )
 from pmagent.events.event import Event
 from pmagent.replay.areas.reasoning import content
-from pmagent.replay.simulation.part import How, Hows, Place
+from pmagent.replay.simulation.performance import Performance, Performances, PerformerContext
 from pmagent.replay.simulation.surfaces import WORKSPACE, SimFiles
 from pmagent.replay.simulation.world import World
 
@@ -35,7 +35,7 @@ GARBAGE: Final[tuple[dict[str, Any], ...]] = (
     {"ok": "no", "mismatches": [{"check": {}}], "missing_surfaces": "all"}, {"x": "y" * 300_000},
 )
 
-"""What no tool should say. The last is so large that it goes into a blob."""
+"""Answers that no tool should give. The last is so large that it goes into a blob."""
 
 _FILES: Final = {
     "oa.bootstrap_state": BOOTSTRAP, "oa.ssot_surface": SSOT, "oa.reality_summary": REALITY,
@@ -119,10 +119,10 @@ def _guard(observed: KernelObserved) -> dict[str, Any]:
     }
 
 
-def part(place: Place) -> Hows:
+def part(context: PerformerContext) -> Performances:
     """See ``Area.simulated``."""
-    tools = Tools(place.world, place.files, place.secret)
+    tools = Tools(context.world, context.files, context.secret)
     return {
-        OaToolRequested: How(tools.call, hangs="tool: hangs"),
-        OaContextWriteRequested: How(lambda event: tools.write(event, place.read(event.data.request).data)),
+        OaToolRequested: Performance(tools.call, hangs="tool: hangs"),
+        OaContextWriteRequested: Performance(lambda event: tools.write(event, context.read(event.data.request).data)),
     }

@@ -319,7 +319,7 @@ class SimDisk:
         return bytes(inode.data) if inode is not None else None
 
     def get_durable(self, path: str) -> bytes | None:
-        """What a power loss would leave of a file at least, if it struck now; None when not even its name."""
+        """The least that a power loss would leave of a file, if it struck now; None if not even its name."""
         inode = self._durable_names.get(path)
         return bytes(inode.durable) if inode is not None else None
 

@@ -163,7 +163,7 @@ CONSEQUENCES: Final = (
     "audit: criterion not judged", "audit: dissent told", "audit: goes on after a start",
     "check: passed", "check: failed", "check: could not be run", "check: run again", "checks: not taken",
 )
-"""What follows from faults; counted too, so that it is known to have been met."""
+"""Consequences of faults; counted too, to prove that they occurred."""
 
 
 FOREIGN_CHANCES: Final[dict[str, float]] = {

@@ -1,4 +1,4 @@
-"""What must always hold, computed from the events themselves and not by the code that is tested (docs/design.md §9)."""
+"""Laws that always hold, computed from the events themselves and not by the code that is tested (docs/design.md §9)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Documents(Protocol):
         ...
 
     def settle(self) -> None:
-        """What was taken last is on disk."""
+        """The documents taken last are on disk."""
         ...
 
     def export(self) -> dict[str, bytes]:
@@ -113,7 +113,7 @@ class Watch:
         self._blobs = blobs
         self._secrets = secrets
         self.history: list[Event] = []
-        """What is durable, by position - 1."""
+        """The durable events, by position - 1."""
         self.sums: list[str] = []
         self.verdicts: dict[int, list[str]] = {}
         """Of the whole history, once it is checked: position of an outward request -> what is to be said against it."""
@@ -338,7 +338,7 @@ class Watch:
                 require(event.actor not in halted or event.kind == "fact", f"{event.actor} decides though halted")
 
     def check_gate(self) -> None:
-        """What the gate refused is just what it had to refuse."""
+        """The gate refused exactly the requests that it had to refuse."""
         refused = {e.data.request for e in self.history if isinstance(e.data, EffectRefused)}
         self.verdicts = verdicts(self.history)
         for position, objections in self.verdicts.items():
@@ -372,7 +372,7 @@ class Watch:
 
 
 def verdicts(history: Sequence[Event]) -> dict[int, list[str]]:
-    """What is to be said against each outward request: its position -> objections, none for a good one."""
+    """Objections to each outward request: its position -> objections, none for a good one."""
     grants: dict[int, OaPermitGranted] = {}
     used: Counter[int] = Counter()
     revoked: set[int] = set()

@@ -1,4 +1,4 @@
-"""What must always hold of the stop switch, computed from the events themselves.
+"""Laws of the stop switch, computed from the events themselves.
 
 ``Pauses`` follows a history as it becomes durable, ``check_pauses`` holds for any prefix of one.
 """
@@ -48,7 +48,7 @@ class Pauses:
 
 
 def check_pauses(history: Sequence[Event]) -> None:
-    """Who pauses and resumes is told how it stands then; what is held is refused only when its permit has expired by
+    """Answers to pauses and resumptions tell the state then; a held effect is refused only if its permit has expired by
     the time of the resumption. Raises Violation."""
     pauses = Pauses()
     for event in history:

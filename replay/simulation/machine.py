@@ -35,7 +35,7 @@ from pmagent.replay.simulation.borders import Borders, Interrupted, end_broken
 from pmagent.replay.simulation.disk import Crashed, SimBlobs
 from pmagent.replay.simulation.invariants import DOCUMENTS, Documents, Watch
 from pmagent.replay.simulation.running import Running
-from pmagent.replay.simulation.snapshots import CODE, Stranger, spoiled, taken
+from pmagent.replay.simulation.snapshots import CODE, Stranger, saved, spoiled
 from pmagent.replay.simulation.world import World, require
 
 FOLDER: Final = "/state/log"
@@ -106,7 +106,7 @@ class Machine:
         self.up = self._power = False
         disk.crash(power)
         disk.full = world.random.random() >= 0.8 and disk.full
-        # What a process left unsynced is lost only if the next one takes it for durable, and the power goes then.
+        # Unsynced writes of a process are lost only if the next one takes them for durable, and the power goes then.
         self._again = (disk.between_names or world.faults.strike("crash: power, soon after a start")) and not power
         disk.between_names = False
         world.later(world.between(0.01, 2.0), "start", self.start)
@@ -223,7 +223,7 @@ class Machine:
     # --- the snapshot cache --------------------------------------------------------------------------------------
 
     def _save(self) -> None:
-        snapshot = taken(self._log_id, self.storage.tail(), self.engine, self.documents)
+        snapshot = saved(self._log_id, self.storage.tail(), self.engine, self.documents)
         if snapshot is not None:
             self._snapshots.append(snapshot)
             self._world.disk.put(SNAPSHOT, snapshot)
@@ -390,7 +390,7 @@ class Machine:
 
     def answer(self, running: Running, payload: msgspec.Struct, word: str = "outcome") -> None:
         """A performer answers: in time, late, again (``word`` distinguishes its answers), or to a process that is gone.
-        What it did outside may outlive that one, and answer the next."""
+        Its outward work may outlive that process, and answer the next."""
         if not self.up:
             return
         if running.boot != self.boot:

@@ -1,5 +1,5 @@
-"""The stop switch in a simulated world: operators pause effects and let them go on, at the worst moments too, and
-somebody says it in the gate's name."""
+"""The stop switch in a simulated world: operators pause and resume effects, at the worst moments too, and others forge
+pauses and resumptions in the gate's name."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ PAUSE_CONSEQUENCES: Final = (
     "pause: held effects released", "pause: a held effect refused", "pause: a held effect cancelled",
     "pause: what must not wait is refused",
 )  # fmt: skip
-"""What follows; counted too, so that it is known to have been met."""
+"""Consequences; counted too, to prove that they occurred."""
 
 
 class Switch:
-    """``demand`` sends a wish until it is known to be in the log; ``pending`` says whether one is not yet."""
+    """``demand`` sends a request until it is known to be in the log; ``pending`` says whether one is not yet."""
 
     def __init__(
         self, world: World, machine: Machine, random: Random, faults: Faults, demand: Callable[[msgspec.Struct], None],
@@ -156,8 +156,8 @@ class Switch:
 
     def struck(self) -> Mapping[str, int]:
         """How often each fault struck, and what followed."""
-        for met in _met_in(self._machine.watch.history):
-            self._faults.note(met)
+        for consequence in _consequences(self._machine.watch.history):
+            self._faults.note(consequence)
         return self._faults.struck
 
     def _who(self) -> str:
@@ -172,7 +172,7 @@ class Switch:
         self._world.later(seconds, label, action)
 
 
-def _met_in(history: Sequence[Event]) -> Iterator[str]:
+def _consequences(history: Sequence[Event]) -> Iterator[str]:
     pauses = Pauses()
     for event in history:
         match event.data:

@@ -1,7 +1,7 @@
 """Decisions that cost much are computed once for equal states and events: what the replay at the end of a run comes to
 again is what was decided live. A state that differs, in anything, is decided on anew.
 
-What it decides must follow from state and event alone. That is looked at by the second run of a seed, which remembers
+Decisions must follow from state and event alone. The second run of a seed checks that; it remembers
 nothing of the first, and in each seed that ``remembers_nothing`` names, whose replay computes everything afresh.
 """
 

@@ -20,18 +20,18 @@ from pmagent.actors.core.snapshot import export_engine
 from pmagent.actors.registry import all_actors
 from pmagent.events.errors import PmagentError
 from pmagent.events.segments import segment_firsts
-from pmagent.replay.areas.pla.desk import Desk
 from pmagent.replay.areas.pla.faults import ENDING_CHANCES, PLA_CHANCES, PLA_CONSEQUENCES, WHERE_LONG, WHILE_TYPING
 from pmagent.replay.areas.pla.forger import Forger
 from pmagent.replay.areas.pla.halting import FRAIL, Fatal, Frail
+from pmagent.replay.areas.pla.world import PlaWorld
 from pmagent.replay.simulation.altered import Alteration
 from pmagent.replay.simulation.borders import Borders, calm
+from pmagent.replay.simulation.consequences import consequences
 from pmagent.replay.simulation.disk import Crashed
+from pmagent.replay.simulation.environment import Environment
 from pmagent.replay.simulation.faults import FOREIGN_CHANCES, FOREIGN_CONSEQUENCES, Faults
 from pmagent.replay.simulation.invariants import Documents
 from pmagent.replay.simulation.machine import FOLDER, Machine
-from pmagent.replay.simulation.met import met_in
-from pmagent.replay.simulation.outside import Outside
 from pmagent.replay.simulation.pausing import PAUSE_CHANCES, PAUSE_CONSEQUENCES, Switch
 from pmagent.replay.simulation.remembering import COSTLY, Decided, Remembering, remembers_nothing
 from pmagent.replay.simulation.tripwires import tripwires
@@ -53,7 +53,7 @@ _OFTEN: Final = (
     "crash: process", "crash: power", "crash: in recovery", "crash: in a write", "crash: between names",
     "disk: write error", "disk: read error", "disk: sync error",
 )
-"""What has its occasion with each fact. A device brings so many that no process would live long enough to type."""
+"""Faults that may strike at each fact. A device brings so many facts that no process would live long enough to type."""
 
 
 class Load(NamedTuple):
@@ -196,16 +196,16 @@ def _play(
     faults = Faults(hand or Random(0), others, FOREIGN_CHANCES, FOREIGN_CONSEQUENCES)  # noqa: S311
     world.others = Others(world.disk, FOLDER, faults)
     machine.borders = Borders(borders if borders is not None and borders.random() < BORDERED else None, only)
-    outside = Outside(world, machine, secret)
+    environment = Environment(world, machine, secret)
     if load is None:
         demands, thoughts, runs = random.randrange(5, 40), random.randrange(20), random.randrange(10)
         checks, audits = random.randrange(6), random.randrange(5)
         changes, typings, pauses = random.randrange(12), pla.choice((0, 0, 0, 2)), stop.choice((0, 0, 3))
         load = Load(demands, thoughts, runs, checks, audits, changes, typings, pauses)
-    desk = _desk(world, machine, outside, pla, fail, only, secret) if load.typings else None
+    pla_world = _pla_world(world, machine, environment, pla, fail, only, secret) if load.typings else None
     if load.pauses:
-        _switch(world, machine, outside, stop, only)
-    outside.plan(*load, SAFETY_SECONDS)
+        _switch(world, machine, environment, stop, only)
+    environment.plan(*load, SAFETY_SECONDS)
     world.later(0.0, "start", machine.start)
     while world.next_at < SAFETY_SECONDS:
         world.step()
@@ -216,23 +216,24 @@ def _play(
     calm(machine, world)
     world.disk.full = False
     world.disk.crash_after = None
-    outside.mend_surfaces()
-    outside.resume_halted()
-    if outside.switch is not None:
-        outside.switch.calm()
-    if desk is not None:
-        desk.calm()
-        # What was asked for while the machine was down comes to it now, and may halt an actor once more.
-        world.later(10.0, "resume", outside.resume_halted)
+    environment.restore_surfaces()
+    environment.resume_halted()
+    if environment.switch is not None:
+        environment.switch.calm()
+    if pla_world is not None:
+        pla_world.calm()
+        # Requests made while the machine was down reach it now, and may halt an actor once more.
+        world.later(10.0, "resume", environment.resume_halted)
     while world.step():
         require(world.steps < 2 * STEPS_MAX and world.seconds < LIVENESS_SECONDS, "it does not come to an end")
 
     require(machine.up, "the machine is down though nothing is wrong any more")
-    require(all(demand.done for demand in outside.demands), "a demand was never acknowledged")
+    require(all(demand.done for demand in environment.demands), "a demand was never acknowledged")
     machine.storage.close()
     world.disk.watched = False
     for struck in (
-        desk.struck() if desk is not None else {}, outside.switch.struck() if outside.switch is not None else {},
+        pla_world.struck() if pla_world is not None else {},
+        environment.switch.struck() if environment.switch is not None else {},
         world.others.faults.struck, machine.borders.faults.struck,
     ):  # fmt: skip
         world.faults.struck.update(struck)
@@ -243,8 +244,8 @@ def _play(
     require(not machine.engine.effects.open, "an effect is still open")
     for idle in _RESTS:
         idle(machine.engine.states)
-    if desk is not None:
-        desk.check_rested()
+    if pla_world is not None:
+        pla_world.check_rested()
     result = same or _result(seed, world, machine, alteration)
     if rests is not None and sum_ is not None:
         rests[seed] = Rest(sum_, result)
@@ -263,8 +264,8 @@ def _check_rest(world: World, machine: Machine) -> Alteration:
 
 def _result(seed: int, world: World, machine: Machine, alteration: Alteration | None) -> SimResult:
     watch = machine.watch
-    for met in met_in(watch.history, watch.verdicts):
-        world.faults.note(met)
+    for consequence in consequences(watch.history, watch.verdicts):
+        world.faults.note(consequence)
     if len(segment_firsts(world.disk, FOLDER)) > 1:
         world.faults.note("log: rolled")
     if alteration is not None and alteration.victim is not None:
@@ -289,10 +290,10 @@ def _rest(world: World, machine: Machine) -> bytes | None:
     return sha256(msgspec.msgpack.encode(whole)).digest()
 
 
-def _desk(
-    world: World, machine: Machine, outside: Outside, pla: Random, fail: Random | None, only: frozenset[str] | None,
-    secret: str,
-) -> Desk:  # fmt: skip
+def _pla_world(
+    world: World, machine: Machine, environment: Environment, pla: Random, fail: Random | None,
+    only: frozenset[str] | None, secret: str,
+) -> PlaWorld:  # fmt: skip
     chance = fail or Random(0)  # noqa: S311 - without a chance of its own nothing of that befalls
     failing = Faults(chance, only if fail else frozenset(), ENDING_CHANCES, ())
     faults = Faults(pla, only, PLA_CHANCES, PLA_CONSEQUENCES)
@@ -306,18 +307,20 @@ def _desk(
         failing.chances.update({name: ENDING_CHANCES[name] for name in WHERE_LONG if not only})
     private = f"{pla.getrandbits(64):016x}"
     machine.watch.keep_out(private.encode())
-    outside.desk = Desk(
-        world, machine, pla, faults, secret, private, (chance, failing), machine.watch.fatal, outside.demand,
-        outside.put_in_order,
+    environment.pla_world = PlaWorld(
+        world, machine, pla, faults, secret, private, (chance, failing), machine.watch.fatal, environment.demand,
+        environment.put_in_order,
     )  # fmt: skip
-    return outside.desk
+    return environment.pla_world
 
 
-def _switch(world: World, machine: Machine, outside: Outside, stop: Random, only: frozenset[str] | None) -> None:
+def _switch(
+    world: World, machine: Machine, environment: Environment, stop: Random, only: frozenset[str] | None
+) -> None:
     faults = Faults(stop, only, PAUSE_CHANCES, PAUSE_CONSEQUENCES)
-    outside.switch = Switch(world, machine, stop, faults, outside.demand, outside.pending)
-    if outside.desk is not None:
-        outside.desk.switch = outside.switch
+    environment.switch = Switch(world, machine, stop, faults, environment.demand, environment.pending)
+    if environment.pla_world is not None:
+        environment.pla_world.switch = environment.switch
 
 
 def run_seeds(

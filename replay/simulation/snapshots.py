@@ -1,4 +1,4 @@
-"""What may lie in the snapshot cache besides the right snapshot: an old one, a stranger's, a damaged one."""
+"""Contents of the snapshot cache besides the right snapshot: an old one, a stranger's, a damaged one."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from pmagent.replay.simulation.workload import Done, QuestionAsked
 from pmagent.replay.simulation.world import World
 
 CODE: Final = "simulated"
-"""What the machine's own snapshots name as the code that made them."""
+"""The code digest in the machine's own snapshots."""
 
 
-def taken(log_id: str, tail: Tail, engine: Engine, documents: Documents | None) -> bytes | None:
+def saved(log_id: str, tail: Tail, engine: Engine, documents: Documents | None) -> bytes | None:
     """The snapshot of what has been folded up to ``tail``; None where none may be taken."""
     if not engine.quiescent or engine.sequencer.position != tail.position:
         return None
@@ -39,7 +39,7 @@ class Stranger:
         self._engine = Engine(actors(), Sequencer(Tail()))
 
     def at(self, position: int, time: str) -> EngineState:
-        """What it knows at ``position``."""
+        """Its state at ``position``."""
         if self._engine.sequencer.position >= position:
             self._engine = Engine(self._actors(), Sequencer(Tail()))
         while (n := self._engine.sequencer.position) < position - 1:
@@ -53,11 +53,11 @@ class Stranger:
         engine.accept(Draft(type_of(fact), fact, encode(fact), f"stranger-{n}", "operator", "", 0), time)
 
 
-def spoiled(world: World, raw: bytes, taken: Sequence[bytes], stranger: Stranger) -> bytes:
-    """``raw``, or what a fault has put in its place. ``taken`` are all snapshots of this log so far."""
+def spoiled(world: World, raw: bytes, saved: Sequence[bytes], stranger: Stranger) -> bytes:
+    """``raw``, or what a fault has put in its place. ``saved`` are all snapshots of this log so far."""
     faults, random = world.faults, world.random
     if faults.strike("snapshot: stale"):
-        raw = random.choice(taken)
+        raw = random.choice(saved)
     elsewhere = f"{random.getrandbits(256):064x}"
     if faults.strike("snapshot: of another log"):
         raw = encode_snapshot(_of_another(raw, f"{random.getrandbits(128):032x}", elsewhere, stranger))

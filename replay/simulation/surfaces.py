@@ -92,7 +92,7 @@ class SimFiles:
             self._put(PATHS[name], msgspec.json.encode(content))
 
     def content(self, name: str) -> bytes | None:
-        """What the file of a surface holds; None when there is none, or none that can be read."""
+        """The content of a surface's file; None if it is missing or unreadable."""
         return self._contents.get(PATHS[name])
 
     def write(self, name: str, content: bytes) -> None:

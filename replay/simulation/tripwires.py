@@ -44,7 +44,7 @@ class Leak(AssertionError):
 @contextmanager
 def tripwires() -> Iterator[None]:
     """Raise Leak, naming the place, when our code reaches for what is not simulated, through the module that has it or
-    by a name it was imported under. What a library (Hypothesis, the test runner) does on its own account goes
+    by a name it was imported under. Calls that a library (Hypothesis, the test runner) makes on its own account go
     through."""
     wires: dict[int, Any] = {id(clock): _stopped(clock) for clock in _CLOCKS}
     wired: list[tuple[Any, str, Any]] = []

@@ -1,4 +1,4 @@
-"""Who works in a simulated world, beside the real actors: two that use permits and ask models, well or badly, and one
+"""The workers of a simulated world, beside the real actors: two that use permits and ask models, well or badly, and one
 that fails at times."""
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ HANDS: Final = ("hand", "mate")
 """The actors that use permits."""
 
 ACTIONS: Final = ("feature_work", "feature_work", "remediation", "diagnostic", "unheard_of")
-"""What permits are asked for."""
+"""The actions that permits are requested for."""
 
 OTHER_ACTION: Final = ("diagnostic", "remediation")
-"""What a permit is misused for: one that every mode allows, or one that a DEGRADED one does."""
+"""Actions that a permit is misused for: one that every mode allows, or one that a DEGRADED one does."""
 
 replace = msgspec.structs.replace
 

@@ -82,7 +82,7 @@ class World:
         return self.micros / 1_000_000
 
     def now(self) -> str:
-        """What the machine's clock shows, as log time: it may have been set wrong."""
+        """The time of the machine's clock, as log time: it may have been set wrong."""
         micros = self.micros + self._skew
         if micros != self._shown[0]:
             self._shown = micros, format_time(BEGINNING + timedelta(microseconds=micros))

@@ -25,7 +25,7 @@ def main() -> int:
     """Run the guard over the workspace as it is now; returns the exit code."""
     parser = argparse.ArgumentParser(description="Whether STATE.json and the kernel surfaces agree.")
     parser.add_argument("--mode", choices=("STRICT", "HINT"), default="STRICT")
-    parser.add_argument("--workspace", default=None, help="default: PMAGENT_WORKSPACE, else the current directory")
+    parser.add_argument("--workspace", help="default: PMAGENT_WORKSPACE, else the one around the current directory")
     given = parser.parse_args()
     workspace = workspace_path(given.workspace)
     if not workspace.is_dir():

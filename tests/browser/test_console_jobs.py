@@ -8,10 +8,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Enter
-from tests.support.boxes import real_boxes
+from tests.support.sandboxes import needs_sandbox
 from tests.support.stations import APPROVING, LOOKING, Station
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("screens"), real_boxes]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("screens"), needs_sandbox]
 
 PLAN = """
 tasks:

@@ -11,9 +11,9 @@ from playwright.sync_api import Page, expect
 
 from pmagent.events.unseen import UNSEEN
 from tests.browser.conftest import Enter
-from tests.support.boxes import OBSTACLE
 from tests.support.effort import some
 from tests.support.furnished import Furnished
+from tests.support.sandboxes import OBSTACLE
 from tests.support.screens import NARROW, SIZE
 from tests.support.stations import APPROVING, LOOKING, Station
 

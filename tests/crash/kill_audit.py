@@ -19,21 +19,21 @@ import os
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import anyio
 import langchain_openai  # noqa: F401 - imported once, and not by each host
 
 from pmagent.actors.audit import progress  # noqa: F401 - the graph, the same
 from pmagent.actors.kernel import reader
-from pmagent.audit.request import Wish, as_request
+from pmagent.audit.request import AuditOptions, as_request
 from pmagent.events.event import Event
 from pmagent.jobs.kinds import Source
 from pmagent.service.host import open_host
 from pmagent.workspace.settings import AuditSettings
+from tests.support.forked import Fork, serve, signal_at
 from tests.support.planners import all_end, is_cut_off
 
 ENDS = {"audit.concluded", "audit.failed"}
@@ -44,54 +44,34 @@ PR_SET_CHILD_SUBREAPER = 36
 
 async def carry_out(workspace: Path, sources: Sequence[str], audit_id: str, model: str, kill: str, told: int) -> None:
     """Open a host, and wait for the audit's end."""
-    kind, _, count = kill.partition(":")
-    left = int(count or 0)
     async with open_host(workspace, "daemon") as host:
 
-        def hear(events: Sequence[Event], _sums: Any) -> None:
-            nonlocal left
-            for event in events:
-                if event.type == "audit.clone_requested":
-                    os.write(told, b"began\n")
-                if event.type == kind:
-                    left -= 1
-                    if left == 0:
-                        os.kill(os.getpid(), signal.SIGKILL)
+        def note(event: Event) -> None:
+            if event.type == "audit.clone_requested":
+                os.write(told, b"began\n")
 
-        host.runtime.listen(hear)
+        host.runtime.listen(signal_at(kill, note))
         if any(event.type == "audit.clone_requested" for event in host.runtime.engine.effects.open.values()):
             os.write(told, b"began\n")  # what the one before was killed in is taken up
         await host.ready()
         repository, report, rubric = sources
         content = await anyio.Path(rubric).read_bytes()
-        wish = Wish(
+        options = AuditOptions(
             repo_url=repository, pdf_path=report, rubric=Source("rubric.json", content),
             output=str(workspace / "audit" / f"{audit_id}.md"), model="" if model == "-" else model,
         )  # fmt: skip
-        asked = as_request(wish, AuditSettings(), workspace, Path("/"), audit_id).request
+        asked = as_request(options, AuditSettings(), workspace, Path("/"), audit_id).request
         await host.ask(asked, audit_id, ENDS, SECONDS)
 
 
-def play(workspace: Path, sources: Sequence[str], audit_id: str, model: str, kill: str) -> str:
+def play(workspace: Path, sources: Sequence[str], line: str) -> str:
     """Fork, kill, and say how it ended."""
-    read_end, write_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read_end)
-        reader.QUIET_S = 0.0  # nobody writes surfaces here
-        try:
-            anyio.run(carry_out, workspace, sources, audit_id, model, kill, write_end)
-            os._exit(0)
-        finally:  # it never returns
-            traceback.print_exc()
-            os._exit(70)
-    os.close(write_end)
-    if kill[:1].isdigit() and os.read(read_end, 1):  # nothing: it has ended without a clone
-        time.sleep(float(kill))
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    os.close(read_end)
-    return f"{os.waitstatus_to_exitcode(status)} {orphans()}"
+    audit_id, model, kill = line.split()
+    reader.QUIET_S = 0.0  # nobody writes surfaces here
+    host = Fork(lambda told: anyio.run(carry_out, workspace, sources, audit_id, model, kill, told))
+    if kill[:1].isdigit() and host.has_reported(1):  # else it has ended without a clone
+        host.kill(float(kill))
+    return f"{host.end()[0]} {orphans()}"
 
 
 def orphans() -> int:
@@ -121,9 +101,7 @@ def main() -> None:
     if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "nobody would see what a killed host leaves")
     workspace, *sources = sys.argv[1:]
-    for line in sys.stdin:
-        audit_id, model, kill = line.split()
-        os.write(1, f"{play(Path(workspace), sources, audit_id, model, kill)}\n".encode())
+    serve(partial(play, Path(workspace), sources))
 
 
 if __name__ == "__main__":

@@ -13,11 +13,8 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-import signal
 import sys
-import time
-import traceback
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +23,7 @@ from pmagent.actors.oa.context import PATH
 from pmagent.actors.oa.effects import write_context as perform
 from pmagent.oa.context import look, write_context
 from pmagent.oa.tools import OAToolError
+from tests.support.forked import Fork, kill_at_call, serve
 
 CONTEXT = {"active_goal": "the new one", "notes": ["x" * 1000] * 100}
 CALLS = ("open", "mkdir", "fsync", "fchmod", "replace", "close", "readlink")
@@ -41,19 +39,7 @@ def step(workspace: Path, number: int, _told: int) -> None:
     """See ``step N``."""
     path = workspace / PATH
     base = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
-    left = [number]
-
-    def deadly(call: Callable[..., Any]) -> Callable[..., Any]:
-        def called(*args: Any, **kwargs: Any) -> Any:
-            left[0] -= 1
-            if left[0] == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return call(*args, **kwargs)
-
-        return called
-
-    for name in CALLS:
-        setattr(os, name, deadly(getattr(os, name)))
+    kill_at_call(number, CALLS)
     perform(workspace, 1, CONTEXT, base)
 
 
@@ -69,43 +55,19 @@ def live(workspace: Path, number: int, told: int) -> None:
         os.write(told, f"{n}\n".encode())
 
 
-def play(act: Callable[[Path, int, int], None], workspace: Path, number: int, kill_within: float) -> str:
-    """Fork a writer, kill it (``kill_within`` > 0: within so many seconds), and say what it told and how it ended."""
-    read_end, write_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read_end)
-        try:
-            act(workspace, number, write_end)
-            os._exit(0)
-        finally:  # it never returns
-            traceback.print_exc()
-            os._exit(70)
-    os.close(write_end)
-    told = b""
-    if kill_within:
+def play(workspace: Path, line: str) -> str:
+    """Fork a writer, kill one that lives, and say the last number that it was told of, and how it ended."""
+    kind, word = line.split()
+    number = int(word)
+    writer = Fork(partial(step if kind == "step" else live, workspace, number))
+    if kind == "live":
         draw = random.Random(number)
-        wanted = 1 + draw.randrange(3)  # lines: that it began, and what it was told; however slow the machine is
-        while told.count(b"\n") < wanted and (more := os.read(read_end, 1 << 16)):
-            told += more
-        time.sleep(draw.random() * kill_within)
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    while more := os.read(read_end, 1 << 16):
-        told += more
-    os.close(read_end)
-    last = (told.decode().split("\n")[:-1] or ["began"])[-1]
-    return f"{-1 if last == 'began' else last} {os.waitstatus_to_exitcode(status)}"
-
-
-def main() -> None:
-    """See the module."""
-    workspace = Path(sys.argv[1])
-    for line in sys.stdin:
-        kind, number = line.split()
-        act, within = {"step": (step, 0.0), "live": (live, 0.4)}[kind]
-        os.write(1, f"{play(act, workspace, int(number), within)}\n".encode())
+        writer.has_reported(1 + draw.randrange(3))  # that it began, and what it was told; however slow the machine is
+        writer.kill(draw.random() * 0.4)
+    code, lines = writer.end()
+    last = (lines or ["began"])[-1]
+    return f"{-1 if last == 'began' else last} {code}"
 
 
 if __name__ == "__main__":
-    main()
+    serve(partial(play, Path(sys.argv[1])))

@@ -13,15 +13,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import traceback
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pmagent.actors.kernel import reader
-from pmagent.events.event import Event
 from pmagent.service import daemon
 from pmagent.service.host import Host
+from tests.support.forked import Fork, serve, signal_at
 
 
 def tell(line: str) -> None:
@@ -29,48 +27,23 @@ def tell(line: str) -> None:
     os.write(1, f"{line}\n".encode())
 
 
-def serve(workspace: Path, what: str) -> None:
+def serve_as_daemon(workspace: Path, what: str) -> None:
     """Be a daemon."""
     name, _, moment = what.partition(" ")
-    kind, _, count = moment.partition(":")
-    left = int(count or 0)
-
-    def hear(events: Sequence[Event], _sums: Any) -> None:
-        nonlocal left
-        for event in events:
-            tell(event.type)
-            if event.type == kind:
-                left -= 1
-                if left == 0:
-                    os.kill(os.getpid(), signal.Signals[f"SIG{name}"])
+    number = signal.SIGSTOP if name == "STOP" else signal.SIGKILL
 
     def ready(host: Host) -> None:
-        host.runtime.listen(hear)
+        host.runtime.listen(signal_at(moment, lambda event: tell(event.type), number))
         tell(f"up {os.getpid()}")
 
     daemon.serve(workspace, ready)
 
 
-def play(workspace: Path, what: str) -> int:
-    """Fork, and wait for its end: its exit code."""
-    child = os.fork()
-    if child == 0:
-        reader.QUIET_S = 0.0  # nobody writes surfaces here
-        try:
-            serve(workspace, what)
-            os._exit(0)
-        finally:  # it never returns
-            traceback.print_exc()
-            os._exit(70)
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status)
-
-
-def main() -> None:
-    """See the module."""
-    for line in sys.stdin:
-        tell(f"ended {play(Path(sys.argv[1]), line.strip())}")
+def play(workspace: Path, what: str) -> str:
+    """Fork, and wait for its end."""
+    reader.QUIET_S = 0.0  # nobody writes surfaces here
+    return f"ended {Fork(lambda _: serve_as_daemon(workspace, what)).end()[0]}"
 
 
 if __name__ == "__main__":
-    main()
+    serve(partial(play, Path(sys.argv[1])))

@@ -16,9 +16,8 @@ import os
 import random
 import signal
 import sys
-import time
-import traceback
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from pmagent.events.event import Event
 from pmagent.oa.reasoning import build_envelope, run
 from pmagent.replay.areas.models import PERMITTING
 from pmagent.service.host import Host
+from tests.support.forked import Fork, serve
 from tests.support.reasoning import GOALS
 
 
@@ -89,38 +89,20 @@ def live(workspace: Path, number: int, told: int) -> None:
         os.write(told, f"{n} {digest(answered(workspace, given, n))}\n".encode())
 
 
-def play(workspace: Path, number: int) -> str:
+def play(workspace: Path, line: str) -> str:
     """Fork, kill, and say what was told last and how it ended."""
-    read_end, write_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read_end)
-        try:
-            live(workspace, number, write_end)
-        finally:  # it never returns
-            traceback.print_exc()
-            os._exit(70)
-    os.close(write_end)
-    told = os.read(read_end, 6)
+    number = int(line)
+    asker = Fork(partial(live, workspace, number))
+    asker.has_reported(1)
     if not cuts_itself_off(number):
-        while number % 2 and told.count(b"\n") < 3 and (more := os.read(read_end, 100)):  # began, asked, answered
-            told += more
-        time.sleep(random.Random(number).random() * 0.2)
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    while more := os.read(read_end, 1 << 16):
-        told += more
-    os.close(read_end)
-    lines = told.decode().split("\n")[1:-1]
-    results = [line for line in lines if not line.endswith(" -")]
-    return f"{os.waitstatus_to_exitcode(status)} {(lines or ['0 -'])[-1]} {(results or ['0 -'])[-1]}"
-
-
-def main() -> None:
-    """See the module."""
-    for line in sys.stdin:
-        os.write(1, f"{play(Path(sys.argv[1]), int(line))}\n".encode())
+        if number % 2:
+            asker.has_reported(3)  # began, asked, answered
+        asker.kill(random.Random(number).random() * 0.2)
+    code, lines = asker.end()
+    asked = lines[1:]
+    results = [one for one in asked if not one.endswith(" -")]
+    return f"{code} {(asked or ['0 -'])[-1]} {(results or ['0 -'])[-1]}"
 
 
 if __name__ == "__main__":
-    main()
+    serve(partial(play, Path(sys.argv[1])))

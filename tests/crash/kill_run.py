@@ -14,13 +14,10 @@ after so many seconds. Their command lines hold ``RUN``.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
-import traceback
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import anyio
 
@@ -29,6 +26,7 @@ from pmagent.contracts.orchestra import PlanText
 from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.events.event import Event
 from pmagent.service.host import open_host
+from tests.support.forked import Fork, serve, signal_at
 from tests.support.orchestra import config, plan
 from tests.support.planners import command_line
 
@@ -52,21 +50,13 @@ def given(run_id: str) -> PlanText:
 
 async def carry_out(workspace: Path, run_id: str, retries: int, kill: str, told: int) -> None:
     """Open a host, and wait for the run's end."""
-    kind, _, count = kill.partition(":")
-    left = int(count or 0)
     async with open_host(workspace, "daemon") as host:
 
-        def hear(events: Sequence[Event], _sums: Any) -> None:
-            nonlocal left
-            for event in events:
-                if event.type == "task.attempt_requested":
-                    os.write(told, b"began\n")
-                if event.type == kind:
-                    left -= 1
-                    if left == 0:
-                        os.kill(os.getpid(), signal.SIGKILL)
+        def note(event: Event) -> None:
+            if event.type == "task.attempt_requested":
+                os.write(told, b"began\n")
 
-        host.runtime.listen(hear)
+        host.runtime.listen(signal_at(kill, note))
         await host.ready()
         settings = "whitelist_tools: [sh]\n"
         asked = RunRequested(
@@ -81,36 +71,18 @@ def working(run_id: str) -> list[int]:
     return [pid for pid in pids if any(run_id in word for word in command_line(pid))]
 
 
-def play(workspace: Path, run_id: str, retries: int, kill: str) -> str:
+def play(workspace: Path, line: str) -> str:
     """Fork, kill, and say how it ended."""
-    read_end, write_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read_end)
-        reader.QUIET_S = 0.0  # nobody writes surfaces here
-        try:
-            anyio.run(carry_out, workspace, run_id, retries, kill, write_end)
-            os._exit(0)
-        finally:  # it never returns
-            traceback.print_exc()
-            os._exit(70)
-    os.close(write_end)
+    run_id, retries, kill = line.split()
+    reader.QUIET_S = 0.0  # nobody writes surfaces here
+    host = Fork(lambda told: anyio.run(carry_out, workspace, run_id, int(retries), kill, told))
     seen: list[int] = []
-    if kill[:1].isdigit() and os.read(read_end, 1):  # nothing: it has ended without an attempt
+    if kill[:1].isdigit() and host.has_reported(1):  # else it has ended without an attempt
         time.sleep(float(kill))
         seen = working(run_id)
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    os.close(read_end)
-    return f"{os.waitstatus_to_exitcode(status)} {len(seen)}"
-
-
-def main() -> None:
-    """See the module."""
-    for line in sys.stdin:
-        run_id, retries, kill = line.split()
-        os.write(1, f"{play(Path(sys.argv[1]), run_id, int(retries), kill)}\n".encode())
+        host.kill(0.0)
+    return f"{host.end()[0]} {len(seen)}"
 
 
 if __name__ == "__main__":
-    main()
+    serve(partial(play, Path(sys.argv[1])))

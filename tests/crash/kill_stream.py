@@ -12,11 +12,8 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import sys
-import time
-import traceback
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +27,7 @@ from pmagent.events.redact import Redactor
 from pmagent.service.host import open_host
 from pmagent.service.io import RealIo
 from pmagent.workspace.layout import Layout
+from tests.support.forked import Fork, kill_at_call, serve
 from tests.support.secrets import KNOWN
 
 CALLS = ("open", "mkdir", "write", "fdatasync", "fsync", "rename", "unlink", "close", "listdir")
@@ -62,21 +60,10 @@ def step(workspace: Path, number: int, told: int) -> None:
     """See ``step N``."""
     layout = Layout(workspace)
     io = RealIo(workspace, Intake(Redactor([KNOWN]), BlobStore(RealDisk(), str(layout.blobs))), unread)
-    left = [number]
     tell = os.write
 
-    def deadly(call: Callable[..., Any]) -> Callable[..., Any]:
-        def called(*args: Any, **kwargs: Any) -> Any:
-            left[0] -= 1
-            if left[0] == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return call(*args, **kwargs)
-
-        return called
-
     async def run() -> str:
-        for name in CALLS:
-            setattr(os, name, deadly(getattr(os, name)))
+        kill_at_call(number, CALLS)
         return await stream(io, content(0))
 
     tell(told, f"{anyio.run(run)}\n".encode())
@@ -96,42 +83,18 @@ def live(workspace: Path, number: int, told: int) -> None:
     anyio.run(run)
 
 
-def play(act: Callable[[Path, int, int], None], workspace: Path, number: int, kill_within: float) -> str:
-    """Fork a performer, kill it (``kill_within`` > 0: within so many seconds), and say how it ended."""
-    read_end, write_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read_end)
-        try:
-            act(workspace, number, write_end)
-            os._exit(0)
-        finally:  # it never returns
-            traceback.print_exc()
-            os._exit(70)
-    os.close(write_end)
-    told = b""
-    if kill_within:
+def play(workspace: Path, line: str) -> str:
+    """Fork a performer, kill one that lives, and say what it was told last, and how it ended."""
+    kind, word = line.split()
+    number = int(word)
+    performer = Fork(partial(step if kind == "step" else live, workspace, number))
+    if kind == "live":
         draw = random.Random(number)
-        wanted = 1 + draw.randrange(3)  # lines: that it began, and what it streamed; however slow the machine is
-        while told.count(b"\n") < wanted and (more := os.read(read_end, 1 << 16)):
-            told += more
-        time.sleep(draw.random() * kill_within)
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    while more := os.read(read_end, 1 << 16):
-        told += more
-    os.close(read_end)
-    return f"{(told.decode().split() or ['-'])[-1]} {os.waitstatus_to_exitcode(status)}"
-
-
-def main() -> None:
-    """See the module."""
-    workspace = Path(sys.argv[1])
-    for line in sys.stdin:
-        kind, number = line.split()
-        act, within = {"step": (step, 0.0), "live": (live, 0.2)}[kind]
-        os.write(1, f"{play(act, workspace, int(number), within)}\n".encode())
+        performer.has_reported(1 + draw.randrange(3))  # that it began, and what it streamed; however slow it is
+        performer.kill(draw.random() * 0.2)
+    code, lines = performer.end()
+    return f"{(lines or ['-'])[-1]} {code}"
 
 
 if __name__ == "__main__":
-    main()
+    serve(partial(play, Path(sys.argv[1])))

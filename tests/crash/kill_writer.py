@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import sys
-import time
-import traceback
+from functools import partial
 from pathlib import Path
 
 from pmagent.events.commit import Committer
@@ -20,11 +18,12 @@ from pmagent.events.event import Draft
 from pmagent.events.evidence import log_in
 from pmagent.events.log import now, opening_events
 from pmagent.events.sequencer import Sequencer
+from tests.support.forked import Fork, serve
 
 SEGMENT_BYTES = 20_000
 
 
-def write(folder: str, out: int, seed: int) -> None:
+def write(folder: str, seed: int, out: int) -> None:
     """Open and append until killed; each acknowledged batch is told at once."""
     chance = random.Random(seed)
     with log_in(Path(folder), SEGMENT_BYTES).lease("a test") as lease:
@@ -46,34 +45,19 @@ def write(folder: str, out: int, seed: int) -> None:
                 storage.settle()
 
 
-def play_round(folder: str, seed: int) -> str:
+def play(folder: str, line: str) -> str:
     """Fork a writer, kill it after a random time, and say what it had acknowledged."""
+    seed = int(line)
     chance = random.Random(seed)
-    read_end, write_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read_end)
-        try:
-            write(folder, write_end, seed)
-        finally:  # it never returns
-            traceback.print_exc()
-            os._exit(70)
-    os.close(write_end)
-    told = b""
+    writer = Fork(partial(write, folder, seed))
     if chance.random() < 0.8:  # kill soon after the first acknowledgement, else anywhere in opening
-        told = os.read(read_end, 1)
-        time.sleep(chance.random() * 0.03)
+        writer.has_reported(1)
+        writer.kill(chance.random() * 0.03)
     else:
-        time.sleep(chance.random() * 0.01)
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    while more := os.read(read_end, 1 << 16):
-        told += more
-    os.close(read_end)
-    whole = told.decode().split("\n")[:-1]
-    return f"{whole[-1] if whole else '0 -'} {os.waitstatus_to_exitcode(status)}"
+        writer.kill(chance.random() * 0.01)
+    code, lines = writer.end()
+    return f"{(lines or ['0 -'])[-1]} {code}"
 
 
 if __name__ == "__main__":
-    for request in sys.stdin:
-        os.write(1, f"{play_round(sys.argv[1], int(request))}\n".encode())
+    serve(partial(play, sys.argv[1]))

@@ -3,9 +3,6 @@ start, and what was answered is not asked again."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,20 +25,26 @@ from pmagent.replay.areas.invariants_audits import check_audits
 from pmagent.replay.areas.invariants_models import check_models
 from pmagent.replay.replayer import replay_log
 from pmagent.workspace.layout import Layout
+from tests.support import warm
 from tests.support.audited import Sources
 from tests.support.bench import Bench, Question, sitting
 from tests.support.commands import pmagent
 from tests.support.effort import some
+from tests.support.forked import KILLED, forks
 
 pytestmark = pytest.mark.slow
 
-KILLED = -9
-ROOT = Path(__file__).resolve().parents[2]
 COLLECTED = ("audit.clone_requested:1", "audit.surveyed:1", "audit.concluded:1")
 JUDGED = ("model.replied:2", "audit.opinion_given:7", "audit.criterion_ruled:2")
 """Events on which a host kills itself as soon as they are durable."""
 
 Host = Callable[[int, str, str], tuple[int, int]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def preloaded() -> None:
+    """Hosts find imported what takes a second each time."""
+    warm.preload("langchain_openai", "pmagent.actors.audit.progress")
 
 
 @pytest.fixture(scope="module")
@@ -53,23 +56,14 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
 @contextmanager
 def hosts(workspace: Path, sources: Sources, environ: Mapping[str, str] | None = None) -> Iterator[Host]:
     """Runs one host at a time: audit, its model, when it is killed -> its exit code, and how many processes it left."""
-    given = [str(workspace), str(sources.repository), str(sources.report), str(sources.rubric)]
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.crash.kill_audit", *given], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        text=True, cwd=ROOT, env={**os.environ, **(environ or {})},
-    ) as process:  # fmt: skip
-        assert process.stdin is not None
-        assert process.stdout is not None
-        stdin, stdout = process.stdin, process.stdout
+    given = [workspace, sources.repository, sources.report, sources.rubric]
+    with forks("kill_audit", *given, environ=environ) as ask:
 
         def run(number: int, model: str, kill: str) -> tuple[int, int]:
-            stdin.write(f"{audit_id(number)} {model} {kill}\n")
-            stdin.flush()
-            code, left = stdout.readline().split()
-            return int(code), int(left)
+            code, left = map(int, ask(audit_id(number), model, kill))
+            return code, left
 
         yield run
-        stdin.close()
 
 
 def audit_id(number: int) -> str:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from random import randint
 
@@ -28,31 +24,11 @@ from pmagent.service.operations import call
 from pmagent.workspace.layout import Layout
 from tests.crash.kill_context import CONTEXT, numbered
 from tests.support.effort import rounds
+from tests.support.forked import KILLED, forks
 
 ROUNDS = rounds(40, 8)
 STRIDE = rounds(1, 3)
 """One in so many of the system calls is struck."""
-KILLED = -9
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@contextmanager
-def killer(workspace: Path) -> Iterator[Callable[[str], tuple[int, int]]]:
-    """Runs one writer at a time: what was asked -> the last number that it told, and its exit code."""
-    command = [sys.executable, "-m", "tests.crash.kill_context", str(workspace)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        stdin, stdout = process.stdin, process.stdout
-
-        def run(line: str) -> tuple[int, int]:
-            stdin.write(f"{line}\n")
-            stdin.flush()
-            last, code = stdout.readline().split()
-            return int(last), int(code)
-
-        yield run
-        stdin.close()
 
 
 @pytest.mark.slow
@@ -63,7 +39,7 @@ def test_a_write_killed_ahead_of_any_system_call_leaves_the_old_file_or_the_new_
     path = workspace / PATH
     old = path.read_bytes()
     seen: Counter[str] = Counter()
-    with killer(workspace) as run:
+    with forks("kill_context", workspace) as run:
         for number in range(randint(1, STRIDE), 100, STRIDE):
             path.unlink(missing_ok=True)
             if exists:
@@ -73,14 +49,14 @@ def test_a_write_killed_ahead_of_any_system_call_leaves_the_old_file_or_the_new_
                     left.unlink()
                 path.parent.rmdir()
             before = path.read_bytes() if exists else None
-            _, code = run(f"step {number}")
+            code = int(run("step", number)[1])
             now = path.read_bytes() if path.exists() else None
             seen["old" if now == before else "new"] += 1
             assert now == before or json.loads(now or b"") == {"version": 1, "context": CONTEXT}, number
             if code == 0:
                 break
             assert code == KILLED, number
-            assert run("step 1000")[1] == 0, "the same write, performed again"
+            assert run("step", 1000)[1] == "0", "the same write, performed again"
             assert read_context(workspace) == CONTEXT, number
     assert code == 0, "its calls have been struck to the last"
     assert seen["old"] > 5 // STRIDE
@@ -91,9 +67,9 @@ def test_a_write_killed_ahead_of_any_system_call_leaves_the_old_file_or_the_new_
 def test_writers_killed_at_random_moments_lose_nothing_and_leave_nobody_without_an_answer(workspace: Path) -> None:
     write_context(numbered(0), workspace)
     told_in_all = 0
-    with killer(workspace) as run:
+    with forks("kill_context", workspace) as run:
         for number in range(1, ROUNDS + 1):
-            last, code = run(f"live {number}")
+            last, code = map(int, run("live", number))
             assert code == KILLED, f"round {number}: it failed"
             told_in_all += last >= 0
             context = json.loads((workspace / PATH).read_text())["context"]

@@ -19,6 +19,7 @@ from pmagent.events.segment_store import SegmentStorage
 from pmagent.events.segments import segment_name
 from pmagent.workspace.layout import Layout
 from tests.support.blob_mutations import BLOB_MUTATIONS
+from tests.support.cases import each
 from tests.support.commands import Ran, pmagent
 from tests.support.effort import rounds
 from tests.support.log_mutations import LOG_MUTATIONS, Evidence
@@ -126,7 +127,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("kind", MUTATIONS)
+@each("kind", MUTATIONS)
 def test_an_alteration_is_reported(kind: str, workspace: Workspace) -> None:
     silent = []
     for seed in range(ROUNDS):

@@ -24,11 +24,11 @@ from pmagent.events.verify import verify_log
 from pmagent.replay.replayer import replay_log
 from pmagent.replay.simulation.invariants_pauses import check_pauses
 from pmagent.workspace.layout import Layout
-from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent
 from tests.support.daemons import Daemon, running
+from tests.support.sandboxes import needs_sandbox
 
-pytestmark = [real_boxes, pytest.mark.slow]
+pytestmark = [needs_sandbox, pytest.mark.slow]
 
 PLAN = "- {task_id: say, intent: say something, tools: [echo], inputs: {args: [hello]}}\n"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -24,10 +22,9 @@ from pmagent.replay.replayer import replay_log
 from pmagent.workspace.layout import Layout
 from tests.crash.kill_reasoning import answered, digest, envelope
 from tests.support.effort import rounds
+from tests.support.forked import KILLED, forks
 
 ROUNDS = rounds(25, 6)
-KILLED = -9
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
@@ -36,14 +33,9 @@ def test_runs_killed_at_random_moments_have_one_result_that_everybody_is_told(
 ) -> None:
     monkeypatch.setattr(reader, "QUIET_S", 0.0)
     seen: Counter[str] = Counter()
-    command = [sys.executable, "-m", "tests.crash.kill_reasoning", str(workspace)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as killer:
-        assert killer.stdin is not None
-        assert killer.stdout is not None
+    with forks("kill_reasoning", workspace) as killer:
         for number in range(ROUNDS):
-            killer.stdin.write(f"{number}\n")
-            killer.stdin.flush()
-            code, last, told, done, result = killer.stdout.readline().split()
+            code, last, told, done, result = killer(number)
             assert int(code) == KILLED, f"round {number}: it failed"
             open_before = open_runs(workspace)
             seen["cut off"] += told == "-" and bool(open_before)
@@ -55,7 +47,6 @@ def test_runs_killed_at_random_moments_have_one_result_that_everybody_is_told(
                 whole = answered(workspace, envelope(workspace, number, int(done)), int(done))
                 assert digest(whole) == result, f"round {number}: what was told is not what is known"
             assert not open_runs(workspace), f"round {number}: the next command has left a run open"
-        killer.stdin.close()
     assert seen["cut off"] >= ROUNDS // 4, "runs were cut off in their middle"
     assert seen["told"] >= ROUNDS // 2
     layout = Layout(workspace)

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -36,16 +34,15 @@ from pmagent.replay.replayer import replay_log
 from pmagent.service.operations import call
 from pmagent.workspace.layout import Layout
 from tests.crash.kill_run import working
-from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent
 from tests.support.effort import rounds, some
+from tests.support.forked import KILLED, forks
 from tests.support.planners import all_end, is_cut_off
+from tests.support.sandboxes import needs_sandbox
 
-pytestmark = [real_boxes, pytest.mark.slow]
+pytestmark = [needs_sandbox, pytest.mark.slow]
 
-KILLED = -9
 SECONDS = 20.0
-ROOT = Path(__file__).resolve().parents[2]
 MOMENTS = (
     "plan.made:1", "run.begun:1", "tasks.changed:2", "task.attempt_requested:1", "task.attempt_requested:3",
     "task.exited:1", "task.finished:2", "task.assigned:4", "plan.finished:1", "run.ended:1",
@@ -58,20 +55,13 @@ Host = Callable[[str, int, str], tuple[int, int]]
 @contextmanager
 def hosts(workspace: Path) -> Iterator[Host]:
     """Runs one host at a time: run, retries, when it is killed -> its exit code, and how many processes worked then."""
-    command = [sys.executable, "-m", "tests.crash.kill_run", str(workspace)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        stdin, stdout = process.stdin, process.stdout
+    with forks("kill_run", workspace) as ask:
 
         def run(run_id: str, retries: int, kill: str) -> tuple[int, int]:
-            stdin.write(f"{run_id} {retries} {kill}\n")
-            stdin.flush()
-            code, seen = stdout.readline().split()
-            return int(code), int(seen)
+            code, seen = map(int, ask(run_id, retries, kill))
+            return code, seen
 
         yield run
-        stdin.close()
 
 
 def run_id(number: int) -> str:

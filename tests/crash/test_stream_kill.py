@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from random import randint
@@ -18,32 +14,12 @@ from pmagent.service.host import open_host
 from pmagent.workspace.layout import Layout
 from tests.crash.kill_stream import content
 from tests.support.effort import NIGHT, rounds
+from tests.support.forked import KILLED, forks
 from tests.support.secrets import KNOWN
 
 ROUNDS = rounds(25, 8)
 STRIDE = rounds(1, 3)
 """One in so many of the system calls is struck."""
-KILLED = "-9"
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@contextmanager
-def killer(workspace: Path) -> Iterator[Callable[[str], tuple[str, str]]]:
-    """Runs one performer at a time: what was asked -> the last blob that it told of, and its exit code."""
-    command = [sys.executable, "-m", "tests.crash.kill_stream", str(workspace)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        stdin, stdout = process.stdin, process.stdout
-
-        def run(line: str) -> tuple[str, str]:
-            stdin.write(f"{line}\n")
-            stdin.flush()
-            last, code = stdout.readline().split()
-            return last, code
-
-        yield run
-        stdin.close()
 
 
 def stored(workspace: Path) -> tuple[dict[str, bytes], list[str]]:
@@ -77,15 +53,15 @@ def test_killed_ahead_of_any_system_call_it_leaves_all_of_the_blob_or_nothing(wo
     start(workspace)
     before, _ = stored(workspace)
     assert name not in before
-    with killer(workspace) as run:
+    with forks("kill_stream", workspace) as run:
         for number in range(randint(1, STRIDE), 200, STRIDE):
-            last, code = run(f"step {number}")
+            last, code = run("step", number)
             blobs, unfinished = stored(workspace)
             assert set(blobs) <= {*before, name}
             unfinished_seen += len(unfinished)
             if code == "0":
                 break
-            assert (last, code) == ("-", KILLED)
+            assert (last, int(code)) == ("-", KILLED)
             start(workspace)
             blobs, unfinished = stored(workspace)
             assert unfinished == []
@@ -102,10 +78,10 @@ def test_killed_at_any_moment_it_leaves_whole_blobs_that_it_told_of_and_a_start_
     workspace: Path,
 ) -> None:
     told, unfinished_seen = set(), 0
-    with killer(workspace) as run:
+    with forks("kill_stream", workspace) as run:
         for number in range(ROUNDS):
-            last, code = run(f"live {number * 1000}")
-            assert code == KILLED
+            last, code = run("live", number * 1000)
+            assert int(code) == KILLED
             blobs, unfinished = stored(workspace)
             unfinished_seen += len(unfinished)
             assert last in {"-", *blobs}

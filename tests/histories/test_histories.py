@@ -44,8 +44,8 @@ from pmagent.projections.oa.state import PATH
 from pmagent.replay.replayer import replay_log
 from pmagent.service.host import open_host
 from tests.support import audits_history, reasoning_history, runs_history, typing_history
-from tests.support.boxes import real_boxes
 from tests.support.histories import ABOUT, FOLDER, History, problems, record, recorded
+from tests.support.sandboxes import needs_sandbox
 
 
 @pytest.mark.parametrize("history", recorded(), ids=lambda folder: folder.name)
@@ -86,7 +86,7 @@ def kinds(history: Path) -> tuple[set[str], set[tuple[str, str]]]:
     return {one.result.program_id for one in results}, {(one.result.status, one.engine) for one in results}
 
 
-@real_boxes
+@needs_sandbox
 @pytest.mark.slow
 def test_a_life_with_runs_of_every_end_is_recorded_without_problems(workspace: Path, tmp_path: Path) -> None:
     runs_history.live(workspace)

@@ -4,8 +4,6 @@ on a real repository and a real PDF."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,31 +11,33 @@ import pytest
 
 from pmagent.contracts.audit import AuditReport
 from pmagent.workspace.layout import Layout
+from tests.support import warm
 from tests.support.audited import RUBRIC, Sources
 from tests.support.audits import dimension
 from tests.support.bench import Bench, Question, opinion, sitting
+from tests.support.cases import each
 from tests.support.commands import Ran, pmagent, spawn
-from tests.support.daemons import running
+from tests.support.daemons import Daemon
 from tests.support.provider import completion
+from tests.support.started import daemon
+
+__all__ = ["daemon"]
 
 pytestmark = pytest.mark.slow
 
 MODEL = ("--model", "openai:gpt-x")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def preloaded() -> None:
+    """Commands and daemons find imported what takes a second each time."""
+    warm.preload("langchain_openai", "pmagent.actors.audit.progress")
+
+
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
     """A repository and its report; audits only read them."""
     return Sources(tmp_path_factory.mktemp("sources"))
-
-
-@pytest.fixture(params=["daemon", "alone"])
-def daemon(request: pytest.FixtureRequest, workspace: Path) -> Iterator[bool]:
-    """With a daemon, and without."""
-    there = request.param == "daemon"
-    held: AbstractContextManager[object] = running(workspace) if there else nullcontext()
-    with held:
-        yield there
 
 
 def listed(workspace: Path) -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def assert_proven(workspace: Path) -> None:
 
 
 def test_an_audit_tells_of_each_criterion_and_leaves_its_report(
-    workspace: Path, sources: Sources, daemon: bool
+    workspace: Path, sources: Sources, daemon: Daemon | None
 ) -> None:
     done = spawn(*sources.arguments, cwd=workspace)
     assert done.code == 0, done.errors
@@ -122,8 +122,8 @@ def test_a_report_may_go_anywhere(workspace: Path, sources: Sources, tmp_path: P
     assert_proven(workspace)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
+@each(
+    "words, said",
     [
         (("{repo}", "missing.pdf"), "missing.pdf"),
         (("{repo}", "{repo}"), "is no file"),
@@ -136,7 +136,6 @@ def test_a_report_may_go_anywhere(workspace: Path, sources: Sources, tmp_path: P
         (("{repo}", "{pdf}", "--vision-model", "anthropic:x"), "ANTHROPIC_API_KEY"),
         (("{repo}", "{pdf}", "--model", "nobody"), "names no model"),
     ],
-    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_cannot_be_is_refused_before_anything_is_recorded(
     workspace: Path, sources: Sources, words: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
@@ -171,13 +170,7 @@ def test_a_source_that_cannot_be_read_fails_the_audit_and_is_named(workspace: Pa
     assert_proven(workspace)
 
 
-@pytest.mark.parametrize(
-    ("secret", "said"),
-    [
-        ("depcheck", "repo_url holds a secret"),
-        ("gpt-four", "model holds"),
-    ],
-)
+@each("secret, said", [("depcheck", "repo_url holds a secret"), ("gpt-four", "model holds")])
 def test_what_would_be_masked_in_the_log_is_refused_where_the_audit_goes_by_it(
     workspace: Path, sources: Sources, secret: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,8 +197,8 @@ def test_a_secret_in_the_rubrics_words_is_masked_and_judged_all_the_same(
     assert_proven(workspace)
 
 
-@pytest.mark.parametrize(
-    ("setting", "value", "code", "exit_"),
+@each(
+    "setting, value, code, exit_",
     [
         ("PMAGENT_AUDIT_PDF_PAGES", "1", "pdf_too_large", 1),
         ("PMAGENT_AUDIT_CLONE_BYTES", "1000", "too_large", 1),

@@ -24,6 +24,7 @@ from pmagent.audit import (
 from pmagent.events.errors import PmagentError
 from pmagent.projections.audits.report import report_markdown
 from tests.support.audited import RUBRIC, Sources
+from tests.support.cases import each
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +54,8 @@ def test_both_sources_may_lie_below_the_home_folder(
     assert [one.dimension_id for one in made.criteria] == ["state", "accuracy"]
 
 
-@pytest.mark.parametrize(
-    ("repository", "pdf", "rubric", "output", "code"),
+@each(
+    "repository, pdf, rubric, output, code",
     [
         ("nowhere", "depcheck.pdf", "rubric.json", None, 2),
         ("depcheck", "depcheck.pdf", "none.json", None, 2),
@@ -109,7 +110,7 @@ def test_a_node_that_cannot_do_its_work_says_so(given: Any) -> None:
     assert (failure.node, failure.code) == ("tech_lead", "rubric")
 
 
-@pytest.mark.parametrize("schema", [AgentState, AuditState])
+@each("schema", [AgentState, AuditState])
 def test_the_nodes_make_a_graph_as_the_contract_draws_it(given: Any, schema: type[Any]) -> None:
     """Two stages, each with a fan-out and a fan-in."""
     builder: Any = StateGraph(schema)
@@ -136,14 +137,6 @@ def test_dimensions_that_are_given_are_those_that_are_judged(given: Any) -> None
     state = graph.invoke({**given, "rubric_dimensions": [{"id": "state"}]})
     assert [(one.node, one.code) for one in state["failures"]] == [("context_builder", "rubric")]
     assert state["final_report"] is None
-
-
-@pytest.mark.parametrize(("address", "code"), [("/nowhere/at/all", "not_found"), ("--upload-pack=x", "bad_url")])
-def test_an_address_that_leads_nowhere_is_told_by_who_looked(given: Any, address: str, code: str) -> None:
-    graph: Any = compile_audit_graph()
-    state = graph.invoke({**given, "repo_url": address})
-    assert ("repo_investigator", code) in {(one.node, one.code) for one in state["failures"]}
-    assert not list(Path.cwd().iterdir()), "nothing was left"
 
 
 def test_everything_that_is_named_is_there_and_only_what_is_asked_for_is_imported(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import warm
 from tests.support.audited import Sources
 from tests.support.bench import Bench, sitting
 from tests.support.commands import SECONDS, pmagent
@@ -21,6 +22,12 @@ from tests.support.started import Started, started
 pytestmark = pytest.mark.slow
 
 MODEL = ("--model", "openai:gpt-x")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def preloaded() -> None:
+    """Commands and daemons find imported what takes a second each time."""
+    warm.preload("langchain_openai", "pmagent.actors.audit.progress")
 
 
 @pytest.fixture(scope="module")

@@ -29,11 +29,13 @@ from pmagent.service.operations import call
 from pmagent.workspace.checks import BadCheckRequest
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.trust import accept
-from tests.support.boxes import real_boxes
+from tests.support import warm
+from tests.support.cases import each
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent, spawn
 from tests.support.daemons import running
+from tests.support.sandboxes import needs_sandbox
 
-pytestmark = real_boxes
+pytestmark = needs_sandbox
 
 REALITY = "share/REALITY_GREEN_SUMMARY.json"
 
@@ -210,7 +212,7 @@ def test_a_log_that_cannot_be_opened_leaves_nothing_green(repository: Path) -> N
 # -- guards ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("program", "ok"), [(["true"], True), (["sh", "-c", "exit 7"], False), (["nonesuch"], False)])
+@each("program, ok", [(["true"], True), (["sh", "-c", "exit 7"], False), (["nonesuch"], False)])
 def test_a_configured_guard_is_run_like_any_guard(place: Path, program: list[str], ok: bool) -> None:
     configure(place, "guards", **{"No-Links": program})
     done = pmagent(place, "oa", "guard", "--name", "no-links")
@@ -255,7 +257,7 @@ class Gate:
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a command."""
-        process = subprocess.Popen(
+        process = warm.Popen(
             [*PMAGENT, *arguments], cwd=self._workspace, env=clean_environment(), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )

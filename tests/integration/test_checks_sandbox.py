@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,10 @@ from pmagent.contracts.payload import decode, encode, type_of
 from pmagent.events.event import Event
 from pmagent.service.host import open_host
 from pmagent.workspace.trust import accept
-from tests.support.boxes import PYTHON, PYTHON_FOLDERS, real_boxes
 from tests.support.live import NoIo, on_loop
+from tests.support.sandboxes import needs_sandbox
 
-pytestmark = real_boxes
+pytestmark = needs_sandbox
 
 
 class At(NoIo):
@@ -135,25 +134,6 @@ async def test_a_check_does_not_see_what_is_ours(workspace: Path) -> None:
     found = await script(workspace, "ls -A .pmagent; cat .pmagent/config.toml; ls")
     assert found.stdout == "notes.txt\n"
     assert "No such file" in found.stderr
-
-
-@on_loop
-async def test_a_check_reaches_nobody(workspace: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.listen()
-        code = (
-            "import socket,sys\n"
-            f"for address in (('127.0.0.1', {server.getsockname()[1]}), ('192.0.2.1', 80)):\n"
-            "    try:\n"
-            "        socket.create_connection(address, 2)\n"
-            "    except OSError as error:\n"
-            "        print(type(error).__name__)\n"
-        )
-        found = await outcome(workspace, PYTHON, "-I", "-S", "-c", code, reads=PYTHON_FOLDERS)
-        assert (found.exit_code, len(found.stdout.splitlines())) == (0, 2), found
-        server.settimeout(0)
-        with pytest.raises(BlockingIOError):
-            server.accept()
 
 
 @on_loop

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
+from tests.support import warm
+from tests.support.cases import each
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent
 
 GUARD = Path(__file__).parents[2] / "scripts" / "guards" / "guard_oa_state.py"
@@ -40,11 +40,11 @@ def test_where_ctrl_c_is_for_others_it_stays_so() -> None:
     assert done.stdout.startswith("pmagent ")
 
 
-@pytest.mark.parametrize("words", [["status"], ["status", "--format", "json"], ["help"]])
+@each("words", [["status"], ["status", "--format", "json"], ["help"]])
 def test_an_output_that_cannot_be_written_is_told_as_that(words: list[str], tmp_path: Path) -> None:
-    (tmp_path / "share").mkdir()
+    (tmp_path / "share").mkdir(exist_ok=True)
     with open("/dev/full", "wb") as full:
-        done = subprocess.run(
+        done = warm.run(
             [*PMAGENT, "--workspace", str(tmp_path), *words], stdout=full, stderr=subprocess.PIPE, text=True,
             env=clean_environment(), timeout=SECONDS, check=False,
         )  # fmt: skip
@@ -53,7 +53,7 @@ def test_an_output_that_cannot_be_written_is_told_as_that(words: list[str], tmp_
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("mode", ["STRICT", "HINT"])
+@each("mode", ["STRICT", "HINT"])
 def test_the_guard_says_that_there_is_no_such_workspace(mode: str, tmp_path: Path) -> None:
     words = [sys.executable, "-I", str(GUARD), "--mode", mode, "--workspace", str(tmp_path / "none")]
     done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)

@@ -15,10 +15,11 @@ import httpx2
 import pytest
 
 from pmagent.console import address
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.service.wire import reachable
 from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
+from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent, spawn
 
 pytestmark = pytest.mark.slow
@@ -30,7 +31,7 @@ class Up:
     def __init__(self, workspace: Path, **settings: str) -> None:
         self.workspace = workspace
         self.said = ""
-        self.process = subprocess.Popen(
+        self.process = warm.Popen(
             [*PMAGENT, "--workspace", str(workspace), "up"], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
             env=clean_environment(**{"PMAGENT_CONSOLE_ENABLED": "true", **settings}),
         )  # fmt: skip
@@ -52,7 +53,7 @@ class Up:
     def served(self) -> address.Address:
         """Its console, as soon as it is served."""
         self.until("the console is served")
-        found = address.read(Places(Layout(self.workspace)).address)
+        found = address.read(ConsolePaths(Layout(self.workspace)).address)
         assert found is not None
         return found
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import fresh_example
-from tests.support.approving import APPROVING, Desk, forms, page_of, told
+from tests.support.approving import APPROVING, Approver, forms, page_of, told
 from tests.support.consoles import Console, console
 from tests.support.pla_live import Lab, await_event, lab
 
@@ -33,7 +33,7 @@ def browser(made: Lab) -> Iterator[Console]:
         yield one
 
 
-def armed(made: Lab, browser: Console) -> Desk:
+def armed(made: Lab, browser: Console) -> Approver:
     """In EXECUTE and armed, all of it set on the console."""
     made.pla("mode", "OBSERVE")
     for mode in ("SUGGEST", "EXECUTE"):
@@ -42,7 +42,7 @@ def armed(made: Lab, browser: Console) -> Desk:
     text = told(page_of(browser.get("/"), 200))
     assert "! armed" in text
     assert "✓ kill switch ready" in text
-    return Desk(browser)
+    return Approver(browser)
 
 
 def test_what_is_approved_is_typed_once_and_followed_to_its_end(made: Lab, browser: Console) -> None:

@@ -7,16 +7,19 @@ import resource
 import signal
 import socket
 import stat
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
+from pmagent.actors.kernel.reader import read_surfaces
 from pmagent.contracts.daemon import DaemonStopped
-from pmagent.contracts.kernel import KernelModeDecided
+from pmagent.contracts.kernel import KernelModeDecided, KernelObserved
 from pmagent.contracts.payload import typed
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
@@ -25,12 +28,15 @@ from pmagent.events.event import Event
 from pmagent.events.reader import Follower, Progress
 from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
-from pmagent.pla import asking
+from pmagent.pla import operations as pla_calls
 from pmagent.projections.rebuild import check_documents
-from pmagent.service.host import RequestReused, open_host
-from pmagent.service.operations import call
+from pmagent.service import operations as service
+from pmagent.service.answer import Answer
+from pmagent.service.host import Host, RequestReused, open_host
+from pmagent.service.operations import call, perform
 from pmagent.service.wire import REQUEST_BYTES_MAX, RemoteError, reachable
 from pmagent.workspace.layout import Layout
+from tests.support.commands import SECONDS
 from tests.support.daemons import Daemon, running
 
 SUMMARY = "share/REALITY_GREEN_SUMMARY.json"
@@ -112,8 +118,11 @@ def test_a_signal_stops_it_in_order(workspace: Path, number: signal.Signals) -> 
     assert_whole(workspace)
 
 
-def test_state_on_disk_and_state_printed_are_equal(workspace: Path) -> None:
+def test_state_on_disk_and_state_printed_are_equal_and_the_socket_is_private(workspace: Path) -> None:
     with running(workspace):
+        layout = Layout(workspace)
+        assert stat.S_IMODE(layout.run.stat().st_mode) == 0o700
+        assert stat.S_IMODE(layout.socket.stat().st_mode) == 0o600
         for _ in range(3):
             document = call(workspace, "oa.snapshot").document
             assert document["success"] is True
@@ -142,13 +151,6 @@ def test_a_second_daemon_is_refused_and_says_who_has_the_log(workspace: Path) ->
         assert call(workspace, "status").document["running"] is True
 
 
-def test_socket_and_folder_are_private(workspace: Path) -> None:
-    with running(workspace):
-        layout = Layout(workspace)
-        assert stat.S_IMODE(layout.run.stat().st_mode) == 0o700
-        assert stat.S_IMODE(layout.socket.stat().st_mode) == 0o600
-
-
 def test_a_workspace_with_a_very_long_path_works(workspace: Path) -> None:
     deep = workspace.parent / ("d" * 120) / "workspace"
     deep.parent.mkdir()
@@ -157,41 +159,44 @@ def test_a_workspace_with_a_very_long_path_works(workspace: Path) -> None:
         assert call(deep, "oa.snapshot").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"\n",
-        b"null\n",
-        b"{}\n",
-        b"\xff\xfe\n",
-        b'{"operation":"status","arguments":[]}\n',
-        b"[" * 5000 + b"\n",
-        b'{"operation":"status","arguments":{"a":' + b"[" * 50_000 + b"]" * 50_000 + b"}}\n",
-        b'{"operation":"stat\xff","arguments":{}}\n',
-        b'{"operation":"status","arguments":{"a":"\xff"}}\n',
-    ],
+BAD_LINES = (
+    b"\n",
+    b"null\n",
+    b"{}\n",
+    b"\xff\xfe\n",
+    b'{"operation":"status","arguments":[]}\n',
+    b"[" * 5000 + b"\n",
+    b'{"operation":"status","arguments":{"a":' + b"[" * 50_000 + b"]" * 50_000 + b"}}\n",
+    b'{"operation":"stat\xff","arguments":{}}\n',
+    b'{"operation":"status","arguments":{"a":"\xff"}}\n',
 )
-def test_what_is_no_request_gets_one_clear_answer(workspace: Path, line: bytes) -> None:
-    with running(workspace):
-        with reachable(Layout(workspace).socket) as address, socket.socket(socket.AF_UNIX) as client:
-            client.connect(address)
-            client.sendall(line)
-            with client.makefile("rb") as reply:
-                answer = json.loads(reply.readline())
-        assert answer["failure"]["kind"] == "BadMessage"
-        assert call(workspace, "status").exit_code == 0
 
 
-@pytest.mark.parametrize("taken", ["{}.outcome", "daemon.started:{log}:{}", "kernel.observed:{log}:{}"])
-def test_no_request_takes_the_id_of_a_fact_to_come(workspace: Path, taken: str) -> None:
+def test_a_bad_request_gets_one_clear_answer(workspace: Path) -> None:
     with running(workspace):
-        log = call(workspace, "status").document["log"]
-        id_ = taken.format(log["position"] + 2, log=log["log_id"])
-        with pytest.raises(PmagentError, match="request id") as caught:
-            call(workspace, "oa.snapshot", {"request": id_})
-        assert caught.value.exit_code == 2
-        assert call(workspace, "oa.snapshot").exit_code == 0
-        assert call(workspace, "status").document["open_effects"] == []
+        for line in BAD_LINES:
+            with reachable(Layout(workspace).socket) as address, socket.socket(socket.AF_UNIX) as client:
+                client.connect(address)
+                client.sendall(line)
+                with client.makefile("rb") as reply:
+                    assert json.loads(reply.readline())["failure"]["kind"] == "BadMessage", line[:80]
+            assert call(workspace, "status").exit_code == 0
+        with pytest.raises(RemoteError) as caught:
+            call(workspace, "oa.everything")
+    assert (caught.value.kind, caught.value.exit_code) == ("BadOperation", 2)
+    assert "oa.snapshot" in caught.value.hint, "it names the operations that there are"
+
+
+def test_no_request_takes_the_id_of_a_fact_to_come(workspace: Path) -> None:
+    with running(workspace):
+        for taken in ("{}.outcome", "daemon.started:{log}:{}", "kernel.observed:{log}:{}"):
+            log = call(workspace, "status").document["log"]
+            id_ = taken.format(log["position"] + 2, log=log["log_id"])
+            with pytest.raises(PmagentError, match="request id") as caught:
+                call(workspace, "oa.snapshot", {"request": id_})
+            assert caught.value.exit_code == 2
+            assert call(workspace, "oa.snapshot").exit_code == 0
+            assert call(workspace, "status").document["open_effects"] == []
 
 
 def test_a_request_that_is_too_long_or_never_ends_harms_nobody(workspace: Path) -> None:
@@ -229,8 +234,24 @@ PERMIT = {"action": "feature_work", "subject": "run-1", "holder": "orchestrator"
 
 
 def test_without_a_daemon_a_permit_waits_for_the_reading_and_is_answered_in_its_own_conversation(
-    workspace: Path,
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    requested = threading.Event()
+
+    async def heard(host: Host, *given: Any) -> Answer:
+        def hear(events: Sequence[Event], _sums: Any) -> None:
+            if any(event.type == "oa.permit_requested" for event in events):
+                requested.set()
+
+        host.runtime.listen(hear)
+        return await perform(host, *given)
+
+    def read(*given: Any, **more: Any) -> KernelObserved:
+        assert requested.wait(SECONDS), "the reading ends after the request"
+        return read_surfaces(*given, **more)
+
+    monkeypatch.setattr(service, "perform", heard)
+    monkeypatch.setattr("pmagent.actors.kernel.effects.read_surfaces", read)
     answer = call(workspace, "oa.permit", {**PERMIT, "request": "oa.permit-1"})
     assert answer.document["granted"] is True
     granted = next(event for event in events_of(workspace) if event.type == "oa.permit_granted")
@@ -270,22 +291,22 @@ def test_a_used_request_id_is_refused_for_another_decision_and_while_the_first_i
     async def go() -> None:
         async with open_host(workspace, "daemon") as host:
             who = {"operator": "ada", "channel": "api"}
-            await asking.mode(host, {**who, "mode": "SUGGEST", "request": "pla.mode-1"})
+            await pla_calls.mode(host, {**who, "mode": "SUGGEST", "request": "pla.mode-1"})
             decide = {"operator": "bob", "channel": "api", "request": "pla.decide-1"}
-            one = (await asking.propose(host, {**who, "goal": "type: one", "request": "pla.propose-1"})).document
+            one = (await pla_calls.propose(host, {**who, "goal": "type: one", "request": "pla.propose-1"})).document
             approved = {**decide, "proposal_id": one["proposal_id"], "decision": "APPROVED", "digest": one["digest"]}
-            done = await asking.decide(host, approved)
-            assert await asking.decide(host, {**approved, "looked_ms": 7}) == done
-            two = (await asking.propose(host, {**who, "goal": "type: two", "request": "pla.propose-2"})).document
+            done = await pla_calls.decide(host, approved)
+            assert await pla_calls.decide(host, {**approved, "looked_ms": 7}) == done
+            two = (await pla_calls.propose(host, {**who, "goal": "type: two", "request": "pla.propose-2"})).document
             with pytest.raises(RequestReused, match="another"):
-                await asking.decide(host, {
+                await pla_calls.decide(host, {
                     **decide, "proposal_id": two["proposal_id"], "decision": "REJECTED", "reason": "no",
                 })  # fmt: skip
             ends: list[object] = []
 
             async def wish(mode: str) -> None:
                 try:
-                    await asking.mode(host, {**who, "mode": mode, "request": "pla.mode-2"})
+                    await pla_calls.mode(host, {**who, "mode": mode, "request": "pla.mode-2"})
                     ends.append(mode)
                 except RequestReused:
                     ends.append(RequestReused)
@@ -308,15 +329,6 @@ def test_drift_and_revocation_belong_to_the_session_and_the_run(workspace: Path)
     events = events_of(workspace)
     assert {e.correlation for e in events if getattr(e.data, "kind", "") == "mode_drift"} == {"boot.oa-1"}
     assert {e.correlation for e in events if e.type == "oa.permit_revoked"} == {"oa.permit-1"}
-
-
-def test_an_unknown_operation_names_those_there_are(workspace: Path) -> None:
-    with running(workspace):
-        with pytest.raises(RemoteError) as caught:
-            call(workspace, "oa.everything")
-        assert caught.value.kind == "BadOperation"
-        assert caught.value.exit_code == 2
-        assert "oa.snapshot" in caught.value.hint
 
 
 def test_the_same_request_sent_again_gets_the_same_answer(workspace: Path) -> None:

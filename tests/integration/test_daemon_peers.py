@@ -19,6 +19,7 @@ from pmagent.service.client import DaemonUnreachable
 from pmagent.service.operations import call, perform
 from pmagent.service.wire import reachable
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.commands import SECONDS
 from tests.support.consoles import LiveHost, live_host
 from tests.support.daemons import running
@@ -68,22 +69,22 @@ def open_to_all(folder: Path, mode: int) -> Iterator[int]:
 
 
 @as_root
-@pytest.mark.parametrize("user", USERS)
-def test_another_users_process_that_gets_at_the_socket_is_not_served(workspace: Path, user: int) -> None:
+def test_another_users_process_that_gets_at_the_socket_is_not_served(workspace: Path) -> None:
     layout = Layout(workspace)
     with running(workspace), open_to_all(layout.run, 0o711) as folder:
         layout.socket.chmod(0o666)
-        command = [sys.executable, "-I", "-c", _ASK, str(user), str(folder), REQUEST.decode()]
-        asked = subprocess.run(
-            command, pass_fds=[folder], capture_output=True, check=False, cwd="/", timeout=SECONDS
-        )
-        assert asked.stdout == b"", asked.stderr
-        assert asked.returncode == 0 or b"ConnectionReset" in asked.stderr or b"BrokenPipe" in asked.stderr
-        assert call(workspace, "status").document["running"] is True
+        for user in USERS:
+            command = [sys.executable, "-I", "-c", _ASK, str(user), str(folder), REQUEST.decode()]
+            asked = subprocess.run(
+                command, pass_fds=[folder], capture_output=True, check=False, cwd="/", timeout=SECONDS
+            )
+            assert asked.stdout == b"", asked.stderr
+            assert asked.returncode == 0 or b"ConnectionReset" in asked.stderr or b"BrokenPipe" in asked.stderr
+            assert call(workspace, "status").document["running"] is True
 
 
 @as_root
-@pytest.mark.parametrize("user", USERS)
+@each("user", USERS)
 def test_another_users_process_in_the_daemons_place_is_not_asked(workspace: Path, user: int) -> None:
     layout = Layout(workspace)
     layout.prepare()
@@ -101,6 +102,7 @@ def test_another_users_process_in_the_daemons_place_is_not_asked(workspace: Path
                 finally:
                     pretender.kill()
     finally:
+        layout.socket.unlink()
         lock.release()
 
 
@@ -111,7 +113,7 @@ def live(workspace: Path) -> Iterator[LiveHost]:
         yield host
 
 
-@pytest.mark.parametrize("user", [os.getuid() + 1, 65534, 54321])
+@each("user", [os.getuid() + 1, 65534, 54321])
 def test_the_daemon_serves_no_other_user(live: LiveHost, monkeypatch: pytest.MonkeyPatch, user: int) -> None:
     monkeypatch.setattr(daemon, "peer_uid", lambda _: user)
     with _connected(live.workspace) as stranger:
@@ -122,13 +124,13 @@ def test_the_daemon_serves_no_other_user(live: LiveHost, monkeypatch: pytest.Mon
         assert answer == b""
 
 
-@pytest.mark.parametrize("user", sorted({os.getuid(), 0}))
+@each("user", sorted({os.getuid(), 0}))
 def test_the_daemon_serves_this_user_and_root(live: LiveHost, monkeypatch: pytest.MonkeyPatch, user: int) -> None:
     monkeypatch.setattr(daemon, "peer_uid", lambda _: user)
     assert call(live.workspace, "status").document["running"] is True
 
 
-@pytest.mark.parametrize("user", [os.getuid() + 1, 65534, 54321])
+@each("user", [os.getuid() + 1, 65534, 54321])
 def test_a_command_asks_no_other_users_daemon(live: LiveHost, monkeypatch: pytest.MonkeyPatch, user: int) -> None:
     monkeypatch.setattr(client, "peer_uid", lambda _: user)
     with pytest.raises(DaemonUnreachable, match="another user"):

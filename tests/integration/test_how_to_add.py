@@ -29,8 +29,8 @@ import sys
 from pathlib import Path
 from starlette.testclient import TestClient
 from pmagent.console.app import application
-from pmagent.console.pages.context import Desk
-page = TestClient(application(Desk(Path.cwd()))).get("/greetings")
+from pmagent.console.pages.context import PageContext
+page = TestClient(application(PageContext(Path.cwd()))).get("/greetings")
 assert page.status_code == 200, page.text
 assert '<a href="/greetings" data-key="e"' not in page.text, "nobody is signed in"
 print(page.text)
@@ -57,8 +57,7 @@ def project(tmp_path: Path) -> Path:
     """A copy of the project, with the example in it."""
     copy = tmp_path / "project"
     for package in ("pmagent", *PACKAGES):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / package, copy / package, ignore=ignored, symlinks=True)
+        shutil.copytree(ROOT / package, copy / package, symlinks=True)
     for step in STEPS.values():
         subprocess.run(["git", "apply", "-C1", str(EXAMPLE / f"{step}.diff")], cwd=copy, check=True, timeout=SECONDS)
     return copy
@@ -66,7 +65,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_the_example_works(project: Path, workspace: Path) -> None:
-    environ = clean_environment(PYTHONPATH=str(project), PYTHONDONTWRITEBYTECODE="1")
+    environ = clean_environment(PYTHONPATH=str(project))
 
     def run(*arguments: str) -> str:
         done = subprocess.run(

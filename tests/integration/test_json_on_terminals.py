@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pmagent.clean import escaped_json
 from pmagent.events.unseen import UNSEEN
 from pmagent.service.operations import call
+from tests.support import warm
 from tests.support.cases import each
 from tests.support.commands import PMAGENT, SECONDS, clean_environment
 from tests.support.logged import note, write_log
@@ -31,7 +32,7 @@ COMMANDS = [
 def on_terminal(workspace: Path, command: tuple[str, ...]) -> str:
     """The bytes that a terminal gets."""
     master, slave = open_pty(120, 40)
-    with subprocess.Popen(
+    with warm.Popen(
         [*PMAGENT, *command], cwd=workspace, env=clean_environment(TERM="xterm"), stdin=subprocess.DEVNULL,
         stdout=slave, stderr=subprocess.DEVNULL,
     ) as process:  # fmt: skip
@@ -49,9 +50,10 @@ def on_terminal(workspace: Path, command: tuple[str, ...]) -> str:
 
 def piped(workspace: Path, command: tuple[str, ...]) -> str:
     """The bytes that a pipe gets."""
-    return subprocess.run(
+    done = warm.run(
         [*PMAGENT, *command], cwd=workspace, env=clean_environment(), check=True, capture_output=True, timeout=SECONDS
-    ).stdout.decode()
+    )
+    return str(done.stdout, "utf-8")
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -92,18 +92,16 @@ def test_without_lock_files_no_second_writer_comes_in(workspace: Path, remove: C
     assert verify_log(str(layout.log), decode=True).ok
 
 
-@pytest.mark.parametrize(
-    "how", [["clean", "-fdx"], ["add", "-A"], ["add", "."], ["add", "-f", ".pmagent"]], ids=" ".join
-)
-def test_git_passes_the_evidence_by_and_the_daemon_goes_on(committed: Path, how: list[str]) -> None:
+def test_git_passes_the_evidence_by_and_the_daemon_goes_on(committed: Path) -> None:
     layout = Layout(committed)
     with running(committed) as daemon:
-        before = sorted(path for path in layout.log.iterdir())
-        git(committed, *how)
-        named = git(committed, "ls-files", "--stage", "--", ".pmagent").stdout.split("\n")
-        assert {line.split("\t")[1] for line in named if line} == {".pmagent/.gitignore", ".pmagent/config.toml"}
-        assert sorted(path for path in layout.log.iterdir()) == before
-        assert call(committed, "oa.snapshot").exit_code == 0
+        for how in (["clean", "-fdx"], ["add", "-A"], ["add", "."], ["add", "-f", ".pmagent"]):
+            before = sorted(path for path in layout.log.iterdir())
+            git(committed, *how)
+            named = git(committed, "ls-files", "--stage", "--", ".pmagent").stdout.split("\n")
+            assert {line.split("\t")[1] for line in named if line} == {".pmagent/.gitignore", ".pmagent/config.toml"}
+            assert sorted(path for path in layout.log.iterdir()) == before
+            assert call(committed, "oa.snapshot").exit_code == 0
         assert daemon.end()[0] == 0
     status = git(committed, "status", "--porcelain", "--", ".pmagent").stdout
     assert status == ""

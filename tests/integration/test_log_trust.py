@@ -28,10 +28,10 @@ from pmagent.service.operations import call, offline_status
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.trust import accept
 from pmagent.workspace.user_registry import Registry, snapshot_digest, trusted
-from tests.support.commands import Ran, pmagent, spawn
+from tests.support.cases import each
+from tests.support.commands import pmagent, spawn
 from tests.support.daemons import running
 from tests.support.shipped import as_earlier, git, lines_of, shipped
-from tests.support.started import QUICK, in_workspace
 
 SECURITY, CORRUPT = 7, 4
 
@@ -190,12 +190,6 @@ def contents(workspace: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_daemon_of_its_own_process_is_refused_too(foreign: Path, tmp_path: Path) -> None:
-    clone(foreign, tmp_path / "here")
-    ran = spawn("up", cwd=tmp_path / "here")
-    assert (ran.code, "pmagent log adopt" in ran.errors) == (SECURITY, True)
-
-
 def test_what_is_not_trusted_can_be_read_verified_and_replayed(foreign: Path, tmp_path: Path) -> None:
     here = tmp_path / "here"
     clone(foreign, here)
@@ -324,11 +318,11 @@ def test_events_that_are_gone_together_with_head_are_found(lived: Path, tmp_path
     assert (told.gone_from, told.gone_to, len(told.known_sum)) == (kept + 1, end, 64)
 
 
-@pytest.mark.parametrize("part", [
+@each("part", [
     "", "LOCK", "data", "data/log", "data/log/HEAD", "data/log/00000000000000000001.jsonl", "data/blobs", "data/cache",
     "data/LOCK",
 ])  # fmt: skip
-@pytest.mark.parametrize("mode", [0o020, 0o002])
+@each("mode", [0o020, 0o002])
 def test_log_files_that_others_may_write_are_refused(lived: Path, part: str, mode: int) -> None:
     path = lived / ".pmagent" / part
     path.chmod(path.stat().st_mode | mode)
@@ -394,20 +388,6 @@ def test_two_workspaces_and_their_daemons_do_not_concern_each_other(lived: Path,
         known = trusted(Layout(workspace))
         assert known is not None
         assert known.position == offline_status(workspace)["log"]["position"]
-
-
-def test_a_killed_daemons_log_is_still_trusted(workspace: Path) -> None:
-    with running(workspace) as daemon:
-        assert call(workspace, "oa.snapshot").exit_code == 0
-        daemon.process.kill()
-        daemon.wait()
-    assert call(workspace, "oa.snapshot").exit_code == 0
-
-
-def test_a_run_goes_on_as_before_where_the_log_is_trusted(workspace: Path) -> None:
-    in_workspace(workspace, QUICK)
-    ran: Ran = pmagent(workspace, "run", "x", "--plan", str(workspace / "plan.yaml"), "--dry-run")
-    assert ran.code == 0
 
 
 def test_a_registry_that_cannot_be_written_later_is_told_and_ends_no_daemon(

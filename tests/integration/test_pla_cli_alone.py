@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from pmagent.pla.demo.stage import Device
 from pmagent.workspace.layout import Layout
+from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent
 from tests.support.daemons import running
-from tests.support.pla_live import asked, configure, events, on_terminal, pla
+from tests.support.pla_live import Device, asked, configure, events, on_terminal, pla
 
 SECRET = "hunter2-hunter2-hunter2"
 
@@ -129,7 +128,7 @@ def test_what_was_typed_before_it_was_shown_approves_nothing(lab: Path) -> None:
 
 
 def test_a_goal_from_stdin_stands_in_nobody_s_history(lab: Path) -> None:
-    done = subprocess.run(
+    done = warm.run(
         [*PMAGENT, "pla", "propose", "-", "--format", "json"], input=b"type: ls -l \n", cwd=lab,
         env=clean_environment(), capture_output=True, check=False, timeout=SECONDS,
     )  # fmt: skip

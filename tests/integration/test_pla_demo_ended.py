@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, invoke
 
 
@@ -24,7 +25,7 @@ def commands() -> Iterator[bytes]:
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
 def test_a_device_that_is_ended_says_nothing_and_takes_its_link_away(tmp_path: Path, ending: signal.Signals) -> None:
     link = tmp_path / "device"
-    device = subprocess.Popen(
+    device = warm.Popen(
         [sys.executable, "-I", "-m", "pmagent.pla.device", "--link", str(link)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
@@ -43,7 +44,7 @@ def test_a_device_that_is_ended_says_nothing_and_takes_its_link_away(tmp_path: P
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_demo_that_is_ended_puts_everything_away(tmp_path: Path, ending: signal.Signals) -> None:
-    demo = subprocess.Popen(
+    demo = warm.Popen(
         [*PMAGENT, "pla", "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env={**clean_environment(), "TMPDIR": str(tmp_path)},
     )  # fmt: skip

@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 
 from pmagent.events.errors import PmagentError
-from pmagent.pla.demo.stage import Device
 from pmagent.service.operations import call
 from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.commands import pmagent
 from tests.support.daemons import running
 from tests.support.daemons import stopped as hanging
-from tests.support.pla_live import asked, await_event, configure, events, pla
+from tests.support.pla_live import Device, asked, await_event, configure, events, pla
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 
 from pmagent.actors.pla.hid.execution import ASK_SECONDS
-from pmagent.actors.pla.line.finding import Wanted
+from pmagent.actors.pla.line.discovery import Wanted
 from pmagent.actors.pla.line.holding import FACTS_WAITING_MAX, Line
 from pmagent.actors.pla.wire.lines import encode
 from pmagent.contracts.hid import (

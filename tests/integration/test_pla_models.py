@@ -16,7 +16,7 @@ from pmagent.actors.model.models import Models
 from pmagent.contracts.pla import TypeText, digest
 from pmagent.flat import flat_errors
 from pmagent.pla.demo.picture import picture
-from pmagent.pla.standing import BadFrames
+from pmagent.pla.settings import BadFrames
 from pmagent.service.answer import Answer
 from pmagent.service.client import new_request
 from pmagent.service.host import Host, open_host

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.pla.demo.stage import Device
 from pmagent.service.answer import OutcomeOpen
 from pmagent.service.operations import call
+from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment
 from tests.support.daemons import running
-from tests.support.pla_live import asked, await_event, configure, end_of_log, pla
+from tests.support.pla_live import Device, asked, await_event, configure, end_of_log, pla
 
 
 def outcome(workspace: Path, proposal_id: str) -> tuple[int, str]:
@@ -30,7 +30,8 @@ def test_without_a_daemon_an_outcome_is_read_and_not_waited_for(workspace: Path)
     end = end_of_log(workspace)
     with pytest.raises(OutcomeOpen) as told:
         outcome(workspace, name)
-    assert (told.value.exit_code, told.value.hint) == (6, f"pmagent up asks the device; then pmagent pla show {name}")
+    assert told.value.exit_code == 6
+    assert told.value.hint.endswith(f"pmagent pla show {name}")
     assert end_of_log(workspace) == end, "nothing is recorded, and the log is held by nobody"
     pla(workspace, "reject", name, "--reason", "no")
     assert outcome(workspace, name) == (1, "rejected")
@@ -53,7 +54,7 @@ def test_a_daemon_that_is_killed_while_it_types_leaves_the_finding_out_to_the_ne
                 pla(workspace, *step)
             long = asked(workspace, "propose", f"type: {'go on ' * 150}")
             device.pass_over()
-            approving = subprocess.Popen(
+            approving = warm.Popen(
                 [*PMAGENT, "pla", "approve", long["proposal_id"], "--digest", long["digest"]],
                 cwd=workspace, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             )  # fmt: skip

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,9 +17,11 @@ from pmagent.actors.orchestra.planning import claude_code
 from pmagent.actors.orchestra.planning import effects as planner
 from pmagent.contracts.orchestra_events import PlannerFailed, PlannerReplied
 from pmagent.events.event import Event
-from tests.support.claude_stand_in import report
+from tests.support.cases import each
 from tests.support.held_clock import held_clock
-from tests.support.planners import RUN, SECONDS, StandIn, all_end, raw, request
+from tests.support.planners import RUN, SECONDS, StandIn, all_end, planner_program, raw, request
+
+__all__ = ["planner_program"]
 
 PLAN = '[{"task_id": "a", "intent": "say it", "tools": ["echo"]}]'
 
@@ -35,24 +35,6 @@ def ask(event: Event) -> PlannerReplied | PlannerFailed:
     return anyio.run(planner.ask, event, NO_IO)
 
 
-@pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Makes a stand-in the ``claude`` on PATH; afterwards nothing of it, and no folder of ours, may be left."""
-    made: list[StandIn] = []
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    (tmp_path / "tmp").mkdir()
-
-    def put(*how: dict[str, Any]) -> StandIn:
-        made.append(StandIn(tmp_path / f"bin{len(made)}", *how))
-        monkeypatch.setenv("PATH", made[-1].path)
-        return made[-1]
-
-    yield put
-    assert all(one.is_gone() for one in made)
-    assert os.listdir(tmp_path / "tmp") == []
-
-
 def failed(event: Event) -> PlannerFailed:
     """A call that must fail."""
     outcome = ask(event)
@@ -64,9 +46,9 @@ def failed(event: Event) -> PlannerFailed:
     return outcome
 
 
-def test_an_answer_comes_back_as_it_was_written_with_its_costs(told: Any) -> None:
+def test_an_answer_comes_back_as_it_was_written_with_its_costs(planner_program: Any) -> None:
     text = f"Here it is:\n```json\n{PLAN}\n```\n\tüñ\u2028\x07 \U0001f600"
-    stand_in = told({"say": text})
+    stand_in = planner_program({"say": text})
     reply = ask(request("plan this: \U0001f600 {intent}\n"))
     assert isinstance(reply, PlannerReplied)
     assert (reply.text, reply.model, reply.tokens, reply.cost_usd) == (text, "toy-1", 127, 0.0125)
@@ -75,13 +57,13 @@ def test_an_answer_comes_back_as_it_was_written_with_its_costs(told: Any) -> Non
     assert stand_in.prompts == ["plan this: \U0001f600 {intent}\n"]
 
 
-def test_little_of_our_environment_is_passed_on(told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_of_our_environment_is_passed_on(planner_program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_SECRET_ACCESS_KEY", "PYTHONPATH", "CLAUDECODE", "NODE_OPTIONS", "LD_PRELOAD_NOT", "PMAGENT_X"):
         monkeypatch.setenv(name, "of ours")
     for name in ("ANTHROPIC_API_KEY", "CLAUDE_CONFIG_DIR", "https_proxy", "NO_PROXY"):
         monkeypatch.setenv(name, "for it")
     monkeypatch.setenv("CLAUDE_CODE_DISABLE_ATTACHMENTS", "0")
-    stand_in = told({"say": PLAN})
+    stand_in = planner_program({"say": PLAN})
     monkeypatch.setenv("PATH", f".:bin:{stand_in.path}:")
     assert isinstance(ask(request()), PlannerReplied)
     environ = stand_in.calls[0]["environ"]
@@ -93,14 +75,14 @@ def test_little_of_our_environment_is_passed_on(told: Any, monkeypatch: pytest.M
     assert environ["CLAUDE_CODE_DISABLE_ATTACHMENTS"] == "1"
 
 
-def test_a_model_whose_name_looks_like_an_option_is_none(told: Any) -> None:
-    stand_in = told({"say": PLAN})
+def test_a_model_whose_name_looks_like_an_option_is_none(planner_program: Any) -> None:
+    stand_in = planner_program({"say": PLAN})
     assert isinstance(ask(request(model="--dangerously-skip-permissions")), PlannerReplied)
     assert "--model=--dangerously-skip-permissions" in stand_in.calls[0]["argv"]
 
 
-def test_each_call_has_an_empty_folder_of_its_own(told: Any) -> None:
-    stand_in = told({"say": PLAN})
+def test_each_call_has_an_empty_folder_of_its_own(planner_program: Any) -> None:
+    stand_in = planner_program({"say": PLAN})
 
     async def both() -> list[Any]:
         outcomes: list[Any] = []
@@ -120,15 +102,15 @@ def test_each_call_has_an_empty_folder_of_its_own(told: Any) -> None:
     assert len({call["folder"] for call in stand_in.calls}) == 2
 
 
-def test_a_long_prompt_arrives_whole(told: Any) -> None:
-    stand_in = told({"say": PLAN})
+def test_a_long_prompt_arrives_whole(planner_program: Any) -> None:
+    stand_in = planner_program({"say": PLAN})
     prompt = "0123456789" * 100_000
     assert isinstance(ask(request(prompt)), PlannerReplied)
     assert stand_in.prompts == [prompt]
 
 
-def test_a_prompt_that_nobody_reads_holds_nobody_up(told: Any) -> None:
-    told({"unread": True, "say": PLAN})
+def test_a_prompt_that_nobody_reads_holds_nobody_up(planner_program: Any) -> None:
+    planner_program({"unread": True, "say": PLAN})
     assert isinstance(ask(request("x" * 5_000_000)), PlannerReplied)
 
 
@@ -151,118 +133,42 @@ def test_without_bubblewrap_nothing_is_started(tmp_path: Path, monkeypatch: pyte
     assert "bubblewrap" in failure.text
 
 
-MALFORMED: dict[str, bytes] = {
-    "nothing": b"",
-    "white space": b" \n\t\n",
-    "half an object": report(result=PLAN)[:-30],
-    "two objects": report(result=PLAN) * 2,
-    "text": b"I would rather not.\n",
-    "garbage": bytes(range(256)) * 100,
-    "invalid UTF-8": report(result="abc").replace(b"abc", b"a\xffc"),
-    "half a character": report(result="abc").replace(b"abc", b"a\\ud800c"),
-    "no object": b"[]",
-    "no result object": b'{"type": "assistant", "result": "x", "subtype": "success", "is_error": false}',
-    "deep": b"[" * 1_000_000,
-    "no text": report(result=None),
-    "a list for a text": report(result=["x"]),
-    "an error that is neither": report(is_error="no"),
-}
-
-
-@pytest.mark.parametrize("name", MALFORMED)
-def test_what_is_no_result_is_malformed_and_may_be_asked_again(told: Any, name: str) -> None:
-    told(raw(MALFORMED[name]))
-    failure = failed(request())
-    assert (failure.code, failure.again) == ("malformed", True)
-
-
-def test_a_list_that_ends_with_the_result_is_read(told: Any) -> None:
-    told(raw(b'[{"type": "system", "subtype": "init"}, ' + report(result=PLAN) + b"]"))
-    reply = ask(request())
-    assert isinstance(reply, PlannerReplied)
-    assert reply.text == PLAN
-
-
-@pytest.mark.parametrize(
-    ("fields", "tokens", "cost"),
+@each(
+    "how, code, text",
     [
-        ({"usage": None, "total_cost_usd": None}, None, None),
-        ({"usage": {"input_tokens": 5, "output_tokens": 6}, "total_cost_usd": 0}, 11, 0.0),
-        ({"usage": {"input_tokens": 5}, "total_cost_usd": -1}, None, None),
-        ({"usage": {"input_tokens": 5, "output_tokens": -6}, "total_cost_usd": "1"}, None, None),
-        ({"usage": {"input_tokens": True, "output_tokens": 1.5}, "total_cost_usd": True}, None, None),
-        ({"usage": {"input_tokens": 2**53, "output_tokens": 1}, "total_cost_usd": 10**400}, None, None),
-        ({"usage": [1, 2], "total_cost_usd": [1]}, None, None),
+        (raw(b"[]"), "malformed", "something else"),
+        ({"say": PLAN, "exit": 3}, "exited", "exit code 3"),
+        ({"kill": 9}, "exited", "(as by signal 9)"),
+        ({"stderr": "x" * 1_000_000 + "the end", "exit": 1}, "exited", "the end"),
     ],
 )
-def test_costs_that_are_not_told_are_not_made_up(
-    told: Any, fields: Any, tokens: int | None, cost: float | None
-) -> None:
-    told({"say": PLAN, "report": fields})
-    reply = ask(request())
-    assert isinstance(reply, PlannerReplied)
-    assert (reply.tokens, reply.cost_usd) == (tokens, cost)
-
-
-@pytest.mark.parametrize(
-    ("how", "code", "again", "text"),
-    [
-        ({"say": "no\x1b[31m such\nthing\x00", "report": {"is_error": True}}, "refused", True, "no such thing"),
-        ({"report": {"subtype": "error_max_turns", "is_error": False}}, "refused", True, "error_max_turns"),
-        ({"report": {"subtype": "error_during_execution", "is_error": True, "errors": ["it broke"]}}, "refused", True,
-         "it broke"),
-        ({"say": "Not logged in · Please run /login", "report": {"is_error": True}, "exit": 1}, "exited", False,
-         "Not logged in · Please run /login"),
-        ({"say": "API Error: 529 overloaded", "report": {"is_error": True, "api_error_status": 529}, "exit": 1},
-         "exited", True, "exit code 1: API Error: 529"),
-        ({"say": "API Error: 429", "report": {"is_error": True, "api_error_status": 429}}, "refused", True, "429"),
-        ({"say": "API Error: 404 no such model", "report": {"is_error": True, "api_error_status": 404}},
-         "refused", False, "no such model"),
-        ({"say": "API Error: 401", "report": {"is_error": True, "api_error_status": 401}}, "refused", False, "401"),
-        ({"say": "/init isn't available", "report": {"num_turns": 0}}, "refused", False, "asked no model"),
-        ({"stderr": "warning: old\nError: piped stdin input exceeds 10MB.\n", "exit": 1}, "exited", True, "10MB"),
-        ({"say": PLAN, "exit": 3}, "exited", True, "exit code 3"),
-        ({"exit": 1}, "exited", True, "it does not say why"),
-        ({"version": "old"}, "exited", False, "unknown option '--safe-mode'"),
-        ({"kill": 9}, "exited", True, "(as by signal 9)"),
-        ({"kill": 15}, "exited", True, "(as by signal 15)"),
-        ({"stderr": "x" * 1_000_000 + "the end", "exit": 1}, "exited", True, "the end"),
-    ],
-)  # fmt: skip
-def test_a_failure_is_told_in_its_own_words(told: Any, how: Any, code: str, again: bool, text: str) -> None:
-    told(how)
+def test_how_the_program_ended_is_told(planner_program: Any, how: Any, code: str, text: str) -> None:
+    planner_program(how)
     failure = failed(request())
-    assert (failure.code, failure.again) == (code, again)
+    assert (failure.code, failure.again) == (code, True)
     assert text in failure.text
 
 
-def test_who_is_not_logged_in_is_told_how(told: Any) -> None:
-    told({"say": "Invalid API key · Fix external API key", "report": {"is_error": True}, "exit": 1})
-    assert "ANTHROPIC_API_KEY" in failed(request()).mend
-    told({"version": "old"})
-    assert "2.1.169" in failed(request()).mend
-
-
-def test_the_strict_stand_in_says_what_is_wrong(told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    told({"say": PLAN})
+def test_the_strict_stand_in_says_what_is_wrong(planner_program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    planner_program({"say": PLAN})
     failure = failed(request(prompt=""))
     assert "exit code 64: stand-in: no prompt on standard input" in failure.text
     monkeypatch.setattr(claude_code, "arguments", lambda _: ("--print", "--verbose"))
     assert "argument --verbose" in failed(request()).text
 
 
-@pytest.mark.parametrize("how", [{"megabytes": 100}, {"endless": True}], ids=["100 MB", "endless"])
-def test_what_writes_too_much_is_ended(told: Any, how: dict[str, Any]) -> None:
-    told(how)
+@each("how", [{"megabytes": 100}, {"endless": True}])
+def test_what_writes_too_much_is_ended(planner_program: Any, how: dict[str, Any]) -> None:
+    planner_program(how)
     failure = failed(request())
     assert (failure.code, failure.again) == ("too_long", False)
 
 
 @pytest.mark.parametrize("how", ["deaf", "listening"])
-def test_what_hangs_is_ended_gently_then_not(told: Any, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+def test_what_hangs_is_ended_gently_then_not(planner_program: Any, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     monkeypatch.setattr(planner, "GRACE_SECONDS", 0.3 if how == "deaf" else 1_000.0)
     begin = held_clock(monkeypatch, 1.5)  # ended before it hangs, nobody would ever learn that it does
-    stand_in = told({"hang": how, "grandchild": True})
+    stand_in = planner_program({"hang": how, "grandchild": True})
 
     async def when_it_hangs() -> None:
         await anyio.to_thread.run_sync(stand_in.wait_hanging)
@@ -282,17 +188,17 @@ def test_what_hangs_is_ended_gently_then_not(told: Any, monkeypatch: pytest.Monk
     assert failure.duration_ms >= 1_500
 
 
-def test_a_grandchild_that_holds_the_pipes_ends_with_the_call(told: Any) -> None:
-    told({"grandchild": True, "say": PLAN})
+def test_a_grandchild_that_holds_the_pipes_ends_with_the_call(planner_program: Any) -> None:
+    planner_program({"grandchild": True, "say": PLAN})
     reply = ask(request())
     assert isinstance(reply, PlannerReplied)
     assert reply.text == PLAN
 
 
 @pytest.mark.parametrize("how", ["deaf", "listening"])
-def test_a_cancelled_call_leaves_no_process(told: Any, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+def test_a_cancelled_call_leaves_no_process(planner_program: Any, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     monkeypatch.setattr(planner, "GRACE_SECONDS", 0.3 if how == "deaf" else 1_000.0)
-    stand_in = told({"hang": how, "grandchild": True})
+    stand_in = planner_program({"hang": how, "grandchild": True})
 
     async def live() -> int:
         async with anyio.create_task_group() as group:
@@ -342,9 +248,9 @@ def test_when_we_are_killed_the_planner_ends_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("milliseconds", range(0, 120, 6))
+@each("milliseconds", range(0, 120, 10))
 def test_whenever_we_are_killed_the_planner_ends_too(tmp_path: Path, milliseconds: int) -> None:
-    stand_in = StandIn(tmp_path / "bin", {"hang": "deaf", "grandchild": True})
+    stand_in = StandIn(tmp_path / f"bin{milliseconds}", {"hang": "deaf", "grandchild": True})
     with caller(stand_in, tmp_path) as process:
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(milliseconds / 1000)

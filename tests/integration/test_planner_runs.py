@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,26 +32,12 @@ from pmagent.events.reader import events
 from pmagent.service.host import Host, open_host
 from tests.support.histories import problems, record
 from tests.support.orchestra import config
-from tests.support.planners import RUN, StandIn, all_end
+from tests.support.planners import RUN, Put, all_end, planner_program
 
 PLAN = '[{"task_id": "a", "intent": "say it", "tools": ["echo"]}]'
 ROOT = Path(__file__).resolve().parents[2]
 
-Put = Callable[..., StandIn]
-
-
-@pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Put]:
-    """Makes a stand-in the ``claude`` on PATH; afterwards nothing of it may be left."""
-    made: list[StandIn] = []
-
-    def put(*how: dict[str, Any]) -> StandIn:
-        made.append(StandIn(tmp_path / "bin", *how))
-        monkeypatch.setenv("PATH", made[-1].path)
-        return made[-1]
-
-    yield put
-    assert all(one.is_gone() for one in made)
+__all__ = ["planner_program"]
 
 
 def happened(host: Host) -> list[Event]:
@@ -87,13 +72,21 @@ def over(workspace: Path) -> tuple[RunEnded | RunRefused, list[Event]]:
     return anyio.run(live)
 
 
+async def next_start(workspace: Path) -> RunEnded:
+    """How the run ends that an earlier daemon left."""
+    async with open_host(workspace, "daemon") as host:
+        end: RunEnded = await until(host, RunEnded, RunRefused)
+    return end
+
+
 def of(log: list[Event], kind: type[Any]) -> list[Any]:
     """The payloads of this kind."""
     return [event.data for event in log if isinstance(event.data, kind)]
 
 
-def test_a_third_answer_that_is_a_plan_is_one(workspace: Path, tmp_path: Path, told: Put) -> None:
-    stand_in = told({"say": "Sure, let me think."}, {"say": '[{"task_id": "a"}]'}, {"say": f"```json\n{PLAN}\n```"})
+def test_a_third_answer_that_is_a_plan_is_one(workspace: Path, tmp_path: Path, planner_program: Put) -> None:
+    answers = ("Sure, let me think.", '[{"task_id": "a"}]', f"```json\n{PLAN}\n```")
+    stand_in = planner_program(*({"say": answer} for answer in answers))
     end, log = over(workspace)
     assert isinstance(end, RunEnded)
     assert end.state == "planned"
@@ -106,16 +99,16 @@ def test_a_third_answer_that_is_a_plan_is_one(workspace: Path, tmp_path: Path, t
     assert problems(record(workspace, "now", tmp_path / "histories"), all_actors()) == []
 
 
-def test_three_answers_that_are_no_plan_end_the_run(workspace: Path, told: Put) -> None:
-    stand_in = told({"say": "no"})
+def test_three_answers_that_are_no_plan_end_the_run(workspace: Path, planner_program: Put) -> None:
+    stand_in = planner_program({"say": "no"})
     end, _ = over(workspace)
     assert isinstance(end, RunRefused)
     assert (end.code, len(stand_in.calls)) == ("bad_plan", 3)
     assert "holds no JSON" in end.reasons[0]
 
 
-def test_a_planner_that_goes_wrong_once_is_asked_again(workspace: Path, told: Put) -> None:
-    stand_in = told({"exit": 1, "stderr": "boom"}, {"raw": "e30="}, {"say": PLAN})
+def test_a_planner_that_goes_wrong_once_is_asked_again(workspace: Path, planner_program: Put) -> None:
+    stand_in = planner_program({"exit": 1, "stderr": "boom"}, {"raw": "e30="}, {"say": PLAN})
     end, log = over(workspace)
     assert isinstance(end, RunEnded)
     assert [failed.code for failed in of(log, PlannerFailed)] == ["exited", "malformed"]
@@ -123,9 +116,9 @@ def test_a_planner_that_goes_wrong_once_is_asked_again(workspace: Path, told: Pu
 
 
 def test_without_the_program_the_run_is_refused_and_a_file_named(
-    workspace: Path, tmp_path: Path, told: Put, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, tmp_path: Path, planner_program: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told({"say": PLAN})
+    planner_program({"say": PLAN})
     monkeypatch.setenv("PATH", str(tmp_path))
     end, log = over(workspace)
     assert isinstance(end, RunRefused)
@@ -135,8 +128,8 @@ def test_without_the_program_the_run_is_refused_and_a_file_named(
     assert len(of(log, PlannerCallRequested)) == 1
 
 
-def test_a_run_that_is_cancelled_ends_its_planner(workspace: Path, told: Put) -> None:
-    stand_in = told({"hang": "listening", "grandchild": True})
+def test_a_run_that_is_cancelled_ends_its_planner(workspace: Path, planner_program: Put) -> None:
+    stand_in = planner_program({"hang": "listening", "grandchild": True})
 
     async def live() -> RunEnded:
         async with open_host(workspace, "daemon") as host:
@@ -153,24 +146,19 @@ def test_a_run_that_is_cancelled_ends_its_planner(workspace: Path, told: Put) ->
 
 
 def test_a_stop_ends_the_planner_and_the_next_start_asks_again(
-    workspace: Path, tmp_path: Path, told: Put, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, tmp_path: Path, planner_program: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planner, "GRACE_SECONDS", 0.3)
-    stand_in = told({"hang": "deaf", "grandchild": True}, {"say": PLAN})
+    stand_in = planner_program({"hang": "deaf", "grandchild": True}, {"say": PLAN})
 
     async def first() -> None:
         async with open_host(workspace, "daemon") as host:
             await host.runtime.append(wanted(), RUN, "tests", RUN)
             await anyio.to_thread.run_sync(stand_in.wait_hanging)
 
-    async def second() -> RunEnded:
-        async with open_host(workspace, "daemon") as host:
-            end: RunEnded = await until(host, RunEnded, RunRefused)
-        return end
-
     anyio.run(first)
     assert stand_in.is_gone()
-    assert anyio.run(second).state == "planned"
+    assert anyio.run(next_start, workspace).state == "planned"
     assert len(stand_in.calls) == 2
     assert problems(record(workspace, "now", tmp_path / "histories"), all_actors()) == []
 
@@ -192,8 +180,8 @@ anyio.run(live)
 """
 
 
-def test_a_killed_daemon_takes_its_planner_along_and_the_next_asks_again(workspace: Path, told: Put) -> None:
-    stand_in = told({"hang": "deaf", "grandchild": True}, {"say": PLAN})
+def test_a_killed_daemon_takes_its_planner_along_and_the_next_asks_again(workspace: Path, planner_program: Put) -> None:
+    stand_in = planner_program({"hang": "deaf", "grandchild": True}, {"say": PLAN})
     program = DAEMON.format(root=str(ROOT), workspace=str(workspace))
     state = os.environ["XDG_STATE_HOME"]
     environ = {"PATH": os.environ["PATH"], "TMPDIR": str(workspace.parent), "XDG_STATE_HOME": state}
@@ -204,10 +192,5 @@ def test_a_killed_daemon_takes_its_planner_along_and_the_next_asks_again(workspa
         assert len(there) >= 2
         assert all_end(there)
 
-    async def next_start() -> RunEnded:
-        async with open_host(workspace, "daemon") as host:
-            end: RunEnded = await until(host, RunEnded, RunRefused)
-        return end
-
-    assert anyio.run(next_start).state == "planned"
+    assert anyio.run(next_start, workspace).state == "planned"
     assert len(stand_in.calls) == 2

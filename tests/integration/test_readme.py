@@ -8,12 +8,19 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
+from pmagent.pla.demo import environment
 from pmagent.workspace.layout import Layout
-from tests.support.boxes import real_boxes
+from tests.support import warm
+from tests.support.cases import each
+from tests.support.commands import invoke, pmagent
+from tests.support.sandboxes import needs_sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -49,37 +56,38 @@ SECONDS = 1200.0
 too."""
 
 
-def run(arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+def run(arguments: list[str], cwd: Path, how: Callable[..., Any] = warm.run) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PMAGENT_")}
-    return subprocess.run(
+    done: subprocess.CompletedProcess[str] = how(
         arguments, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=SECONDS
     )
+    return done
 
 
-@real_boxes
+@needs_sandbox
 def test_the_commands_work_in_a_new_repository_in_their_order(repository: Path) -> None:
     found = commands(README, "pmagent")
     assert len(found) > 8
     assert any(arguments[:1] == ["run"] for _, *arguments in found)
     for _, *arguments in found:
-        if arguments == ["console"]:
-            continue  # it needs the daemon, which the next test has
+        if arguments in (["console"], ["pla", "demo"]):
+            continue  # a daemon's, and a workspace's of its own: the next test, and the demo
         done = run([sys.executable, "-I", "-m", "pmagent", *arguments], repository)
         wanted = 1 if arguments[0] == "run" else 0  # one branch of the example plan is meant to fail
         assert done.returncode == wanted, (arguments, done.stdout, done.stderr)
         assert done.stdout, arguments
 
 
-@real_boxes
+@needs_sandbox
 def test_the_console_that_a_daemon_serves_lets_somebody_in(repository: Path) -> None:
-    pmagent = [sys.executable, "-I", "-m", "pmagent"]
+    program = [sys.executable, "-I", "-m", "pmagent"]
     assert ["pmagent", "console"] in commands(README, "pmagent")
-    assert run([*pmagent, "init"], repository).returncode == 0
-    daemon = subprocess.Popen([*pmagent, "up"], cwd=repository, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert run([*program, "init"], repository, subprocess.run).returncode == 0  # executed, as people do
+    daemon = subprocess.Popen([*program, "up"], cwd=repository, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         assert daemon.stdout is not None
         assert any(b"the console is served" in line for line in daemon.stdout)
-        printed = run([*pmagent, "console"], repository)
+        printed = run([*program, "console"], repository, subprocess.run)
         assert printed.returncode == 0, printed.stderr
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/enter\?token=[\w-]{43}\n", printed.stdout)
     finally:
@@ -110,8 +118,8 @@ def test_the_python_example_of_reasoning_runs(workspace: Path) -> None:
 
 def test_ten_lines_of_python_check_a_log(workspace: Path) -> None:
     (check,) = blocks((ROOT / "docs" / "log-format.md").read_text("utf-8"), "python")
-    pmagent = [sys.executable, "-I", "-m", "pmagent"]
-    assert run([*pmagent, "oa", "snapshot"], workspace).returncode == 0
+    program = [sys.executable, "-I", "-m", "pmagent"]
+    assert run([*program, "oa", "snapshot"], workspace).returncode == 0
 
     done = run([sys.executable, "-I", "-c", check], workspace)
     assert done.returncode == 0, done.stderr
@@ -123,24 +131,41 @@ def test_ten_lines_of_python_check_a_log(workspace: Path) -> None:
     assert "bad line at position" in run([sys.executable, "-I", "-c", check], workspace).stderr
 
 
-@pytest.mark.parametrize("code", ["0", "1", "2", "3", "4", "5", "6", "7", "70"])
-def test_the_exit_codes_are_those_of_the_program(code: str, tmp_path: Path) -> None:
-    told = run([sys.executable, "-I", "-m", "pmagent", "help", "exit-codes"], tmp_path).stdout
+@each("code", ["0", "1", "2", "3", "4", "5", "6", "7", "70"])
+def test_the_exit_codes_are_those_of_the_program(code: str) -> None:
+    told = invoke("help", "exit-codes").text
     assert re.search(rf"^\s+{code}  ", told, re.MULTILINE)
     assert re.search(rf"(^|· ?|\s){code} \w", README.split("## Exit codes")[1].split("##")[0])
 
 
-@real_boxes
+@needs_sandbox
 @pytest.mark.slow
-def test_the_demo_runs(tmp_path: Path) -> None:
-    """``make demo`` after its setup, in a copy of what it needs."""
+def test_the_demo_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``make demo`` after its setup, in a copy of what it needs. Its processes start warm; ``pmagent pla demo``, which
+    starts forty, runs in this one."""
     copy = tmp_path / "examples"
     shutil.copytree(ROOT / "examples", copy)
 
-    done = run([sys.executable, "-I", str(copy / "demo.py")], tmp_path)
+    (demo := ModuleType("demo")).__file__ = str(copy / "demo.py")
+    exec(compile((copy / "demo.py").read_text(), demo.__file__, "exec"), demo.__dict__)
+    for name in [name for name in os.environ if name.startswith("PMAGENT_")]:
+        del demo.ENVIRONMENT[name]
 
-    assert done.returncode == 0, done.stdout + done.stderr
+    def of_demo(arguments: list[str], **more: Any) -> subprocess.CompletedProcess[str]:
+        if arguments[-2:] != ["pla", "demo"]:
+            return warm.run(arguments, **more)
+        done = pmagent(demo.WORKSPACE, "pla", "demo")
+        return subprocess.CompletedProcess(arguments, done.code, done.text, done.errors)
+
+    monkeypatch.setattr(demo, "subprocess", SimpleNamespace(run=of_demo, Popen=warm.Popen))
+    monkeypatch.setattr(environment, "subprocess", warm.module())
+    warm.preload("pmagent.actors.audit.progress")
+    demo.main()
+
+    shown = capsys.readouterr().out
     wanted = ("NORMAL → DEGRADED", "mode_drift", "intact: ", "equal: ", "7 of 9 tasks done", "report_depcheck.md",
               "**Overall Score:**", "✓ everything was as expected", "where everything lies")
     for told in wanted:
-        assert told in done.stdout
+        assert told in shown

@@ -15,6 +15,7 @@ import pytest
 
 from pmagent.contracts.generate import FOLDER
 from pmagent.contracts.reasoning_forms import DECISIONS
+from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent, spawn
 from tests.support.daemons import running
 from tests.support.hostile import CORPUS, assert_harmless
@@ -77,7 +78,7 @@ def ask(workspace: Path, *arguments: str) -> Ran:
 
 def piped(workspace: Path, raw: bytes, *arguments: str) -> Ran:
     """A command as a process, with ``raw`` on stdin."""
-    done = subprocess.run(
+    done = warm.run(
         [*PMAGENT, *arguments, "--workspace", str(workspace)], input=raw, capture_output=True, check=False,
         timeout=SECONDS, env=clean_environment(), cwd="/",
     )
@@ -176,11 +177,11 @@ def test_a_real_workspace_is_answered(real_workspace: Path) -> None:
 
 def test_a_guard_is_piped_into_the_interpreter(workspace: Path) -> None:
     break_kernel(workspace)
-    guard = subprocess.Popen(
+    guard = warm.Popen(
         [*PMAGENT, "oa", "guard", "--workspace", str(workspace)], stdout=subprocess.PIPE, cwd="/",
         env=clean_environment(),
     )
-    interpreter = subprocess.run(
+    interpreter = warm.run(
         [*PMAGENT, "oa", "interpret", "--workspace", str(workspace)], stdin=guard.stdout, capture_output=True,
         check=False, timeout=SECONDS, cwd="/", env=clean_environment(),
     )
@@ -237,9 +238,9 @@ def test_a_constraint_of_the_workspace_cannot_be_asked_away(workspace: Path, tmp
     assert "no_git_push" in json.dumps(done.document)
 
 
-def test_an_answer_on_conditions_is_a_yes_that_names_them(workspace: Path) -> None:
+def test_an_answer_on_conditions_names_them(workspace: Path) -> None:
     done = ask(workspace, "decision", "Deploy to production")
-    assert (done.code, done.document["decision"]) == (0, "CONDITIONAL")
+    assert (done.code, done.document["decision"]) == (8, "CONDITIONAL")
     assert done.document["conditions"]
 
 

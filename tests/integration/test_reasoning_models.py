@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import warm
 from tests.support.commands import Ran, spawn
 from tests.support.daemons import running
 from tests.support.provider import Answer, Provider, completion, error, provider
@@ -18,6 +19,12 @@ pytestmark = pytest.mark.slow  # a provider's client takes seconds to import
 
 KEY = "sk-test-0123456789abcdefghijklmnopqrstuvwxyz"
 ASKED = ("oa", "decision", "Add a page to the manual", "--engine", "langchain", "--model", "openai:gpt-x")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def preloaded() -> None:
+    """Commands and daemons find imported what takes a second each time."""
+    warm.preload("langchain_openai")
 
 
 @pytest.fixture(params=[False, True], ids=["alone", "daemon"])

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,22 +13,17 @@ import pytest
 
 from pmagent.contracts.generate import FOLDER
 from pmagent.workspace.layout import Layout
-from tests.support.boxes import real_boxes
+from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent, spawn
-from tests.support.daemons import running
-from tests.support.started import LONG, QUICK, in_workspace, started
+from tests.support.daemons import Daemon, running
+from tests.support.sandboxes import needs_sandbox
+from tests.support.started import LONG, QUICK, daemon, in_workspace, latest, started
+
+__all__ = ["daemon"]
+
 
 CHANGES = ("log", "tail", "-n", "all", "-f", "--type", "tasks.changed", "--format", "json")
-pytestmark = [real_boxes, pytest.mark.slow]
-
-
-@pytest.fixture(params=["daemon", "alone"])
-def daemon(request: pytest.FixtureRequest, workspace: Path) -> Iterator[bool]:
-    """With a daemon, and without."""
-    there = request.param == "daemon"
-    held: AbstractContextManager[object] = running(workspace) if there else nullcontext()
-    with held:
-        yield there
+pytestmark = [needs_sandbox, pytest.mark.slow]
 
 
 @cache
@@ -45,13 +37,7 @@ def run(workspace: Path, *arguments: str) -> Ran:
     return spawn("run", "Look around", "--plan", "plan.yaml", *arguments, cwd=workspace)
 
 
-def latest(workspace: Path) -> dict[str, Any]:
-    """The newest run."""
-    runs: list[dict[str, Any]] = pmagent(workspace, "runs", "--format", "json").document["runs"]
-    return runs[0]
-
-
-def test_a_run_tells_of_each_task_and_of_its_end(workspace: Path, daemon: bool) -> None:
+def test_a_run_tells_of_each_task_and_of_its_end(workspace: Path, daemon: Daemon | None) -> None:
     done = run(in_workspace(workspace, QUICK))
     assert done.code == 0, done.errors
     said = done.errors
@@ -61,7 +47,7 @@ def test_a_run_tells_of_each_task_and_of_its_end(workspace: Path, daemon: bool) 
     assert f"report  runs/{run_id}/report.md" in done.text
     assert latest(workspace)["run_id"] == run_id
     carried = pmagent(workspace, "log", "tail", "-n", "all", "--type", "daemon.started", "data.surface=orchestra.run")
-    assert daemon == (carried.out == b""), "whoever holds the log carries the run"
+    assert bool(daemon) == (carried.out == b""), "whoever holds the log carries the run"
 
 
 @pytest.mark.usefixtures("daemon")
@@ -77,7 +63,7 @@ def test_as_json_there_is_one_document_on_stdout(workspace: Path) -> None:
     assert "look  done" in done.errors, "progress is told all the same"
 
 
-def test_the_documents_are_written_when_the_command_ends(workspace: Path, daemon: bool) -> None:
+def test_the_documents_are_written_when_the_command_ends(workspace: Path, daemon: Daemon | None) -> None:
     found = run(in_workspace(workspace, QUICK), "--format", "json").document
     folder = workspace / found["folder"]
     assert "hello" in (folder / "artifacts" / found["tasks"][1]["task_id"] / "stdout").read_text()
@@ -115,18 +101,11 @@ def test_plan_only_shows_the_order_and_runs_nothing(workspace: Path) -> None:
     assert pmagent(workspace, "log", "tail", "-n", "all", "--type", "task.*").out == b""
 
 
-def test_a_dry_run_decides_everything_and_starts_nothing(workspace: Path) -> None:
-    missing = '[{"task_id": "gone", "intent": "x", "tools": ["sh"], "inputs": {"args": ["-c", "exit 9"]}}]'
-    done = run(in_workspace(workspace, missing), "--dry-run")
-    assert done.code == 0, done.errors
-    assert "1 of 1 task done, simulated" in done.text
-
-
 @pytest.mark.usefixtures("daemon")
 def test_a_plan_may_come_from_stdin_and_a_run_go_to_another_folder(workspace: Path) -> None:
     in_workspace(workspace, QUICK)
     words = ["run", "Look", "--plan", "-", "--out", "./elsewhere", "--format", "json"]
-    done = subprocess.run(
+    done = warm.run(
         [*PMAGENT, *words], cwd=workspace, env=clean_environment(), input=(workspace / "plan.yaml").read_bytes(),
         capture_output=True, check=False, timeout=SECONDS,
     )
@@ -136,7 +115,7 @@ def test_a_plan_may_come_from_stdin_and_a_run_go_to_another_folder(workspace: Pa
     assert (workspace / found["report"]).is_file()
 
 
-def test_a_run_that_the_mode_forbids_is_refused_with_what_mends_it(workspace: Path, daemon: bool) -> None:
+def test_a_run_that_the_mode_forbids_is_refused_with_what_mends_it(workspace: Path, daemon: Daemon | None) -> None:
     path = workspace / "share" / "REALITY_GREEN_SUMMARY.json"
     content = json.loads(path.read_text())
     content["checks"][0]["passed"] = False

@@ -13,6 +13,8 @@ from pmagent.events.lock import WriterLock
 from pmagent.jobs import following
 from pmagent.service.answer import Answer
 from pmagent.service.client import HolderGone, call_daemon
+from pmagent.service.operations import call
+from pmagent.service.wire import RemoteError
 from pmagent.workspace.layout import Layout
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent, spawn
 from tests.support.daemons import running
@@ -70,26 +72,17 @@ def test_a_full_disk_ends_the_command_with_what_is_known(workspace: Path) -> Non
     assert spawn("log", "verify", cwd=workspace).code == 0
 
 
-def test_who_waits_for_another_run_can_leave_and_has_asked_for_nothing(workspace: Path) -> None:
+def test_a_run_that_waits_for_another_can_be_left_unrecorded_and_goes_on_when_that_has_ended(workspace: Path) -> None:
     in_workspace(workspace, QUICK)
     Layout(workspace).home.mkdir(parents=True)
     lock = WriterLock(Layout(workspace).evidence.locks[-1], "pid 1, orchestra.run")
-    try:
-        with started(workspace, *RUN) as run:
-            run.until("waiting for its end")
-            run.send(signal.SIGINT)
-            done = run.end()
-    finally:
-        lock.release()
+    with started(workspace, *RUN) as run:
+        run.until("waiting for its end")
+        run.send(signal.SIGINT)
+        done = run.end()
     assert (done.code, done.out) == (130, b"")
     assert "left as it is" not in done.errors
     assert not Layout(workspace).log.exists()
-
-
-def test_who_waits_for_another_run_goes_on_when_that_has_ended(workspace: Path) -> None:
-    in_workspace(workspace, QUICK)
-    Layout(workspace).home.mkdir(parents=True)
-    lock = WriterLock(Layout(workspace).evidence.locks[-1], "pid 1, orchestra.run")
     with started(workspace, *RUN) as run:
         run.until("waiting for its end")
         lock.release()
@@ -108,14 +101,11 @@ def test_what_stands_in_the_way_of_the_documents_is_said_before_anything_is_reco
     assert events(workspace, "run.requested") == 1
 
 
-@pytest.mark.parametrize("name", ["run", "cancel"])
-def test_what_another_program_asks_the_daemon_is_checked_there(workspace: Path, name: str) -> None:
-    from pmagent.service.operations import call
-    from pmagent.service.wire import RemoteError
-
+def test_what_another_program_asks_the_daemon_is_checked_there(workspace: Path) -> None:
     with running(workspace):
-        with pytest.raises(RemoteError) as caught:
-            call(workspace, f"orchestra.{name}", {"run_id": "x"})
-        assert caught.value.exit_code == 2
+        for name in ("run", "cancel"):
+            with pytest.raises(RemoteError) as caught:
+                call(workspace, f"orchestra.{name}", {"run_id": "x"})
+            assert caught.value.exit_code == 2, name
         assert pmagent(workspace, "status").code == 0
     assert events(workspace, "run.*") == 0

@@ -5,39 +5,24 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pmagent.service.operations import call
-from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent, spawn
 from tests.support.daemons import Daemon, running
 from tests.support.hostile import CORPUS, assert_harmless
-from tests.support.started import LONG, QUICK, Started, in_workspace, started
+from tests.support.sandboxes import needs_sandbox
+from tests.support.started import LONG, QUICK, Started, daemon, in_workspace, latest, started
 from tests.support.terminals import resize
 
-pytestmark = [real_boxes, pytest.mark.slow]
+__all__ = ["daemon"]
+
+pytestmark = [needs_sandbox, pytest.mark.slow]
 
 CHANGES = ("log", "tail", "-n", "all", "-f", "--type", "tasks.changed", "--format", "json")
 RUN = ("run", "Look around", "--plan", "plan.yaml")
-
-
-@pytest.fixture(params=["daemon", "alone"])
-def daemon(request: pytest.FixtureRequest, workspace: Path) -> Iterator[Daemon | None]:
-    """With a daemon, and without."""
-    held: AbstractContextManager[Daemon | None] = running(workspace) if request.param == "daemon" else nullcontext()
-    with held as there:
-        yield there
-
-
-def latest(workspace: Path) -> dict[str, Any]:
-    """The newest run."""
-    runs: list[dict[str, Any]] = pmagent(workspace, "runs", "--format", "json").document["runs"]
-    return runs[0]
 
 
 def rows(run: Started) -> list[str]:
@@ -224,13 +209,17 @@ def test_a_daemon_that_does_not_come_back_is_told_with_how_to_look(
     assert f"pmagent runs {run_id[:8]} shows it" in done.errors
 
 
-@pytest.mark.parametrize("name", ["colour", "cursor", "bidi", "fake_line", "zalgo", "wide", "huge"])
-def test_what_tasks_say_does_nothing_to_the_terminal(workspace: Path, name: str) -> None:
-    (workspace / "said").write_text(CORPUS[name])
-    plan = "- {task_id: bad, intent: x, tools: [sh], inputs: {args: ['-c', 'cat said >&2; exit 1']}}"
+def test_task_output_does_nothing_to_the_terminal(workspace: Path) -> None:
+    names = ("colour", "cursor", "bidi", "fake_line", "zalgo", "wide", "huge")
+    for name in names:
+        (workspace / f"said-{name}").write_text(CORPUS[name])
+    plan = "\n".join(
+        f"- {{task_id: {name}, intent: x, tools: [sh], inputs: {{args: ['-c', 'cat said-{name} >&2; exit 1']}}}}"
+        for name in names
+    )
     with started(in_workspace(workspace, plan), *RUN, "--retries", "0", terminal=(80, 24)) as run:
         done = run.end()
     assert done.code == 1, run.shown
     assert_harmless(done.out)
     assert_harmless(run.shown.encode())
-    assert len(rows(run)) == 2
+    assert len(rows(run)) == 1 + len(names)

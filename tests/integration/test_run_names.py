@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent
+from tests.support.sandboxes import needs_sandbox
 
-pytestmark = [real_boxes, pytest.mark.slow]
+pytestmark = [needs_sandbox, pytest.mark.slow]
 
 NAME = "p=pw; p=${p}d="
 """What stands before a secret, in two parts: a plan's own secrets are masked before its tasks see them."""

@@ -15,10 +15,10 @@ from pmagent.actors.sandbox.reader.run import run_limited
 from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import SEARCH, Limits, SandboxSpec
 from tests.support import every_call
-from tests.support.boxes import real_boxes, said
 from tests.support.callers import Caller, caller, callers
 from tests.support.every_call import FIRST, MARKS, NUMBERS
 from tests.support.filters import ALLOW, answer
+from tests.support.sandboxes import needs_sandbox, output_of
 
 __all__ = ["caller"]
 
@@ -35,7 +35,7 @@ def expected(*, any_socket: bool = False) -> list[str]:
     return [f"{number} {index} {told(number, first)}" for number in NUMBERS for index, first in enumerate(FIRST)]
 
 
-@real_boxes
+@needs_sandbox
 @callers()
 def test_the_kernel_answers_every_call_as_the_filter_is_read(caller: Caller) -> None:
     """The planner's is the same but for families of sockets."""
@@ -43,9 +43,9 @@ def test_the_kernel_answers_every_call_as_the_filter_is_read(caller: Caller) -> 
 
 
 def test_who_reads_what_strangers_wrote_without_a_wall_has_the_same_filter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limited, "wall", lambda *_: ())
+    monkeypatch.setattr(limited, "bubblewrap_options", lambda *_: ())
     ended = run_limited("tests.support.every_call", b"", seconds=60, memory_bytes=2**30, output_bytes=2**20)
-    assert ended.ended == "done", ended.told
+    assert ended.ended == "done", ended.stderr_tail
     assert ended.output.decode().splitlines() == expected()
 
 
@@ -124,7 +124,7 @@ WORK = {
 }
 
 
-@real_boxes
+@needs_sandbox
 @pytest.mark.parametrize("name", WORK)
 def test_programs_of_every_day_do_their_work(tmp_path: Path, name: str) -> None:
     if shutil.which(name, path=":".join(SEARCH)) is None or (name == "make" and shutil.which("gcc") is None):
@@ -139,6 +139,6 @@ def test_programs_of_every_day_do_their_work(tmp_path: Path, name: str) -> None:
     assert (outcome.exit_code, outcome.stdout.decode().strip()) == (0, "done"), outcome
 
 
-@real_boxes
+@needs_sandbox
 def test_python_does_its_work(tmp_path: Path) -> None:
-    assert said(tmp_path, PYTHON_WORK, limits=Limits(seconds=120)) == "done"
+    assert output_of(tmp_path, PYTHON_WORK, limits=Limits(seconds=120)) == "done"

@@ -10,9 +10,9 @@ import pytest
 
 from pmagent.actors.sandbox.process import SandboxProcess
 from pmagent.actors.sandbox.runner import run
-from tests.support.boxes import real_boxes, wishes
+from tests.support.sandboxes import needs_sandbox, spec_for
 
-pytestmark = [real_boxes, pytest.mark.slow]
+pytestmark = [needs_sandbox, pytest.mark.slow]
 
 
 def test_a_cancelled_run_is_told_with_term_first(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_a_cancelled_run_is_told_with_term_first(tmp_path: Path) -> None:
     async def cancelled() -> None:
         ready = anyio.Event()
         async with anyio.create_task_group() as group:
-            group.start_soon(run, wishes(tmp_path / "artifacts", code), lambda *_: ready.set())
+            group.start_soon(run, spec_for(tmp_path / "artifacts", code), lambda *_: ready.set())
             await ready.wait()
             group.cancel_scope.cancel()
 
@@ -41,7 +41,7 @@ def test_a_run_that_is_cancelled_before_its_sandbox_stands_starts_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = SandboxProcess.start
-    one = wishes(tmp_path / "artifacts", "open('/artifacts/ran', 'w')")
+    one = spec_for(tmp_path / "artifacts", "open('/artifacts/ran', 'w')")
 
     async def cancelled() -> bool:
         with anyio.CancelScope() as scope:

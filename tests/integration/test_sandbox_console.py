@@ -16,14 +16,14 @@ from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import Outcome
 from pmagent.console.auth import operators
 from pmagent.console.auth.entrance import invite
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.service.wire import reachable
 from pmagent.workspace.layout import Layout
-from tests.support.boxes import boxed, real_boxes, wishes, writable
 from tests.support.networked import INSIDE, allowed
 from tests.support.proxied import NAME
+from tests.support.sandboxes import needs_sandbox, sandboxed, spec_for, writable
 
-pytestmark = real_boxes
+pytestmark = needs_sandbox
 
 
 @pytest.fixture
@@ -32,11 +32,11 @@ def workspace(tmp_path: Path) -> Path:
     folder = writable(tmp_path / "workspace")
     layout = Layout(folder)
     layout.prepare()
-    places = Places(layout)
-    places.prepare()
-    invite(places, operators.add(places.operators, "ada", "approve", None))
-    places.sessions.write_text("sessions")
-    places.address.write_text("address")
+    paths = ConsolePaths(layout)
+    paths.prepare()
+    invite(paths, operators.add(paths.operators, "ada", "approve", None))
+    paths.sessions.write_text("sessions")
+    paths.address.write_text("address")
     return folder
 
 
@@ -63,7 +63,7 @@ def listening() -> Iterator[tuple[int, Callable[[], bool]]]:
 def hidden(workspace: Path, folder: Path, code: str, **more: object) -> Outcome:
     """Run ``code`` as a task of this workspace, which may read all of it but what is always hidden."""
     given = {"allow_read": (str(workspace),), "hide": (f"{workspace}/.pmagent",), **more}
-    return boxed(folder, INSIDE + code, **given)
+    return sandboxed(folder, INSIDE + code, **given)
 
 
 def test_a_task_without_a_network_does_not_reach_the_port(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET, "localho
                         (socket.AF_INET6, "::1"), (socket.AF_INET6, "::ffff:127.0.0.1")):
     print(tried(lambda: socket.socket(family).connect((address, {port}))))
 """
-        outcome = boxed(tmp_path, INSIDE + code)
+        outcome = sandboxed(tmp_path, INSIDE + code)
         assert outcome.exit_code == 0, outcome
         assert "done" not in outcome.stdout.decode()
         assert len(outcome.stdout.splitlines()) == 5
@@ -110,22 +110,22 @@ print(tried(lambda: socket.create_connection(("127.0.0.1", {port})).close()))
 @pytest.mark.parametrize("net", ["deny", "allow"])
 def test_a_task_does_not_reach_the_socket(workspace: Path, tmp_path: Path, net: str) -> None:
     """Neither by its path, which it does not see, nor where it was hidden badly: it gets no such socket at all."""
-    places = Places(Layout(workspace))
+    paths = ConsolePaths(Layout(workspace))
     elsewhere = workspace / "left.sock"
     with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as visible:
-        for made, path in ((listener, places.socket), (visible, elsewhere)):
+        for made, path in ((listener, paths.socket), (visible, elsewhere)):
             with reachable(path) as address:  # a test's folder may have a longer name than an address holds
                 made.bind(address)
         for made in (listener, visible):
             made.listen()
             made.settimeout(0.0)
         code = f"""
-print(os.path.exists("{places.socket}"), os.path.exists("{elsewhere}"))
-for path in ("{places.socket}", "{elsewhere}", "\\0{places.socket}"):
+print(os.path.exists("{paths.socket}"), os.path.exists("{elsewhere}"))
+for path in ("{paths.socket}", "{elsewhere}", "\\0{paths.socket}"):
     print(tried(lambda: socket.socket(socket.AF_UNIX).connect(path)))
 print(tried(lambda: socket.socketpair() and None))
 """
-        one = wishes(
+        one = spec_for(
             tmp_path / "artifacts", INSIDE + code, net=net, allow_domains=(NAME,) if net == "allow" else (),
             allow_read=(str(workspace),), hide=(f"{workspace}/.pmagent",),
         )  # fmt: skip
@@ -142,9 +142,9 @@ print(tried(lambda: socket.socketpair() and None))
 @pytest.mark.parametrize("fs", ["read-only", "rw"])
 def test_a_task_sees_and_changes_none_of_its_files(workspace: Path, tmp_path: Path, fs: str) -> None:
     """Operators, sessions, invites and address: hidden, also from a task that may write the whole workspace."""
-    places = Places(Layout(workspace))
-    (invited,) = places.invites.iterdir()
-    files = [places.operators, places.sessions, places.address, invited]
+    paths = ConsolePaths(Layout(workspace))
+    (invited,) = paths.invites.iterdir()
+    files = [paths.operators, paths.sessions, paths.address, invited]
     before = {path: path.read_bytes() for path in files}
     code = f"""
 print(os.listdir("{workspace}/.pmagent"))
@@ -176,7 +176,7 @@ for entry in os.listdir("/proc"):
 print("{port:04X}" in told, "console" in told.replace("import console", ""))
 """
         one = msgspec.structs.replace(
-            wishes(tmp_path / "artifacts", "", allow_read=(str(workspace),), hide=(f"{workspace}/.pmagent",)),
+            spec_for(tmp_path / "artifacts", "", allow_read=(str(workspace),), hide=(f"{workspace}/.pmagent",)),
             files=(("look.py", (INSIDE + code).encode()),),
         )
         outcome = anyio.run(run, msgspec.structs.replace(one, argv=(*one.argv[:3], "look.py"), workdir="/tmp/task"))

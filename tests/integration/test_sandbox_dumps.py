@@ -16,9 +16,9 @@ import pytest
 from pmagent.actors.sandbox.bubblewrap import bubblewrap
 from pmagent.actors.sandbox.pid_namespace import PidNamespace
 from pmagent.actors.sandbox.spec import SandboxUnavailable
-from tests.support.boxes import boxed, real_boxes, said
+from tests.support.sandboxes import needs_sandbox, output_of, sandboxed
 
-pytestmark = real_boxes
+pytestmark = needs_sandbox
 SECONDS = 20.0
 READ = {"x86_64": 0, "aarch64": 63}
 """The number of the call."""
@@ -73,10 +73,10 @@ def test_a_sandbox_that_cannot_be_kept_in_hand_leaves_no_handle(
     def fail(_: PidNamespace) -> bool:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
-    said(tmp_path, "print(1)")
+    output_of(tmp_path, "print(1)")
     before = pidfds()
     monkeypatch.setattr(PidNamespace, "undumped", fail)
     for _ in range(3):
         with pytest.raises(SandboxUnavailable, match="Too many open files"):
-            boxed(tmp_path, "print(1)")
+            sandboxed(tmp_path, "print(1)")
     assert pidfds() == before

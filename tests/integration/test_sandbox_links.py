@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pmagent.actors.sandbox import cleanup as leavings
+from pmagent.actors.sandbox import cleanup
 from pmagent.actors.sandbox.cleanup import before, clear
-from tests.support import boxes
-from tests.support.boxes import boxed, real_boxes, wishes, writable
+from tests.support import sandboxes
+from tests.support.sandboxes import needs_sandbox, sandboxed, spec_for, writable
 
-pytestmark = real_boxes
+pytestmark = needs_sandbox
 
 
 @pytest.fixture(autouse=True, params=["another user's", "root's"])
@@ -23,13 +23,13 @@ def owner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     if request.param == "root's":
         if os.geteuid() != 0:
             pytest.skip("started by an ordinary user")
-        monkeypatch.setattr(boxes, "OTHER", 0)
+        monkeypatch.setattr(sandboxes, "OTHER", 0)
 
 
 def left(tmp_path: Path, code: str, *others: str, **more: object) -> dict[str, str]:
     """Run this in the folder w; path below it -> target, of the links that are told."""
     folder = tmp_path / "w"
-    outcome = boxed(
+    outcome = sandboxed(
         tmp_path, f"import os\nos.chdir({str(folder)!r})\n{code}", fs="rw",
         allow_write=(str(folder), *others), **more,
     )  # fmt: skip
@@ -130,7 +130,7 @@ os.mkdir("dark"); os.symlink("/etc", "dark/l"); os.chmod("dark", 0o555)
 os.symlink(b"/\xff\n", b"\xfe\x1b[1m"); os.mkdir(b"\xff"); os.mkdir(b"\xff/.git")
 """
     folder = tmp_path / "w"
-    outcome = boxed(tmp_path, f"import os\nos.chdir({str(folder)!r})\n{code}", fs="rw", allow_write=(str(folder),))
+    outcome = sandboxed(tmp_path, f"import os\nos.chdir({str(folder)!r})\n{code}", fs="rw", allow_write=(str(folder),))
     assert outcome.exit_code == 0, outcome
     told = {told.removeprefix(f"{folder}/").partition(",")[0] for told in outcome.planted}
     assert told == {"\\xff/.git", "dark/l", "\\xfe\x1b[1m"}
@@ -151,7 +151,7 @@ for here in ("fake", "fake/objects/deep", "x/.git"):
     os.symlink("/etc", f"{{here}}/sub/l")
 os.symlink("/etc", ".bashrc")
 """
-    outcome = boxed(tmp_path, code, fs="rw", allow_write=(str(folder),))
+    outcome = sandboxed(tmp_path, code, fs="rw", allow_write=(str(folder),))
     assert outcome.exit_code == 0, outcome
     below = ("fake", "fake/objects/deep", "x/.git.planted")
     expected = {f"{here}/{name}" for here in below for name in ("HEAD", "sub/.envrc", "sub/l")} | {"x/.git", ".bashrc"}
@@ -186,18 +186,18 @@ def test_what_somebody_of_the_host_puts_in_the_links_place_is_only_moved(
 ) -> None:
     folder = tmp_path / "w"
     folder.mkdir()
-    wished = wishes(tmp_path / "artifacts", "", fs="rw", allow_write=(str(folder),))
-    found = before(wished)
+    spec = spec_for(tmp_path / "artifacts", "", fs="rw", allow_write=(str(folder),))
+    found = before(spec)
     (folder / "l").symlink_to("/etc")
-    known = leavings._known
+    known = cleanup._known
 
-    def meanwhile(path: str, closed: list[str] | None = None) -> leavings.Known:
+    def meanwhile(path: str, closed: list[str] | None = None) -> cleanup.Known:
         seen = known(path, closed)
         (folder / "l").unlink()
         (folder / "l").write_text("theirs")
         return seen
 
-    monkeypatch.setattr(leavings, "_known", meanwhile)
-    monkeypatch.setattr(leavings, "_leads_out", lambda *_: True)
-    assert len(clear(wished, found, ())) == 1
+    monkeypatch.setattr(cleanup, "_known", meanwhile)
+    monkeypatch.setattr(cleanup, "_leads_out", lambda *_: True)
+    assert len(clear(spec, found, ())) == 1
     assert (folder / "l.planted").read_text() == "theirs"

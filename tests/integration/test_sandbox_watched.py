@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import anyio
@@ -18,26 +16,52 @@ from pmagent.actors.sandbox.monitor import Monitor
 from pmagent.actors.sandbox.pid_namespace import PidNamespace
 from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import TASK, Limits, Outcome, SandboxSpec
-from tests.support.boxes import boxed, real_boxes, said, wishes
+from tests.support.cases import each
 from tests.support.held_clock import timed_out
+from tests.support.sandboxes import as_ordinary_user, by_root, needs_sandbox, output_of, sandboxed, spec_for
 
-pytestmark = real_boxes
+pytestmark = needs_sandbox
 
 SLEEP = "import time; time.sleep(600)"
 
 
 def flooded(tmp_path: Path, code: str, **limits: int) -> Outcome:
-    """A run that must not end by its time."""
-    outcome = boxed(tmp_path, code, limits=Limits(seconds=60, **limits))
+    """A run that must not end by its time; its artifacts lie in ``tmp_path``/artifacts."""
+    outcome = sandboxed(tmp_path, code, limits=Limits(seconds=60, **limits))
     assert (outcome.exit_code, outcome.signal, outcome.timed_out) == (None, signal.SIGKILL, False), outcome
     return outcome
 
 
-@pytest.mark.parametrize("folder", ["/tmp", "/dev/shm", "/run"])
-def test_a_flood_of_empty_files_in_memory_is_ended(tmp_path: Path, folder: str) -> None:
-    code = f"import os, itertools\nfor n in itertools.count(): os.close(os.open(f'{folder}/{{n}}', os.O_CREAT))"
-    outcome = flooded(tmp_path, code, tmp_entries=3000)
-    assert outcome.exceeded == "more than 3000 files and folders in /tmp, /dev/shm, /run"
+EMPTY_FILES = "import os, itertools\nfor n in itertools.count(): os.close(os.open(f'{}/{{n}}', os.O_CREAT))"
+SHARED = "import mmap\nkept = []\nwhile True:\n    kept.append(mmap.mmap(-1, 2**24)); kept[-1].write(b'x' * 2**24)"
+FORKED = f"import os\nfor _ in range(4): os.fork()\nheld = bytearray(b'x') * 2**25\n{SLEEP}"
+PAGE_TABLES = f"""
+import mmap  # each page of zeros that is read costs its place in a table, 4 KiB for 2 MiB of addresses
+space = mmap.mmap(-1, 128 * 2**30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ)
+for at in range(0, len(space), 2**21): space[at]
+{SLEEP}
+"""
+MEMORY_FOLDERS = "/tmp, /dev/shm, /run"
+MEMORY = f"more than {2**28} bytes of memory by all processes"
+
+
+@each(
+    "code, limits, exceeded",
+    [
+        *(
+            (EMPTY_FILES.format(folder), {"tmp_entries": 3000}, f"more than 3000 files and folders in {MEMORY_FOLDERS}")
+            for folder in MEMORY_FOLDERS.split(", ")
+        ),
+        (SHARED, {"total_memory_bytes": 2**28, "memory_bytes": 2**27}, MEMORY),
+        (FORKED, {"total_memory_bytes": 2**28, "memory_bytes": 2**27}, MEMORY),
+        (PAGE_TABLES, {"total_memory_bytes": 2**28}, MEMORY),
+        (SLEEP, {"free_bytes": 2**61}, f"less than {2**61} bytes are left on the disk"),
+    ],
+)
+def test_too_much_of_what_the_kernel_does_not_bound_ends_the_run(
+    tmp_path: Path, code: str, limits: dict[str, int], exceeded: str
+) -> None:
+    assert flooded(tmp_path, code, **limits).exceeded == exceeded
 
 
 def test_a_flood_of_files_among_the_artifacts_is_ended_and_cleared_away_by_the_caller(tmp_path: Path) -> None:
@@ -70,9 +94,9 @@ try: os.truncate(os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY), 10 * 2**30)
 except OSError as error: print(error.strerror)
 time.sleep(1)
 """
-    assert said(tmp_path, code, "/artifacts/small") == "File too large"
+    assert output_of(tmp_path, code, "/artifacts/small") == "File too large"
     limits = Limits(seconds=20, artifact_bytes=2**23, file_bytes=20 * 2**30)
-    assert said(tmp_path, code, "/artifacts/large", limits=limits) == ""
+    assert output_of(tmp_path, code, "/artifacts/large", limits=limits) == ""
     assert (tmp_path / "artifacts" / "large").stat().st_size == 10 * 2**30
 
 
@@ -84,7 +108,7 @@ open("/artifacts/x", "wb").write(bytes(2**22))
 for n in range(20): os.link("/artifacts/x", f"/artifacts/{n}")
 time.sleep(1)
 """
-    assert boxed(tmp_path, code, limits=Limits(seconds=20, artifact_bytes=2**23)).exceeded == ""
+    assert sandboxed(tmp_path, code, limits=Limits(seconds=20, artifact_bytes=2**23)).exceeded == ""
 
 
 @pytest.mark.slow
@@ -99,18 +123,6 @@ for _ in range(2000): os.mkdir("d"); os.chdir("d")
         assert flooded(tmp_path, code).exceeded == f"more than {watch.DEPTH_MAX} folders in each other in /artifacts"
     finally:
         remove(str(tmp_path / "artifacts"))  # what cleans up after tests cannot
-
-
-def test_memory_that_is_shared_and_so_not_limited_is_ended(tmp_path: Path) -> None:
-    code = "import mmap\nkept = []\nwhile True:\n    kept.append(mmap.mmap(-1, 2**24)); kept[-1].write(b'x' * 2**24)"
-    outcome = flooded(tmp_path, code, total_memory_bytes=2**28, memory_bytes=2**27)
-    assert outcome.exceeded == f"more than {2**28} bytes of memory by all processes"
-
-
-def test_memory_of_many_processes_together_is_ended(tmp_path: Path) -> None:
-    code = f"import os\nfor _ in range(4): os.fork()\nheld = bytearray(b'x') * 2**25\n{SLEEP}"
-    outcome = flooded(tmp_path, code, total_memory_bytes=2**28, memory_bytes=2**27)
-    assert outcome.exceeded == f"more than {2**28} bytes of memory by all processes"
 
 
 @pytest.mark.slow
@@ -129,23 +141,6 @@ print("ready", flush=True)
     assert outcome.seconds < 60, "and not when its grace was over"
 
 
-def test_page_tables_for_memory_that_is_only_looked_at_are_counted(tmp_path: Path) -> None:
-    """Each page of zeros that is read costs nothing but its place in a table, 4 KiB for 2 MiB of addresses."""
-    code = f"""
-import mmap
-space = mmap.mmap(-1, 128 * 2**30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ)
-for at in range(0, len(space), 2**21): space[at]
-{SLEEP}
-"""
-    outcome = flooded(tmp_path, code, total_memory_bytes=2**27)
-    assert outcome.exceeded == f"more than {2**27} bytes of memory by all processes"
-
-
-def test_a_disk_that_gets_full_ends_the_run_whoever_fills_it(tmp_path: Path) -> None:
-    outcome = flooded(tmp_path, SLEEP, free_bytes=2**61)
-    assert outcome.exceeded == f"less than {2**61} bytes are left on the disk"
-
-
 def test_too_few_files_left_on_a_disk_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = os.statvfs(tmp_path)
     if not found.f_files:
@@ -155,7 +150,7 @@ def test_too_few_files_left_on_a_disk_end_the_run(tmp_path: Path, monkeypatch: p
 
 
 def test_an_artifact_folder_that_goes_away_ends_the_run(tmp_path: Path) -> None:
-    one = wishes(tmp_path / "artifacts", f"print('up', flush=True)\n{SLEEP}", limits=Limits(seconds=60))
+    one = spec_for(tmp_path / "artifacts", f"print('up', flush=True)\n{SLEEP}", limits=Limits(seconds=60))
     outcome = anyio.run(run, one, lambda *_: (tmp_path / "artifacts").rmdir())
     assert outcome.exceeded == "what it uses cannot be looked at: No such file or directory"
 
@@ -203,20 +198,14 @@ print("up", flush=True); {SLEEP}
         scope.cancel()
 
     with anyio.CancelScope() as scope:
-        await run(wishes(tmp_path / "artifacts", code), lambda *_: looks())
+        await run(spec_for(tmp_path / "artifacts", code), lambda *_: looks())
     assert scope.cancelled_caught
     assert size > 50_000
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become an ordinary user")
+@by_root
 def test_an_ordinary_users_tools_are_watched_too() -> None:
-    script = Path(__file__).parents[1] / "support" / "ordinary_watched.py"
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=100, check=False,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2])},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
+    assert as_ordinary_user("limits") == [
         "a folder in /artifacts that cannot be looked into", "more than 500 files and folders in /tmp, /dev/shm, /run",
         "more than 67108864 bytes of memory by all processes",
     ]  # fmt: skip
@@ -255,5 +244,5 @@ held = bytearray(b"x") * 2**29
 with futures.ThreadPoolExecutor(16) as pool: print(sum(pool.map(len, [held] * 16)) == 2**33)
 with multiprocessing.Pool(4) as pool: print(pool.map(abs, [-1, -2]))
 """
-    outcome = boxed(tmp_path, code, limits=Limits())
+    outcome = sandboxed(tmp_path, code, limits=Limits())
     assert (outcome.exit_code, outcome.stdout) == (0, b"True\n[1, 2]\n"), outcome

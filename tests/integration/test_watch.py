@@ -18,11 +18,11 @@ from pmagent.contracts.kernel import KernelObserved
 from pmagent.events.atomic import write_atomic
 
 BOOTSTRAP = "share/PM_BOOTSTRAP_STATE.json"
-Told = MemoryObjectReceiveStream[KernelObserved]
+Observations = MemoryObjectReceiveStream[KernelObserved]
 
 
 @asynccontextmanager
-async def watching(workspace: Path, known: str = "") -> AsyncIterator[Told]:
+async def watching(workspace: Path, known: str = "") -> AsyncIterator[Observations]:
     """What the watcher tells while the block runs; it is cancelled at the end."""
     send, receive = anyio.create_memory_object_stream[KernelObserved](100)
 
@@ -37,7 +37,7 @@ async def watching(workspace: Path, known: str = "") -> AsyncIterator[Told]:
         group.cancel_scope.cancel()
 
 
-async def told(stream: Told) -> KernelObserved:
+async def next_observation(stream: Observations) -> KernelObserved:
     with anyio.fail_after(120):
         return await stream.receive()
 
@@ -58,13 +58,13 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
 def test_the_first_reading_and_each_change_are_told(workspace: Path) -> None:
     async def test() -> None:
         async with watching(workspace) as stream:
-            assert branch(await told(stream)) == "main"
+            assert branch(await next_observation(stream)) == "main"
             (workspace / BOOTSTRAP).write_bytes(content_with(workspace, "in-place"))
-            assert branch(await told(stream)) == "in-place"
+            assert branch(await next_observation(stream)) == "in-place"
             write_atomic(workspace / BOOTSTRAP, content_with(workspace, "renamed-over"))
-            assert branch(await told(stream)) == "renamed-over"
+            assert branch(await next_observation(stream)) == "renamed-over"
             (workspace / BOOTSTRAP).unlink()
-            assert (await told(stream)).surfaces[0].status == "missing"
+            assert (await next_observation(stream)).surfaces[0].status == "missing"
 
     run(test)
 
@@ -73,19 +73,19 @@ def test_share_may_come_go_and_be_replaced(workspace: Path, tmp_path: Path) -> N
     async def test() -> None:
         shutil.move(workspace / "share", tmp_path / "aside")
         async with watching(workspace) as stream:
-            assert {one.status for one in (await told(stream)).surfaces} == {"missing"}
+            assert {one.status for one in (await next_observation(stream)).surfaces} == {"missing"}
             shutil.copytree(tmp_path / "aside", tmp_path / "copy")
             (tmp_path / "copy").rename(workspace / "share")
-            assert branch(await told(stream)) == "main"
+            assert branch(await next_observation(stream)) == "main"
             shutil.rmtree(workspace / "share")
-            while (observed := await told(stream)).surfaces[0].status != "missing":
+            while (observed := await next_observation(stream)).surfaces[0].status != "missing":
                 pass
             assert branch(observed) is None
             (tmp_path / "aside").rename(workspace / "share")
-            while branch(observed := await told(stream)) != "main":
+            while branch(observed := await next_observation(stream)) != "main":
                 pass
             (workspace / BOOTSTRAP).write_bytes(content_with(workspace, "afterwards"))
-            assert branch(await told(stream)) == "afterwards"
+            assert branch(await next_observation(stream)) == "afterwards"
 
     run(test)
 
@@ -93,13 +93,13 @@ def test_share_may_come_go_and_be_replaced(workspace: Path, tmp_path: Path) -> N
 def test_what_the_projections_write_and_equal_content_wake_nobody(workspace: Path) -> None:
     async def test() -> None:
         async with watching(workspace) as stream:
-            await told(stream)
+            await next_observation(stream)
             (workspace / "share/orchestrator_assistant").mkdir()
             for number in range(5):
                 write_atomic(workspace / "share/orchestrator_assistant/STATE.json", b"%d" % number)
             write_atomic(workspace / BOOTSTRAP, (workspace / BOOTSTRAP).read_bytes())
             (workspace / BOOTSTRAP).write_bytes(content_with(workspace, "next"))
-            assert branch(await told(stream)) == "next", "nothing was told in between"
+            assert branch(await next_observation(stream)) == "next", "nothing was told in between"
 
     run(test)
 
@@ -107,9 +107,9 @@ def test_what_the_projections_write_and_equal_content_wake_nobody(workspace: Pat
 def test_a_file_that_state_names_is_told_when_it_comes_or_goes(workspace: Path) -> None:
     async def test() -> None:
         async with watching(workspace) as stream:
-            assert "share/kb_registry.json" in (await told(stream)).existing
+            assert "share/kb_registry.json" in (await next_observation(stream)).existing
             (workspace / "share/kb_registry.json").unlink()
-            assert "share/kb_registry.json" not in (await told(stream)).existing
+            assert "share/kb_registry.json" not in (await next_observation(stream)).existing
 
     run(test)
 
@@ -117,10 +117,10 @@ def test_a_file_that_state_names_is_told_when_it_comes_or_goes(workspace: Path) 
 def test_a_kernel_that_is_known_already_is_not_told_again(workspace: Path) -> None:
     async def test() -> None:
         async with watching(workspace) as stream:
-            first = await told(stream)
+            first = await next_observation(stream)
         async with watching(workspace, known=digest(first.surfaces)) as stream:
             (workspace / BOOTSTRAP).write_bytes(content_with(workspace, "next"))
-            assert branch(await told(stream)) == "next"
+            assert branch(await next_observation(stream)) == "next"
 
     run(test)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import venv
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -70,17 +74,24 @@ def build_wheel(tmp: Path) -> Path:
     return wheel
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """A clean environment with the wheel; the dependencies are links to those this test runs with."""
-    tmp = tmp_path_factory.mktemp("wheel")
-    wheel = build_wheel(tmp)
-    clean = tmp / "clean environment"
+def linked_to(library: Path) -> list[Path]:
+    """What this test runs with, but for this project itself."""
+    return [entry for entry in library.iterdir() if not entry.name.startswith(("pmagent", "_pmagent", "__pycache__"))]
+
+
+def pinned(library: Path) -> list[Path]:
+    """What ``pip install`` brings without extras, by the pinned requirements."""
+    names = re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+    tops = {Path(str(file)).parts[0] for name in names for file in metadata.distribution(name).files or []}
+    return [library / top for top in sorted(tops) if top != ".." and (library / top).exists()]
+
+
+def environment(clean: Path, wheel: Path, entries: Callable[[Path], list[Path]]) -> Installed:
+    """A clean environment with the wheel; its dependencies are links to those this test runs with."""
     venv.create(clean, with_pip=False, symlinks=True)
     library = clean / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
-    for entry in Path(sysconfig.get_path("purelib")).iterdir():
-        if not entry.name.startswith(("pmagent", "_pmagent", "__pycache__")):
-            (library / entry.name).symlink_to(entry)
+    for entry in entries(Path(sysconfig.get_path("purelib"))):
+        (library / entry.name).symlink_to(entry)
     subprocess.run(
         [
             *(sys.executable, "-I", "-m", "pip", "--python", str(clean / "bin" / "python"), "install"),
@@ -90,6 +101,24 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
         capture_output=True,
     )
     return Installed(wheel, clean / "bin")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel as it is published."""
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel with every extra."""
+    return environment(tmp_path_factory.mktemp("all") / "clean environment", wheel, linked_to)
+
+
+@pytest.fixture(scope="module")
+def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel without any extra."""
+    return environment(tmp_path_factory.mktemp("base") / "base", wheel, pinned)
 
 
 @pytest.fixture
@@ -187,3 +216,44 @@ def test_no_dependency_comes_from_the_directory_started_in(installed: Installed,
     answer = installed.run(["python", "-m", "pmagent", "--version"], hostile)
     assert answer.returncode == 0, answer.stderr
     assert MARK not in answer.stdout + answer.stderr
+
+
+IMPORT_ALL = """
+import importlib, pkgutil, pmagent, sys
+wanted = [f"pmagent.{name}" for name in ("cli", "console", "jobs", "log", "orchestra", "service", "workspace")]
+for name in wanted:
+    for module in pkgutil.walk_packages(importlib.import_module(name).__path__, name + "."):
+        importlib.import_module(module.name)
+print(sorted({"langgraph", "langchain_core", "langsmith", "serial", "pymupdf"} & sys.modules.keys()))
+"""
+PLAN = "- {task_id: hello, intent: Say hello, tools: [echo], inputs: {args: [hello]}}\n"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """An ordinary repository; the user's home is the folder around it."""
+    folder = tmp_path / "repository"
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    (folder / "plan.yaml").write_text(PLAN)
+    (folder / "report.pdf").write_bytes(b"%PDF-1.4")
+    return folder
+
+
+def test_without_extras_a_workspace_works(base: Installed, repository: Path) -> None:
+    commands = (
+        "init", "run hello --plan plan.yaml --trust-workspace", "runs", "status", "log tail", "log verify", "replay",
+        "rebuild --check", "oa snapshot", "doctor",
+    )  # fmt: skip
+    for command in commands:
+        answer = base.run(["pmagent", *command.split()], repository, HOME=str(repository.parent))
+        assert answer.returncode == 0, (command, answer.stdout, answer.stderr)
+    answer = base.run(["python", "-I", "-c", IMPORT_ALL], repository)
+    assert (answer.returncode, answer.stdout) == (0, "[]\n"), answer.stderr
+
+
+def test_without_its_extra_an_audit_names_what_is_missing(base: Installed, repository: Path) -> None:
+    for command in ("init", "audit . report.pdf --format json"):
+        answer = base.run(["pmagent", *command.split()], repository, HOME=str(repository.parent))
+    error = json.loads(answer.stdout)["error"]
+    assert answer.returncode == 2
+    assert all(f"'{package}" in error["hint"] for package in ("langgraph", "langchain-core")), error

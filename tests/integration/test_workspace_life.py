@@ -63,17 +63,6 @@ def test_a_changed_bit_of_the_log_is_found(living: Path) -> None:
     assert json.loads((living / "share/REALITY_GREEN_SUMMARY.json").read_text())["reality_green"] is False
 
 
-def test_a_refused_snapshot_leaves_the_state_as_it_was(living: Path) -> None:
-    before = (living / STATE).read_bytes()
-    (living / "share/SSOT_SURFACE_V17.json").write_text("{")
-    answer = call(living, "oa.snapshot")
-    assert (answer.exit_code, answer.document["success"]) == (1, False)
-    assert "SSOT_SURFACE_V17" in answer.document["error"]
-    assert (living / STATE).read_bytes() == before
-    boot = call(living, "boot.oa")
-    assert (boot.exit_code, boot.document["mode"]) == (1, "BLOCKED")
-
-
 def test_in_a_folder_that_is_no_workspace_nothing_is_begun(tmp_path: Path) -> None:
     answer = call(tmp_path, "oa.snapshot")
     assert answer.exit_code == 1

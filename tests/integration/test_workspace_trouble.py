@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 
 from pmagent.events.errors import PmagentError
-from pmagent.events.lock import WriterLock
 from pmagent.events.verify import verify_log
 from pmagent.oa.guards.table import run_guard
 from pmagent.projections.oa.state import PATH as STATE
 from pmagent.projections.rebuild import check_documents
-from pmagent.service.client import DaemonUnreachable
 from pmagent.service.operations import call
 from pmagent.service.wire import RemoteError
 from pmagent.workspace.layout import Layout
@@ -113,20 +111,6 @@ def test_a_request_that_makes_no_sense_is_its_senders_mistake_and_not_the_daemon
                 call(workspace, "oa.permit", arguments)
             assert caught.value.exit_code == 2, arguments
             assert call(workspace, "status").document["running"] is True, arguments
-
-
-def test_a_holder_of_the_log_that_never_answers_is_unreachable(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    layout = Layout(workspace)
-    layout.prepare()
-    monkeypatch.setattr("pmagent.service.client.CONNECT_SECONDS", 0.05)
-    lock = WriterLock(layout.evidence.locks[-1], "pid 1, somebody")
-    try:
-        with pytest.raises(DaemonUnreachable, match="somebody"):
-            call(workspace, "oa.snapshot")
-    finally:
-        lock.release()
 
 
 @pytest.mark.parametrize("live", [False, True], ids=["without a daemon", "with a daemon"])

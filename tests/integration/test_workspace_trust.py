@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from pmagent.console.auth import operators
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.service.operations import call
@@ -23,6 +23,7 @@ from pmagent.workspace.layout import Layout
 from pmagent.workspace.trust import LINES_MAX, NotAccepted, accept, is_accepted
 from pmagent.workspace.user_registry import Registry
 from tests.conftest import EXAMPLE
+from tests.support.cases import each
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, invoke
 from tests.support.daemons import running
 from tests.support.orchestra import RUN
@@ -65,7 +66,7 @@ ACTING = [
 ]
 
 
-@pytest.mark.parametrize("words", ACTING, ids=" ".join)
+@each("words", ACTING)
 def test_what_acts_is_refused_before_it_is_accepted(stranger: Path, words: list[str]) -> None:
     (stranger / "report.pdf").write_bytes(b"%PDF-1.4")
     words = [str(stranger) if word == "." else str(stranger / word) if "pdf" in word else word for word in words]
@@ -81,11 +82,10 @@ def test_a_run_is_refused_before_it_is_accepted(stranger: Path) -> None:
     assert not (stranger / "runs").exists()
 
 
-@pytest.mark.parametrize(
+@each(
     "words",
     [["status"], ["doctor"], ["trust", "--help"], ["help", "exit-codes"], ["sim", "--seed", "7"], ["log", "tail"],
      ["contracts", "list"]],
-    ids=" ".join,
 )
 def test_what_only_looks_works_without(stranger: Path, words: list[str]) -> None:
     assert pmagent(stranger, *words).code in (0, 1)
@@ -274,9 +274,9 @@ def test_a_list_of_operators_that_came_from_elsewhere_lets_nobody_in_before_it_i
     way: str, stranger: Path, tmp_path: Path
 ) -> None:
     """An archive keeps the mode 0600, so that the mode alone tells nothing."""
-    home, other = Places(Layout(stranger)), Places(Layout(tmp_path / "other"))
-    for places in (home, other):
-        places.operators.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    home, other = ConsolePaths(Layout(stranger)), ConsolePaths(Layout(tmp_path / "other"))
+    for paths in (home, other):
+        paths.operators.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     operators.add(other.operators, "mallory", "approve", "a secret of hers alone")
     content = other.operators.read_bytes()
     if way != "came along":

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmagent.actors.pla.warden import approvals as warden_approvals
-from pmagent.console.pages.approvals.seen import unpacked
+from pmagent.console.pages.approvals.shown_state import unpacked
 from pmagent.console.pages.views import approvals as views
 from pmagent.contracts.pla_events import (
     PlaApproved,
@@ -23,7 +23,7 @@ from pmagent.contracts.pla_events import (
     PlaModeChanged,
     PlaProposed,
 )
-from tests.support.approval_court import ROLES, TEXTS, Court
+from tests.support.approval_harness import ROLES, TEXTS, ApprovalHarness
 from tests.support.effort import examples
 
 PEOPLE = list(ROLES)
@@ -59,15 +59,15 @@ class Tab:
 class Life:
     """What happens, and what was sent."""
 
-    def __init__(self, court: Court) -> None:
-        self.court = court
+    def __init__(self, approvals: ApprovalHarness) -> None:
+        self.approvals = approvals
         self.tabs: list[Tab] = []
         self.sent: dict[int, Sent] = {}
         self.stood: dict[int, tuple[str, str]] = {}
         """By the position of the decision's request: whether the device was armed, and effects paused, when it came."""
-        court.begin()
-        court.actors.link()
-        court.actors.mode("SUGGEST")
+        approvals.begin()
+        approvals.actors.link()
+        approvals.actors.mode("SUGGEST")
 
     async def live(self, taken: list[Step]) -> None:
         """One step after the other; each keeps the laws."""
@@ -76,47 +76,47 @@ class Life:
             self.check()
 
     async def _propose(self, who: str, text: str, seconds: float) -> None:
-        self.court.propose(text, who, seconds)
+        self.approvals.propose(text, who, seconds)
 
     async def _mode(self, mode: str) -> None:
-        self.court.actors.mode(mode)
+        self.approvals.actors.mode(mode)
 
     async def _wait(self) -> None:
-        self.court.actors.advance(6.0)
+        self.approvals.actors.advance(6.0)
 
     async def _ready(self) -> None:
-        self.court.actors.mode("SUGGEST", "EXECUTE")
+        self.approvals.actors.mode("SUGGEST", "EXECUTE")
         await self._arm()
 
     async def _arm(self) -> None:
-        if self.court.actors.warden.mode == "EXECUTE":
-            self.court.actors.arm()
+        if self.approvals.actors.warden.mode == "EXECUTE":
+            self.approvals.actors.arm()
 
     async def _disarm(self) -> None:
-        self.court.actors.tell(PlaDisarmRequested(operator_id="ada", channel="cli"))
+        self.approvals.actors.tell(PlaDisarmRequested(operator_id="ada", channel="cli"))
 
     async def _pause(self) -> None:
-        self.court.pause()
+        self.approvals.pause()
 
     async def _resume(self) -> None:
-        self.court.resume()
+        self.approvals.resume()
 
     async def _open(self, who: str, word: str) -> None:
         """Somebody opens the form on what is open, as the page has it; who finds none has nothing to send."""
-        waiting = self.court.actors.warden.open_proposals
+        waiting = self.approvals.actors.warden.open_proposals
         if not waiting:
             return
         name = waiting[0].proposed.proposal_id
-        status, address = await self.court.request(who, "GET", f"/approvals/{name}", f"decide={word}")
+        status, address = await self.approvals.request(who, "GET", f"/approvals/{name}", f"decide={word}")
         assert status == 303
         path, _, query = address.partition("?")
-        status, _ = await self.court.request(who, "GET", path, query)
+        status, _ = await self.approvals.request(who, "GET", path, query)
         assert status == 200
-        card = self.court.shown["card"]
+        card = self.approvals.shown["card"]
         if ROLES[who] != "approve" or (word == "approve" and card.barred):
             assert card.barred
             return
-        fields = dict(card.fields(self.court.shown["nonce"]))
+        fields = dict(card.fields(self.approvals.shown["nonce"]))
         assert fields["digest"] == waiting[0].proposed.digest
         fields |= {"read": "yes", "first": card.first, "reason": "no"}
         self.tabs.append(Tab(who, name, word, fields))
@@ -128,11 +128,11 @@ class Life:
         tab, other = self.tabs[place % len(self.tabs)], self.tabs[(place + 1) % len(self.tabs)]
         sender = who if change == "who" else tab.who
         fields, name = changed(tab.fields, other.fields, change), other.name if change == "address" else tab.name
-        before, stood = len(self.court.actors.of(PlaDecisionRequested)), self.court.stands()
+        before, stood = len(self.approvals.actors.of(PlaDecisionRequested)), self.approvals.stands()
         answers = [
-            await self.court.request(sender, "POST", f"/approvals/{name}/{tab.word}", form=fields) for _ in range(2)
+            await self.approvals.request(sender, "POST", f"/approvals/{name}/{tab.word}", form=fields) for _ in range(2)
         ]
-        new = self.court.actors.of(PlaDecisionRequested)[before:]
+        new = self.approvals.actors.of(PlaDecisionRequested)[before:]
         assert len(new) <= 1, "twice is once"
         for event in new:
             self.sent[event.position] = (sender, fields, name)
@@ -147,7 +147,7 @@ class Life:
         status, address = answer
         mine = {at for at, other in self.sent.items() if same(other, sent)}
         kind = "pla.approved" if word == "approve" else "pla.rejected"
-        taken = [event for event in self.court.actors.history if event.type == kind and event.data.request in mine]
+        taken = [event for event in self.approvals.actors.history if event.type == kind and event.data.request in mine]
         if status == 303:
             assert address == f"/approvals/{sent[2]}"
             assert len(taken) == 1
@@ -155,11 +155,11 @@ class Life:
         assert taken == [] or not whole
         assert status in (400, 403, 409, 422)
         if status in (403, 409) and ROLES[sent[0]] == "approve":
-            assert self.court.shown["reasons"]
+            assert self.approvals.shown["reasons"]
 
     def check(self) -> None:
         """The laws of approvals, of all that has happened so far."""
-        history = self.court.actors.history
+        history = self.approvals.actors.history
         proposals = {event.data.proposal_id: event.data for event in history if isinstance(event.data, PlaProposed)}
         seen: set[str] = set()
         mode = "OBSERVE"
@@ -213,15 +213,17 @@ def changed(fields: dict[str, str], other: dict[str, str], change: str) -> dict[
 
 
 @pytest.fixture(scope="module")
-def court() -> Court:
+def approvals() -> ApprovalHarness:
     """The pages, made once."""
-    return Court()
+    return ApprovalHarness()
 
 
 @given(taken=steps)
 @settings(max_examples=examples(150), deadline=None)
-def test_whatever_is_sent_an_approval_is_one_persons_for_what_they_saw_once(court: Court, taken: list[Step]) -> None:
-    anyio.run(Life(court).live, taken)
+def test_whatever_is_sent_an_approval_is_one_persons_for_what_they_saw_once(
+    approvals: ApprovalHarness, taken: list[Step]
+) -> None:
+    anyio.run(Life(approvals).live, taken)
 
 
 USUAL: list[Step] = [
@@ -233,11 +235,11 @@ USUAL: list[Step] = [
 """Two approve; who asked takes the form of another; the mode rises while one looks."""
 
 
-def test_the_usual_is_approved(court: Court) -> None:
-    life = Life(court)
+def test_the_usual_is_approved(approvals: ApprovalHarness) -> None:
+    life = Life(approvals)
     anyio.run(life.live, USUAL)
-    assert [event.data.operator_id for event in court.actors.of(PlaApproved)] == ["bob", "cleo", "bob"]
-    assert [event.data.executes for event in court.actors.of(PlaApproved)] == [False, False, True]
+    assert [event.data.operator_id for event in approvals.actors.of(PlaApproved)] == ["bob", "cleo", "bob"]
+    assert [event.data.executes for event in approvals.actors.of(PlaApproved)] == [False, False, True]
 
 
 TRYING: list[Step] = [
@@ -248,8 +250,8 @@ TRYING: list[Step] = [
 """And what is refused: forms of others and of who may only look, without the second step, of a device armed since."""
 
 
-def test_what_tries_the_laws_keeps_them(court: Court) -> None:
-    anyio.run(Life(court).live, TRYING)
+def test_what_tries_the_laws_keeps_them(approvals: ApprovalHarness) -> None:
+    anyio.run(Life(approvals).live, TRYING)
 
 
 @pytest.mark.parametrize(
@@ -265,8 +267,8 @@ def test_what_tries_the_laws_keeps_them(court: Court) -> None:
     ids=["the_warden_agrees", "no_second_step", "twice_is_twice", "others_hide", "anybody_may", "armed_meanwhile"],
 )
 def test_the_laws_catch_what_is_broken(
-    court: Court, monkeypatch: pytest.MonkeyPatch, broken: Callable[[pytest.MonkeyPatch], Any]
+    approvals: ApprovalHarness, monkeypatch: pytest.MonkeyPatch, broken: Callable[[pytest.MonkeyPatch], Any]
 ) -> None:
     broken(monkeypatch)
     with pytest.raises(AssertionError):
-        anyio.run(Life(court).live, TRYING)
+        anyio.run(Life(approvals).live, TRYING)

@@ -15,12 +15,12 @@ from pmagent.events.event import Event
 from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import NoSuchJob
 from pmagent.jobs.kinds import RUNS
-from pmagent.jobs.shelf import Shelf
 from pmagent.jobs.story import RunStory
+from pmagent.jobs.story_cache import StoryCache
 from pmagent.workspace.layout import Layout
 from tests.support.effort import examples
 from tests.support.orchestra import config
-from tests.support.pages import RunYard, jobs_in, written
+from tests.support.pages import RunHarness, jobs_in, written
 from tests.support.run_folders import other
 
 RUNS_LIVED = 9
@@ -30,20 +30,20 @@ STATES = ("", "open", "done", "cancelled", "refused", "planned")
 @cache
 def lived() -> list[Event]:
     """Runs that overlap: some end at once, some late, some never; one has an id that was used before."""
-    yard = RunYard()
+    harness = RunHarness()
     for number in range(RUNS_LIVED):
         run = other(number)
         if number == 7:
             run = other(2)
-            yard.tell(RunRequested(run_id=run, intent="again", config=config()), "again", run)
+            harness.tell(RunRequested(run_id=run, intent="again", config=config()), "again", run)
             continue
-        yard.request({"a": [], "b": ["a"]}, run, plan_only=number == 3, config=config(retries=1))
+        harness.request({"a": [], "b": ["a"]}, run, plan_only=number == 3, config=config(retries=1))
         if number % 3 == 0:
-            yard.run(run)
+            harness.run(run)
         elif number % 3 == 1:
-            yard.tell(RunCancelRequested(run_id=other(number - 1)), f"orchestra.cancel-{number}")
-            yard.step()
-    return yard.history
+            harness.tell(RunCancelRequested(run_id=other(number - 1)), f"orchestra.cancel-{number}")
+            harness.step()
+    return harness.history
 
 
 questions = st.one_of(
@@ -57,14 +57,12 @@ questions = st.one_of(
 @example(60, [("list", "", 1, 0), ("grow", 60, 0, 0)], 1)  # an end is read before what it ends
 @example(100, [("call", 2, 0, 0)], 4_096)  # an id is used again
 @settings(max_examples=examples(25), deadline=None)
-def test_what_is_kept_is_what_reading_anew_gives(
-    cut: int, asked: list[tuple[str, Any, int, int]], window: int
-) -> None:
+def test_what_is_kept_is_what_reading_anew_gives(cut: int, asked: list[tuple[str, Any, int, int]], window: int) -> None:
     history = lived()
     with tempfile.TemporaryDirectory() as folder:
         layout = Layout(written(Path(folder), history[:cut]))
         catalogue = Catalogue(layout, window=window)
-        shelf = Shelf(layout, catalogue, RUNS, RunStory, kept=2)
+        story_cache = StoryCache(layout, catalogue, RUNS, RunStory, kept=2)
         for kind, what, count, before in asked:
             if kind == "grow":
                 written(Path(folder), history[cut : cut + what])
@@ -73,10 +71,10 @@ def test_what_is_kept_is_what_reading_anew_gives(
                 listed = catalogue.listed(RUNS, count, before=before, state=what)
                 assert [(one.position, one.state) for one in listed.entries] == anew(layout, count, before, what)
             else:
-                assert called(shelf, other(what)) == called_anew(layout, other(what))
+                assert called(story_cache, other(what)) == called_anew(layout, other(what))
         written(Path(folder), history[cut:])
         for number in range(RUNS_LIVED):
-            assert called(shelf, other(number)) == called_anew(layout, other(number))
+            assert called(story_cache, other(number)) == called_anew(layout, other(number))
         listed = catalogue.listed(RUNS, 100)
         assert [(one.position, one.state) for one in listed.entries] == anew(layout, 100, 0, "")
 
@@ -89,10 +87,10 @@ def anew(layout: Layout, count: int, before: int, state: str) -> list[tuple[int,
     return [one for one in jobs if (not before or one[0] < before) and state in ("", one[1])][:count]
 
 
-def called(shelf: Shelf[RunStory], run_id: str) -> Any:
+def called(story_cache: StoryCache[RunStory], run_id: str) -> Any:
     """What a page would tell of the run; None: there is none."""
     try:
-        with shelf.story(run_id) as (story, _):
+        with story_cache.story(run_id) as (story, _):
             run = story.view
             return run.requested, run.end, run.position, [task.state for task in run.tasks], len(story.attempts)
     except NoSuchJob:
@@ -100,5 +98,5 @@ def called(shelf: Shelf[RunStory], run_id: str) -> Any:
 
 
 def called_anew(layout: Layout, run_id: str) -> Any:
-    """The same, by a shelf that has seen nothing."""
-    return called(Shelf(layout, Catalogue(layout), RUNS, RunStory), run_id)
+    """The same, by a story_cache that has seen nothing."""
+    return called(StoryCache(layout, Catalogue(layout), RUNS, RunStory), run_id)

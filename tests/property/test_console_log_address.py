@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from starlette.datastructures import QueryParams
 
 from pmagent.cli.log.tail import tail
-from pmagent.console.pages.reading.log_address import COUNT_MAX, Asked, read
+from pmagent.console.pages.reading.log_address import COUNT_MAX, LogPageQuery, read
 from pmagent.log.query import ENVELOPE, Query
 from pmagent.log.ranges import POSITION_MAX
 
@@ -33,14 +33,14 @@ QUERIES = st.builds(
     fields=several(FIELDS), grep=GREPS,
 )  # fmt: skip
 ASKED = st.builds(
-    Asked, query=QUERIES, since=st.none() | TIMES, until=st.none() | TIMES,
+    LogPageQuery, query=QUERIES, since=st.none() | TIMES, until=st.none() | TIMES,
     after=st.none() | st.integers(0, POSITION_MAX), before=st.just(0) | POSITIONS, count=st.integers(1, COUNT_MAX),
     newest=st.sampled_from(["first", "last"]),
 )  # fmt: skip
 
 
 @given(ASKED)
-def test_an_address_is_read_as_it_was_written(asked: Asked) -> None:
+def test_an_address_is_read_as_it_was_written(asked: LogPageQuery) -> None:
     address = asked.address()
     found, wrong = read(QueryParams(urlsplit(address).query))
     assert not wrong
@@ -49,7 +49,7 @@ def test_an_address_is_read_as_it_was_written(asked: Asked) -> None:
 
 
 @given(ASKED)
-def test_the_command_means_the_same_to_the_command_line(asked: Asked) -> None:
+def test_the_command_means_the_same_to_the_command_line(asked: LogPageQuery) -> None:
     line = shlex.join(asked.command())
     words = shlex.split(line)
     assert words[:3] == ["pmagent", "log", "tail"]

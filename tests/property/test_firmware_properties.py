@@ -19,7 +19,7 @@ from pmagent.firmware.lines import LineReader, decode, encode
 from pmagent.firmware.refusal import Refused
 from tests.support.cases import each
 from tests.support.effort import examples
-from tests.support.firmware_desk import BOOT, CONTRACT, TIME, compact, document
+from tests.support.firmware_board import BOOT, CONTRACT, TIME, compact, document
 from tests.support.firmware_monitor import RELEASE, TICKS, Monitor
 from tests.support.firmware_scripts import actions, script
 from tests.support.firmware_vectors import crc16

@@ -129,10 +129,7 @@ def test_a_failing_disk_poisons_and_what_was_acknowledged_is_there_after(
 
 
 @settings(max_examples=examples(300), deadline=None)
-@given(
-    sizes=st.lists(st.tuples(st.integers(1, 4), st.sampled_from([10, 400])), min_size=2, max_size=8),
-    data=st.data(),
-)
+@given(sizes=st.lists(st.tuples(st.integers(1, 4), st.sampled_from([10, 400])), min_size=2, max_size=8), data=st.data())
 def test_a_bit_flip_in_what_a_witness_covers_is_refused_and_elsewhere_never_cuts_before_it(
     sizes: list[tuple[int, int]], data: st.DataObject
 ) -> None:

@@ -22,7 +22,7 @@ from pmagent.contracts.pla_events import (
 from pmagent.events.event import Event
 from tests.support.effort import examples
 from tests.support.pla import ALICE
-from tests.support.pla_brain import MODEL, SOURCE, BrainDesk, asked, frame, reply, said
+from tests.support.pla_brain import MODEL, SOURCE, BrainHarness, asked, frame, reply, said
 
 ASKS: dict[str, Any] = {
     "literal": lambda: asked(TypeText(text="ls\n")),
@@ -65,51 +65,51 @@ STEP = st.one_of(
 @given(st.lists(STEP, max_size=30), st.integers(0, 5))
 @settings(deadline=None, max_examples=examples(120))
 def test_each_request_has_exactly_one_answer_and_one_proposal_is_open(steps: list[tuple[str, str]], pick: int) -> None:
-    desk = BrainDesk()
-    desk.camera = desk.model = lambda _: None
+    harness = BrainHarness()
+    harness.camera = harness.model = lambda _: None
     for what, which in steps:
-        act(desk, what, which, pick)
-        opened = {event.data.proposal_id for event in desk.of(PlaProposed)}
-        opened -= {event.data.proposal_id for event in desk.of(PlaProposalClosed)}
+        act(harness, what, which, pick)
+        opened = {event.data.proposal_id for event in harness.of(PlaProposed)}
+        opened -= {event.data.proposal_id for event in harness.of(PlaProposalClosed)}
         assert len(opened) <= 1
-        assert opened in (set(), {desk.brain.proposal_id})
-    desk.camera, desk.model = frame, CALLS["fits"]
-    desk.go()
-    desk.advance(1000)
-    requests = [*desk.of(PlaProposalRequested), *desk.of(PlaObserveRequested)]
-    assert [len(desk.answers(request)) for request in requests] == [1] * len(requests)
-    assert desk.brain.pending is None
-    assert desk.brain.looks == {}
-    assert not desk.of(ActorHalted)
-    assert not desk.of(RequestRefused)
+        assert opened in (set(), {harness.brain.proposal_id})
+    harness.camera, harness.model = frame, CALLS["fits"]
+    harness.go()
+    harness.advance(1000)
+    requests = [*harness.of(PlaProposalRequested), *harness.of(PlaObserveRequested)]
+    assert [len(harness.answers(request)) for request in requests] == [1] * len(requests)
+    assert harness.brain.pending is None
+    assert harness.brain.looks == {}
+    assert not harness.of(ActorHalted)
+    assert not harness.of(RequestRefused)
 
 
-def act(desk: BrainDesk, what: str, which: str, pick: int) -> None:
+def act(harness: BrainHarness, what: str, which: str, pick: int) -> None:
     """One step of a history."""
     match what:
         case "ask":
-            desk.tell(ASKS[which]())
+            harness.tell(ASKS[which]())
         case "frame":
-            outcome(desk, PlaFrameRequested, FRAMES[which], pick)
+            outcome(harness, PlaFrameRequested, FRAMES[which], pick)
         case "call":
-            outcome(desk, ModelCallRequested, CALLS[which], pick)
+            outcome(harness, ModelCallRequested, CALLS[which], pick)
         case "mode":
-            desk.mode(which)
+            harness.mode(which)
         case "decide":
-            if desk.warden.open_proposals:
-                desk.decide(desk.warden.open_proposals[0].proposed, which, reason="because", acknowledged=True)
+            if harness.warden.open_proposals:
+                harness.decide(harness.warden.open_proposals[0].proposed, which, reason="because", acknowledged=True)
         case "end":
-            desk.tell(PlaEndRequested(operator_id=ALICE, channel="cli"))
+            harness.tell(PlaEndRequested(operator_id=ALICE, channel="cli"))
         case "link":
-            desk.link()
+            harness.link()
         case _:
-            desk.advance(float(which))
+            harness.advance(float(which))
 
 
-def outcome(desk: BrainDesk, kind: type, make: Any, pick: int) -> None:
+def outcome(harness: BrainHarness, kind: type, make: Any, pick: int) -> None:
     """Something that is open ends, if anything is."""
-    waiting: list[Event] = [event for event in desk.engine.effects.open.values() if isinstance(event.data, kind)]
+    waiting: list[Event] = [event for event in harness.engine.effects.open.values() if isinstance(event.data, kind)]
     if waiting:
         event = waiting[pick % len(waiting)]
-        desk.finish(event.position, make(event))
-        desk.go()
+        harness.finish(event.position, make(event))
+        harness.go()

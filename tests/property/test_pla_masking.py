@@ -8,21 +8,21 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pmagent.actors.pla.credentials.goal_masking import masked_beside, masked_goal
+from pmagent.actors.pla.credentials.goal_masking import masked_goal, masked_reason
 from pmagent.contracts.model import ModelLimits
 from pmagent.contracts.pla import TypeText, digest
 from pmagent.contracts.pla_events import PlaProposalRequested
 from pmagent.events.redact import Redactor
 from pmagent.events.secret_forms import MASK
-from pmagent.pla.requests import Wish, made
-from pmagent.pla.standing import Standing
+from pmagent.pla.requests import ProposalRequest, made
+from pmagent.pla.settings import PlaSettings
 from tests.support.cases import each
 from tests.support.labelled_texts import PASSWORDS, TOKENS
 from tests.support.secrets import KEYS
 
 KNOWN = "swordfish-and-chips"
 REDACT = Redactor([KNOWN]).text
-STANDING = Standing(
+STANDING = PlaSettings(
     policy="refuse", lifetime_s=30.0, two_persons=False, frames="", keep_frames=True, model="", limits=ModelLimits()
 )
 
@@ -40,7 +40,8 @@ def windows(secret: str) -> set[str]:
 
 def asked(text: str, why: str, *, quoted: bool, model: str = "") -> PlaProposalRequested:
     goal = f"type: {json.dumps(text)}" if quoted else f"type: {text}"
-    return made(Wish(goal=goal, operator="alice", channel="cli", why=why, model=model), STANDING, REDACT).asked
+    request = ProposalRequest(goal=goal, operator="alice", channel="cli", why=why, model=model)
+    return made(request, STANDING, REDACT).asked
 
 
 @given(SECRETS, TEXTS, REASONS, st.booleans())
@@ -80,6 +81,6 @@ def test_a_goal_is_recorded_but_for_what_it_hides(goal: str, shown: str) -> None
 
 
 def test_a_reason_that_repeats_what_is_hidden_is_hidden() -> None:
-    assert masked_beside("because of hunter2x", "alice\thunter2x", MASK, REDACT) == MASK
-    assert masked_beside("because of the lab", "echo hunter2x", f"echo {MASK}", REDACT) == "because of the lab"
-    assert masked_beside("so that echo says it", "echo hunter2x", f"echo {MASK}", REDACT) == "so that echo says it"
+    assert masked_reason("because of hunter2x", "alice\thunter2x", MASK, REDACT) == MASK
+    assert masked_reason("because of the lab", "echo hunter2x", f"echo {MASK}", REDACT) == "because of the lab"
+    assert masked_reason("so that echo says it", "echo hunter2x", f"echo {MASK}", REDACT) == "so that echo says it"

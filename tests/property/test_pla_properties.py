@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,24 +16,20 @@ from hypothesis import strategies as st
 from pmagent.actors.pla.hid import actor as hid
 from pmagent.actors.pla.hid import arming as hid_arming
 from pmagent.actors.pla.hid import execution as hid_execution
-from pmagent.actors.pla.hid import tripping
-from pmagent.actors.pla.hid.state import HidState
 from pmagent.actors.pla.warden import actor as warden
 from pmagent.actors.pla.warden import approvals, modes
-from pmagent.actors.pla.warden.state import WardenState
 from pmagent.contracts.effect import EffectRefused
 from pmagent.contracts.hid import HidCommitRequested, HidOutcomeUnknown, HidPrepareRequested
 from pmagent.contracts.oa import OaPermitGranted
-from pmagent.contracts.payload import Correlated
 from pmagent.contracts.pla import digest
 from pmagent.contracts.pla_events import PlaExecuted, PlaProposalClosed, PlaSessionEnded
-from pmagent.events.event import Event
 from pmagent.replay.areas.invariants_pla import check_pla, check_pla_ended, check_pla_idle
 from pmagent.replay.replayer import replay_log
 from pmagent.replay.simulation.world import Violation, require
 from tests.support.cases import each
 from tests.support.effort import examples
-from tests.support.pla_milling import BREAKABLE, FAILURES, STEPS, WAYS, Press
+from tests.support.pla_random import BREAKABLE, FAILURES, STEPS, WAYS, Press
+from tests.support.planted import Planted, plant_all
 from tests.support.recorded import stored_log
 
 OFTEN = [*STEPS, *["type"] * 6, *["ready", "propose", "approve", "wait"] * 2]
@@ -185,143 +178,67 @@ def test_what_ends_while_the_warden_is_halted_is_told_when_it_goes_on() -> None:
 
 # --- the laws can fail ---------------------------------------------------------------------------------------------
 
-Plant = Callable[[pytest.MonkeyPatch], None]
-
-
-def _changed_bytes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(approvals, "_differs", lambda *_: None)
-
-
-def _approved_twice(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(approvals, "_stands", lambda *_: None)
-
-
-def _believes_the_warden(patch: pytest.MonkeyPatch) -> None:
-    """Whatever action stands in the request is typed."""
-    patch.setattr(hid_execution, "digest", lambda _: "")
-    real = hid_execution._unapproved
-    patch.setattr(
-        hid_execution, "_unapproved",
-        lambda asked, approved, now: "" if "not the one" in (told := real(asked, approved, now)) else told,
-    )  # fmt: skip
-
-
-def _expiry_is_nothing(patch: pytest.MonkeyPatch) -> None:
-    def lapsed(state: HidState, execution: Any, now: str) -> str:
-        return real(state, execution, min(now, execution.expires_at[:-1]))
-
-    real = hid_execution._lapsed
-    patch.setattr(hid_execution, "_lapsed", lapsed)
-
-
-def _orders_again(patch: pytest.MonkeyPatch) -> None:
-    """A lost answer to the order, and it is given once more."""
-
-    def on_commit(state: HidState, event: Event, execution: Any) -> Any:
-        if event.type == "hid.silent":
+AGAIN = """case HidSilent(request=request):
             order = HidCommitRequested(
-                permit=event.data.request, boot_id=execution.boot_id, execution_id=execution.execution_id,
+                permit=request, boot_id=execution.boot_id, execution_id=execution.execution_id,
                 digest=execution.digest, action_class=execution.action_class,
-            )  # fmt: skip
-            return iter([Correlated(order, execution.session_id)])
-        return real(state, event, execution)
+            )
+            yield Correlated(order, execution.session_id)
+        case HidSilent(sent=False, """
+"""A lost answer to the order, and it is given once more."""
 
-    real = hid_execution._on_commit
-    patch.setattr(hid_execution, "_on_commit", on_commit)
-
-
-def _unknown_is_not_executed(patch: pytest.MonkeyPatch) -> None:
-    def unknown(state: HidState, _: Any, why: str) -> Any:
-        return iter([tripping.not_executed(state, "gone", why)])
-
-    patch.setattr(hid_execution, "_unknown", unknown)
-
-
-def _running_is_done(patch: pytest.MonkeyPatch) -> None:
-    def over(execution: Any, _: bool, done: int, of: int, code: str) -> Any:
-        return real(execution, whole=True, done=done, of=of, code=code)
-
-    real = hid_execution._over
-    patch.setattr(hid_execution, "_over", over)
-
-
-def _kill_is_nothing(patch: pytest.MonkeyPatch) -> None:
-    def tripped(state: HidState, code: str, text: str) -> Any:
-        return iter(()) if code == "killed" else real(state, code, text)
-
-    real = tripping.tripped
-    for module in (hid, hid_arming, hid_execution):
-        patch.setattr(module, "tripped", tripped)
-
-
-def _mode_never_falls(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(modes, "lowered", lambda *_, **__: iter(()))
-
-
-def _two_steps_up(patch: pytest.MonkeyPatch) -> None:
-    def objections(state: WardenState, to: Any) -> list[tuple[str, str]]:
-        return [] if to == "EXECUTE" and state.device is not None and state.mode == "OBSERVE" else real(state, to)
-
-    real = modes._objections
-    patch.setattr(modes, "_objections", objections)
-
-
-def _a_pause_is_nothing(patch: pytest.MonkeyPatch) -> None:
-    def objections(state: WardenState, to: Any) -> list[tuple[str, str]]:
-        return real(msgspec.structs.replace(state, paused_by=""), to)
-
-    real = modes._objections
-    patch.setattr(modes, "_objections", objections)
-
-
-def _credentials_are_nothing(patch: pytest.MonkeyPatch) -> None:
-    def approving(state: WardenState, event: Event, view: Any, asked: Any) -> Any:
-        plain = msgspec.structs.replace(view.proposed, credential_warning=False)
-        return real(state, event, msgspec.structs.replace(view, proposed=plain), asked)
-
-    real = approvals._approving
-    patch.setattr(approvals, "_approving", approving)
-
-
-def _one_person_is_two(patch: pytest.MonkeyPatch) -> None:
-    def approving(state: WardenState, event: Event, view: Any, asked: Any) -> Any:
-        plain = msgspec.structs.replace(view.proposed, two_persons=False)
-        return real(state, event, msgspec.structs.replace(view, proposed=plain), asked)
-
-    real = approvals._approving
-    patch.setattr(approvals, "_approving", approving)
-
-
-def _forgets_the_end(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(warden, "_concluded", lambda *_: iter(()))
-
-
-def _answers_nothing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(hid_arming, "on_disarmed", lambda *_: iter(()))
-
-
-PLANTS: list[tuple[Plant, str]] = [
-    (_changed_bytes, "the operator decided otherwise"),
-    (_approved_twice, "it is decided"),
-    (_believes_the_warden, "is of other bytes"),
-    (_expiry_is_nothing, "the approval has expired"),
-    (_orders_again, "ordered twice"),
-    (_unknown_is_not_executed, "not_executed, and typed 1 times"),
-    (_running_is_done, "done, and the device said ABORTED"),
-    (_kill_is_nothing, "the kill switch was hit"),
-    (_mode_never_falls, "and the mode is EXECUTE"),
-    (_two_steps_up, "it skips a mode"),
-    (_a_pause_is_nothing, "effects are paused"),
-    (_credentials_are_nothing, "nobody acknowledged the credentials"),
-    (_one_person_is_two, "by who asked for it"),
-    (_forgets_the_end, "is not closed"),
-    (_answers_nothing, "the HID link waits for something"),
-]
+PLANTED: Planted = {
+    "changed bytes": ("the operator decided otherwise", [
+        (approvals, "_differs", "if asked.digest == view.proposed.digest:", "if True:"),
+    ]),
+    "approved twice": ("it is decided", [
+        (approvals, "_stands", 'if view.stands != "open" and view.outcome != "expired":', "if False:",
+         'if view.stands != "open" or', "if"),
+    ]),
+    "the link believes the warden": ("is of other bytes", [
+        (hid_execution, "_unapproved", "if not asked.masked and digest(asked.action) != asked.digest:", "if False:"),
+    ]),
+    "an approval does not expire": ("the approval has expired", [
+        (hid_execution, "_lapsed", "if now >= execution.expires_at:", "if False:"),
+    ]),
+    "ordered again": ("ordered twice", [
+        (hid_execution, "_on_commit", "case HidSilent(sent=False, ", AGAIN),
+    ]),
+    "unknown is not executed": ("not_executed, and typed 1 times", [
+        (hid_execution, "_unknown", "yield Correlated(unknown, execution.session_id)",
+         'yield not_executed(state, "reset", why)'),
+    ]),
+    "running is done": ("done, and the device said ABORTED", [
+        (hid_execution, "_over", 'outcome="done" if whole else "aborted"', 'outcome="done"'),
+    ]),
+    "a kill is nothing": ("the kill switch was hit", [
+        (owner, "tripped", 'if state.mode != "OBSERVE":', 'if code == "killed":\n        return\n    else:')
+        for owner in (hid, hid_arming, hid_execution)
+    ]),
+    "the mode never falls": ("and the mode is EXECUTE", [
+        (modes, "lowered", "if MODES.index(state.mode) <= MODES.index(to):", "if True:"),
+    ]),
+    "two steps up": ("it skips a mode", [
+        (modes, "_objections", "if MODES.index(to) > MODES.index(state.mode) + 1:", "if False:"),
+    ]),
+    "a pause is nothing": ("effects are paused", [(modes, "_objections", "if state.paused_by:", "if False:")]),
+    "credentials are nothing": ("nobody acknowledged the credentials", [
+        (approvals, "_approving", "if proposed.credential_warning:", "if False:"),
+    ]),
+    "one person is two": ("by who asked for it", [
+        (approvals, "_approving", '(proposed.two_persons or asked.channel == "console") and', "False and"),
+    ]),
+    "the end is forgotten": ("is not closed", [(warden, "_concluded", "view is not None and view.ended", "False")]),
+    "nobody is answered": ("the HID link waits for something", [
+        (hid_arming, "on_disarmed", "if correlation is None:", "if True:"),
+    ]),
+}
 """A bug, and the law that it breaks."""
 
 
-@pytest.mark.parametrize(("plant", "law"), PLANTS, ids=[plant.__name__.strip("_") for plant, _ in PLANTS])
-def test_a_planted_bug_is_caught_by_its_law(plant: Plant, law: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch)
+@pytest.mark.parametrize("bug", PLANTED)
+def test_a_planted_bug_is_caught_by_its_law(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    law, exchanges = PLANTED[bug]
+    plant_all(monkeypatch, exchanges)
     with pytest.raises(Violation, match=law):
         all_rest(range(400))

@@ -135,7 +135,7 @@ def test_every_run_ends_with_each_task_done_or_failed_and_none_too_early(waits: 
     for _ in range(2 * len(needed)):
         if now.is_over():
             break
-        ready, running = now.places("planned"), now.places("running")
+        ready, running = now.indexes("planned"), now.indexes("running")
         if ready and (not running or data.draw(st.booleans())):
             name = now.order.ids[ready[0]]
             assert all(state_of(now, one) == "done" for one in needed[name])
@@ -158,16 +158,16 @@ def test_a_run_that_stops_anywhere_leaves_only_what_runs(waits: Waits, data: st.
     now = board([task.task_id for task in plan.tasks], [task.depends_on for task in plan.tasks])
     now = made(now, begun(now))
     for _ in range(data.draw(st.integers(0, len(waits)))):
-        ready = now.places("planned")
+        ready = now.indexes("planned")
         if ready:
             now = made(now, [now.change(ready[0], "start")])
             if data.draw(st.booleans()):
                 now = made(now, ended(now, ready[0], data.draw(st.sampled_from(["done", "failed"]))))
-    running = now.places("running")
+    running = now.indexes("running")
     stopped = now.stepped(abandoned(now, "stopped"))
-    assert stopped.places("running") == running
+    assert stopped.indexes("running") == running
     assert stopped.count("planned") == stopped.count("blocked") == 0
-    assert stopped.places("done") == now.places("done")
+    assert stopped.indexes("done") == now.indexes("done")
 
 
 @given(orders(), st.data())
@@ -197,12 +197,12 @@ def test_a_step_that_the_table_does_not_have_cannot_be_written(waits: Waits, dat
 
 
 def state_of(now: Board, name: str) -> str:
-    return now.state(now.order.places[name])
+    return now.state(now.order.by_id[name])
 
 
 def made(before: Board, changes: list[TaskChange]) -> Board:
     """The board after these changes; each is a step of the table, and there are no others."""
-    states = {name: before.state(place) for name, place in before.order.places.items()}
+    states = {name: before.state(place) for name, place in before.order.by_id.items()}
     for change in changes:
         assert (states[change.task_id], change.state) == STEPS[change.step]
         assert (change.reason == DEPENDENCY_FAILED) == (change.step == "give_up")

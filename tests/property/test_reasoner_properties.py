@@ -222,9 +222,7 @@ def model_outcome(call: Event, how: Any) -> msgspec.Struct:
     at, ask = call.position, call.data.ask
     match how:
         case "overloaded" | "rejected":
-            return ModelCallFailed(
-                request=at, ask=ask, code=how, error="ToyError", transient=how == "overloaded"
-            )
+            return ModelCallFailed(request=at, ask=ask, code=how, error="ToyError", transient=how == "overloaded")
         case "broken":
             return EffectFailed(request=at, error="ToyError", place="toy")
         case "timed out":

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pmagent.events.secret_shapes import SHAPES, Shape, shapes_in
+from tests.support.cases import each
 from tests.support.effort import examples
 
 TEXTS = st.text() | st.text(st.sampled_from("\u017f\u212a\u0130\u0131 =:pawordkesct"), max_size=20)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=[shape.needles[0] for shape in SHAPES])
+@each("shape", SHAPES)
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_text_of_a_shape_holds_one_of_its_needles(shape: Shape, data: st.DataObject) -> None:

@@ -82,9 +82,7 @@ def test_masked_in_windows_is_masked_whole(parts: list[bytes], cuts: Iterable[in
 
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(parts=MANY, cuts=CUTS, size=st.sampled_from([50, 300, 2_000]))
-def test_where_content_is_cut_when_it_comes_changes_nothing(
-    parts: list[bytes], cuts: Iterable[int], size: int
-) -> None:
+def test_where_content_is_cut_when_it_comes_changes_nothing(parts: list[bytes], cuts: Iterable[int], size: int) -> None:
     """Also where secrets are longer than a window."""
     content = b"".join(parts)
     in_pieces = streamed(RedactionStream(MASKER, size, size), content, cuts)

@@ -27,13 +27,13 @@ from pmagent.projections.runs.folders import RunFolders
 from pmagent.projections.runs.numbers import task_documents
 from tests.support.effort import examples
 from tests.support.hostile import CORPUS
-from tests.support.orchestra import Yard, config, exited, plan, replied
+from tests.support.orchestra import Harness, config, exited, plan, replied
 from tests.support.run_folders import PLAIN, artifact, copied, every, folded, parsed, schema, shown, sums
 
 NAMES = "abcdef"
 TEXTS = st.sampled_from(["plain", *(text[:300] for text in CORPUS.values())])
 PLANNED = '[{"task_id": "x", "intent": "i", "tools": ["echo"]}, {"task_id": "y", "intent": "j", "tools": ["ls"]}]'
-Act = Callable[[Yard], None]
+Act = Callable[[Harness], None]
 
 
 def run_id(number: int) -> str:
@@ -57,11 +57,11 @@ def requests(draw: st.DrawFn) -> Act:
     given = plan({name: sorted(needed) for name, needed in waits.items()}, a={"intent": intent})
     if draw(st.integers(0, 4)) == 0:
         given = None  # type: ignore[assignment]
-    return lambda yard: None if yard.over(run_id(number)) else _asked(yard, given, run_id(number), asked)
+    return lambda harness: None if harness.over(run_id(number)) else _asked(harness, given, run_id(number), asked)
 
 
-def _asked(yard: Yard, given: Any, run: str, asked: dict[str, Any]) -> None:
-    yard.request(given, run, **asked)
+def _asked(harness: Harness, given: Any, run: str, asked: dict[str, Any]) -> None:
+    harness.request(given, run, **asked)
 
 
 def outcome(event: Event, kind: str, said: str) -> msgspec.Struct:
@@ -92,49 +92,49 @@ def attempts(draw: st.DrawFn) -> Act:
     kinds = ["done"] * 6 + ["failed", "killed", "violation", "unstarted", "interrupted", "stop", "cancelled", "broken"]
     kind, said, last = draw(st.sampled_from(kinds)), draw(TEXTS), draw(st.booleans())
 
-    def act(yard: Yard) -> None:
-        found = yard.open(TaskAttemptRequested)
+    def act(harness: Harness) -> None:
+        found = harness.open(TaskAttemptRequested)
         if found:
-            yard.end(found[-last], outcome(found[-last], kind, said))
+            harness.end(found[-last], outcome(found[-last], kind, said))
 
     return act
 
 
-def _woken(yard: Yard) -> None:
-    yard.wake()
+def _woken(harness: Harness) -> None:
+    harness.wake()
 
 
-def _planned(yard: Yard) -> None:
-    for event in yard.open(PlannerCallRequested)[:1]:
-        yard.end(event, replied(event, PLANNED))
+def _planned(harness: Harness) -> None:
+    for event in harness.open(PlannerCallRequested)[:1]:
+        harness.end(event, replied(event, PLANNED))
 
 
-def _misplanned(yard: Yard) -> None:
-    for event in yard.open(PlannerCallRequested)[:1]:
-        yard.end(event, replied(event, "```\nno plan <b>"))
+def _misplanned(harness: Harness) -> None:
+    for event in harness.open(PlannerCallRequested)[:1]:
+        harness.end(event, replied(event, "```\nno plan <b>"))
 
 
-def _cancelled(yard: Yard) -> None:
-    yard.tell(RunCancelRequested(run_id=run_id(0), reason="enough <b>`"))
+def _cancelled(harness: Harness) -> None:
+    harness.tell(RunCancelRequested(run_id=run_id(0), reason="enough <b>`"))
 
 
-def _restarted(yard: Yard) -> None:
-    yard.start()
-    yard.observe("NORMAL")
+def _restarted(harness: Harness) -> None:
+    harness.start()
+    harness.observe("NORMAL")
 
 
 OTHERS: list[Act] = [
     _woken, _planned, _planned, _misplanned, _cancelled, _restarted,
-    lambda yard: yard.observe("BLOCKED"), lambda yard: yard.observe("NORMAL"),
+    lambda harness: harness.observe("BLOCKED"), lambda harness: harness.observe("NORMAL"),
 ]  # fmt: skip
 ACTS = st.lists(st.one_of(requests(), attempts(), attempts(), attempts(), st.sampled_from(OTHERS)), max_size=40)
 
 
 def history(acts: list[Act], first: Act) -> list[Event]:
-    yard = Yard()
+    harness = Harness()
     for act in [first, *acts]:
-        act(yard)
-    return yard.history
+        act(harness)
+    return harness.history
 
 
 def check_shapes(documents: Documents) -> None:
@@ -179,9 +179,7 @@ def test_documents_have_their_shapes_whatever_happens(acts: list[Act], first: Ac
 
 @given(ACTS, requests(), st.integers(1, 3), st.integers(1, 30))
 @settings(max_examples=examples(80), deadline=None)
-def test_documents_are_the_same_however_the_log_was_folded(
-    acts: list[Act], first: Act, kept: int, piece: int
-) -> None:
+def test_documents_are_the_same_however_the_log_was_folded(acts: list[Act], first: Act, kept: int, piece: int) -> None:
     """At once, or in pieces with starts from the snapshot cache in between; at the end, or given out before."""
     events = history(acts, first)
     whole = folded([], Documents([RunFolders(kept)]))

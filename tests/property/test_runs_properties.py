@@ -20,9 +20,7 @@ from tests.support.effort import examples
 from tests.support.milling import ANSWERS, OUTCOMES, Mill
 from tests.support.orchestra import NOTHING, config, plan
 
-STEPS = (
-    *OUTCOMES, *ANSWERS, *("wake", "wake", "wait", "crash", "stop", "cancel", "BLOCKED", "DEGRADED", "NORMAL"),
-)
+STEPS = (*OUTCOMES, *ANSWERS, *("wake", "wake", "wait", "crash", "stop", "cancel", "BLOCKED", "DEGRADED", "NORMAL"))
 steps = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 999)), min_size=1, max_size=25)
 
 

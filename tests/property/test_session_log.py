@@ -38,7 +38,7 @@ from pmagent.contracts.pla_events import (
 from pmagent.events.event import Event
 from pmagent.pla.verifying import verify_stream
 from pmagent.projections.core.documents import Documents
-from pmagent.projections.sessions.said import WRITERS
+from pmagent.projections.sessions.entries import WRITERS
 from pmagent.projections.sessions.sessions import Sessions
 from tests.support.effort import examples
 from tests.support.hostile import CORPUS

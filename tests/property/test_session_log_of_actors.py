@@ -23,10 +23,10 @@ from pmagent.contracts.pla_events import (
 from pmagent.events.event import Event
 from pmagent.pla.verifying import verify_stream
 from pmagent.projections.core.documents import Documents
-from pmagent.projections.sessions.said import WRITERS
+from pmagent.projections.sessions.entries import WRITERS
 from pmagent.replay.simulation.runner import simulate
 from tests.support.cases import each
-from tests.support.pla_milling import STEPS, WAYS, Press
+from tests.support.pla_random import STEPS, WAYS, Press
 from tests.support.pla_sessions import folded, plain, shown
 from tests.support.simulated import TYPINGS
 from tests.support.simulated import documents as all_documents

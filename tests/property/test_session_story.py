@@ -16,7 +16,7 @@ from pmagent.events.event import Draft
 from pmagent.events.reader import events
 from pmagent.events.segments import SegmentReader
 from pmagent.projections.core.documents import Documents, folded
-from pmagent.projections.sessions.places import log_path, violations_path
+from pmagent.projections.sessions.paths import log_path, violations_path
 from pmagent.projections.sessions.sessions import Sessions
 from tests.support.logs import FOLDER, BatchWriter, open_segments
 from tests.support.memory_disk import MemoryDisk

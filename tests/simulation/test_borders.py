@@ -15,7 +15,7 @@ from pmagent.replay.simulation import runner
 from pmagent.replay.simulation.borders import BORDER_CHANCES, BORDER_CONSEQUENCES, Borders
 from pmagent.replay.simulation.machine import Machine
 from pmagent.replay.simulation.runner import Load, run_seeds
-from tests.support.planted import plant
+from tests.support.planted import Planted, plant_all
 
 LOAD = Load(demands=20, thoughts=2, runs=4, checks=1, audits=1, changes=6)
 
@@ -46,7 +46,7 @@ def test_each_fault_is_met_and_what_must_follow_follows() -> None:
     assert {*BORDER_CHANCES, *BORDER_CONSEQUENCES} <= {name for name, count in struck.items() if count}
 
 
-PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
+PLANTED: Planted = {
     "an engine that was cut off goes on": ("does not know that it was cut off|takes a fact|follow", [
         (Engine, "accept", "self._cause = described(error)", "self._whole = True"),
     ]),
@@ -68,7 +68,6 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, exchanges = PLANTED[fault]
-    for owner, name, old, new in exchanges:
-        plant(monkeypatch, owner, name, old, new)
+    plant_all(monkeypatch, exchanges)
     _, failure = seeds(30)
     assert any(word in failure for word in says.split("|")), failure

@@ -29,8 +29,9 @@ from pmagent.replay.replayer import Replayer
 from pmagent.replay.simulation import machine
 from pmagent.replay.simulation.disk import SimFile
 from pmagent.replay.simulation.machine import Machine
+from tests.support.cases import each
 from tests.support.commands import pmagent
-from tests.support.planted import plant
+from tests.support.planted import Planted, plant, plant_all
 from tests.support.simulated import DEMANDS, failure
 
 SCOPE = "(permit.action, permit.subject) != (scope.action, scope.subject)"
@@ -38,8 +39,7 @@ SUM = "if event_at(storage, position).sum == snapshot.tail.sum else None"
 
 SHOW = "self._show(output.events, ['0' * 64] * len(output.events))"
 
-PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
-    # what the failure says, and where what is exchanged for what
+PLANTED: Planted = {
     "a permit's expiry is not looked at": ("expired", [
         (gate, "_use", "event.time >= permit.expires_at", "False"),
         (gate, "_unexpired", "if time < permit.expires_at", ""),
@@ -124,8 +124,7 @@ def found() -> bool:
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, exchanges = PLANTED[fault]
-    for owner, name, old, new in exchanges:
-        plant(monkeypatch, owner, name, old, new)
+    plant_all(monkeypatch, exchanges)
     assert re.search(says, failure(fault, None if fault in NEEDS_EVERYTHING else DEMANDS))
 
 
@@ -144,8 +143,18 @@ def test_the_seed_that_a_failure_names_shows_it_again(monkeypatch: pytest.Monkey
     assert (whole.code, msgspec.json.decode(whole.out)["ok"]) == (0, True)
 
 
-def test_a_sync_that_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SimFile, "sync", lambda _: None)
+@each(
+    "owner, name, replacement",
+    [
+        (SimFile, "sync", lambda _: None),
+        (SegmentStorage, "_look", lambda _: None),
+        (Gate, "decide", lambda *_: ()),
+        (EffectLedger, "is_open", lambda *_: True),
+        (Redactor, "value", lambda _, value: value),
+    ],
+)
+def test_a_check_that_is_left_out(owner: Any, name: str, replacement: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owner, name, replacement)
     assert found()
 
 
@@ -159,21 +168,6 @@ def test_head_that_runs_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found()
 
 
-def test_a_writer_that_does_not_look_whether_its_files_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SegmentStorage, "_look", lambda _: None)
-    assert found()
-
-
-def test_a_gate_that_lets_everything_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Gate, "decide", lambda *_: ())
-    assert found()
-
-
-def test_an_effect_that_may_end_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(EffectLedger, "is_open", lambda *_: True)
-    assert found()
-
-
 @pytest.mark.slow
 def test_a_cancellation_that_a_crash_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
     start = Scheduler.recovered
@@ -184,11 +178,6 @@ def test_a_cancellation_that_a_crash_forgets(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Scheduler, "recovered", forgetful)
     assert failure("a cancellation that a crash forgets", DEMANDS, 400)
-
-
-def test_a_redactor_that_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Redactor, "value", lambda _, value: value)
-    assert found()
 
 
 def test_a_decision_that_depends_on_chance(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +201,7 @@ LEAKS = {
 }
 
 
-@pytest.mark.parametrize("leak", LEAKS)
+@each("leak", LEAKS)
 def test_whoever_reaches_outside_is_named(leak: str, monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"__name__": "pmagent.actors.leaking", "time": time, "log": log, "uuid": uuid, "os": os}
     reach = eval(f"lambda: {leak}", names)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ from pmagent.actors.audit.actor import Auditor
 from pmagent.actors.audit.actor_clerk import ActorClerk
 from pmagent.actors.audit.justice import ruling, synthesis
 from pmagent.actors.audit.justice.ruling import _Rules
-from tests.support.planted import plant
+from tests.support.planted import Planted, plant_all
 from tests.support.simulated import AUDITS, failure
 
 NEUTRAL = """if tries >= TRIES:
@@ -21,8 +20,7 @@ NEUTRAL = """if tries >= TRIES:
         )
     if False:"""
 
-PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
-    # what the failure says, and where what is exchanged for what
+PLANTED: Planted = {
     "a judge without an opinion gets a neutral one": ("the model did not say so|needs|there is no reply|did not", [
         (ActorClerk, "opinion", "if tries >= TRIES:", NEUTRAL),
     ]),
@@ -79,6 +77,5 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, exchanges = PLANTED[fault]
-    for owner, name, old, new in exchanges:
-        plant(monkeypatch, owner, name, old, new)
+    plant_all(monkeypatch, exchanges)
     assert re.search(says, failure(fault, AUDITS, 60))

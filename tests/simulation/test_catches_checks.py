@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
 from pmagent.actors.checks import actor as checker
 from pmagent.actors.checks import state
 from pmagent.actors.checks.actor import Checker
-from tests.support.planted import plant
+from tests.support.planted import Planted, plant_all
 from tests.support.simulated import CHECKS, failure
 
 NEXT = "return [*_answers(state), *(_next(state) if isinstance(event.data, CheckRequested) else ())]"
 
-PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
-    # what the failure says, and where what is exchanged for what
+PLANTED: Planted = {
     "five run at once": ("5 checks run at once", [
         (checker, "_next", "places = AT_ONCE - state.active", "places = AT_ONCE + 1 - state.active"),
     ]),
@@ -57,6 +55,5 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, exchanges = PLANTED[fault]
-    for owner, name, old, new in exchanges:
-        plant(monkeypatch, owner, name, old, new)
+    plant_all(monkeypatch, exchanges)
     assert re.search(says, failure(fault, CHECKS))

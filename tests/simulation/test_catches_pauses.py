@@ -15,7 +15,7 @@ from pmagent.actors.pla.warden import actor as warden
 from pmagent.actors.pla.warden import modes
 from pmagent.replay.simulation import machine
 from pmagent.replay.simulation.runner import Load
-from tests.support.planted import plant
+from tests.support.planted import plant_all
 from tests.support.simulated import PAUSES, TYPINGS_PAUSED, failure
 
 PLANTED: dict[str, tuple[str, Load, list[tuple[Any, str, str, str]]]] = {
@@ -77,6 +77,5 @@ PLANTED: dict[str, tuple[str, Load, list[tuple[Any, str, str, str]]]] = {
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, load, exchanges = PLANTED[fault]
-    for owner, name, old, new in exchanges:
-        plant(monkeypatch, owner, name, old, new)
+    plant_all(monkeypatch, exchanges)
     assert re.search(says, failure(fault, load))

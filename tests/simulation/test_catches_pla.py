@@ -4,7 +4,6 @@ every layer, each found."""
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
@@ -22,20 +21,17 @@ from pmagent.firmware import executions
 from pmagent.firmware.core import Core
 from pmagent.firmware.executions import Executions
 from pmagent.firmware.loop import Board
-from pmagent.projections.sessions import job, said
+from pmagent.projections.sessions import entries, job
 from pmagent.projections.sessions.chain import Chain
 from pmagent.replay.areas.pla import goals, link
 from pmagent.replay.simulation.runner import run_seeds
-from tests.support.planted import plant
+from tests.support.planted import Planted, plant_all
 from tests.support.simulated import TYPINGS, documents, failure
 
 NOT_BEGUN = 'execution is not None and execution.step in ("prepare", "permit")'
 OTHER = "msgspec.convert({'action_type': 'TYPE_TEXT', 'text': 'x'}, Action)"
 
-Planted = list[tuple[Any, ...]]
-
-PLANTED: dict[str, tuple[str, Planted]] = {
-    # what the failure says, and where what is exchanged for what
+PLANTED: Planted = {
     "an approval of other bytes counts": ("the operator decided otherwise|the proposal has another digest", [
         (approvals, "_differs", "if asked.digest == view.proposed.digest:", "if True:"),
     ]),
@@ -78,7 +74,7 @@ PLANTED: dict[str, tuple[str, Planted]] = {
         (hid, "_news", 'yield from tripped(state, LOST.get(code, "link_lost"), text)', "pass"),
     ]),
     "whatever is called an approval counts": ("was not approved|is prepared, not approved|nobody asked for it", [
-        (hid, "_told", "if event.actor != WARDEN:", "if False:"),
+        (hid, "_observed", "if event.actor != WARDEN:", "if False:"),
         (hid_execution, "on_request", "if event.actor == WARDEN else None", ""),
     ]),
     "who has a permit may type": ("exec-of-the-intruder is typed, and was not approved", [
@@ -100,7 +96,7 @@ PLANTED: dict[str, tuple[str, Planted]] = {
         (hid_execution, "_on_commit", "case HidSilent(sent=False, ", "case HidSilent("),
     ]),
     "what is being typed is told as ended": ("and the device said", [
-        (hid_execution, "_on_told", 'told.state in ("DONE", "ABORTED")', 'told.state != "NONE"'),
+        (hid_execution, "_on_status", 'reported.state in ("DONE", "ABORTED")', 'reported.state != "NONE"'),
     ]),
     "what nobody knows is told as not executed": ("told not to be executed, and was typed", [
         (hid_execution, "_unknown", "yield Correlated(unknown, execution.session_id)",
@@ -182,14 +178,13 @@ FAULTS = [pytest.param(fault, marks=[pytest.mark.slow] if fault in RARE else [])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, exchanged = PLANTED[fault]
-    for owner, name, *pieces in exchanged:
-        plant(monkeypatch, owner, name, *pieces)
+    plant_all(monkeypatch, exchanged)
     assert re.search(says, failure(fault, TYPINGS))
 
 
-LOGGED: dict[str, tuple[str, Planted]] = {
+LOGGED: Planted = {
     "an approval stands in no session log": ("pla.approved at [0-9]+ stands in no session log", [
-        (said, "_of_proposals", "executes=executes):", "executes=executes) if False:"),
+        (entries, "_of_proposals", "executes=executes):", "executes=executes) if False:"),
     ]),
     "the chain of a session log is none": ("the chain is broken", [
         (Chain, "added", "self.tail}", "GENESIS}"),
@@ -204,7 +199,6 @@ LOGGED: dict[str, tuple[str, Planted]] = {
 @pytest.mark.parametrize("fault", LOGGED)
 def test_a_planted_fault_in_session_logs_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, exchanged = LOGGED[fault]
-    for owner, name, *pieces in exchanged:
-        plant(monkeypatch, owner, name, *pieces)
+    plant_all(monkeypatch, exchanged)
     made = run_seeds(1, 30, documents=documents, failures_max=1, load=TYPINGS)
     assert re.search(says, next(iter(made.failures), ""))

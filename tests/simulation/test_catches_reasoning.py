@@ -16,7 +16,7 @@ from pmagent.actors.oa.reasoning import actor as reasoner
 from pmagent.actors.oa.reasoning import conclusion
 from pmagent.actors.oa.reasoning.actor import Reasoner
 from pmagent.actors.oa.reasoning.rules import restrain
-from tests.support.planted import plant
+from tests.support.planted import Planted, plant_all
 from tests.support.simulated import THOUGHTS, failure
 
 
@@ -25,8 +25,7 @@ def everywhere(old: str, new: str) -> list[tuple[Any, str, str, str]]:
     return [(module, "exhausted", old, new) for module in (limits, plan, gateway)]
 
 
-PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
-    # what the failure says, and where what is exchanged for what
+PLANTED: Planted = {
     "a model gets tools that the envelope does not allow": ("not in tools_allowed|is called with", [
         (reasoner, "_objection", "if tool not in allowed:", "if False:"),
     ]),
@@ -118,6 +117,5 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, exchanges = PLANTED[fault]
-    for owner, name, old, new in exchanges:
-        plant(monkeypatch, owner, name, old, new)
+    plant_all(monkeypatch, exchanges)
     assert re.search(says, failure(fault, THOUGHTS))

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
 from pmagent.actors.orchestra.planning import prompts as planning
-from pmagent.actors.orchestra.running import coordinator, orchestrator, states, worker
-from pmagent.actors.orchestra.running import run_state as course
+from pmagent.actors.orchestra.running import coordinator, orchestrator, run_state, states, worker
 from pmagent.actors.orchestra.running import task_state as job
 from pmagent.actors.orchestra.running.task_state import Job
 from pmagent.actors.orchestra.running.worker import Worker
-from tests.support.planted import plant
+from tests.support.planted import Planted, plant_all
 from tests.support.simulated import RUNS, failure
 
-PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
-    # what the failure says, and where what is exchanged for what
+PLANTED: Planted = {
     "a task starts before what it waits for": ("starts before .* are done|IllegalStep", [
         (states, "begun", "if any(board.letters[one]", "if False and any(board.letters[one]"),
     ]),
@@ -25,14 +22,14 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
         (states, "_freed", "and all(letters[other]", "and any(letters[other]"),
     ]),
     "a run takes more places than it has": ("places, .* are free|coordinator halted", [
-        (course, "_on", "<= free:", "<= free + 1:"),
+        (run_state, "_on", "<= free:", "<= free + 1:"),
     ]),
     "a run's places are not given free": ("may start, has a place, and does not|nobody goes on|has 0 answers", [
-        (course, "task_ended", "course, places=left,", "course, places={**left, place: [1]},"),
+        (run_state, "task_ended", "run, slots=left,", "run, slots={**left, index: [1]},"),
     ]),
     "ready tasks start in another order": ("which come first", [
-        (course, "_on", "place = board.first", "break; place = board.first"),
-        (course, "_on", 'board.first("planned")\n        while', 'board.letters.rfind("p")\n        while'),
+        (run_state, "_on", "index = board.first", "break; index = board.first"),
+        (run_state, "_on", 'board.first("planned")\n        while', 'board.letters.rfind("p")\n        while'),
     ]),
     "an attempt that can never succeed is made again": ("it can never start", [
         (job, "failure_of", "again=outcome.again,", "again=True,"),
@@ -69,11 +66,11 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
         (Worker, "evolve", "live=surface in LIVE", "live=True"),
     ]),
     "what is done counts as failed for those that wait": ("though nothing failed that it waits for|never|unblocks", [
-        (states, "ended", "return [own, *_freed(board.stepped([own]), place)]",
-         "return [own, *_given_up(board.stepped([own]), place)]"),
+        (states, "ended", "return [own, *_freed(board.stepped([own]), index)]",
+         "return [own, *_given_up(board.stepped([own]), index)]"),
     ]),
     "those that wait for a failed task are forgotten": ("waits for .*failed", [
-        (states, "ended", "return [own, *_given_up(board, place)]", "return [own]"),
+        (states, "ended", "return [own, *_given_up(board, index)]", "return [own]"),
     ]),
     "those that wait through another are forgotten": ("waits for .*failed", [
         (states, "_given_up", "while level:", "for _ in range(1):"),
@@ -115,8 +112,8 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
         (worker, "_stopped", "return [EffectCancelRequested(request=job.request)]", "return []"),
     ]),
     "tasks begin though the run is to end": ("a task starts though it is to end|the run is to end|IllegalStep", [
-        (course, "_on", 'if course.doing == "running":', 'if course.doing in ("running", "stopping"):'),
-        (course, "stop", "*states.abandoned(board, reason)", ""),
+        (run_state, "_on", 'if run.doing == "running":', 'if run.doing in ("running", "stopping"):'),
+        (run_state, "stop", "*states.abandoned(board, reason)", ""),
     ]),
     "a stopped run's tasks are left as they stand": ("have not ended|has 0 answers", [
         (states, "abandoned", 'if state in ("planned", "blocked"):', 'if state == "planned":'),
@@ -128,8 +125,8 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
         (orchestrator, "_planned", 'subject=f"run:{run.run_id}"', 'subject="run:any"'),
     ]),
     "a planner is asked without end": ("is number 4", [
-        (coordinator, "_from_answer", "if course.attempt < PLANNER_TRIES:", "if True:"),
-        (coordinator, "_no_answer", "and course.attempt < PLANNER_TRIES", ""),
+        (coordinator, "_from_answer", "if run.attempt < PLANNER_TRIES:", "if True:"),
+        (coordinator, "_no_answer", "and run.attempt < PLANNER_TRIES", ""),
     ]),
     "a planner is asked again that must not be": ("asking again cannot help", [
         (coordinator, "_no_answer", "if again and", "if"),
@@ -138,19 +135,19 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
         (planning, "make_plan", "    check_allowed(given.tasks, config, where)\n", ""),
     ]),
     "a replan forgets what is done": ("counts", [
-        (course, "again", "kept=len(done),", "kept=0,"),
+        (run_state, "again", "kept=len(done),", "kept=0,"),
     ]),
     "a replan comes once too often": ("follows", [
         (orchestrator, "_finished", "run.revision < run.replans", "run.revision <= run.replans"),
     ]),
     "plans count their tasks wrong": ("is finished: with|is finished with", [
-        (course, "_on", 'done=board.count("done")', 'done=board.count("done") + 1'),
+        (run_state, "_on", 'done=board.count("done")', 'done=board.count("done") + 1'),
     ]),
     "a violation is not told": ("a violation is told", [
-        (course, "task_ended", "security=course.security or finished.security", "security=False"),
+        (run_state, "task_ended", "security=run.security or finished.security", "security=False"),
     ]),
     "a task is told to follow nothing": ("assignment .* after", [
-        (course, "_assigned", "for one in course.board.order.waits[place]", "for one in []"),
+        (run_state, "_assigned", "for one in run.board.order.waits[index]", "for one in []"),
     ]),
     "a run of a known id is taken": ("coordinator halted|no open run|has 0 answers|and was at|its timer fires", [
         (orchestrator, "_objection", "if asked.run_id in state.runs:", "if False:"),
@@ -160,6 +157,5 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, exchanges = PLANTED[fault]
-    for owner, name, old, new in exchanges:
-        plant(monkeypatch, owner, name, old, new)
+    plant_all(monkeypatch, exchanges)
     assert re.search(says, failure(fault, RUNS))

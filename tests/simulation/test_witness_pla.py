@@ -84,19 +84,19 @@ def ordered(action: Action = TEXT) -> Scene:
 def test_what_was_approved_may_be_typed_and_nothing_behind_it(action: Action, reports: Text | Keys | Move) -> None:
     scene = ordered(action)
     for number in range(reports.of):
-        scene.witness.came_out(reports.report(number))
+        scene.witness.reported(reports.report(number))
     assert scene.witness.typed[EXECUTION].whole
-    scene.witness.came_out(("release",))
+    scene.witness.reported(("release",))
     with pytest.raises(Violation, match="not approved"):
-        scene.witness.came_out(("keyboard", 0, (4,)))
+        scene.witness.reported(("keyboard", 0, (4,)))
 
 
 def test_other_keys_than_approved_are_noticed() -> None:
     scene = ordered()
-    scene.witness.came_out(("keyboard", 0, (11,)))  # h, and it was to be H: Shift may still come
-    scene.witness.came_out(("keyboard", 0, ()))
+    scene.witness.reported(("keyboard", 0, (11,)))  # h, and it was to be H: Shift may still come
+    scene.witness.reported(("keyboard", 0, ()))
     with pytest.raises(Violation, match="not approved"):
-        scene.witness.came_out(("keyboard", 0, (12,)))
+        scene.witness.reported(("keyboard", 0, (12,)))
 
 
 BEFALLS: dict[str, tuple[str, Callable[[Scene], None]]] = {
@@ -114,19 +114,19 @@ BEFALLS: dict[str, tuple[str, Callable[[Scene], None]]] = {
 def test_typing_without_leave_is_noticed(what: str) -> None:
     says, befalls = BEFALLS[what]
     scene = ordered()
-    scene.witness.came_out(("keyboard", 2, (11,)))
+    scene.witness.reported(("keyboard", 2, (11,)))
     befalls(scene)
     with pytest.raises(Violation, match=says):
-        scene.witness.came_out(("keyboard", 2, (12,)))
+        scene.witness.reported(("keyboard", 2, (12,)))
 
 
 def test_typing_again_is_noticed_though_it_is_armed_and_ordered_again() -> None:
     scene = ordered(MouseClick(button="left"))
-    scene.witness.came_out(("mouse", 1, 0, 0))
+    scene.witness.reported(("mouse", 1, 0, 0))
     scene.hear("disarm")
     scene.order()
     with pytest.raises(Violation, match="without an order"):
-        scene.witness.came_out(("mouse", 1, 0, 0))
+        scene.witness.reported(("mouse", 1, 0, 0))
 
 
 def test_a_kill_is_remembered_until_the_power_was_cut() -> None:
@@ -135,15 +135,15 @@ def test_a_kill_is_remembered_until_the_power_was_cut() -> None:
     scene.witness.powered(BOOT, cold=False)
     scene.order()
     with pytest.raises(Violation, match="after the kill"):
-        scene.witness.came_out(("keyboard", 2, (11,)))
+        scene.witness.reported(("keyboard", 2, (11,)))
     scene.witness.powered(BOOT, cold=True)
     scene.order()
-    scene.witness.came_out(("keyboard", 2, (11,)))
+    scene.witness.reported(("keyboard", 2, (11,)))
 
 
 def test_a_key_that_stays_down_is_noticed() -> None:
     scene = ordered()
-    scene.witness.came_out(("keyboard", 2, (11,)))
+    scene.witness.reported(("keyboard", 2, (11,)))
     for _ in range(21):
         scene.now += 100_000
         scene.hear("disarm")

@@ -81,7 +81,7 @@ def buttons(source: str, action: str) -> list[dict[str, str | None]]:
     return _Forms(source).buttons.get(action, [])
 
 
-class Desk:
+class Approver:
     """Somebody at the console of a live host, who decides on proposals."""
 
     def __init__(self, console: Console) -> None:

@@ -34,7 +34,7 @@ from pmagent.contracts.audit_facts import (
 )
 from pmagent.contracts.model import ModelAsked, ModelCallRequested, ModelReplied, ModelUsage
 from pmagent.events.event import Event
-from tests.support.orchestra import Yard
+from tests.support.orchestra import Harness
 
 AUDIT = "7d3f5a10-6f0c-4d0e-8c11-000000000001"
 SHA = sha256(b"a picture").hexdigest()
@@ -131,8 +131,8 @@ def said(event: Event, asked: ModelAsked, score: int = 4, **more: Any) -> ModelR
 Model = Callable[[Event, ModelAsked], msgspec.Struct | None]
 
 
-class Court(Yard):
-    """A yard in which audits are asked for. ``clone``, ``pdf``, ``images`` and ``model`` make outcomes; None: none
+class Court(Harness):
+    """A harness in which audits are asked for. ``clone``, ``pdf``, ``images`` and ``model`` make outcomes; None: none
     yet."""
 
     def __init__(self, mode: str = "NORMAL", surface: str = "daemon") -> None:

@@ -10,7 +10,7 @@ from pmagent.firmware import contract
 from pmagent.firmware.lines import LineReader, encode
 from tests.support.board import FakeBoard, Line
 from tests.support.board_uart import Uart
-from tests.support.firmware_desk import TIME, compact, document
+from tests.support.firmware_board import TIME, compact, document
 
 FREE = bytes(8)
 RELEASE = [(6, FREE), (2, bytes(4))]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pmagent.actors.pla.wire.conversations import Conversations
 from pmagent.actors.pla.wire.exchanges import exchange
 from pmagent.actors.pla.wire.host import HostLink
-from pmagent.actors.pla.wire.talks import Talks
 from pmagent.contracts.checking import check
 from pmagent.contracts.payload import Payload
 from pmagent.contracts.pla import CONTRACT_VERSION, Action
@@ -27,7 +27,7 @@ class HostOnBoard:
         self._damage = damage
         self._now = self._begun = 0.0
         self.link = HostLink(check, CONTRACT_VERSION, CONTRACT_HASH)
-        self._talks = Talks(self.link)
+        self._conversations = Conversations(self.link)
         self._steps: list[Callable[[str], Payload]] = [
             arm,
             lambda boot_id: prepare(action, boot_id=boot_id),
@@ -52,12 +52,12 @@ class HostOnBoard:
         uart.sent.clear()
         self.link.receive(self._damage(came) if came else b"", self._now)
         self.link.tick(self._now)
-        for _, outcome in self._talks.advance(self._now):
+        for _, outcome in self._conversations.advance(self._now):
             self.outcomes.append(outcome)
             self._waiting = 0
         if self.link.hello is not None and not self._waiting and self._steps:
             asked = self._steps.pop(0)(self.link.hello.document["boot_id"])
-            self._waiting = self._talks.begin(exchange(event(asked), None, TIME), self._now)
+            self._waiting = self._conversations.begin(exchange(event(asked), None, TIME), self._now)
         out = self.link.to_send()
         self.commits += out.count(b'"op":"commit"')
         uart.incoming.extend(self._damage(out) if out else b"")

@@ -11,20 +11,20 @@ import anyio
 import msgspec
 import pytest
 
-from pmagent.actors.checks.effects import wishes as check_spec
+from pmagent.actors.checks.effects import check_spec
 from pmagent.actors.core.actor import Io
 from pmagent.actors.orchestra.planning import effects as planner
-from pmagent.actors.orchestra.running.sandbox_spec import wishes_of
+from pmagent.actors.orchestra.running.sandbox_spec import spec_of
 from pmagent.actors.sandbox.reader import arguments
 from pmagent.actors.sandbox.reader.run import run_limited
 from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import TASK, SandboxSpec
 from pmagent.contracts.checks import CheckRunRequested
 from pmagent.contracts.orchestra_events import PlannerReplied, TaskAssigned, TaskAttemptRequested
-from tests.support.boxes import PYTHON, PYTHON_FOLDERS
 from tests.support.claude_stand_in import report
 from tests.support.orchestra import RUN, config
 from tests.support.planners import SYSTEM, request
+from tests.support.sandboxes import PYTHON, PYTHON_FOLDERS
 
 NAMES: Final = ("task", "check", "planner", "reader")
 MODULE: Final = "tests.support.given_child"
@@ -86,9 +86,9 @@ class Caller(NamedTuple):
         shown = [".", "/tmp", *PYTHON_FOLDERS, *readable]
         settings = config(f"security: {{fs: {{allow_read: {msgspec.json.encode(shown).decode()}}}}}")
         assigned = msgspec.convert(given, TaskAssigned)
-        spec = wishes_of(root, settings, assigned, asked, artifacts, "", ())
+        spec = spec_of(root, settings, assigned, asked, artifacts, "", ())
         # A plan names programs of the system; the one with which the tests run need not be one.
-        return _boxed(msgspec.structs.replace(spec, argv=(PYTHON, *spec.argv[1:])))
+        return _sandboxed(msgspec.structs.replace(spec, argv=(PYTHON, *spec.argv[1:])))
 
     def _check(self, code: str, readable: list[str]) -> Ran:
         root, artifacts = self._folders()
@@ -96,7 +96,7 @@ class Caller(NamedTuple):
             permit=3, request=2, name="one", kind="check", argv=[PYTHON, "-I", "-S", "-c", code], seconds=SECONDS,
             attempt=1, reads=[*PYTHON_FOLDERS, *readable],
         )
-        return _boxed(check_spec(root, artifacts, asked))
+        return _sandboxed(check_spec(root, artifacts, asked))
 
     def _planner(self, code: str, _: list[str]) -> Ran:
         programs = self.folder / "programs"
@@ -118,8 +118,8 @@ class Caller(NamedTuple):
         ended = run_limited(
             MODULE, code.encode(), seconds=SECONDS, memory_bytes=2**30, output_bytes=2**20, readable=readable
         )
-        assert ended.walled
-        return Ran(ended.output.decode(), ended.exit_code, ended.signal, ended.told.decode())
+        assert ended.sandboxed
+        return Ran(ended.output.decode(), ended.exit_code, ended.signal, ended.stderr_tail.decode())
 
     def _folders(self) -> tuple[str, str]:
         for name in ("workspace", "artifacts"):
@@ -127,7 +127,7 @@ class Caller(NamedTuple):
         return str((self.folder / "workspace").resolve()), str((self.folder / "artifacts").resolve())
 
 
-def _boxed(spec: SandboxSpec) -> Ran:
+def _sandboxed(spec: SandboxSpec) -> Ran:
     outcome = anyio.run(run, spec)
     return Ran(outcome.stdout.decode(), outcome.exit_code or 0, outcome.signal or 0, outcome.stderr.decode())
 
@@ -145,7 +145,7 @@ def callers(**without: str) -> pytest.MarkDecorator:
 @pytest.fixture
 def caller(request: pytest.FixtureRequest, tmp_path: Path) -> Caller:
     """The caller of the parametrisation."""
-    if request.param == "reader" and not arguments.wall(()):
+    if request.param == "reader" and not arguments.bubblewrap_options(()):
         pytest.skip("no bubblewrap here that can build a wall")
     (tmp_path / "caller").mkdir()
     return Caller(request.param, tmp_path / "caller")

@@ -16,8 +16,8 @@ Test = TypeVar("Test", bound=Callable[..., None])
 def each(names: str, cases: Iterable[Any]) -> Callable[[Test], Test]:
     """Run the test with each case, and name every case that fails.
 
-    Takes what ``pytest.mark.parametrize`` takes, for tests that need no fixture made anew for each case: an item costs
-    pytest more than such a test takes.
+    Takes what ``pytest.mark.parametrize`` takes, for tests that need no other fixture made anew for each case than
+    ``tmp_path`` and ``monkeypatch``: an item costs pytest more than such a test takes.
     """
     wanted = [name.strip() for name in names.split(",")]
     given = [_values(case, len(wanted)) for case in cases]
@@ -28,9 +28,10 @@ def each(names: str, cases: Iterable[Any]) -> Callable[[Test], Test]:
         @functools.wraps(test)
         def run(**fixtures: Any) -> None:
             failed = []
-            for values in given:
+            for number, values in enumerate(given):
                 try:
-                    test(**dict(zip(wanted, values, strict=True)), **fixtures)
+                    with pytest.MonkeyPatch.context() as patch:
+                        test(**dict(zip(wanted, values, strict=True)), **_own(fixtures, number, patch))
                 except Exception as error:  # noqa: BLE001 - raised below, with all others
                     error.add_note(f"case: {values!r}")
                     failed.append(error)
@@ -43,6 +44,17 @@ def each(names: str, cases: Iterable[Any]) -> Callable[[Test], Test]:
         return run  # type: ignore[return-value]
 
     return of
+
+
+def _own(fixtures: dict[str, Any], number: int, patch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The fixtures, with a folder and patches that are this case's alone."""
+    own = dict(fixtures)
+    if "monkeypatch" in own:
+        own["monkeypatch"] = patch
+    if "tmp_path" in own:
+        own["tmp_path"] = fixtures["tmp_path"] / str(number)
+        own["tmp_path"].mkdir()
+    return own
 
 
 def _values(case: Any, names: int) -> tuple[Any, ...]:

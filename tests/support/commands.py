@@ -1,4 +1,5 @@
-"""The command line for tests: in this process, with what it wrote; or as a process of its own."""
+"""The command line for tests: in this process, with what it wrote; or as a process of its own
+(``tests.support.warm``)."""
 
 from __future__ import annotations
 
@@ -16,13 +17,14 @@ import msgspec
 from pmagent.cli.app import run
 from pmagent.cli.output import Output
 from pmagent.console.auth import operators
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.events.disk import RealDisk
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.segments import SegmentReader
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.trust import accept
 from pmagent.workspace.user_registry import Registry, describe
+from tests.support import warm
 
 PMAGENT = [sys.executable, "-I", "-m", "pmagent"]
 SECONDS = 60.0
@@ -77,7 +79,7 @@ def owned(workspace: Path) -> Path:
     """``workspace``, which was copied or made by hand, with its configuration and operators accepted, and its log, if
     there is one, registered as it lies there: as if it had been begun there."""
     layout = Layout(workspace)
-    listed = Places(layout).operators
+    listed = ConsolePaths(layout).operators
     if listed.is_file():
         operators.accept(listed, listed.read_bytes())
     with suppress(NotFound):
@@ -113,7 +115,7 @@ def clean_environment(**more: str) -> dict[str, str]:
 def spawn(*arguments: str, cwd: Path, **more: str) -> Ran:
     """Run a command as a process in ``cwd``, an accepted workspace, with ``more`` in its environment."""
     accepted(cwd)
-    done = subprocess.run(
+    done = warm.run(
         [*PMAGENT, *arguments], cwd=cwd, env=clean_environment(**more), capture_output=True, check=False,
         stdin=subprocess.DEVNULL, timeout=SECONDS,
     )

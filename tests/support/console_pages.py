@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from pmagent.console.app import Positioned, application
 from pmagent.console.auth.entrance import Visitor
-from pmagent.console.pages.context import Desk
+from pmagent.console.pages.context import PageContext
 from tests.support.hostile import unseen_in
 
 VOID = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"))
@@ -109,13 +109,13 @@ class Reader:
     """A browser that reads: it is let in without a guard, as ``ada``, and no daemon answers."""
 
     def __init__(self, workspace: Path, role: Any = "approve") -> None:
-        self.desk = Desk(workspace)
+        self.context = PageContext(workspace)
         self.visitor = Visitor("ada", role, "s" * 64, "token", "2026-11-22T12:00:00.000000Z")
-        self.app = application(self.desk)
+        self.app = application(self.context)
         self.client = TestClient(
             self._let_in, base_url="http://127.0.0.1:8321", follow_redirects=False, raise_server_exceptions=False
         )
-        self._pages = Positioned(self.app, self.desk)
+        self._pages = Positioned(self.app, self.context)
 
     async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope.setdefault("state", {}).update(visitor=self.visitor, form={})

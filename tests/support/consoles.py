@@ -26,8 +26,8 @@ from pmagent.console.auth.entrance import invite
 from pmagent.console.auth.limits import Bucket
 from pmagent.console.live.feed import Feed
 from pmagent.console.live.stream import Streams
-from pmagent.console.pages.context import Desk
-from pmagent.console.places import Places
+from pmagent.console.pages.context import PageContext
+from pmagent.console.paths import ConsolePaths
 from pmagent.console.serving import guarded
 from pmagent.service.answer import Answer
 from pmagent.service.client import new_request
@@ -100,23 +100,23 @@ class Console:
     """One browser at the console of ``workspace``."""
 
     def __init__(self, workspace: Path, settings: ConsoleSettings | None = None) -> None:
-        self.desk = Desk(workspace)
-        self.desk.places.prepare()
+        self.context = PageContext(workspace)
+        self.context.paths.prepare()
         self.ended = anyio.Event()
         self.address = Address(1, ORIGIN, PORT)
-        streams = Streams(Feed(self.desk.layout.store.reader), self.ended)
-        self.app = guarded(self.desk, settings or ConsoleSettings(), self.address, streams)
+        streams = Streams(Feed(self.context.layout.store.reader), self.ended)
+        self.app = guarded(self.context, settings or ConsoleSettings(), self.address, streams)
         self.app._limits.posts = self.app._limits.gets = Bucket(1e4, 10_000, time.monotonic)  # quicker than people
         self.client = TestClient(self.app, base_url=ORIGIN, follow_redirects=False, raise_server_exceptions=False)
 
     def enter(self, operator: str, role: operators.Role = "approve") -> Console:
         """Sign in, as an operator who is added if there is none of the name."""
-        places = Places(Layout(self.desk.workspace))
-        known = operators.read(places.operators)
+        paths = ConsolePaths(Layout(self.context.workspace))
+        known = operators.read(paths.operators)
         if operator not in known:
-            operators.add(places.operators, operator, role, None)
-            known = operators.read(places.operators)
-        token = invite(places, known[operator])
+            operators.add(paths.operators, operator, role, None)
+            known = operators.read(paths.operators)
+        token = invite(paths, known[operator])
         answer = self.client.get(f"/enter?token={token}")
         assert answer.status_code == 303, answer.text
         return self

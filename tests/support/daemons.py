@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from pmagent.service import client
+from tests.support import warm
 from tests.support.commands import SECONDS, accepted, clean_environment
 
 _SERVE = """
@@ -43,7 +44,7 @@ class Daemon:
 
     def __init__(self, workspace: Path, file_bytes_max: int = 0, *, console: bool = False, port: int = 0) -> None:
         accepted(workspace)
-        self.process = subprocess.Popen(
+        self.process = warm.Popen(
             [sys.executable, "-I", "-c", _SERVE, str(workspace), str(file_bytes_max)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/",
             env=clean_environment(PMAGENT_CONSOLE_ENABLED=str(console).lower(), PMAGENT_CONSOLE_PORT=str(port)),

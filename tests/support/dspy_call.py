@@ -17,9 +17,7 @@ from pmagent.contracts.model import ModelLimits
 from tests.support.models import live_gateway
 from tests.support.provider import Answer, completion, error, provider
 
-FIELDS = {
-    "allowed_action": "WARN", "safety_check_summary": "s", "rationale": "r", "conditions": "[]", "warnings": "[]",
-}
+FIELDS = {"allowed_action": "WARN", "safety_check_summary": "s", "rationale": "r", "conditions": "[]", "warnings": "[]"}
 TEXT = "\n\n".join(f"[[ ## {name} ## ]]\n{value}" for name, value in FIELDS.items()) + "\n\n[[ ## completed ## ]]"
 ANSWERS = [error(429), completion(TEXT), error(401), Answer(hang=True)]
 

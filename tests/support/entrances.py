@@ -21,7 +21,7 @@ from pmagent.console.auth import operators, passwords
 from pmagent.console.auth.entrance import Entered, Entrance, invite
 from pmagent.console.auth.guard import Guard, Limits, cookie_name
 from pmagent.console.auth.operators import Operator, Role
-from pmagent.console.pages.context import Desk
+from pmagent.console.pages.context import PageContext
 from pmagent.workspace.settings import ConsoleSettings
 
 PORT = 8123
@@ -79,14 +79,14 @@ class Probe:
         await answer(scope, receive, send)
 
 
-class House:
+class GuardedConsole:
     """A workspace with operators, the entrance to its console, and the guard before ``app``."""
 
     def __init__(self, workspace: Path, app: ASGIApp | None = None, **operators_: Role) -> None:
-        self.desk = Desk(workspace)
-        self.desk.layout.prepare()
-        self.places = self.desk.places
-        self.places.prepare()
+        self.context = PageContext(workspace)
+        self.context.layout.prepare()
+        self.paths = self.context.paths
+        self.paths.prepare()
         self.clock, self.steady = Clock(), Clock(0.0)
         self.notes: list[tuple[str, str, str, str]] = []
         self.unrecordable: Exception | None = None
@@ -98,10 +98,10 @@ class House:
 
     def start(self, port: int = PORT) -> None:
         """The console, as it comes up; once more: as it comes back."""
-        self.entrance = Entrance(self.places, ConsoleSettings(), self._note, self.clock, self.steady)
+        self.entrance = Entrance(self.paths, ConsoleSettings(), self._note, self.clock, self.steady)
         address = Address(1, f"http://127.0.0.1:{port}" if port else "http://localhost", port)
         self.guard = Guard(
-            self.app, desk=self.desk, entrance=self.entrance, address=address, limits=Limits(self.steady)
+            self.app, context=self.context, entrance=self.entrance, address=address, limits=Limits(self.steady)
         )
 
     async def _note(self, operator: str, what: str, by: str, reason: str) -> None:
@@ -112,15 +112,20 @@ class House:
     @property
     def cookie_name(self) -> str:
         """What the console's cookie is called."""
-        return cookie_name(self.desk.workspace)
+        return cookie_name(self.context.workspace)
 
     def add(self, name: str, role: Role, secret: str | None = None) -> Operator:
         """One operator more."""
-        return operators.add(self.places.operators, name, role, secret)
+        return operators.add(self.paths.operators, name, role, secret)
+
+    def files(self) -> dict[str, bytes]:
+        """The contents of the console's folder, and of the operators' file."""
+        found = [path for path in self.paths.folder.rglob("*") if path.is_file()]
+        return {str(path): path.read_bytes() for path in [*found, self.paths.operators]}
 
     def invited(self, name: str) -> str:
         """A one-time token."""
-        return invite(self.places, operators.named(self.places.operators, name), self.clock)
+        return invite(self.paths, operators.named(self.paths.operators, name), self.clock)
 
     def entered(self, name: str, before: str = "") -> Entered:
         """Somebody who has come in by a one-time address."""
@@ -159,14 +164,14 @@ class House:
         return [("cookie", f"{self.cookie_name}={cookie}")] if cookie else []
 
 
-def refused(house: House, answer: Answer, status: int) -> None:
+def refused(guarded: GuardedConsole, answer: Answer, status: int) -> None:
     """It was refused with this status, and no page saw it. Raises AssertionError."""
     assert answer.status == status, answer
-    assert house.probe.reached == []
+    assert guarded.probe.reached == []
 
 
 ABSENT = "(absent)"
-"""In ``House.send``: the header is not sent."""
+"""In ``GuardedConsole.send``: the header is not sent."""
 
 
 async def asked(

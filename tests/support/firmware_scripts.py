@@ -7,7 +7,7 @@ from typing import Any
 
 from pmagent.contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, digest
 from pmagent.firmware.lines import encode
-from tests.support.firmware_desk import BOOT, CONTRACT, TIME, compact, document
+from tests.support.firmware_board import BOOT, CONTRACT, TIME, compact, document
 
 TEXTS = ("a", "Hi!", 'q"\\\n\t', "0123456789", "~`|", "abc" * 10)
 ALPHABET = "".join(map(chr, range(0x20, 0x7F))) + "\n"

@@ -11,7 +11,7 @@ import pytest
 
 from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import Limits, Outcome
-from tests.support.boxes import wishes
+from tests.support.sandboxes import spec_for
 
 
 def held_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> Callable[[], None]:
@@ -39,6 +39,6 @@ def timed_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str, limits
     """A run in a sandbox whose time begins when ``code`` has said something: TERM finds its handlers in place, however
     busy the machine is."""
     begin = held_clock(monkeypatch, limits.seconds)
-    outcome = anyio.run(run, wishes(tmp_path / "artifacts", code, limits=limits), lambda *_: begin())
+    outcome = anyio.run(run, spec_for(tmp_path / "artifacts", code, limits=limits), lambda *_: begin())
     assert outcome.timed_out
     return outcome

@@ -69,7 +69,7 @@ class MemoryLog:
 
     def verify(
         self, *, decode: bool = False, blobs: BlobCheck | None = None,  # noqa: ARG002 - a reader decodes anyway
-        told: Callable[[int], None] | None = None,
+        progress: Callable[[int], None] | None = None,
     ) -> Verification:  # fmt: skip
         """See LogStore."""
         reader = self.reader()
@@ -77,8 +77,8 @@ class MemoryLog:
             if blobs is not None:
                 blobs.look(event)
         tail, size = reader.tail(), self.size().lines
-        if told is not None:
-            told(size)
+        if progress is not None:
+            progress(size)
         checked = blobs.result if blobs is not None else None
         log_id, count = reader.log_id(), tail.position
         return Verification(

@@ -1,4 +1,4 @@
-"""A yard in which anything may happen at any moment: what a test draws is done, and the process may end anywhere."""
+"""A harness in which anything may happen at any moment: what a test draws is done, and the process may end anywhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pmagent.events.event import Event, Tail, time_after
 from pmagent.events.sequencer import Sequencer
 from pmagent.replay.areas.invariants_runs import RunCheck, check_runs
 from pmagent.replay.replayer import replay_log
-from tests.support.orchestra import START, Yard, exited, replied
+from tests.support.orchestra import START, Harness, exited, replied
 from tests.support.recorded import stored_log
 
 OUTCOMES = (
@@ -33,9 +33,9 @@ OUTCOMES = (
 ANSWERS = ("plan", "plan", "garbage", "circle", "fails", "refuses", "timed out", "stopped")
 
 
-class Mill(Yard):
-    """A yard that is held to what must always hold of runs. ``do`` takes a step that was drawn: what, and a number that
-    says of which."""
+class Mill(Harness):
+    """A harness that is held to what must always hold of runs. ``do`` takes a step that was drawn: what, and a number
+    that says of which."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -139,7 +139,7 @@ class Mill(Yard):
         """What holds when everything has come to rest: no run is open, nor any effect."""
         self.check()
         states = self.engine.states
-        assert (states["orchestrator"].runs, states["coordinator"].courses, states["worker"].jobs) == ({}, {}, {})
+        assert (states["orchestrator"].runs, states["coordinator"].runs, states["worker"].jobs) == ({}, {}, {})
         assert (states["worker"].stopping, self.engine.effects.open) == ({}, {})
         over = [event.data.request for event in self.history if event.type in ("run.ended", "run.refused")]
         asked = [event.position for event in self.history if event.type == "run.requested"]

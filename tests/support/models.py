@@ -39,13 +39,14 @@ Answer = AIMessage | BaseException | Callable[[], AIMessage]
 
 
 class Scripted(BaseChatModel):
-    """Answers what it is told, in order; an exception is raised. Hangs when it has nothing left. ``seen`` are the
-    messages, ``handlers`` the callbacks of each call."""
+    """Answers what it is given, in order; an exception is raised. When it has nothing left it calls ``on_hang``, and
+    hangs. ``seen`` are the messages, ``handlers`` the callbacks of each call."""
 
     script: list[Any]
     seen: list[list[BaseMessage]] = []
     handlers: list[list[str]] = []
     hung: list[bool] = []
+    on_hang: Callable[[], None] = lambda: None
 
     @property
     def _llm_type(self) -> str:
@@ -61,6 +62,7 @@ class Scripted(BaseChatModel):
         self.handlers.append([type(handler).__name__ for handler in run_manager.handlers])
         if not self.script:
             self.hung.append(True)
+            self.on_hang()
             await anyio.sleep_forever()
         answer = self.script.pop(0)
         if isinstance(answer, BaseException):

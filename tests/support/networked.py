@@ -12,16 +12,11 @@ import anyio.abc
 from pmagent.actors.sandbox.egress.upstream import Upstream
 from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import Outcome
-from tests.support.boxes import wishes
 from tests.support.proxied import NAME, TRACE, Behave, Host, answering, host, outside
+from tests.support.sandboxes import TRY, spec_for
 
-INSIDE = """
-import errno, http.client, os, socket, sys, urllib.error, urllib.request
-def tried(what):
-    try:
-        return what() or "done"
-    except OSError as error:
-        return errno.errorcode[error.errno]
+INSIDE = f"""{TRY}
+import http.client, socket, urllib.error, urllib.request
 def asked(url):
     try:
         return urllib.request.urlopen(url).read().decode()
@@ -51,7 +46,7 @@ async def echo(stream: anyio.abc.SocketStream, heard: bytearray) -> None:
 async def allowed(folder: Path, code: str, world: Upstream, **more: Any) -> Outcome:
     """Run ``code`` with a network of ``NAME`` alone."""
     more.setdefault("allow_domains", (NAME,))
-    return await run(wishes(folder, INSIDE + code, net="allow", trace=TRACE, **more), upstream=world)
+    return await run(spec_for(folder, INSIDE + code, net="allow", trace=TRACE, **more), upstream=world)
 
 
 def ran(folder: Path, code: str, behave: Behave | None = None, **more: Any) -> tuple[list[str], Outcome, Host]:

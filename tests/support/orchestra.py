@@ -1,4 +1,4 @@
-"""A yard for runs: all real actors over one log, with tools and a planner that answer what a test says."""
+"""A harness for runs: all real actors over one log, with tools and a planner that answer what a test says."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def replied(event: Event, text: str) -> PlannerReplied:
     )
 
 
-class Yard:
+class Harness:
     """An engine with every actor, started and with a kernel in order. ``tool`` and ``planner`` make outcomes."""
 
     def __init__(self, mode: str = "NORMAL", surface: str = "daemon") -> None:

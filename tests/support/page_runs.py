@@ -1,4 +1,4 @@
-"""Runs of the yard, for pages: what tools say, and the tasks of a run."""
+"""Runs of the harness, for pages: what tools say, and the tasks of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from pmagent.contracts.orchestra import PlanText
 from pmagent.contracts.orchestra_events import Captured
 from tests.support.orchestra import exited
-from tests.support.pages import RunYard
+from tests.support.pages import RunHarness
 
 
 def captured(content: bytes, total: int | None = None) -> Captured:
@@ -26,10 +26,10 @@ def told(stdout: bytes = b"", stderr: bytes = b"", code: int = 0, **more: Any) -
     return lambda event: exited(event, code, stdout=captured(stdout), stderr=captured(stderr), **more)
 
 
-def task_ids(yard: RunYard) -> dict[str, str]:
-    """The tasks of the yard's run: name -> id."""
+def task_ids(harness: RunHarness) -> dict[str, str]:
+    """The tasks of the harness's run: name -> id."""
     return {
-        one.name: one.task_id for event in yard.history if event.type == "tasks.planned" for one in event.data.tasks
+        one.name: one.task_id for event in harness.history if event.type == "tasks.planned" for one in event.data.tasks
     }
 
 

@@ -1,4 +1,4 @@
-"""Workspaces for pages: a history of the yard or of the court, or a recorded one, as a log on the real disk."""
+"""Workspaces for pages: a history of the harness or of the court, or a recorded one, as a log on the real disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from pmagent.console.app import Positioned, application
 from pmagent.console.auth.entrance import Visitor
-from pmagent.console.pages.context import Desk
+from pmagent.console.pages.context import PageContext
 from pmagent.contracts.payload import encode, typed
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
@@ -32,34 +32,32 @@ from pmagent.workspace.layout import Layout
 from tests.support.audits import Court
 from tests.support.histories import FOLDER as HISTORIES
 from tests.support.hostile import unseen_in
-from tests.support.orchestra import Yard
+from tests.support.orchestra import Harness
 
 LOG_ID = "5a" * 16
 VISITOR = Visitor("ada", "approve", "session", "csrf", "2026-11-22T12:00:00.000000Z")
 _BATCH = 500
 
 
-class _Begun(Yard):
+class _Begun(Harness):
     """Begins the log, as a real one is begun."""
 
     def start(self, surface: str = "daemon") -> None:
-        """See Yard."""
+        """See Harness."""
         if not self.history:
             self.tell(LogCreated(log_id=LOG_ID), f"log.created:{LOG_ID}")
         super().start(surface)
 
 
-class RunYard(_Begun):
-    """A yard whose history is that of a whole log, which a daemon can go on with."""
+class RunHarness(_Begun):
+    """A harness whose history is that of a whole log, which a daemon can go on with."""
 
 
 class AuditCourt(_Begun, Court):
     """A court whose history is that of a whole log."""
 
 
-def written(
-    workspace: Path, history: Sequence[Event], blobs: Iterable[bytes] = (), log_id: str = LOG_ID
-) -> Path:
+def written(workspace: Path, history: Sequence[Event], blobs: Iterable[bytes] = (), log_id: str = LOG_ID) -> Path:
     """The workspace, with a log that holds ``history`` as it is, in which nothing is missing (behind what it holds
     already); and with these blobs."""
     layout = Layout(workspace)
@@ -86,8 +84,8 @@ def recorded(workspace: Path, name: str) -> Path:
     return workspace
 
 
-class _Alone(Desk):
-    """A desk without a daemon, which is not looked for either."""
+class _Alone(PageContext):
+    """A page context without a daemon; nothing looks for one."""
 
     async def standing(self, operation: str) -> Answer:
         """See Desk."""
@@ -95,13 +93,11 @@ class _Alone(Desk):
 
 
 @contextmanager
-def pages(
-    workspace: Path, visitor: Visitor = VISITOR, form: Mapping[str, str] | None = None
-) -> Iterator[TestClient]:
+def pages(workspace: Path, visitor: Visitor = VISITOR, form: Mapping[str, str] | None = None) -> Iterator[TestClient]:
     """The console's pages over a log that nobody writes, without the guard, for ``visitor``: what a page shows is the
     log's affair alone. ``form``: what every POST brings. All requests run on one event loop."""
-    desk = _Alone(workspace)
-    inner = Positioned(application(desk), desk)
+    context = _Alone(workspace)
+    inner = Positioned(application(context), context)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         scope.setdefault("state", {}).update(visitor=visitor, form=dict(form or {}), cookie="", trace="")
@@ -183,10 +179,10 @@ def links(page: str) -> list[str]:
 def jobs_in(layout: Layout, kind: Kind) -> list[tuple[Event, Event | None]]:
     """The jobs of a kind, newest first: requests, and the ends that name them; read from the front, all of it."""
     with opened(layout) as log:
-        wanted = {kind.requested, *kind.ends}
+        wanted = {kind.requested, *kind.end_types}
         found = [typed(stored, log.blobs) for stored in events(log.storage) if stored.type in wanted]
     ends: dict[int, Event] = {}
     for event in found:
-        if event.type in kind.ends:
+        if event.type in kind.end_types:
             ends.setdefault(event.data.request, event)
     return [(event, ends.get(event.position)) for event in reversed(found) if event.type == kind.requested]

@@ -1,4 +1,4 @@
-"""The warden and the HID link at a desk: the real OA and kernel watcher, a brain that proposes what it is told, and a
+"""The warden and the HID link together: the real OA and kernel watcher, a brain that proposes what it is told, and a
 device that does what a test says."""
 
 from __future__ import annotations
@@ -89,27 +89,15 @@ def proposal(event: Event, asked: PlaProposalRequested, session_id: str) -> PlaP
     """The proposal that a request asks for."""
     action = asked.action or TEXT
     return PlaProposed(
-        request=event.position,
-        session_id=session_id,
-        proposal_id=derived("prop", event),
-        mode="SUGGEST",
-        action=action,
-        masked=asked.masked,
-        digest=asked.digest or digest(action),
-        chars=asked.chars,
-        rationale="the goal says so literally",
-        credential_warning=bool(asked.findings),
-        findings=asked.findings,
-        policy=asked.policy,
-        requested_by=asked.requested_by,
-        proposed_by="rules",
-        channel=asked.channel,
-        expires_at=time_after(event.time, asked.lifetime_s),
-        two_persons=asked.two_persons,
+        request=event.position, session_id=session_id, proposal_id=derived("prop", event), mode="SUGGEST",
+        action=action, masked=asked.masked, digest=asked.digest or digest(action), chars=asked.chars,
+        rationale="the goal says so literally", credential_warning=bool(asked.findings), findings=asked.findings,
+        policy=asked.policy, requested_by=asked.requested_by, proposed_by="rules", channel=asked.channel,
+        expires_at=time_after(event.time, asked.lifetime_s), two_persons=asked.two_persons,
     )
 
 
-class Desk(Bench):
+class PlaHarness(Bench):
     """Everything started and NORMAL, no device. ``device`` answers what is asked of it; None: nothing yet."""
 
     def __init__(self, actors: Iterable[AnyActor] = (), surface: str = "daemon", mode: str = "NORMAL") -> None:
@@ -245,10 +233,7 @@ class Desk(Bench):
     def decide(self, proposed: PlaProposed, decision: Any = "APPROVED", **more: Any) -> Event:
         """The operator decides; the request."""
         fields: dict[str, Any] = {
-            "proposal_id": proposed.proposal_id,
-            "decision": decision,
-            "digest": proposed.digest,
-            "operator_id": ALICE,
+            "proposal_id": proposed.proposal_id, "decision": decision, "digest": proposed.digest, "operator_id": ALICE,
             "channel": "cli",
         }
         return self.tell(PlaDecisionRequested(**(fields | more)))
@@ -274,10 +259,10 @@ class Desk(Bench):
         return found
 
 
-def answering(desk: Desk, kind: str, outcome: Any) -> None:
+def answering(harness: PlaHarness, kind: str, outcome: Any) -> None:
     """From now on requests of this type end so (a function of the request's event; None: not at all)."""
-    obedient = desk.device
-    desk.device = lambda event: outcome(event) if event.type == kind else obedient(event)
+    obedient = harness.device
+    harness.device = lambda event: outcome(event) if event.type == kind else obedient(event)
 
 
 def silent(event: Event, *, sent: bool = True) -> HidSilent:

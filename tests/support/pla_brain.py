@@ -1,4 +1,4 @@
-"""The real brain and the real gateway at the warden's desk, with a camera and a model that do what a test says."""
+"""The real brain and the real gateway beside the warden, with a camera and a model that do what a test says."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pmagent.contracts.pla_events import (
     PlaProposed,
 )
 from pmagent.events.event import Event
-from tests.support.pla import ALICE, Desk
+from tests.support.pla import ALICE, PlaHarness
 
 SOURCE = FrameSource(path="/frames")
 MODEL = "object:test"
@@ -32,7 +32,7 @@ Outcome = Callable[[Event], msgspec.Struct | None]
 Answer = PlaProposed | PlaProposalRefused
 
 
-class BrainDesk(Desk):
+class BrainHarness(PlaHarness):
     """Everything is started, NORMAL, and in SUGGEST. ``camera`` and ``model`` make outcomes; None: not yet."""
 
     def __init__(self, *modes: Any) -> None:

@@ -7,17 +7,14 @@ from typing import Any
 
 import msgspec
 
+from pmagent.actors.pla.wire.conversations import Conversations
 from pmagent.actors.pla.wire.exchanges import exchange
 from pmagent.actors.pla.wire.host import HostLink
 from pmagent.actors.pla.wire.lines import encode
-from pmagent.actors.pla.wire.talks import Talks
 from tests.support.pla_wired import BOOT, SCHEMAS, TIME, VERSION, event, no_check
 
 HELLO: dict[str, Any] = {
-    "device_id": "device-0001",
-    "boot_id": BOOT,
-    "contract_version": VERSION,
-    "contract_hash": SCHEMAS,
+    "device_id": "device-0001", "boot_id": BOOT, "contract_version": VERSION, "contract_hash": SCHEMAS,
 }
 
 
@@ -59,7 +56,7 @@ class Scripted:
 
     def __init__(self, **answers: dict[str, Any]) -> None:
         self.link = HostLink(no_check, VERSION, SCHEMAS)
-        self.talks = Talks(self.link)
+        self.conversations = Conversations(self.link)
         self._answers = {"hello": {"hello": HELLO}, **answers}
         self.asked: list[str] = []
         self.link.begin(0.0, TIME)
@@ -67,10 +64,10 @@ class Scripted:
 
     def perform(self, payload: Any) -> Any:
         """A request's outcome, a fifth of a second a step."""
-        number = self.talks.begin(exchange(event(payload), None, TIME), 0.0)
+        number = self.conversations.begin(exchange(event(payload), None, TIME), 0.0)
         for step in range(1000):
             self._answer(step / 5)
-            for ended, outcome in self.talks.advance(step / 5):
+            for ended, outcome in self.conversations.advance(step / 5):
                 assert ended == number
                 return outcome
         raise AssertionError("it does not end")

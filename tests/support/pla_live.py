@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import os
 import pty
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pmagent.pla.demo.stage import Device
+from pmagent.pla.demo import environment
+from pmagent.pla.demo.environment import Device
 from pmagent.workspace.trust import accept
+from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent
 from tests.support.daemons import running
 
+__all__ = ["Device"]
+
 OPERATOR = "ada"
+vars(environment)["subprocess"] = warm.module()  # devices start warm
 
 
 def configure(workspace: Path, **settings: object) -> None:
@@ -70,12 +74,8 @@ def on_terminal(
     master, end = pty.openpty()
     try:
         os.write(master, ahead.encode())
-        process = subprocess.Popen(
-            [*PMAGENT, "pla", *arguments],
-            stdin=end,
-            stdout=end,
-            stderr=end,
-            cwd=workspace,
+        process = warm.Popen(
+            [*PMAGENT, "pla", *arguments], stdin=end, stdout=end, stderr=end, cwd=workspace,
             env=clean_environment(NO_COLOR="1"),
         )
         os.close(end)

@@ -1,4 +1,4 @@
-"""A device as the page of the line says, without bytes: what a desk at which anything may happen is held against."""
+"""A device as the page of the line says, without bytes: the model for drawn histories."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from typing import Any, Generic, TypeVar
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 
-from pmagent.actors.pla.line.finding import PortUnusable, Wanted
+from pmagent.actors.pla.line.discovery import PortUnusable, Wanted
 from pmagent.actors.pla.line.holding import Line
-from pmagent.actors.pla.wire.words import Check
+from pmagent.actors.pla.wire.messages import Check
 from pmagent.contracts.hid import HidLinked, HidLost
 from pmagent.contracts.payload import Payload
 from tests.support.pla_wired import TIME, arm, commit, event, prepare

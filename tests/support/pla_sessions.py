@@ -27,7 +27,7 @@ from pmagent.contracts.pla_events import (
 )
 from pmagent.events.event import Event, LogCreated, time_after
 from pmagent.projections.core.documents import Documents, Taken
-from pmagent.projections.sessions.said import WRITERS
+from pmagent.projections.sessions.entries import WRITERS
 from pmagent.projections.sessions.sessions import Sessions, SessionsView
 from pmagent.projections.views.sessions import Session
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
+from pmagent.actors.pla.wire.conversations import Conversations
 from pmagent.actors.pla.wire.exchanges import exchange
 from pmagent.actors.pla.wire.host import HostLink
-from pmagent.actors.pla.wire.talks import Talks
-from pmagent.actors.pla.wire.words import Heard, Problem
+from pmagent.actors.pla.wire.messages import Heard, Problem
 from pmagent.contracts.hid import (
     HidArmRequested,
     HidCommitRequested,
@@ -77,7 +77,7 @@ class Wired:
 
     def __init__(self, boot_id: str = BOOT, version: str = VERSION, schemas: str = SCHEMAS, first: int = 1) -> None:
         self.link = HostLink(no_check, VERSION, SCHEMAS, first)
-        self.talks = Talks(self.link)
+        self.conversations = Conversations(self.link)
         self.contract = version, schemas
         self.core = self.boot(boot_id)
         self.now = 0.0
@@ -111,7 +111,7 @@ class Wired:
                 self.core.reported(ok=True)
             self.link.receive(self.to_host(step.send), self.now)
         self.link.tick(self.now)
-        self.outcomes.update(self.talks.advance(self.now))
+        self.outcomes.update(self.conversations.advance(self.now))
         self.heard += self.link.heard()
 
     def until(self, done: Callable[[], bool], seconds: float = 60.0) -> None:
@@ -123,7 +123,7 @@ class Wired:
 
     def begin(self, payload: Payload, plain: Action | None = None) -> int:
         """Begin the exchange for a request."""
-        return self.talks.begin(exchange(event(payload), plain, TIME), self.now)
+        return self.conversations.begin(exchange(event(payload), plain, TIME), self.now)
 
     def perform(self, payload: Payload, plain: Action | None = None) -> Any:
         """A request's outcome."""

@@ -7,10 +7,13 @@ import json
 import os
 import select
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
+
+import pytest
 
 from pmagent.actors.sandbox.orphans import end_orphans
 from pmagent.contracts.orchestra_events import PlannerCallRequested
@@ -20,6 +23,9 @@ PROGRAM: Final = Path(__file__).with_name("claude_stand_in.py")
 RUN: Final = "5b0c7a52-3f7e-4c1d-9a55-0000000000aa"
 SYSTEM: Final = "/usr/local/bin:/usr/bin:/bin"
 SECONDS: Final = 30.0
+
+
+Put = Callable[..., "StandIn"]
 
 
 class StandIn:
@@ -88,6 +94,25 @@ class StandIn:
                 else:
                     os.close(handle)
         return found
+
+
+@pytest.fixture
+def planner_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Put]:
+    """Makes a stand-in the ``claude`` on PATH; afterwards nothing of it, and no temporary folder, may be left."""
+    made: list[StandIn] = []
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+
+    def install(*how: dict[str, Any]) -> StandIn:
+        made.append(StandIn(tmp_path / f"bin{len(made)}", *how))
+        monkeypatch.setenv("PATH", made[-1].path)
+        return made[-1]
+
+    yield install
+    assert all(one.is_gone() for one in made)
+    assert os.listdir(temporary) == []
 
 
 def command_line(pid: int) -> list[str]:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Iterable
 from textwrap import dedent
 from typing import Any
 
 import pytest
+
+Planted = dict[str, tuple[str, list[tuple[Any, ...]]]]
+"""A fault -> the pattern of a message that tells of it, and the arguments of ``plant`` that put it into the code."""
+
+
+def plant_all(patch: pytest.MonkeyPatch, exchanges: Iterable[tuple[Any, ...]]) -> None:
+    """``plant`` each."""
+    for owner, name, *pieces in exchanges:
+        plant(patch, owner, name, *pieces)
 
 
 def plant(patch: pytest.MonkeyPatch, owner: Any, name: str, old: str, new: str, *more: str) -> None:

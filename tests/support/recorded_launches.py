@@ -29,10 +29,10 @@ from pmagent.actors.audit.failures import SourceFailed
 from pmagent.actors.audit.sources.pdf.reading import read_pdf
 from pmagent.actors.audit.sources.repository.repo_tools import analyze_graph_structure
 from pmagent.actors.audit.sources.repository.survey import survey_repository
-from pmagent.actors.checks.effects import wishes as check_wishes
+from pmagent.actors.checks.effects import check_spec
 from pmagent.actors.core.actor import Io
 from pmagent.actors.orchestra.planning import effects as planner
-from pmagent.actors.orchestra.running.sandbox_spec import wishes_of
+from pmagent.actors.orchestra.running.sandbox_spec import spec_of
 from pmagent.actors.pla.frames import camera, ocr
 from pmagent.actors.pla.frames.problem import NoFrame
 from pmagent.actors.sandbox.bubblewrap import NEEDED
@@ -274,7 +274,7 @@ def _task(place: Path, sandbox: dict[str, str], text: str = "", **inputs: Any) -
         seconds=30.0, simulated=False,
     )
     before = f"{place}/inputs" if sandbox else ""
-    _sandboxed(wishes_of(root, config(text), assigned, asked, f"{place}/artifacts", before, (f"{root}/docs",)))
+    _sandboxed(spec_of(root, config(text), assigned, asked, f"{place}/artifacts", before, (f"{root}/docs",)))
 
 
 _FILES: Final = [{"path": "a/b.txt", "content": "hello"}]
@@ -300,7 +300,7 @@ def check(place: Path) -> None:
     asked = CheckRunRequested(
         permit=3, request=2, name="one", kind="check", argv=["true", "-v"], seconds=60.0, attempt=1
     )
-    _sandboxed(check_wishes(root, f"{place}/artifacts", asked))
+    _sandboxed(check_spec(root, f"{place}/artifacts", asked))
 
 
 def plan(place: Path) -> None:

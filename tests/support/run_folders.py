@@ -18,7 +18,7 @@ from pmagent.contracts.orchestra_events import RunEnded
 from pmagent.events.event import Event, LogCreated
 from pmagent.projections.core.documents import Documents
 from pmagent.projections.runs.folders import RunFolders, RunsView
-from tests.support.orchestra import RUN, START, Yard, exited
+from tests.support.orchestra import RUN, START, Harness, exited
 
 LOG_ID = "ab" * 16
 JOB = f"jobs/{RUN}.json"
@@ -155,9 +155,9 @@ def copied(documents: Documents, projection: RunFolders | None = None) -> Docume
 
 
 
-def ended(yard: Yard, run_id: str = RUN) -> str:
+def ended(harness: Harness, run_id: str = RUN) -> str:
     """Go on until the run is over; its state, or why it was refused."""
-    over = yard.run(run_id)
+    over = harness.run(run_id)
     return over.state if isinstance(over, RunEnded) else over.code
 
 
@@ -168,23 +168,23 @@ def other(number: int) -> str:
     return f"5b0c7a52-3f7e-4c1d-9a55-{number:012}"
 
 
-def done(**more: Any) -> Yard:
+def done(**more: Any) -> Harness:
     """A run of three tasks that went well; each left a file."""
-    yard = Yard()
-    yard.tool = lambda event: exited(event, artifacts=[artifact(event.data.task_id, "stdout", b"said")])
-    yard.request({"a": [], "b": ["a"], "c": ["a", "b"]}, **more)
-    assert ended(yard) == "done"
-    return yard
+    harness = Harness()
+    harness.tool = lambda event: exited(event, artifacts=[artifact(event.data.task_id, "stdout", b"said")])
+    harness.request({"a": [], "b": ["a"], "c": ["a", "b"]}, **more)
+    assert ended(harness) == "done"
+    return harness
 
 
-def view(yard: Yard) -> RunsView:
-    """The projection's state after all that happened in the yard."""
-    documents = folded(yard.history)
+def view(harness: Harness) -> RunsView:
+    """The projection's state after all that happened in the harness."""
+    documents = folded(harness.history)
     found = documents._states["run_folders"]
     assert isinstance(found, RunsView)
     return found
 
 
-def ids(yard: Yard) -> dict[str, str]:
-    """The tasks of the yard's run: name -> id."""
-    return {planned.name: planned.task_id for planned in view(yard).jobs[RUN].planned_tasks}
+def ids(harness: Harness) -> dict[str, str]:
+    """The tasks of the harness's run: name -> id."""
+    return {planned.name: planned.task_id for planned in view(harness).jobs[RUN].planned_tasks}

@@ -10,8 +10,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from tests.support.commands import PMAGENT, SECONDS, Ran, accepted, clean_environment
+import pytest
+
+from tests.support import warm
+from tests.support.commands import PMAGENT, SECONDS, Ran, accepted, clean_environment, pmagent
+from tests.support.daemons import Daemon, running
 from tests.support.terminals import Terminal, open_pty
 
 
@@ -29,13 +34,13 @@ class Started:
         self.said = b""
         if terminal:
             self.notes, slave = open_pty(*terminal)
-            self.process = subprocess.Popen(
-                ["setsid", "--ctty", *PMAGENT, *arguments], cwd=workspace, env=environment, stdin=slave,
-                stdout=subprocess.PIPE, stderr=slave,
+            self.process = warm.Popen(
+                [*PMAGENT, *arguments], cwd=workspace, env=environment, stdin=slave, stdout=subprocess.PIPE,
+                stderr=slave, terminal=True,
             )
             os.close(slave)
         else:
-            self.process = subprocess.Popen(
+            self.process = warm.Popen(
                 [*PMAGENT, *arguments], cwd=workspace, env=environment, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
             )
@@ -126,3 +131,19 @@ LONG = """
 - {task_id: nap, intent: take long, tools: [sleep], depends_on: [first], inputs: {args: ["600"]}}
 - {task_id: after, intent: never, tools: [echo], depends_on: [nap]}
 """
+
+
+@pytest.fixture(params=["daemon", "alone"])
+def daemon(request: pytest.FixtureRequest, workspace: Path) -> Iterator[Daemon | None]:
+    """With a daemon, and without."""
+    if request.param == "alone":
+        yield None
+        return
+    with running(workspace) as there:
+        yield there
+
+
+def latest(workspace: Path) -> dict[str, Any]:
+    """The newest run."""
+    runs: list[dict[str, Any]] = pmagent(workspace, "runs", "--format", "json").document["runs"]
+    return runs[0]

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from pmagent.console.auth.operators import add
-from pmagent.console.places import Places
-from pmagent.pla.demo.stage import Device
+from pmagent.console.paths import ConsolePaths
 from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.commands import SECONDS, Ran, pmagent, spawn
 from tests.support.daemons import Daemon
-from tests.support.pla_live import await_event, configure
+from tests.support.pla_live import Device, await_event, configure
 
 ASKING: Final = "ada"
 """Who asks for things on the command line."""
@@ -27,7 +26,7 @@ LOOKING: Final = "vera"
 
 def employ(workspace: Path) -> None:
     """Make the three operators."""
-    file = Places(Layout(workspace)).operators
+    file = ConsolePaths(Layout(workspace)).operators
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in ASKING, APPROVING:
         add(file, name, "approve", None)

@@ -290,7 +290,7 @@ class StoreContract:
     def test_the_facts_of_a_store_are_those_of_the_written_log(self, make: MakeStore) -> None:
         store, told = make(), list[int]()
         tails = self.written(store)
-        found = store.verify(decode=True, told=told.append)
+        found = store.verify(decode=True, progress=told.append)
         assert (found.ok, found.finding, found.events) == (True, None, 7)
         assert found.tail == found.durable == tails[-1]
         assert told[-1] == found.bytes == store.size().lines

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 
+from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment
 from tests.support.furnished import Furnished
 from tests.support.screens import CHROMIUM, NARROW, SIZE, Screens, Visit
@@ -69,7 +70,7 @@ def at_work(station: Station) -> Iterator[None]:
     ]
     plan = in_workspace(station.workspace, json.dumps(tasks)) / "plan.yaml"
     command = [*PMAGENT, "run", "Soak test of the bench", "--plan", str(plan)]
-    run = subprocess.Popen(command, cwd=station.workspace, env=clean_environment(), stderr=subprocess.DEVNULL)
+    run = warm.Popen(command, cwd=station.workspace, env=clean_environment(), stderr=subprocess.DEVNULL)
     try:
         station.until("task.attempt_requested", after=station.position() - 5)
         yield

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from tests.support.cases import each
@@ -28,3 +31,15 @@ def test_no_case_is_no_success() -> None:
 
     with pytest.raises(AssertionError, match="there is a case"):
         never()
+
+
+def test_each_case_has_a_folder_and_patches_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @each("number", [1, 2])
+    def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int = 0) -> None:
+        assert "ONE_CASE" not in os.environ
+        monkeypatch.setenv("ONE_CASE", "")
+        assert list(tmp_path.iterdir()) == []
+        (tmp_path / str(number)).touch()
+
+    alone(tmp_path=tmp_path, monkeypatch=monkeypatch)
+    assert len(list(tmp_path.glob("*/*"))) == 2

@@ -22,6 +22,7 @@ from pmagent.service.answer import Answer
 from pmagent.service.host import Host
 from pmagent.service.wire import Reply, Request, reachable
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.live import on_loop
 
 NOBODY = cast("Host", None)
@@ -53,8 +54,8 @@ async def test_what_an_operation_refuses_is_told_as_it_is(monkeypatch: pytest.Mo
     assert (reply.failure.message, reply.failure.hint) == ("there is none", "make one")
 
 
-@pytest.mark.parametrize(
-    ("mode", "wanted", "carried_out"),
+@each(
+    "mode, wanted, carried_out",
     [("EXECUTE", "SUGGEST", True), ("OBSERVE", "SUGGEST", False), ("SUGGEST", "SUGGEST", False),
      ("SUGGEST", "OBSERVE", True), ("SUGGEST", "EXECUTE", False)],
 )  # fmt: skip
@@ -63,7 +64,7 @@ def test_of_modes_only_a_lower_one_outlives_its_asker(
 ) -> None:
     monkeypatch.setattr(reading, "warden", lambda _: WardenState(mode=mode))  # type: ignore[arg-type]
     host = cast("Host", SimpleNamespace(runtime=SimpleNamespace(engine=None)))
-    assert daemon._outlives_its_asker(host, Request("pla.mode", {"mode": wanted})) is carried_out
+    assert daemon._runs_without_client(host, Request("pla.mode", {"mode": wanted})) is carried_out
 
 
 async def _left_when_taken(workspace: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> tuple[bytes, list[str]]:
@@ -96,7 +97,7 @@ async def _left_when_taken(workspace: Path, monkeypatch: pytest.MonkeyPatch, nam
     return told, done
 
 
-@pytest.mark.parametrize(("name", "done"), [("boot.oa", []), ("control.pause", ["control.pause"])])
+@each("name, done", [("boot.oa", []), ("control.pause", ["control.pause"])])
 def test_it_is_said_that_a_request_is_taken_before_it_is_looked_whether_its_asker_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, done: list[str]
 ) -> None:

@@ -14,10 +14,11 @@ import pytest
 from pmagent.contracts.content import CHUNK_BYTES, BlobContent, Content, Growing
 from pmagent.events.errors import NotFound
 from pmagent.projections import rebuild
-from pmagent.projections.core.disk import LEADS_OUT, LINK, MARKS_MAX, Desk, Difference, DocumentUnwritable
+from pmagent.projections.core.disk import LEADS_OUT, LINK, MARKS_MAX, Difference, DocumentStore, DocumentUnwritable
 from pmagent.projections.core.documents import Documents, Taken
 from pmagent.projections.core.projection import Part
 from pmagent.projections.rebuild import check_documents
+from tests.support.cases import each
 
 SMALL = {"share/a.json": b"[1]", "b/c/d.json": b"{}"}
 LARGE = os.urandom(3_000_000)
@@ -51,29 +52,34 @@ def blob(content: bytes) -> BlobContent:
     return BlobContent(sha256(content).hexdigest(), len(content))
 
 
-def differences(desk: Desk, documents: Taken) -> list[Difference]:
-    return [found for _, found in desk.differences(documents) if found is not None]
+def differences(store: DocumentStore, documents: Taken) -> list[Difference]:
+    return [found for _, found in store.differences(documents) if found is not None]
 
 
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace whose log gives ``SMALL``; they are written. A private file lies beside it."""
+def written(tmp_path: Path) -> Path:
+    """A workspace in which ``SMALL`` are written. A private file lies beside it."""
     (tmp_path / "private").mkdir()
     (tmp_path / "private" / "a.json").write_bytes(b"private")
     workspace = tmp_path / "workspace"
     workspace.mkdir()
+    assert DocumentStore(workspace, Blobs()).write(parts(SMALL)) == list(SMALL)
+    return workspace
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace whose log gives ``SMALL``; they are written."""
 
     def of_log(_: Path, _documents: Documents, **_more: Any) -> Iterator[Taken]:
         yield parts(SMALL)
 
     monkeypatch.setattr(rebuild, "parts_of", of_log)
-    assert Desk(workspace, Blobs()).write(parts(SMALL)) == list(SMALL)
-    return workspace
+    return written(tmp_path)
 
 
 def test_what_is_as_the_log_says_is_not_written_again(workspace: Path) -> None:
     assert check_documents(workspace) == []
-    assert Desk(workspace, Blobs()).write(parts(SMALL)) == []
+    assert DocumentStore(workspace, Blobs()).write(parts(SMALL)) == []
 
 
 def test_each_document_that_is_not_as_the_log_says_is_named_and_written(workspace: Path) -> None:
@@ -82,7 +88,7 @@ def test_each_document_that_is_not_as_the_log_says_is_named_and_written(workspac
     assert check_documents(workspace) == [
         Difference("share/a.json", "differs", 1, "1]", "2]"), Difference("b/c/d.json", "missing")
     ]
-    assert Desk(workspace, Blobs()).write(parts(SMALL)) == list(SMALL)
+    assert DocumentStore(workspace, Blobs()).write(parts(SMALL)) == list(SMALL)
     assert check_documents(workspace) == []
 
 
@@ -107,7 +113,7 @@ def test_a_link_out_of_the_workspace_is_neither_read_nor_written_through(
     (workspace / link).symlink_to(Path("..") / "private" if link == "share" else workspace.parent / "private/a.json")
     assert check_documents(workspace) == [Difference("share/a.json", "unreadable", found=why)]
     with pytest.raises(DocumentUnwritable, match="share"):
-        Desk(workspace, Blobs()).write(parts(SMALL))
+        DocumentStore(workspace, Blobs()).write(parts(SMALL))
     assert (workspace.parent / "private/a.json").read_bytes() == b"private"
 
 
@@ -115,7 +121,7 @@ def test_a_folder_that_is_a_link_inside_the_workspace_is_gone_through(workspace:
     (workspace / "b/c").rename(workspace / "elsewhere")
     (workspace / "b/c").symlink_to(Path("..") / "elsewhere")
     (workspace / "elsewhere/d.json").unlink()
-    assert Desk(workspace, Blobs()).write(parts(SMALL)) == ["b/c/d.json"]
+    assert DocumentStore(workspace, Blobs()).write(parts(SMALL)) == ["b/c/d.json"]
     assert (workspace / "elsewhere/d.json").read_bytes() == b"{}"
 
 
@@ -126,7 +132,7 @@ def test_links_in_a_circle_are_said_not_a_failure(workspace: Path) -> None:
     (workspace / "b/e").symlink_to("c")
     assert [found.path for found in check_documents(workspace)] == ["b/c/d.json"]
     with pytest.raises(DocumentUnwritable, match="b/c"):
-        Desk(workspace, Blobs()).write(parts(SMALL))
+        DocumentStore(workspace, Blobs()).write(parts(SMALL))
 
 
 @pytest.mark.parametrize("what", ["folder", "fifo"])
@@ -139,57 +145,57 @@ def test_what_is_no_regular_file_is_not_waited_for(workspace: Path, what: str) -
 
 def test_a_blob_is_copied_and_read_again_only_where_its_copy_differs(tmp_path: Path) -> None:
     blobs, documents = Blobs(LARGE), parts({"runs/x/out.bin": blob(LARGE)})
-    desk = Desk(tmp_path, blobs)
-    assert desk.write(documents) == ["runs/x/out.bin"]
+    store = DocumentStore(tmp_path, blobs)
+    assert store.write(documents) == ["runs/x/out.bin"]
     assert (tmp_path / "runs/x/out.bin").read_bytes() == LARGE
     read = blobs.read
-    assert desk.write(documents) == []
-    assert differences(desk, documents) == []
+    assert store.write(documents) == []
+    assert differences(store, documents) == []
     assert blobs.read == read
     damaged = bytearray(LARGE)
     damaged[2_000_000] ^= 1
     (tmp_path / "runs/x/out.bin").write_bytes(damaged)
-    assert [found.offset for found in differences(desk, documents)] == [2_000_000]
+    assert [found.offset for found in differences(store, documents)] == [2_000_000]
     (tmp_path / "runs/x/out.bin").write_bytes(LARGE[:-1])
-    assert [found.offset for found in differences(desk, documents)] == [len(LARGE) - 1]
-    assert desk.write(documents) == ["runs/x/out.bin"]
+    assert [found.offset for found in differences(store, documents)] == [len(LARGE) - 1]
+    assert store.write(documents) == ["runs/x/out.bin"]
     assert sorted(path.name for path in (tmp_path / "runs/x").iterdir()) == ["out.bin"]
 
 
 def test_after_a_crash_a_copy_of_a_blob_is_known_by_its_size(tmp_path: Path) -> None:
     blobs, documents = Blobs(LARGE), parts({"x/out": blob(LARGE)})
-    desk, path = Desk(tmp_path, blobs), tmp_path / "x/out"
-    desk.write(documents)
+    store, path = DocumentStore(tmp_path, blobs), tmp_path / "x/out"
+    store.write(documents)
     for left in (b"", LARGE[:-1]):
         path.write_bytes(left)
-        assert desk.write(documents, by_size=True) == ["x/out"]
+        assert store.write(documents, by_size=True) == ["x/out"]
         assert path.read_bytes() == LARGE
     path.unlink()
-    assert desk.write(documents, by_size=True) == ["x/out"]
+    assert store.write(documents, by_size=True) == ["x/out"]
     path.write_bytes(LARGE[::-1])
-    assert desk.write(documents, by_size=True) == []
-    assert desk.write(documents) == ["x/out"]
+    assert store.write(documents, by_size=True) == []
+    assert store.write(documents) == ["x/out"]
 
 
 def test_a_document_whose_blob_is_lost_is_left_out_and_noted_and_the_others_are_written(tmp_path: Path) -> None:
-    desk, documents = Desk(tmp_path, Blobs()), parts({"a/out": blob(b"gone"), "b": b"there"})
-    assert desk.write(documents) == ["b"]
-    assert {path: error.message for path, error in desk.lost.items()}.keys() == {"a/out"}
-    assert "lost: there is no blob" in desk.lost["a/out"].message
+    store, documents = DocumentStore(tmp_path, Blobs()), parts({"a/out": blob(b"gone"), "b": b"there"})
+    assert store.write(documents) == ["b"]
+    assert {path: error.message for path, error in store.lost.items()}.keys() == {"a/out"}
+    assert "lost: there is no blob" in store.lost["a/out"].message
     assert list((tmp_path / "a").iterdir()) == []
-    assert [found.state for found in differences(desk, documents)] == ["missing"]
+    assert [found.state for found in differences(store, documents)] == ["missing"]
     (tmp_path / "a/out").write_bytes(b"other")
-    assert [found.state for found in differences(desk, documents)] == ["differs"]
-    assert desk.write(documents) == []
+    assert [found.state for found in differences(store, documents)] == ["differs"]
+    assert store.write(documents) == []
     assert (tmp_path / "a/out").read_bytes() == b"other"
     (tmp_path / "a/out").write_bytes(b"gone")
-    assert desk.write(documents) == []
-    assert desk.lost == {}
+    assert store.write(documents) == []
+    assert store.lost == {}
 
 
 def test_a_name_as_long_as_names_can_be_is_written(tmp_path: Path) -> None:
     name = "é" * 127
-    assert Desk(tmp_path, Blobs()).write(parts({f"a/{name}": b"x"})) == [f"a/{name}"]
+    assert DocumentStore(tmp_path, Blobs()).write(parts({f"a/{name}": b"x"})) == [f"a/{name}"]
     assert (tmp_path / "a" / name).read_bytes() == b"x"
 
 
@@ -201,22 +207,22 @@ def grown(*pieces: bytes) -> Growing:
 
 
 def test_what_grows_is_only_added_to(tmp_path: Path) -> None:
-    desk, path = Desk(tmp_path, Blobs()), tmp_path / "x/log"
+    store, path = DocumentStore(tmp_path, Blobs()), tmp_path / "x/log"
     content = grown(LARGE[:CHUNK_BYTES - 1])
-    desk.write(parts({"x/log": content}))
+    store.write(parts({"x/log": content}))
     inode = path.stat().st_ino
     for start in range(CHUNK_BYTES - 1, 1_000_000, 99_999):
         content = content.added(LARGE[start : start + 99_999])
-        desk.write(parts({"x/log": content}))
+        store.write(parts({"x/log": content}))
         assert path.read_bytes() == b"".join(content.pieces())
     assert path.stat().st_ino == inode
-    assert differences(desk, parts({"x/log": content})) == []
+    assert differences(store, parts({"x/log": content})) == []
 
 
-@pytest.mark.parametrize("harm", ["longer", "shorter", "other", "gone", "link", "folder gone"])
+@each("harm", ["longer", "shorter", "other", "gone", "link", "folder gone"])
 def test_what_grows_is_replaced_where_somebody_has_changed_it(tmp_path: Path, harm: str) -> None:
-    desk, path = Desk(tmp_path, Blobs()), tmp_path / "x/log"
-    desk.write(parts({"x/log": grown(b"one\n")}))
+    store, path = DocumentStore(tmp_path, Blobs()), tmp_path / "x/log"
+    store.write(parts({"x/log": grown(b"one\n")}))
     if harm in ("longer", "shorter", "other"):
         path.write_bytes({"longer": b"one\nmore\n", "shorter": b"on", "other": b"eno\n"}[harm])
         os.utime(path, ns=(1, 1))
@@ -226,7 +232,7 @@ def test_what_grows_is_replaced_where_somebody_has_changed_it(tmp_path: Path, ha
             path.parent.rmdir()
         if harm == "link":
             path.symlink_to(tmp_path / "elsewhere")
-    write = partial(desk.write, parts({"x/log": grown(b"one\n", b"two\n")}))
+    write = partial(store.write, parts({"x/log": grown(b"one\n", b"two\n")}))
     if harm == "link":
         with pytest.raises(DocumentUnwritable, match="symbolic link"):
             write()
@@ -237,21 +243,21 @@ def test_what_grows_is_replaced_where_somebody_has_changed_it(tmp_path: Path, ha
 
 
 def test_a_new_process_leaves_what_has_grown_as_it_is_and_goes_on_from_there(tmp_path: Path) -> None:
-    Desk(tmp_path, Blobs()).write(parts({"x/log": grown(b"one\n")}))
+    DocumentStore(tmp_path, Blobs()).write(parts({"x/log": grown(b"one\n")}))
     inode = (tmp_path / "x/log").stat().st_ino
-    desk = Desk(tmp_path, Blobs())
-    assert desk.write(parts({"x/log": grown(b"one\n")})) == []
-    assert desk.write(parts({"x/log": grown(b"one\n", b"two\n")})) == ["x/log"]
+    store = DocumentStore(tmp_path, Blobs())
+    assert store.write(parts({"x/log": grown(b"one\n")})) == []
+    assert store.write(parts({"x/log": grown(b"one\n", b"two\n")})) == ["x/log"]
     assert (tmp_path / "x/log").stat().st_ino == inode
 
 
 def test_only_so_many_growing_documents_are_remembered(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, Blobs())
+    store = DocumentStore(tmp_path, Blobs())
     many = {f"x/{number}": grown(b"one\n") for number in range(MARKS_MAX + 10)}
-    desk.write(parts({**many}))
-    desk.write(parts({path: content.added(b"two\n") for path, content in many.items()}))
+    store.write(parts({**many}))
+    store.write(parts({path: content.added(b"two\n") for path, content in many.items()}))
     assert {path.read_bytes() for path in (tmp_path / "x").iterdir()} == {b"one\ntwo\n"}
-    assert len(desk._marks) == MARKS_MAX
+    assert len(store._marks) == MARKS_MAX
 
 
 def test_pieces_from_anywhere_are_the_same_bytes() -> None:
@@ -266,20 +272,21 @@ def test_one_that_cannot_be_written_keeps_no_other_from_being_written(tmp_path: 
     (tmp_path / "a").symlink_to(tmp_path)
     (tmp_path / "a/one").symlink_to("nowhere")
     with pytest.raises(DocumentUnwritable, match="one cannot be written"):
-        Desk(tmp_path, Blobs()).write(parts({"one": b"1", "two": b"2"}))
+        DocumentStore(tmp_path, Blobs()).write(parts({"one": b"1", "two": b"2"}))
     assert (tmp_path / "two").read_bytes() == b"2"
 
 
 OWNER = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
 
 
-@pytest.mark.parametrize("content", [b"x", grown(b"x"), blob(b"x")], ids=["bytes", "growing", "blob"])
-@pytest.mark.parametrize("obstacle", ["link out", "link in", "link to nothing", "file", "folder", "fifo"])
-@pytest.mark.parametrize("place", [f"runs/{OWNER}", f"runs/{OWNER}/a", f"runs/{OWNER}/a/b", f"runs/{OWNER}/a/b/c"])
+@each("content", [b"x", grown(b"x"), blob(b"x")])
+@each("obstacle", ["link out", "link in", "link to nothing", "file", "folder", "fifo"])
+@each("place", [f"runs/{OWNER}", f"runs/{OWNER}/a", f"runs/{OWNER}/a/b", f"runs/{OWNER}/a/b/c"])
 def test_what_stands_in_an_owners_way_is_moved_aside_and_kept(
-    workspace: Path, place: str, obstacle: str, content: Content
+    tmp_path: Path, place: str, obstacle: str, content: Content
 ) -> None:
     """A tool that may write in runs/ can neither lead a writer out of the workspace nor stop it."""
+    workspace = written(tmp_path)
     path = f"runs/{OWNER}/a/b/c"
     at = workspace / place
     at.parent.mkdir(parents=True)
@@ -294,11 +301,11 @@ def test_what_stands_in_an_owners_way_is_moved_aside_and_kept(
         at.mkdir()
         (at / "kept").write_bytes(b"mine")
     documents = {path: Part(same, (content,), OWNER)}
-    desk = Desk(workspace, Blobs(b"x"))
-    assert desk.write(documents) == [path]
+    store = DocumentStore(workspace, Blobs(b"x"))
+    assert store.write(documents) == [path]
     assert (workspace / path).read_bytes() == b"x"
-    assert differences(desk, documents) == []
-    assert desk.write(documents) == []
+    assert differences(store, documents) == []
+    assert store.write(documents) == []
     assert sorted(found.name for found in private.iterdir()) == ["a.json"]
     assert sorted(found.name for found in (workspace / "share").iterdir()) == ["a.json"]
     aside = list(at.parent.glob("*.aside-*"))
@@ -311,13 +318,13 @@ def test_what_stands_in_an_owners_way_is_moved_aside_and_kept(
 
 def test_a_link_above_what_is_an_owners_is_followed_only_inside_the_workspace(workspace: Path) -> None:
     documents = {f"runs/{OWNER}/c": Part(same, (b"x",), OWNER)}
-    desk = Desk(workspace, Blobs())
+    store = DocumentStore(workspace, Blobs())
     (workspace / "runs").symlink_to("elsewhere")
     (workspace / "elsewhere").mkdir()
-    assert desk.write(documents) == [f"runs/{OWNER}/c"]
+    assert store.write(documents) == [f"runs/{OWNER}/c"]
     assert (workspace / "elsewhere" / OWNER / "c").read_bytes() == b"x"
     (workspace / "runs").unlink()
     (workspace / "runs").symlink_to(workspace.parent / "private")
     with pytest.raises(DocumentUnwritable, match=LEADS_OUT):
-        desk.write(documents)
+        store.write(documents)
     assert sorted(found.name for found in (workspace.parent / "private").iterdir()) == ["a.json"]

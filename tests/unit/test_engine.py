@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from unittest.mock import patch
 
 import msgspec
 import pytest
@@ -246,6 +247,15 @@ def test_a_permit_for_something_else_does_not_count(changes: dict[str, object], 
     bench, permit = permitted(**changes)
     assert bench.fact(Poked(n=permit)).starts == []
     assert any(words in reason for reason in bench.of(EffectRefused)[0].data.reasons)
+
+
+def test_in_a_pause_a_request_is_held_and_one_that_must_not_wait_is_refused() -> None:
+    bench, permit = permitted(uses=5)
+    bench.fact(PauseRequested(operator_id="ada", channel="cli"))
+    assert [start.position in bench.engine.effects.held for start in bench.fact(Poked(n=permit)).starts] == [True]
+    with patch.object(SendRequested, "waits", new=False):
+        assert bench.fact(Poked(n=permit)).starts == []
+    assert "paused, by ada" in bench.of(EffectRefused)[0].data.reasons[0]
 
 
 def test_a_permit_counts_until_the_moment_it_expires() -> None:

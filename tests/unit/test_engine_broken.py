@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from pmagent.actors.core import gate
 from pmagent.actors.core.engine import Engine
 from pmagent.actors.core.gate import Gate, Permit
-from pmagent.actors.core.hearers import Hearers
 from pmagent.actors.core.integrity import EngineBroken, Inconsistent, NotItsOutcome
 from pmagent.actors.core.ledger import EffectLedger
 from pmagent.actors.core.snapshot import export_engine
+from pmagent.actors.core.subscribers import Subscribers
 from pmagent.contracts.clock import TimerFired
 from pmagent.contracts.effect import EffectRefused, EffectTimedOut
 from pmagent.contracts.payload import Payload, encode, type_of
@@ -47,7 +47,7 @@ PLACES: Mapping[str, tuple[Any, str]] = {
     "an actor folding": (Toy, "evolve"),
     "the gate": (Gate, "evolve"),
     "placing a decision": (Engine, "_append"),
-    "the hearers": (Hearers, "of"),
+    "the subscribers": (Subscribers, "of"),
     "the last check": (Engine, "_verify"),
 }
 """Where something is raised that is no actor's exception."""
@@ -104,7 +104,7 @@ def test_wherever_a_reaction_is_cut_off_nothing_is_taken_any_more(
         export_engine(bench.engine)
 
 
-@pytest.mark.parametrize("error", [MemoryError, KeyError, RecursionError])
+@each("error", [MemoryError, KeyError, RecursionError])
 def test_a_bug_in_the_engines_own_work_breaks_it(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench([worker(WorkRequested(n=1))])
     monkeypatch.setattr(EffectLedger, "book", counted(EffectLedger.book, 2, error("a secret")))

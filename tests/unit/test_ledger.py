@@ -17,6 +17,7 @@ from pmagent.contracts.kernel import KernelModeDecided
 from pmagent.contracts.oa import OaPermitRevoked
 from pmagent.contracts.payload import Effect, OutwardRequest, Scope, encode, event_type, type_of
 from pmagent.events.event import Event
+from tests.support.cases import each
 from tests.support.toys import START, Done, SendRequested, WorkRequested
 
 
@@ -40,6 +41,11 @@ def decided(mode: str, previous: str) -> KernelModeDecided:
 
 @pytest.fixture
 def ledger() -> EffectLedger:
+    """See ``opened``."""
+    return opened()
+
+
+def opened() -> EffectLedger:
     """An outward effect (feature_work) and an inward one are open; the outward one's permit is nobody's any more."""
     ledger = EffectLedger(authority=AUTHORITY)
     assert ledger.book(event(5, SendRequested(n=1, permit=2), "toy"))[0]
@@ -47,10 +53,11 @@ def ledger() -> EffectLedger:
     return ledger
 
 
-@pytest.mark.parametrize(("mode", "previous"), [("BLOCKED", "NORMAL"), ("DEGRADED", "NORMAL"), ("DEGRADED", "BLOCKED")])
+@each("mode, previous", [("BLOCKED", "NORMAL"), ("DEGRADED", "NORMAL"), ("DEGRADED", "BLOCKED")])
 def test_a_mode_that_forbids_what_runs_ends_it_even_when_its_permit_has_expired(
-    ledger: EffectLedger, mode: str, previous: str
+    mode: str, previous: str
 ) -> None:
+    ledger = opened()
     assert ledger.book(event(9, decided(mode, previous)))[1] == [Cancel(5, "permit_revoked")]
     assert ledger.cancelled == {5: "permit_revoked"}
 
@@ -106,10 +113,11 @@ def test_a_pause_is_the_gates_word_and_holds_what_is_outward_alone(ledger: Effec
     assert (ledger.held, ledger.paused) == ({}, False)
 
 
-@pytest.mark.parametrize("closing", [EffectRefused(request=10, reasons=["x"]), None])
+@each("closing", [EffectRefused(request=10, reasons=["x"]), None])
 def test_what_was_held_and_has_ended_is_not_held_any_more(
-    ledger: EffectLedger, closing: EffectRefused | None
+    closing: EffectRefused | None
 ) -> None:
+    ledger = opened()
     ledger.book(event(9, PAUSED, GATE))
     ledger.book(event(10, SendRequested(n=1, permit=2), "toy"))
     if closing is not None:
@@ -134,20 +142,22 @@ def test_a_fact_pauses_resumes_and_requests_nothing(ledger: EffectLedger) -> Non
     assert [*ledger.held] == [11]
 
 
-@pytest.mark.parametrize(("actor", "request_", "cancels"), [("toy", 5, True), ("oa", 5, False), ("toy", 99, False)])
-def test_only_who_asked_takes_it_back(ledger: EffectLedger, actor: str, request_: int, cancels: bool) -> None:
+@each("actor, request_, cancels", [("toy", 5, True), ("oa", 5, False), ("toy", 99, False)])
+def test_only_who_asked_takes_it_back(actor: str, request_: int, cancels: bool) -> None:
+    ledger = opened()
     taken_back = ledger.book(event(9, EffectCancelRequested(request=request_), actor))[1]
     assert list(taken_back) == ([Cancel(5, "cancel_requested")] if cancels else [])
 
 
-@pytest.mark.parametrize(("permit", "cancels"), [(2, True), (3, False)])
-def test_a_permit_that_is_taken_back_ends_what_runs_under_it(ledger: EffectLedger, permit: int, cancels: bool) -> None:
+@each("permit, cancels", [(2, True), (3, False)])
+def test_a_permit_that_is_taken_back_ends_what_runs_under_it(permit: int, cancels: bool) -> None:
+    ledger = opened()
     revoked = ledger.book(event(9, OaPermitRevoked(permit=permit, reason="x")))[1]
     assert revoked == ([Cancel(5, "permit_revoked")] if cancels else [])
 
 
-@pytest.mark.parametrize(("of", "cancels"), [("hid", True), ("toy", False)])
-@pytest.mark.parametrize(
+@each("of, cancels", [("hid", True), ("toy", False)])
+@each(
     "attended",
     [
         HidArmRequested(permit=2, device_id="device-1", boot_id="0" * 16, action_class="feature_work"),
@@ -156,11 +166,11 @@ def test_a_permit_that_is_taken_back_ends_what_runs_under_it(ledger: EffectLedge
             permit=2, boot_id="0" * 16, execution_id="exec-1", digest="0" * 64, action_class="feature_work"
         ),
     ],
-    ids=["arm", "ping", "commit"],
 )
 def test_what_arms_keeps_armed_or_types_ends_with_the_actor_that_asked_for_it(
-    ledger: EffectLedger, attended: Any, of: str, cancels: bool
+    attended: Any, of: str, cancels: bool
 ) -> None:
+    ledger = opened()
     assert ledger.book(event(7, attended, "hid"))[0]
     assert ledger.book(event(8, HidDisarmRequested(boot_id="0" * 16, why="x"), "hid"))[0]
     halted = ActorHalted(name=of, input=8, error="ValueError", place="here")

@@ -18,6 +18,7 @@ from pmagent.events.log import now
 from pmagent.events.redact import Redactor
 from pmagent.service.host import open_host
 from pmagent.service.io import RealIo
+from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.live import on_loop
 from tests.support.memory_disk import MemoryDisk
@@ -48,9 +49,8 @@ class Clocks:
         self.slept += seconds
 
 
-@pytest.fixture
-def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
-    """In place of the machine's."""
+def simulated(monkeypatch: pytest.MonkeyPatch) -> Clocks:
+    """Clocks in place of the machine's."""
     made = Clocks()
     monkeypatch.setattr(log, "time", made)
     monkeypatch.setattr("anyio.sleep", made.sleep)
@@ -64,10 +64,13 @@ def real_io(stood: str) -> RealIo:
     return RealIo(Path("/nowhere"), Intake(Redactor([]), BlobStore(MemoryDisk(), "/blobs")), nothing, stood)
 
 
-@pytest.mark.parametrize("ahead", [0.0, 1.0, 3600.0, YEARS])
-@pytest.mark.parametrize("seconds", [0.5, 60.0, 3600.0])
+@each("ahead", [0.0, 1.0, 3600.0, YEARS])
+@each("seconds", [0.5, 60.0, 3600.0])
 @on_loop
-async def test_a_timer_takes_as_long_as_it_says(clocks: Clocks, ahead: float, seconds: float) -> None:
+async def test_a_timer_takes_as_long_as_it_says(
+    monkeypatch: pytest.MonkeyPatch, ahead: float, seconds: float
+) -> None:
+    clocks = simulated(monkeypatch)
     stood = time_after(now(), ahead)
     live = real_io(stood)
     at = time_after(live.now(), seconds)
@@ -76,9 +79,10 @@ async def test_a_timer_takes_as_long_as_it_says(clocks: Clocks, ahead: float, se
     assert live.now() >= at, "its event is not before its time"
 
 
-@pytest.mark.parametrize("ahead", [3600.0, YEARS])
+@each("ahead", [3600.0, YEARS])
 @on_loop
-async def test_a_start_takes_up_what_is_left_of_it(clocks: Clocks, ahead: float) -> None:
+async def test_a_start_takes_up_what_is_left_of_it(monkeypatch: pytest.MonkeyPatch, ahead: float) -> None:
+    clocks = simulated(monkeypatch)
     first = real_io(time_after(now(), ahead))
     at = time_after(first.now(), 100.0)
     await clocks.sleep(40.0)
@@ -88,7 +92,8 @@ async def test_a_start_takes_up_what_is_left_of_it(clocks: Clocks, ahead: float)
 
 
 @on_loop
-async def test_a_clock_that_is_set_back_meanwhile_delays_nothing(clocks: Clocks) -> None:
+async def test_a_clock_that_is_set_back_meanwhile_delays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocks = simulated(monkeypatch)
     live = real_io("")
     clocks.real += round(YEARS * 1e9)  # wrong by years
     at = time_after(live.now(), 120.0)

@@ -41,7 +41,7 @@ def test_what_is_text_is_as_it_was() -> None:
     assert json_bytes(document) == msgspec.json.encode(document)
 
 
-@pytest.mark.parametrize("way", ["document", "warning", "error", "bug"])
+@each("way", ["document", "warning", "error", "bug"])
 @on_loop
 async def test_the_daemon_answers_it_and_goes_on(way: str) -> None:
     async def says(_host: Any, _arguments: dict[str, Any]) -> Answer:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-import pytest
 
 from pmagent.actors.kernel.surfaces import BOOTSTRAP, CONTEXT, PATHS, REALITY, REQUIRED, SSOT
 from pmagent.contracts.kernel import KernelObserved
@@ -14,6 +13,7 @@ from pmagent.contracts.oa_documents import StateDocument
 from pmagent.contracts.payload import encode, type_of
 from pmagent.events.event import Event, LogCreated
 from pmagent.projections.oa.state import PATH, OaState, OaStateView
+from tests.support.cases import each
 
 Contents = dict[str, Any]
 Observe = Callable[..., KernelObserved]
@@ -82,7 +82,7 @@ def test_the_document_says_what_the_surfaces_say(green: Contents, observe: Obser
     assert b'\n  "branch"' in content
 
 
-@pytest.mark.parametrize("name", sorted(REQUIRED))
+@each("name", sorted(REQUIRED))
 def test_an_incomplete_observation_leaves_the_document_as_it_was(name: str, green: Contents, observe: Observe) -> None:
     first = after(CREATED, observe(green))
     green[name] = b"{"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pmagent import _origin
+from tests.support.cases import each
 
 
 def test_our_own_installation_passes() -> None:
@@ -40,7 +41,7 @@ def test_a_checkout_without_symbolic_links_is_refused_by_name(
     assert "\x1b" not in message
 
 
-@pytest.mark.parametrize("entry", ["", ".", "{here}"])
+@each("entry", ["", ".", "{here}"])
 def test_the_directory_started_in_is_taken_off_the_path_before_the_standard_library_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str
 ) -> None:

@@ -112,7 +112,7 @@ def test_a_decision_before_any_start_is_of_no_known_release() -> None:
     assert not replayed(early, Clearer(), [entry(REASON, DOUBT)]).equal
 
 
-@pytest.mark.parametrize(
+@each(
     "listed",
     [
         entry(REASON), entry(DOUBT), entry(REASON, DOUBT, actor="filer"), entry(REASON, DOUBT, type="wording.filed"),
@@ -210,15 +210,15 @@ def test_a_decision_that_stands_there_twice_is_a_divergence(bench: Bench) -> Non
     assert [(one.kind, one.position) for one in found] == [("extra", last + 1)]
 
 
-@pytest.mark.parametrize(
+@each(
     "respelled",
     [
         lambda raw: raw.replace(b'"score":3', b'"score": 3'),
         lambda raw: raw.replace(b'"n":0,', b'"n":0,"n":0,'),
         lambda raw: b'{"score":3,' + raw[1:].replace(b',"score":3', b""),
         lambda raw: raw.replace(b"refused", rb"re\u0066used"),
-    ],
-    ids=["blank", "twice", "order", "escape"],
+    ]
+,
 )
 def test_a_listed_difference_covers_no_other_spelling(bench: Bench, respelled: Callable[[bytes], bytes]) -> None:
     first = next(event for event in bench.history if event.type == "wording.judged")
@@ -233,7 +233,7 @@ def test_a_listed_difference_covers_no_other_spelling(bench: Bench, respelled: C
         assert [one.position for one in found] == [first.position]
 
 
-@pytest.mark.parametrize("part", ["actor", "correlation"])
+@each("part", ["actor", "correlation"])
 def test_a_listed_difference_covers_no_other_part_of_a_decision(bench: Bench, part: str) -> None:
     first = next(event for event in bench.history if event.type == "wording.judged")
     expected = msgspec.structs.replace(first, data=Judged(n=0, reason="", doubts=[]), raw=b'{"n":0}')

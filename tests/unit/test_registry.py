@@ -36,8 +36,8 @@ def registry(tmp_path: Path, work: Path) -> Registry:
 def test_what_is_noted_is_known_until_it_is_forgotten(registry: Registry, work: Path) -> None:
     assert registry.log_of(work) == KNOWN
     assert registry.log_of(work / "other") is None
-    assert list(registry.places_of(KNOWN.log_id)) == [KNOWN]
-    assert list(registry.places_of("0" * 32)) == []
+    assert list(registry.known_at(KNOWN.log_id)) == [KNOWN]
+    assert list(registry.known_at("0" * 32)) == []
     registry.forget_log(work)
     registry.forget_log(work)
     assert registry.log_of(work) is None
@@ -153,8 +153,8 @@ MOUNTS = r"""
 """.lstrip()
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
+@each(
+    "path, kind",
     [
         ("/var/log", "ext4"),
         ("/home/ada/lab", "nfs4"),

@@ -20,6 +20,7 @@ from pmagent.events.memory import MemoryStorage
 from pmagent.events.segment_store import SegmentStorage
 from pmagent.replay.divergence import LISTED_MAX, Divergence
 from pmagent.replay.replayer import fold_log, replay_log
+from tests.support.cases import each
 from tests.support.recorded import altered_log, inserted_log, stored_log
 from tests.support.toys import (
     Asked,
@@ -90,7 +91,7 @@ def test_folding_gives_the_states_that_the_run_had(bench: Bench, log: MemoryStor
     assert engine.states == bench.engine.states
 
 
-@pytest.mark.parametrize("actor", ["ada", "bob", "oa"])
+@each("actor", ["ada", "bob", "oa"])
 def test_an_altered_decision_is_found_and_shown(bench: Bench, log: MemoryStorage, actor: str) -> None:
     target = decision(bench, actor)
     found = only(replay_log(altered_log(log, {target.position: changed_data}), toys()).divergences)
@@ -102,7 +103,7 @@ def test_an_altered_decision_is_found_and_shown(bench: Bench, log: MemoryStorage
     assert any(line.startswith("+") and not line.startswith("+++") for line in lines)
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         lambda event: msgspec.structs.replace(event, id=event.id + "0"),
@@ -112,8 +113,8 @@ def test_an_altered_decision_is_found_and_shown(bench: Bench, log: MemoryStorage
         lambda event: msgspec.structs.replace(event, correlation="other"),
         lambda event: msgspec.structs.replace(event, raw=event.raw.replace(b",", b", ")),
         lambda event: msgspec.structs.replace(event, raw=b'{"n":"not a number"}'),
-    ],
-    ids=["id", "actor", "type", "unknown type", "correlation", "spelling", "shape"],
+    ]
+,
 )
 def test_each_part_of_a_decision_is_compared(
     bench: Bench, log: MemoryStorage, change: Callable[[Event], Event]
@@ -169,7 +170,7 @@ def test_a_halt_that_would_not_happen_now_is_found(bench: Bench, log: MemoryStor
     assert ("extra", "ada") in {(divergence.kind, divergence.about) for divergence in found}
 
 
-@pytest.mark.parametrize("back", range(1, 12))
+@each("back", range(1, 12))
 def test_the_end_of_the_log_inside_a_reaction_is_no_divergence(bench: Bench, back: int) -> None:
     history = bench.history[:-back]
     result = replay_log(stored_log(history), toys())

@@ -18,6 +18,7 @@ from pmagent.contracts.payload import Payload
 from pmagent.events.blobs import BlobStore
 from pmagent.events.event import Draft, Event
 from pmagent.events.redact import MASK, Redactor
+from tests.support.cases import each
 from tests.support.live import REQUESTS, SECRET, Deaf, Said, Told, forever, live, on_loop, performing
 from tests.support.memory_disk import MemoryDisk
 from tests.support.toys import Done, Poked, permit_for
@@ -89,7 +90,7 @@ def _deep() -> Payload:
     return Told(words=nested)
 
 
-@pytest.mark.parametrize(
+@each(
     "returned", [None, {"n": 1}, "done", msgspec.structs.replace(Done(n=1), n="one"), Told(words=["\udcff"]), _deep()]
 )
 @on_loop
@@ -112,7 +113,7 @@ class FullDisk(Intake):
         return super()._draft(payload, *more)
 
 
-@pytest.mark.parametrize("word", ["once", "again", "bulky"])
+@each("word", ["once", "again", "bulky"])
 @on_loop
 async def test_an_outcome_that_cannot_be_kept_is_unknown_and_names_the_error(word: str) -> None:
     async def perform(_event: Event, _io: Io) -> Payload:
@@ -127,7 +128,7 @@ async def test_an_outcome_that_cannot_be_kept_is_unknown_and_names_the_error(wor
         assert isinstance(await rig.end_of(other), EffectInterrupted), "it goes on"
 
 
-@pytest.mark.parametrize("word", ["short", "once"])
+@each("word", ["short", "once"])
 @on_loop
 async def test_what_goes_wrong_in_an_end_that_a_timer_brings_ends_the_run(word: str) -> None:
     """The loop would only log it, and the effect would stay open for ever."""

@@ -13,23 +13,23 @@ from pmagent.events.event import Tail
 from pmagent.events.log import LogClock
 from pmagent.service.status import status_of
 from tests.support.audits import AUDIT, Court
-from tests.support.orchestra import RUN, Yard
+from tests.support.orchestra import RUN, Harness
 
 
-def status(yard: Yard) -> dict[str, Any]:
-    """The status of the yard's engine."""
-    return status_of(yard.engine, "5a" * 16, Tail(), running=True)
+def status(harness: Harness) -> dict[str, Any]:
+    """The status of the harness's engine."""
+    return status_of(harness.engine, "5a" * 16, Tail(), running=True)
 
 
 def test_a_run_is_told_while_it_is_open() -> None:
-    yard = Yard()
-    yard.request(None, intent="build it " * 40)
-    (job,) = status(yard)["jobs"]
+    harness = Harness()
+    harness.request(None, intent="build it " * 40)
+    (job,) = status(harness)["jobs"]
     assert (job["kind"], job["id"], job["doing"]) == ("run", RUN, "planning")
     assert job["what"] == ("build it " * 40)[:200]
-    assert yard.history[job["position"] - 1].type == "run.requested"
-    yard.run()
-    assert status(yard)["jobs"] == []
+    assert harness.history[job["position"] - 1].type == "run.requested"
+    harness.run()
+    assert status(harness)["jobs"] == []
 
 
 def test_an_audit_is_told_while_it_is_open_and_that_it_is_judged() -> None:

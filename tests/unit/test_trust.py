@@ -20,6 +20,7 @@ from pmagent.workspace.trust import (
     summary,
     wider,
 )
+from tests.support.cases import each
 
 RUNS, SETTINGS = "orchestra.config.yaml", ".pmagent/config.toml"
 BASE = 'version: "1.0"\nwhitelist_tools: [echo, cat]\n'
@@ -27,6 +28,11 @@ BASE = 'version: "1.0"\nwhitelist_tools: [echo, cat]\n'
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    """See ``accepted``."""
+    return accepted(tmp_path)
+
+
+def accepted(tmp_path: Path) -> Path:
     """A workspace whose configuration is accepted."""
     (tmp_path / ".pmagent").mkdir()
     write(tmp_path, BASE)
@@ -66,8 +72,9 @@ WIDER = [
 ]
 
 
-@pytest.mark.parametrize(("runs", "settings", "named"), WIDER)
-def test_what_is_added_is_asked_for_and_named(folder: Path, runs: str, settings: str, named: str) -> None:
+@each("runs, settings, named", WIDER)
+def test_what_is_added_is_asked_for_and_named(tmp_path: Path, runs: str, settings: str, named: str) -> None:
+    folder = accepted(tmp_path)
     write(folder, runs, settings)
     new = offer(folder).new
     assert any(item.startswith(named) for item in (*new.items, *new.limits)), new
@@ -88,8 +95,9 @@ NARROWER = [
 ]
 
 
-@pytest.mark.parametrize(("runs", "settings"), NARROWER)
-def test_what_is_taken_away_is_not_asked_for(folder: Path, runs: str, settings: str) -> None:
+@each("runs, settings", NARROWER)
+def test_what_is_taken_away_is_not_asked_for(tmp_path: Path, runs: str, settings: str) -> None:
+    folder = accepted(tmp_path)
     write(folder, runs, settings)
     assert is_accepted(folder)
 
@@ -148,7 +156,7 @@ def resolved_with(folder: Path, variable: str) -> str:
     return resolved(folder, {variable: "refuse"}).settings.pla.credentials
 
 
-@pytest.mark.parametrize("tools", [1, 60, 100])
+@each("tools", [1, 60, 100])
 def test_the_summary_fits_on_a_screen(folder: Path, tools: int) -> None:
     names = ", ".join(f"{'tool' * 12}{n}" for n in range(tools))
     checks = "".join(f'"check {n}" = ["make", "{"x" * 300}"]\n' for n in range(tools))

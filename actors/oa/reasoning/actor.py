@@ -4,8 +4,8 @@
     reasoning.requested -> oa.tool_requested … oa.tool_returned -> (model.asked … model.replied)* -> reasoning.concluded
 
 It stands beside the OA as an actor of its own, so that a program, or a model's reply that breaks it, can halt no permit
-and no session. Whatever an engine says, three things hold here: a tool is called only when the envelope allows it
-(``_begin``, ``_wanted``), a program that the mode forbids answers BLOCKED (``_end``), and a run has one end.
+and no session. Three things hold for every engine: a tool is called only when the envelope allows it (``_begin``,
+``_wanted``), a program that the mode forbids answers BLOCKED (``_end``), and a run has one end.
 """
 
 from __future__ import annotations

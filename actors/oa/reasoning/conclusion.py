@@ -40,8 +40,8 @@ def by_fallback(run: Run, why: str) -> ReasoningConcluded:
     """The rules' answer in the place of an engine that has none, because of ``why``."""
     given = answer(run.asked.envelope, run.evidence)
     message = f"{_named(run)} gave no answer ({why}); the rules answered instead"
-    said = finding("engine", "warn", message, engine="rules")
-    return _answered(run, msgspec.structs.replace(given, degraded=True), "rules", [said])
+    notice = finding("engine", "warn", message, engine="rules")
+    return _answered(run, msgspec.structs.replace(given, degraded=True), "rules", [notice])
 
 
 def by_model(run: Run, verdict: ModelVerdict) -> ReasoningConcluded:
@@ -49,11 +49,11 @@ def by_model(run: Run, verdict: ModelVerdict) -> ReasoningConcluded:
     envelope, evidence = run.asked.envelope, run.evidence
     payload, corrections = floor(envelope, evidence, verdict.payload)
     by_facts = answer(envelope, evidence)
-    said = [finding("condition", "warn", text) for text in verdict.conditions]
-    said += [finding("evidence", "warn", text) for text in verdict.warnings]
+    findings = [finding("condition", "warn", text) for text in verdict.conditions]
+    findings += [finding("evidence", "warn", text) for text in verdict.warnings]
     emptied = isinstance(payload, OPSBlockGeneratorResult) and is_safe(payload) and not is_safe(verdict.payload)
     given = Answer(
-        payload=payload, rationale=verdict.rationale, diagnostics=[*corrections, *said],
+        payload=payload, rationale=verdict.rationale, diagnostics=[*corrections, *findings],
         permitted=by_facts.permitted and not emptied, degraded=by_facts.degraded,
     )
     return _answered(run, given, run.asked.engine, [_engine(run.asked.engine, f"{_named(run)} answered")])

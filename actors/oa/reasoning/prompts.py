@@ -174,11 +174,11 @@ def read_answer(program_id: str, reply: ModelReplied) -> ModelVerdict:
     extras = {name: given.pop(name) for name in ("rationale", "conditions", "warnings") if name in given}
     payload = check_payload(program_id, given)
     try:
-        said = msgspec.convert(extras, _Extras)
+        stated = msgspec.convert(extras, _Extras)
     except msgspec.ValidationError as error:
         raise ShapeError(f"not a {PAYLOADS[program_id].__name__}: {misfit(extras, _Extras)}") from error
     return ModelVerdict(
-        payload=payload, rationale=said.rationale, conditions=said.conditions, warnings=said.warnings
+        payload=payload, rationale=stated.rationale, conditions=stated.conditions, warnings=stated.warnings
     )
 
 

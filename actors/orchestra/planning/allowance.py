@@ -1,4 +1,4 @@
-"""What a plan's tasks may ask for: no tool, no way out and no more than the configuration allows
+"""Checks that a plan's tasks ask for no tool, no network and no more than the configuration allows
 (docs/design.md §14.3, §14.5)."""
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ class ToolRefused(BadPlan):
 
 
 class SandboxRefused(BadPlan):
-    """A wish for a wider sandbox than the policies grant."""
+    """A request for a wider sandbox than the policies grant."""
 
     exit_code = 7
 
 
 class LimitExceeded(BadPlan):
-    """A wish for more time, retries or workers than the configuration has."""
+    """A request for more time, retries or workers than the configuration has."""
 
 
 def constraints(task: PlanTask, config: OrchestraConfig) -> Constraints:
-    """What the task keeps to: what its plan wishes, else the configuration's; the network is denied unless wished."""
-    wish, policies = task.constraints, config.policies
+    """The limits of a task: its plan's where given, else the configuration's; the network is denied unless asked
+    for."""
+    own, policies = task.constraints, config.policies
     return Constraints(
-        max_duration_sec=policies.max_task_duration_sec if wish.max_duration_sec is None else wish.max_duration_sec,
-        max_retries=config.retries.max if wish.max_retries is None else wish.max_retries,
-        concurrency=1 if wish.concurrency is None else wish.concurrency,
-        sandbox=Sandbox(fs=wish.sandbox.fs or policies.default_fs_mode, net=wish.sandbox.net or "deny"),
+        max_duration_sec=policies.max_task_duration_sec if own.max_duration_sec is None else own.max_duration_sec,
+        max_retries=config.retries.max if own.max_retries is None else own.max_retries,
+        concurrency=1 if own.concurrency is None else own.concurrency,
+        sandbox=Sandbox(fs=own.sandbox.fs or policies.default_fs_mode, net=own.sandbox.net or "deny"),
     )
 
 

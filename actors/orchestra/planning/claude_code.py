@@ -73,8 +73,8 @@ def arguments(model: str) -> tuple[str, ...]:
 
 
 def environment(own: Mapping[str, str]) -> dict[str, str]:
-    """What it is given of the variables ``own``: its login and the way to the network. Of ``PATH`` the folders that do
-    not depend on where it is started."""
+    """The subset of the variables ``own`` that the planner gets: its login and the proxy settings. Of ``PATH`` it gets
+    the absolute folders."""
     kept = {name: value for name, value in own.items() if name in _KEPT or name.startswith(_PREFIXES)}
     path = ":".join(folder for folder in own.get("PATH", "").split(":") if folder.startswith("/"))
     return {**kept, "PATH": path, **_SET}
@@ -90,7 +90,7 @@ def not_installed(request: int, asked: PlannerCallRequested) -> PlannerFailed:
 
 
 def unheld(request: int, asked: PlannerCallRequested, why: str, mend: str) -> PlannerFailed:
-    """There is nothing that would end it with us."""
+    """No sandbox is there that would end the planner together with this process."""
     return PlannerFailed(
         request=request, run_id=asked.run_id, code="not_installed", again=False, duration_ms=0,
         text=f"no plan can be asked for: {why}", mend=f"{mend}, or {_FILE}",
@@ -98,7 +98,7 @@ def unheld(request: int, asked: PlannerCallRequested, why: str, mend: str) -> Pl
 
 
 def outcome(request: int, asked: PlannerCallRequested, ended: Ended) -> PlannerReplied | PlannerFailed:
-    """What the call requested at ``request`` came to. A reply's text is as it was written, whatever it is worth."""
+    """The outcome of the call requested at ``request``. A reply's text is passed on unchecked."""
     verdict = _verdict(asked, ended)
     duration = round(ended.seconds * 1000)
     if isinstance(verdict, _Failure):
@@ -127,22 +127,23 @@ def _verdict(asked: PlannerCallRequested, ended: Ended) -> dict[str, Any] | _Fai
         mend = f"raise policies.max_total_duration_sec, try again, or {_FILE}"
         return _Failure("timed_out", f"the planner did not answer in {asked.seconds:g} s", mend)
     report = _report(ended.stdout)
-    said = _said(report) if report is not None else ""
+    explanation = _explanation(report) if report is not None else ""
     if ended.exit_code != 0:
-        return _exited(ended, report or {}, said)
+        return _exited(ended, report or {}, explanation)
     if report is None:
         what = "nothing" if not ended.stdout.strip() else "something else than one JSON result"
         return _Failure("malformed", f"the planner wrote {what}")
     if report.get("is_error") is True or report.get("subtype") != "success":
-        return _explained("refused", f"the planner gave no answer: {said or 'it does not say why'}", report, said)
+        text = f"the planner gave no answer: {explanation or 'it does not say why'}"
+        return _explained("refused", text, report, explanation)
     if report.get("is_error") is not False or not isinstance(report.get("result"), str):
         return _Failure("malformed", "the planner wrote a result without an answer in it")
     if report.get("num_turns") == 0:  # it took the prompt for a command of its own, and asked nobody
-        return _Failure("refused", f"the planner asked no model: {said}", again=False)
+        return _Failure("refused", f"the planner asked no model: {explanation}", again=False)
     return report
 
 
-def _exited(ended: Ended, report: dict[str, Any], said: str) -> _Failure:
+def _exited(ended: Ended, report: dict[str, Any], explanation: str) -> _Failure:
     # The last line that commander, bubblewrap or a runtime writes says most.
     errors = _line(plain(ended.stderr, cut=False), last=True)
     if ended.exit_code is None:
@@ -150,16 +151,16 @@ def _exited(ended: Ended, report: dict[str, Any], said: str) -> _Failure:
     if "unknown option" in errors:
         mend = f"update it to {OLDEST} or newer (claude update), or {_FILE}"
         return _Failure("exited", f"this {PROGRAM} is too old: {errors}", mend, again=False)
-    why = said or errors
+    why = explanation or errors
     signal = f" (as by signal {ended.exit_code - 128})" if 128 < ended.exit_code <= 192 else ""
     text = f"the planner ended with exit code {ended.exit_code}{signal}: {why or 'it does not say why'}"
     return _explained("exited", text, report, why)
 
 
-def _explained(code: PlannerFailure, text: str, report: dict[str, Any], said: str) -> _Failure:
+def _explained(code: PlannerFailure, text: str, report: dict[str, Any], explanation: str) -> _Failure:
     """A failure that the program gives words for."""
     status = report.get("api_error_status")
-    if status in (401, 403) or any(words in said.lower() for words in _NO_LOGIN):
+    if status in (401, 403) or any(words in explanation.lower() for words in _NO_LOGIN):
         mend = f"log in (start claude, then /login) or set ANTHROPIC_API_KEY, or {_FILE}"
         return _Failure(code, text, mend, again=False)
     lasting = isinstance(status, int) and 400 <= status < 500 and status not in _PASSING
@@ -177,11 +178,11 @@ def _report(raw: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) and value.get("type") == "result" else None
 
 
-def _said(report: dict[str, Any]) -> str:
-    """What a result object says of itself, for people."""
+def _explanation(report: dict[str, Any]) -> str:
+    """The explanation in a result object, for people."""
     errors = report.get("errors")
-    told = [report.get("result"), *(errors if isinstance(errors, list) else []), report.get("subtype")]
-    first = next((text for text in told if isinstance(text, str) and text.strip()), "")
+    texts = [report.get("result"), *(errors if isinstance(errors, list) else []), report.get("subtype")]
+    first = next((text for text in texts if isinstance(text, str) and text.strip()), "")
     return _line(plain(first.encode(), cut=False))
 
 

@@ -26,7 +26,7 @@ PLACEHOLDERS: Final[dict[str, tuple[str, ...]]] = {
     "paths.artifacts": ("run_id",),
     "paths.report": ("run_id",),
 }
-"""What a run fills into which text."""
+"""The placeholders that a run fills in, by setting."""
 
 
 class BadConfig(PmagentError):
@@ -36,7 +36,7 @@ class BadConfig(PmagentError):
 
 
 class Flags(Document, frozen=True, kw_only=True):
-    """What a command says over the file; None: nothing. ``out`` is where runs go."""
+    """Flags of a command that override the file; None: not given. ``out`` is the folder for runs."""
 
     concurrency: Workers | None = None
     retries: Retries | None = None
@@ -44,8 +44,8 @@ class Flags(Document, frozen=True, kw_only=True):
 
 
 def read_config(text: str | bytes, where: str = FILE) -> OrchestraConfig:
-    """The configuration in a file's content; ``where`` names the file in messages. What is left out has the
-    specification's value; ``version`` may not be left out.
+    """The configuration in a file's content; ``where`` names the file in messages. A missing key has the
+    specification's value; ``version`` is required.
 
     Raises BadText where it is no YAML that we read, BadConfig where it says what it may not.
     """
@@ -63,8 +63,9 @@ def read_config(text: str | bytes, where: str = FILE) -> OrchestraConfig:
 
 
 def effective(config: OrchestraConfig, flags: Flags) -> OrchestraConfig:
-    """What a run goes by: the file's values, and the flags' where they are given. What lay below the file's ``runs``
-    lies below ``out``; what tasks may write does not change. Raises BadConfig for a flag's value that may not be."""
+    """The effective configuration of a run: the file's values, overridden by flags. Paths below the file's ``runs``
+    move below ``out``; the folders that tasks may write do not change. Raises BadConfig for a flag's value that may not
+    be."""
     try:
         given = fit(msgspec.to_builtins(flags), Flags)
         out = given.out
@@ -110,7 +111,8 @@ def _check_placeholders(config: OrchestraConfig) -> None:
 
 
 def _check_network(config: OrchestraConfig, where: str) -> None:
-    """What the proxy would refuse to start with: an address instead of a name, a header that it writes itself."""
+    """Refuse network settings that the proxy would refuse: an address instead of a name, a header that it writes
+    itself."""
     for at, domain in enumerate(config.security.net.allow_domains):
         _check_rules(f"{where}: security.net.allow_domains[{at}]", domain, "X-Id")
     _check_rules(f"{where}: telemetry.trace_id_header", "example.org", config.telemetry.trace_id_header)

@@ -15,6 +15,6 @@ def named(template: str) -> list[str]:
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
-    """The text with its placeholders replaced. What a value holds is never read as a placeholder. Raises KeyError for
-    one without a value."""
+    """The text with its placeholders replaced. Values are inserted as they are: a placeholder in one stays text. Raises
+    KeyError for one without a value."""
     return _PLACEHOLDER.sub(lambda found: values[found[1]], template)

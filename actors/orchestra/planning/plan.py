@@ -15,7 +15,7 @@ from pmagent.contracts.oa_documents import Document
 from pmagent.contracts.orchestra import (
     EDGES_MAX,
     AssignedConstraints,
-    ConstraintWish,
+    ConstraintOverrides,
     Dag,
     Metrics,
     PlanAnswer,
@@ -40,7 +40,7 @@ ATTEMPTS_MAX: Final = 50_000
 """So many attempts one plan may need at most; a permit has as many uses."""
 
 PLAN_NAME: Final = "/plan"
-"""What the plan's own id derives from; no task's id can be this."""
+"""The name that the plan's own id derives from; no task can have it."""
 
 NOTHING_KEPT: Final[Mapping[str, str]] = {}
 
@@ -124,7 +124,7 @@ def answer(plan_id: str, tasks: Sequence[PlannedTask]) -> PlanAnswer:
                 depends_on=task.depends_on,
                 parent_id=task.parent_id,
                 inputs=task.inputs,
-                constraints=msgspec.convert(msgspec.to_builtins(task.constraints), ConstraintWish),
+                constraints=msgspec.convert(msgspec.to_builtins(task.constraints), ConstraintOverrides),
             )
             for task in tasks
         ],
@@ -155,7 +155,7 @@ def document(task: PlannedTask, created_at: str) -> TaskDocument:
 
 
 def assignment(task: PlannedTask) -> TaskAssignment:
-    """What a worker is given of a task; its program is ``tools[0]``."""
+    """The part of a task that a worker gets; its program is ``tools[0]``."""
     own = task.constraints
     return TaskAssignment(
         task_id=task.task_id,
@@ -215,9 +215,9 @@ def _check_edges(given: PlanText, where: str) -> None:
     if sorted(given.dag.nodes) != sorted(nodes):
         differing = sorted(set(nodes) ^ set(given.dag.nodes)) or _twice(given.dag.nodes)
         raise BadPlan(f"{where}: dag.nodes and tasks differ in {listed(differing)}", "list each task once in both")
-    said = {(edge[0], edge[1]) for edge in given.dag.edges}
-    if said != edges:
-        differing = [f"{one} -> {other}" for one, other in sorted(said ^ edges)]
+    given_edges = {(edge[0], edge[1]) for edge in given.dag.edges}
+    if given_edges != edges:
+        differing = [f"{one} -> {other}" for one, other in sorted(given_edges ^ edges)]
         raise BadPlan(
             f"{where}: dag.edges and depends_on differ in {listed(differing)}",
             "depends_on makes the order; correct the edges, or leave dag out",

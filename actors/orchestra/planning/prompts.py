@@ -1,4 +1,4 @@
-"""Making the coordinator's plans: what the planner is asked, and what its answer is worth; pure."""
+"""The coordinator's side of planning: builds the planner's prompt and reads its answer; pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from pmagent.actors.orchestra.planning.graph import BadPlan
 from pmagent.actors.orchestra.planning.placeholders import filled
 from pmagent.actors.orchestra.planning.plan import Plan, as_plan, make_plan
-from pmagent.actors.orchestra.running.run_state import Course
+from pmagent.actors.orchestra.running.run_state import CoordinatedRun
 from pmagent.contracts.orchestra import PlanConfig, PlanConstraints, PlanRequest
 from pmagent.contracts.orchestra_events import PlanFailed, PlanMade, RunRequested, TasksPlanned
 from pmagent.contracts.payload import Payload, encode
@@ -23,8 +23,7 @@ CHUNK_BYTES: Final = 640 * 1024
 
 TASKS_TOLD: Final = 50
 TOLD_CHARS_MAX: Final = 200
-"""What a planner is told of tasks that are done, and of failures: of so many, so much each; it has to fit into an
-event."""
+"""Bounds on the done tasks and failures in a prompt, in number and in characters each: it must fit into one event."""
 
 PROMPT_BYTES_MAX: Final = 768 * 1024
 """So large is a prompt at most, as JSON: it stands in one event."""
@@ -35,7 +34,7 @@ _BEGINNING: Final = "You are asked for a plan."
 
 
 def request_for(asked: RunRequested) -> PlanRequest:
-    """What L1 asks L2 (docs/design.md §14.1)."""
+    """L1's request to L2 (docs/design.md §14.1)."""
     config = asked.config
     return PlanRequest(
         intent=asked.intent,
@@ -46,10 +45,10 @@ def request_for(asked: RunRequested) -> PlanRequest:
     )
 
 
-def prompt_for(course: Course) -> str:
-    """What the planner is told: the configured prompt, the form of an answer, and what went wrong so far. Raises
+def prompt_for(run: CoordinatedRun) -> str:
+    """The planner's prompt: the configured text, the form of an answer, and the errors so far. Raises
     BadPlan where that is more than one event holds."""
-    config = course.asked.config
+    config = run.asked.config
     limits = {
         "max_tasks": 100,
         "max_duration_sec of one task": config.policies.max_task_duration_sec,
@@ -60,15 +59,15 @@ def prompt_for(course: Course) -> str:
         "sandbox.net": "allow" if config.policies.allow_network and config.security.net.allow_domains else "deny",
     }
     values = {
-        "intent": course.asked.intent,
+        "intent": run.asked.intent,
         "constraints": json.dumps(limits),
         "whitelist_tools": ", ".join(config.whitelist_tools),
     }
     parts = [_BEGINNING, filled(config.llm.prompts.planner, values), _FORM]
-    if course.revision:
-        parts.append(_replacing(course))
-    if course.faults:
-        parts.append(f"Your last answer could not be used: {course.faults[-1]}\nAnswer again, with only the JSON.")
+    if run.revision:
+        parts.append(_replacing(run))
+    if run.faults:
+        parts.append(f"Your last answer could not be used: {run.faults[-1]}\nAnswer again, with only the JSON.")
     prompt = "\n\n".join(part.strip() for part in parts) + "\n"
     if len(msgspec.json.encode(prompt)) > PROMPT_BYTES_MAX:
         raise BadPlan(
@@ -87,11 +86,11 @@ what a task "a" that it depends on has left in /inputs/a, its output in /inputs/
 the folder in which the task then starts instead."""
 
 
-def _replacing(course: Course) -> str:
-    """What a later revision is told: data about tasks, fenced, for tools wrote parts of it."""
-    kept = course.tasks[: course.kept][-TASKS_TOLD:]
+def _replacing(run: CoordinatedRun) -> str:
+    """The facts for a later revision, fenced as data, because tools wrote parts of them."""
+    kept = run.tasks[: run.kept][-TASKS_TOLD:]
     done = [{"task_id": task.name, "intent": task.intent[:TOLD_CHARS_MAX]} for task in kept]
-    failed = [{"task_id": name, "why": why[:TOLD_CHARS_MAX]} for name, why in course.failures]
+    failed = [{"task_id": name, "why": why[:TOLD_CHARS_MAX]} for name, why in run.failures]
     facts = json.dumps({"done": done, "failed": failed}, ensure_ascii=True, indent=1)
     for char in "<>@":  # nothing in the facts ends them, or names a file to the planner's program
         facts = facts.replace(char, f"\\u{ord(char):04x}")
@@ -102,15 +101,15 @@ def _replacing(course: Course) -> str:
     )
 
 
-def made_from(course: Course, text: str) -> Plan:
+def made_from(run: CoordinatedRun, text: str) -> Plan:
     """The plan in a planner's answer, which must hold JSON. Raises BadPlan, which says what is wrong with it.
 
     The whole answer is read; else the first fenced block in it that is JSON; else what stands from its first bracket to
     its last. What is JSON and no plan is refused like any other.
     """
     value = _json_in(text)
-    kept = {task.name: task.task_id for task in course.tasks[: course.kept]}
-    return make_plan(as_plan(value, _ANSWER), course.asked.config, course.run_id, _ANSWER, course.revision, kept)
+    kept = {task.name: task.task_id for task in run.tasks[: run.kept]}
+    return make_plan(as_plan(value, _ANSWER), run.asked.config, run.run_id, _ANSWER, run.revision, kept)
 
 
 _ANSWER: Final = "the planner's answer"
@@ -127,7 +126,7 @@ def _json_in(text: str) -> Any:
 
 
 def _candidates(text: str) -> Iterator[str]:
-    """What may be the JSON in an answer."""
+    """The parts of an answer that may be its JSON."""
     yield text.strip()
     for block in _FENCE.split(text)[1::2]:
         yield block.strip()
@@ -137,16 +136,16 @@ def _candidates(text: str) -> Iterator[str]:
         yield text[start : end + 1]
 
 
-def given_plan(course: Course) -> Plan:
+def given_plan(run: CoordinatedRun) -> Plan:
     """The plan that came with the request. Raises BadPlan."""
-    plan = course.asked.plan
+    plan = run.asked.plan
     assert plan is not None, "only asked for when there is one"
-    return make_plan(plan, course.asked.config, course.run_id, course.asked.source)
+    return make_plan(plan, run.asked.config, run.run_id, run.asked.source)
 
 
-def made(course: Course, plan: Plan) -> Iterator[Payload]:
+def made(run: CoordinatedRun, plan: Plan) -> Iterator[Payload]:
     """L2's answer to L1: the tasks, in as many events as they need, and that this is all."""
-    run_id, revision = course.run_id, course.revision
+    run_id, revision = run.run_id, run.revision
     first, size = 0, 0
     for at, task in enumerate(plan.tasks):
         more = len(encode(task))
@@ -156,14 +155,14 @@ def made(course: Course, plan: Plan) -> Iterator[Payload]:
         size += more
     yield TasksPlanned(run_id=run_id, revision=revision, tasks=plan.tasks[first:])
     yield PlanMade(
-        run_id=run_id, revision=revision, plan_id=plan.plan_id, tasks=len(plan.tasks), kept=course.kept,
+        run_id=run_id, revision=revision, plan_id=plan.plan_id, tasks=len(plan.tasks), kept=run.kept,
         attempts=plan.attempts,
     )
 
 
-def unfit(course: Course, error: BadPlan) -> PlanFailed:
+def unfit(run: CoordinatedRun, error: BadPlan) -> PlanFailed:
     """L2's answer to L1 where the plan cannot be run."""
     return PlanFailed(
-        run_id=course.run_id, revision=course.revision, code="bad_plan", reasons=[error.message],
+        run_id=run.run_id, revision=run.revision, code="bad_plan", reasons=[error.message],
         mend=[error.hint] if error.hint else [], security=error.exit_code == 7,
     )

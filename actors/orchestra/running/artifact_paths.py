@@ -17,7 +17,7 @@ NAME_BYTES_MAX: Final = 255
 """NAME_MAX, of Linux."""
 
 
-def apart(folder: str, artifacts: Iterable[Artifact]) -> tuple[list[Artifact], list[str]]:
+def without_clashes(folder: str, artifacts: Iterable[Artifact]) -> tuple[list[Artifact], list[str]]:
     """The artifacts of a task, each in ``folder`` ("": as it is), of which none has another's path or lies below
     another: the first where two clash. And the paths of the others."""
     kept: list[Artifact] = []

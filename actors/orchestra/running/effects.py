@@ -19,8 +19,8 @@ import msgspec
 
 from pmagent.actors.checks.text import plain
 from pmagent.actors.core.actor import Io, Performers, Resources, StoredBlob
-from pmagent.actors.orchestra.running.artifact_paths import apart
-from pmagent.actors.orchestra.running.sandbox_spec import HIDDEN, OUTPUT_BYTES, DocumentPaths, documents_of, wishes_of
+from pmagent.actors.orchestra.running.artifact_paths import without_clashes
+from pmagent.actors.orchestra.running.sandbox_spec import HIDDEN, OUTPUT_BYTES, DocumentPaths, documents_of, spec_of
 from pmagent.actors.sandbox import artifacts as found
 from pmagent.actors.sandbox.artifacts import Collected, Found
 from pmagent.actors.sandbox.runner import run
@@ -39,7 +39,7 @@ from pmagent.contracts.orchestra_events import (
     TaskUnstarted,
 )
 from pmagent.events.event import Event
-from pmagent.events.evidence import kept_outside
+from pmagent.events.evidence import external_evidence
 from pmagent.events.tree import LeadsOut, Tree
 
 FOLDER: Final = f"{HIDDEN}/tasks"
@@ -66,7 +66,7 @@ class Attempts:
         self._simulated: dict[str, tuple[Captured, Captured]] = {}
 
     async def __call__(self, event: Event, io: Io) -> TaskExited | TaskUnstarted:
-        """Run the program once. What could not be started is an outcome; OSError (a full disk) is raised."""
+        """Run the program once. A program that cannot be started is an outcome; OSError (a full disk) is raised."""
         asked: TaskAttemptRequested = event.data
         if asked.simulated:
             return await self._dry(event, io)
@@ -77,11 +77,11 @@ class Attempts:
         async with _folder(folder):
             before = await _before(assigned, io, f"{folder}/inputs")
             try:
-                hidden = await anyio.to_thread.run_sync(kept_outside, Path(root))
-                wishes = wishes_of(root, request.config, assigned, asked, f"{folder}/artifacts", before, hidden)
-                if wishes.fs == "rw":
+                hidden = await anyio.to_thread.run_sync(external_evidence, Path(root))
+                spec = spec_of(root, request.config, assigned, asked, f"{folder}/artifacts", before, hidden)
+                if spec.fs == "rw":
                     await anyio.to_thread.run_sync(ready, root, documents_of(root, request.config, asked.run_id))
-                outcome = await run(wishes)
+                outcome = await run(spec)
             except (SandboxRefused, SandboxUnavailable) as refusal:
                 return TaskUnstarted(
                     request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt,
@@ -90,17 +90,17 @@ class Attempts:
             return await _kept(event, outcome, f"{folder}/artifacts", io)
 
     async def _dry(self, event: Event, io: Io) -> TaskExited:
-        """What the simulated tool of a dry run answers: it did well, and nothing."""
+        """The outcome of the simulated tool of a dry run: success, and nothing done."""
         asked: TaskAttemptRequested = event.data
         key = str(io.workspace)
         if key not in self._simulated:
             self._simulated[key] = await _captured(SIMULATED, len(SIMULATED), io), await _captured(b"", 0, io)
-        said, nothing = self._simulated[key]
+        simulated, nothing = self._simulated[key]
         return TaskExited(
             request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt, exit_code=0,
-            signal=None, timed_out=False, exceeded="", duration_ms=0, stdout=said, stderr=nothing,
+            signal=None, timed_out=False, exceeded="", duration_ms=0, stdout=simulated, stderr=nothing,
             last_lines=[SIMULATED.decode().strip()],
-            artifacts=[Artifact(path="stdout", size_bytes=said.size_bytes, checksum=said.sha256)],
+            artifacts=[Artifact(path="stdout", size_bytes=simulated.size_bytes, checksum=simulated.sha256)],
         )
 
     async def _request(self, position: int, io: Io) -> RunRequested:
@@ -149,11 +149,11 @@ async def _folder(folder: str) -> AsyncIterator[None]:
 
 async def _before(assigned: TaskAssigned, io: Io, folder: str) -> str:
     """Lay out what the tasks before have left, each in a folder of its name, without what cannot lie beside the others
-    (``apart``: the report tells of it); the folder of all, "" where it waited for none."""
+    (``without_clashes``: the report tells of it); the folder of all, "" where it waited for none."""
     for name, position in assigned.after.items():
         finished: TaskFinished = (await io.event(position)).data
         await anyio.to_thread.run_sync(_make_folder, f"{folder}/{name}")
-        for artifact in apart("", finished.result.artifacts)[0]:
+        for artifact in without_clashes("", finished.result.artifacts)[0]:
             content = await io.blob(artifact.checksum)
             await anyio.to_thread.run_sync(_put, f"{folder}/{name}/{artifact.path}", content)
     return folder if assigned.after else ""
@@ -178,7 +178,7 @@ async def _stored(content: bytes, io: Io) -> StoredBlob:
 
 
 async def _captured(content: bytes, total: int, io: Io) -> Captured:
-    """The stream's blob. What the sandbox had cut off is told with what the cap cuts off here."""
+    """The stream's blob; ``cut`` covers bytes that the sandbox dropped as well as those dropped here."""
     stored = await _stored(content, io)
     return Captured(
         sha256=stored.sha256, size_bytes=stored.size, total_bytes=total, cut=stored.cut or total > len(content)

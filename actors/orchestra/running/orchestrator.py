@@ -2,9 +2,9 @@
 (docs/design.md §14.1).
 
 A run goes: requested → plan asked of L2 → permit → begun → (plan finished → another plan for what failed, while replans
-are left) → ended. Each request ends with exactly one of ``run.refused`` (it never began) and ``run.ended``. Whatever is
-to end a run early (an operator, its time, a permit that is taken back) goes through ``run.stopping``, so that every
-task ends before the run does.
+are left) → ended. Each request ends with exactly one of ``run.refused`` (it never began) and ``run.ended``. An early
+end (by an operator, its time limit, a revoked permit) goes through ``run.stopping``, so that every task ends before the
+run does.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from pmagent.events.event import Event, parse_time, time_after
 
 RUNS_MAX = 32
 WORKERS_MAX = 1_024
-"""So many runs are open at once, and so many workers together; a further run is refused (``busy``). Whatever happens to
-the tasks of all of them at once (a start, a refusal, a stop) fits into one reaction of the engine."""
+"""So many runs are open at once, and so many workers together; a further run is refused (``busy``). Within these
+bounds an event that concerns all tasks at once (a start, a refusal, a stop) fits into one reaction of the engine."""
 
 STOPS_MAX = 100
 """So often may all of a run's attempts be cut off by orderly stops, which use up no retry, but a use of the permit."""
@@ -86,7 +86,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class OrchestratorState(msgspec.Struct, frozen=True):
-    """Open runs by id; ``halted``: who of L2 and L3 decides nothing."""
+    """Open runs by id; ``halted``: which of L2 and L3 are halted."""
 
     runs: dict[str, Run] = {}
     halted: list[str] = []
@@ -139,7 +139,7 @@ class Orchestrator:
         return state if found is None else _with(state, _own(found, event))
 
     def decide(self, state: OrchestratorState, event: Event) -> Iterable[Payload | Correlated]:
-        """What an input leads to."""
+        """The decisions on an input."""
         data = event.data
         match data:
             case RunRequested(run_id=run_id):
@@ -355,7 +355,7 @@ def _cancel(run: Run | None, event: Event, asked: RunCancelRequested) -> list[Pa
 
 
 def _without_help(state: OrchestratorState, name: str) -> list[Correlated]:
-    """Who plans or works is halted: nothing of any run can go on, nor end in order."""
+    """The coordinator or the worker is halted: no run can continue or end in order."""
     return [
         Correlated(decided, run.run_id)
         for run in state.runs.values()
@@ -364,7 +364,7 @@ def _without_help(state: OrchestratorState, name: str) -> list[Correlated]:
 
 
 def _missed(state: OrchestratorState, name: str) -> list[Correlated]:
-    """Who decides again may have missed anything, a stop too: every run ends, for the reason that it has, if any."""
+    """A resumed actor may have missed any event, a stop included: every run ends, for its own reason if it has one."""
     why = f"the {name} was halted, and what happened meanwhile was not decided on"
     return [
         Correlated(_stopping(run, run.cause or "stopped", run.reasons or [why], run.mend), run.run_id)

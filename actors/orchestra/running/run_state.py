@@ -1,4 +1,4 @@
-"""A run as the coordinator sees it: its plan, where the tasks stand, who occupies which place; pure."""
+"""A run as the coordinator sees it: its plan, the states of its tasks, and which worker slots they occupy; pure."""
 
 from __future__ import annotations
 
@@ -35,15 +35,16 @@ WHY_CHARS_MAX: Final = 200
 replace = msgspec.structs.replace
 
 
-class Course(msgspec.Struct, frozen=True):
+class CoordinatedRun(msgspec.Struct, frozen=True):
     """A run. ``requested``: position of its request.
 
     ``doing``: idle (a plan is not asked for yet), permit or call (of the planner, requested at ``request``), waiting
     (for DaemonStarted, before the planner may be called), planned, running, stopping, over (all tasks have ended).
     ``revision``, ``attempt`` and ``faults`` (what was wrong with the planner's answers) are those of the plan in hand.
     ``planner_permit``: position of the grant. ``tasks``: the plan's, the ``kept`` first of them done since earlier
-    ones; ``board`` says where they stand. ``places``: task -> the workers' places that it occupies. ``ends``: position
-    of each task's ``task.finished``; 0: none. ``failures``: name and reason of the tasks that failed by themselves.
+    ones; ``board`` holds their states. ``slots``: task -> the worker slots that it occupies. ``end_positions``:
+    position of each task's ``task.finished``; 0: none. ``failures``: name and reason of the tasks that failed by
+    themselves.
     """
 
     run_id: str
@@ -59,8 +60,8 @@ class Course(msgspec.Struct, frozen=True):
     kept: int = 0
     board: Board | None = None
     permit: int = 0
-    places: dict[int, list[int]] = {}
-    ends: Vector = Vector()
+    slots: dict[int, list[int]] = {}
+    end_positions: Vector = Vector()
     failures: list[list[str]] = []
     security: bool = False
     why: str = ""
@@ -73,123 +74,125 @@ class Course(msgspec.Struct, frozen=True):
     @property
     def free(self) -> int:
         """How many of the run's workers have nothing to do."""
-        return self.asked.config.concurrency.max_workers - sum(len(held) for held in self.places.values())
+        return self.asked.config.concurrency.max_workers - sum(len(held) for held in self.slots.values())
 
 
-def planned(course: Course) -> Course:
+def planned(run: CoordinatedRun) -> CoordinatedRun:
     """All tasks of the revision in hand are known: the board is set up."""
-    tasks = course.tasks
-    made = states.board([task.task_id for task in tasks], [task.depends_on for task in tasks], course.kept)
-    ends = [course.ends[place] for place in range(course.kept)] + [0] * (len(tasks) - course.kept)
-    return replace(course, doing="planned", request=0, faults=[], failures=[], board=made, ends=vector(ends))
-
-
-def again(course: Course, revision: int) -> Course:
-    """Another plan is wanted: what is done is kept, what failed and what waited for it is let go."""
-    board = course.board
-    if board is None:
-        return replace(course, revision=revision, request=0, attempt=0, planner_permit=0, faults=[])
-    done = board.places("done")
+    tasks = run.tasks
+    made = states.board([task.task_id for task in tasks], [task.depends_on for task in tasks], run.kept)
+    end_positions = [run.end_positions[index] for index in range(run.kept)] + [0] * (len(tasks) - run.kept)
     return replace(
-        course,
+        run, doing="planned", request=0, faults=[], failures=[], board=made, end_positions=vector(end_positions)
+    )
+
+
+def again(run: CoordinatedRun, revision: int) -> CoordinatedRun:
+    """Another plan is wanted: keep tasks that are done, drop those that failed and those that waited for them."""
+    board = run.board
+    if board is None:
+        return replace(run, revision=revision, request=0, attempt=0, planner_permit=0, faults=[])
+    done = board.indexes("done")
+    return replace(
+        run,
         doing="idle",
         revision=revision,
         request=0,
         attempt=0,
         planner_permit=0,
         faults=[],
-        tasks=[course.tasks[place] for place in done],
+        tasks=[run.tasks[index] for index in done],
         kept=len(done),
         board=None,
-        ends=vector([course.ends[place] for place in done]),
+        end_positions=vector([run.end_positions[index] for index in done]),
         security=False,
     )
 
 
-def changed(course: Course, changes: Sequence[TaskChange]) -> Course:
+def changed(run: CoordinatedRun, changes: Sequence[TaskChange]) -> CoordinatedRun:
     """The tasks have made these steps."""
-    if course.board is None:
-        return course
-    return replace(course, board=course.board.stepped(changes))
+    if run.board is None:
+        return run
+    return replace(run, board=run.board.stepped(changes))
 
 
-def occupied(course: Course, task_id: str) -> Course:
-    """The task has been assigned: it holds the lowest free places."""
-    if course.board is None:
-        return course
-    place = course.board.order.places[task_id]
-    return replace(course, places={**course.places, place: _free(course, place)})
+def occupied(run: CoordinatedRun, task_id: str) -> CoordinatedRun:
+    """The task has been assigned: it occupies the lowest free slots."""
+    if run.board is None:
+        return run
+    index = run.board.order.by_id[task_id]
+    return replace(run, slots={**run.slots, index: _free_slots(run, index)})
 
 
-def task_ended(course: Course, position: int, finished: TaskFinished) -> Course:
-    """A worker's result has come, at ``position``: its places are free."""
-    place = course.board.order.places.get(finished.result.task_id) if course.board is not None else None
-    if place is None or place not in course.places:
-        return course
-    left = {one: held for one, held in course.places.items() if one != place}
-    failures = course.failures
+def task_ended(run: CoordinatedRun, position: int, finished: TaskFinished) -> CoordinatedRun:
+    """A worker's result has come, at ``position``: its slots are free."""
+    index = run.board.order.by_id.get(finished.result.task_id) if run.board is not None else None
+    if index is None or index not in run.slots:
+        return run
+    left = {one: held for one, held in run.slots.items() if one != index}
+    failures = run.failures
     if finished.result.state == "failed":
-        failures = [*failures[1 - FAILURES_MAX :], [course.tasks[place].name, finished.reason]]
+        failures = [*failures[1 - FAILURES_MAX :], [run.tasks[index].name, finished.reason]]
     return replace(
-        course, places=left, ends=course.ends.changed(place, position), failures=failures,
-        security=course.security or finished.security,
+        run, slots=left, end_positions=run.end_positions.changed(index, position), failures=failures,
+        security=run.security or finished.security,
     )
 
 
-def begin(course: Course) -> Iterator[Payload]:
-    """What follows when the plan may be run."""
-    if course.board is not None:
-        yield from _on(course, states.begun(course.board))
+def begin(run: CoordinatedRun) -> Iterator[Payload]:
+    """The decisions when the plan may be run."""
+    if run.board is not None:
+        yield from _on(run, states.begun(run.board))
 
 
-def go_on(course: Course, finished: TaskFinished) -> Iterator[Payload]:
-    """What follows from a task's end, which ``task_ended`` has folded in."""
-    board = course.board
+def go_on(run: CoordinatedRun, finished: TaskFinished) -> Iterator[Payload]:
+    """The decisions on a task's end, which ``task_ended`` has folded in."""
+    board = run.board
     if board is None:
         return
-    place = board.order.places.get(finished.result.task_id)
-    if place is not None and board.state(place) == "running":
-        yield from _on(course, states.ended(board, place, finished.result.state, finished.reason))
+    index = board.order.by_id.get(finished.result.task_id)
+    if index is not None and board.state(index) == "running":
+        yield from _on(run, states.ended(board, index, finished.result.state, finished.reason))
 
 
-def stop(course: Course, reason: str) -> Iterator[Payload]:
-    """What follows when the run is to end: nothing begins any more. What occupies no place although it runs has ended
-    while nobody decided on it."""
-    board = course.board
+def stop(run: CoordinatedRun, reason: str) -> Iterator[Payload]:
+    """The decisions when the run is to end: nothing begins any more. A running task without a slot ended while no
+    decision was made on it."""
+    board = run.board
     if board is None:
         return
     reason = reason if len(reason) <= WHY_CHARS_MAX else f"{reason[: WHY_CHARS_MAX - 1]}…"
-    lost = [place for place in board.places("running") if place not in course.places]
+    lost = [index for index in board.indexes("running") if index not in run.slots]
     changes: list[TaskChange] = []
-    for place in lost:
-        made = states.ended(board, place, "failed", reason)
+    for index in lost:
+        made = states.ended(board, index, "failed", reason)
         board = board.stepped(made)
         changes += made
-    yield from _on(course, [*changes, *states.abandoned(board, reason)])
+    yield from _on(run, [*changes, *states.abandoned(board, reason)])
 
 
-def _on(course: Course, changes: list[TaskChange]) -> Iterator[Payload]:
+def _on(run: CoordinatedRun, changes: list[TaskChange]) -> Iterator[Payload]:
     """The changes, the tasks that may begin because of them, and the plan's end when all have ended."""
-    board = course.board
-    assert board is not None, "only a course with a board changes"
+    board = run.board
+    assert board is not None, "only a run with a board changes"
     board = board.stepped(changes)
     starts: list[int] = []
-    if course.doing == "running":
-        free, place = course.free, board.first("planned")
-        while place >= 0 and (size := course.tasks[place].constraints.concurrency) <= free:
-            starts.append(place)
+    if run.doing == "running":
+        free, index = run.free, board.first("planned")
+        while index >= 0 and (size := run.tasks[index].constraints.concurrency) <= free:
+            starts.append(index)
             free -= size
-            place = board.first("planned", place + 1)
-    changes = [*changes, *(board.change(place, "start") for place in starts)]
+            index = board.first("planned", index + 1)
+    changes = [*changes, *(board.change(index, "start") for index in starts)]
     for part in _parts(changes):
-        yield TasksChanged(run_id=course.run_id, changes=part)
-    for place in starts:
-        yield _assigned(course, place)
-        course = occupied(course, course.tasks[place].task_id)
+        yield TasksChanged(run_id=run.run_id, changes=part)
+    for index in starts:
+        yield _assigned(run, index)
+        run = occupied(run, run.tasks[index].task_id)
     if not starts and board.is_over():
         yield PlanFinished(
-            run_id=course.run_id, revision=course.revision, done=board.count("done"), failed=board.count("failed"),
-            security=course.security,
+            run_id=run.run_id, revision=run.revision, done=board.count("done"), failed=board.count("failed"),
+            security=run.security,
         )
 
 
@@ -208,25 +211,25 @@ def _parts(changes: Sequence[TaskChange]) -> Iterator[list[TaskChange]]:
         yield part
 
 
-def _assigned(course: Course, place: int) -> TaskAssigned:
-    assert course.board is not None, "only a course with a board assigns"
+def _assigned(run: CoordinatedRun, index: int) -> TaskAssigned:
+    assert run.board is not None, "only a run with a board assigns"
     return TaskAssigned(
-        run_id=course.run_id,
-        requested=course.requested,
-        permit=course.permit,
-        action=course.asked.action,
-        name=course.tasks[place].name,
-        worker=_free(course, place)[0],
-        after={course.tasks[one].name: course.ends[one] for one in course.board.order.waits[place]},
-        simulated=course.asked.dry_run,
-        backoff_base_sec=course.asked.config.retries.backoff_base_sec,
-        assignment=assignment(course.tasks[place]),
+        run_id=run.run_id,
+        requested=run.requested,
+        permit=run.permit,
+        action=run.asked.action,
+        name=run.tasks[index].name,
+        worker=_free_slots(run, index)[0],
+        after={run.tasks[one].name: run.end_positions[one] for one in run.board.order.waits[index]},
+        simulated=run.asked.dry_run,
+        backoff_base_sec=run.asked.config.retries.backoff_base_sec,
+        assignment=assignment(run.tasks[index]),
     )
 
 
-def _free(course: Course, place: int) -> list[int]:
-    """The lowest free places, from 1 on, as many as the task wants."""
-    taken = {one for held in course.places.values() for one in held}
-    wanted = course.tasks[place].constraints.concurrency
-    free = (number for number in range(1, course.asked.config.concurrency.max_workers + 1) if number not in taken)
+def _free_slots(run: CoordinatedRun, index: int) -> list[int]:
+    """The lowest free slots, from 1 on, as many as the task needs."""
+    taken = {one for held in run.slots.values() for one in held}
+    wanted = run.tasks[index].constraints.concurrency
+    free = (number for number in range(1, run.asked.config.concurrency.max_workers + 1) if number not in taken)
     return [number for number, _ in zip(free, range(wanted), strict=False)]

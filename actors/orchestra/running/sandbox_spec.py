@@ -1,4 +1,4 @@
-"""From a task and its run's configuration to what its program may have of the world; pure (docs/design.md §14.5)."""
+"""From a task and its run's configuration to the spec of its sandbox; pure (docs/design.md §14.5)."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _CORES: Final = 16
 """Processor time beyond what so many cores can give in a task's time is none that the time would leave."""
 
 
-def wishes_of(
+def spec_of(
     root: str, config: OrchestraConfig, assigned: TaskAssigned, asked: TaskAttemptRequested, artifacts: str,
     inputs: str, hidden: tuple[str, ...] = (),
 ) -> SandboxSpec:
     """The rights of an attempt in the workspace at ``root`` (absolute, without links). ``hidden``: paths that it must
-    not see besides ``.pmagent``.
+    not see, besides ``.pmagent``.
 
     ``read-only``: ``allow_read``, and nothing to write but the private /tmp and ``artifacts``; ``rw``: ``allow_write``
     too. ``inputs`` holds what the tasks before it have left. It starts in the workspace where that may be read; in the
@@ -67,7 +67,7 @@ def wishes_of(
 
 
 class DocumentPaths(msgspec.Struct, frozen=True):
-    """What tells of tasks, which is not for tasks to write (absolute paths).
+    """Documents about tasks, which tasks must not write (absolute paths).
 
     ``folders`` are protected as a whole: the files in them are made and replaced while tasks run, and no sandbox can be
     built around a file that goes away meanwhile. They have to be there before a task may write around them. ``files``

@@ -1,8 +1,9 @@
 """The states of a plan's tasks. They change by steps only, and the table of steps is all that there is
 (docs/design.md §14.2).
 
-A ``Board`` is immutable and knows tasks by their place in the plan. What a step leads to (who may start now, who never
-will) is computed here; a board of ten thousand tasks costs a copy of ten thousand characters a step, no more.
+A ``Board`` is immutable and knows tasks by their index in the plan. The consequences of a step (tasks that may start
+now, tasks that never will) are computed here; a step on a board of ten thousand tasks copies ten thousand characters,
+no more.
 """
 
 from __future__ import annotations
@@ -49,13 +50,13 @@ class IllegalStep(PmagentError):
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What does not change: the tasks' ids in the plan's order, the places of those that each waits for, of those that
-    wait for each, and the place of each id."""
+    """The part that does not change: ids in the plan's order; for each task the indexes of those it waits for
+    (``waits``) and of those that wait for it (``behind``); and the index of each id."""
 
     ids: list[str]
     waits: list[list[int]]
     behind: list[list[int]]
-    places: dict[str, int]
+    by_id: dict[str, int]
 
 
 class Board(msgspec.Struct, frozen=True):
@@ -64,16 +65,16 @@ class Board(msgspec.Struct, frozen=True):
     order: Order
     letters: str
 
-    def state(self, place: int) -> TaskState:
-        """The state of the task at this place."""
-        return _STATES[self.letters[place]]
+    def state(self, index: int) -> TaskState:
+        """The state of the task at this index."""
+        return _STATES[self.letters[index]]
 
-    def places(self, state: TaskState) -> list[int]:
-        """The places of the tasks in this state, in order."""
-        return [place for place, letter in enumerate(self.letters) if letter == LETTERS[state]]
+    def indexes(self, state: TaskState) -> list[int]:
+        """The indexes of the tasks in this state, ascending."""
+        return [index for index, letter in enumerate(self.letters) if letter == LETTERS[state]]
 
     def first(self, state: TaskState, start: int = 0) -> int:
-        """The first place, from ``start`` on, of a task in this state; -1: there is none."""
+        """The first index, from ``start`` on, of a task in this state; -1: there is none."""
         return self.letters.find(LETTERS[state], start)
 
     def count(self, state: TaskState) -> int:
@@ -84,12 +85,12 @@ class Board(msgspec.Struct, frozen=True):
         """Whether every task is done or has failed."""
         return self.count("done") + self.count("failed") == len(self.letters)
 
-    def change(self, place: int, step: Step, reason: str = "") -> TaskChange:
+    def change(self, index: int, step: Step, reason: str = "") -> TaskChange:
         """The step as the log tells it. Raises IllegalStep when the task's state does not have it."""
         leaves, reaches = STEPS[step]
-        name = self.order.ids[place]
-        if self.state(place) != leaves:
-            raise IllegalStep(f"the task {name} is {self.state(place)}; only one that is {leaves} can {step}")
+        name = self.order.ids[index]
+        if self.state(index) != leaves:
+            raise IllegalStep(f"the task {name} is {self.state(index)}; only one that is {leaves} can {step}")
         return TaskChange(task_id=name, step=step, state=reaches, reason=reason)
 
     def stepped(self, changes: Sequence[TaskChange]) -> Board:
@@ -98,91 +99,91 @@ class Board(msgspec.Struct, frozen=True):
             return self._stepped_many(changes)
         letters = self.letters
         for change in changes:
-            place = self._held(change, letters)
-            letters = letters[:place] + LETTERS[change.state] + letters[place + 1 :]
+            index = self._checked_index(change, letters)
+            letters = letters[:index] + LETTERS[change.state] + letters[index + 1 :]
         return Board(self.order, letters)
 
     def _stepped_many(self, changes: Iterable[TaskChange]) -> Board:
         letters = list(self.letters)
         for change in changes:
-            letters[self._held(change, letters)] = LETTERS[change.state]
+            letters[self._checked_index(change, letters)] = LETTERS[change.state]
         return Board(self.order, "".join(letters))
 
-    def _held(self, change: TaskChange, letters: Sequence[str]) -> int:
-        """The place of a change, held against the table."""
-        place = self.order.places.get(change.task_id, -1)
-        if place < 0:
+    def _checked_index(self, change: TaskChange, letters: Sequence[str]) -> int:
+        """The index of the task that a legal change is about. Raises IllegalStep."""
+        index = self.order.by_id.get(change.task_id, -1)
+        if index < 0:
             raise IllegalStep(f"the task {change.task_id} is not of this plan; it cannot {change.step}")
         leaves, reaches = STEPS[change.step]
-        state = _STATES[letters[place]]
+        state = _STATES[letters[index]]
         if state != leaves or change.state != reaches:
             raise IllegalStep(
                 f"the task {change.task_id} is {state}; only one that is {leaves} can {change.step}, to {reaches}"
             )
-        return place
+        return index
 
 
 def board(ids: Sequence[str], waits: Sequence[Sequence[str]], done: int = 0) -> Board:
-    """The board of tasks, each waiting for those of ``waits`` at its place; the first ``done`` of them are done since
+    """The board of tasks, each waiting for those of ``waits`` at its index; the first ``done`` of them are done since
     an earlier plan, the others planned. Raises ValueError where a task waits for one that does not come before it."""
-    places = {name: place for place, name in enumerate(ids)}
-    needed = [[places[one] for one in names] for names in waits]
-    if len(places) < len(ids) or any(one >= place for place, wanted in enumerate(needed) for one in wanted):
+    by_id = {name: index for index, name in enumerate(ids)}
+    needed = [[by_id[one] for one in names] for names in waits]
+    if len(by_id) < len(ids) or any(one >= index for index, wanted in enumerate(needed) for one in wanted):
         raise ValueError("the plan's tasks do not stand in an order in which they may run")
     behind: list[list[int]] = [[] for _ in ids]
-    for place, wanted in enumerate(needed):
+    for index, wanted in enumerate(needed):
         for one in wanted:
-            behind[one].append(place)
-    return Board(Order(list(ids), needed, behind, places), "d" * done + "p" * (len(ids) - done))
+            behind[one].append(index)
+    return Board(Order(list(ids), needed, behind, by_id), "d" * done + "p" * (len(ids) - done))
 
 
 def begun(board: Board) -> list[TaskChange]:
-    """The first changes: who waits for another that is not done is blocked."""
+    """The first changes: a task that waits for another that is not done is blocked."""
     return [
-        board.change(place, "block")
-        for place in board.places("planned")
-        if any(board.letters[one] != "d" for one in board.order.waits[place])
+        board.change(index, "block")
+        for index in board.indexes("planned")
+        if any(board.letters[one] != "d" for one in board.order.waits[index])
     ]
 
 
-def ended(board: Board, place: int, state: Literal["done", "failed"], reason: str = "") -> list[TaskChange]:
-    """The changes when the running task at ``place`` has ended so: its own, and then its dependents', in the plan's
+def ended(board: Board, index: int, state: Literal["done", "failed"], reason: str = "") -> list[TaskChange]:
+    """The changes when the running task at ``index`` has ended so: its own, and then its dependents', in the plan's
     order. Raises IllegalStep unless it ran."""
     if state == "done":
-        own = board.change(place, "succeed")
-        return [own, *_freed(board.stepped([own]), place)]
-    own = board.change(place, "fail", reason)
-    return [own, *_given_up(board, place)]
+        own = board.change(index, "succeed")
+        return [own, *_freed(board.stepped([own]), index)]
+    own = board.change(index, "fail", reason)
+    return [own, *_given_up(board, index)]
 
 
 def abandoned(board: Board, reason: str) -> list[TaskChange]:
     """The changes that end every task which has not begun, because nothing begins any more."""
     changes: list[TaskChange] = []
-    for place in range(len(board.letters)):
-        state = board.state(place)
+    for index in range(len(board.letters)):
+        state = board.state(index)
         if state == "planned":
-            changes.append(board.change(place, "block", reason))
+            changes.append(board.change(index, "block", reason))
         if state in ("planned", "blocked"):
-            name = board.order.ids[place]
+            name = board.order.ids[index]
             changes.append(TaskChange(task_id=name, step="give_up", state="failed", reason=reason))
     return changes
 
 
-def _freed(board: Board, place: int) -> list[TaskChange]:
+def _freed(board: Board, index: int) -> list[TaskChange]:
     """Those that waited for nothing else."""
     waits, letters = board.order.waits, board.letters
     return [
         board.change(one, "unblock")
-        for one in board.order.behind[place]
+        for one in board.order.behind[index]
         if letters[one] == "b" and all(letters[other] == "d" for other in waits[one])
     ]
 
 
-def _given_up(board: Board, place: int) -> list[TaskChange]:
-    """All that waited for the task, and all that waited for those; who had failed before stays, and so does who waited
-    for him: that was given up then."""
+def _given_up(board: Board, index: int) -> list[TaskChange]:
+    """Give up all dependents of the task, direct and indirect. One that has failed already is left alone, with its own
+    dependents: they were given up when it failed."""
     lost: set[int] = set()
-    level = [place]
+    level = [index]
     while level:
         behind = (one for each in level for one in board.order.behind[each])
         level = list(dict.fromkeys(one for one in behind if one not in lost and board.letters[one] != "f"))

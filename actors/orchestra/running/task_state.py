@@ -112,7 +112,7 @@ def next_attempt(job: Job) -> TaskAttemptRequested:
 
 
 def concluded(job: Job, event: Event) -> list[Payload]:
-    """What follows from an attempt's end, which ``folded`` has folded in."""
+    """The decisions on an attempt's end, which ``folded`` has folded in."""
     outcome: Outcome = event.data
     failure = failure_of(outcome)
     if failure is None:
@@ -175,11 +175,11 @@ def failure_of(outcome: Outcome) -> Failure | None:
             return Failure(f"timed out after {outcome.duration_ms / 1000:.1f} s")
         case TaskExited(exit_code=None, signal=signal):
             name = _SIGNALS.get(signal or 0, str(signal))
-            return Failure(_said(f"killed by signal {name}", outcome))
+            return Failure(_with_last_line(f"killed by signal {name}", outcome))
         case TaskExited(exit_code=0):
             return None
         case TaskExited(exit_code=code):
-            return Failure(_said(f"exit code {code}", outcome))
+            return Failure(_with_last_line(f"exit code {code}", outcome))
         case TaskUnstarted(reason=reason, mend=mend):
             text = f"{reason} (mend: {mend})" if mend else reason
             return Failure(_short(text), again=outcome.again, security=outcome.security)
@@ -200,8 +200,8 @@ def _cut_short(end: EffectEnd) -> Failure:
             return Failure(f"stopped ({reason})", again=False)
 
 
-def _said(what: str, outcome: TaskExited) -> str:
-    """What happened, and the last line that the program wrote."""
+def _with_last_line(what: str, outcome: TaskExited) -> str:
+    """``what``, with the last line that the program wrote."""
     last = outcome.last_lines[-1].strip()[:LINE_CHARS_MAX] if outcome.last_lines else ""
     return _short(f"{what}: {last}" if last else what)
 

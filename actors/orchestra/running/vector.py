@@ -10,16 +10,16 @@ _CHUNK: Final = 128
 
 
 class Vector(msgspec.Struct, frozen=True):
-    """Numbers by place, in chunks; a change copies one chunk and the list of chunks."""
+    """Numbers by index, in chunks; a change copies one chunk and the list of chunks."""
 
     chunks: list[list[int]] = []
 
-    def __getitem__(self, place: int) -> int:
-        return self.chunks[place // _CHUNK][place % _CHUNK]
+    def __getitem__(self, index: int) -> int:
+        return self.chunks[index // _CHUNK][index % _CHUNK]
 
-    def changed(self, place: int, value: int) -> Vector:
-        """The same with ``value`` at ``place``."""
-        number, at = divmod(place, _CHUNK)
+    def changed(self, index: int, value: int) -> Vector:
+        """The same with ``value`` at ``index``."""
+        number, at = divmod(index, _CHUNK)
         chunk = self.chunks[number]
         changed = [*chunk[:at], value, *chunk[at + 1 :]]
         return Vector([*self.chunks[:number], changed, *self.chunks[number + 1 :]])

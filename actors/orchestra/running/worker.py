@@ -1,7 +1,7 @@
 """L3 as an actor: carries out assignments by attempts, with pauses between; pure (docs/design.md §14.6).
 
-Attempts are 1 + the task's retries. Before the n-th retry base to the power n seconds pass (a durable timer). What a
-further attempt cannot change (a policy's refusal, a missing program, a violation) is not tried again. Each assignment
+Attempts are 1 + the task's retries. Before the n-th retry base to the power n seconds pass (a durable timer). A failure
+that another attempt cannot change (a policy's refusal, a missing program, a violation) is final. Each assignment
 ends with exactly one ``task.finished``.
 
 An attempt that a crash cut off counts, one that an orderly stop cut off does not; either is repeated when something
@@ -35,7 +35,7 @@ WORKER: Final = "worker"
 """The actor's name: the holder of runs' permits."""
 
 LIVE: Final[frozenset[str]] = frozenset(("daemon", "orchestra.run"))
-"""Who takes up runs that an earlier process left: a command that opens the log for something else does not."""
+"""The surfaces that take up runs of an earlier process; a command that opens the log for something else does not."""
 
 replace = msgspec.structs.replace
 
@@ -77,7 +77,7 @@ class Worker:
         return state if job is None else _with(state, _evolved(job, event))
 
     def decide(self, state: WorkerState, event: Event) -> Iterable[Payload | Correlated]:
-        """What an input leads to."""
+        """The decisions on an input."""
         data = event.data
         match data:
             case DaemonStarted() if state.live:
@@ -161,7 +161,7 @@ def _stopping(state: WorkerState, data: RunStopping | RunEnded) -> WorkerState:
 
 
 def _stopped(job: Job) -> list[Payload]:
-    """What ends a job of a run that is to end; an attempt is waited for."""
+    """The decisions that end a job of a stopping run; an open attempt is cancelled first."""
     if job.doing == "attempt":
         return [EffectCancelRequested(request=job.request)]
     timer = [EffectCancelRequested(request=job.request)] if job.doing == "pause" else []

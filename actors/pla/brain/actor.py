@@ -57,12 +57,7 @@ from pmagent.events.event import Event
 replace = msgspec.structs.replace
 
 _OUTSIDE: Final = (
-    PlaProposalRequested,
-    PlaObserveRequested,
-    PlaFrameObserved,
-    PlaFrameFailed,
-    ModelReplied,
-    ActorResumed,
+    PlaProposalRequested, PlaObserveRequested, PlaFrameObserved, PlaFrameFailed, ModelReplied, ActorResumed,
 )
 """Inputs from outside: facts. An actor that decides such an event is not heard."""
 
@@ -73,20 +68,9 @@ class Brain:
     name = BRAIN
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
-            PlaProposalRequested,
-            PlaObserveRequested,
-            PlaFrameObserved,
-            PlaFrameFailed,
-            ModelReplied,
-            ModelFailed,
-            PlaSessionBegan,
-            PlaSessionEnded,
-            PlaModeChanged,
-            PlaProposalClosed,
-            *EFFECT_ENDS,
-            RequestRefused,
-            ActorHalted,
-            ActorResumed,
+            PlaProposalRequested, PlaObserveRequested, PlaFrameObserved, PlaFrameFailed, ModelReplied, ModelFailed,
+            PlaSessionBegan, PlaSessionEnded, PlaModeChanged, PlaProposalClosed, *EFFECT_ENDS, RequestRefused,
+            ActorHalted, ActorResumed,
         )
     )
 

@@ -54,14 +54,14 @@ def is_showable(seen: PlaFrameObserved | None) -> bool:
 
 
 def retry(reply: ModelReplied, objection: str) -> list[ModelMessage]:
-    """What is said behind the question after a reply that cannot be taken, and why (``objection``, in our words). The
-    reply is shown as text, also where it called a tool: not every provider takes a call that nothing answers."""
-    said = reply.content.strip(_BLANK)
+    """The messages after a reply that cannot be taken, and why (``objection``, in our words). The reply is shown as
+    text, also where it called a tool: not every provider takes a call that nothing answers."""
+    text = reply.content.strip(_BLANK)
     if reply.tool_calls:
         calls = (f"{call.name}: {_shown(call.args)}" for call in reply.tool_calls)
-        said = "\n".join([*([said] if said else []), *calls])
+        text = "\n".join([*([text] if text else []), *calls])
     return [
-        ModelMessage(role="assistant", content=_cut(said, SAID_CHARS_MAX) or "(nothing)"),
+        ModelMessage(role="assistant", content=_cut(text, SAID_CHARS_MAX) or "(nothing)"),
         ModelMessage(
             role="user",
             content=f"That cannot be taken as a proposal: {objection}. Give it again, as one {SHAPE_NAME} of the shape "
@@ -71,7 +71,7 @@ def retry(reply: ModelReplied, objection: str) -> list[ModelMessage]:
 
 
 def answer_shape() -> ModelAnswer:
-    """What the model is bound to, where its provider knows of shapes. What it answers is read as strictly anyway."""
+    """The schema for providers that support one. The answer is read as strictly anyway."""
     payloads = [
         _object(text={"type": "string", "minLength": 1, "maxLength": TEXT_CHARS_MAX}),
         _object(keys={"type": "array", "items": {"type": "string", "enum": list(KEYS)}, "maxItems": KEYS_MAX}),
@@ -81,8 +81,7 @@ def answer_shape() -> ModelAnswer:
     ]
     schema = _object(
         action_type={"type": "string", "enum": ["TYPE_TEXT", "KEY_COMBO", "MOUSE_MOVE", "MOUSE_CLICK", NOTHING]},
-        payload={"anyOf": payloads},
-        rationale={"type": "string", "maxLength": RATIONALE_CHARS_MAX},
+        payload={"anyOf": payloads}, rationale={"type": "string", "maxLength": RATIONALE_CHARS_MAX},
     )
     return ModelAnswer(
         name=SHAPE_NAME, description="One action for an operator to approve, or none.", schema={

@@ -112,7 +112,8 @@ def _unfit(asked: PlaProposalRequested, action: Action) -> Refusal | None:
 
 
 def _credential(asked: PlaProposalRequested, action: Action) -> Refusal | None:
-    """What is in plain has to be what was meant: a mask, or bytes of another digest, would be typed otherwise."""
+    """The plain action has to be the one that was meant: a mask, or bytes of another digest, would be typed
+    otherwise."""
     if not asked.masked:
         holds_mask = isinstance(action, TypeText) and MASK in action.text
         if holds_mask or (asked.digest and asked.digest != digest(action)):

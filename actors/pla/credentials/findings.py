@@ -1,10 +1,10 @@
 """Credentials in a text that is to be typed: which kinds of them there are, and the text without them; pure
 (docs/design.md §16.5).
 
-What looks like a credential counts as one: somebody who types none after all acknowledges a warning, while a password
-that is missed stands in the log for ever. The detectors know shapes and words (``credential_shapes``); a secret
-that this process knows is found by the redactor that is handed in. A text is looked at twice: as it is, and
-with its blanks, quotes and marks of no width left out, so that no secret hides by being strewn over lines.
+A text that looks like a credential counts as one: somebody who types none after all acknowledges a warning, while a
+password that is missed stands in the log for ever. The detectors know shapes and words (``credential_shapes``); a
+secret that this process knows is found by the redactor that is handed in. A text is looked at twice: as it is, and with
+its blanks, quotes and marks of no width left out, so that no secret hides by being strewn over lines.
 
 Where a detector knows the place of the secret, that is masked. A word like "password" says only that there is one, and
 it may stand before or behind: then nothing of the text is shown, or, of a screen, nothing of the lines around.
@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from pmagent.actors.pla.credentials.places import masked_places, put
+from pmagent.actors.pla.credentials.mask_positions import mask_positions, put
 from pmagent.actors.pla.credentials.shapes import DETECTORS, KNOWN
 from pmagent.events.secret_forms import MASK
 
@@ -30,16 +30,16 @@ LINES_AROUND: Final = 1
 _PASSES: Final = 4
 _NO_WIDTH: Final = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 _LEFT_OUT: Final = (re.compile(rf"[\s{_NO_WIDTH}]+"), re.compile(rf"[\s\"'`+\\,{_NO_WIDTH}]+"))
-"""What is left out of a text for a second and a third look."""
+"""Characters left out of a text for a second and a third look."""
 _ANYTHING: Final = re.compile("[A-Za-z0-9]")
-"""What is masked already holds nothing of this beside its masks."""
+"""A masked text holds nothing of this beside its masks."""
 _NAMES: Final = tuple(dict.fromkeys(one.name for one in DETECTORS))
 _JOINABLE: Final = tuple(one for one in DETECTORS if one.joinable)
 
 
 class _Found(NamedTuple):
-    """What a text holds: the kinds of credentials, and the places that are certain. ``vague``: there is more, or it is
-    not known where. ``strewn``: kinds that are found only where something is left out."""
+    """A text's credentials: their kinds, and the places that are certain. ``vague``: there is more, or it is not known
+    where. ``strewn``: kinds that are found only where something is left out."""
 
     names: set[str]
     places: list[tuple[int, int]]
@@ -55,8 +55,8 @@ def findings(text: str, redact: Redact | None = None) -> list[str]:
 
 
 def masked(text: str, redact: Redact) -> str:
-    """What of ``text`` may be logged and shown: each credential replaced by ``MASK``, or all of the text where it is
-    not certain what belongs to one. The same text where there is none."""
+    """The part of ``text`` that may be logged and shown: each credential replaced by ``MASK``, or all of the text where
+    it is not certain what belongs to one. The same text where there is none."""
     seen = text
     for _ in range(_PASSES):  # a mask may uncover what stood behind a secret
         found = _found(seen, redact)
@@ -114,7 +114,7 @@ def _found(text: str, redact: Redact | None) -> _Found:
             )
     if redact is not None and (redacted := redact(text)) != text:
         names.add(KNOWN)
-        known = masked_places(text, redacted, MASK)
+        known = mask_positions(text, redacted, MASK)
         places += known or []
         vague = vague or known is None
     return _Found(names, places, vague, set(_strewn(text, redact)) - names)

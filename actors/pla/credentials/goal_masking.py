@@ -35,7 +35,7 @@ def masked_goal(goal: str, redact: Redact) -> str:
     return redact(goal)
 
 
-def masked_beside(text: str, plain: str, shown: str, redact: Redact) -> str:
+def masked_reason(text: str, plain: str, shown: str, redact: Redact) -> str:
     """``masked`` for a text that goes with ``plain``, of which only ``shown`` may be recorded: all of it where it
     repeats a word of what is hidden."""
     hidden = _words(plain) - _words(shown)
@@ -45,6 +45,6 @@ def masked_beside(text: str, plain: str, shown: str, redact: Redact) -> str:
 
 
 def _words(text: str) -> set[str]:
-    """What stands between blanks, and what of that is letters and digits."""
+    """The words between blanks, and their letters and digits."""
     found = {*text.split(), *_LETTERS.findall(text)}
     return {word for word in found if len(word) >= REPEATED_CHARS_MIN}

@@ -22,13 +22,13 @@ from pmagent.events.secret_forms import MASK
 from pmagent.events.secret_shapes import shapes_in
 
 KNOWN: Final = "known secret"
-"""What a process was told, or its redactor's shapes."""
+"""A secret that the process knows, or a shape of its redactor."""
 MASKED: Final = "masked"
 """A mask stands in it: it was a secret before."""
 
 RUN_CHARS_MIN: Final = 16
 WORD_CHARS_MIN: Final = 10
-"""What holds capitals, small letters and digits at once counts from this length on."""
+"""A word with capitals, small letters and digits counts from this length on."""
 PASSWORD_CHARS: Final = range(8, 129)
 CHANGES: Final = 0.22
 CHANGES_LETTERS: Final = 0.30
@@ -36,9 +36,9 @@ CHANGES_WORD: Final = 0.30
 CHANGES_ONE_CASE: Final = 0.40
 CONSONANTS: Final = 6
 VOWELS: Final = 0.34
-"""What follows 5 consonants is random where fewer letters than this share are vowels."""
+"""A word with 5 consonants in a row is random where fewer letters than this share are vowels."""
 
-Places = Iterator[tuple[int, int]]
+Spans = Iterator[tuple[int, int]]
 
 
 class Detector(NamedTuple):
@@ -47,7 +47,7 @@ class Detector(NamedTuple):
     nothing."""
 
     name: str
-    spans: Callable[[str], Places]
+    spans: Callable[[str], Spans]
     needles: tuple[str, ...] = ()
     vague: bool = False
     joinable: bool = True
@@ -57,22 +57,22 @@ class Detector(NamedTuple):
         return not self.needles or any(needle in lower for needle in self.needles)
 
 
-def _matches(pattern: str, flags: int = re.IGNORECASE) -> Callable[[str], Places]:
+def _matches(pattern: str, flags: int = re.IGNORECASE) -> Callable[[str], Spans]:
     """Where ``pattern``'s last group that took part stands, or all of it where it has none."""
     compiled = re.compile(pattern, flags | re.ASCII)
 
-    def spans(text: str) -> Places:
+    def spans(text: str) -> Spans:
         for match in compiled.finditer(text):
             yield match.span(match.lastindex or 0)
 
     return spans
 
 
-def _all_of(pattern: str, check: Callable[[str], bool] = lambda _: True) -> Callable[[str], Places]:
+def _all_of(pattern: str, check: Callable[[str], bool] = lambda _: True) -> Callable[[str], Spans]:
     """The whole text, where it is nothing else than ``pattern``."""
     compiled = re.compile(pattern, re.ASCII)
 
-    def spans(text: str) -> Places:
+    def spans(text: str) -> Spans:
         if compiled.fullmatch(text) and check(text):
             yield 0, len(text)
 
@@ -82,7 +82,7 @@ def _all_of(pattern: str, check: Callable[[str], bool] = lambda _: True) -> Call
 # --- published shapes -----------------------------------------------------------------------------------------------
 
 
-def _published(text: str) -> Places:
+def _published(text: str) -> Spans:
     for shape in shapes_in(text):
         yield from shape_spans(shape, text)
 
@@ -94,7 +94,7 @@ _GROUP: Final = re.compile("[0-9]+", re.ASCII)
 _CARD: Final = range(13, 20)
 
 
-def _cards(text: str) -> Places:
+def _cards(text: str) -> Spans:
     """Groups of digits, together 13 to 19 of them, that begin as cards do and whose check digit is right."""
     for run in _DIGITS.finditer(text):
         groups = [(run.start() + found.start(), run.start() + found.end()) for found in _GROUP.finditer(run[0])]
@@ -122,7 +122,7 @@ _CONSONANTS: Final = re.compile("[bcdfghjklmnpqrstvwxz]+", re.ASCII)
 _VOWELS: Final = re.compile("[aeiouy]", re.ASCII)
 
 
-def _random(text: str) -> Places:
+def _random(text: str) -> Spans:
     for run in _RUN.finditer(text):
         if is_random(run[0]) or any(is_random(part) or _is_random_word(part) for part in _PARTS.split(run[0])):
             yield run.span()
@@ -135,10 +135,10 @@ def is_random(run: str) -> bool:
         return False
     if "d" in kinds:
         return _changes(kinds) > CHANGES
-    return _changes(kinds) > CHANGES_LETTERS or _cannot_be_said(run.lower())
+    return _changes(kinds) > CHANGES_LETTERS or _is_unpronounceable(run.lower())
 
 
-def _cannot_be_said(letters: str) -> bool:
+def _is_unpronounceable(letters: str) -> bool:
     """Whether consonants follow each other as in no word, and vowels are rare."""
     longest = max((len(cluster) for cluster in _CONSONANTS.findall(letters)), default=0)
     if longest >= CONSONANTS:
@@ -155,7 +155,7 @@ def _is_random_word(word: str) -> bool:
 
 
 def _kinds(run: str) -> str:
-    """What its letters and digits are: l, u or d for each."""
+    """Its letters and digits by kind: l, u or d for each."""
     return "".join("l" if "a" <= c <= "z" else "u" if "A" <= c <= "Z" else "d" for c in run if c not in "+/_=-")
 
 
@@ -172,7 +172,7 @@ _SYMBOL: Final = re.compile(r"[!@#$%^&*?~]", re.ASCII)
 _MIXED: Final = re.compile(r"[^\s\"'=<>|;(){}/,:]{8,128}", re.ASCII)
 
 
-def _mixed_words(text: str) -> Places:
+def _mixed_words(text: str) -> Spans:
     """Words of capital and small letters, digits and the marks that passwords are made of."""
     for word in _MIXED.finditer(text):
         if _kinds_in(word[0]) == 4 and _SYMBOL.search(word[0]) and MASK not in word[0]:

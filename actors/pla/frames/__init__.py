@@ -1,1 +1,1 @@
-"""Frames: what stands on the screen of the machine that is typed on; the performer is ``taking.FRAME_PERFORMERS``."""
+"""Frames: pictures of the controlled machine's screen; the performer is ``performer.FRAME_PERFORMERS``."""

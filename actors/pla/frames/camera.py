@@ -11,7 +11,7 @@ from pmagent.actors.pla.frames.folder import BYTES_MAX, Taken
 from pmagent.actors.pla.frames.pictures import NotAPicture, TooLarge, picture
 from pmagent.actors.pla.frames.problem import NoFrame
 from pmagent.actors.pla.frames.program import found, run
-from pmagent.actors.sandbox.reader.arguments import UNWALLED
+from pmagent.actors.sandbox.reader.arguments import UNSANDBOXED
 
 SECONDS: Final = 20.0
 MAJOR: Final = 81
@@ -52,7 +52,7 @@ def taken(path: str, stop: threading.Event | None = None) -> Taken:
             what = f"{program} took no picture from {path} ({ended.ended})"
             raise NoFrame("no_frame", what, f"try it: {' '.join(command)} > frame.png")
     try:
-        return Taken(path, ended.output, picture(ended.output), [] if ended.walled else [UNWALLED])
+        return Taken(path, ended.output, picture(ended.output), [] if ended.sandboxed else [UNSANDBOXED])
     except NotAPicture as error:
         raise NoFrame("not_a_picture", f"what {program} gave is no picture: {error.text}", "try it by hand") from error
     except TooLarge as error:

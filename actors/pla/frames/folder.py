@@ -53,17 +53,17 @@ def newest(path: str) -> Taken:
                 found = picture(content)
             except NotAPicture as error:
                 if not error.unfinished:
-                    raise NoFrame("not_a_picture", f"{_told(name)}: {error.text}", _MEND) from error
-                notes.append(f"{_told(name)} is not all there, and an older one was taken")
+                    raise NoFrame("not_a_picture", f"{_quoted(name)}: {error.text}", _MEND) from error
+                notes.append(f"{_quoted(name)} is not all there, and an older one was taken")
                 continue
             except TooLarge as error:
-                raise NoFrame("too_large", f"{_told(name)}: {error.text}", "have smaller frames taken") from error
+                raise NoFrame("too_large", f"{_quoted(name)}: {error.text}", "have smaller frames taken") from error
             age = time.time() - changed / 1e9
             if age > OLD_SECONDS:
                 notes.append(f"the picture is {age:.0f} s old")
             elif age < -AHEAD_SECONDS:
                 notes.append(f"the picture is dated {-age:.0f} s ahead of now, and others may be newer")
-            return Taken(_told(name), content, found, notes)
+            return Taken(_quoted(name), content, found, notes)
         if notes:
             raise NoFrame("not_a_picture", "the newest pictures in the folder are not all there", "ask again")
         raise NoFrame("no_frame", "there is no picture in the folder of frames", _MEND)
@@ -105,10 +105,10 @@ def _content(folder: int, name: str) -> bytes | None:
             return None
         content = opened.read(BYTES_MAX + 1)
     if len(content) > BYTES_MAX:
-        raise NoFrame("too_large", f"{_told(name)} is larger than {BYTES_MAX} bytes", "have smaller frames taken")
+        raise NoFrame("too_large", f"{_quoted(name)} is larger than {BYTES_MAX} bytes", "have smaller frames taken")
     return content
 
 
-def _told(name: str) -> str:
+def _quoted(name: str) -> str:
     """A file's name as a fact can hold it: names may be any bytes."""
     return name.encode("utf-8", "replace").decode()

@@ -1,5 +1,4 @@
-"""What stands on a picture, read by the program tesseract where the machine has it (docs/design.md §16.10);
-blocking."""
+"""The text of a picture, read by the program tesseract where the machine has it (docs/design.md §16.10); blocking."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ import threading
 from typing import Final, NamedTuple
 
 from pmagent.actors.pla.frames.program import found, run
-from pmagent.actors.sandbox.reader.arguments import UNWALLED
+from pmagent.actors.sandbox.reader.arguments import UNSANDBOXED
 from pmagent.events.unseen import UNSEEN
 
 SECONDS: Final = 25.0
@@ -36,7 +35,7 @@ _SAID: Final = {
 
 
 class Reading(NamedTuple):
-    """What stands on the picture, read by which program and version ("": by none), and what is to be noted."""
+    """The picture's text, the program and version that read it ("": none), and notes."""
 
     text: str
     program: str
@@ -50,7 +49,7 @@ def read(content: bytes, stop: threading.Event | None = None) -> Reading:
     if not program:
         return Reading("", "", [MISSING])
     ended = run((program, "stdin", "stdout"), content, seconds=SECONDS, output_bytes=TEXT_BYTES_MAX, stop=stop)
-    notes = [] if ended.walled else [UNWALLED]
+    notes = [] if ended.sandboxed else [UNSANDBOXED]
     if ended.ended != "done":
         return Reading("", "", [_SAID[ended.ended], *notes])
     return Reading(plain(ended.output), _named(program, os.stat(program).st_mtime_ns), notes)
@@ -68,5 +67,5 @@ def plain(output: bytes) -> str:
 def _named(program: str, _changed: int) -> str:
     """The program with its version, if it says one."""
     ended = run((program, "--version"), seconds=_VERSION_SECONDS, output_bytes=TEXT_BYTES_MAX)
-    version = _VERSION.search(ended.output) or _VERSION.search(ended.told)
+    version = _VERSION.search(ended.output) or _VERSION.search(ended.stderr_tail)
     return f"tesseract {version[1].decode()}" if version else "tesseract"

@@ -76,26 +76,9 @@ class HidLink:
     name = HID
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
-            DaemonStarted,
-            DaemonStopped,
-            ActorHalted,
-            ActorResumed,
-            EffectsPaused,
-            HidLinked,
-            HidReported,
-            HidLost,
-            OaPermitGranted,
-            OaPermitRefused,
-            RequestRefused,
-            PlaSessionBegan,
-            PlaSessionEnded,
-            PlaModeChanged,
-            PlaApproved,
-            PlaArmRequested,
-            PlaDisarmRequested,
-            PlaExecutionRequested,
-            TimerFired,
-            *_OUTCOMES,
+            DaemonStarted, DaemonStopped, ActorHalted, ActorResumed, EffectsPaused, HidLinked, HidReported, HidLost,
+            OaPermitGranted, OaPermitRefused, RequestRefused, PlaSessionBegan, PlaSessionEnded, PlaModeChanged,
+            PlaApproved, PlaArmRequested, PlaDisarmRequested, PlaExecutionRequested, TimerFired, *_OUTCOMES,
             *EFFECT_ENDS,
         )
     )
@@ -111,7 +94,7 @@ class HidLink:
         if state.over:
             state = replace(state, over=0)
         if event.kind == "decision":
-            return _told(state, event)
+            return _observed(state, event)
         return execution.fact(_ended(_fact(state, event), event), event)
 
     def decide(self, state: HidState, event: Event) -> Iterable[Payload | Correlated]:
@@ -136,8 +119,8 @@ class HidLink:
 
 def _is_genuine(event: Event) -> bool:
     """Whether it is from whom such a thing comes: an operator's wish to arm, what the device says, and how effects end,
-    are facts, permits are the OA's, and refusals the gate's or the engine's. Who else writes such a thing is not
-    believed; a wish to disarm may be anybody's."""
+    are facts, permits are the OA's, and refusals the gate's or the engine's. Any other author is not believed; a wish
+    to disarm may be anybody's."""
     match event.data:
         case OaPermitGranted() | OaPermitRefused():
             return (event.kind, event.actor) == ("decision", OA)
@@ -179,10 +162,10 @@ def _news(state: HidState, event: Event) -> Iterator[Payload | Correlated]:
                 what = f"the kill switch is {report.kill_switch_state}"
                 yield from tripped(state, "killed", what)
             elif report.mode == "EXECUTE" and _unexplained(state, event):
-                told = "the device says EXECUTE, and nobody has armed it"
-                yield violation("mode_mismatch", "device_status", told, HID, session_id=state.session_id)
-                yield from tripped(state, "mode_mismatch", told)
-                yield from disarmed(state, told, always=True)
+                reason = "the device says EXECUTE, and nobody has armed it"
+                yield violation("mode_mismatch", "device_status", reason, HID, session_id=state.session_id)
+                yield from tripped(state, "mode_mismatch", reason)
+                yield from disarmed(state, reason, always=True)
         case HidLost(code=code, text=text):
             yield from tripped(state, LOST.get(code, "link_lost"), text)
         case PlaModeChanged(mode=mode, why=why) if event.actor == WARDEN and mode != "EXECUTE":
@@ -255,7 +238,7 @@ def _ended(state: HidState, event: Event) -> HidState:
     return replace(state, disarming=left, over=state.disarming[request], settled_at=settled_at)
 
 
-def _told(state: HidState, event: Event) -> HidState:
+def _observed(state: HidState, event: Event) -> HidState:
     """Decisions of others; the warden's are heeded, and the engine's about it."""
     match event.data:
         case ActorHalted(name=name) if name == WARDEN:

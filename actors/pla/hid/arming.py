@@ -113,8 +113,8 @@ def on_answer(state: HidState, event: Event, arming: Arming) -> Iterator[Payload
                 )  # fmt: skip
                 return
         case OaPermitRefused(reasons=reasons, mend=mend):
-            told = mend[0] if mend else "pmagent status"
-            refused = [(f"it is not permitted: {reason}"[:500], told[:500]) for reason in reasons[:10]]
+            hint = mend[0] if mend else "pmagent status"
+            refused = [(f"it is not permitted: {reason}"[:500], hint[:500]) for reason in reasons[:10]]
         case RequestRefused(name=name, reason=reason):
             refused = [(f"{name} is {reason}", "start again with a version that does not fail")]
         case HidArmed(boot_id=boot_id):

@@ -130,11 +130,11 @@ def on_request(state: HidState, event: Event, asked: PlaExecutionRequested) -> I
     approved = state.approvals.get(asked.proposal_id) if event.actor == WARDEN else None
     lack = _unapproved(asked, approved, event.time)
     if lack:
-        told = violation(
+        fact = violation(
             "missing_approval", "action_execute", lack, HID, session_id=state.session_id,
             proposal_id=asked.proposal_id, execution_id=asked.execution_id,
         )  # fmt: skip
-        yield told
+        yield fact
         if event.actor == WARDEN:
             yield _refused(asked, "missing_approval", lack)
         return
@@ -187,7 +187,7 @@ def on_answer(state: HidState, event: Event, execution: Execution) -> Iterator[P
         case "commit":
             yield from _on_commit(state, event, execution)
         case "doubt":
-            yield from _on_told(state, event, execution)
+            yield from _on_status(state, event, execution)
 
 
 def _on_prepare(state: HidState, event: Event, execution: Execution) -> Iterator[Payload | Correlated]:
@@ -251,20 +251,21 @@ def _on_commit(state: HidState, event: Event, execution: Execution) -> Iterator[
             yield from _ask(execution, event.time, 0.0)
 
 
-def _on_told(state: HidState, event: Event, execution: Execution) -> Iterator[Payload | Correlated]:
+def _on_status(state: HidState, event: Event, execution: Execution) -> Iterator[Payload | Correlated]:
     match event.data:
-        case HidTold() as told:
-            if not _same(execution, told.boot_id, told.execution_id):
+        case HidTold() as reported:
+            if not _same(execution, reported.boot_id, reported.execution_id):
                 yield from _unknown(state, execution, "the device was started anew meanwhile, and remembers nothing")
-            elif told.state in ("DONE", "ABORTED") and told.digest == execution.digest:
-                yield _over(execution, told.state == "DONE", told.done, told.of, told.code)
-            elif told.state in ("NONE", "PREPARED"):
+            elif reported.state in ("DONE", "ABORTED") and reported.digest == execution.digest:
+                yield _over(execution, reported.state == "DONE", reported.done, reported.of, reported.code)
+            elif reported.state in ("NONE", "PREPARED"):
                 yield not_executed(state, "not_arrived", "the order did not reach the device")
                 yield from disarmed(state, "an order was lost on its way", always=True)
-            elif told.state == "RUNNING" and event.time < time_after(execution.committed_at, COMMIT_SECONDS):
+            elif reported.state == "RUNNING" and event.time < time_after(execution.committed_at, COMMIT_SECONDS):
                 yield from _ask(execution, event.time, ASK_SECONDS)
             else:
-                yield from _unknown(state, execution, f"the device says {told.state} of other bytes, or without end")
+                why = f"the device says {reported.state} of other bytes, or without end"
+                yield from _unknown(state, execution, why)
         case HidRefused(code="BOOT_MISMATCH" | "NO_HELLO"):
             yield from _unknown(state, execution, "the device was started anew meanwhile, and remembers nothing")
         case _ if event.time < execution.deadline or not state.lasting:  # a command has no line: it finds out nothing

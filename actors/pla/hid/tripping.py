@@ -1,4 +1,4 @@
-"""What ends the permission to type, at once: the link trips, or the mode falls; pure (docs/design.md §16.3)."""
+"""The immediate ends of the permission to type: the link trips, or the mode falls; pure (docs/design.md §16.3)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The line to the device, held: found, opened, greeted, listened to, and opened again when it was lost.
 
 ``Line.run`` goes on beside the daemon and tells what it hears as facts; the performers of the HID link's requests use
-the same line through ``perform``. Whatever ends a conversation that may have armed the device, or set it typing,
-disarms it first: the end of the line, and the end of a request that is not waited for any more.
+the same line through ``perform``. Any end of a conversation that may have armed the device, or set it typing, disarms
+it first: the end of the line, and the end of a request that is not waited for any more.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import anyio.to_thread
 
-from pmagent.actors.pla.line.finding import Attached, PortUnusable, Wanted, find
+from pmagent.actors.pla.line.discovery import Attached, PortUnusable, Wanted, find, require_pyserial
+from pmagent.actors.pla.wire.conversations import Conversations
 from pmagent.actors.pla.wire.exchanges import Exchange, exchange, goodbye, without_device
 from pmagent.actors.pla.wire.host import HostLink
+from pmagent.actors.pla.wire.messages import Check, Problem
 from pmagent.actors.pla.wire.reports import Reporter
-from pmagent.actors.pla.wire.talks import Talks
-from pmagent.actors.pla.wire.words import Check, Problem
 from pmagent.contracts.hid import HidArmRequested, HidCommitRequested, HidPrepareRequested
 from pmagent.contracts.payload import Payload
 from pmagent.contracts.pla import CONTRACT_VERSION, Action
@@ -74,20 +74,20 @@ class _Session:
     def __init__(self, port: Port, link: HostLink) -> None:
         self.port = port
         self.link = link
-        self._talks = Talks(link)
+        self._conversations = Conversations(link)
         self._waiting: dict[int, _Outcome] = {}
-        self._told: deque[float] = deque()
+        self._reported_at: deque[float] = deque()
 
     def begin(self, conversation: Exchange) -> tuple[int, _Outcome]:
         """Begin a conversation: its number, and where its outcome will be."""
-        number = self._talks.begin(conversation, anyio.current_time())
+        number = self._conversations.begin(conversation, anyio.current_time())
         outcome = self._waiting[number] = _Outcome()
         return number, outcome
 
     def forget(self, number: int) -> None:
         """Nobody waits for it any more."""
         if self._waiting.pop(number, None) is not None:
-            self._talks.cancel(number, anyio.current_time())
+            self._conversations.cancel(number, anyio.current_time())
 
     def advance(self) -> None:
         """Take what has come, and the time; give out outcomes; write what is due."""
@@ -96,7 +96,7 @@ class _Session:
         if self.port.ended:
             self.link.closed("unplugged", "the device is gone")
         self.link.tick(now)
-        for number, payload in self._talks.advance(now):
+        for number, payload in self._conversations.advance(now):
             outcome = self._waiting.pop(number, None)
             if outcome is not None:
                 outcome.payload = payload
@@ -107,16 +107,16 @@ class _Session:
     def count(self, facts: int) -> None:
         """So many facts came of what was heard now."""
         now = anyio.current_time()
-        self._told.extend([now] * facts)
-        while self._told and self._told[0] <= now - REPORTS_SECONDS:
-            self._told.popleft()
-        if len(self._told) > REPORTS_MAX:
+        self._reported_at.extend([now] * facts)
+        while self._reported_at and self._reported_at[0] <= now - REPORTS_SECONDS:
+            self._reported_at.popleft()
+        if len(self._reported_at) > REPORTS_MAX:
             what = f"the device told of more than {REPORTS_MAX} changes within {REPORTS_SECONDS:g} s"
             self.link.closed("garbled", what)
 
     def next_at(self) -> float:
         """When to come back, if nothing comes before."""
-        times = [at for at in (self.link.next_at, self._talks.next_at) if at is not None]
+        times = [at for at in (self.link.next_at, self._conversations.next_at) if at is not None]
         return min(times, default=float("inf"))
 
 
@@ -126,7 +126,7 @@ class _Facts:
     def __init__(self) -> None:
         self._waiting: deque[Payload] = deque()
         self._news = anyio.Event()
-        self._told = anyio.Event()
+        self._drained = anyio.Event()
 
     def put(self, facts: list[Payload]) -> None:
         """Add facts."""
@@ -145,15 +145,15 @@ class _Facts:
             while self._waiting:
                 await on_fact(self._waiting[0])
                 self._waiting.popleft()
-            self._told.set()
+            self._drained.set()
             self._news = anyio.Event()
             await self._news.wait()
 
-    async def all_told(self) -> None:
+    async def drained(self) -> None:
         """Return when none is waiting."""
         while self._waiting:
-            self._told = anyio.Event()
-            await self._told.wait()
+            self._drained = anyio.Event()
+            await self._drained.wait()
 
 
 class Line:
@@ -195,7 +195,7 @@ class Line:
             tasks.start_soon(self._facts.tell, on_fact)
             pause = PAUSE_SECONDS
             while True:
-                await self._facts.all_told()
+                await self._facts.drained()
                 began = anyio.current_time()
                 longest = PAUSE_SECONDS_MAX
                 try:
@@ -215,6 +215,7 @@ class Line:
 
     async def _hold(self, found: Attached, wanted: Wanted) -> None:
         """One link, from opening the port to its loss. Raises PortUnusable when the device was never greeted."""
+        require_pyserial()
         from pmagent.actors.pla.line.port import open_port  # only who opens a port needs pyserial
 
         port = await open_port(found.path, self._wake)
@@ -250,7 +251,7 @@ class Line:
                 await awake.wait()
 
     def _report(self, session: _Session) -> None:
-        """What was heard goes to the log."""
+        """Received facts go to the log."""
         if self._facts.are_late:
             session.link.closed("closed", "the log is too far behind to record what is typed")
         facts = self._reporter.facts(session.link.heard())

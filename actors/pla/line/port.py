@@ -23,7 +23,7 @@ import anyio.to_thread
 import serial
 from serial_asyncio import SerialTransport
 
-from pmagent.actors.pla.line.finding import PortUnusable
+from pmagent.actors.pla.line.discovery import PortUnusable
 
 RECEIVED_MAX: Final = 64 * 1024
 """More bytes than that are not kept for whoever does not come to take them."""
@@ -56,7 +56,7 @@ class _Serial(serial.Serial):
     device that does not read either may take half a minute, or for ever."""
 
     def flush(self) -> None:
-        """What has not left is thrown away (``Port.close``)."""
+        """Discard unsent bytes (``Port.close``)."""
 
     def close(self) -> None:
         """Nothing yet; see ``let_go``."""

@@ -1,7 +1,7 @@
 """The warden: sessions, modes, proposals and the decisions of operators; pure (docs/design.md §16.3, §16.4).
 
 It decides what may be typed, and types nothing: an approved action goes to the HID link, which believes none of it and
-looks for the approval itself. Whatever is not in order lowers the mode to OBSERVE, in the same reaction as the news.
+looks for the approval itself. Every irregularity lowers the mode to OBSERVE, in the same reaction as the news.
 """
 
 from __future__ import annotations
@@ -66,12 +66,7 @@ _RELIED_ON: Final = frozenset((WATCHER, OA, HID, BRAIN))
 """While one of these is halted nothing may be typed."""
 
 _OPERATORS: Final = (
-    PlaModeRequested,
-    PlaEndRequested,
-    PlaObserveRequested,
-    PlaProposalRequested,
-    PlaArmRequested,
-    PlaDecisionRequested,
+    PlaModeRequested, PlaEndRequested, PlaObserveRequested, PlaProposalRequested, PlaArmRequested, PlaDecisionRequested,
 )
 """Requests of operators: facts. An actor that asks in their name is not heard."""
 
@@ -84,32 +79,10 @@ class Warden:
     name = WARDEN
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
-            DaemonStarted,
-            DaemonStopped,
-            KernelObserved,
-            ActorHalted,
-            ActorResumed,
-            EffectsPaused,
-            EffectsResumed,
-            HidLinked,
-            HidReported,
-            HidLost,
-            HidDisarmRequested,
-            HidPinged,
-            HidTripped,
-            HidOutcomeUnknown,
-            PlaModeRequested,
-            PlaEndRequested,
-            PlaObserveRequested,
-            PlaProposalRequested,
-            PlaArmRequested,
-            PlaArmAnswered,
-            PlaContractBroken,
-            PlaDecisionRequested,
-            PlaProposed,
-            PlaExecuted,
-            PlaViolation,
-            TimerFired,
+            DaemonStarted, DaemonStopped, KernelObserved, ActorHalted, ActorResumed, EffectsPaused, EffectsResumed,
+            HidLinked, HidReported, HidLost, HidDisarmRequested, HidPinged, HidTripped, HidOutcomeUnknown,
+            PlaModeRequested, PlaEndRequested, PlaObserveRequested, PlaProposalRequested, PlaArmRequested,
+            PlaArmAnswered, PlaContractBroken, PlaDecisionRequested, PlaProposed, PlaExecuted, PlaViolation, TimerFired,
         )
     )
 
@@ -207,10 +180,10 @@ def _heard(state: WardenState, event: Event) -> WardenState:
             return replace(state, armed=False, device=_device(linked))
         case HidLost():
             return replace(state, armed=False, device=None)
-        case HidReported() as told if device is not None and told.boot_id == device.boot_id:
-            stands = latched(device.kill_switch_state, told.kill_switch_state)
-            error = "" if told.error_code == "NONE" else told.error_message or told.error_code
-            device = replace(device, kill_switch_state=stands, caps_lock=told.caps_lock, error=error)
+        case HidReported() as reported if device is not None and reported.boot_id == device.boot_id:
+            stands = latched(device.kill_switch_state, reported.kill_switch_state)
+            error = "" if reported.error_code == "NONE" else reported.error_message or reported.error_code
+            device = replace(device, kill_switch_state=stands, caps_lock=reported.caps_lock, error=error)
             return replace(state, device=device)
         case HidPinged(boot_id=boot, kill_switch_state=kill, armed=armed) if device and boot == device.boot_id:
             stands = latched(device.kill_switch_state, kill)
@@ -246,10 +219,10 @@ def _own(state: WardenState, event: Event) -> WardenState:
         case TimerRequested(name=name) if name in state.proposals:
             return held(state, replace(state.proposals[name], timer=event.position))
     view = state.proposals.get(getattr(event.data, "proposal_id", ""))
-    return state if view is None else held(state, _told(view, event))
+    return state if view is None else held(state, _observed(view, event))
 
 
-def _told(view: ProposalView, event: Event) -> ProposalView:
+def _observed(view: ProposalView, event: Event) -> ProposalView:
     """A proposal after a decision of the warden on it."""
     match event.data:
         case PlaApproved(operator_id=who, channel=channel, expires_at=until, executes=executes):
@@ -291,8 +264,8 @@ def _standing(state: WardenState, event: Event) -> Iterator[Payload | Correlated
 
 
 def _asked(state: WardenState, event: Event, who: str) -> Iterator[Payload | Correlated]:
-    """A session stands from the first thing on that somebody asks for. What is asked for in the wrong mode is a
-    violation, and is answered by whom it is for; a request to arm that keeps the mode never comes here."""
+    """A session stands from the first thing on that somebody asks for. A request in the wrong mode is a violation, and
+    is answered by whom it is for; a request to arm that keeps the mode never comes here."""
     session_id = state.session_id
     if not session_id:
         session_id = derived("pla", event)
@@ -304,8 +277,8 @@ def _asked(state: WardenState, event: Event, who: str) -> Iterator[Payload | Cor
         wrong = "proposing needs SUGGEST or EXECUTE, the mode is OBSERVE"
     if wrong:
         contract = "action_execute" if isinstance(event.data, PlaArmRequested) else "action_proposal"
-        told = violation("mode_mismatch", contract, wrong, WARDEN, session_id=session_id)
-        yield Correlated(told, session_id)
+        fact = violation("mode_mismatch", contract, wrong, WARDEN, session_id=session_id)
+        yield Correlated(fact, session_id)
         yield from modes.lowered(state, WARDEN, "mode_mismatch", wrong)
 
 
@@ -354,10 +327,10 @@ def _proposed(state: WardenState, event: Event, proposed: PlaProposed) -> Iterat
         yield Correlated(refused, proposed.session_id or event.correlation)
 
 
-def _ended(state: WardenState, told: PlaExecuted | HidOutcomeUnknown, outcome: str, why: str) -> WardenState:
+def _ended(state: WardenState, reported: PlaExecuted | HidOutcomeUnknown, outcome: str, why: str) -> WardenState:
     """With how the execution that is not over has ended."""
     view = state.executing
-    if view is None or (view.proposed.proposal_id, view.execution_id) != (told.proposal_id, told.execution_id):
+    if view is None or (view.proposed.proposal_id, view.execution_id) != (reported.proposal_id, reported.execution_id):
         return state
     return held(state, replace(view, ended=outcome, why=why))
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from pmagent.actors.pla.wire.words import Broken, Check, Count, Ended, Name, Op, Refused
+from pmagent.actors.pla.wire.messages import Broken, Check, Count, Ended, Name, Op, Refused
 from pmagent.contracts.hid import ExecutionState
 
 
@@ -17,7 +17,7 @@ class HelloAnswer(msgspec.Struct, frozen=True):
     hello: dict[str, Any]
 
 
-class ExecutionTold(msgspec.Struct, frozen=True):
+class KnownExecution(msgspec.Struct, frozen=True):
     """The device's knowledge of an execution."""
 
     execution_id: Name
@@ -33,7 +33,7 @@ class StatusAnswer(msgspec.Struct, frozen=True):
     for."""
 
     status: dict[str, Any]
-    execution: ExecutionTold | None = None
+    execution: KnownExecution | None = None
 
 
 class ArmAnswer(msgspec.Struct, frozen=True):
@@ -111,11 +111,11 @@ def ended_of(line: dict[str, Any]) -> Ended | Broken:
     return _miscounted("ended", ended) or ended
 
 
-def _miscounted(contract: str, told: CommitAnswer | ExecutionTold | Ended | None) -> Broken | None:
-    """What is DONE was handed over whole, and of nothing more than all."""
-    if told is None or told.done == told.of or (told.done < told.of and told.state != "DONE"):
+def _miscounted(contract: str, reported: CommitAnswer | KnownExecution | Ended | None) -> Broken | None:
+    """A DONE execution was handed over whole, and none beyond its length."""
+    if reported is None or reported.done == reported.of or (reported.done < reported.of and reported.state != "DONE"):
         return None
-    return Broken(contract, "schema_validation", "/done", f"{told.state} does not go with these counts")
+    return Broken(contract, "schema_validation", "/done", f"{reported.state} does not go with these counts")
 
 
 def broken(contract: str, document: dict[str, Any], check: Check) -> Broken | None:

@@ -18,11 +18,11 @@ from pmagent.actors.pla.wire.answers import (
     ArmAnswer,
     CommitAnswer,
     DisarmAnswer,
-    ExecutionTold,
+    KnownExecution,
     PrepareAnswer,
     StatusAnswer,
 )
-from pmagent.actors.pla.wire.words import Answered, Ask, Ended, Refused, Reply, Unanswered, WaitEnded
+from pmagent.actors.pla.wire.messages import Answered, Ask, Ended, Refused, Reply, Unanswered, WaitEnded
 from pmagent.contracts.hid import (
     HidArmed,
     HidArmRequested,
@@ -144,9 +144,7 @@ def _ping(position: int, asked: HidPingRequested) -> Exchange:
     match (yield Ask("ping", asked.boot_id)):
         case Answered(answer=StatusAnswer(status=status)):
             return HidPinged(
-                request=position,
-                boot_id=asked.boot_id,
-                armed=status["led_state"],
+                request=position, boot_id=asked.boot_id, armed=status["led_state"],
                 kill_switch_state=status["kill_switch_state"],
             )
         case other:
@@ -158,12 +156,12 @@ def _status(position: int, asked: HidStatusRequested) -> Exchange:
     for _ in range(TRIES):
         reply = yield Ask("status", asked.boot_id, {"execution_id": asked.execution_id})
         match reply:
-            case Answered(answer=StatusAnswer(execution=ExecutionTold() as told)) if (
-                told.execution_id == asked.execution_id
+            case Answered(answer=StatusAnswer(execution=KnownExecution() as reported)) if (
+                reported.execution_id == asked.execution_id
             ):
                 return HidTold(
-                    request=position, boot_id=asked.boot_id, execution_id=told.execution_id, state=told.state,
-                    digest=told.digest, done=told.done, of=told.of, code=told.code,
+                    request=position, boot_id=asked.boot_id, execution_id=reported.execution_id, state=reported.state,
+                    digest=reported.digest, done=reported.done, of=reported.of, code=reported.code,
                 )  # fmt: skip
             case Unanswered(code="silent"):
                 continue
@@ -222,11 +220,12 @@ def _typed(position: int, asked: HidCommitRequested) -> Exchange:
                 return _silent(position, asked, _may_be_sent(lost))
         yield Ask("ping", asked.boot_id)
         match (yield Ask("status", asked.boot_id, {"execution_id": asked.execution_id})):
-            case Answered(answer=StatusAnswer(execution=ExecutionTold() as told)):
-                if told.state in ("DONE", "ABORTED"):
-                    ended = Ended(told.execution_id, told.state, told.digest, told.done, told.of, told.code)
+            case Answered(answer=StatusAnswer(execution=KnownExecution() as reported)):
+                if reported.state in ("DONE", "ABORTED"):
+                    name, counts = reported.execution_id, (reported.done, reported.of)
+                    ended = Ended(name, reported.state, reported.digest, *counts, reported.code)
                     return _ended(position, asked, ended)
-                if told.state != "RUNNING":
+                if reported.state != "RUNNING":
                     forgot = Unanswered(sent=True, code="forgotten", text="the device does not know of it any more")
                     return _silent(position, asked, forgot)
     slow = Unanswered(sent=True, code="slow", text="the device types without an end")
@@ -247,9 +246,7 @@ def document(asked: HidPrepareRequested, action: Action, now: str) -> dict[str, 
         "payload": payload(action),
         "safety_bounds": {"max_text_length": TEXT_CHARS_MAX, "min_action_delay_ms": MIN_ACTION_DELAY_MS},
         "operator_approval": {
-            "decision_timestamp": asked.decided_at,
-            "operator_id": asked.operator_id,
-            "digest": asked.digest,
+            "decision_timestamp": asked.decided_at, "operator_id": asked.operator_id, "digest": asked.digest,
         },
     }
 
@@ -261,7 +258,7 @@ def parts_of(document: dict[str, Any]) -> list[str]:
 
 
 def _unfit(asked: HidPrepareRequested, action: Action | None) -> Refused | None:
-    """Why what is at hand is not handed over. What was approved is its digest, so that is what it is held to here."""
+    """The objection to handing this over. An approval is of a digest, so the action is held to that here."""
     if action is None:
         return Refused("no_text", "the plain text is not in memory any more: propose it again")
     if digest(action) != asked.digest:

@@ -1,8 +1,8 @@
 """The host's end of the line: one request under way, answers by their numbers, the device's signs of life
 (docs/hid-protocol.md).
 
-It knows no clock and no port. Whoever drives it hands in bytes and times (seconds of a clock that only rises), writes
-what ``to_send`` gives, and comes back at ``next_at``. What the device says is held against its contract here, at the
+It knows no clock and no port. Its driver hands in bytes and times (seconds of a clock that only rises), writes what
+``to_send`` gives, and comes back at ``next_at``. Messages of the device are held against its contract here, at the
 border. Once lost, a link stays lost; the next one begins with another hello.
 """
 
@@ -15,7 +15,7 @@ import msgspec
 
 from pmagent.actors.pla.wire.answers import DisarmAnswer, HelloAnswer, StatusAnswer, answer_of, broken, ended_of
 from pmagent.actors.pla.wire.lines import SPOILER, Damaged, LineReader, encode
-from pmagent.actors.pla.wire.words import (
+from pmagent.actors.pla.wire.messages import (
     ANSWER_SECONDS,
     Answered,
     Broken,
@@ -44,10 +44,10 @@ NUMBER_MAX: Final = 999_999_999
 
 _SPOILT: Final = SPOILER + b"\n"
 _ACTS: Final = frozenset(("arm", "prepare", "commit"))
-"""What no device gets that has another contract."""
+"""Requests that a device with another contract does not get."""
 _BOUND: Final = _ACTS | {"ping"}
-"""What names the boot that it is for on the line, too: all that arms, keeps armed, or has keys pressed. None of it
-leaves between the wish to disarm and the device's word that it is disarmed."""
+"""Requests that name their boot on the line, too: all that arms, keeps armed, or has keys pressed. None of it leaves
+between the wish to disarm and the device's word that it is disarmed."""
 _BEGAN_ANEW: Final = frozenset(("BOOT_MISMATCH", "NO_HELLO"))
 """Answers of a device that does not know of this link's hello."""
 
@@ -112,9 +112,10 @@ class HostLink:
 
     def receive(self, data: bytes, now: float) -> None:
         """Take bytes from the device."""
-        end, said = self._window
-        self._window = end, said = (end, said + len(data)) if now < end else (now + HEARTBEAT_SECONDS, len(data))
-        if said > TALK_BYTES_MAX:
+        end, received = self._window if now < self._window[0] else (now + HEARTBEAT_SECONDS, 0)
+        received += len(data)
+        self._window = end, received
+        if received > TALK_BYTES_MAX:
             self._lose("garbled", f"the device talks without end{self._damage()}")
         for line in self._reader.feed(data):
             if self._state not in ("opening", "up"):
@@ -135,7 +136,7 @@ class HostLink:
         self._go_on(now)
 
     def to_send(self) -> bytes:
-        """What is to be written now. Whoever takes it has sent it: to be called only when the port takes bytes."""
+        """The bytes to write now. Taken bytes count as sent: call it only when the port takes bytes."""
         out, self._out = self._out, b""
         if out and self._now is not None:
             self._now.sent = True
@@ -214,7 +215,7 @@ class HostLink:
             self._answers.append((under_way.ticket, _called_off()))
 
     def drop(self, ticket: int, now: float) -> None:
-        """Nobody waits for this answer any more. What has not left yet never leaves."""
+        """Nobody waits for this answer any more. Unsent bytes never leave."""
         self._waiting = deque(request for request in self._waiting if request.ticket != ticket)
         if self._now is not None and self._now.ticket == ticket and not self._now.sent:
             self._now, self._out = None, b""
@@ -243,7 +244,7 @@ class HostLink:
             return
         answer = answer_of(request.op, line, self._check)
         if isinstance(answer, Broken):
-            self._broke(answer, self._told_difference(line.get("hello")) if request.op == "hello" else "")
+            self._broke(answer, self._version_difference(line.get("hello")) if request.op == "hello" else "")
             return
         self._unanswered = 0
         self._heard_at = now
@@ -318,14 +319,14 @@ class HostLink:
         self._heard.append(problem)
         self._lose("garbled", f"the device broke the contract of {problem.contract}" + (f": {why}" if why else ""))
 
-    def _told_difference(self, hello: object) -> str:
+    def _version_difference(self, hello: object) -> str:
         """In which contract a hello that is none of ours says that it is written; "" when it does not say."""
         if not isinstance(hello, dict):
             return ""
-        said = {name: hello.get(name) for name in ("contract_version", "contract_hash")}
-        if not all(isinstance(one, str) and len(one) <= 64 for one in said.values()):
+        received = {name: hello.get(name) for name in ("contract_version", "contract_hash")}
+        if not all(isinstance(one, str) and len(one) <= 64 for one in received.values()):
             return ""
-        return difference(said, self._version, self._schemas)
+        return difference(received, self._version, self._schemas)
 
     # --- requests ---------------------------------------------------------------------------------------------------
 

@@ -75,8 +75,8 @@ def decode(line: bytes) -> dict[str, Any] | Damaged:
 
 
 class LineReader:
-    """Puts lines together from bytes that come cut anywhere. What it holds never grows beyond one line: what is longer
-    is skipped up to its newline."""
+    """Puts lines together from bytes that come cut anywhere. It never holds more than one line: a longer one is skipped
+    up to its newline."""
 
     def __init__(self, limit: int = LINE_BYTES_MAX) -> None:
         self._limit = limit

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.actors.pla.wire.words import Broken, Heard, Hello, Lost, Status
+from pmagent.actors.pla.wire.messages import Broken, Heard, Hello, Lost, Status
 from pmagent.contracts.hid import HidLinked, HidLost, HidReported
 from pmagent.contracts.payload import Payload
 from pmagent.contracts.pla_events import NAME_CHARS_MAX, PlaContractBroken
@@ -63,31 +63,20 @@ class Reporter:
 def _linked(hello: Hello, port: str) -> HidLinked:
     document = hello.document
     return HidLinked(
-        device_id=document["device_id"],
-        boot_id=document["boot_id"],
-        port=port,
-        contract_version=document["contract_version"],
-        contract_hash=document["contract_hash"],
-        firmware_version=document["firmware_version"],
-        reset_reason=document["reset_reason"],
-        kill_switch_state=document["kill_switch_state"],
-        compatible=hello.compatible,
-        text=hello.text,
+        device_id=document["device_id"], boot_id=document["boot_id"], port=port,
+        contract_version=document["contract_version"], contract_hash=document["contract_hash"],
+        firmware_version=document["firmware_version"], reset_reason=document["reset_reason"],
+        kill_switch_state=document["kill_switch_state"], compatible=hello.compatible, text=hello.text,
     )
 
 
 def _reported(status: dict[str, Any], boot_id: str) -> HidReported:
     error = status.get("error_state", {})
     return HidReported(
-        boot_id=boot_id,
-        mode=status["mode"],
-        led_state=status["led_state"],
-        kill_switch_state=status["kill_switch_state"],
-        error_code=error.get("error_code", "NONE"),
-        error_message=error.get("error_message", ""),
-        error_count=error.get("error_count", 0),
-        action_count=status.get("action_count", 0),
-        caps_lock=status.get("caps_lock", False),
+        boot_id=boot_id, mode=status["mode"], led_state=status["led_state"],
+        kill_switch_state=status["kill_switch_state"], error_code=error.get("error_code", "NONE"),
+        error_message=error.get("error_message", ""), error_count=error.get("error_count", 0),
+        action_count=status.get("action_count", 0), caps_lock=status.get("caps_lock", False),
     )
 
 
@@ -97,10 +86,6 @@ def _same(one: HidReported, other: HidReported) -> bool:
 
 def _contract_broken(broken: Broken, port: str) -> PlaContractBroken:
     return PlaContractBroken(
-        contract=broken.contract,
-        kind=broken.kind,
-        pointer=broken.pointer[:NAME_CHARS_MAX],
-        text=broken.text[:2000],
-        by=port[-NAME_CHARS_MAX:],
-        channel="daemon",
+        contract=broken.contract, kind=broken.kind, pointer=broken.pointer[:NAME_CHARS_MAX], text=broken.text[:2000],
+        by=port[-NAME_CHARS_MAX:], channel="daemon",
     )

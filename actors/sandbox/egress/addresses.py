@@ -27,7 +27,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _KINDS: Final = {
-    # The more exact ones first: the first that holds is told.
+    # The more exact ones first: the first match is reported.
     "metadata": ("169.254.169.254/32", "fd00:ec2::254/128", "168.63.129.16/32"),
     "unspecified": ("0.0.0.0/8", "::/128"),
     "loopback": ("127.0.0.0/8", "::1/128"),

@@ -7,31 +7,31 @@ from collections.abc import Callable
 import anyio
 import h11
 
-from pmagent.actors.sandbox.egress.rules import Asked, answered
+from pmagent.actors.sandbox.egress.rules import ProxyRequest, answered
 from pmagent.actors.sandbox.egress.streams import ENDS, Line, Tool, next_event, next_head
 from pmagent.actors.sandbox.egress.upstream import HostUnreachable
 
 
 class Forward:
-    """``said`` has read the head of what ``tool`` asks for; ``line`` leads to the host."""
+    """``connection`` has read the head of what ``tool`` asks for; ``line`` leads to the host."""
 
-    def __init__(self, tool: Tool, said: h11.Connection, line: Line, head_bytes: int) -> None:
+    def __init__(self, tool: Tool, connection: h11.Connection, line: Line, head_bytes: int) -> None:
         self._tool = tool
-        self._said = said
+        self._connection = connection
         self._line = line
         self._heard = h11.Connection(h11.CLIENT, max_incomplete_event_size=head_bytes)
         self._head_bytes = head_bytes
         self._begun = False
         self._whole = False
 
-    async def carry_out(self, asked: Asked) -> bool:
+    async def carry_out(self, asked: ProxyRequest) -> bool:
         """Whether the answer came whole: one that breaks off must be a connection that does. Raises HostUnreachable
         when the host gives none."""
         await self._line.send(
             self._heard.send(h11.Request(method=asked.method, target=asked.target, headers=list(asked.headers))) or b""
         )
-        if self._said.they_are_waiting_for_100_continue:
-            await self._tool.send(self._said.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
+        if self._connection.they_are_waiting_for_100_continue:
+            await self._tool.send(self._connection.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
         async with anyio.create_task_group() as group:
             group.start_soon(self._body, group.cancel_scope.cancel)
             group.start_soon(self._answer, group.cancel_scope.cancel)
@@ -42,7 +42,7 @@ class Forward:
     async def _body(self, end: Callable[[], None]) -> None:
         try:
             while True:
-                event = await next_event(self._tool, self._said)
+                event = await next_event(self._tool, self._connection)
                 if not isinstance(event, h11.Data | h11.EndOfMessage):
                     return
                 # Trailers end here: whoever needs them has to look for them, and few do.
@@ -74,7 +74,7 @@ class Forward:
                     self._whole = True
                 elif not isinstance(event, h11.Data):
                     break
-                await self._tool.send(self._said.send(event) or b"")
+                await self._tool.send(self._connection.send(event) or b"")
             end()
         except ENDS:
             self._whole = False

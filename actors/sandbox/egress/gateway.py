@@ -36,7 +36,7 @@ class Gateway:
 
     @property
     def contacts(self) -> tuple[Contact, ...]:
-        """What was asked, in order."""
+        """The requests to the proxy, in order."""
         return self._proxy.ledger.contacts
 
     @property
@@ -95,9 +95,9 @@ def _handed_out(namespace: int) -> socket.socket:
             except OSError as error:
                 raise _cannot(f"{sys.executable}: {error.strerror}") from error
         # Not by socket.recv_fds, which takes flags and forgets them: no sandbox may inherit the socket of another.
-        said, handed_back, _, _ = ours.recvmsg(_REPLY_BYTES, socket.CMSG_LEN(_INT.size), socket.MSG_CMSG_CLOEXEC)
+        reply, handed_back, _, _ = ours.recvmsg(_REPLY_BYTES, socket.CMSG_LEN(_INT.size), socket.MSG_CMSG_CLOEXEC)
     if not handed_back:
-        reason = said.decode(errors="replace") or f"{sys.executable} ended with {done.returncode} and said nothing"
+        reason = reply.decode(errors="replace") or f"{sys.executable} ended with {done.returncode} and said nothing"
         raise _cannot(reason)
     (descriptor,) = _INT.unpack(handed_back[0][2])
     return socket.socket(fileno=descriptor)

@@ -20,7 +20,7 @@ import h11
 
 from pmagent.actors.sandbox.egress import upstream as upstreams
 from pmagent.actors.sandbox.egress.forward import Forward
-from pmagent.actors.sandbox.egress.rules import Asked, Caps, ContactRefused, Rules, judge
+from pmagent.actors.sandbox.egress.rules import Caps, ContactRefused, ProxyRequest, Rules, judge
 from pmagent.actors.sandbox.egress.streams import ENDS, Line, Tool, abort, farewell, next_head, pump
 from pmagent.actors.sandbox.egress.upstream import HostUnreachable, Upstream
 from pmagent.actors.sandbox.egress.usage import Call, Ledger
@@ -95,10 +95,10 @@ class Proxy:
             self._slots.release()
 
     async def _converse(self, tool: Tool, call: Call) -> None:
-        said = h11.Connection(h11.SERVER, max_incomplete_event_size=self._caps.head_bytes)
+        connection = h11.Connection(h11.SERVER, max_incomplete_event_size=self._caps.head_bytes)
         method = b""
         try:
-            request = await self._head(tool, said, call)
+            request = await self._head(tool, connection, call)
             if request is None:
                 return
             method = request.method
@@ -106,7 +106,7 @@ class Proxy:
             call.host, call.port = asked.host, asked.port
             self.ledger.note(call)
             self.ledger.admit()
-            await self._carry_out(tool, said, asked, call)
+            await self._carry_out(tool, connection, asked, call)
         except ContactRefused as refusal:
             if not call.host:
                 call.host, call.port = refusal.host, refusal.port
@@ -114,16 +114,16 @@ class Proxy:
             call.verdict = "allowed" if isinstance(refusal, HostUnreachable) else "refused"
             call.reason = call.reason or refusal.message
             with self._gives_way():
-                await farewell(tool, _told(refusal, head_only=method == b"HEAD"))
+                await farewell(tool, _error_response(refusal, head_only=method == b"HEAD"))
         except ENDS:
             return  # the tool has gone, or its line was cut; the ledger knows
 
-    async def _head(self, tool: Tool, said: h11.Connection, call: Call) -> h11.Request | None:
+    async def _head(self, tool: Tool, connection: h11.Connection, call: Call) -> h11.Request | None:
         """The request; None when the tool only came and went, or gave way."""
         event: object = None
         try:
             with anyio.fail_after(self._caps.head_seconds), self._gives_way() as waiting:
-                event = await next_head(tool, said, self._caps.head_bytes)
+                event = await next_head(tool, connection, self._caps.head_bytes)
         except TimeoutError as error:
             raise ContactRefused("no request came in time", "send it at once", status=408) from error
         except h11.RemoteProtocolError as error:
@@ -136,15 +136,15 @@ class Proxy:
             self.ledger.note(call)
         return event if isinstance(event, h11.Request) else None
 
-    async def _carry_out(self, tool: Tool, said: h11.Connection, asked: Asked, call: Call) -> None:
+    async def _carry_out(self, tool: Tool, connection: h11.Connection, asked: ProxyRequest, call: Call) -> None:
         seconds = self._caps.connect_seconds
         endpoints = await upstreams.find(asked.host, asked.port, self._upstream, seconds)
         stream, call.address = await upstreams.connect(asked.host, endpoints, seconds)
         async with Line(stream, call, self.ledger) as line:
             if asked.tunnel:
-                await _tunnel(tool, said, line)
+                await _tunnel(tool, connection, line)
                 return
-            whole = await Forward(tool, said, line, self._caps.head_bytes).carry_out(asked)
+            whole = await Forward(tool, connection, line, self._caps.head_bytes).carry_out(asked)
         if whole:
             with self._gives_way():
                 await farewell(tool, b"")
@@ -152,10 +152,10 @@ class Proxy:
             abort(tool)
 
 
-async def _tunnel(tool: Tool, said: h11.Connection, line: Line) -> None:
+async def _tunnel(tool: Tool, connection: h11.Connection, line: Line) -> None:
     """Bytes both ways, until both sides have ended, or one breaks off."""
     await tool.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
-    early, ended = said.trailing_data
+    early, ended = connection.trailing_data
     if early:
         await line.send(early)
 
@@ -186,7 +186,7 @@ async def _accepted(listener: socket.socket) -> socket.socket:
                 raise
 
 
-def _told(refusal: ContactRefused, *, head_only: bool) -> bytes:
+def _error_response(refusal: ContactRefused, *, head_only: bool) -> bytes:
     """The answer that tells why there is none."""
     text = f"{refusal.message}\n{refusal.hint}\n".encode("ascii", "backslashreplace")
     head = (

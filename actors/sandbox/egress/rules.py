@@ -1,4 +1,4 @@
-"""What the proxy lets a tool ask for, and what of it goes on to the host that was asked for; pure.
+"""The rules of the egress proxy: which requests are granted, and which parts of them are forwarded; pure.
 
 | the request | what happens |
 |---|---|
@@ -77,7 +77,7 @@ class ContactRefused(PmagentError):
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run may ask for. Made by ``rules``."""
+    """The hosts and the trace header of one run. Made by ``rules``."""
 
     names: frozenset[str]
     trace: tuple[str, str] | None = None
@@ -104,7 +104,7 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
     """For one connection."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class ProxyRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request that may go on, if the host's address is a public one."""
 
     host: str
@@ -148,8 +148,8 @@ def host_name(text: str) -> str:
     return name
 
 
-def judge(method: bytes, target: bytes, headers: Headers, granted: Rules) -> Asked:
-    """What is asked for. Raises ContactRefused for what is not granted, or cannot be read without a doubt."""
+def judge(method: bytes, target: bytes, headers: Headers, granted: Rules) -> ProxyRequest:
+    """The request, if it is granted. Raises ContactRefused for one that is not, or that is ambiguous."""
     tunnel = method == b"CONNECT"
     authority, path = (_text(target), b"") if tunnel else _absolute(target)
     found = None if "@" in authority else _AUTHORITY.match(authority)
@@ -173,9 +173,9 @@ def judge(method: bytes, target: bytes, headers: Headers, granted: Rules) -> Ask
         refusal.host, refusal.port = host[:_HOST_CHARS_MAX], port
         raise
     if tunnel:
-        return Asked(host=name, port=port, method=method)
+        return ProxyRequest(host=name, port=port, method=method)
     onward = (*_passed_on(headers, granted), *framing)
-    return Asked(host=name, port=port, method=method, target=path, headers=((b"host", name.encode()), *onward))
+    return ProxyRequest(host=name, port=port, method=method, target=path, headers=((b"host", name.encode()), *onward))
 
 
 def answered(headers: Headers) -> Headers:

@@ -1,4 +1,4 @@
-"""What the proxy's connections are made of: a counted line to the outside, events of HTTP, and a polite end."""
+"""Building blocks of the proxy's connections: a counted line to the host, HTTP events, and an orderly end."""
 
 from __future__ import annotations
 

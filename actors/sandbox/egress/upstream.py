@@ -21,7 +21,7 @@ Endpoint = tuple[str, int]
 """An IP address and a port."""
 
 ADDRESSES_TRIED: Final = 4
-"""So many of a host's addresses are tried, in the order in which they were told."""
+"""So many of a host's addresses are tried, in the order of the resolver's answer."""
 
 
 class HostUnreachable(ContactRefused):

@@ -1,4 +1,4 @@
-"""What a run's proxy was asked for and what came of it, and how much of its caps is used; pure."""
+"""A run's egress log: each connection asked for, its verdict, and the quota used; pure."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Call:
         self.bytes_out = 0
         self.bytes_in = 0
 
-    def told(self) -> Contact:
-        """As it stands now."""
+    def as_contact(self) -> Contact:
+        """Its current state."""
         return Contact(
             host=self.host,
             port=self.port,
@@ -57,7 +57,7 @@ class Ledger:
     @property
     def contacts(self) -> tuple[Contact, ...]:
         """The first ``CONTACTS_MAX`` contacts, in the order in which they were asked for."""
-        return tuple(call.told() for call in self._calls)
+        return tuple(call.as_contact() for call in self._calls)
 
     @property
     def dropped(self) -> int:
@@ -65,7 +65,7 @@ class Ledger:
         return self._noted - len(self._calls)
 
     def note(self, call: Call) -> None:
-        """A request has come. What becomes of it is written into ``call`` later."""
+        """Record a request; its outcome is written into ``call`` later."""
         self._noted += 1
         if self._noted <= CONTACTS_MAX:
             self._calls.append(call)

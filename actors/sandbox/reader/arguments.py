@@ -1,5 +1,5 @@
-"""A wall of bubblewrap around a process that reads what others wrote: it sees the interpreter, the system's libraries
-and what it is to read, cannot write, and has no network; blocking."""
+"""A bubblewrap sandbox for a process that reads untrusted input: it sees the interpreter, the system's libraries and
+its input, cannot write, and has no network; blocking."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEEDED: Final = frozenset((
     "--args", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "--symlink", "--ro-bind", "--dev",
     "--dev-bind", "--remount-ro", "--chdir",
 ))  # fmt: skip
-"""Options without which bubblewrap builds no wall here."""
+"""Options that bubblewrap must know to build this sandbox."""
 
 BECOME: Final = f"from {limits.__name__} import main; main()"
 """The statement by which an interpreter becomes a module with few means."""
@@ -30,19 +30,19 @@ ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8
 """All that the process has of an environment."""
 
 
-UNWALLED: Final = "bubblewrap is missing or builds no wall here: read within limits of time and memory alone"
-"""What is noted where there is no wall."""
+UNSANDBOXED: Final = "bubblewrap is missing or builds no wall here: read within limits of time and memory alone"
+"""The note on a result that was read without a sandbox."""
 
 
-def wall(readable: Sequence[str], devices: Sequence[str] = ()) -> tuple[str, ...]:
-    """Bubblewrap and its options, so that what it runs sees the paths ``readable`` (absolute) at their places, and may
-    use the device files ``devices``; empty where the machine has no bubblewrap that can build such a wall. Raises
+def bubblewrap_options(readable: Sequence[str], devices: Sequence[str] = ()) -> tuple[str, ...]:
+    """Bubblewrap and its options for a program that sees the absolute paths ``readable`` at their places and may use
+    the device files ``devices``; empty where this machine has no bubblewrap that can build such a sandbox. Raises
     OSError where that could not be found out."""
     try:
         program = bubblewrap(NEEDED)
     except SandboxUnavailable:
         return ()
-    # Whether Python finds us behind it is asked as well.
+    # The probe also shows whether Python finds this package inside.
     probe = Launch((program,), _options((), ()), isolated(f"import {limits.__name__}"), environment=ENVIRONMENT)
     return (program, *_options(readable, devices)) if builds(probe) else ()
 

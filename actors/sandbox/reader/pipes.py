@@ -18,7 +18,7 @@ _CHUNK: Final = 256 * 1024
 
 
 class Conversation:
-    """What is said to a started process, and what it says: ``output`` all of its standard output, ``told`` the last
+    """The conversation with a started process: ``output`` all of its standard output, ``stderr_tail`` the last
     ``kept`` bytes of its standard error. To be used in ``with``: afterwards the process has ended, by itself or killed
     with its group, and has been waited for.
 
@@ -32,7 +32,7 @@ class Conversation:
         assert process.stdout is not None
         assert process.stderr is not None
         self.output = bytearray()
-        self.told = bytearray()
+        self.stderr_tail = bytearray()
         self._process = process
         self._kept = kept
         self._pending = memoryview(request)
@@ -72,7 +72,7 @@ class Conversation:
         return None not in ready or self._hear_out()
 
     def _hear_out(self) -> bool:
-        """It has ended. What still fills its pipes is read (False: nothing does); somebody else may hold them open, who
+        """It has ended. Bytes left in its pipes are read (False: nothing does); somebody else may hold them open, who
         is not waited for."""
         _, stdout, stderr = self._pipes
         more = False
@@ -101,21 +101,22 @@ class Conversation:
 
     def _note(self) -> None:
         chunk = os.read(self._pipes[2].fileno(), _CHUNK)
-        self.told += chunk
-        del self.told[: -self._kept]
+        self.stderr_tail += chunk
+        del self.stderr_tail[: -self._kept]
         if not chunk:
             self._close(self._pipes[2])
 
     def _let_go_on(self) -> None:
-        """Keep its first process inside in hand, as soon as it is told, and let it start the others. Raises OSError."""
+        """Take hold of the first process inside, as soon as it is reported, and let it start the others. Raises
+        OSError."""
         assert self._held is not None
         chunk = os.read(self._held.status, _CHUNK)
         self._reported += chunk
         if not chunk or b"}" in self._reported:  # who that is comes first
             self._selector.unregister(self._held.status)
         if b"}" in self._reported:
-            told = msgspec.json.decode(self._reported.partition(b"}")[0] + b"}", type=dict[str, int])
-            self._inside = PidNamespace.of(told["child-pid"])
+            report = msgspec.json.decode(self._reported.partition(b"}")[0] + b"}", type=dict[str, int])
+            self._inside = PidNamespace.of(report["child-pid"])
             with contextlib.suppress(BrokenPipeError):
                 self._held.gate.write(b".")
 

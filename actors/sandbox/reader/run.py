@@ -23,7 +23,7 @@ import msgspec
 
 from pmagent.actors.sandbox import syscalls
 from pmagent.actors.sandbox.launch import Launch, gated, start
-from pmagent.actors.sandbox.reader.arguments import BECOME, ENVIRONMENT, isolated, wall
+from pmagent.actors.sandbox.reader.arguments import BECOME, ENVIRONMENT, bubblewrap_options, isolated
 from pmagent.actors.sandbox.reader.limits import OUT_OF_MEMORY
 from pmagent.actors.sandbox.reader.pipes import Conversation
 
@@ -38,15 +38,15 @@ _SIGNALLED: Final = 128
 
 class Limited(msgspec.Struct, frozen=True, kw_only=True):
     """How it ended: ``done`` (exit code 0), by a limit, by itself (``crashed``), or because ``stop`` was set.
-    ``output`` is complete only when done. ``signal`` 0: none. ``told`` is the end of its standard error: for tests and
-    for reading progress, never for people. ``walled``: it ran behind bubblewrap."""
+    ``output`` is complete only when done. ``signal`` 0: none. ``stderr_tail`` is the end of its standard error: for
+    tests and for reading progress, never for people. ``sandboxed``: it ran in bubblewrap."""
 
     output: bytes
     ended: Ended
     exit_code: int
     signal: int
-    told: bytes
-    walled: bool
+    stderr_tail: bytes
+    sandboxed: bool
 
 
 def run_limited(
@@ -68,22 +68,23 @@ def run_limited(
     OSError where no process can be started; ENOSYS where this machine's system calls are not known."""
     if platform.machine() not in syscalls.MACHINES:
         raise OSError(errno.ENOSYS, f"no system call filter for {platform.machine()} machines")
-    walls = wall(readable, devices)
+    options = bubblewrap_options(readable, devices)
     with ExitStack() as ours:
         held, lifeline = os.pipe()
         ours.callback(os.close, lifeline)  # open until then: when we die, the kernel closes it, and the process ends
         with ExitStack() as theirs:
             theirs.callback(os.close, held)
             words = (str(memory_bytes), str(math.ceil(seconds) + 1), str(held), module)
-            launch = Launch(walls[:1], walls[1:], (*isolated(BECOME), *words), (held,), ENVIRONMENT)
-            gate = gated(launch, ours, theirs) if walls else None
+            launch = Launch(options[:1], options[1:], (*isolated(BECOME), *words), (held,), ENVIRONMENT)
+            gate = gated(launch, ours, theirs) if options else None
             process = start(gate.launch if gate is not None else launch)
         with Conversation(process, request, TOLD_BYTES, gate) as talk:
             early = _attend(talk, time.monotonic() + seconds, output_bytes, stop)
-    code, number = _status(process.returncode, bool(walls))
+    code, number = _status(process.returncode, bool(options))
     ended = early or _judged(code, number)
     return Limited(
-        output=bytes(talk.output), ended=ended, exit_code=code, signal=number, told=bytes(talk.told), walled=bool(walls)
+        output=bytes(talk.output), ended=ended, exit_code=code, signal=number, stderr_tail=bytes(talk.stderr_tail),
+        sandboxed=bool(options),
     )
 
 
@@ -99,11 +100,11 @@ def _attend(talk: Conversation, deadline: float, output_bytes: int, stop: thread
     return "output" if len(talk.output) > output_bytes else None
 
 
-def _status(code: int, walled: bool) -> tuple[int, int]:
+def _status(code: int, sandboxed: bool) -> tuple[int, int]:
     """Exit code and signal; bubblewrap tells a signal as a shell does."""
     if code < 0:
         return 0, -code
-    if walled and code > _SIGNALLED:
+    if sandboxed and code > _SIGNALLED:
         return 0, code - _SIGNALLED
     return code, 0
 

@@ -13,8 +13,8 @@ T = TypeVar("T")
 
 
 async def stoppable(work: Callable[[threading.Event], T]) -> T:
-    """What ``work`` returns, done in a thread. Who stops waiting sets the event that it is given, and waits until it
-    has returned, so that its processes are gone. What it raises comes as a group: expected errors are its result."""
+    """The result of ``work``, run in a thread. A cancelled caller sets the event that ``work`` gets, and waits until it
+    has returned, so that its processes are gone. An exception comes as a group: expected errors are results."""
     stop = threading.Event()
     outcome: list[T] = []
 

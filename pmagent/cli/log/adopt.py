@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.given import confirmed
+from pmagent.cli.inputs import confirmed
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import operator_option
 from pmagent.exitcodes import Exit
@@ -25,13 +25,11 @@ LINES_MAX: Final = 12
 @format_option()
 @pass_app
 def adopt(app: App, yes: bool, operator: str | None, format: str) -> int:
-    """Take this workspace's log for your own, though it was moved, copied, restored, or came with a clone or an
-    archive.
+    """Make this workspace's log your own after it was moved, copied or restored, or came with a clone or an archive.
 
-    What is open in it is shown, and then ended, never gone on with: runs and audits are cancelled, permits revoked, the
-    PLA's session and every open effect ended. Nothing is started meanwhile. The adoption stands in the log. Exit 1: it
-    is trusted already, or you said no.
-    """
+    Everything open in it is shown, and then ended, never resumed: runs and audits are cancelled, permits revoked, the
+    PLA's session and every open effect ended. Nothing starts meanwhile. The log records the adoption. Exit 1: it is
+    trusted already, or you said no."""
     from pmagent.pla.operators import checked, login
     from pmagent.service.adoption import adopt as adopting
     from pmagent.service.adoption import look
@@ -47,8 +45,8 @@ def adopt(app: App, yes: bool, operator: str | None, format: str) -> int:
         app.output.note("it is not adopted, and can only be read")
         return Exit.NO
     adopting(workspace, found, who)
-    said = Styled("✓ adopted", "green"), f": log {found.log_id}"
-    app.output.answer(format, {"adopted": True, **msgspec.to_builtins(found)}, lambda: app.output.line(*said))
+    text = Styled("✓ adopted", "green"), f": log {found.log_id}"
+    app.output.answer(format, {"adopted": True, **msgspec.to_builtins(found)}, lambda: app.output.line(*text))
     return Exit.DONE
 
 

@@ -27,9 +27,8 @@ from pmagent.when import sized
 def export(app: App, path: Path | None, first: int, until: int | None, file: Path | None) -> int:
     """The stored lines, unchanged: JSON, one event a line.
 
-    Every line is checked before it is handed out. At the first bad one the command ends with exit code 4; what came
-    before it has been exported.
-    """
+    Every line is checked before it is written. At the first bad one the command ends with exit code 4; the lines before
+    it have been exported."""
     with closing(store_at(path or app.workspace).reader()) as storage:
         chunks = _chunks(storage, first, until)
         if file is None:

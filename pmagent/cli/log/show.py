@@ -31,7 +31,7 @@ _LABEL = 12
 @format_option()
 @pass_app
 def show(app: App, event: str, limit: int, blob: bool, format: str) -> int:
-    """One event: its causes above, its data, its direct consequences below, and what proves it."""
+    """One event: its causes above, its data, its direct consequences below, and its proof."""
     store = store_at(app.workspace)
     with closing(store.reader()) as storage:
         found = event_at(storage, position_of(storage, event))
@@ -44,15 +44,13 @@ def show(app: App, event: str, limit: int, blob: bool, format: str) -> int:
         "consequences": [plain(node.event) for node in below], "more": more,
         **({"content": content} if content is not None else {}),
     }
-    app.output.answer(
-        format, document, lambda: _screen(app.output, found, above[:-1], below, more, proof, content)
-    )
+    app.output.answer(format, document, lambda: _screen(app.output, found, above[:-1], below, more, proof, content))
     return Exit.DONE
 
 
 def _proof(storage: StorageReader, event: StoredEvent) -> dict[str, object]:
     """Where the line stands. It was checked against its sum and the sum of the line before it when it was read."""
-    file, offset = storage.place(event.position)
+    file, offset = storage.location(event.position)
     return {"file": file, "offset": offset, "sum": event.sum, "ok": True}
 
 

@@ -26,7 +26,7 @@ OTHERS: Final = "(others)"
 
 
 class Counts(msgspec.Struct):
-    """What a pass counts. ``batches``: how many batches had 1, 2 to 3, 4 to 7, … events, by the lower bound."""
+    """The counts of a pass. ``batches``: how many batches had 1, 2 to 3, 4 to 7, … events, by the lower bound."""
 
     events: int = 0
     bytes: int = 0

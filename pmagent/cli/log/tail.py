@@ -38,7 +38,7 @@ LOOK_SECONDS: Final = 0.05
 )
 @click.argument("match", nargs=-1, metavar="[FIELD=VALUE]...")
 @click.option("-n", "--lines", metavar="N", help="The last N that match, or 'all' [default: 20; all after a start].")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what happens, until Ctrl-C.")
+@click.option("-f", "--follow", is_flag=True, help="Follow new events, until Ctrl-C.")
 @click.option("--type", "types", multiple=True, metavar="GLOB", shell_complete=complete_types, help="Only these types.")
 @click.option("--exclude", multiple=True, metavar="GLOB", shell_complete=complete_types, help="Not these types.")
 @click.option("--actor", "actors", multiple=True, metavar="NAME", shell_complete=complete_actors, help="Only by these.")
@@ -46,10 +46,10 @@ LOOK_SECONDS: Final = 0.05
 @click.option("--since", metavar="TIME", help="From then on: 10m, 14:30, yesterday, ISO 8601, pos:1200.")
 @click.option("--until", metavar="TIME", help="Up to then, or up to and with pos:N.")
 @click.option("--after", type=click.IntRange(min=0), metavar="POSITION", help="From the next position on; resumes.")
-@click.option("--grep", metavar="RE", help="Only events in whose text or data the expression is found.")
+@click.option("--grep", metavar="RE", help="Only events whose text or data matches the expression.")
 @click.option("--exit-on", metavar="GLOB", help="End with 0 when such a type is shown, 1 if none is; -f -n 0 waits.")
-@click.option("--timeout", metavar="DURATION", help="Follow no longer; with --exit-on, end with 6.")
-@click.option("--show-cursor", is_flag=True, help="Say at the end, on stderr, where to resume.")
+@click.option("--timeout", metavar="DURATION", help="Follow for this time at most; with --exit-on, end with 6.")
+@click.option("--show-cursor", is_flag=True, help="Show at the end, on stderr, where to resume.")
 @format_option(lines=True)
 @pass_app
 def tail(
@@ -136,9 +136,7 @@ class _Show:
         return bool(self._span.until) and event.time >= self._span.until
 
 
-def _run(
-    show: _Show, storage: StorageReader, start: int, *, follow: bool, seconds: float | None, exiting: bool
-) -> int:
+def _run(show: _Show, storage: StorageReader, start: int, *, follow: bool, seconds: float | None, exiting: bool) -> int:
     if not follow:
         for run, tap in line_runs(storage, start):
             show.run(run, tap)

@@ -26,13 +26,12 @@ from pmagent.when import sized, spoken
 @format_option()
 @pass_app
 def verify(app: App, path: Path | None, decode: bool, no_blobs: bool, format: str) -> int:
-    """Check every byte of the log in PATH (a workspace, or a log's folder; default: this workspace), and the content of
-    every blob that an event of it names, in the folder blobs beside it.
+    """Check every byte of the log in PATH (a workspace or a log folder; default: this workspace), and the content of
+    every blob that its events name, in the folder blobs beside it.
 
-    Exit 0: intact. Exit 4: corrupt; the first bad event is named by file, byte offset and position, a bad blob by file
-    and the position of the event that names it. So does a log that is shorter, or another chain, than what this user's
-    registry knows of it. Whether it is trusted is told as well.
-    """
+    Exit 0: intact. Exit 4: corrupt. The first bad event is named by file, byte offset and position; a bad blob by file
+    and the position of the event that names it. A log that is shorter than this user's registry knows, or is another
+    chain, is corrupt, too. The result also says whether the log is trusted."""
     store = store_at(path or app.workspace)
     begun = time.perf_counter()
     blobs = None if no_blobs else blob_check(store.blobs())
@@ -40,8 +39,8 @@ def verify(app: App, path: Path | None, decode: bool, no_blobs: bool, format: st
     seconds = time.perf_counter() - begun
     distrusted, gone = _distrust(store)
     if format == "json":
-        told = {"ok": result.ok and not gone, "distrust": distrusted or None}
-        app.output.document({"path": store.place, **msgspec.to_builtins(result), **told})
+        document = {"ok": result.ok and not gone, "distrust": distrusted or None}
+        app.output.document({"path": store.place, **msgspec.to_builtins(result), **document})
     else:
         _screen(app.output, store.place, result, seconds, f" {shlex.quote(str(path))}" if path else "")
         if distrusted:

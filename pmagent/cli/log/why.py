@@ -29,8 +29,7 @@ from pmagent.when import seconds_between, short, spoken
 def why(app: App, event: str, limit: int, depth: int, format: str) -> int:
     """The causes of an event, from the first on, and the tree of its consequences, with times.
 
-    Each line: position, time since the first cause, how long after its own cause, what happened.
-    """
+    Each line: position, time since the first cause, time since its own cause, summary."""
     with closing(store_at(app.workspace).reader()) as storage:
         found = tree(storage, position_of(storage, event), limit, depth)
     app.output.answer(format, _document(found), lambda: _draw(app.output, found))

@@ -21,9 +21,8 @@ MODE_STYLES: Final = {"OBSERVE": "green", "SUGGEST": "yellow", "EXECUTE": "red"}
 
 def operator_option() -> Callable[[F], F]:
     """``--operator NAME``: who acts."""
-    return click.option(
-        "--operator", metavar="NAME", help="Who you are [default: the setting pla.operator, else the login name]."
-    )
+    named = "Your name as operator [default: the setting pla.operator, else the login name]."
+    return click.option("--operator", metavar="NAME", help=named)
 
 
 def acting(app: App, given: str | None) -> str:
@@ -38,7 +37,7 @@ def acting(app: App, given: str | None) -> str:
 
 def ask(app: App, operation: str, **arguments: Any) -> Answer:
     """Perform an operation, through the daemon or here; what it warns of is told. Raises PmagentError."""
-    from pmagent.pla.asked import readable
+    from pmagent.pla.arguments import readable
     from pmagent.service.operations import call
 
     readable(arguments)

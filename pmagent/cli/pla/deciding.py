@@ -20,7 +20,7 @@ from pmagent.exitcodes import Exit
 from pmagent.when import spoken
 
 if TYPE_CHECKING:
-    from pmagent.pla.reckoning import Means
+    from pmagent.pla.consequences import Means
     from pmagent.service.answer import Answer
 
 OUTCOME_SECONDS: Final = 300.0
@@ -38,10 +38,10 @@ _YES: Final = "yes"
     ],
 )
 @click.argument("proposal_id", required=False, default="")
-@click.option("--digest", metavar="HEX", help="The digest of what was shown; without it, it is shown now.")
-@click.option("--reveal", is_flag=True, help="Show what is masked, too, out of the daemon's memory.")
+@click.option("--digest", metavar="HEX", help="The digest of the shown bytes; without it, they are shown now.")
+@click.option("--reveal", is_flag=True, help="Show masked text, too, out of the daemon's memory.")
 @click.option("--acknowledge-credentials", "acknowledged", is_flag=True,
-              help="You know that it holds credentials; they can be approved 5 s after they were proposed.")
+              help="Acknowledge that it holds credentials; they can be approved 5 s after the proposal.")
 @click.option("--document", metavar="FILE", help="An action_decision document (JSON); - is stdin.")
 @click.option("--no-wait", is_flag=True, help="Do not wait until it has been typed.")
 @operator_option()
@@ -52,13 +52,12 @@ def approve(
     app: App, proposal_id: str, digest: str | None, reveal: bool, acknowledged: bool, document: str | None,
     no_wait: bool, operator: str | None, request: str | None, format: str,
 ) -> int:
-    """Approve one proposal, once, for exactly the bytes that were shown: in EXECUTE they are typed, in SUGGEST it is
+    """Approve one proposal, once, for exactly the shown bytes: in EXECUTE they are typed, in SUGGEST the approval is
     recorded.
 
-    PROPOSAL_ID may be the beginning of an id; without one it is the proposal that is open. On a terminal it is shown,
-    and typing yes approves it; elsewhere --digest says what was shown. Exit 0: it was typed, or recorded. Exit 1: it
-    was refused, was not typed, or nobody can tell how much of it was.
-    """
+    PROPOSAL_ID may be the beginning of an id; the default is the open proposal. On a terminal it is shown, and typing
+    yes approves it; elsewhere --digest names the shown bytes. Exit 0: typed, or recorded. Exit 1: refused, not typed,
+    or nobody can tell how much was typed."""
     as_json = format == "json"
     if document is not None:
         _only_document(proposal_id=proposal_id, digest=digest, reveal=reveal, acknowledged=acknowledged)
@@ -79,7 +78,7 @@ def approve(
 
 @click.command(cls=Command, example=["pmagent pla reject prop-5b0c --reason 'the wrong window'"])
 @click.argument("proposal_id", required=False, default="")
-@click.option("--reason", default="", metavar="TEXT", help="Why; it stands in the log. It is needed.")
+@click.option("--reason", default="", metavar="TEXT", help="The reason, for the log; required.")
 @click.option("--document", metavar="FILE", help="An action_decision document (JSON); - is stdin.")
 @operator_option()
 @request_option()
@@ -105,7 +104,7 @@ def reject(
         )
     if format == "json":
         app.output.document(answer.document)
-    elif not _told_refusal(app.output, "the rejection counts for nothing", answer.document):
+    elif not _show_refusal(app.output, "the rejection counts for nothing", answer.document):
         app.output.line(Styled("✓ rejected", "green"), f": {answer.document['proposal_id']}")
     return answer.exit_code
 
@@ -154,7 +153,7 @@ class Changed(PmagentError):
 
 def _means(app: App) -> tuple[Means, str]:
     """The consequence of approving now, and the mode that holds."""
-    from pmagent.pla.reckoning import means
+    from pmagent.pla.consequences import means
 
     pla = ask(app, "pla.status").document
     return means(pla, paused=False), pla["mode"]
@@ -209,12 +208,12 @@ def _approved(app: App, decided: Answer, *, wait: bool, as_json: bool) -> int:
         outcome, code = answer.document, answer.exit_code
     if as_json:
         app.output.document({"decision": document, "outcome": outcome})
-    elif not _told_refusal(app.output, "nothing is approved", document):
+    elif not _show_refusal(app.output, "nothing is approved", document):
         _outcome_screen(app.output, document, outcome)
     return code
 
 
-def _told_refusal(output: Output, what: str, document: dict[str, Any]) -> bool:
+def _show_refusal(output: Output, what: str, document: dict[str, Any]) -> bool:
     if document.get("violation"):
         violation(output, document)
     elif document["decision"] == "decision_refused":

@@ -21,9 +21,7 @@ _ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 
 @click.command(cls=Command, example="pmagent pla demo")
 @click.option(
-    "--keep",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
+    "--keep", type=click.Path(path_type=Path), metavar="DIR",
     help="Play in DIR, which must not exist yet, and leave it there.",
 )
 @pass_app
@@ -31,11 +29,10 @@ def demo(app: App, keep: Path | None) -> int:
     """Play a session in a workspace of its own: look, propose, approve, type; then stale and changed approvals, a lost
     answer, a reset in mid-typing, the kill switch, and a device of another contract.
 
-    Daemon, commands, terminal and firmware core are real; only the machine that is typed on is none. It says of each
-    step what was expected and seen. Exit 1 at the first surprise. Needs git; takes about half a minute.
-    """
+    Daemon, commands, terminal and firmware core are real; only the controlled machine is simulated. Each step shows the
+    expected and the actual result. Exit 1 at the first difference. Needs git; takes about half a minute."""
+    from pmagent.pla.demo.environment import WORKSPACE
     from pmagent.pla.demo.scenes import play
-    from pmagent.pla.demo.stage import WORKSPACE
 
     if shutil.which("git") is None:
         raise click.UsageError("there is no git on PATH, and a workspace is a git repository")

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 @format_option()
 @pass_app
 def arm(app: App, operator: str | None, request: str | None, format: str) -> int:
-    """Arm the device: its light goes on, and it can type what is approved. The OA has to permit it; in EXECUTE only.
+    """Arm the device: its light goes on, and it can type approved actions. The OA must permit it; in EXECUTE only.
 
-    It stays armed for as long as the daemon renews its lease of 5 s. Exit 1: it is not armed, with the reasons and the
-    commands that mend them; mode and proposal stay as they are.
-    """
+    It stays armed as long as the daemon renews its lease of 5 s. Exit 1: it is not armed; the reasons and the next
+    commands are shown; mode and proposal stay as they are."""
     answer = ask(app, "pla.arm", channel="cli", operator=acting(app, operator), **same_request(request))
     document = answer.document
     if format == "json":
@@ -38,7 +37,7 @@ def arm(app: App, operator: str | None, request: str | None, format: str) -> int
 
 def _ended_from_beside(app: App, error: Unanswered) -> Unanswered:
     """End the line past a daemon that does not answer: what is to be said of both."""
-    from pmagent.actors.pla.line.beside import hang_up
+    from pmagent.actors.pla.line.hangup import hang_up
     from pmagent.events.errors import PmagentError
     from pmagent.service.client import Unanswered
     from pmagent.service.operations import call_logged
@@ -49,29 +48,28 @@ def _ended_from_beside(app: App, error: Unanswered) -> Unanswered:
         linked = status["device"]
         port = hang_up(linked["port"], error.pid) if linked is not None else None
     except PmagentError as trouble:
-        line, said = "held", f"its line could not be taken down from here: {trouble.message}"
+        line, text = "held", f"its line could not be taken down from here: {trouble.message}"
     else:
         line = "down" if port is not None else "none"
-        said = f"its line, {port}, was taken down" if port is not None else "the log knows of no device that is linked"
-    told = Unanswered(
-        f"{said}; {error.message}", error.hint, outcome=error.outcome, request=error.request, pid=error.pid
+        text = f"its line, {port}, was taken down" if port is not None else "the log knows of no device that is linked"
+    unanswered = Unanswered(
+        f"{text}; {error.message}", error.hint, outcome=error.outcome, request=error.request, pid=error.pid
     )
-    told.facts = {**told.facts, "line": line}
-    return told
+    unanswered.facts = {**unanswered.facts, "line": line}
+    return unanswered
 
 
 @click.command(cls=Command, example="pmagent pla disarm")
-@click.option("--reason", default="", metavar="TEXT", help="Why; it stands in the log.")
+@click.option("--reason", default="", metavar="TEXT", help="The reason, for the log.")
 @operator_option()
 @request_option()
 @format_option()
 @pass_app
 def disarm(app: App, reason: str, operator: str | None, request: str | None, format: str) -> int:
-    """Disarm the device: what is being typed ends, every key is released, its light goes off. Anybody may.
+    """Disarm the device: typing ends, every key is released, its light goes off. Anybody may do this.
 
     Where the daemon does not answer within 2 s, this command takes the device's line down itself (DTR falls; nothing is
-    written into it), and says what came of that. Exit 6 then: the daemon disarms as well, when it goes on.
-    """
+    written), and shows the result. Exit 6 then: the daemon disarms as well, when it goes on."""
     from pmagent.service.client import Unanswered
 
     asked = {"reason": reason, **same_request(request)}

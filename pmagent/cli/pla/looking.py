@@ -13,7 +13,7 @@ from pmagent.cli.pla.common import acting, ask, mode_piece
 from pmagent.cli.pla.proposal_screen import list_proposals, show_proposal
 from pmagent.contracts.pla_words import OUTCOMES
 from pmagent.exitcodes import Exit
-from pmagent.pla.choosing import STANDS, fits
+from pmagent.pla.filters import STANDS, fits
 from pmagent.when import short
 
 
@@ -21,7 +21,7 @@ from pmagent.when import short
 @format_option()
 @pass_app
 def status(app: App, format: str) -> int:
-    """Mode, session, device, and the proposal that is open. Without a daemon it is what the log says."""
+    """Mode, session, device, and the open proposal; without a daemon, from the log."""
     document = ask(app, "pla.status").document
     document["violations"] = _violations(app, document["session"])
     if format == "json":
@@ -33,7 +33,7 @@ def status(app: App, format: str) -> int:
 
 def _violations(app: App, session: dict[str, Any] | None) -> dict[str, Any] | None:
     """How many contract violations the session's log of them has, and where that is; None where there were none."""
-    from pmagent.projections.sessions.places import violations_path
+    from pmagent.projections.sessions.paths import violations_path
 
     if session is None:
         return None
@@ -59,8 +59,8 @@ def _status_screen(output: Output, document: dict[str, Any]) -> None:
         output.line(f"session    {session['session_id']}, {began}")
     if document["violations"] is not None:
         count, path = document["violations"]["count"], document["violations"]["path"]
-        told = f"✗ {count} contract violation{'' if count == 1 else 's'}"
-        output.line("           ", Styled(told, "red"), f": {path}")
+        text = f"✗ {count} contract violation{'' if count == 1 else 's'}"
+        output.line("           ", Styled(text, "red"), f": {path}")
     if document["ending"]:
         output.line(f"           it ends as soon as the last execution is known to: {document['ending']}")
     _device_lines(output, document)
@@ -92,13 +92,13 @@ def _device_lines(output: Output, document: dict[str, Any]) -> None:
 @click.command("list", cls=Command, example=["pmagent pla list", "pmagent pla list --stands open --format json"])
 @click.option("-n", "--lines", "count", type=click.IntRange(1, 100), default=20, show_default=True, metavar="N",
               help="Of the last N.")
-@click.option("--stands", type=click.Choice(STANDS), help="Only those that stand so.")
-@click.option("--by", help="Only those that this operator asked for or decided.")
-@click.option("--outcome", type=click.Choice(OUTCOMES), help="Only those that came to this.")
+@click.option("--stands", type=click.Choice(STANDS), help="Only those in this state.")
+@click.option("--by", help="Only those that this operator requested or decided.")
+@click.option("--outcome", type=click.Choice(OUTCOMES), help="Only those with this outcome.")
 @format_option()
 @pass_app
 def listing(app: App, count: int, stands: str | None, by: str | None, outcome: str | None, format: str) -> int:
-    """The newest proposals, and what has come of each. Older ones are in the session logs."""
+    """The newest proposals and their outcomes. Older ones are in the session logs."""
     found = ask(app, "pla.list", count=count).document
     every = found["proposals"]
     document = {**found, "proposals": [one for one in every if fits(one, stands or "", by or "", outcome or "")]}
@@ -112,16 +112,15 @@ def listing(app: App, count: int, stands: str | None, by: str | None, outcome: s
 @click.command(cls=Command, example=["pmagent pla show", "pmagent pla show prop-5b0c --hexdump",
                                "pmagent pla show prop-5b0c --document"])
 @click.argument("proposal_id", required=False, default="")
-@click.option("--reveal", is_flag=True, help="Also what is masked, from the daemon's memory; that you saw it is told.")
+@click.option("--reveal", is_flag=True, help="Masked text, too, from the daemon's memory; the log records the viewing.")
 @click.option("--hexdump", is_flag=True, help="The text's bytes as well.")
 @click.option("--document", is_flag=True, help="Print the contract's action_proposal (JSON), and nothing else.")
 @format_option()
 @pass_app
 def show(app: App, proposal_id: str, reveal: bool, hexdump: bool, document: bool, format: str) -> int:
-    """One proposal: exactly what would be typed, its digest, what it may do, who asks, why, and for how long it stands.
+    """One proposal: exactly what would be typed, its digest, its risk, who asks, why, and until when it is open.
 
-    PROPOSAL_ID may be the beginning of an id; without one it is the proposal that is open. ⏎ is Enter, → is Tab.
-    """
+    PROPOSAL_ID may be the beginning of an id; the default is the open proposal. ⏎ is Enter, → is Tab."""
     if document and (reveal or hexdump):
         raise click.UsageError("--document prints the proposal as its contract has it: masked, and without a hexdump")
     who = {"operator": acting(app, None), "channel": "cli"} if reveal else {}

@@ -13,20 +13,19 @@ from pmagent.cli.pla.common import ask
 from pmagent.exitcodes import Exit
 
 if TYPE_CHECKING:
-    from pmagent.actors.pla.line.finding import PortUnusable
+    from pmagent.actors.pla.line.discovery import PortUnusable
 
 
 @click.command(cls=Command, example=["pmagent pla device", "pmagent pla device --format json"])
 @format_option()
 @pass_app
 def device(app: App, format: str) -> int:
-    """The serial devices that USB has brought, which of them is ours, and how it stands.
+    """The serial devices on USB, which of them is ours, and its state.
 
-    With a daemon it is what that heard of the device (where it does not answer: what the log says). Without one the
+    With a daemon, this is the daemon's knowledge of the device (where it does not answer: the log's). Without one, the
     device is opened, greeted, asked for its status and closed; nothing is typed. Exit 1: there is none, or it does not
-    answer.
-    """
-    from pmagent.actors.pla.line.finding import PRODUCT, PortUnusable, Wanted
+    answer."""
+    from pmagent.actors.pla.line.discovery import PRODUCT, PortUnusable, Wanted
     from pmagent.pla.probing import candidates, probe
 
     settings = app.resolved.settings.pla

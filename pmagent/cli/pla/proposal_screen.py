@@ -68,7 +68,7 @@ def _whereabouts(document: dict[str, Any]) -> str:
 
 def _weight(output: Output, document: dict[str, Any]) -> None:
     """Its possible effects, as the console shows them too."""
-    from pmagent.pla.reckoning import cost, reversal
+    from pmagent.pla.consequences import cost, reversal
     from pmagent.pla.risk import risk
 
     risks, back, takes = risk(document), reversal(document), cost(document)
@@ -118,9 +118,9 @@ def list_proposals(output: Output, documents: list[dict[str, Any]], *, narrowed:
     output.line(Styled(f"{'PROPOSAL':<17}  {'PROPOSED (UTC)':<18}  {'STATE':<17}  {'BY':<12}  WHAT", "bold"))
     for document in documents:
         stands = mark(document)
-        said: list[Piece] = [
+        parts: list[Piece] = [
             pad(document["proposal_id"], 17), "  ", Styled(short(document["proposed_at"]), "dim"), "  ",
             Styled(pad(stands.text, 17), stands.style), "  ", pad(document["requested_by"], 12), "  ",
         ]  # fmt: skip
         what = in_short(document["action_type"], document["payload"])
-        output.line(*said, shorten(what, max(20, output.columns - 74)))
+        output.line(*parts, shorten(what, max(20, output.columns - 74)))

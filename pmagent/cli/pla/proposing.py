@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
-from pmagent.cli.given import STDIN, read_given, source_of
+from pmagent.cli.inputs import STDIN, read_input, source_of
 from pmagent.cli.pla.common import acting, ask, operator_option, refusal, violation
 from pmagent.cli.pla.proposal_screen import show_proposal
 from pmagent.cli.pla.session import frames_path
@@ -50,8 +50,8 @@ one proposal is open at a time. Exit 1: nothing is proposed, with the reasons.
     ],
 )
 @click.argument("goal", required=False, default="")
-@click.option("--why", default="", metavar="TEXT", help="The reason, for whoever decides.")
-@click.option("--model", default="", metavar="NAME", help="Who proposes from a frame, as provider:model "
+@click.option("--why", default="", metavar="TEXT", help="The reason, for the operator who decides.")
+@click.option("--model", default="", metavar="NAME", help="The model that proposes from a frame, as provider:model "
               "[default: pla.model, where GOAL states nothing literally].")
 @click.option("--frames", metavar="PATH", help="A folder of pictures, or a video device [default: pla.frames].")
 @click.option("--look", is_flag=True, help="Look at the newest frame first, also for a literal goal.")
@@ -81,9 +81,9 @@ def propose(
 
 def document_text(where: str) -> str:
     """The text of a contract document; that it is one is for the border to say. Raises BadInput."""
-    from pmagent.cli.given import BadInput
+    from pmagent.cli.inputs import BadInput
 
-    raw = read_given(where, DOCUMENT_BYTES_MAX, "it has to hold one JSON document")
+    raw = read_input(where, DOCUMENT_BYTES_MAX, "it has to hold one JSON document")
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -92,9 +92,9 @@ def document_text(where: str) -> str:
 
 def _goal_from_stdin() -> str:
     """A goal of one line; further lines have to be written as escapes in quotes. Raises BadInput."""
-    from pmagent.cli.given import BadInput
+    from pmagent.cli.inputs import BadInput
 
-    raw = read_given(STDIN, GOAL_BYTES_MAX, "it has to hold the goal")
+    raw = read_input(STDIN, GOAL_BYTES_MAX, "it has to hold the goal")
     try:
         return raw.decode().removesuffix("\n")
     except UnicodeDecodeError as error:

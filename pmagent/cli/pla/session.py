@@ -17,9 +17,9 @@ CLASSES = ("feature_work", "ops_blocks", "migrations", "phase_transitions", "rem
 
 @click.command(cls=Command, example=["pmagent pla mode SUGGEST", "pmagent pla mode OBSERVE --reason 'lunch'"])
 @click.argument("mode", type=click.Choice(MODES))
-@click.option("--reason", default="", metavar="TEXT", help="Why; it stands in the log.")
+@click.option("--reason", default="", metavar="TEXT", help="The reason, for the log.")
 @click.option("--action", "action_class", type=click.Choice(CLASSES), default="feature_work", show_default=True,
-              help="What typing counts as, when the OA is asked for a permit.")
+              help="The action class of typing in permit requests.")
 @operator_option()
 @request_option()
 @format_option()
@@ -27,10 +27,10 @@ CLASSES = ("feature_work", "ops_blocks", "migrations", "phase_transitions", "rem
 def mode(
     app: App, mode: str, reason: str, action_class: str, operator: str | None, request: str | None, format: str
 ) -> int:
-    """Raise the mode by one step, or lower it to any: OBSERVE looks, SUGGEST proposes, EXECUTE types what is approved.
+    """Raise the mode by one step, or lower it to any: OBSERVE looks, SUGGEST proposes, EXECUTE types approved actions.
 
-    A session begins with it. EXECUTE needs a daemon, a linked device and its kill switch ready. Exit 1: it is refused.
-    """
+    The first mode begins a session. EXECUTE needs a daemon, a linked device and its kill switch ready. Exit 1:
+    refused."""
     wish = {"mode": mode, "reason": reason, "action_class": action_class, **same_request(request)}
     if mode == "OBSERVE":
         answer = ask_to_lower(app, "pla.mode", operator, "no mode is lowered", **wish)
@@ -52,7 +52,7 @@ def mode(
 @format_option()
 @pass_app
 def end(app: App, operator: str | None, request: str | None, format: str) -> int:
-    """End the session: the mode falls to OBSERVE, the device is disarmed, what is open is withdrawn."""
+    """End the session: the mode falls to OBSERVE, the device is disarmed, open proposals are withdrawn."""
     answer = ask_to_lower(app, "pla.end", operator, "no session is ended", **same_request(request))
     document = answer.document
     if format == "json":
@@ -73,7 +73,7 @@ def end(app: App, operator: str | None, request: str | None, format: str) -> int
 @format_option()
 @pass_app
 def observe(app: App, frames: str | None, operator: str | None, request: str | None, format: str) -> int:
-    """Look at the newest frame, and read what stands on it if tesseract is installed. It proposes nothing."""
+    """Look at the newest frame, and read its text if tesseract is installed. It proposes nothing."""
     who = acting(app, operator)
     answer = ask(app, "pla.observe", channel="cli", frames=frames_path(frames), operator=who, **same_request(request))
     document = answer.document

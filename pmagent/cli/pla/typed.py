@@ -1,4 +1,4 @@
-r"""What would be typed, shown so that nothing of it is hidden: each character of a text, each key, each step.
+r"""An action's content, shown so that nothing of it is hidden: each character of a text, each key, each step.
 
 Text that can be typed is printable ASCII, tab and newline. A line of it stands between two bars, so that blanks at its
 end are seen; ``⏎`` and ``→`` are the keys Enter and Tab, and neither they nor the bars can be part of the text. Where
@@ -62,10 +62,10 @@ def _lines(
 def _counted(text: str, *, signs: bool) -> str:
     enters, tabs = text.count("\n"), text.count("\t")
     enter, tab = ("⏎", "→") if signs else ("\\n", "\\t")
-    told = [f"{len(text)} character{'' if len(text) == 1 else 's'}"]
-    told += [f"Enter ({enter}) {enters} time{'' if enters == 1 else 's'}"] if enters else []
-    told += [f"Tab ({tab}) {tabs} time{'' if tabs == 1 else 's'}"] if tabs else []
-    return ", ".join(told)
+    parts = [f"{len(text)} character{'' if len(text) == 1 else 's'}"]
+    parts += [f"Enter ({enter}) {enters} time{'' if enters == 1 else 's'}"] if enters else []
+    parts += [f"Tab ({tab}) {tabs} time{'' if tabs == 1 else 's'}"] if tabs else []
+    return ", ".join(parts)
 
 
 def _rows(text: str, enter: str, columns: int, *, signs: bool) -> Iterator[str]:

@@ -18,11 +18,10 @@ from pmagent.exitcodes import Exit
 @format_option()
 @pass_app
 def verify_log(app: App, paths: tuple[Path, ...], alone: bool, format: str) -> int:
-    """Check session logs: every entry's shape, checksum and place in the chain, and that they are what the workspace's
-    log says (which alone shows that an end was cut off). Without PATH all of this workspace's.
+    """Check session logs: every entry's shape, checksum and place in the chain, and their equality with the workspace's
+    log (only that shows that an end was cut off). Without PATH, check all of this workspace's.
 
-    Exit 0: they are intact. Exit 4: one is not; its first bad line is named.
-    """
+    Exit 0: they are intact. Exit 4: one is not; its first bad line is named."""
     import msgspec
 
     from pmagent.pla.verifying import verify_alone, verify_session_log, verify_with_log, verify_workspace

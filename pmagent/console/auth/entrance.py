@@ -1,8 +1,9 @@
 """The entrance: by a one-time address, or by name and secret; and who somebody is who has a cookie
 (docs/design.md §18.2).
 
-Whoever enters gets a session of 256 bits that the console drew; nothing that a browser brought along becomes one. An
-operator who was removed, or has another role or secret, is that at the next request: the file is looked at each time.
+Everyone who enters gets a session of 256 bits that the console drew; nothing that a browser brought along becomes one.
+An operator who was removed, or has another role or secret, is that at the next request: the file is looked at each
+time.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pmagent.console.auth.limits import Bucket
 from pmagent.console.auth.operators import BadOperators, Operator, Role
 from pmagent.console.auth.sessions import Session, Sessions
 from pmagent.console.auth.tokens import csrf_of
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import format_time
 from pmagent.workspace.settings import ConsoleSettings
@@ -42,8 +43,8 @@ _log = structlog.get_logger("pmagent")
 
 
 class Visitor(msgspec.Struct, frozen=True):
-    """Who is signed in: as what, in which session (the SHA-256 of the cookie's value), with what its forms carry, since
-    when (as the log writes times)."""
+    """A signed-in person: role, session (the SHA-256 of the cookie's value), with what its forms carry, since when (as
+    the log writes times)."""
 
     operator: str
     role: Role
@@ -67,24 +68,24 @@ class NotAdmitted(PmagentError):
         self.after = after
 
 
-def invite(places: Places, operator: Operator, clock: Callable[[], float] = time.time) -> str:
+def invite(paths: ConsolePaths, operator: Operator, clock: Callable[[], float] = time.time) -> str:
     """A one-time token for ``operator``, to be used within ``invites.SECONDS``. Raises BadInvites, OSError."""
-    places.prepare()
-    return invites.make(places.invites, operator.name, operator.issue, clock())
+    paths.prepare()
+    return invites.make(paths.invites, operator.name, operator.issue, clock())
 
 
 class Entrance:
     """The entrance of one console. ``clock``: seconds since 1970; ``steady``: seconds that never go back."""
 
     def __init__(
-        self, places: Places, settings: ConsoleSettings, note: Note, clock: Callable[[], float] = time.time,
+        self, paths: ConsolePaths, settings: ConsoleSettings, note: Note, clock: Callable[[], float] = time.time,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._places = places
+        self._paths = paths
         self._note = note
         self._clock = clock
-        self._register = Register(places.operators)
-        self._sessions = Sessions(places.sessions, settings.hours * 3600.0, clock)
+        self._register = Register(paths.operators)
+        self._sessions = Sessions(paths.sessions, settings.hours * 3600.0, clock)
         self._derivations = anyio.CapacityLimiter(DERIVATIONS)
         self._tries_of_name = Bucket(1 / 30, 5, steady)
         self._tries = Bucket(1 / 3, 20, steady)
@@ -107,7 +108,7 @@ class Entrance:
         if wait:
             raise _later("too many one-time addresses were tried", wait)
         known = self._register.operators()
-        found = await anyio.to_thread.run_sync(invites.take, self._places.invites, token, self._clock())
+        found = await anyio.to_thread.run_sync(invites.take, self._paths.invites, token, self._clock())
         operator = None if found is None else known.get(found.operator)
         if found is None or operator is None or operator.issue != found.issue:
             await self._refuse("", "link", "the address was used already, is too old, or none of ours")
@@ -134,7 +135,7 @@ class Entrance:
         return await self._admit(now_known, "secret", before)
 
     def visitor(self, cookie: str, *, used: bool = True) -> Visitor | None:
-        """Who has this cookie. ``used``: a person does something; what a page does by itself keeps no session alive.
+        """The owner of this cookie. ``used``: a person does something; a page's own requests keep no session alive.
 
         Raises BadOperators, OSError.
         """
@@ -155,7 +156,7 @@ class Entrance:
         await self._note(visitor.operator, "signed_out", "session", "")
 
     async def keep(self) -> None:
-        """Write down, now and then, when sessions were last used. What fails is told of; it is tried again."""
+        """Write down, now and then, when sessions were last used. A failure is reported, and tried again."""
         if not self._sessions.is_due:
             return
         try:

@@ -1,6 +1,6 @@
 """Reading what a form sends: ``application/x-www-form-urlencoded`` (URL Standard 5), strictly.
 
-What is sent twice, is not UTF-8 or is wrongly escaped has no meaning here; a browser sends none of that.
+Fields sent twice, without UTF-8 or wrongly escaped have no meaning here; a browser sends none of that.
 """
 
 from __future__ import annotations

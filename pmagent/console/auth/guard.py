@@ -1,7 +1,7 @@
-"""The guard: before every page. What it lets through has one meaning, comes from ours, and from somebody who may.
+"""The guard before every page. A request that passes has one meaning, comes from our pages and from somebody who may.
 
 It looks at the head first, then at the session, then at how often, then at the form; and whatever is answered leaves
-with the headers that keep a browser strict. What it refuses reaches no page.
+with the headers that keep a browser strict. A refused request reaches no page.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pmagent.console.auth.heads import METHODS, Head, Ours, Refusal, judge, read
 from pmagent.console.auth.limits import Bucket, Seats
 from pmagent.console.auth.tokens import same
 from pmagent.console.live.packing import Plain, Wire, piece
-from pmagent.console.pages.context import Desk, reading_for
+from pmagent.console.pages.context import PageContext, reading_for
 from pmagent.events.errors import PmagentError
 from pmagent.service.wire import stops
 
@@ -38,10 +38,10 @@ LOOK_SECONDS: Final = 2.0
 """So often a live connection is held to its session: who signed out hears nothing more."""
 
 OPEN: Final = ("/enter", "/sign-in", "/sign-out")
-"""What needs no session; and what lies in /static/."""
+"""Pages without a session, beside /static/."""
 OPEN_TO_VIEW: Final = ("/sign-in", "/sign-out", "/theme", "/control/pause", "/control/disarm")
-"""What may be posted by somebody who may not approve: how that person sees the pages; and an emergency stop, which is
-everybody's (docs/design.md §18.2)."""
+"""Posts of somebody who may not approve: how that person sees the pages; and an emergency stop, which is everybody's
+(docs/design.md §18.2)."""
 STOPPING: Final = ("/sign-out", "/control/pause", "/control/disarm", "/control/end")
 """Posts without a rate limit: each ends something, and does no more when it is done twice."""
 LOWERING: Final = "/control/mode"
@@ -72,14 +72,14 @@ class Guard:
     into the request's state."""
 
     def __init__(
-        self, app: ASGIApp, *, desk: Desk, entrance: Entrance, address: Address, limits: Limits | None = None
+        self, app: ASGIApp, *, context: PageContext, entrance: Entrance, address: Address, limits: Limits | None = None
     ) -> None:
         self._app = app
-        self._desk = desk
+        self._context = context
         self._entrance = entrance
         self._ours = Ours(address)
         self._limits = limits or Limits()
-        self._cookie = cookie_name(desk.workspace)
+        self._cookie = cookie_name(context.workspace)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -141,7 +141,7 @@ class Guard:
         here = head.target.decode("ascii")
         if head.headers.get(b"sec-fetch-site") in (b"cross-site", b"same-site"):
             # From a link elsewhere a browser brings no strict cookie; from this page, which asks anew, it does.
-            return await self._desk.page(Request(scope), "onward.html", title="One moment", section="", onward=here)
+            return await self._context.page(Request(scope), "onward.html", title="One moment", section="", onward=here)
         return RedirectResponse("/sign-in" if here == "/" else f"/sign-in?next={quote(here, safe='')}", 303)
 
     def _too_often(self, visitor: Visitor | None, head: Head) -> Refusal | None:
@@ -226,7 +226,7 @@ class Guard:
 
     async def _page(self, scope: Scope, refusal: Refusal) -> Response:
         """A refusal for a person to read."""
-        answer = await self._desk.page(
+        answer = await self._context.page(
             Request(scope), "refused.html", title=_TITLES.get(refusal.status, "Not taken"), section="",
             status=refusal.status, what=refusal.what, hint=refusal.hint,
         )
@@ -249,7 +249,7 @@ def _target(scope: Scope) -> bytes:
 
 def _by_a_person(head: Head) -> bool:
     """Whether somebody did something, as far as the browser tells: sent a form, or went to a page by a key or a click
-    (Fetch metadata: Sec-Fetch-User). What a page loads by itself, and when, keeps no session alive."""
+    (Fetch metadata: Sec-Fetch-User). Requests that a page makes by itself keep no session alive."""
     mode = head.headers.get(b"sec-fetch-mode")
     if head.method == "POST":
         return True

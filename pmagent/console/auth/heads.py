@@ -1,7 +1,7 @@
 """Judging a request by its head alone, before anything of it is used (RFC 9110, RFC 9112; Fetch metadata).
 
 A page of another site can make a browser send requests here. It cannot choose their Host, Origin or Sec-Fetch-Site: so
-these decide. What has two meanings (a header twice, two lengths) has none.
+these decide. A head with two meanings (a header twice, two lengths) has none.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """What is used of a request's head: each header stands in ``headers`` once, its name in lower case."""
+    """The used part of a request's head: each header stands in ``headers`` once, its name in lower case."""
 
     method: str
     target: bytes

@@ -1,6 +1,6 @@
 """Invites: one-time addresses. A file each, named by the SHA-256 of the token that the address holds.
 
-Whoever removes the file has used the invite: the file system lets exactly one of any number of takers do that.
+Removing the file uses the invite: the file system lets exactly one of any number of takers do that.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class BadInvites(PmagentError):
 
 
 class Invite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the file says: for whom (and which issue of the operator's entry), made and ending when, in seconds since
+    """An invite's content: for whom (and which issue of the operator's entry), made and ending when, in seconds since
     1970."""
 
     operator: str
@@ -83,7 +83,7 @@ def _trusted(folder: Path) -> None:
 
 
 def _read(path: Path) -> Invite | None:
-    """What the file says; None where there is none, or one that is none of ours."""
+    """The file's invite; None where there is none, or one that is not ours."""
     try:
         return _decoder.decode(read_private(path))
     except (FileNotFoundError, NotPrivate, msgspec.DecodeError, UnicodeDecodeError):

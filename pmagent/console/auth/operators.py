@@ -101,7 +101,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def parsed(content: bytes, path: Path) -> dict[str, Operator]:
-    """What the file's ``content`` says. Raises BadOperators."""
+    """The operators of the file's ``content``. Raises BadOperators."""
     try:
         file = msgspec.json.decode(content, type=_File)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

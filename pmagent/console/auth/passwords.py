@@ -1,7 +1,8 @@
 """Secrets of operators: made, judged, and kept as what cannot be turned back (RFC 7914, scrypt).
 
-What is kept is ``scrypt$15$8$1$SALT$KEY``: log2 of the cost, block size, parallelism; 16 bytes of salt of its own and
-32 bytes of key, in base64. Only these parameters are taken, so every comparison costs the same (32 MiB, some 0.1 s).
+The stored form is ``scrypt$15$8$1$SALT$KEY``: log2 of the cost, block size, parallelism; 16 bytes of salt of its own
+and 32 bytes of key, in base64. Only these parameters are taken, so every comparison costs the same (32 MiB, some 0.1
+s).
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def checked_secret(text: str) -> str:
 
 
 def kept(secret: str) -> str:
-    """What is kept of a secret (see ``checked_secret``), with a salt of its own."""
+    """The stored form of a secret (see ``checked_secret``), with a salt of its own."""
     salt = secrets.token_bytes(16)
     encoded = (base64.b64encode(part).decode() for part in (salt, derive(secret, salt)))
     return "$".join((f"scrypt${COST_LOG2}${BLOCK}${PARALLEL}", *encoded))
@@ -83,7 +84,7 @@ def fits(secret: str, stored: str | None) -> bool:
 
 
 def _comparable(secret: str) -> str:
-    """What was typed, cut to a length that costs nothing to look at; what is no secret fits none."""
+    """The input, cut to a length that is cheap to check; an input that is no secret fits none."""
     return unicodedata.normalize("NFC", secret[:BYTES_MAX])
 
 

@@ -1,9 +1,9 @@
 """Whose process is at the other end of a connection: only this user's (and root's) are listened to.
 
 A loopback port is open to everybody on the machine, and so is a cookie: browsers send it to whatever listens on another
-port of the same host. What a cookie is worth is therefore bound to the user who sends it. Linux tells whose a loopback
-connection is: about one socket, by sock_diag(7); where that is not built in, in the table of all of them
-(``/proc/net/tcp``, proc_pid_net(5)), which takes milliseconds to read.
+port of the same host. A cookie is therefore bound to the user who sends it. Linux tells whose a loopback connection is:
+about one socket, by sock_diag(7); where that is not built in, in the table of all of them (``/proc/net/tcp``,
+proc_pid_net(5)), which takes milliseconds to read.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ def _holder(local: End, remote: End, state: int) -> int | None:
     """Whose the socket from ``local`` to ``remote`` is. Only one that somebody holds open counts: what is left of one
     that its process has closed is said to be root's. Raises OSError, ValueError."""
     try:
-        return _told(local, remote, state)
+        return _parse(local, remote, state)
     except OSError:
         return _listed(local, remote, state)
 
 
-def _told(local: End, remote: End, state: int) -> int | None:
+def _parse(local: End, remote: End, state: int) -> int | None:
     """As ``_holder``, by sock_diag. Raises OSError where that is not there, or knows no such socket."""
     ends = _ENDS.pack(local[1], remote[1], socket.inet_aton(local[0]), socket.inet_aton(remote[0]))
     asked = struct.pack("=BBBBI", socket.AF_INET, socket.IPPROTO_TCP, 0, 0, 0xFFFFFFFF) + ends

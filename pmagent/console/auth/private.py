@@ -1,8 +1,8 @@
 """Files that only this user may read or write, and that decide who is let in: read with suspicion
 (docs/design.md §18.2).
 
-What somebody else could have written, or read, counts for nothing: another owner, a mode that lets others in, a link, a
-second name, anything that is no plain file.
+A file that somebody else could have written, or read, counts for nothing: another owner, a mode that lets others in, a
+link, a second name, anything that is no plain file.
 """
 
 from __future__ import annotations

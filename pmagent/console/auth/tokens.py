@@ -1,4 +1,4 @@
-"""What lets somebody in, and what is kept of it: 256 bits of chance, of which files hold the SHA-256 alone."""
+"""Tokens that let somebody in: 256 random bits, of which files hold the SHA-256 alone."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def digest(token: str) -> str:
 
 
 def csrf_of(cookie: str) -> str:
-    """What the forms of a session carry: an HMAC under its cookie, so nobody who lacks that can make it, and nothing of
-    it needs to be kept."""
+    """The token in the forms of a session: an HMAC under its cookie, so nobody who lacks that can make it, and nothing
+    of it needs to be kept."""
     return hmac.new(cookie.encode(), _PURPOSE, hashlib.sha256).hexdigest()
 
 

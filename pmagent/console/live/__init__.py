@@ -1,1 +1,1 @@
-"""What happens, as it happens: the log as server-sent events (WHATWG HTML, section 9.2)."""
+"""The log, live, as server-sent events (WHATWG HTML, section 9.2)."""

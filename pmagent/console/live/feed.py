@@ -37,7 +37,7 @@ KEPT_MAX: Final = 128
 MADE_MAX: Final = 16
 """For so many different filters a run remembers what was made of it."""
 _EVENT_BYTES: Final = 1024
-"""What a decoded event takes beside the bytes of its line, roughly."""
+"""The memory of a decoded event beside the bytes of its line, roughly."""
 
 
 def _cost(made: Piece) -> int:
@@ -60,7 +60,7 @@ class Run:
         return self.events[max(0, position + 1 - self.first) :]
 
     def known(self, key: Hashable) -> Piece | None:
-        """What somebody has made of all its events and kept under ``key``."""
+        """A value made of all its events and kept under ``key``."""
         return self._made.get(key)
 
     def keep(self, key: Hashable, made: Piece) -> None:
@@ -72,12 +72,12 @@ class Run:
 
 
 class Group:
-    """Some who are woken together. ``told``: of what they know; ``woken``: when, on the steady clock."""
+    """Some who are woken together. ``reported``: of what they know; ``woken``: when, on the steady clock."""
 
     def __init__(self) -> None:
         self.size = 0
         self.news = anyio.Event()
-        self.told = (-1, True)
+        self.reported = (-1, True)
         self.woken = time.monotonic()
 
     def wake(self) -> None:
@@ -116,8 +116,8 @@ class Feed:
         self.ended = False
 
     async def run(self) -> None:
-        """Look for news as long as somebody listens, until cancelled. Whoever listens is told in small groups, one
-        after the other: no burst of work keeps a processor from those who write the log."""
+        """Look for news as long as somebody listens, until cancelled. Listeners are notified in small groups, one after
+        the other: no burst of work keeps a processor from those who write the log."""
         pause = LOOK_SECONDS
         while True:
             if not self._groups:
@@ -143,10 +143,10 @@ class Feed:
         """Look, and wake the group if there are news, or it has heard nothing for long; whether there were news."""
         self.look()
         news = (self.tail.position, self.trouble is None)
-        if news == group.told and time.monotonic() - group.woken < HEARTBEAT_SECONDS:
+        if news == group.reported and time.monotonic() - group.woken < HEARTBEAT_SECONDS:
             return False
-        found = news != group.told
-        group.told = news
+        found = news != group.reported
+        group.reported = news
         group.wake()
         return found
 
@@ -222,7 +222,7 @@ class Feed:
             self._coming.pop(wanted).set()
 
     def _read(self, wanted: int) -> Sequence[StoredEvent]:
-        """In the thread. Whoever goes on where the last one stopped needs no search."""
+        """In the thread. A read that starts where the last one stopped needs no search."""
         reader, self._reader = self._reader, None
         if self._storage is None:
             self._storage = self._open()

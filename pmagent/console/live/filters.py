@@ -11,10 +11,10 @@ import anyio.to_thread
 from starlette.datastructures import QueryParams
 
 from pmagent.console.live.feed import Run
+from pmagent.console.live.messages import message
 from pmagent.console.live.packing import NOTHING, Piece
-from pmagent.console.live.telling import message
 from pmagent.console.pages.reading.lines import rows
-from pmagent.console.pages.reading.log_address import Asked, read
+from pmagent.console.pages.reading.log_address import LogPageQuery, read
 from pmagent.console.pages.reading.searching import picking
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import StoredEvent
@@ -34,8 +34,8 @@ class TooManyExpressions(PmagentError):
     exit_code = 1
 
 
-def asked_of(parameters: QueryParams) -> Asked:
-    """What the address of a stream asks for. Raises BadFilter."""
+def query_of(parameters: QueryParams) -> LogPageQuery:
+    """The filter in a stream's address. Raises BadFilter."""
     for name in _UNUSED:
         if parameters.get(name):
             raise BadFilter(f"what is followed has no {name}", "after=POSITION says where it begins")
@@ -62,7 +62,7 @@ class Filter:
             return await self._made(events)  # nobody else begins just there
         known = run.known(self._key)
         if known is None and not self.blocking:
-            known = self._told(events, self._pick(events))
+            known = self._piece(events, self._pick(events))
             run.keep(self._key, known)
         elif known is None:
             async with self._turn:
@@ -74,9 +74,9 @@ class Filter:
 
     async def _made(self, events: Sequence[StoredEvent]) -> Piece:
         pick = self._pick
-        return self._told(events, await anyio.to_thread.run_sync(pick, events) if self.blocking else pick(events))
+        return self._piece(events, await anyio.to_thread.run_sync(pick, events) if self.blocking else pick(events))
 
-    def _told(self, events: Sequence[StoredEvent], found: Sequence[StoredEvent]) -> Piece:
+    def _piece(self, events: Sequence[StoredEvent], found: Sequence[StoredEvent]) -> Piece:
         if not found:
             return NOTHING
         position = events[-1].position
@@ -90,7 +90,7 @@ class Filters:
         self._open: dict[tuple[object, ...], tuple[Filter, ExitStack]] = {}
 
     @asynccontextmanager
-    async def use(self, asked: Asked) -> AsyncIterator[Filter]:
+    async def use(self, asked: LogPageQuery) -> AsyncIterator[Filter]:
         """The filter for ``asked``, the same one for all who ask for the same. Raises BadFilter, TooManyExpressions."""
         key = tuple(asked.filters())
         if key not in self._open:
@@ -106,7 +106,7 @@ class Filters:
                 with anyio.CancelScope(shield=True):
                     await anyio.to_thread.run_sync(held.close)
 
-    def _opened(self, key: tuple[object, ...], asked: Asked) -> tuple[Filter, ExitStack]:
+    def _opened(self, key: tuple[object, ...], asked: LogPageQuery) -> tuple[Filter, ExitStack]:
         expressions = sum(other.blocking for other, _ in self._open.values())
         if asked.query.grep and expressions >= EXPRESSIONS_MAX:
             raise TooManyExpressions(

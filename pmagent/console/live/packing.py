@@ -1,4 +1,4 @@
-"""What is told, as it goes over the wire: made once for all who are told the same, and packed for those who take it so.
+"""Messages on the wire: made once for all who get the same, and packed for those who take it so.
 
 Packed is the content coding "deflate": a zlib stream (RFC 9110, 8.4.1.2; RFC 1950). A piece is packed by itself, up to
 a boundary of bytes, and refers to nothing before it; so any pieces in any order make one stream, which needs nothing of
@@ -57,7 +57,7 @@ class Wire(Protocol):
         """All that was carried has been sent."""
 
     def dropped(self) -> None:
-        """What was carried since then was not, and will not be."""
+        """Everything carried since then was not sent, and will not be."""
 
     def end(self) -> bytes:
         """The bytes for the end, behind which there is nothing."""
@@ -123,7 +123,7 @@ def joined(first: int, second: int, size: int) -> int:
 
 
 def wire_for(accepted: str) -> Wire:
-    """What a browser that sends this ``Accept-Encoding`` takes (RFC 9110, 12.5.3)."""
+    """The coding for a browser that sends this ``Accept-Encoding`` (RFC 9110, 12.5.3)."""
     for offer in accepted.lower().split(","):
         coding, _, weight = offer.partition(";")
         if coding.strip() == Packed.coding and weight.strip().rstrip("0.") != "q=":

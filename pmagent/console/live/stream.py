@@ -20,11 +20,11 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from pmagent.console.live.feed import PACE_SECONDS, Feed
-from pmagent.console.live.filters import Filter, Filters, asked_of
+from pmagent.console.live.filters import Filter, Filters, query_of
+from pmagent.console.live.messages import Topics, at, at_end_of, over
 from pmagent.console.live.packing import Piece, Wire, piece, wire_for
-from pmagent.console.live.telling import Topics, at, at_end_of, over
 from pmagent.console.pages.addresses import whole_number
-from pmagent.console.pages.reading.log_address import Asked
+from pmagent.console.pages.reading.log_address import LogPageQuery
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 
 SLOW_SECONDS: Final = 60.0
@@ -32,7 +32,7 @@ SLOW_SECONDS: Final = 60.0
 END_SECONDS: Final = 1.0
 """So long the streams may take to say their last word when the server stops."""
 SEND_BYTES: Final = 64 * 1024
-"""What is sent at once, about: many events are one write."""
+"""The size of one write, about: many events share it."""
 SKIP_EVENTS: Final = 10_000
 """A page that is so far behind is stale, whatever has happened."""
 TOPICS_MAX: Final = 32
@@ -57,7 +57,7 @@ class Streams:
         self.routes: list[BaseRoute] = [Route("/live", self.live), Route("/live/log", self.log)]
 
     async def run(self) -> None:
-        """Until ``ended``, and until all streams have said so. Who does not read it is hung up on."""
+        """Until ``ended``, and until all streams have said so. A browser that does not read is disconnected."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.feed.run)
             tasks.start_soon(self._drop_the_slow)
@@ -88,9 +88,9 @@ class Streams:
 
         Raises BadFilter.
         """
-        return self._stream(request, asked_of(request.query_params))
+        return self._stream(request, query_of(request.query_params))
 
-    def _stream(self, request: Request, asked: Asked | None) -> Response:
+    def _stream(self, request: Request, asked: LogPageQuery | None) -> Response:
         """From behind the last message that the browser got; else from ``after``; else from now on."""
         self._made += 1
         given = request.query_params
@@ -107,7 +107,7 @@ class Stream(Response):
     has been told of, -1 for the log's end as it is then; ``log_id``: of which log, "" when that is not said."""
 
     def __init__(
-        self, streams: Streams, wire: Wire, topics: Topics, asked: Asked | None, position: int, log_id: str,
+        self, streams: Streams, wire: Wire, topics: Topics, asked: LogPageQuery | None, position: int, log_id: str,
         retry_ms: int,
     ) -> None:
         super().__init__(headers=_HEADERS | ({"content-encoding": wire.coding} if wire.coding else {}))
@@ -123,7 +123,7 @@ class Stream(Response):
         self._scope = anyio.CancelScope()
         self._told_at = 0.0
         self._pending = bytearray()
-        self._said = 0
+        self._sent = 0
         self.writing = math.inf
         """Since when it has been waiting for what it sends to be read, on the steady clock."""
         self.over = anyio.Event()
@@ -167,7 +167,7 @@ class Stream(Response):
         self._feed.look()
         if self._position < 0:
             self._position = self._feed.tail.position
-        self._say(piece(b"retry: %d\n\n" % self._retry_ms))
+        self._send_piece(piece(b"retry: %d\n\n" % self._retry_ms))
         try:
             if self._asked is None:
                 word = await self._follow(None)
@@ -176,7 +176,7 @@ class Stream(Response):
                     word = await self._follow(lines)
         except (PmagentError, OSError) as error:
             word = _trouble(error)
-        self._say(word)  # behind what was intact, where the log is corrupt
+        self._send_piece(word)  # behind what was intact, where the log is corrupt
         await self._flush()
 
     async def _follow(self, lines: Filter | None) -> Piece:
@@ -197,30 +197,30 @@ class Stream(Response):
         """Tell what is new, or that nothing is."""
         feed, topics, tail = self._feed, self._topics, self._feed.tail
         if lines is None and tail.position - self._position > SKIP_EVENTS:
-            self._say(topics.skip(tail.position))
+            self._send_piece(topics.skip(tail.position))
             self._position = tail.position
         if self._position == tail.position:
-            self._say(at(tail.position, tail.time))
+            self._send_piece(at(tail.position, tail.time))
         while self._position < feed.tail.position and not feed.ended:
             run = feed.kept(self._position) or await feed.after(self._position)
-            self._say(topics.tell(run, self._position))
+            self._send_piece(topics.tell(run, self._position))
             if lines is not None:
-                self._say(await lines.lines(run, self._position))
+                self._send_piece(await lines.lines(run, self._position))
             self._position = run.last
             if self._position >= feed.tail.position or time.monotonic() - self._told_at >= PACE_SECONDS:
-                self._say(at_end_of(run))
+                self._send_piece(at_end_of(run))
                 self._told_at = time.monotonic()
             if len(self._pending) >= SEND_BYTES:
                 await self._flush()
-            if self._said >= SEND_BYTES:
-                self._said = 0
+            if self._sent >= SEND_BYTES:
+                self._sent = 0
                 await anyio.lowlevel.checkpoint()  # what is at hand is taken without waiting; others want their turn
         await self._flush()
 
-    def _say(self, told: Piece) -> None:
+    def _send_piece(self, piece: Piece) -> None:
         """With the next write. Only its bytes are held until then: packed, they may be a thirtieth of the piece."""
-        self._pending += self._wire.carry((told,))
-        self._said += len(told.plain)
+        self._pending += self._wire.carry((piece,))
+        self._sent += len(piece.plain)
 
     async def _flush(self) -> None:
         """Send what is to be told, as one write."""
@@ -233,7 +233,7 @@ class Stream(Response):
 
 
 def _trouble(error: PmagentError | OSError) -> Piece:
-    """What is wrong with the log, as the command line says it."""
+    """The log's fault, as the command line words it."""
     if isinstance(error, CorruptLog):
         return over("corrupt", f"{error.message} ({error.hint})")
     if isinstance(error, NotFound):

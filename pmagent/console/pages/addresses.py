@@ -49,8 +49,8 @@ def choices(words: Sequence[str]) -> list[tuple[str, str]]:
 
 def address(path: str, **fields: object) -> str:
     """A page's address with what is asked of it; what is empty is left out."""
-    said = urlencode({name: value for name, value in fields.items() if value not in ("", 0, None)})
-    return f"{path}?{said}" if said else path
+    query = urlencode({name: value for name, value in fields.items() if value not in ("", 0, None)})
+    return f"{path}?{query}" if query else path
 
 
 def options(**given: object) -> list[str]:

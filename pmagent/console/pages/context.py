@@ -1,5 +1,5 @@
-"""What every page has at hand: the daemon to ask, the log to read, and a way to show what came of it
-(docs/design.md §18.1)."""
+"""The context of every page: the daemon to ask, the log to read, and a way to show the outcome (docs/design.md
+§18.1)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, Response
 from pmagent.console.auth.entrance import Visitor
 from pmagent.console.pages.rendering import command as command_line
 from pmagent.console.pages.rendering import environment
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.service.answer import Answer
 from pmagent.service.client import REPLY_SECONDS, HolderGone, Unanswered, call_daemon, new_request
@@ -38,13 +38,13 @@ CHANNEL: Final = "console"
 T = TypeVar("T")
 
 
-class Desk:
+class PageContext:
     """One workspace's."""
 
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
         self.layout = Layout(workspace)
-        self.places = Places(self.layout)
+        self.paths = ConsolePaths(self.layout)
         self.templates = environment(workspace)
         self._readers = anyio.CapacityLimiter(READERS)
         self._turns: dict[str, anyio.Lock] = {}
@@ -83,7 +83,7 @@ class Desk:
         return self._log_id
 
     async def read(self, reader: Callable[..., T], *arguments: Any) -> T:
-        """What a blocking reader of the log returns, when it is its operator's turn. Raises what it raises."""
+        """Call a blocking reader of the log when it is its operator's turn. Raises what it raises."""
         async with self._turns.setdefault(reading_for.get(), anyio.Lock()):
             return await anyio.to_thread.run_sync(reader, *arguments, limiter=self._readers, abandon_on_cancel=False)
 
@@ -185,14 +185,14 @@ def _here(request: Request) -> str:
     return request.url.path + (f"?{request.url.query}" if request.url.query else "")
 
 
-def desk_of(request: Request) -> Desk:
-    """The desk of the application that serves ``request``."""
-    desk: Desk = request.app.state.desk
-    return desk
+def context_of(request: Request) -> PageContext:
+    """The context of the application that serves ``request``."""
+    context: PageContext = request.app.state.context
+    return context
 
 
 def visitor_of(request: Request) -> Visitor:
-    """Who is signed in; the guard lets nobody else through to where this is asked."""
+    """The signed-in operator; the guard lets nobody else through to the callers."""
     visitor: Visitor = request.state.visitor
     return visitor
 

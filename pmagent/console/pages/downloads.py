@@ -18,7 +18,7 @@ import structlog
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from pmagent.console.pages.context import Desk
+from pmagent.console.pages.context import PageContext
 from pmagent.events.errors import CorruptLog
 from pmagent.events.storage import BlobReader
 
@@ -36,7 +36,7 @@ def safe_name(name: str) -> str:
 
 
 def headers(name: str, size: int, digest: bytes) -> dict[str, str]:
-    """What is said of a file before its bytes: ``digest`` is the SHA-256 of all of them."""
+    """The headers before a file's bytes: ``digest`` is the SHA-256 of all of them."""
     wide = quote(name.encode("utf-8", "replace")[-3 * NAME_CHARS_MAX :], safe="")
     return {
         "content-type": "application/octet-stream",
@@ -56,10 +56,10 @@ class BlobResponse(Response):
     """A blob as a file called ``name``. Made by ``blob``."""
 
     def __init__(
-        self, desk: Desk, name: str, sha256_hex: str, reader: BlobReader, first: bytes, rest: Iterator[bytes]
+        self, context: PageContext, name: str, sha256_hex: str, reader: BlobReader, first: bytes, rest: Iterator[bytes]
     ) -> None:
         super().__init__(headers=headers(name, reader.size, bytes.fromhex(sha256_hex)))
-        self._desk = desk
+        self._context = context
         self._sha256 = sha256_hex
         self._reader = reader
         self._first = first
@@ -84,7 +84,7 @@ class BlobResponse(Response):
 
     async def _pieces(self) -> AsyncIterator[bytes]:
         yield self._first
-        while (piece := await self._desk.read(next, self._rest, b"")) != b"":
+        while (piece := await self._context.read(next, self._rest, b"")) != b"":
             yield piece
 
 
@@ -97,14 +97,14 @@ async def _gone(receive: Receive) -> bool:
     return False
 
 
-async def blob(desk: Desk, name: str, sha256_hex: str) -> BlobResponse:
-    """The blob with this hash as a file. What is damaged and no larger than a piece is refused at once.
+async def blob(context: PageContext, name: str, sha256_hex: str) -> BlobResponse:
+    """The blob with this hash as a file. A damaged blob no larger than a piece is refused at once.
 
     Raises NotFound, CorruptLog, OSError.
     """
 
     def opened() -> tuple[BlobReader, bytes, Iterator[bytes]]:
-        reader = desk.layout.store.blobs().reader(sha256_hex)
+        reader = context.layout.store.blobs().reader(sha256_hex)
         try:
             rest = reader.pieces(PIECE_BYTES)
             return reader, next(rest, b""), rest
@@ -112,5 +112,5 @@ async def blob(desk: Desk, name: str, sha256_hex: str) -> BlobResponse:
             reader.close()
             raise
 
-    reader, first, rest = await desk.read(opened)
-    return BlobResponse(desk, name, sha256_hex, reader, first, rest)
+    reader, first, rest = await context.read(opened)
+    return BlobResponse(context, name, sha256_hex, reader, first, rest)

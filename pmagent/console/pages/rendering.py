@@ -63,7 +63,7 @@ def _stood(workspace: Path) -> str:
 
 
 def shown(value: Any) -> Any:
-    """What a template shows of ``value``: nothing of None, and text only cleaned. Markup has been through here."""
+    """``value`` as a template shows it: nothing of None, and text only cleaned. Markup has been through here."""
     if value is None:
         return ""
     if isinstance(value, (Markup, Undefined)):

@@ -20,12 +20,12 @@ def configured(workspace: Path) -> Programs:
 
 def findings(result: CheckResult) -> Findings:
     """The findings of a guard's run."""
-    said = {"guard": result.name, **details(result)}
+    details_ = {"guard": result.name, **details(result)}
     if result.passed:
-        return Findings(details=said)
+        return Findings(details=details_)
     diagnostic = OADiagnostic(
         type="issue", category="config_drift", severity="error", message=f"{result.name}: {result.message}",
         details={"guard": result.name, "ran": result.ran},
         remediation=result.mend or f"mend what it names, then: pmagent oa guard --name {result.name}",
     )
-    return Findings(diagnostics=[diagnostic], details=said, failed=True)
+    return Findings(diagnostics=[diagnostic], details=details_, failed=True)

@@ -34,8 +34,8 @@ def _block(given: Given, block: str, key: str, expected: list[str]) -> Findings:
     if given.state is None:
         found.lacks(STATE_PATH, given.state_fault, SNAPSHOT)
         return found
-    said: Any = given.state.get(block)
-    actual = said.get(key) if isinstance(said, dict) else None
+    stated: Any = given.state.get(block)
+    actual = stated.get(key) if isinstance(stated, dict) else None
     found.disagree(compared(f"{block}.{key}", expected, actual, CODE, STATE_PATH), "config_drift", SNAPSHOT)
     return found
 
@@ -59,13 +59,12 @@ def _against_state(given: Given) -> list[Mismatch]:
     branch = kernel.bootstrap.branch if kernel.bootstrap else None
     phase = kernel.ssot.phase if kernel.ssot else None
     green = kernel.reality.green if kernel.reality else None
-    said = state.get("current_phase")
-    said_phase = str(said) if isinstance(said, int) and not isinstance(said, bool) else said
+    stated = state.get("current_phase")
+    said_phase = str(stated) if isinstance(stated, int) and not isinstance(stated, bool) else stated
     return [
         *_compared(BRANCH_CHECK, branch, state.get("branch"), kernel.paths[BOOTSTRAP]),
         *_compared(PHASE_CHECK, phase, said_phase, kernel.paths[SSOT]),
-        *_compared(REALITY_CHECK, green, state.get("reality_green"), kernel.paths[REALITY]),
-        *_key_checks(given),
+        *_compared(REALITY_CHECK, green, state.get("reality_green"), kernel.paths[REALITY]), *_key_checks(given),
     ]
 
 
@@ -81,9 +80,9 @@ def _key_checks(given: Given) -> list[Mismatch]:
         return []
     found = []
     for name in KEY_CHECKS:
-        verdict, said = given.kernel.reality.verdict(name), _said(given.state, name)
-        if verdict is not None and said is not None:
-            found += compared(name, verdict, said, given.kernel.paths[REALITY], STATE_PATH)
+        verdict, stated = given.kernel.reality.verdict(name), _said(given.state, name)
+        if verdict is not None and stated is not None:
+            found += compared(name, verdict, stated, given.kernel.paths[REALITY], STATE_PATH)
     return found
 
 

@@ -36,9 +36,9 @@ class Given(msgspec.Struct, frozen=True):
         return {reading.name: reading for reading in self.observed.surfaces}
 
 
-def read_workspace(workspace: Path, files: Files | None = None) -> Given:
+def read_workspace(workspace: Path) -> Given:
     """Read what the guards look at; blocks for about a second at most while surfaces are being written."""
-    world = files or RealFiles(workspace)
+    world = RealFiles(workspace)
     observed = read_surfaces(workspace, world)
     state, fault = _state(workspace, world)
     return Given(workspace, observed, kernel(observed.surfaces), state, fault, _absent(workspace, state, world))

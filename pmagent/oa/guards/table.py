@@ -19,15 +19,10 @@ __all__ = ["GUARDS", "Guard", "normalized", "run_guard"]
 Guard = Callable[[Given], Findings]
 
 GUARDS: Mapping[str, Guard] = {
-    "oa_state": oa_state.check,
-    "bootstrap_consistency": kernel_surfaces.bootstrap_consistency,
-    "handoff_kernel": kernel_surfaces.handoff_kernel,
-    "dms_alignment": kernel_surfaces.dms_alignment,
-    "surface_schema": kernel_surfaces.surface_schema,
-    "oa_tools": oa_state.oa_tools,
-    "reasoning_bridge": oa_state.reasoning_bridge,
-    "log_integrity": log.log_integrity,
-    "projections": log.projections,
+    "oa_state": oa_state.check, "bootstrap_consistency": kernel_surfaces.bootstrap_consistency,
+    "handoff_kernel": kernel_surfaces.handoff_kernel, "dms_alignment": kernel_surfaces.dms_alignment,
+    "surface_schema": kernel_surfaces.surface_schema, "oa_tools": oa_state.oa_tools,
+    "reasoning_bridge": oa_state.reasoning_bridge, "log_integrity": log.log_integrity, "projections": log.projections,
 }
 """Every built-in guard, by the name under which it is run."""
 

@@ -17,7 +17,7 @@ GARBAGE: Final = (
     b'{"op":"commit"}*0000\n', b"\xc3\x28*1234\n", b'{"re":1,"ok":true}\n', b"\x1b[2J~~~", b"ready> ",
 )  # fmt: skip
 PROBES: Final = (b"AT\r", b"AT+GCAP\r\n", b"ATE1 E0\r", b"~\x00\x78\xf0\x7e")
-"""What modem managers and the like send to whatever looks like a modem."""
+"""Bytes that modem managers and the like send to any device that looks like a modem."""
 
 
 class Way:

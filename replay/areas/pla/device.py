@@ -144,7 +144,7 @@ class Device:
     def _read(self) -> None:
         self._line.stuck = False
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """Everything is as it should be again: the switch is closed, and the power was cut once."""
         self._switch.value = False
         self._asleep = self._hands.locked = self._line.stuck = False
@@ -210,7 +210,7 @@ class Device:
             return self._random.choice(("USB", "MEMORY"))
         if report[0] != "release" and self._faults.strike("device: its firmware fails"):
             raise Firmware
-        self._witness.came_out(report)
+        self._witness.reported(report)
         self._typed = True
         if report[0] != "release":
             self.typing()

@@ -1,5 +1,5 @@
-"""What is being typed ends when somebody wants it to: whatever becomes of the line, no key is pressed on the strength
-of anything that left the host after the wish, and none later than the lease (docs/design.md §16.3)."""
+"""Typing ends on request: whatever happens to the line, no key is pressed on the strength of anything that left the
+host after the request, and none later than the lease (docs/design.md §16.3)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.simulation.world import require
 
 START_SECONDS: Final = 0.02
-"""So long after the wish is durable its performer has started."""
+"""So long after the request is durable its performer has started."""
 LINE_SECONDS: Final = 8.0
 """So long may what has left be on its way, and still count."""
 
@@ -31,7 +31,7 @@ class Ending:
         self._now = now
         self.faults = faults
         self._ordered: set[str] = set()
-        self._wished: dict[str, tuple[float, str]] = {}
+        self._stopping: dict[str, tuple[float, str]] = {}
         """Execution -> since when it is to end, and the first who wanted that."""
         self._left: dict[int, float] = {}
         """Number of a request -> when it left the host."""
@@ -41,32 +41,32 @@ class Ending:
         data = event.data
         if isinstance(data, HidCommitRequested) and event.actor == "hid":
             self._ordered.add(data.execution_id)
-        elif wish := _wish(event):
+        elif why := _stop_reason(event):
             for execution in self._ordered:
-                self._wished[execution] = self._now(), f"{wish} at {event.position}"
+                self._stopping[execution] = self._now(), f"{why} at {event.position}"
             self._ordered.clear()
 
     def leaves(self, data: bytes) -> None:
         """The host writes."""
         for line in data.split(b"\n"):
-            told = decoded(line)
-            if told is not None and isinstance(told.get("n"), int):
-                self._left[told["n"]] = self._now()
+            message = decoded(line)
+            if message is not None and isinstance(message.get("n"), int):
+                self._left[message["n"]] = self._now()
 
     def pressed(self, execution: str, orders: Orders) -> None:
         """A key was pressed for ``execution``, on the strength of ``orders``."""
-        since, wish = self._wished.get(execution, (0.0, ""))
-        if not wish:
+        since, why = self._stopping.get(execution, (0.0, ""))
+        if not why:
             return
         for op, number in (("its order", orders.commit), ("a renewal of its lease", orders.lease)):
             late = self._left[number] - since
-            require(late < START_SECONDS, f"the device still types though {wish}: {op} left {late:.2f} s later")
+            require(late < START_SECONDS, f"the device still types though {why}: {op} left {late:.2f} s later")
         late = self._now() - since
-        require(late < LEASE_SECONDS + LINE_SECONDS, f"the device still types {late:.2f} s after {wish}")
+        require(late < LEASE_SECONDS + LINE_SECONDS, f"the device still types {late:.2f} s after {why}")
 
 
-def _wish(event: Event) -> str:
-    """What in ``event`` ends all typing; "" when nothing does."""
+def _stop_reason(event: Event) -> str:
+    """Why ``event`` ends all typing; "" if it does not."""
     match event.data, event.kind, event.actor:
         case PlaModeChanged(mode=mode), "decision", "warden" if mode != "EXECUTE":
             return "the mode has fallen"

@@ -95,16 +95,16 @@ ENDING_CHANCES: Final[dict[str, float]] = {
     "actor: warden and hid halt while it types": 0.004,
     "actor: nobody resumes it": 0.2,
 }
-"""What is to end the typing fails, and there is much to type: drawn from a source of its own."""
+"""The means of ending the typing fail, and there is much to type: drawn from a source of its own."""
 
 WHILE_TYPING: Final = (
     *(name for name in PLA_CHANCES if name.endswith("while it types")),
     "device: a report is not taken", "device: its firmware fails", "device: its loop stalls",
 )  # fmt: skip
-"""What has its occasion with each keystroke. Where much is typed nothing would come to its end with all of it."""
+"""Faults that may strike at each keystroke. In runs with long texts nothing would ever end with all of them."""
 
 WHERE_LONG: Final = ("operator: has it ended, and disarms are lost", "actor: warden and hid halt while it types")
-"""What takes a long text to be seen: whatever else a run leaves out, it has these where it has such texts."""
+"""Faults that only a long text shows: a run with such texts always has these."""
 
 PLA_CONSEQUENCES: Final = (
     "pla: typed", "pla: aborted", "pla: not executed", "pla: outcome unknown", "pla: recorded only", "pla: rejected",
@@ -122,4 +122,4 @@ PLA_CONSEQUENCES: Final = (
         "schema_validation", "bound_exceeded", "mode_mismatch", "missing_approval", "contract_mismatch",
     )),
 )  # fmt: skip
-"""What follows from faults; counted too, so that it is known to have been met."""
+"""Consequences of faults; counted too, to prove that they occurred."""

@@ -21,7 +21,7 @@ How = Literal["execution", "approval", "prepare", "commit", "permit", "arm"]
 
 @event_type("sim.forgery_asked")
 class ForgeryAsked(Payload, frozen=True, kw_only=True):
-    """What the intruder is to forge: ``how`` says what. ``permit``: a position that it says is its permit."""
+    """Asks the intruder for a forgery of the kind ``how``. ``permit``: a position that it claims as its permit."""
 
     how: How
     session_id: str
@@ -37,7 +37,7 @@ class ForgeryAsked(Payload, frozen=True, kw_only=True):
 
 
 class ForgerState(msgspec.Struct, frozen=True):
-    """What it was asked for last, and the permits that it asked for."""
+    """Its last request, and the permits that it asked for."""
 
     asked: ForgeryAsked | None = None
     wanted: dict[int, ForgeryAsked] = {}

@@ -1,4 +1,4 @@
-"""What operators ask to be typed, well or badly: requests for proposals, and the plain text where the log masks it."""
+"""Goals of operators, good and bad: requests for proposals, and the plain text where the log masks it."""
 
 from __future__ import annotations
 

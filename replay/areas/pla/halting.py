@@ -19,16 +19,16 @@ from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.simulation.world import World
 
 FRAIL: Final = ("brain", "warden", "hid")
-"""Whose code may fail, in the order in which they take an event."""
+"""The actors whose code may fail, in the order in which they take an event."""
 
 _HEARS: Final = {actor.name: actor.hears for actor in all_actors() if actor.name in FRAIL}
 
 Fatal = dict[str, frozenset[str]]
-"""The id of a fact -> who fails on it."""
+"""The id of a fact -> the actors that fail on it."""
 
 
 class Frail:
-    """``actor``, which fails on what is ``fatal`` to it."""
+    """``actor``, which fails on the facts that are ``fatal`` to it."""
 
     def __init__(self, actor: AnyActor, fatal: Mapping[str, Container[str]]) -> None:
         self._actor = actor
@@ -46,8 +46,8 @@ class Frail:
 
 
 class Halting:
-    """Decides which facts are ``fatal``, each when it is told first. ``demand`` sends a wish until it is known to be in
-    the log; ``history`` is what the log shows."""
+    """Decides which facts are ``fatal``, each when it is sent first. ``demand`` sends a request until it is known to be
+    in the log; ``history`` is what the log shows."""
 
     def __init__(
         self, world: World, random: Random, faults: Faults, fatal: Fatal, demand: Callable[[msgspec.Struct], None],
@@ -59,21 +59,21 @@ class Halting:
         self._fatal = fatal
         self._demand = demand
         self._history = history
-        self._told: set[str] = set()
+        self._seen: set[str] = set()
         self._doomed: list[frozenset[str]] = []
-        """Who fails, together, on what they hear next."""
+        """Sets of actors that fail together on the next event that all of them hear."""
 
     def tells(self, id: str, payload: msgspec.Struct) -> None:
         """A fact is about to be told; the same may be told again."""
-        if id in self._told:
+        if id in self._seen:
             return
-        self._told.add(id)
+        self._seen.add(id)
         if isinstance(payload, ActorResumed):
             return  # who is to decide again does
-        hearers = [name for name in FRAIL if type(payload) in _HEARS[name]]
-        failing = {name for name in hearers if self._faults.strike(f"actor: {name} halts")}
-        failing.update(*(names for names in self._doomed if names.issubset(hearers)))
-        self._doomed = [names for names in self._doomed if not names.issubset(hearers)]
+        subscribers = [name for name in FRAIL if type(payload) in _HEARS[name]]
+        failing = {name for name in subscribers if self._faults.strike(f"actor: {name} halts")}
+        failing.update(*(names for names in self._doomed if names.issubset(subscribers)))
+        self._doomed = [names for names in self._doomed if not names.issubset(subscribers)]
         if failing:
             self._fatal[id] = frozenset(failing)
             self._resume_later()
@@ -106,7 +106,7 @@ class Halting:
 
 
 def halted_in(history: Sequence[Event]) -> list[str]:
-    """Who is halted."""
+    """The halted actors."""
     halted: dict[str, None] = {}
     for event in history:
         if isinstance(event.data, ActorHalted) and event.actor == ENGINE:

@@ -1,4 +1,4 @@
-"""Who is up to no good: has the hostile actor forge, and gets facts into the log that are not theirs to tell."""
+"""The intruder: has the hostile actor forge, and gets facts into the log that only others may report."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ class Intruder:
 
     def _forgery(self, how: str) -> ForgeryAsked:
         """About what is under way, as far as something is."""
-        sight, random = self._operators.sight, self._random
+        view, random = self._operators.view, self._random
         mine = TypeText(text="rm -rf /\n")
-        proposed: PlaProposed | None = sight.open.data if sight.open is not None else None
-        executing = sight.executing
+        proposed: PlaProposed | None = view.open.data if view.open is not None else None
+        executing = view.executing
         known = executing or proposed
-        position, approval = random.choice(sight.approvals[-3:]) if sight.approvals else (0, None)
+        position, approval = random.choice(view.approvals[-3:]) if view.approvals else (0, None)
         whole = known is not None and random.random() < 0.5
         return ForgeryAsked(
-            how=how, session_id=sight.session_id, device_id=DEVICE_ID,  # type: ignore[arg-type]
-            boot_id=sight.linked.boot_id if sight.linked is not None else "0" * 16,
+            how=how, session_id=view.session_id, device_id=DEVICE_ID,  # type: ignore[arg-type]
+            boot_id=view.linked.boot_id if view.linked is not None else "0" * 16,
             proposal_id=known.proposal_id if known is not None else "prop-of-nobody",
             execution_id=executing.execution_id if executing and random.random() < 0.5 else "exec-of-the-intruder",
             digest=known.digest if known is not None and whole else digest(mine),
@@ -76,8 +76,8 @@ class Intruder:
 
     def _forge_fact(self) -> None:
         """Somebody gets a fact into the log that only an actor may decide, or only a performer bring."""
-        sight, machine = self._operators.sight, self._machine
-        known = sight.open.data if sight.open is not None else sight.executing
+        view, machine = self._operators.view, self._machine
+        known = view.open.data if view.open is not None else view.executing
         if known is None or not machine.up:
             return
         forged = self._random.choice((

@@ -8,10 +8,10 @@ from functools import partial
 from random import Random
 from typing import Final
 
+from pmagent.actors.pla.wire.conversations import Conversations
 from pmagent.actors.pla.wire.exchanges import exchange, goodbye, without_device
 from pmagent.actors.pla.wire.host import HostLink
 from pmagent.actors.pla.wire.reports import Reporter
-from pmagent.actors.pla.wire.talks import Talks
 from pmagent.contracts.checking import check
 from pmagent.contracts.hid import HidArmRequested, HidCommitRequested, HidPrepareRequested
 from pmagent.contracts.payload import Payload
@@ -48,13 +48,13 @@ class HostSide:
         self._ending = ending
         self._cable = Cable(world, faults, random)
         self._link: HostLink | None = None
-        self._talks: Talks | None = None
+        self._conversations: Conversations | None = None
         self._boot = 0
         self._opening = 0
         self._impostor = False
         self._ticking = 0
         self._reporter = Reporter()
-        self._told_at = 0.0
+        self._reported_at = 0.0
         self._facts = 0
         self._running: dict[int, Running] = {}
         self.resting = False
@@ -92,12 +92,12 @@ class HostSide:
         self._reporter.begin("/dev/sim")
         self._impostor = self._faults.strike("line: another device answers")
         self._link = HostLink(check, CONTRACT_VERSION, CONTRACT_HASH, first=self._opening * _NUMBERS)
-        self._talks = Talks(self._link)
+        self._conversations = Conversations(self._link)
         self._link.begin(self._world.seconds, self._world.now())
         self._pump()
 
     def _let_go(self) -> None:
-        self._link = self._talks = None
+        self._link = self._conversations = None
         self._running = {}
 
     def close(self) -> None:
@@ -154,10 +154,10 @@ class HostSide:
     # --- the pump -------------------------------------------------------------------------------------------------
 
     def _pump(self) -> None:
-        """Whatever came of it: facts, outcomes, bytes; and the next time to look. The process may end in any of it."""
-        link, talks = self._link, self._talks
-        while link is not None and talks is not None and self._same(link):
-            finished, heard = talks.advance(self._world.seconds), link.heard()
+        """Carry out the results: facts, outcomes, bytes, the next look. The process may end during any of it."""
+        link, conversations = self._link, self._conversations
+        while link is not None and conversations is not None and self._same(link):
+            finished, heard = conversations.advance(self._world.seconds), link.heard()
             for number, payload in finished:
                 running = self._running.pop(number, None)  # none: the line's own goodbye
                 if running is not None:
@@ -165,7 +165,7 @@ class HostSide:
             self._tell(self._reporter.facts(heard))
             if not finished and not heard:
                 break
-        if link is None or talks is None or not self._same(link):
+        if link is None or conversations is None or not self._same(link):
             return
         if link.is_lost:
             self._let_go()
@@ -175,7 +175,7 @@ class HostSide:
             self._write(data)
         self._ticking += 1
         ticking = self._ticking
-        times = [at for at in (link.next_at, talks.next_at) if at is not None]
+        times = [at for at in (link.next_at, conversations.next_at) if at is not None]
         if times:
             seconds = max(0.0, min(times) - self._world.seconds) + 0.000001
             self._world.later(seconds, "tick", lambda: self._tick(ticking))
@@ -197,8 +197,8 @@ class HostSide:
             if self._faults.strike("host: the log is slow"):
                 seconds = self._between(0.1, 2.0)
             # Each a little later than the one before: at one and the same time rounding could turn two of them round.
-            self._told_at = max(self._told_at + 0.000001, self._world.seconds + seconds)
-            self._world.later(self._told_at - self._world.seconds, "fact", partial(self._fact, fact, self._boot))
+            self._reported_at = max(self._reported_at + 0.000001, self._world.seconds + seconds)
+            self._world.later(self._reported_at - self._world.seconds, "fact", partial(self._fact, fact, self._boot))
 
     def _fact(self, payload: Payload, boot: int) -> None:
         if self._machine.up and self._machine.boot == boot:
@@ -222,12 +222,13 @@ class HostSide:
             self._begin(running, "")
 
     def _begin(self, running: Running, digest: str, *, mute: bool = False) -> None:
-        link, talks = self._link, self._talks
-        if link is None or talks is None or not self.holds:
+        link, conversations = self._link, self._conversations
+        if link is None or conversations is None or not self.holds:
             self._machine.answer(running, without_device(running.event))
             return
         now = self._world.seconds
-        number = talks.begin(exchange(running.event, self._plain(digest) if digest else None, self._world.now()), now)
+        plain = self._plain(digest) if digest else None
+        number = conversations.begin(exchange(running.event, plain, self._world.now()), now)
         if not mute:
             self._running[number] = running
         running.on_stop = lambda: self._stopped(link, number, running.event.data)
@@ -235,10 +236,10 @@ class HostSide:
 
     def _stopped(self, link: HostLink, number: int, data: Payload) -> None:
         """The performer is told to end: what it may have begun is ended at the device."""
-        if self._same(link) and self._talks is not None and self._running.pop(number, None) is not None:
-            self._talks.cancel(number, self._world.seconds)
+        if self._same(link) and self._conversations is not None and self._running.pop(number, None) is not None:
+            self._conversations.cancel(number, self._world.seconds)
             if isinstance(data, PRESSING):
-                self._talks.begin(goodbye(), self._world.seconds)
+                self._conversations.begin(goodbye(), self._world.seconds)
             self._pump()
 
     def _between(self, low: float, high: float) -> float:

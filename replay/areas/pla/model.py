@@ -1,4 +1,4 @@
-"""What a model proposes to have typed: good answers, and what no model should say."""
+"""Proposals of a model for typing: good answers, and answers that no model should give."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from pmagent.contracts.pla_events import (
 )
 from pmagent.events.event import Event
 from pmagent.replay.areas.pla.goals import Goals
-from pmagent.replay.areas.pla.sight import Sight
+from pmagent.replay.areas.pla.view import OperatorView
 from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.simulation.world import World
 
@@ -42,7 +42,7 @@ class Operators:
         self._goals = goals
         self._demand = demand
         self._history = history
-        self._sight = Sight()
+        self._view = OperatorView()
         self._number = 0
         self._looked_at = ""
         """The proposal that somebody reads already."""
@@ -50,59 +50,59 @@ class Operators:
         """Called when an approval was sent."""
 
     @property
-    def sight(self) -> Sight:
+    def view(self) -> OperatorView:
         """How things stand now."""
-        return self._sight.look(self._history())
+        return self._view.look(self._history())
 
     # --- somebody wants something typed ---------------------------------------------------------------------------
 
-    def wish(self, goal: str = "") -> None:
+    def request_typing(self, goal: str = "") -> None:
         """From the mode to the decision, one step after the other, as far as it goes. ``goal``: else any."""
         stays = self._faults.strike("operator: stays in SUGGEST")
-        self._further(TRIES, goal, self._random.choice(NAMES), stays=stays)
+        self._keep_asking(TRIES, goal, self._random.choice(NAMES), stays=stays)
 
-    def _further(self, tries: int, goal: str, who: str, *, stays: bool) -> None:
-        sight = self.sight
-        if sight.open is not None:
-            looked_at = sight.open.data.proposal_id == self._looked_at and self._random.random() < 0.8
+    def _keep_asking(self, tries: int, goal: str, who: str, *, stays: bool) -> None:
+        view = self.view
+        if view.open is not None:
+            looked_at = view.open.data.proposal_id == self._looked_at and self._random.random() < 0.8
             if not looked_at and not self._faults.strike("operator: never decides"):
-                self._look_at(sight.open)
+                self._look_at(view.open)
             return
         if tries == 0:
             return
-        if self._wished(sight, goal, who, stays=stays) and self._faults.strike("operator: proposes once more"):
+        if self._next_step(view, goal, who, stays=stays) and self._faults.strike("operator: proposes once more"):
             self._propose(who)
         seconds = self._between(0.15, 1.0) * (1 + (TRIES - tries) // 4)
-        self._world.later(seconds, "operator", lambda: self._further(tries - 1, goal, who, stays=stays))
+        self._world.later(seconds, "operator", lambda: self._keep_asking(tries - 1, goal, who, stays=stays))
 
-    def _wished(self, sight: Sight, goal: str, who: str, *, stays: bool) -> bool:
+    def _next_step(self, view: OperatorView, goal: str, who: str, *, stays: bool) -> bool:
         """The next step. Whether it was a proposal."""
         faults = self._faults
         wanted = "SUGGEST" if stays else "EXECUTE"
-        if sight.mode == "OBSERVE" and faults.strike("operator: proposes in OBSERVE"):
+        if view.mode == "OBSERVE" and faults.strike("operator: proposes in OBSERVE"):
             self._propose(who)
-        if sight.mode != "EXECUTE" and faults.strike("operator: arms out of turn"):
+        if view.mode != "EXECUTE" and faults.strike("operator: arms out of turn"):
             # One of the two asks as earlier releases did, whose logs are still replayed.
             self._demand(PlaArmRequested(operator_id=who, channel="cli", keeps_mode=who != NAMES[0]))
-        elif MODES.index(sight.mode) < MODES.index(wanted):
-            if not self._in_vain(sight):
+        elif MODES.index(view.mode) < MODES.index(wanted):
+            if not self._in_vain(view):
                 step = 2 if faults.strike("operator: skips a mode") else 1
-                self.mode(MODES[min(2, MODES.index(sight.mode) + step)], who)
-        elif wanted == "EXECUTE" and sight.mode == "EXECUTE" and not sight.armed:
+                self.mode(MODES[min(2, MODES.index(view.mode) + step)], who)
+        elif wanted == "EXECUTE" and view.mode == "EXECUTE" and not view.armed:
             self._demand(PlaArmRequested(operator_id=who, channel="cli", keeps_mode=True))
-        elif sight.executing is None:
+        elif view.executing is None:
             self._propose(who, goal)
             return True
         return False
 
-    def _in_vain(self, sight: Sight) -> bool:
+    def _in_vain(self, view: OperatorView) -> bool:
         """Mostly nobody asks for a mode that cannot be had now."""
-        vain = not sight.kernel or sight.kernel == "BLOCKED" or (sight.mode == "SUGGEST" and not sight.ready)
+        vain = not view.kernel or view.kernel == "BLOCKED" or (view.mode == "SUGGEST" and not view.ready)
         return vain and self._random.random() < 0.8
 
     def mode(self, mode: str, who: str = NAMES[0]) -> None:
         """Somebody wants a mode."""
-        fits = "diagnostic" if self.sight.kernel == "DEGRADED" else "feature_work"
+        fits = "diagnostic" if self.view.kernel == "DEGRADED" else "feature_work"
         action_class = self._random.choice((fits, fits, fits, "diagnostic", "feature_work"))
         self._demand(PlaModeRequested(
             mode=mode, operator_id=who, channel="cli", reason="", action_class=action_class,  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What reports at a USB port come to: keys that went down together, the pointer's way, clicks; and what an action
+"""The meaning of reports at a USB port: keys that went down together, the pointer's way, clicks; and what an action
 should come to. Written apart from the firmware's table (HID Usage Tables 1.12, chapter 10; US keyboards)."""
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def chords_of(action: Action) -> list[Chord]:
 
 
 class Typed:
-    """What came out of a device for one ``action``. ``astray``: something did that is no part of it, or not in its
+    """The output of a device for one ``action``. ``astray``: something did that is no part of it, or not in its
     turn."""
 
     def __init__(self, action: Action) -> None:

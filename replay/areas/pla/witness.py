@@ -84,12 +84,12 @@ class Witness:
             return
         *lines, self._line = (self._line + data).split(b"\n")
         for line in lines:
-            told = decoded(line)
-            if told is not None:
-                self._told(told)
+            message = decoded(line)
+            if message is not None:
+                self._received(message)
 
     def _goes_up(self, *, usb: bool) -> None:
-        """Whatever is down while nothing is typed goes up within some rounds of the device's loop, and soon."""
+        """A key that is down while nothing is typed goes up within some rounds of the device's loop, and soon."""
         if not self.held or self._current is not None or not usb:
             self._held_since, self._rounds = self._now(), 0
             return
@@ -101,7 +101,7 @@ class Witness:
         """The light is on only while it is armed."""
         require(not led or self._now() < self._until + _MARGIN, "the device's light is on while it is not armed")
 
-    def came_out(self, report: Report) -> None:
+    def reported(self, report: Report) -> None:
         """This report was handed to USB."""
         if report[0] == "release":
             self.held = False
@@ -138,23 +138,23 @@ class Witness:
         require(execution not in self._over, f"{execution}: typed again after its end")
         require(self._boots[execution] == self._boot_id, f"{execution}: typed again after a reset")
 
-    def _told(self, told: dict[str, Any]) -> None:
-        op, mine = told.get("op"), told.get("boot_id") == self._boot_id
+    def _received(self, message: dict[str, Any]) -> None:
+        op, mine = message.get("op"), message.get("boot_id") == self._boot_id
         if op in ("hello", "disarm"):
             self._disarmed()
-        elif op == "arm" and mine and isinstance(told.get("lease_ms"), int):
-            self._lease = told["lease_ms"] * 1000
+        elif op == "arm" and mine and isinstance(message.get("lease_ms"), int):
+            self._lease = message["lease_ms"] * 1000
             self._until = self._now() + self._lease
-            self._renewed(told)
+            self._renewed(message)
         elif op == "ping" and mine and self._now() < self._until + _MARGIN:
             self._until = self._now() + self._lease
-            self._renewed(told)
+            self._renewed(message)
         elif op == "commit" and mine and self._now() < self._until + _MARGIN:
-            self._order(str(told.get("execution_id")), str(told.get("digest")), told["n"])
+            self._order(str(message.get("execution_id")), str(message.get("digest")), message["n"])
 
-    def _renewed(self, told: dict[str, Any]) -> None:
+    def _renewed(self, message: dict[str, Any]) -> None:
         """A line may come again, and later than those that left after it."""
-        self._orders = self._orders._replace(lease=max(self._orders.lease, told["n"]))
+        self._orders = self._orders._replace(lease=max(self._orders.lease, message["n"]))
 
     def _order(self, execution: str, digest: str, number: int) -> None:
         """Only one thing is typed at a time, and nothing that is over."""
@@ -180,10 +180,10 @@ def decoded(line: bytes) -> dict[str, Any] | None:
     if not star or len(line) >= LINE_MAX or sum_ != b"%04x" % crc(body):
         return None
     try:
-        told = json.loads(body)
+        message = json.loads(body)
     except ValueError:
         return None
-    return told if isinstance(told, dict) else None
+    return message if isinstance(message, dict) else None
 
 
 def crc(data: bytes) -> int:

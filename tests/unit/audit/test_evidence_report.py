@@ -107,8 +107,7 @@ def test_a_rubric_that_names_nothing_gets_the_passages_nearest_to_its_instructio
     [
         about("report.term", terms=("Metacognition",)), about("report.structure"), about("report.verified"),
         about(success_pattern="x", failure_pattern="y"),
-    ]
-,
+    ],
 )  # fmt: skip
 def test_a_report_of_images_alone_is_not_judged_rather_than_judged_badly(wanted: Dimension) -> None:
     unread = reading(**NOTHING_READ)

@@ -63,8 +63,7 @@ def objection(reply: ModelReplied) -> str:
         replied(f"\n  {json.dumps(GOOD, indent=2)}\n"),
         replied(f"```json\n{json.dumps(GOOD)}\n```"),
         replied(f"```\n{json.dumps(GOOD)}```\n"),
-    ]
-,
+    ],
 )
 def test_an_opinion_is_read_from_a_call_or_from_text(reply: ModelReplied) -> None:
     assert read_opinion(BRIEF, reply) == JudicialOpinion(**GOOD)

@@ -149,8 +149,7 @@ def test_halves_are_rounded_up_never_to_the_even_number(pair: tuple[int, int], f
 
 @each(
     "scores, final",
-    [((3, 3, 5), 4), ((1, 3, 2), 2), ((4, 5, 3), 4), ((2, 4, 3), 3), ((2, 3, 4), 3), ((5, 4, 3), 4)]
-,
+    [((3, 3, 5), 4), ((1, 3, 2), 2), ((4, 5, 3), 4), ((2, 4, 3), 3), ((2, 3, 4), 3), ((5, 4, 3), 4)],
 )
 def test_on_architecture_the_tech_lead_counts_double_in_a_mean(scores: tuple[int, int, int], final: int) -> None:
     result = ruling(bench(*scores), rubric=case(architecture=["one"]))

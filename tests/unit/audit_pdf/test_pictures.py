@@ -217,8 +217,7 @@ def embedded(header: bytes, data: bytes) -> bytes:
             (b"\x00" * 4 + b"\xff" * 4) * 512,
             ((255, 255, 255), (0, 0, 0)),
         ),
-    ]
-,
+    ],
 )
 def test_images_of_every_build_come_in_their_colours(
     header: bytes, data: bytes, colours: tuple[tuple[int, ...], ...]

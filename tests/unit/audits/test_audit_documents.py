@@ -25,7 +25,7 @@ from pmagent.contracts.effect import RequestRefused
 from pmagent.contracts.model import ModelAsked
 from pmagent.events.event import Event
 from pmagent.projections.audits.audits import Audits
-from pmagent.projections.audits.places import report_path, usable
+from pmagent.projections.audits.paths import report_path, usable
 from pmagent.projections.audits.rebuilt import report_of
 from pmagent.projections.core.documents import Documents
 from tests.support.audit_documents import DOCUMENT, JOB, REPORT, folded, shown, text, value, view

@@ -8,8 +8,9 @@ from uuid import UUID
 import pytest
 
 from pmagent.jobs import catalogue
-from tests.support.boxes import real_boxes
+from tests.support.cases import each
 from tests.support.commands import Ran, pmagent
+from tests.support.sandboxes import needs_sandbox
 
 RUN = UUID("0b0c7a52-3f7e-4c1d-9a55-000000000001")
 AUDIT = UUID("0b0c7a52-3f7e-4c1d-9a55-000000000002")
@@ -36,7 +37,7 @@ def test_without_audits_it_says_how_to_ask_for_one(workspace: Path) -> None:
     assert pmagent(workspace, "audits", "--format", "json").document == {"audits": []}
 
 
-@pytest.mark.parametrize("prefix", ["", "xyz", "0" * 37])
+@each("prefix", ["", "xyz", "0" * 37])
 def test_what_is_no_id_is_a_usage_error(workspace: Path, prefix: str) -> None:
     assert pmagent(workspace, "oa", "snapshot").code == 0
     for command in ("audits", "cancel"):
@@ -49,16 +50,16 @@ def test_an_audit_is_no_run(place: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     prefix = str(AUDIT)[:8]
     assert pmagent(place, "audits", prefix.upper()).lines[0].startswith("✗ failed")
     refused = pmagent(place, "runs", prefix)
-    assert (refused.code, "there is no run whose id begins with" in refused.errors) == (1, True)
+    assert (refused.code, repr(prefix) in refused.errors, "pmagent runs" in refused.errors) == (1, True, True)
     done = pmagent(place, "cancel", prefix, "--format", "json")
     assert (done.code, done.document) == (1, {
         "audit_id": str(AUDIT), "accepted": False, "text": "the audit is failed already",
     })  # fmt: skip
     unknown = pmagent(place, "cancel", "ffffffff")
-    assert "there is no run or audit whose id begins with 'ffffffff'" in unknown.errors
+    assert (unknown.code, "'ffffffff'" in unknown.errors) == (1, True)
 
 
-@real_boxes
+@needs_sandbox
 def test_a_beginning_that_a_run_and_an_audit_share_names_neither(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert audited(place).code == 1
     (place / "plan.yaml").write_text("- {task_id: a, intent: x, tools: [echo]}")
@@ -66,7 +67,7 @@ def test_a_beginning_that_a_run_and_an_audit_share_names_neither(place: Path, mo
     planned = pmagent(place, "run", "x", "--plan", str(place / "plan.yaml"), "--plan-only")
     assert planned.code == 0, planned.errors
     refused = pmagent(place, "cancel", str(RUN)[:8])
-    assert (refused.code, "2 runs or audits have ids that begin with" in refused.errors) == (1, True)
+    assert (refused.code, "2 runs or audits" in refused.errors) == (1, True)
     assert "the run is planned already" in pmagent(place, "cancel", str(RUN)).text
     assert [run["run_id"] for run in pmagent(place, "runs", "--format", "json").document["runs"]] == [str(RUN)]
     audits = pmagent(place, "audits", "--format", "json").document["audits"]

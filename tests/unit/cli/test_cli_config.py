@@ -22,6 +22,7 @@ from pmagent.workspace.settings import (
     settings_table,
     unknown_variables,
 )
+from tests.support.cases import each
 from tests.support.commands import pmagent
 
 
@@ -105,8 +106,8 @@ def test_a_workspace_that_is_no_directory_is_an_error(tmp_path: Path) -> None:
         resolve(str(tmp_path / "none"), {})
 
 
-@pytest.mark.parametrize(
-    ("text", "message", "hint"),
+@each(
+    "text, message, hint",
     [
         ("[kernel]\nphse = 1\n", "no setting kernel.phse", "kernel.phase"),
         ("[kernal]\nphase = 1\n", "no setting kernal.phase", "kernel.phase"),

@@ -17,6 +17,7 @@ from pmagent.workspace.documents import OA_STATE_CHECK
 from pmagent.workspace.settings import ConfigError, resolve, settings_table, unknown_variables
 from pmagent.workspace.settings_programs import BUILT_IN_CHECKS, BUILT_IN_GUARDS, TABLES, programs
 from pmagent.workspace.surfaces import CHECKS, LOG_CHECK
+from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.effort import examples
 
@@ -58,8 +59,8 @@ def test_they_have_no_variables() -> None:
     assert unknown_variables({"PMAGENT_CHECKS_TESTS": "make"}) == ["PMAGENT_CHECKS_TESTS"]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@each(
+    "text, message",
     [
         ("checks = 1\n", "checks is no table"),
         ('checks = ["true"]\n', "checks is no table"),
@@ -123,7 +124,7 @@ def test_the_bounds_are_the_contracts() -> None:
     assert (seconds.default, seconds.kind) == (60.0, float)
 
 
-@pytest.mark.parametrize(("seconds", "good"), [("600", True), ("0.5", True), ("601", False), ("0", False)])
+@each("seconds, good", [("600", True), ("0.5", True), ("601", False), ("0", False)])
 def test_a_check_may_be_given_what_the_contract_allows(tmp_path: Path, seconds: str, good: bool) -> None:
     environ = {"PMAGENT_KERNEL_CHECK_SECONDS": seconds}
     if good:

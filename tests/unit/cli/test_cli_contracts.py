@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from pmagent.contracts.checking import CONTRACTS
 from pmagent.contracts.pla_schemas import CONTRACT_HASH
+from tests.support import warm
+from tests.support.cases import each
 from tests.support.commands import PMAGENT, clean_environment, invoke
 
 FIXTURES = Path(__file__).resolve().parents[2] / "contract" / "fixtures" / "pla"
@@ -75,7 +74,7 @@ def test_lines_are_known_without_a_name_for_them(tmp_path: Path) -> None:
 
 
 def test_stdin_is_checked_too() -> None:
-    done = subprocess.run(
+    done = warm.run(
         [*PMAGENT, "contracts", "check", "-"], input=entry(mode="PAUSED"), capture_output=True, check=False,
         env=clean_environment(), timeout=60,
     )  # fmt: skip
@@ -118,7 +117,7 @@ def test_what_is_no_json_is_a_fault_and_no_question(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("content", [None, b"", b" \n"])
+@each("content", [None, b"", b" \n"])
 def test_a_file_that_cannot_be_read_ends_the_command_before_anything_is_told(
     tmp_path: Path, content: bytes | None
 ) -> None:
@@ -170,7 +169,7 @@ def test_the_list_tells_every_contract_and_the_hash() -> None:
     assert all(name in shown for name in (*CONTRACTS, CONTRACT_HASH, "1.0.0"))
 
 
-@pytest.mark.parametrize("where", ["jobs/x.json", "sessions/x.jsonl"])
+@each("where", ["jobs/x.json", "sessions/x.jsonl"])
 def test_what_is_no_file_in_the_workspace_is_not_waited_for(tmp_path: Path, where: str) -> None:
     (tmp_path / where).parent.mkdir()
     os.mkfifo(tmp_path / where)

@@ -14,9 +14,10 @@ from pmagent.cli import checks
 from pmagent.cli.checks import Check, all_checks
 from pmagent.events.lock import WriterLock
 from pmagent.workspace.layout import Layout
-from tests.support.boxes import real_boxes
+from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.logged import flip, note, segments, write_log
+from tests.support.sandboxes import needs_sandbox
 
 
 @pytest.fixture
@@ -61,8 +62,8 @@ def test_a_setting_that_is_not_understood_fails_and_the_rest_is_looked_at(health
     assert looked(healthy, "log").state == "ok"
 
 
-@pytest.mark.parametrize(
-    ("environ", "state", "said"),
+@each(
+    "environ, state, said",
     [
         ({}, "ok", "by rules"),
         ({"PMAGENT_REASONING_ENGINE": "langchain"}, "warn", "names no model"),
@@ -164,7 +165,7 @@ def test_a_program_that_is_missing_is_a_warning(healthy: Path, monkeypatch: pyte
     assert pmagent(healthy, "doctor").code == 0
 
 
-@real_boxes
+@needs_sandbox
 def test_the_sandbox_is_tried_and_what_it_cannot_enforce_is_told(healthy: Path) -> None:
     found = looked(healthy, "sandbox")
     assert found.state == "ok"
@@ -172,7 +173,7 @@ def test_the_sandbox_is_tried_and_what_it_cannot_enforce_is_told(healthy: Path) 
     assert "no cgroup" in found.text
 
 
-@real_boxes
+@needs_sandbox
 @pytest.mark.parametrize(
     ("script", "text"),
     [

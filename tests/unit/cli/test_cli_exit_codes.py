@@ -17,7 +17,9 @@ from pmagent._origin import PACKAGES, PLACE
 from pmagent.cli import app as application
 from pmagent.cli.frame import Command, Entry
 from pmagent.cli.output import Output
+from pmagent.events.disk import RealFile
 from pmagent.events.errors import (
+    FULL,
     BadEvent,
     CorruptLog,
     LogLocked,
@@ -29,7 +31,9 @@ from pmagent.events.errors import (
 from pmagent.events.lock import WriterLock
 from pmagent.exitcodes import MEANINGS, Exit, kind
 from pmagent.workspace.layout import Layout
+from tests.support import warm
 from tests.support.altered import rewrite
+from tests.support.cases import each
 from tests.support.commands import PMAGENT, clean_environment, invoke, owned, spawn
 
 
@@ -81,11 +85,10 @@ def test_1_there_is_no_log(tmp_path: Path) -> None:
     says(errors)
 
 
-@pytest.mark.parametrize(
+@each(
     "arguments",
     [("frobnicate",), ("--frobnicate",), ("log", "tial"), ("log", "show"), ("log", "tail", "--since", "soonish"),
      ("log", "tail", "--grep", "("), ("status", "--format", "xml"), ("replay", "--actor", "nobody")],
-    ids=" ".join,
 )
 def test_2_usage(workspace: Path, arguments: tuple[str, ...]) -> None:
     assert on(workspace, "oa", "snapshot")[0] == 0
@@ -99,8 +102,10 @@ def test_2_configuration(workspace: Path) -> None:
     (workspace / ".pmagent" / "config.toml").write_text("[cli]\ntail_line = 3\n")
     code, _, errors = on(workspace, "log", "tail")
     assert code == 2
-    assert "config.toml: there is no setting cli.tail_line" in errors
-    assert "did you mean cli.tail_lines?" in errors
+    error, hint = errors.splitlines()
+    assert "config.toml: " in error
+    assert error.endswith(" cli.tail_line")
+    assert "cli.tail_lines" in hint
 
 
 def test_3_replay_diverged(workspace: Path) -> None:
@@ -167,6 +172,24 @@ def test_7_security_violation(tmp_path: Path) -> None:
     assert "events" in done.stderr
 
 
+def test_8_allowed_under_conditions(workspace: Path) -> None:
+    code, out, _ = on(workspace, "oa", "decision", "Deploy to production")
+    assert (code, json.loads(out)["decision"]) == (8, "CONDITIONAL")
+
+
+@each("error", FULL)
+def test_9_the_disk_is_full(workspace: Path, error: int) -> None:
+    def append(_file: RealFile, _data: bytes) -> None:
+        raise OSError(error, os.strerror(error))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RealFile, "append", append)
+        code, out, errors = on(workspace, "oa", "snapshot")
+    assert (code, out) == (9, "")
+    says(errors)
+    assert on(workspace, "oa", "snapshot")[0] == 0, "when there is room again, all goes on"
+
+
 def test_70_our_bug(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fail_with(ZeroDivisionError("what it says may be \x1b[31msecret"), monkeypatch)
     code, out, errors = on(workspace, "status")
@@ -191,7 +214,7 @@ def test_141_the_reader_went_away(workspace: Path) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     try:
-        done = subprocess.run(
+        done = warm.run(
             [*PMAGENT, "log", "export"], cwd=workspace, env=clean_environment(), stdout=write_end,
             stderr=subprocess.PIPE, check=False, timeout=60,
         )
@@ -200,15 +223,15 @@ def test_141_the_reader_went_away(workspace: Path) -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-@pytest.mark.parametrize(
-    ("error", "code"),
+@each(
+    "error, code",
     [
         (PmagentError("no", "hint"), 1), (NotFound("no", "hint"), 1), (LogLocked("LOCK", "pid 1"), 1),
         (CorruptLog("1.jsonl", 7, 3, "x"), 4), (OutcomeUnknown("x"), 70), (TailMoved("x", "hint"), 70),
-        (BadEvent("x", "hint"), 70), (PermissionError(13, "Permission denied", "/x"), 1),
+        (BadEvent("x", "hint"), 70), (OSError(errno.ENOSPC, "Full", "/x"), 9),
+        (PermissionError(13, "Permission denied", "/x"), 1),
         (click.UsageError("x"), 2), (RecursionError("x"), 70), (MemoryError(), 70), (AssertionError("x"), 70),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else str(value),
 )
 def test_every_error_has_its_code_and_under_json_its_envelope(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int
@@ -259,7 +282,7 @@ def test_every_code_has_a_test() -> None:
         assert any(name.startswith(f"test_{int(code)}_") for name in tests), code
 
 
-@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EPIPE])
+@each("error", [errno.ENOSPC, errno.EPIPE])
 def test_an_error_for_programs_that_cannot_be_written_is_told_on_stderr(error: int, tmp_path: Path) -> None:
     class Full(io.BytesIO):
         def write(self, _data: object, /) -> int:

@@ -15,20 +15,21 @@ import pytest
 
 from examples.audited.make_report import make_report
 from pmagent.cli.app import program
-from pmagent.cli.frame import Command, Group
+from pmagent.cli.frame import FORMAT, Command, Group
 from pmagent.cli.topics import TOPICS
 from pmagent.console.auth import operators
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.settings import WORKSPACE, settings_table
 from tests.conftest import fresh_example
 from tests.support.audited import RUBRIC
-from tests.support.boxes import OBSTACLE
 from tests.support.cases import each
 from tests.support.commands import invoke, owned, pmagent, spawn
+from tests.support.sandboxes import OBSTACLE
 
 ROOT = Path(__file__).resolve().parents[3]
 ELSEWHERE = {
-    "pmagent up", "pmagent runs 5b0c7a52", "pmagent cancel 5b0c7a52",
+    "pmagent up", "pmagent runs 5b0c7a52", "pmagent cancel 5b0c7a52", "pmagent logs 5b0c7a52",
+    "pmagent logs 5b0c7a52 history",
     "pmagent run 'Look around' --plan plan.yaml --detach", "pmagent audits 5b0c7a52",
     "pmagent audit https://github.com/OWNER/NAME report.pdf",
     "pmagent audit git@github.com:OWNER/NAME.git report.pdf --model anthropic:NAME --format json",
@@ -189,7 +190,7 @@ def test_the_nearest_command_is_named() -> None:
 
 
 def test_every_setting_is_in_the_help_and_in_the_example_of_an_environment() -> None:
-    named = {WORKSPACE, *(setting.variable for setting in settings_table() if setting.variable)}
+    named = {WORKSPACE, FORMAT, *(setting.variable for setting in settings_table() if setting.variable)}
     told = invoke("help", "environment").text
     assert all(name in told for name in named)
     example = (ROOT / ".env.example").read_text("utf-8")

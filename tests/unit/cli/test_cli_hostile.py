@@ -120,7 +120,7 @@ def test_colour_is_ours_alone(hostile: Path) -> None:
     assert coloured == plain
 
 
-@pytest.mark.parametrize("arguments", [("log", "tail", "-n", "all", "--format", "json"), ("log", "export")])
+@each("arguments", [("log", "tail", "-n", "all", "--format", "json"), ("log", "export")])
 def test_json_lines_are_byte_faithful(hostile: Path, arguments: tuple[str, ...]) -> None:
     done = invoke(*arguments, "--workspace", str(hostile))
     assert done.out == b"".join(stored(hostile))

@@ -10,6 +10,7 @@ import pytest
 
 from pmagent.log.summaries import known
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.logged import flip, note, segments, write_log
 
@@ -95,8 +96,8 @@ def test_events_are_found_by_id_too(tmp_path: Path) -> None:
         assert document["event"]["position"] == position
 
 
-@pytest.mark.parametrize("named", ["0", "99", "99999999999999999", "nobody", "9.toy.0", "id:2"])
-@pytest.mark.parametrize("command", ["show", "why"])
+@each("named", ["0", "99", "99999999999999999", "nobody", "9.toy.0", "id:2"])
+@each("command", ["show", "why"])
 def test_an_event_that_is_not_there_is_a_clear_no(caused: Path, command: str, named: str) -> None:
     done = pmagent(caused, "log", command, named)
     assert (done.code, done.text) == (1, "")

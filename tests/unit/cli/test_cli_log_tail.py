@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.logged import flip, note, segments, write_log
 
@@ -51,8 +52,8 @@ def test_the_last_n_are_found_however_far_back(tmp_path: Path) -> None:
     assert positions(tmp_path, "-n", "1", "--type", "rare.*") == [2]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "wanted"),
+@each(
+    "arguments, wanted",
     [
         (["--type", "a.*"], lambda n: n % 3 != 2),
         (["--type", "a.done", "--type", "b.*"], lambda n: n % 3 != 1),
@@ -86,7 +87,7 @@ def test_since_a_time_begins_with_the_event_of_that_time(logged: Path) -> None:
     assert 9 in shown
 
 
-@pytest.mark.parametrize(
+@each(
     "arguments",
     [
         ["x=1"], ["novalue"], ["--grep", "("], ["--since", "soon"], ["--since", "pos:0"], ["-n", "few"],

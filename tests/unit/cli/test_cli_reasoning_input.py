@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from pmagent.cli.given import INPUT_BYTES_MAX
+from pmagent.cli.inputs import INPUT_BYTES_MAX
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.commands import Ran, pmagent
 from tests.support.hostile import CORPUS, assert_harmless
 
@@ -82,7 +83,7 @@ def refused(workspace: Path, command: str, *arguments: str) -> Ran:
     return done
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@each("command", COMMANDS)
 def test_argument_file_and_stdin_ask_the_same(
     workspace: Path, tmp_path: Path, piped: Callable[[bytes], None], command: str
 ) -> None:
@@ -154,7 +155,7 @@ def test_a_guards_report_with_a_key_of_the_form_is_still_a_report(
     assert asked(workspace, "interpret")["oa_context"]["guard_output"] == report
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@each("command", COMMANDS)
 def test_an_argument_and_a_form_at_once_are_refused(workspace: Path, tmp_path: Path, command: str) -> None:
     file = tmp_path / "form.json"
     file.write_bytes(encoded(GOOD[command]))
@@ -163,15 +164,15 @@ def test_an_argument_and_a_form_at_once_are_refused(workspace: Path, tmp_path: P
         assert "and --input are given" in done.errors
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@each("command", COMMANDS)
 def test_nothing_given_at_a_terminal_says_what_may_be(workspace: Path, command: str) -> None:
     done = refused(workspace, command)
     assert "is missing" in done.errors
     assert "--input FILE" in done.errors
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("closed", [True, False])
+@each("command", COMMANDS)
+@each("closed", [True, False])
 def test_a_stdin_that_is_closed_is_refused(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, command: str, closed: bool
 ) -> None:
@@ -207,11 +208,9 @@ BAD: dict[str, tuple[bytes, str]] = {
 }
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("bad", BAD)
-def test_what_is_no_form_is_refused(
-    workspace: Path, piped: Callable[[bytes], None], command: str, bad: str
-) -> None:
+@each("command", COMMANDS)
+@each("bad", BAD)
+def test_what_is_no_form_is_refused(workspace: Path, piped: Callable[[bytes], None], command: str, bad: str) -> None:
     raw, said = BAD[bad]
     piped(raw)
     done = refused(workspace, command, "--input", "-")
@@ -242,8 +241,8 @@ def test_a_pipe_with_a_name_is_read(workspace: Path, tmp_path: Path) -> None:
     writer.join()
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
+@each(
+    "name, said",
     [("missing.json", "No such file"), (".", "Is a directory"), ("a\0b", "cannot be opened"), ("x" * 300, "too long"),
      ("\udcff", "No such file"), ("form.json/inner", "Not a directory")],
 )
@@ -255,8 +254,8 @@ def test_a_file_that_cannot_be_read_is_refused(workspace: Path, tmp_path: Path, 
     assert said in done.errors or "NUL" in done.errors or "not text" in done.errors
 
 
-@pytest.mark.parametrize(
-    ("command", "form", "said", "hint"),
+@each(
+    "command, form, said, hint",
     [
         ("decision", {"proposed_actoin": "x"}, "proposed_actoin", "did you mean proposed_action?"),
         ("decision", {"proposed_action": "x", "kernel_state": {"reality": True}}, "reality", "mean reality_green?"),
@@ -281,8 +280,8 @@ def test_a_wrong_key_or_value_is_named(
     assert hint in done.errors.splitlines()[1]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
+@each(
+    "arguments, said",
     [
         (("decision", ""), "PROPOSED_ACTION"),
         (("decision", " \n"), "PROPOSED_ACTION"),
@@ -311,10 +310,8 @@ def test_an_argument_that_is_wrong_is_refused(workspace: Path, arguments: tuple[
     assert said in refused(workspace, command, *rest).errors
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_an_error_for_programs_is_one_document(
-    workspace: Path, piped: Callable[[bytes], None], command: str
-) -> None:
+@each("command", COMMANDS)
+def test_an_error_for_programs_is_one_document(workspace: Path, piped: Callable[[bytes], None], command: str) -> None:
     piped(b"{")
     done = pmagent(workspace, "oa", command, "--format", "json")
     assert done.code == 2
@@ -335,8 +332,8 @@ def test_a_broken_context_refuses_all_but_the_interpreter(workspace: Path) -> No
     assert asked(workspace, "interpret", '{"ok": false}')["oa_context"]["guard_output"] == {"ok": False}
 
 
-@pytest.mark.parametrize("said", ["", "  ", "\n"])
-@pytest.mark.parametrize("command", COMMANDS)
+@each("said", ["", "  ", "\n"])
+@each("command", COMMANDS)
 def test_an_argument_that_says_nothing_is_called_empty(workspace: Path, command: str, said: str) -> None:
     done = pmagent(workspace, "oa", command, said)
     assert (done.code, done.out) == (2, b"")
@@ -344,7 +341,7 @@ def test_an_argument_that_says_nothing_is_called_empty(workspace: Path, command:
     assert not (workspace / ".pmagent").exists()
 
 
-@pytest.mark.parametrize("options", [("--envelope",), (), ("--format", "text"), ("--bridge",)])
+@each("options", [("--envelope",), (), ("--format", "text"), ("--bridge",)])
 def test_no_secret_of_a_goal_is_printed(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
 ) -> None:

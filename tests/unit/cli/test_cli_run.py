@@ -14,6 +14,7 @@ from pmagent.cli.jobs import runs
 from pmagent.events.lock import WriterLock
 from pmagent.jobs import catalogue, following
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.commands import Ran, invoke, pmagent
 from tests.support.hostile import CORPUS, assert_harmless
 
@@ -34,8 +35,8 @@ def recorded(workspace: Path) -> bool:
     return Layout(workspace).log.exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+@each(
+    "arguments, code, said",
     [
         (("--plan-only", "--dry-run"), 2, "--dry-run has no meaning"),
         (("--plan-only", "--replan", "1"), 2, "--replan has no meaning"),
@@ -50,7 +51,6 @@ def recorded(workspace: Path) -> bool:
         (("--action", "anything"), 2, "--action"),
         (("--out", ".git/runs"), 2, "where nothing may be left"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
 def test_what_contradicts_itself_or_is_not_there_is_a_usage_error(
     workspace: Path, arguments: tuple[str, ...], code: int, said: str
@@ -62,8 +62,8 @@ def test_what_contradicts_itself_or_is_not_there_is_a_usage_error(
     assert not recorded(workspace)
 
 
-@pytest.mark.parametrize(
-    ("plan", "code", "kind"),
+@each(
+    "plan, code, kind",
     [
         ("- {task_id: a, intent: x, tools: [curl]}", 7, "security"),
         ("- {task_id: a, intent: x, tools: [echo], constraints: {sandbox: {net: allow}}}", 7, "security"),
@@ -104,9 +104,7 @@ def test_that_unmasked_logs_are_not_to_be_had_is_said(workspace: Path) -> None:
     assert "warning: security.redact_secrets is false" in done.errors
 
 
-def test_a_secret_in_the_intent_does_not_get_into_the_log(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_secret_in_the_intent_does_not_get_into_the_log(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "hunter2-hunter2-hunter2")
     (workspace / "plan.yaml").write_text(PLAN)
     done = pmagent(workspace, "run", "use hunter2-hunter2-hunter2", "--plan", str(workspace / "plan.yaml"), "--dry-run")

@@ -15,9 +15,7 @@ from tests.support.cases import each
 NOW = datetime(2026, 11, 21, 19, 50, 0, 123456, tzinfo=UTC)
 
 
-@each(
-    "text, seconds", [("10", 10), ("10s", 10), ("1h30m", 5400), ("250ms", 0.25), ("1.5h", 5400), ("2d", 172800)]
-)
+@each("text, seconds", [("10", 10), ("10s", 10), ("1h30m", 5400), ("250ms", 0.25), ("1.5h", 5400), ("2d", 172800)])
 def test_durations(text: str, seconds: float) -> None:
     assert duration(text) == seconds
 

@@ -18,13 +18,14 @@ from starlette.testclient import TestClient
 from starlette.types import Message
 from structlog.testing import capture_logs
 
-from pmagent.console.pages.context import Desk
+from pmagent.console.pages.context import PageContext
 from pmagent.console.pages.downloads import NAME_CHARS_MAX, PIECE_BYTES, headers, safe_name
 from pmagent.console.pages.downloads import blob as download_of
 from pmagent.contracts.orchestra import Artifact
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.orchestra import RUN, exited
-from tests.support.pages import RunYard, links, page, pages, recorded, text, written
+from tests.support.pages import RunHarness, links, page, pages, recorded, text, written
 
 NAMES = [
     "plain.txt", 'quo"te.txt', "semi;colon", "back\\slash", "100%", "blank name", ".hidden", "\u202egpj.exe",
@@ -39,11 +40,11 @@ def kept(content: bytes, path: str) -> Artifact:
 
 def lived(workspace: Path, content: bytes, name: str = "out.bin") -> str:
     """A workspace with a run that left ``content``; where that is had."""
-    yard = RunYard()
-    yard.tool = lambda event: exited(event, artifacts=[kept(content, f"{event.data.task_id}/{name}")])
-    yard.request({"a": []})
-    yard.run()
-    written(workspace, yard.history, [content])
+    harness = RunHarness()
+    harness.tool = lambda event: exited(event, artifacts=[kept(content, f"{event.data.task_id}/{name}")])
+    harness.request({"a": []})
+    harness.run()
+    written(workspace, harness.history, [content])
     return f"/runs/{RUN}/artifacts/{sha256(content).hexdigest()}/{quote(name, safe='')}"
 
 
@@ -53,8 +54,8 @@ def blob(workspace: Path, content: bytes) -> Path:
     return Layout(workspace).blobs / name[:2] / name
 
 
-@pytest.mark.parametrize("content", [b"", b"x", b"\0\xff" * 40_000, b"0123456789abcdef" * (PIECE_BYTES // 4)],
-                         ids=["empty", "small", "binary", "pieces"])  # fmt: skip
+@each("content", [b"", b"x", b"\0\xff" * 40_000, b"0123456789abcdef" * (PIECE_BYTES // 4)]
+)  # fmt: skip
 def test_a_file_comes_as_it_is(tmp_path: Path, content: bytes) -> None:
     address = lived(tmp_path, content)
     with pages(tmp_path) as client:
@@ -73,17 +74,17 @@ def test_a_file_comes_as_it_is(tmp_path: Path, content: bytes) -> None:
 @pytest.fixture(scope="module")
 def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """Pages over a run that left a file of each name."""
-    yard = RunYard()
-    yard.tool = lambda event: exited(
+    harness = RunHarness()
+    harness.tool = lambda event: exited(
         event, artifacts=[kept(name.encode(), f"{event.data.task_id}/{name}") for name in NAMES]
     )
-    yard.request({"a": []})
-    yard.run()
-    with pages(written(tmp_path_factory.mktemp("named"), yard.history, [name.encode() for name in NAMES])) as client:
+    harness.request({"a": []})
+    harness.run()
+    with pages(written(tmp_path_factory.mktemp("named"), harness.history, [name.encode() for name in NAMES])) as client:
         yield client
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_whatever_its_name_says_it_is_an_attachment(named: TestClient, name: str) -> None:
     address = f"/runs/{RUN}/artifacts/{sha256(name.encode()).hexdigest()}/{quote(name, safe='')}"
     assert address in links(page(named, f"/runs/{RUN}"))
@@ -142,7 +143,7 @@ def test_who_has_gone_is_sent_no_more(tmp_path: Path) -> None:
         async def send(message: Message) -> None:
             sent.append(len(message.get("body", b"")))
 
-        response = await download_of(Desk(tmp_path), "out.bin", sha256(content).hexdigest())
+        response = await download_of(PageContext(tmp_path), "out.bin", sha256(content).hexdigest())
         await response({"type": "http", "method": "GET"}, receive, send)
 
     anyio.run(take)

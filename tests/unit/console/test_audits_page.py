@@ -60,7 +60,7 @@ def test_the_list_says_how_each_ended_and_its_score(lived: TestClient) -> None:
     assert re.findall(r'data-label="Score">([^<]*)<', shown) == ["", "", "", "", "3/5", "3/5", "4.3/5"]
 
 
-@pytest.mark.parametrize("state", ["open", "concluded", "failed", "cancelled", "refused"])
+@each("state", ["open", "concluded", "failed", "cancelled", "refused"])
 def test_a_filter_of_states_is_in_the_address(lived: TestClient, state: str) -> None:
     shown = page(lived, f"/audits?state={state}")
     rows = [link for link in links(shown) if re.fullmatch(r"/audits/[0-9a-f-]{36}", link)]
@@ -72,7 +72,7 @@ def test_a_text_is_looked_for_in_repositories(lived: TestClient) -> None:
     assert IDS[0] in page(lived, "/audits?text=DEPCHECK")
 
 
-@pytest.mark.parametrize("query", ["state=done", "after=x", "text=" + "x" * 201], ids=["state", "after", "text"])
+@each("query", ["state=done", "after=x", "text=" + "x" * 201])
 def test_an_address_that_is_not_understood_is_refused(lived: TestClient, query: str) -> None:
     assert lived.get(f"/audits?{query}").status_code == 400
 
@@ -96,7 +96,7 @@ def test_without_a_log_the_list_says_how_to_begin(tmp_path: Path) -> None:
 # --- an audit ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "end"), list(zip(IDS, ENDS, strict=True)), ids=[f"{n}" for n in range(1, 8)])
+@each("name, end", list(zip(IDS, ENDS, strict=True)))
 def test_a_page_says_how_it_ended(lived: TestClient, name: str, end: str) -> None:
     answer = lived.get(f"/audits/{name}")
     assert answer.status_code == 200
@@ -238,7 +238,7 @@ def test_only_who_may_approve_is_offered_to_cancel(tmp_path: Path) -> None:
         assert "Cancel" not in text(page(client, f"/audits/{AUDIT}"))
 
 
-@pytest.mark.parametrize("given", ["ffff", "00000000", "x", "0" * 37], ids=["unknown", "several", "no_id", "long"])
+@each("given", ["ffff", "00000000", "x", "0" * 37])
 def test_an_id_that_means_no_audit_is_not_found(lived: TestClient, given: str) -> None:
     for address in (f"/audits/{given}", f"/audits/{given}/report.md"):
         assert lived.get(address).status_code == 404
@@ -260,7 +260,7 @@ def test_a_run_s_id_is_no_audit_s(tmp_path: Path) -> None:
 # --- files ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ending", ["md", "json"])
+@each("ending", ["md", "json"])
 def test_the_report_as_a_file_is_the_document_of_the_workspace(tmp_path: Path, ending: str) -> None:
     workspace = recorded(tmp_path, "audits")
     document = documents_of(workspace)[f"audit/report_depcheck.{ending}"]
@@ -277,7 +277,7 @@ def test_the_report_as_a_file_is_the_document_of_the_workspace(tmp_path: Path, e
         assert f"/audits/{IDS[2]}/report.{ending}" in links(shown)
 
 
-@pytest.mark.parametrize("ending", ["pdf", "MD", "md.bak", "%2e%2e"])
+@each("ending", ["pdf", "MD", "md.bak", "%2e%2e"])
 def test_there_is_no_other_file_of_an_audit(lived: TestClient, ending: str) -> None:
     assert lived.get(f"/audits/{IDS[2]}/report.{ending}").status_code == 404
 
@@ -336,8 +336,7 @@ def test_the_list_of_hostile_audits_is_quiet(hostile: TestClient) -> None:
 
 @each(
     "given, made",
-    [("", []), ("one\n\ntwo", [("p", ["one"]), ("p", ["two"])]), ("- a\n- b\nc", [("ul", ["a", "b"]), ("p", ["c"])])]
-,
+    [("", []), ("one\n\ntwo", [("p", ["one"]), ("p", ["two"])]), ("- a\n- b\nc", [("ul", ["a", "b"]), ("p", ["c"])])],
 )
 def test_paragraphs_and_lists_are_told_apart(given: str, made: list[tuple[str, list[str]]]) -> None:
     assert blocks(given) == made
@@ -363,6 +362,4 @@ def test_an_operator_ends_an_audit_and_is_named(tmp_path: Path) -> None:
             assert ada.post(f"/audits/{AUDIT}/cancel", reason="again").status_code == 409
             with opened(host.host.layout) as jobs:
                 wanted = [typed(one).data for one in events(jobs.storage) if one.type == "audit.cancel_requested"]
-    assert wanted[0] == AuditCancelRequested(
-        audit_id=AUDIT, reason="of no use", operator_id="ada", channel="console"
-    )
+    assert wanted[0] == AuditCancelRequested(audit_id=AUDIT, reason="of no use", operator_id="ada", channel="console")

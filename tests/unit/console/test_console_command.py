@@ -18,9 +18,10 @@ from pmagent.console import address
 from pmagent.console.address import Address
 from pmagent.console.auth import invites, operators, passwords
 from pmagent.console.auth.tokens import digest
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.pla.operators import login
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.consoles import live_host
 from tests.support.entrances import SECRET, cheap_secrets
@@ -44,9 +45,9 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A workspace whose daemon answers, with whoever listens at a loopback port in place of its console."""
     folder = tmp_path_factory.mktemp("live")
     with live_host(folder), socket.create_server(("127.0.0.1", 0)) as listener:
-        places, port = Places(Layout(folder)), listener.getsockname()[1]
-        places.prepare()
-        address.tell(places, Address(os.getpid(), f"http://127.0.0.1:{port}", port))
+        paths, port = ConsolePaths(Layout(folder)), listener.getsockname()[1]
+        paths.prepare()
+        address.tell(paths, Address(os.getpid(), f"http://127.0.0.1:{port}", port))
         yield folder
 
 
@@ -57,7 +58,7 @@ def stdin(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
 
 def known(folder: Path) -> dict[str, operators.Operator]:
     """The operators of the workspace."""
-    return operators.read(Places(Layout(folder)).operators)
+    return operators.read(ConsolePaths(Layout(folder)).operators)
 
 
 # --- pmagent console -------------------------------------------------------------------------------------------------
@@ -92,8 +93,8 @@ def test_operators_can_be_known_where_nothing_but_the_surfaces_is_yet(tmp_path: 
 
 
 def test_who_comes_first_becomes_an_operator_who_approves_and_that_is_said(live: Path) -> None:
-    places = Places(Layout(live))
-    places.operators.unlink(missing_ok=True)
+    paths = ConsolePaths(Layout(live))
+    paths.operators.unlink(missing_ok=True)
     told = pmagent(live, "console")
     assert told.code == 0, told.errors
     assert f"there were no operators: {login()} is the first, with the role approve" in told.errors
@@ -105,7 +106,7 @@ def test_who_comes_first_becomes_an_operator_who_approves_and_that_is_said(live:
 
 
 def test_two_who_come_first_at_once_both_get_an_address(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = Places(Layout(live)).operators
+    file = ConsolePaths(Layout(live)).operators
     file.unlink(missing_ok=True)
     add = operators.add
 
@@ -122,27 +123,27 @@ def test_two_who_come_first_at_once_both_get_an_address(live: Path, monkeypatch:
 
 
 def test_the_address_is_one_line_and_its_token_is_kept_as_a_digest_for_that_operator(live: Path) -> None:
-    places = Places(Layout(live))
-    places.operators.unlink(missing_ok=True)
-    operators.add(places.operators, "ada", "approve", None)
-    operators.add(places.operators, "vic", "view", None)
+    paths = ConsolePaths(Layout(live))
+    paths.operators.unlink(missing_ok=True)
+    operators.add(paths.operators, "ada", "approve", None)
+    operators.add(paths.operators, "vic", "view", None)
     told = pmagent(live, "console", "--operator", "vic")
-    served = address.read(places.address)
+    served = address.read(paths.address)
     assert served is not None
     (line,) = told.lines
     url, _, token = line.partition("/enter?token=")
     assert (url, len(token)) == (served.url, 43)
     assert "for vic, who may look and stop, and change nothing else" in told.errors
     assert token not in told.errors
-    path = places.invites / digest(token)
-    taken = invites.take(places.invites, token, path.stat().st_mtime)
+    path = paths.invites / digest(token)
+    taken = invites.take(paths.invites, token, path.stat().st_mtime)
     assert taken is not None
     assert taken.operator == "vic"
 
 
 def test_a_program_gets_one_document(live: Path) -> None:
-    places = Places(Layout(live))
-    places.operators.unlink(missing_ok=True)
+    paths = ConsolePaths(Layout(live))
+    paths.operators.unlink(missing_ok=True)
     document = pmagent(live, "console", "--operator", "ada", "--format", "json").document
     assert {**document, "url": ""} == {
         "url": "", "operator": "ada", "role": "approve", "seconds": 300, "socket": None
@@ -151,71 +152,71 @@ def test_a_program_gets_one_document(live: Path) -> None:
 
 
 def test_who_is_no_operator_is_told_who_is(live: Path) -> None:
-    places = Places(Layout(live))
-    places.operators.unlink(missing_ok=True)
-    operators.add(places.operators, "ada", "approve", None)
-    for path in places.invites.iterdir():
+    paths = ConsolePaths(Layout(live))
+    paths.operators.unlink(missing_ok=True)
+    operators.add(paths.operators, "ada", "approve", None)
+    for path in paths.invites.iterdir():
         path.unlink()
     told = pmagent(live, "console", "--operator", "eve")
     assert (told.code, told.out) == (1, b"")
     assert "no operator eve" in told.errors
     assert "ada" in told.errors
     assert pmagent(live, "console", "--operator", "no name").code == 2
-    assert list(places.invites.iterdir()) == []
+    assert list(paths.invites.iterdir()) == []
 
 
 def test_operators_that_cannot_be_trusted_let_nobody_in(live: Path) -> None:
-    places = Places(Layout(live))
-    places.operators.write_text("{")
-    places.operators.chmod(0o666)
+    paths = ConsolePaths(Layout(live))
+    paths.operators.write_text("{")
+    paths.operators.chmod(0o666)
     for words in (["console"], ["operators", "list"], ["operators", "add", "ada"], ["operators", "remove", "ada"]):
         told = pmagent(live, *words)
         assert told.code == 7, told
         assert "mode 0666" in told.errors
         assert "chmod 600" in told.errors
-    assert places.operators.read_text() == "{"
-    places.operators.unlink()
+    assert paths.operators.read_text() == "{"
+    paths.operators.unlink()
 
 
 def test_a_port_at_which_nobody_of_ours_listens_gets_no_address(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The console is away, and another user's program has taken its port: it must not be told what lets somebody in."""
     monkeypatch.setattr(command, "READY_SECONDS", 0.0)
-    places = Places(Layout(live))
-    served = places.address.read_bytes()
+    paths = ConsolePaths(Layout(live))
+    served = paths.address.read_bytes()
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
-        address.tell(places, Address(os.getpid(), f"http://127.0.0.1:{port}", port))
+        address.tell(paths, Address(os.getpid(), f"http://127.0.0.1:{port}", port))
         told = pmagent(live, "console")
     assert (told.code, told.out) == (5, b"")
     assert "does not serve its console" in told.errors
-    places.address.write_bytes(served)
+    paths.address.write_bytes(served)
 
 
 def test_a_console_that_is_switched_off_is_not_waited_for(live: Path) -> None:
-    places = Places(Layout(live))
-    served = places.address.read_bytes()
-    places.address.unlink()
+    paths = ConsolePaths(Layout(live))
+    served = paths.address.read_bytes()
+    paths.address.unlink()
     told = pmagent(live, "console", environ={"PMAGENT_CONSOLE_ENABLED": "false"})
     assert told.code == 5
     assert "switched off" in told.errors
-    places.address.write_bytes(served)
+    paths.address.write_bytes(served)
 
 
 def test_over_a_socket_the_command_says_how_to_reach_it(live: Path) -> None:
-    places = Places(Layout(live))
-    places.operators.unlink(missing_ok=True)
-    served = places.address.read_bytes()
+    paths = ConsolePaths(Layout(live))
+    paths.operators.unlink(missing_ok=True)
+    served = paths.address.read_bytes()
     with socket.socket(socket.AF_UNIX) as listener:
         path = live / "s"
         listener.bind(str(path))
         listener.listen()
-        address.tell(places, Address(os.getpid(), "http://localhost", 0, str(path)))
+        address.tell(paths, Address(os.getpid(), "http://localhost", 0, str(path)))
         told = pmagent(live, "console")
     assert told.code == 0
     assert told.text.startswith("http://localhost/enter?token=")
     assert f"it is served on the socket {path}" in told.errors
-    places.address.write_bytes(served)
+    paths.address.write_bytes(served)
 
 
 def test_the_doctor_says_how_many_may_enter_and_what_is_wrong_with_the_file(folder: Path) -> None:
@@ -224,7 +225,7 @@ def test_the_doctor_says_how_many_may_enter_and_what_is_wrong_with_the_file(fold
         return check.state, check.text, check.remedy
 
     assert told() == ("ok", "none may enter the console yet; pmagent console adds you", "")
-    file = Places(Layout(folder)).operators
+    file = ConsolePaths(Layout(folder)).operators
     operators.add(file, "ada", "approve", None)
     operators.add(file, "vic", "view", None)
     assert told() == ("ok", "2 may enter the console, 1 may approve there", "")
@@ -274,9 +275,7 @@ def test_at_a_terminal_the_secret_is_asked_for_and_not_echoed(folder: Path, monk
     assert passwords.fits(SECRET, known(folder)["ada"].secret)
 
 
-@pytest.mark.parametrize(
-    "given", [b"", b"\n", b"too short\n", b"one line that is long\nand another\n", b"\xff" * 20, b"x" * 5000], ids=ascii
-)
+@each("given", [b"", b"\n", b"too short\n", b"one line that is long\nand another\n", b"\xff" * 20, b"x" * 5000])
 def test_what_is_no_secret_adds_nobody_and_is_not_repeated(
     folder: Path, monkeypatch: pytest.MonkeyPatch, given: bytes
 ) -> None:
@@ -321,12 +320,11 @@ def test_roles_secrets_and_removals(folder: Path, monkeypatch: pytest.MonkeyPatc
         (["secret", "ada", "--none", "--secret-stdin"], 2, "leave one out"),
         (["remove", "bob"], 1, "there is no operator bob"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_cannot_be_done_is_one_clear_error_and_changes_nothing(
     folder: Path, derived: list[str], words: list[str], code: int, said: str
 ) -> None:
-    file = Places(Layout(folder)).operators
+    file = ConsolePaths(Layout(folder)).operators
     operators.add(file, "ada", "view", None)
     before = file.read_bytes()
     told = pmagent(folder, "operators", *words)

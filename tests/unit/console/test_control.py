@@ -10,6 +10,7 @@ import pytest
 from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.pla import reading
 from tests.support.approving import APPROVING, ASKING, LOOKING, forms, page_of, proposed, told, until
+from tests.support.cases import each
 from tests.support.consoles import Console, LiveHost
 from tests.support.orchestra import RUN, config, plan
 
@@ -133,8 +134,8 @@ def test_a_session_is_ended_once(host: LiveHost, bob: Console) -> None:
     assert reading.warden(host.host.runtime.engine).session_id == ""
 
 
-@pytest.mark.parametrize(
-    ("name", "fields"),
+@each(
+    "name, fields",
     [
         ("mode", {"mode": "TYPE"}),
         ("mode", {}),
@@ -145,7 +146,6 @@ def test_a_session_is_ended_once(host: LiveHost, bob: Console) -> None:
         ("end", {"session": "pla-1"}),
         ("end", {"session": "pla-" + "0" * 32 + "\n"}),
     ],
-    ids=["no_such_mode", "no_mode", "no_such_class", "long", "long_disarm", "no_session", "short_session", "newline"],
 )
 def test_what_no_form_of_ours_sends_is_refused_and_nothing_is_recorded(
     host: LiveHost, bob: Console, name: str, fields: dict[str, str]
@@ -156,7 +156,7 @@ def test_what_no_form_of_ours_sends_is_refused_and_nothing_is_recorded(
     assert host.position == before
 
 
-@pytest.mark.parametrize("name", [name for name in CONTROLS if name not in ("pause", "disarm")])
+@each("name", [name for name in CONTROLS if name not in ("pause", "disarm")])
 def test_who_may_only_look_sets_nothing(host: LiveHost, eve: Console, name: str) -> None:
     token = eve.csrf()
     before = host.position
@@ -178,13 +178,13 @@ def test_who_may_only_look_disarms(host: LiveHost, eve: Console) -> None:
     assert last(host, "pla.disarm_requested").operator_id == LOOKING
 
 
-@pytest.mark.parametrize("name", CONTROLS)
+@each("name", CONTROLS)
 def test_where_a_form_is_sent_the_first_page_is_found(bob: Console, name: str) -> None:
     assert "Stop switch" in told(page_of(bob.get(f"/control/{name}"), 200))
 
 
-@pytest.mark.parametrize(
-    ("back", "leads"),
+@each(
+    "back, leads",
     [
         ("/approvals/prop-0123", "/approvals/prop-0123"),
         ("", "/"),

@@ -14,7 +14,7 @@ import pytest
 
 from pmagent.console.pages.reading.checking import Busy, Check, Checks
 from pmagent.console.pages.views import integrity
-from pmagent.console.places import Places
+from pmagent.console.paths import ConsolePaths
 from pmagent.events.segments import segment_name
 from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
@@ -36,9 +36,9 @@ def workspace(tmp_path: Path) -> Path:
 
 def checked(workspace: Path, kind: Any, operator: str = "ada") -> Check:
     """A check, to its end."""
-    places = Places(Layout(workspace))
-    places.prepare()
-    checks = Checks(workspace, places.folder)
+    paths = ConsolePaths(Layout(workspace))
+    paths.prepare()
+    checks = Checks(workspace, paths.folder)
     checks.begin(kind, operator)
     assert checks.wait(PATIENCE)
     found = checks.latest(kind)
@@ -165,7 +165,7 @@ def test_an_answer_of_a_log_that_was_made_anew_says_nothing_of_it(
 ) -> None:
     check = checked(workspace, "log")
     other = msgspec.structs.replace(check, result={**check.result, "tail": {**check.result["tail"], name: value}})
-    (Places(Layout(workspace)).folder / "check-log.json").write_bytes(msgspec.json.encode(other))
+    (ConsolePaths(Layout(workspace)).folder / "check-log.json").write_bytes(msgspec.json.encode(other))
     text = browser.page("/integrity").text
     assert says in text
     assert "✓intact" not in text
@@ -237,8 +237,8 @@ def test_one_check_goes_on_at_a_time_and_is_seen(
     os.mkfifo(waiting)
     child = f"import os; os.write(1, b'{{\"done\":5,\"of\":10}}\\n'); open({str(waiting)!r}).read()"
     monkeypatch.setattr("pmagent.console.pages.reading.checking.COMMAND", ("-c", child))
-    browser.desk.places.prepare()
-    checks = integrity.checks_of(browser.desk)
+    browser.context.paths.prepare()
+    checks = integrity.checks_of(browser.context)
     checks.begin("log", "ada")
     with pytest.raises(Busy, match="the log is being checked already, for ada"):
         checks.begin("documents", "grace")
@@ -258,10 +258,10 @@ def test_one_check_goes_on_at_a_time_and_is_seen(
 
 def test_answers_outlive_the_console_and_what_is_damaged_of_them_counts_for_nothing(workspace: Path) -> None:
     check = checked(workspace, "log")
-    places = Places(Layout(workspace))
-    again = Checks(workspace, places.folder)
+    paths = ConsolePaths(Layout(workspace))
+    again = Checks(workspace, paths.folder)
     assert again.latest("log") == check
-    kept = places.folder / "check-log.json"
+    kept = paths.folder / "check-log.json"
     assert kept.stat().st_mode & 0o777 == 0o600
     kept.write_bytes(msgspec.json.encode({"kind": "log"}))
     assert again.latest("log") is None
@@ -280,7 +280,7 @@ def test_a_check_is_asked_for_by_who_may_and_seen_by_all(tmp_path: Path) -> None
         for address, kind in (("/integrity/verify", "log"), ("/integrity/documents", "documents")):
             answer = ada.post(address)
             assert (answer.status_code, answer.headers["location"]) == (303, f"/integrity#{kind}")
-            assert integrity.checks_of(ada.desk).wait(PATIENCE)
+            assert integrity.checks_of(ada.context).wait(PATIENCE)
             assert ada.post(address, csrf="x").status_code == 403
             assert ada.get(address).status_code == 405
         page = Page(ada.page("/integrity"))
@@ -306,8 +306,8 @@ def _events(workspace: Path) -> list[dict[str, Any]]:
 
 
 def test_what_cannot_be_recorded_is_told(browser: Reader) -> None:
-    browser.desk.places.prepare()
-    checks = integrity.checks_of(browser.desk)
+    browser.context.paths.prepare()
+    checks = integrity.checks_of(browser.context)
     checks.begin("log", "ada")
     assert checks.wait(PATIENCE)
     page = browser.page("/integrity")
@@ -320,7 +320,7 @@ def test_where_no_process_can_be_started_nothing_is_begun(browser: Reader, monke
     answer = browser.client.post("/integrity/verify")
     assert answer.status_code == 409
     assert "no process can be started that checks" in answer.text
-    assert integrity.checks_of(browser.desk).running is None
+    assert integrity.checks_of(browser.context).running is None
 
 
 def test_an_answer_that_cannot_be_kept_is_told_all_the_same(workspace: Path) -> None:

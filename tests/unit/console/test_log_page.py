@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.console.pages.reading.log_address import Asked
+from pmagent.console.pages.reading.log_address import LogPageQuery
 from pmagent.console.pages.views import log as log_view
 from pmagent.workspace.layout import Layout
 from tests.support.cases import each
@@ -64,7 +64,7 @@ def test_the_newest_may_stand_last(browser: Reader) -> None:
     assert page.one("tbody")["data-newest"] == "bottom"
 
 
-@pytest.mark.parametrize(
+@each(
     "address",
     [
         "?n=5", "?type=a.*&n=4", "?type=a.done&type=b.*", "?type=a.*&exclude=*.failed", "?actor=ann",
@@ -73,7 +73,6 @@ def test_the_newest_may_stand_last(browser: Reader) -> None:
         "?since=1h&until=now", "?until=2000-01-01", "?before=12&n=4", "?before=12&until=pos:20",
         "?since=pos:3&before=9", "?after=3&until=pos:9&n=2", "?type=x", "?after=31", "?after=900",
     ],
-    ids=lambda address: address.lstrip("?"),
 )  # fmt: skip
 def test_the_command_that_is_copied_shows_the_same_events(workspace: Path, browser: Reader, address: str) -> None:
     page = browser.page(f"/log{address}")
@@ -110,7 +109,7 @@ def test_what_is_followed_begins_where_the_page_ends_and_has_its_filters(browser
 
 
 def test_a_page_shows_nothing_that_came_after_its_position(workspace: Path) -> None:
-    found = log_view.look(Layout(workspace).store, Asked(count=5), 20).found
+    found = log_view.look(Layout(workspace).store, LogPageQuery(count=5), 20).found
     assert [event.position for event in found.events] == [16, 17, 18, 19, 20]
 
 

@@ -47,7 +47,7 @@ def parts(source: str, **context: object) -> str:
     return made.render(visitor=None, **context)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@each("theme", ["light", "dark"])
 def test_a_theme_that_was_chosen_is_the_theme_of_every_page(vera: Console, theme: str) -> None:
     answer = vera.post("/theme", theme=theme, back="/log?type=oa.*")
     assert (answer.status_code, answer.headers["location"]) == (303, "/log?type=oa.*")
@@ -61,9 +61,8 @@ def test_a_theme_that_was_chosen_is_the_theme_of_every_page(vera: Console, theme
     assert '<html lang="en">' in vera.page("/help")
 
 
-@pytest.mark.parametrize(
+@each(
     "back", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)", "", "/\r\nx: y"],
-    ids=["absolute", "no_scheme", "backslash", "script", "none", "line_break"],
 )  # fmt: skip
 def test_nobody_is_sent_elsewhere_by_choosing_a_theme(vera: Console, back: str) -> None:
     assert vera.post("/theme", theme="auto", back=back).headers["location"] == "/"

@@ -81,7 +81,7 @@ def test_what_is_open_is_told_by_the_status_and_shown(host: LiveHost, bob: Conso
     host.perform("control.resume", operator=APPROVING, channel="cli")
 
 
-@pytest.mark.parametrize("query", ["?change=everything", "?change=Stop"])
+@each("query", ["?change=everything", "?change=Stop"])
 def test_there_is_nothing_else_to_change(bob: Console, query: str) -> None:
     page_of(bob.get(f"/{query}"), 400)
 
@@ -195,6 +195,6 @@ def test_without_a_daemon_the_page_still_tells_where_the_log_ends(tmp_path: Path
 
 def test_halted_actors_are_named(host: LiveHost, bob: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(host.host.runtime.engine.halted, "brain", 1)
-    monkeypatch.setattr(bob.desk, "_standing", {})
+    monkeypatch.setattr(bob.context, "_standing", {})
     text = now(bob)
     assert "halted brain" in text

@@ -28,7 +28,7 @@ sys.stdin.read()
 def _has_sock_diag() -> bool:
     with socket.create_server(("127.0.0.1", 0)) as made:
         try:
-            return peers._told(made.getsockname(), ("0.0.0.0", 0), peers.LISTENING) == os.geteuid()
+            return peers._parse(made.getsockname(), ("0.0.0.0", 0), peers.LISTENING) == os.geteuid()
         except OSError:
             return False
 
@@ -57,7 +57,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "by sock_diag" and not HAS_SOCK_DIAG:
         pytest.skip("this machine has no sock_diag")
     if request.param == "by the table":
-        monkeypatch.setattr(peers, "_told", _away)
+        monkeypatch.setattr(peers, "_parse", _away)
     else:
         monkeypatch.setattr(peers, "TABLE", Path("/nowhere"))
     return str(request.param)
@@ -129,7 +129,7 @@ def test_over_a_unix_socket_the_kernel_tells() -> None:
 def test_where_nobody_can_tell_nobody_is_listened_to(
     listener: socket.socket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(peers, "_told", _away)
+    monkeypatch.setattr(peers, "_parse", _away)
     with socket.create_connection(listener.getsockname()):
         server, _ = listener.accept()
         with server:
@@ -179,10 +179,10 @@ def test_both_ways_tell_the_same(listener: socket.socket, monkeypatch: pytest.Mo
     monkeypatch.setattr(peers, "TABLE", Path("/proc/net/tcp"))
     with socket.create_connection(listener.getsockname()) as client:
         mine, theirs = client.getsockname(), client.getpeername()
-        waiting = [peers._listed(theirs, mine, peers.ESTABLISHED), peers._told(theirs, mine, peers.ESTABLISHED)]
+        waiting = [peers._listed(theirs, mine, peers.ESTABLISHED), peers._parse(theirs, mine, peers.ESTABLISHED)]
         assert waiting == [None, None], "nobody has accepted it, so nobody holds it"
         listener.accept()[0].close()
         for state in (peers.ESTABLISHED, peers.LISTENING):
             asked = (listener.getsockname(), ("0.0.0.0", 0), state)
-            assert peers._listed(*asked) == peers._told(*asked)
-            assert (peers._told(*asked) is None) == (state == peers.ESTABLISHED)
+            assert peers._listed(*asked) == peers._parse(*asked)
+            assert (peers._parse(*asked) is None) == (state == peers.ESTABLISHED)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import fresh_example
+from tests.support.cases import each
 from tests.support.console_pages import Page, assert_harmless
 from tests.support.consoles import Console, LiveHost, console, live_host
 
@@ -29,7 +30,7 @@ def vera(host: LiveHost) -> Iterator[Console]:
         yield made
 
 
-@pytest.mark.parametrize("address", PAGES)
+@each("address", PAGES)
 def test_who_may_look_sees_every_page_with_the_command_for_it(vera: Console, address: str) -> None:
     page = Page(vera.page(address))
     assert_harmless(page)

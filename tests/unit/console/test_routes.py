@@ -32,7 +32,7 @@ from tests.support.consoles import ORIGIN, Console, LiveHost, console, live_host
 from tests.support.furnished import picture
 from tests.support.logged import note, write_log
 from tests.support.orchestra import RUN, exited
-from tests.support.pages import RunYard, pages, recorded, written
+from tests.support.pages import RunHarness, pages, recorded, written
 
 CONTENT: Final = b"what was made"
 SHA256: Final = sha256(CONTENT).hexdigest()
@@ -75,13 +75,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("routes")
     (folder / "frames").mkdir()
     picture(folder / "frames" / "screen.png")
-    yard = RunYard()
-    yard.tool = lambda event: exited(event, artifacts=[
+    harness = RunHarness()
+    harness.tool = lambda event: exited(event, artifacts=[
         Artifact(path=f"{event.data.task_id}/out", size_bytes=len(CONTENT), checksum=SHA256)
     ])  # fmt: skip
-    yard.request({"a": []})
-    yard.run()
-    runs = written(folder / "runs", yard.history, [CONTENT])
+    harness.request({"a": []})
+    harness.run()
+    runs = written(folder / "runs", harness.history, [CONTENT])
     (folder / "log").mkdir()
     digest = BlobStore(RealDisk(), str(Layout(folder / "log").blobs)).put(CONTENT)
     kept = {"sha256": digest, "size": len(CONTENT), "media_type": "application/json"}
@@ -150,8 +150,8 @@ def _entered(world: World) -> Any:
 def _checked(kind: Kind, address: str) -> Callable[[World], Any]:
     def ask(world: World) -> Any:
         answer = world.bob.post(address)
-        assert checks_of(world.bob.desk).wait(SECONDS)
-        assert checks_of(world.bob.desk).latest(kind) is not None
+        assert checks_of(world.bob.context).wait(SECONDS)
+        assert checks_of(world.bob.context).latest(kind) is not None
         return answer
 
     return ask

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,18 +12,19 @@ import pytest
 from pmagent.contracts.orchestra_events import RunCancelRequested, RunEnded, RunRequested
 from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.event import Event, StoredEvent
+from pmagent.events.reader import Needles, matching_runs
 from pmagent.jobs import catalogue as catalogue_module
 from pmagent.jobs.catalogue import Catalogue, Entry
 from pmagent.jobs.history import NoSuchJob
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
-from pmagent.jobs.shelf import Shelf
-from pmagent.jobs.sifting import sifted
 from pmagent.jobs.story import RunStory
+from pmagent.jobs.story_cache import StoryCache
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.commands import invoke
 from tests.support.logged import flip, segments
 from tests.support.orchestra import RUN, config
-from tests.support.pages import RunYard, jobs_in, recorded, written
+from tests.support.pages import RunHarness, jobs_in, recorded, written
 from tests.support.run_folders import other
 
 
@@ -40,15 +40,15 @@ def runs_of(catalogue: Catalogue, **asked: Any) -> list[str]:
 
 def three(states: Sequence[str] = ("done", "failed", "open")) -> list[Event]:
     """A history of runs that stand so."""
-    yard = RunYard()
+    harness = RunHarness()
     for number, state in enumerate(states):
-        yard.request({"a": []}, other(number), dry_run=False)
+        harness.request({"a": []}, other(number), dry_run=False)
         if state == "open":
             continue
         if state == "failed":
-            yard.tell(RunCancelRequested(run_id=other(number)), f"orchestra.cancel-{number}")
-        yard.run(other(number))
-    return yard.history
+            harness.tell(RunCancelRequested(run_id=other(number)), f"orchestra.cancel-{number}")
+        harness.run(other(number))
+    return harness.history
 
 
 @pytest.fixture
@@ -57,12 +57,12 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
 
     def watched(
-        storage: Any, wanted: re.Pattern[bytes], low: int, high: int
+        storage: Any, low: int, high: int, needles: Needles
     ) -> Iterator[tuple[Sequence[StoredEvent], int]]:
         found.append((low, high))
-        return sifted(storage, wanted, low, high)
+        return matching_runs(storage, low, high, needles)
 
-    monkeypatch.setattr(catalogue_module, "sifted", watched)
+    monkeypatch.setattr(catalogue_module, "matching_runs", watched)
     return found
 
 
@@ -74,8 +74,8 @@ def _told(kind: Kind, event: Event | None) -> tuple[str, list[str]]:
     return end.state, [one[:200] for one in end.reasons[:3]]
 
 
-@pytest.mark.parametrize("window", [1, 2, 7, 100, 4096])
-@pytest.mark.parametrize(("name", "kind"), [("runs", RUNS), ("audits", AUDITS)], ids=["runs", "audits"])
+@each("window", [1, 2, 7, 100, 4096])
+@each("name, kind", [("runs", RUNS), ("audits", AUDITS)])
 def test_it_lists_what_reading_the_log_anew_lists(tmp_path: Path, name: str, kind: Kind, window: int) -> None:
     layout = Layout(recorded(tmp_path, name))
     jobs = jobs_in(layout, kind)
@@ -137,22 +137,22 @@ def test_an_end_is_noticed_when_it_comes(tmp_path: Path) -> None:
 
 
 def test_filters_hold_together(tmp_path: Path) -> None:
-    yard = RunYard()
+    harness = RunHarness()
     for number, intent in enumerate(("Build the Gate", "paint the gate", "build a wall")):
-        yard.tell(RunRequested(run_id=other(number), intent=intent, config=config()), other(number), other(number))
-    catalogue = Catalogue(Layout(written(tmp_path, yard.history)))
+        harness.tell(RunRequested(run_id=other(number), intent=intent, config=config()), other(number), other(number))
+    catalogue = Catalogue(Layout(written(tmp_path, harness.history)))
     assert runs_of(catalogue, text="GATE") == [other(1), other(0)]
     assert runs_of(catalogue, text="gate", state="open") == [other(1), other(0)]
     assert runs_of(catalogue, text="gate", state="done") == []
-    first = next(event for event in yard.history if event.id == other(1))
+    first = next(event for event in harness.history if event.id == other(1))
     assert runs_of(catalogue, text="gate", before=first.position) == [other(0)]
 
 
 def test_text_is_looked_for_behind_what_is_remembered_too(tmp_path: Path) -> None:
-    yard = RunYard()
+    harness = RunHarness()
     intent = "x" * 1_000 + " needle"
-    yard.tell(RunRequested(run_id=RUN, intent=intent, config=config()), RUN, RUN)
-    catalogue = Catalogue(Layout(written(tmp_path, yard.history)))
+    harness.tell(RunRequested(run_id=RUN, intent=intent, config=config()), RUN, RUN)
+    catalogue = Catalogue(Layout(written(tmp_path, harness.history)))
     assert runs_of(catalogue, text="needle") == [RUN]
     (entry,) = whole(catalogue, RUNS)
     assert not entry.whole
@@ -160,11 +160,11 @@ def test_text_is_looked_for_behind_what_is_remembered_too(tmp_path: Path) -> Non
 
 
 def test_of_an_id_used_again_the_last_is_meant(tmp_path: Path) -> None:
-    yard = RunYard()
-    yard.request({"a": []})
-    yard.run()
-    yard.tell(RunRequested(run_id=RUN, intent="again", config=config()), "again", RUN)
-    layout = Layout(written(tmp_path, yard.history))
+    harness = RunHarness()
+    harness.request({"a": []})
+    harness.run()
+    harness.tell(RunRequested(run_id=RUN, intent="again", config=config()), "again", RUN)
+    layout = Layout(written(tmp_path, harness.history))
     meant = max(asked.position for asked, _ in jobs_in(layout, RUNS))
     for window in (2, 4096):
         assert Catalogue(layout, window=window).called([RUNS], RUN).position == meant
@@ -234,7 +234,7 @@ def restored(workspace: Path, copy: Path) -> None:
     shutil.copytree(copy / ".pmagent", workspace / ".pmagent")
 
 
-@pytest.mark.parametrize("more", [0, 3, 60], ids=["shorter", "other", "longer"])
+@each("more", [0, 3, 60])
 def test_a_log_that_was_put_back_and_went_on_otherwise_is_begun_anew(tmp_path: Path, more: int) -> None:
     """It has the id of the one that was read, and events at the same positions."""
     one, other_one = three(("done", "failed")), three(("done", "open", "open"))
@@ -245,9 +245,9 @@ def test_a_log_that_was_put_back_and_went_on_otherwise_is_begun_anew(tmp_path: P
     written(workspace, one[same:])
     layout = Layout(workspace)
     catalogue = Catalogue(layout)
-    shelf = Shelf(layout, catalogue, RUNS, RunStory)
+    story_cache = StoryCache(layout, catalogue, RUNS, RunStory)
     assert runs_of(catalogue) == [other(1), other(0)]
-    with shelf.story(other(1)) as (story, _):
+    with story_cache.story(other(1)) as (story, _):
         assert story.view.end == "cancelled"
     restored(workspace, tmp_path / "copy")
     written(workspace, other_one[same : len(one) - 1 + more] if more else other_one[same : same + 1])
@@ -255,7 +255,7 @@ def test_a_log_that_was_put_back_and_went_on_otherwise_is_begun_anew(tmp_path: P
         (e.job_id, e.state) for e in whole(Catalogue(layout), RUNS)
     ]
     if more:
-        with shelf.story(other(1)) as (story, _):
+        with story_cache.story(other(1)) as (story, _):
             assert not story.view.over
 
 

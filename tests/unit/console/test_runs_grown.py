@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from pmagent.console.pages.jobs.audit import audit_page
-from pmagent.console.pages.jobs.desk import JobsAtHand
+from pmagent.console.pages.jobs.cache import JobCache
 from pmagent.console.pages.jobs.task import task_page
 from pmagent.events.event import Event
 from pmagent.events.reader import events
 from pmagent.jobs.history import opened
 from pmagent.jobs.kinds import AUDITS, RUNS
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.pages import assert_quiet, page, pages, recorded, written
 from tests.support.recorded import as_event
 
@@ -27,7 +28,7 @@ def history_of(folder: Path, name: str) -> tuple[list[Event], str]:
         return [as_event(stored) for stored in events(jobs.storage)], jobs.storage.log_id()
 
 
-def runs_told(jobs: JobsAtHand) -> list[Any]:
+def runs_told(jobs: JobCache) -> list[Any]:
     """All that pages show of runs and of their tasks."""
     told: list[Any] = []
     for entry in jobs.catalogue.listed(RUNS, 100).entries:
@@ -37,7 +38,7 @@ def runs_told(jobs: JobsAtHand) -> list[Any]:
     return told
 
 
-def audits_told(jobs: JobsAtHand) -> list[Any]:
+def audits_told(jobs: JobCache) -> list[Any]:
     """All that pages show of audits."""
     told: list[Any] = []
     for entry in jobs.catalogue.listed(AUDITS, 100).entries:
@@ -46,7 +47,7 @@ def audits_told(jobs: JobsAtHand) -> list[Any]:
     return told
 
 
-@pytest.mark.parametrize(("name", "told"), [("runs", runs_told), ("audits", audits_told)], ids=["runs", "audits"])
+@each("name, told", [("runs", runs_told), ("audits", audits_told)])
 def test_what_is_told_is_what_a_first_look_tells(
     tmp_path: Path, name: str, told: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -56,13 +57,13 @@ def test_what_is_told_is_what_a_first_look_tells(
     workspace = tmp_path / "grown"
     blobs = [blob.read_bytes() for blob in Layout(tmp_path / "recorded").blobs.rglob("*") if blob.is_file()]
     written(workspace, history[:1], blobs, log_id)
-    following = JobsAtHand(Layout(workspace))
+    following = JobCache(Layout(workspace))
     for start in range(1, len(history), 29):
         written(workspace, history[start : start + 29], log_id=log_id)
-        assert told(following) == told(JobsAtHand(Layout(workspace)))
+        assert told(following) == told(JobCache(Layout(workspace)))
 
 
-@pytest.mark.parametrize(("name", "section"), [("runs", "runs"), ("audits", "audits")], ids=["runs", "audits"])
+@each("name, section", [("runs", "runs"), ("audits", "audits")])
 def test_there_is_a_page_at_every_moment(tmp_path: Path, name: str, section: str) -> None:
     history, log_id = history_of(tmp_path / "recorded", name)
     workspace = tmp_path / "grown"

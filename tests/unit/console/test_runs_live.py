@@ -20,10 +20,11 @@ from pmagent.events.reader import Follower, events
 from pmagent.jobs.history import opened
 from pmagent.workspace.trust import accept_also, within_run
 from tests.conftest import fresh_example
-from tests.support.boxes import real_boxes
+from tests.support.cases import each
 from tests.support.consoles import Console, LiveHost, console, live_host
 from tests.support.orchestra import config, plan
 from tests.support.pages import links, text
+from tests.support.sandboxes import needs_sandbox
 
 SETTINGS = "whitelist_tools: [echo, sh, sleep]\n"
 
@@ -82,7 +83,7 @@ def hidden(page: str, name: str) -> str:
     return str(value)
 
 
-@real_boxes
+@needs_sandbox
 def test_an_operator_ends_a_run_once_and_is_named(host: LiveHost, ada: Console) -> None:
     name = open_run(host)
     page = ada.page(f"/runs/{name}")
@@ -104,7 +105,7 @@ def test_an_operator_ends_a_run_once_and_is_named(host: LiveHost, ada: Console) 
     assert "The run was not cancelled" in text(late.text)
 
 
-@real_boxes
+@needs_sandbox
 def test_what_a_real_program_wrote_is_shown_and_taken_away(host: LiveHost, ada: Console) -> None:
     script = "printf '\\033[31mred\\n'; echo oops >&2; echo kept > $ARTIFACTS/file.txt; exit 3"
     given = plan({"a": []}, a={"tools": ["sh"], "inputs": {"args": ["-c", script]}, "constraints": {"max_retries": 0}})
@@ -127,11 +128,10 @@ def over(host: LiveHost) -> str:
     return name
 
 
-@pytest.mark.parametrize(
-    ("fields", "says"),
+@each(
+    "fields, says",
     [({}, "has to be said"), ({"reason": "  "}, "has to be said"), ({"reason": "x" * 1_001}, "at most 1000 characters"),
      ({"reason": "why", "request": "audit.cancel-1"}, "none of ours")],
-    ids=["none", "blank", "long", "request"],
 )  # fmt: skip
 def test_a_cancellation_without_sense_asks_nobody(
     host: LiveHost, ada: Console, over: str, fields: dict[str, str], says: str

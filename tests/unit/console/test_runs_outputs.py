@@ -73,7 +73,7 @@ def test_marks_are_bounded() -> None:
     assert len(text(b"\0" * 65_536)) < 400_000
 
 
-@pytest.mark.parametrize(("size", "cut"), [(0, 0), (1, 0), (200, 0), (201, 1), (5_000, 4_800)])
+@each("size, cut", [(0, 0), (1, 0), (200, 0), (201, 1), (5_000, 4_800)])
 def test_both_ends_are_shown_and_what_is_cut_is_counted(store: BlobStore, size: int, cut: int) -> None:
     content = bytes(33 + number % 90 for number in range(size))
     found = shown(store, store.put(content), 100)

@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from pmagent.console.auth.entrance import Visitor
-from pmagent.console.pages.jobs.desk import JobsAtHand
+from pmagent.console.pages.jobs.cache import JobCache
 from pmagent.contracts.orchestra_events import TaskAttemptRequested
 from pmagent.events.event import Event, time_after
 from pmagent.events.log import now
@@ -23,7 +23,7 @@ from tests.support.hostile import hostile_log
 from tests.support.logged import flip, note, segments, write_log
 from tests.support.orchestra import RUN, config, exited
 from tests.support.page_runs import task_ids
-from tests.support.pages import VISITOR, RunYard, assert_quiet, links, page, pages, recorded, text, written
+from tests.support.pages import VISITOR, RunHarness, assert_quiet, links, page, pages, recorded, text, written
 from tests.support.run_folders import other
 
 IDS = [f"00000000-0000-4000-8000-{number:012x}" for number in range(1, 14)]
@@ -53,7 +53,7 @@ def test_the_list_is_newest_first_and_says_how_each_ended(lived: TestClient) -> 
     assert "the OA took the permit back: mode BLOCKED" in text(shown)
 
 
-@pytest.mark.parametrize("state", ["done", "failed", "planned", "refused", "timed_out", "cancelled", "stopped", "open"])
+@each("state", ["done", "failed", "planned", "refused", "timed_out", "cancelled", "stopped", "open"])
 def test_a_filter_of_states_is_in_the_address(lived: TestClient, state: str) -> None:
     shown = page(lived, f"/runs?state={state}")
     rows = [link.removeprefix("/runs/") for link in links(shown) if re.fullmatch(r"/runs/[0-9a-f-]{36}", link)]
@@ -66,12 +66,11 @@ def test_a_text_is_looked_for_in_intents(lived: TestClient) -> None:
     assert len(links(page(lived, "/runs?text=LIVE"))) > len(links(page(lived, "/runs?text=nowhere")))
 
 
-@pytest.mark.parametrize(
-    ("query", "says"),
+@each(
+    "query, says",
     [("state=lost", "not known here"), ("after=-1", "no whole number"), ("after=1e3", "no whole number"),
      ("after=" + "9" * 30, "no whole number"), ("after=%C2%B2", "no whole number"),
      ("text=" + "x" * 201, "at most 200")],
-    ids=["state", "negative", "float", "huge", "superscript", "long_text"],
 )  # fmt: skip
 def test_an_address_that_is_not_understood_is_refused(lived: TestClient, query: str, says: str) -> None:
     answer = lived.get(f"/runs?{query}")
@@ -80,11 +79,11 @@ def test_an_address_that_is_not_understood_is_refused(lived: TestClient, query: 
 
 
 def test_pages_go_on_by_position(tmp_path: Path) -> None:
-    yard = RunYard()
+    harness = RunHarness()
     for number in range(60):
-        yard.request({"a": []}, other(number), plan_only=True)
-        yard.run(other(number))
-    with pages(written(tmp_path, yard.history)) as client:
+        harness.request({"a": []}, other(number), plan_only=True)
+        harness.run(other(number))
+    with pages(written(tmp_path, harness.history)) as client:
         seen: list[str] = []
         address = "/runs?state=planned"
         for _ in range(2):
@@ -96,21 +95,21 @@ def test_pages_go_on_by_position(tmp_path: Path) -> None:
 
 
 def test_of_open_runs_the_list_says_how_far_they_are(tmp_path: Path) -> None:
-    yard = RunYard()
-    yard.request({"a": [], "b": ["a"]}, other(0))
-    yard.step()
+    harness = RunHarness()
+    harness.request({"a": [], "b": ["a"]}, other(0))
+    harness.step()
     for number in range(1, 8):
-        yard.request(None, other(number))
-    with pages(written(tmp_path, yard.history)) as client:
+        harness.request(None, other(number))
+    with pages(written(tmp_path, harness.history)) as client:
         shown = page(client, "/runs")
         rows = re.findall(r'data-label="State"><span class="state busy"><span[^>]*>.</span>(\w+)<', shown)
         assert rows == ["planning"] * 5 + ["open"] * 3
         assert "1 of 2" not in shown, "only of the newest"
-        newest = next(event.position for event in yard.history if event.id == other(1))
+        newest = next(event.position for event in harness.history if event.id == other(1))
         assert '<td class="number tight" data-label="Done">1 of 2</td>' in page(client, f"/runs?after={newest}")
 
 
-@pytest.mark.parametrize("damage", ["line", "head", "payload", "gone"])
+@each("damage", ["line", "head", "payload", "gone"])
 def test_a_corrupt_log_is_told_and_other_pages_go_on(tmp_path: Path, damage: str) -> None:
     if damage == "payload":
         hostile_log(tmp_path)
@@ -192,12 +191,11 @@ def test_the_beginning_of_an_id_leads_to_the_whole(lived: TestClient) -> None:
     assert (answer.status_code, answer.headers["location"]) == (303, f"/runs/{IDS[11]}?tasks=done")
 
 
-@pytest.mark.parametrize(
-    ("given", "says"),
+@each(
+    "given, says",
     [("ffff", "there is no run whose id begins with"), ("00000000", "13 runs have ids that begin with"),
      ("no-such-id!", "is no run's id"), ("0" * 37, "is no run's id"), (other(9), "there is no run"),
      ("%1b%5b31m", "is no run's id"), ("%E2%80%AEgnp", "is no run's id")],
-    ids=["unknown", "several", "no_id", "too_long", "whole", "colour", "bidi"],
 )  # fmt: skip
 def test_an_id_that_means_no_run_is_not_found(lived: TestClient, given: str, says: str) -> None:
     for address in (f"/runs/{given}", f"/runs/{given}/tasks/x", f"/runs/{given}/artifacts/{'0' * 64}/stdout"):
@@ -207,19 +205,19 @@ def test_an_id_that_means_no_run_is_not_found(lived: TestClient, given: str, say
         assert_quiet(answer.text)
 
 
-@pytest.mark.parametrize("query", ["tasks=lost", "from=x", "from=-1"])
+@each("query", ["tasks=lost", "from=x", "from=-1"])
 def test_a_table_that_there_is_not_is_refused(lived: TestClient, query: str) -> None:
     assert lived.get(f"/runs/{IDS[1]}?{query}").status_code == 400
 
 
 def test_the_table_of_tasks_is_filtered_and_paged(tmp_path: Path) -> None:
-    yard = RunYard()
-    yard.tool = lambda event: exited(event, 1 if event.data.task_id == failing[0] else 0)
+    harness = RunHarness()
+    harness.tool = lambda event: exited(event, 1 if event.data.task_id == failing[0] else 0)
     failing = [""]
-    yard.request({f"t{n}": [] for n in range(230)}, config=config(workers=64, retries=0))
-    failing[0] = task_ids(yard)["t7"]
-    yard.run()
-    with pages(written(tmp_path, yard.history)) as client:
+    harness.request({f"t{n}": [] for n in range(230)}, config=config(workers=64, retries=0))
+    failing[0] = task_ids(harness)["t7"]
+    harness.run()
+    with pages(written(tmp_path, harness.history)) as client:
         first, second = page(client, f"/runs/{RUN}"), page(client, f"/runs/{RUN}?from=200")
         assert "1 to 200 of 230" in text(first)
         assert "201 to 230 of 230" in text(second)
@@ -235,10 +233,10 @@ def cut(history: Sequence[Event], kind: type[msgspec.Struct]) -> Sequence[Event]
 
 
 def test_an_open_run_is_drawn_up_to_now_and_goes_on(tmp_path: Path) -> None:
-    yard = RunYard()
-    yard.request({"a": [], "b": ["a"]})
-    yard.run()
-    open_ = cut(yard.history, TaskAttemptRequested)
+    harness = RunHarness()
+    harness.request({"a": [], "b": ["a"]})
+    harness.run()
+    open_ = cut(harness.history, TaskAttemptRequested)
     with pages(written(tmp_path, open_)) as client:
         shown = page(client, f"/runs/{RUN}")
         assert 'data-live="run.,plan,task,effect.,request.refused"' in shown
@@ -246,7 +244,7 @@ def test_an_open_run_is_drawn_up_to_now_and_goes_on(tmp_path: Path) -> None:
         assert "data-again" in shown, "it is looked at again also while nothing happens"
         assert 'class="bar running"' in shown
         assert "Cancel this run" in shown
-        written(tmp_path, yard.history[len(open_) :])
+        written(tmp_path, harness.history[len(open_) :])
         over = page(client, f"/runs/{RUN}")
         assert 'class="bar running"' not in over
         assert over.count('class="bar done"') == 2
@@ -256,15 +254,15 @@ def test_an_open_run_is_drawn_up_to_now_and_goes_on(tmp_path: Path) -> None:
 def test_what_runs_is_told_up_to_now_also_while_nothing_happens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    yard = RunYard()
-    yard.request({"a": []})
-    yard.run()
-    open_ = cut(yard.history, TaskAttemptRequested)
-    jobs = JobsAtHand(Layout(written(tmp_path, open_)))
+    harness = RunHarness()
+    harness.request({"a": []})
+    harness.run()
+    open_ = cut(harness.history, TaskAttemptRequested)
+    jobs = JobCache(Layout(written(tmp_path, open_)))
     for seconds, expected in ((0.0, "1m 30s"), (2.0, "2m 00s")):
         later = time_after(open_[-1].time, 90.0 + 15.0 * seconds)
         monkeypatch.setattr("pmagent.console.pages.jobs.run.now", lambda later=later: later)
-        monkeypatch.setattr("pmagent.console.pages.jobs.desk.time.monotonic", lambda seconds=seconds: seconds)
+        monkeypatch.setattr("pmagent.console.pages.jobs.cache.time.monotonic", lambda seconds=seconds: seconds)
         page_now = jobs.run_page(RUN, "", 0)
         assert page_now.took == expected
         assert page_now.tasks[0].took == expected
@@ -273,11 +271,11 @@ def test_what_runs_is_told_up_to_now_also_while_nothing_happens(
 
 
 def test_countdowns_go_by_the_time_of_a_log_that_lies_ahead_of_the_clock(tmp_path: Path) -> None:
-    yard = RunYard()
-    yard.request({"a": []})
-    yard.run()
-    ahead = seconds_between(yard.history[-1].time, now()) + 3600
-    events = [msgspec.structs.replace(event, time=time_after(event.time, ahead)) for event in yard.history]
+    harness = RunHarness()
+    harness.request({"a": []})
+    harness.run()
+    ahead = seconds_between(harness.history[-1].time, now()) + 3600
+    events = [msgspec.structs.replace(event, time=time_after(event.time, ahead)) for event in harness.history]
     with pages(written(tmp_path, events)) as client:
         found = re.search(r'data-now="([^"]+)"', page(client, f"/runs/{RUN}"))
     assert found is not None
@@ -285,23 +283,23 @@ def test_countdowns_go_by_the_time_of_a_log_that_lies_ahead_of_the_clock(tmp_pat
 
 
 def test_only_who_may_approve_is_offered_to_cancel(tmp_path: Path) -> None:
-    yard = RunYard()
-    yard.request({"a": []})
+    harness = RunHarness()
+    harness.request({"a": []})
     viewer = Visitor("vera", "view", "session", "csrf", VISITOR.since)
-    with pages(written(tmp_path, yard.history), viewer) as client:
+    with pages(written(tmp_path, harness.history), viewer) as client:
         assert "Cancel" not in text(page(client, f"/runs/{RUN}"))
 
 
 def test_many_who_follow_a_run_share_a_page_until_there_is_news(tmp_path: Path) -> None:
-    yard = RunYard()
-    yard.request({"a": [], "b": ["a"]})
-    yard.run()
-    open_ = cut(yard.history, TaskAttemptRequested)
-    jobs = JobsAtHand(Layout(written(tmp_path, open_)))
+    harness = RunHarness()
+    harness.request({"a": [], "b": ["a"]})
+    harness.run()
+    open_ = cut(harness.history, TaskAttemptRequested)
+    jobs = JobCache(Layout(written(tmp_path, open_)))
     first = jobs.run_page(RUN, "", 0)
     assert jobs.run_page(RUN, "", 0) is first
     assert jobs.run_page(RUN, "done", 0) is not first
-    written(tmp_path, yard.history[len(open_) :])
+    written(tmp_path, harness.history[len(open_) :])
     assert jobs.run_page(RUN, "", 0).word == "done"
 
 
@@ -324,9 +322,9 @@ def test_its_documents_are_those_of_the_workspace(tmp_path: Path) -> None:
 
 
 def test_without_a_daemon_nothing_is_cancelled_and_that_is_told(tmp_path: Path) -> None:
-    yard = RunYard()
-    yard.request({"a": []})
-    with pages(written(tmp_path, yard.history), form={"reason": "why"}) as client:
+    harness = RunHarness()
+    harness.request({"a": []})
+    with pages(written(tmp_path, harness.history), form={"reason": "why"}) as client:
         answer = client.post(f"/runs/{RUN}/cancel")
         assert answer.status_code == 503
         assert "The daemon is not reachable" in text(answer.text)

@@ -20,17 +20,17 @@ from tests.support.cases import each
 from tests.support.hostile import CORPUS
 from tests.support.orchestra import RUN, config, exited
 from tests.support.page_runs import captured, plan_of, task_ids, told
-from tests.support.pages import RunYard, assert_quiet, links, page, pages, text, written
+from tests.support.pages import RunHarness, assert_quiet, links, page, pages, text, written
 from tests.support.run_folders import artifact, other
 
 
 def test_a_task_shows_exactly_what_is_started(tmp_path: Path) -> None:
     arguments = ["-c", "two  blanks", "tab\there", "line\nbreak", "", "'quoted' $HOME"]
-    yard = RunYard()
-    yard.request(plan_of(arguments))
-    yard.run()
-    with pages(written(tmp_path, yard.history)) as client:
-        shown = page(client, f"/runs/{RUN}/tasks/{task_ids(yard)['a']}")
+    harness = RunHarness()
+    harness.request(plan_of(arguments))
+    harness.run()
+    with pages(written(tmp_path, harness.history)) as client:
+        shown = page(client, f"/runs/{RUN}/tasks/{task_ids(harness)['a']}")
     blocks = re.findall(r'<pre class="bytes"[^>]*>\n(.*?)</pre>', shown, re.DOTALL)
     seen = [re.sub(r"<[^>]+>", "", block) for block in blocks]
     assert seen[:7] == [
@@ -41,11 +41,11 @@ def test_a_task_shows_exactly_what_is_started(tmp_path: Path) -> None:
 def test_what_a_task_is_given_is_bounded_and_the_rest_is_counted(tmp_path: Path) -> None:
     arguments = ["x" * 1_000] * 100
     files = [{"path": "one", "content": " " * 60_000}, {"path": "two", "content": "y" * 60_000}]
-    yard = RunYard()
-    yard.request(plan_of(arguments, inputs={"args": arguments, "files": files, "env": {"A": "b" * 10_000}}))
-    yard.run()
-    with pages(written(tmp_path, yard.history)) as client:
-        shown = page(client, f"/runs/{RUN}/tasks/{task_ids(yard)['a']}")
+    harness = RunHarness()
+    harness.request(plan_of(arguments, inputs={"args": arguments, "files": files, "env": {"A": "b" * 10_000}}))
+    harness.run()
+    with pages(written(tmp_path, harness.history)) as client:
+        shown = page(client, f"/runs/{RUN}/tasks/{task_ids(harness)['a']}")
         left = [int(count) for count in re.findall(r"(\d+) more characters are left out here", shown)]
         assert sum(left) == 100 * 1_000 - GIVEN_CHARS_MAX + 10_000 + 2 * 60_000 - GIVEN_CHARS_MAX
         assert 'aria-label="Argument 100"' in shown, "each is there, if only to be counted"
@@ -54,10 +54,10 @@ def test_what_a_task_is_given_is_bounded_and_the_rest_is_counted(tmp_path: Path)
 
 
 def test_many_neighbours_are_counted(tmp_path: Path) -> None:
-    yard = RunYard()
-    yard.request({"a": [], **{f"b{n}": ["a"] for n in range(150)}, "c": [f"b{n}" for n in range(150)]})
-    ids = task_ids(yard)
-    with pages(written(tmp_path, yard.history)) as client:
+    harness = RunHarness()
+    harness.request({"a": [], **{f"b{n}": ["a"] for n in range(150)}, "c": [f"b{n}" for n in range(150)]})
+    ids = task_ids(harness)
+    with pages(written(tmp_path, harness.history)) as client:
         for name in "ac":
             shown = text(page(client, f"/runs/{RUN}/tasks/{ids[name]}"))
             assert "and 50 more" in shown
@@ -65,13 +65,13 @@ def test_many_neighbours_are_counted(tmp_path: Path) -> None:
 
 def test_output_is_shown_from_both_ends_and_the_cut_is_said(tmp_path: Path) -> None:
     content = b"begin\n" + b"x" * 300_000 + b"\nend"
-    yard = RunYard()
+    harness = RunHarness()
     error = b"\x1b[31mred\xff\r\n"
-    yard.tool = lambda event: exited(event, stdout=captured(content, 2_000_000), stderr=captured(error))
-    yard.request({"a": []})
-    yard.run()
-    with pages(written(tmp_path, yard.history, [content, error])) as client:
-        shown = page(client, f"/runs/{RUN}/tasks/{task_ids(yard)['a']}")
+    harness.tool = lambda event: exited(event, stdout=captured(content, 2_000_000), stderr=captured(error))
+    harness.request({"a": []})
+    harness.run()
+    with pages(written(tmp_path, harness.history, [content, error])) as client:
+        shown = page(client, f"/runs/{RUN}/tasks/{task_ids(harness)['a']}")
     head, tail, red = re.findall(r'<pre class="output"[^>]*aria-label="[^"]*std[^"]*">\n(.*?)</pre>', shown, re.DOTALL)
     assert (head[:6], len(head)) == ("begin\n", 65_536)
     assert (tail[-4:], len(tail)) == ("\nend", 65_536)
@@ -82,14 +82,14 @@ def test_output_is_shown_from_both_ends_and_the_cut_is_said(tmp_path: Path) -> N
 
 def test_each_attempt_has_its_own_output(tmp_path: Path) -> None:
     says = [b"first", b"second"]
-    yard = RunYard()
-    yard.tool = lambda event: exited(
+    harness = RunHarness()
+    harness.tool = lambda event: exited(
         event, int(event.data.attempt == 1), stdout=captured(says[event.data.attempt - 1]), last_lines=["no luck"]
     )
-    yard.request({"a": []}, config=config(retries=1))
-    yard.run()
-    with pages(written(tmp_path, yard.history, says)) as client:
-        address = f"/runs/{RUN}/tasks/{task_ids(yard)['a']}"
+    harness.request({"a": []}, config=config(retries=1))
+    harness.run()
+    with pages(written(tmp_path, harness.history, says)) as client:
+        address = f"/runs/{RUN}/tasks/{task_ids(harness)['a']}"
         newest, first = page(client, address), page(client, f"{address}?attempt=1")
         assert 'aria-label="stdout">\nsecond</pre>' in newest
         assert 'aria-label="stdout">\nfirst</pre>' in first
@@ -98,14 +98,14 @@ def test_each_attempt_has_its_own_output(tmp_path: Path) -> None:
             assert client.get(f"{address}?attempt={attempt}").status_code in (400, 404)
 
 
-@pytest.mark.parametrize("damage", ["gone", "altered", "link"])
+@each("damage", ["gone", "altered", "link"])
 def test_output_that_is_damaged_is_told_and_not_shown(tmp_path: Path, damage: str) -> None:
     content = b"what was said"
-    yard = RunYard()
-    yard.tool = told(content)
-    yard.request({"a": []})
-    yard.run()
-    with pages(written(tmp_path, yard.history, [content])) as client:
+    harness = RunHarness()
+    harness.tool = told(content)
+    harness.request({"a": []})
+    harness.run()
+    with pages(written(tmp_path, harness.history, [content])) as client:
         name = sha256(content).hexdigest()
         blob = Layout(tmp_path).blobs / name[:2] / name
         blob.unlink()
@@ -114,7 +114,7 @@ def test_output_that_is_damaged_is_told_and_not_shown(tmp_path: Path, damage: st
         elif damage == "link":
             (tmp_path / "elsewhere").write_bytes(content)
             blob.symlink_to(tmp_path / "elsewhere")
-        shown = text(page(client, f"/runs/{RUN}/tasks/{task_ids(yard)['a']}"))
+        shown = text(page(client, f"/runs/{RUN}/tasks/{task_ids(harness)['a']}"))
     assert "It cannot be shown" in shown
     why = {"gone": "there is no blob", "altered": "its content is not what its name says", "link": "no regular file"}
     assert why[damage] in shown
@@ -122,11 +122,11 @@ def test_output_that_is_damaged_is_told_and_not_shown(tmp_path: Path, damage: st
 
 
 def test_neighbours_are_named_and_linked(tmp_path: Path) -> None:
-    yard = RunYard()
-    yard.request({"a": [], "b": ["a"], "c": ["b"]})
-    yard.run()
-    ids = task_ids(yard)
-    with pages(written(tmp_path, yard.history)) as client:
+    harness = RunHarness()
+    harness.request({"a": [], "b": ["a"], "c": ["b"]})
+    harness.run()
+    ids = task_ids(harness)
+    with pages(written(tmp_path, harness.history)) as client:
         found = links(page(client, f"/runs/{RUN}/tasks/{ids['b']}"))
         assert {f"/runs/{RUN}/tasks/{ids[name]}" for name in "ac"} <= set(found)
         assert client.get(f"/runs/{RUN}/tasks/{ids['b'][:8]}").status_code == 404
@@ -140,18 +140,18 @@ def test_neighbours_are_named_and_linked(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, dict[str, str]]]:
     """Pages over a run for each text, in whose every field it stands; text -> the task of its run."""
-    yard = RunYard()
+    harness = RunHarness()
     tasks: dict[str, str] = {}
     evil = {name: evil_of(name) for name in CORPUS}
     for number, said in enumerate(evil.values()):
-        yard.tool = hostile_tool(said)
+        harness.tool = hostile_tool(said)
         plan = plan_of([said[:990]], intent=said, constraints={"max_retries": 1})
-        yard.request(plan, other(number), intent=said, source=said)
-        yard.run(other(number))
-    for event in yard.history:
+        harness.request(plan, other(number), intent=said, source=said)
+        harness.run(other(number))
+    for event in harness.history:
         if event.type == "tasks.planned":
             tasks[list(evil)[len(tasks)]] = event.data.tasks[0].task_id
-    workspace = written(tmp_path_factory.mktemp("hostile"), yard.history, [said.encode() for said in evil.values()])
+    workspace = written(tmp_path_factory.mktemp("hostile"), harness.history, [said.encode() for said in evil.values()])
     with pages(workspace) as client:
         yield client, tasks
 

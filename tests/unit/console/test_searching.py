@@ -108,9 +108,7 @@ def test_where_no_process_can_be_started_it_is_told(monkeypatch: pytest.MonkeyPa
         pick(EVENTS)
 
 
-def test_an_expression_that_is_none_is_told_before_there_is_a_process(
-    started: list[subprocess.Popen[bytes]],
-) -> None:
+def test_an_expression_that_is_none_is_told_before_there_is_a_process(started: list[subprocess.Popen[bytes]]) -> None:
     for grep in ("(", "a{99999999999}", "(" * 4000 + ")" * 4000, "(?P<a>x)(?P<a>y)", "*"):
         with pytest.raises(BadFilter, match=re.escape("--grep")), picking(Query(grep=grep)):
             pass

@@ -14,6 +14,7 @@ from pmagent.console.pages.reading import oa_story, pla_story, session_list
 from pmagent.events.event import Draft
 from pmagent.events.reader import event_at
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.commands import owned, pmagent
 from tests.support.console_pages import Page, Reader, reading
 from tests.support.hostile import CORPUS
@@ -119,7 +120,7 @@ def test_a_log_that_is_corrupt_behind_older_sessions_leaves_their_ends_unknown(t
         assert "Not everything could be looked at" in browser.page("/sessions").text
 
 
-@pytest.mark.parametrize("address", ["?kind=x", "?before=0", "?before=x", "?before=" + "9" * 5000])
+@each("address", ["?kind=x", "?before=0", "?before=x", "?before=" + "9" * 5000])
 def test_what_cannot_be_meant_is_refused(browser: Reader, address: str) -> None:
     browser.page(f"/sessions{address}", 400)
 
@@ -234,7 +235,7 @@ def test_a_session_log_is_downloaded_as_it_lies_there(browser: Reader, recorded:
     assert "attachment" in answer.headers["content-disposition"]
 
 
-@pytest.mark.parametrize("name", ["nobody-knows-it", "..%2f..%2fetc", "%1b%5b31m", "x", "a" * 300, "oa-session-none"])
+@each("name", ["nobody-knows-it", "..%2f..%2fetc", "%1b%5b31m", "x", "a" * 300, "oa-session-none"])
 def test_a_session_that_nobody_knows_is_not_found(browser: Reader, name: str) -> None:
     for address in (f"/sessions/{name}", f"/sessions/{name}/log", f"/sessions/{name}/frames/18"):
         assert browser.get(address).status_code == 404, address
@@ -303,7 +304,7 @@ def test_frames_are_shown_and_served_as_what_they_are(browser: Reader) -> None:
     assert "sandbox" in answer.headers["content-security-policy"]
 
 
-@pytest.mark.parametrize("position", ["19", "17", "1", "9999", "x", "0", "9" * 5000])
+@each("position", ["19", "17", "1", "9999", "x", "0", "9" * 5000])
 def test_nothing_else_is_served_as_a_frame(browser: Reader, position: str) -> None:
     assert browser.get(f"/sessions/{SESSION}/frames/{position}").status_code == 404
 
@@ -313,7 +314,7 @@ def test_a_frame_of_another_session_is_not_served(browser: Reader) -> None:
     assert browser.get(f"/sessions/{OUTSIDE}/frames/18").status_code == 404
 
 
-@pytest.mark.parametrize("content", [b"<script>alert(1)</script>", b"<svg/>", b"GIF89a", b"\x89PNG\r\n\x1a\n"])
+@each("content", [b"<script>alert(1)</script>", b"<svg/>", b"GIF89a", b"\x89PNG\r\n\x1a\n"])
 def test_what_is_no_picture_is_not_served_whatever_the_log_calls_it(tmp_path: Path, content: bytes) -> None:
     from pmagent.events.blobs import BlobStore
     from pmagent.events.disk import RealDisk

@@ -39,10 +39,10 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHost]:
 def browser(live: LiveHost) -> Iterator[Console]:
     """A browser that is not signed in, and an operator Ada with a secret."""
     console = Console(live.workspace)
-    places = console.desk.places
-    places.operators.unlink(missing_ok=True)
-    places.sessions.unlink(missing_ok=True)
-    operators.add(places.operators, "ada", "approve", SECRET)
+    paths = console.context.paths
+    paths.operators.unlink(missing_ok=True)
+    paths.sessions.unlink(missing_ok=True)
+    operators.add(paths.operators, "ada", "approve", SECRET)
     with start_blocking_portal() as portal:  # one event loop for all that it asks
         console.client.portal = portal
         yield console
@@ -50,8 +50,8 @@ def browser(live: LiveHost) -> Iterator[Console]:
 
 def token(browser: Console, name: str = "ada") -> str:
     """A one-time token."""
-    places = browser.desk.places
-    return invite(places, operators.named(places.operators, name))
+    paths = browser.context.paths
+    return invite(paths, operators.named(paths.operators, name))
 
 
 def typed(browser: Console, name: str, secret: str, **more: str) -> Any:
@@ -80,7 +80,7 @@ def test_the_printed_address_sets_a_cookie_that_no_script_and_no_other_site_gets
     value, attributes = cookie_of(answer)
     assert len(value) == 43
     assert attributes == ["HttpOnly", "Path=/", "SameSite=strict"]
-    assert list(browser.client.cookies) == [cookie_name(browser.desk.workspace)]
+    assert list(browser.client.cookies) == [cookie_name(browser.context.workspace)]
     assert browser.get("/help").status_code == 200
 
 
@@ -101,7 +101,7 @@ def test_who_only_looks_ahead_uses_no_address_up(browser: Console) -> None:
     assert browser.client.head(address).status_code == 204
     for name in ("sec-purpose", "purpose"):
         assert browser.get(address, headers={name: "prefetch;prerender"}).status_code == 403
-    assert browser.client.cookies.get(cookie_name(browser.desk.workspace)) is None
+    assert browser.client.cookies.get(cookie_name(browser.context.workspace)) is None
     assert browser.get(address).status_code == 303
 
 
@@ -153,7 +153,7 @@ def test_too_many_tries_are_told_with_a_time(browser: Console) -> None:
 
 
 def test_without_secrets_there_is_no_form_and_the_way_in_is_told(browser: Console) -> None:
-    operators.set_secret(browser.desk.places.operators, "ada", None)
+    operators.set_secret(browser.context.paths.operators, "ada", None)
     page = browser.page("/sign-in")
     assert 'name="secret"' not in page
     assert "pmagent operators secret" in page
@@ -172,7 +172,7 @@ def test_hostile_text_in_a_refused_sign_in_is_shown_harmless(browser: Console, n
 
 def test_who_signs_out_is_out_and_the_cookie_is_worth_nothing(browser: Console) -> None:
     browser.get(f"/enter?token={token(browser)}")
-    name = cookie_name(browser.desk.workspace)
+    name = cookie_name(browser.context.workspace)
     kept = str(browser.client.cookies[name])
     answer = browser.post("/sign-out")
     assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
@@ -198,7 +198,7 @@ def test_a_link_of_another_site_signs_nobody_out_or_in(browser: Console) -> None
 
 def test_a_planted_cookie_does_not_become_a_session(browser: Console) -> None:
     """Fixation, over the whole application."""
-    name, planted = cookie_name(browser.desk.workspace), "A" * 43
+    name, planted = cookie_name(browser.context.workspace), "A" * 43
     browser.client.cookies[name] = planted
     value, _ = cookie_of(browser.get(f"/enter?token={token(browser)}"))
     assert value != planted
@@ -231,14 +231,14 @@ def test_a_secret_is_not_in_the_log_nor_in_any_file(live: LiveHost, browser: Con
     written = b"".join(path.read_bytes() for path in Path(live.workspace).rglob("*") if path.is_file())
     for secret in (one_time, value, SECRET):
         assert secret.encode() not in written
-    assert passwords.fits(SECRET, operators.named(browser.desk.places.operators, "ada").secret)
+    assert passwords.fits(SECRET, operators.named(browser.context.paths.operators, "ada").secret)
 
 
 def test_where_nobody_can_record_nobody_enters(tmp_path: Path) -> None:
     with live_host(tmp_path) as host:
         workspace = host.workspace
     console = Console(workspace)
-    operators.add(console.desk.places.operators, "ada", "approve", None)
+    operators.add(console.context.paths.operators, "ada", "approve", None)
     answer = console.get(f"/enter?token={token(console)}")
     assert answer.status_code == 503
     assert "set-cookie" not in answer.headers

@@ -9,15 +9,15 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from pmagent.console.pages import context as desks
-from pmagent.console.pages.context import Desk
+from pmagent.console.pages import context as contexts
+from pmagent.console.pages.context import PageContext
 from pmagent.service.answer import Answer
 from pmagent.service.client import DaemonUnreachable
 from tests.support.live import on_loop
 
 
-class Asked(Desk):
-    """A desk whose daemon answers when it is let: with how often it was asked. Its log grows by ``growing`` a look."""
+class Asked(PageContext):
+    """A context whose daemon answers when it is let, and counts questions; its log grows by ``growing`` a look."""
 
     def __init__(self) -> None:
         super().__init__(Path("/nowhere"))
@@ -39,9 +39,9 @@ class Asked(Desk):
         return Answer(document={"asked": mine})
 
 
-async def _standings(desk: Asked, count: int, into: list[int]) -> None:
+async def _standings(context: Asked, count: int, into: list[int]) -> None:
     async def one() -> None:
-        into.append((await desk.standing("status")).document["asked"])
+        into.append((await context.standing("status")).document["asked"])
 
     async with anyio.create_task_group() as tasks:
         for _ in range(count):
@@ -50,67 +50,67 @@ async def _standings(desk: Asked, count: int, into: list[int]) -> None:
 
 @on_loop
 async def test_pages_that_come_while_it_is_asked_share_the_next_answer() -> None:
-    desk = Asked()
+    context = Asked()
     first: list[int] = []
     rest: list[int] = []
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_standings, desk, 1, first)
-        while not desk.asked:
+        tasks.start_soon(_standings, context, 1, first)
+        while not context.asked:
             await anyio.lowlevel.checkpoint()
-        desk.growing = 1  # what is being answered knows nothing of it
-        tasks.start_soon(_standings, desk, 50, rest)
+        context.growing = 1  # what is being answered knows nothing of it
+        tasks.start_soon(_standings, context, 50, rest)
         for _ in range(5):
             await anyio.lowlevel.checkpoint()
-        desk.may_answer.set()
+        context.may_answer.set()
     assert (first, rest) == ([1], [2] * 50)
 
 
 @on_loop
 async def test_an_answer_is_kept_while_nothing_happens_and_for_a_moment_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desks, "FRESH_SECONDS", 1e9)  # however long the machine lets us wait between two looks
-    desk = Asked()
-    desk.may_answer.set()
+    monkeypatch.setattr(contexts, "FRESH_SECONDS", 1e9)  # however long the machine lets us wait between two looks
+    context = Asked()
+    context.may_answer.set()
     told: list[int] = []
-    await _standings(desk, 3, told)
-    await _standings(desk, 3, told)
+    await _standings(context, 3, told)
+    await _standings(context, 3, told)
     assert told == [1] * 6
-    desk.end = 2
-    await _standings(desk, 1, told)
-    monkeypatch.setattr(desks, "FRESH_SECONDS", 0.0)
-    await _standings(desk, 1, told)
+    context.end = 2
+    await _standings(context, 1, told)
+    monkeypatch.setattr(contexts, "FRESH_SECONDS", 0.0)
+    await _standings(context, 1, told)
     assert told[6:] == [2, 3]
 
 
 class Silent(Asked):
-    """A desk whose daemon does not answer in time."""
+    """A context whose daemon does not answer in time."""
 
     async def ask(self, *_: Any, seconds: float = 0.0, **__: Any) -> Answer:
         """See Desk."""
-        assert 0.0 < seconds <= desks.STANDING_SECONDS
+        assert 0.0 < seconds <= contexts.STANDING_SECONDS
         await super().ask()
         raise DaemonUnreachable("it does not answer in time", "look at it")
 
 
 @on_loop
 async def test_a_daemon_that_does_not_answer_is_waited_for_once_by_all_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = Silent()
+    context = Silent()
     told: list[str] = []
 
     async def one() -> None:
         with pytest.raises(DaemonUnreachable) as raised:
-            await desk.standing("status")
+            await context.standing("status")
         told.append(raised.value.message)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(one)
-        while not desk.asked:
+        while not context.asked:
             await anyio.lowlevel.checkpoint()
         for _ in range(20):
             tasks.start_soon(one)
         for _ in range(5):
             await anyio.lowlevel.checkpoint()
-        desk.may_answer.set()
-    assert (desk.asked, len(told)) == (1, 21)
-    monkeypatch.setattr(desks, "FRESH_SECONDS", 0.0)
+        context.may_answer.set()
+    assert (context.asked, len(told)) == (1, 21)
+    monkeypatch.setattr(contexts, "FRESH_SECONDS", 0.0)
     await one()
-    assert desk.asked == 2, "it is asked again"
+    assert context.asked == 2, "it is asked again"

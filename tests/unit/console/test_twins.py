@@ -17,11 +17,12 @@ from pmagent.contracts.orchestra_events import RunState
 from pmagent.edges import SECTIONS
 from pmagent.jobs.kinds import AUDITS, RUNS
 from tests.support.approving import ASKING, proposed
+from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.console_pages import Page
 from tests.support.consoles import Console, LiveHost
 from tests.support.orchestra import RUN
-from tests.support.pages import RunYard, page, pages, recorded, written
+from tests.support.pages import RunHarness, page, pages, recorded, written
 
 AUDIT: Final = "00000000-0000-4000-8000-000000000001"
 NAMED: Final = re.compile(r"pmagent( [a-z-]+)+( |$)")
@@ -100,10 +101,10 @@ def test_every_page_of_a_live_workspace_names_commands_that_there_are(
 
 
 def test_every_page_of_jobs_names_commands_that_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    yard = RunYard()
-    yard.request({"a": []})
-    yard.run()
-    runs, audits = written(tmp_path / "runs", yard.history), recorded(tmp_path / "audits", "audits")
+    harness = RunHarness()
+    harness.request({"a": []})
+    harness.run()
+    runs, audits = written(tmp_path / "runs", harness.history), recorded(tmp_path / "audits", "audits")
     with pages(runs) as of_runs, pages(audits) as of_audits:
         run = page(of_runs, f"/runs/{RUN}")
         task = re.search(rf'href="(/runs/{RUN}/tasks/[^"?#]+)', run)
@@ -121,7 +122,7 @@ def test_the_states_that_lists_are_asked_for_are_those_that_there_are() -> None:
     assert {"now", "runs", "audits"} <= {view.rpartition(".")[2] for view in VIEWS}
 
 
-@pytest.mark.parametrize("kind", [RUNS, AUDITS], ids=["runs", "audits"])
+@each("kind", [RUNS, AUDITS])
 def test_a_list_of_jobs_and_its_command_hold_the_same(tmp_path: Path, kind: Any) -> None:
     name = f"{kind.word}s"
     workspace = recorded(tmp_path, name)
@@ -152,7 +153,7 @@ def test_a_list_of_proposals_and_its_command_hold_the_same(host: LiveHost, bob: 
     assert "no such proposals" in pmagent(host.workspace, "pla", "list", "--by", "nobody").text
 
 
-@pytest.mark.parametrize("address", ["/runs?text=", "/audits?text=", "/approvals?by=", "/log?grep="])
+@each("address", ["/runs?text=", "/audits?text=", "/approvals?by=", "/log?grep="])
 def test_a_command_that_would_be_copied_as_another_is_not_offered(bob: Console, address: str) -> None:
     (line,) = Page(bob.page(f"{address}abc")).copied
     assert "abc" in line

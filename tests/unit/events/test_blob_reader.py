@@ -12,6 +12,7 @@ from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
 from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.storage import BlobReader
+from tests.support.cases import each
 
 CONTENT = bytes(range(256)) * 40
 
@@ -36,7 +37,7 @@ def reader(store: BlobStore) -> Iterator[BlobReader]:
     opened.close()
 
 
-@pytest.mark.parametrize("size", [1_000, 1_024, 10_240, 10_241, 1 << 20])
+@each("size", [1_000, 1_024, 10_240, 10_241, 1 << 20])
 def test_the_pieces_are_the_content(reader: BlobReader, size: int) -> None:
     pieces = list(reader.pieces(size))
     assert b"".join(pieces) == CONTENT

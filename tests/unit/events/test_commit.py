@@ -11,6 +11,7 @@ from pmagent.events.event import Event, Tail
 from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import events
 from pmagent.events.sequencer import Sequencer
+from tests.support.cases import each
 from tests.support.logs import draft, moment
 
 
@@ -55,8 +56,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize(
-    ("submissions", "batches"),
+@each(
+    "submissions, batches",
     [
         ([(1, 20)] * 9, [[0, 1, 2, 3], [4, 5, 6, 7], [8]]),
         ([(3, 20), (3, 20)], [[0], [1]]),
@@ -69,8 +70,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_batch_is_bounded_in_events_and_in_bytes_and_splits_no_submission(
-    submitting: Submitting, submissions: Sequence[tuple[int, int]], batches: list[list[int]]
+    submissions: Sequence[tuple[int, int]], batches: list[list[int]]
 ) -> None:
+    submitting = Submitting()
     for count, size in submissions:
         submitting.submit(count, size)
     assert submitting.batches() == batches

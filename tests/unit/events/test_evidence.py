@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from pmagent.events.evidence import evidence, kept_outside
+from pmagent.events.evidence import evidence, external_evidence
+from tests.support.cases import each
 
 
 def configured(workspace: Path, text: str) -> Path:
@@ -16,7 +15,7 @@ def configured(workspace: Path, text: str) -> Path:
     return workspace
 
 
-@pytest.mark.parametrize("name", ["log", "blobs", "operators.json"])
+@each("name", ["log", "blobs", "operators.json"])
 def test_a_workspace_of_an_earlier_release_is_known_by_what_it_left(tmp_path: Path, name: str) -> None:
     assert evidence(tmp_path).log == tmp_path / ".pmagent" / "data" / "log"
     (tmp_path / ".pmagent" / name).mkdir(parents=True)
@@ -25,17 +24,17 @@ def test_a_workspace_of_an_earlier_release_is_known_by_what_it_left(tmp_path: Pa
     assert evidence(tmp_path).log == tmp_path / ".pmagent" / "data" / "log"
 
 
-@pytest.mark.parametrize("text", [
+@each("text", [
     "", "[storage]", "[storage]\nlog_dir = 5", '[storage]\nlog_dir = " "', "storage = 5", "[",
     '[storage]\nlog_dir = "a\\u0000"',
 ])  # fmt: skip
 def test_settings_that_name_no_folder_change_nothing(tmp_path: Path, text: str) -> None:
     assert evidence(configured(tmp_path, text)).log == tmp_path / ".pmagent" / "data" / "log"
-    assert kept_outside(tmp_path) == ()
+    assert external_evidence(tmp_path) == ()
 
 
-@pytest.mark.parametrize(
-    ("named", "hidden"),
+@each(
+    "named, hidden",
     [
         ("kept", ["kept"]), ("../kept", ["../kept"]), ("a/../b", ["b"]), (".pmagent/x", []), (".pmagent", []),
         (".", ["log", "blobs"]), ("..", ["../log", "../blobs"]), ("link", ["target"]),
@@ -44,4 +43,4 @@ def test_settings_that_name_no_folder_change_nothing(tmp_path: Path, text: str) 
 def test_what_lies_elsewhere_is_hidden_by_its_real_path(tmp_path: Path, named: str, hidden: list[str]) -> None:
     workspace = configured(tmp_path / "w", f'[storage]\nlog_dir = "{named}"')
     (workspace / "link").symlink_to(workspace / "target")
-    assert kept_outside(workspace) == tuple(str((workspace / name).resolve()) for name in hidden)
+    assert external_evidence(workspace) == tuple(str((workspace / name).resolve()) for name in hidden)

@@ -21,6 +21,7 @@ from pmagent.events.reader import Follower, Reader
 from pmagent.events.segment_store import SegmentStorage
 from pmagent.events.segments import SegmentReader, segment_name
 from pmagent.events.writer import Writer
+from tests.support.cases import each
 from tests.support.logs import LOG_ID, BatchWriter, draft, moment, open_segments, write_log
 from tests.support.memory_disk import MemoryDisk
 
@@ -66,7 +67,12 @@ CHANGES: dict[str, tuple[str, Callable[[Path], object]]] = {
 
 @pytest.fixture
 def writer(tmp_path: Path) -> BatchWriter:
-    """One that has written a little into ``tmp_path/log``."""
+    """See ``begun``."""
+    return begun(tmp_path)
+
+
+def begun(tmp_path: Path) -> BatchWriter:
+    """A writer that has written a little into ``tmp_path/log``."""
     made = BatchWriter(open_segments(RealDisk(), 100_000, folder=str(tmp_path / "log")))
     made.create(LOG_ID)
     made.write([draft(2)])
@@ -83,11 +89,12 @@ def _age(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock.unlink()
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("when", ["just made", "long there", "idle"])
+@each("change", CHANGES)
+@each("when", ["just made", "long there", "idle"])
 def test_nothing_is_acknowledged_after_it(
-    tmp_path: Path, writer: BatchWriter, monkeypatch: pytest.MonkeyPatch, change: str, when: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, when: str
 ) -> None:
+    writer = begun(tmp_path)
     file, act = CHANGES[change]
     if when == "long there":
         _age(tmp_path / "log", monkeypatch)
@@ -159,8 +166,9 @@ def test_an_idle_writer_notices_by_itself(tmp_path: Path, monkeypatch: pytest.Mo
     assert type(asyncio.run(notice())) is ForeignChange
 
 
-@pytest.mark.parametrize("change", ["folder removed", "folder moved", "HEAD removed", "HEAD replaced"])
-def test_who_reads_beside_it_is_told(tmp_path: Path, writer: BatchWriter, change: str) -> None:
+@each("change", ["folder removed", "folder moved", "HEAD removed", "HEAD replaced"])
+def test_who_reads_beside_it_is_told(tmp_path: Path, change: str) -> None:
+    writer = begun(tmp_path)
     reader = SegmentReader(RealDisk(), str(tmp_path / "log"))
     follower = Follower(reader)
     while follower.poll() is not None:

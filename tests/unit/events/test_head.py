@@ -125,7 +125,7 @@ def test_mending_keeps_a_whole_slot_at_any_time(damaged: tuple[int, ...], newest
     disk.put(HEAD_PATH, bytes(raw))
     seen = []
     disk.before = lambda _operation, _path: seen.append(decode_head(disk.read(HEAD_PATH)))
-    head.mend(slot(9).tail(), 1)
+    head.repair(slot(9).tail(), 1)
     assert decode_head(disk.read(HEAD_PATH)).damaged == ()
     assert decode_head(disk.read(HEAD_PATH)).newest == slot(9)
     whole = [reading.newest for reading in seen if len(damaged) < 2]

@@ -21,7 +21,16 @@ from pmagent.events.event import (
     parse_time,
 )
 from pmagent.events.event import time_after as later
-from pmagent.events.line import TAIL_BYTES, ChainChecker, check_data, check_texts, decode_chunk, decode_line, seal
+from pmagent.events.line import (
+    TAIL_BYTES,
+    ChainChecker,
+    check_batch,
+    check_data,
+    check_texts,
+    decode_chunk,
+    decode_line,
+    seal,
+)
 from tests.support.cases import each
 
 TIMES = [f"2026-11-21T19:50:0{second}.000000Z" for second in range(10)]
@@ -132,6 +141,14 @@ def test_a_time_before_the_tail_is_refused() -> None:
         seal([event(3, time=TIMES[0])], 2, Tail(2, 1, TIMES[1]))
 
 
+@each("batch", [1, 3])
+def test_a_storage_takes_no_batch_whose_number_does_not_follow(batch: int) -> None:
+    before = Tail(2, 1, TIMES[0])
+    lines, sums = seal([event(3)], batch, Tail(2, batch - 1, TIMES[0]))
+    with pytest.raises(BadEvent):
+        check_batch(before, lines, Tail(3, batch, TIMES[3], sums[0]))
+
+
 def test_a_line_beyond_its_bound_is_refused_and_nothing_is_sealed() -> None:
     with pytest.raises(BadEvent, match=r"id-2.*1048[0-9]{3}"):
         seal([event(1), event(2, b'"%b"' % (b"x" * LINE_BYTES_MAX))], 1, Tail())
@@ -222,8 +239,7 @@ def test_a_run_may_come_in_pieces_and_must_end_with_a_line() -> None:
         chain(1)[0].replace(b'"id":"id-1",', b""),
         chain(1)[0].replace(b"id-1", b"\xff"),
         chain(1)[0].replace(b"{}", b"[" * 100_000 + b"]" * 100_000),
-    ]
-,
+    ],
 )
 def test_what_is_no_event_is_not_decoded(line: bytes) -> None:
     with pytest.raises(msgspec.DecodeError):

@@ -111,7 +111,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("what", BAD)
+@each("what", BAD)
 def test_a_bad_event_is_refused_and_takes_no_place(what: str, tmp_path: Path) -> None:
     async def bad_then_good(log: Log) -> None:
         with pytest.raises(BadEvent):

@@ -19,7 +19,7 @@ from pmagent.events.reader import CAUGHT_UP, Follower, Progress, Reader, event_a
 from pmagent.events.reader import events as read_events
 from pmagent.events.segments import SegmentReader, segment_firsts
 from tests.support.cases import each
-from tests.support.effort import examples
+from tests.support.effort import examples, rounds
 from tests.support.logs import (
     FOLDER,
     HEAD_PATH,
@@ -35,6 +35,7 @@ from tests.support.logs import (
 from tests.support.memory_disk import MemoryDisk
 
 ROOT = Path(__file__).resolve().parents[3]
+BATCHES = rounds(3000, 500)
 
 
 def sized(number: int, size: int) -> Draft:
@@ -235,14 +236,15 @@ def test_a_reader_never_sees_anything_but_the_chain_while_a_writer_writes(tmp_pa
     writer = BatchWriter(open_segments(RealDisk(), 20_000, folder=folder))
     writer.create(LOG_ID)
     writer.write([draft(1), draft(2)])
-    command = [sys.executable, "-c", FOLLOWER, folder, "6003"]
+    last = 2 * BATCHES + 3
+    command = [sys.executable, "-c", FOLLOWER, folder, str(last)]
     followers = [subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) for _ in range(2)]
-    for number in range(3000):
+    for number in range(BATCHES):
         writer.write([draft(10_000 + number), draft(20_000 + number, 300)])
     told = [follower.communicate(timeout=60)[0].splitlines() for follower in followers]
     assert [follower.returncode for follower in followers] == [0, 0]
     for lines in told:
-        assert [line.split()[0] for line in lines if line != b"caught up"] == [b"%d" % n for n in range(3, 6004)]
+        assert [line.split()[0] for line in lines if line != b"caught up"] == [b"%d" % n for n in range(3, last + 1)]
         assert lines.count(b"caught up") <= 1, "it may never have caught up"
     writer.storage.close()
 

@@ -40,13 +40,24 @@ def verified(disk: MemoryDisk, *, decode: bool = False) -> Verification:
     return verify_log(FOLDER, disk, decode=decode)
 
 
+def finding(disk: MemoryDisk) -> Finding:
+    """The first bad event or file of a log that is not intact."""
+    found = verified(disk).finding
+    assert found is not None
+    return found
+
+
+def bad_place(disk: MemoryDisk) -> tuple[str, int, int]:
+    """File, offset and position of the finding."""
+    found = finding(disk)
+    return found.file, found.offset, found.position
+
+
 def assert_found(disk: MemoryDisk, line: Line) -> None:
     """The first bad event is ``line``'s; everything before it is intact and readable."""
     result = verified(disk)
     assert not result.ok
-    found = result.finding
-    assert found is not None
-    assert (found.file, found.offset, found.position) == (line.file, line.start, line.position)
+    assert bad_place(disk) == (line.file, line.start, line.position)
     assert result.tail.position == result.events == line.position - 1
 
 
@@ -143,9 +154,7 @@ def test_every_truncation_of_every_segment_is_found() -> None:
 def test_every_truncation_of_head_is_found(size: int) -> None:
     disk = fresh()
     disk.put(HEAD_PATH, disk.read(HEAD_PATH)[:size])
-    finding = verified(disk).finding
-    assert finding is not None
-    assert finding.file == HEAD
+    assert finding(disk).file == HEAD
 
 
 def test_a_head_that_grew_or_is_missing_is_found() -> None:
@@ -166,9 +175,7 @@ def test_every_removed_line_is_found() -> None:
     for line in lines_of(disk):
         whole = disk.read(line.path)
         disk.put(line.path, whole[: line.start] + whole[line.end :])
-        result = verified(disk)
-        assert result.finding is not None
-        assert result.finding.position == line.position
+        assert finding(disk).position == line.position
         if line is not last and line.end != len(whole):
             assert_found(disk, line)
         disk.put(line.path, whole)
@@ -179,9 +186,7 @@ def test_every_doubled_line_is_found() -> None:
     for line in lines_of(disk):
         whole = disk.read(line.path)
         disk.put(line.path, whole[: line.end] + whole[line.start : line.end] + whole[line.end :])
-        finding = verified(disk).finding
-        assert finding is not None
-        assert (finding.file, finding.offset, finding.position) == (line.file, line.end, line.position + 1)
+        assert bad_place(disk) == (line.file, line.end, line.position + 1)
         disk.put(line.path, whole)
 
 
@@ -212,9 +217,7 @@ def test_every_line_of_another_log_is_found() -> None:
         strange = other.read(foreign.path)[foreign.start : foreign.end]
         disk.put(line.path, whole[: line.start] + strange + whole[line.end :])
         if line.position == 1:
-            finding = verified(disk).finding
-            assert finding is not None
-            assert (finding.file, finding.offset, finding.position) == (line.file, 0, 1)
+            assert bad_place(disk) == (line.file, 0, 1)
         else:
             assert_found(disk, line)
         disk.put(line.path, whole)
@@ -249,22 +252,16 @@ def test_swapped_segments_and_segments_in_between_are_found() -> None:
     a, b = disk.read(one), disk.read(two)
     disk.put(one, b)
     disk.put(two, a)
-    finding = verified(disk).finding
-    assert finding is not None
-    assert (finding.file, finding.offset, finding.position) == (segment_name(1), 0, 1)
+    assert bad_place(disk) == (segment_name(1), 0, 1)
     disk.put(one, a)
     disk.put(two, b)
     last = lines_of(disk)[-1]
     inside = segment_name(2)
     disk.put(f"{FOLDER}/{inside}", a)
-    finding = verified(disk).finding
-    assert finding is not None
-    assert finding.file == inside
+    assert finding(disk).file == inside
     disk.unlink(f"{FOLDER}/{inside}")
     disk.put(f"{FOLDER}/{segment_name(last.position + 5)}", b)
-    finding = verified(disk).finding
-    assert finding is not None
-    assert finding.position == last.position + 1
+    assert finding(disk).position == last.position + 1
 
 
 @each("tail", [bytes(512), bytes(5000), b'{"posi', b"\n", b"\n\n{}\n", b"\xff" * 100, b"{" * 3000])
@@ -301,9 +298,7 @@ def test_a_copy_of_the_last_segment_under_the_next_name_is_found() -> None:
     last = segment_paths(disk)[-1]
     following = len(lines_of(disk)) + 1
     disk.put(f"{FOLDER}/{segment_name(following)}", disk.read(last))
-    finding = verified(disk).finding
-    assert finding is not None
-    assert (finding.file, finding.offset, finding.position) == (segment_name(following), 0, following)
+    assert bad_place(disk) == (segment_name(following), 0, following)
 
 
 class BusyDisk(MemoryDisk):
@@ -356,9 +351,7 @@ def test_a_torn_tail_in_a_segment_that_has_a_successor_is_a_finding_whatever_hea
     first, *_ = segment_paths(disk)
     disk.put(HEAD_PATH, head_bytes(Tail()))
     disk.put(first, disk.read(first) + b"torn")
-    finding = verified(disk).finding
-    assert finding is not None
-    assert finding.file == first[-26:]
+    assert finding(disk).file == first[-26:]
 
 
 def test_damage_behind_a_stale_head_is_found_when_a_later_batch_is_intact() -> None:
@@ -398,9 +391,7 @@ def test_a_shortened_log_that_goes_on_is_found_by_head() -> None:
     write_log(disk, [1, 1, 1, 1], kind="other")
     assert verified(disk).ok, "with a HEAD made to fit, only an outside anchor can tell"
     disk.put(HEAD_PATH, old_head)
-    finding = verified(disk).finding
-    assert finding is not None
-    assert finding.position == 9
+    assert finding(disk).position == 9
     with pytest.raises(CorruptLog):
         open_segments(disk)
 

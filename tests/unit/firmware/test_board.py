@@ -14,7 +14,7 @@ from pmagent.firmware.core import Core
 from tests.support.board import FakeBoard
 from tests.support.board_host import FREE, ONE, RELEASE, Host, between_releases, started
 from tests.support.cases import each
-from tests.support.firmware_desk import TIME
+from tests.support.firmware_board import TIME
 
 EVERY = "".join(filter(is_typable, map(chr, range(128))))
 
@@ -82,11 +82,7 @@ def test_every_key_has_the_library_s_code() -> None:
         from adafruit_hid.keycode import Keycode
 
         words = {
-            "ctrl": "CONTROL",
-            "up": "UP_ARROW",
-            "down": "DOWN_ARROW",
-            "left": "LEFT_ARROW",
-            "right": "RIGHT_ARROW",
+            "ctrl": "CONTROL", "up": "UP_ARROW", "down": "DOWN_ARROW", "left": "LEFT_ARROW", "right": "RIGHT_ARROW",
         }
         digits = dict(enumerate(("ZERO", "ONE", "TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT", "NINE")))
         for name in KEYS:

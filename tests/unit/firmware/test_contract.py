@@ -23,7 +23,7 @@ from pmagent.firmware.refusal import Refused
 from tests.support import firmware_player
 from tests.support.cases import each
 from tests.support.effort import examples
-from tests.support.firmware_desk import BOOT, ONE, TIME, document
+from tests.support.firmware_board import BOOT, ONE, TIME, document
 from tests.support.firmware_scripts import actions
 from tests.support.firmware_vectors import FOLDER
 

@@ -104,8 +104,7 @@ def test_where_the_setting_cannot_be_read_boot_has_closed_everything(
 @each("fifo", [32, 0])
 @each(
     "action",
-    [TypeText(text='echo "Hello"\n'), KeyCombo(keys=["ctrl", "c"]), MouseMove(x=300, y=-40), MouseClick(button="left")]
-,
+    [TypeText(text='echo "Hello"\n'), KeyCombo(keys=["ctrl", "c"]), MouseMove(x=300, y=-40), MouseClick(button="left")],
 )
 def test_what_is_typed_and_told_is_what_it_is_over_usb(action: Action, fifo: int) -> None:
     over_usb, asked_there = started(action)

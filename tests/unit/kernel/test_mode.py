@@ -12,6 +12,7 @@ from pmagent.actors.kernel.mode import judge
 from pmagent.actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, REALITY, REQUIRED, SSOT, WORD_CHARS_MAX
 from pmagent.contracts.kernel import KernelObserved
 from pmagent.events.event import DATA_BYTES_MAX
+from tests.support.cases import each
 
 Contents = dict[str, Any]
 Observe = Callable[..., KernelObserved]
@@ -79,7 +80,7 @@ def test_a_provisional_summary_degrades(green: Contents, observe: Observe) -> No
     assert codes(observe(green)) == ("DEGRADED", ["provisional"])
 
 
-@pytest.mark.parametrize("said", [False, None])
+@each("said", [False, None])
 def test_a_bootstrap_with_another_reality_degrades(said: bool | None, green: Contents, observe: Observe) -> None:
     green[BOOTSTRAP]["health"]["reality_green"] = said
     assert codes(observe(green)) == ("DEGRADED", ["incoherent_reality"])
@@ -111,8 +112,8 @@ def test_an_older_bootstraps_broken_alignment_contradicts_a_passed_check(green: 
     assert codes(observe(green)) == ("DEGRADED", ["incoherent_reality"])
 
 
-@pytest.mark.parametrize(
-    ("declared", "mode", "code"),
+@each(
+    "declared, mode, code",
     [
         ("NORMAL", "NORMAL", []), ("degraded", "DEGRADED", ["declared"]), ("BLOCKED", "BLOCKED", ["declared"]),
         ("HOLIDAY", "BLOCKED", ["declaration_unknown"]),

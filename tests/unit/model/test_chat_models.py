@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import pytest
+from anyio import to_thread
 from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -130,8 +135,7 @@ async def test_a_tool_call_that_cannot_be_read_stays_readable() -> None:
         ([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "two"}], "two"),
         ([{"type": "tool_use", "id": "1", "name": "n", "input": {}}], ""),
         ([], ""),
-    ]
-,
+    ],
 )
 def test_only_text_blocks_are_text(content: list[Any], text: str) -> None:
     @on_loop
@@ -188,11 +192,26 @@ async def test_a_question_that_cannot_be_put_to_the_model_is_no_malformed_reply(
 
 @on_loop
 async def test_a_model_that_hangs_is_stopped_after_the_calls_seconds() -> None:
-    model = scripted()
-    async with live_gateway({"toy:one": model}) as rig:
-        failed = await rig.ask(limits=ModelLimits(attempts=1, call_seconds=0.05))
+    """The seconds have passed as soon as it hangs, however long the machine took to get there."""
+    model, scopes, limits = scripted(), list[anyio.CancelScope](), list[float]()
+
+    @contextmanager
+    def fail_after(seconds: float) -> Iterator[None]:
+        limits.append(seconds)
+        with anyio.fail_after(math.inf) as scope:
+            scopes.append(scope)
+            yield
+
+    def passed() -> None:
+        scopes[-1].deadline = -math.inf
+
+    model.on_hang = passed
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pmagent.actors.model.effects.anyio", SimpleNamespace(fail_after=fail_after, to_thread=to_thread))
+        async with live_gateway({"toy:one": model}) as rig:
+            failed = await rig.ask(limits=ModelLimits(attempts=1, call_seconds=0.05))
     assert (failed.code, failed.text) == ("timed_out", "the provider did not answer in time (TimeoutError)")
-    assert model.hung == [True]
+    assert (limits, model.hung) == ([0.05], [True])
 
 
 @on_loop

@@ -122,8 +122,7 @@ async def test_a_language_model_that_fails_is_tried_again_and_was_shown_envelope
         ("LMTimeoutError", {}, ("timed_out", True, None)),
         ("LMTransportError", {}, ("network", True, None)),
         ("ContextWindowExceededError", {}, ("too_long", False, None)),
-    ]
-,
+    ],
 )
 def test_dspys_exceptions_are_known(
     error: str, told: dict[str, Any], expected: tuple[str, bool, float | None]

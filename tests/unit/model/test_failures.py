@@ -45,8 +45,7 @@ def named(name: str, base: type[Exception] = Exception) -> Exception:
         (408, Failure("timed_out", transient=True)), (409, Failure("overloaded", transient=True)),
         (413, Failure("too_long")), (429, Failure("rate_limited", transient=True)),
         (500, Failure("overloaded", transient=True)), (529, Failure("overloaded", transient=True)),
-    ]
-,
+    ],
 )
 def test_a_status_is_found_wherever_clients_keep_it(where: str, status: int, failure: Failure) -> None:
     has: Any = Response(status) if where == "response" else status
@@ -92,8 +91,7 @@ def test_an_empty_account_is_not_waited_for() -> None:
         (KeyError("choices"), "malformed", True),
         (IndexError(), "malformed", True),
         (named("JSONDecodeError", ValueError), "malformed", True),
-    ]
-,
+    ],
 )
 def test_the_kind_of_an_error_tells_when_no_status_does(error: Exception, code: str, transient: bool) -> None:
     found = failure_of(error, NOW)

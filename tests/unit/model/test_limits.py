@@ -209,8 +209,7 @@ def test_a_question_may_be_large_but_not_larger() -> None:
         ({"model": ""}, "the question names no model"),
         ({"engine": "dspy"}, "there is no program ''"),
         ({"engine": "dspy", "program": "Oracle"}, "there is no program 'Oracle'"),
-    ]
-,
+    ],
 )
 def test_a_question_that_asks_nothing_is_refused(asked: dict[str, Any], text: str) -> None:
     bench = GatewayBench()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from pydantic import SecretStr
 from pmagent.actors.core.extras import EXTRAS, install
 from pmagent.actors.model import models as module
 from pmagent.actors.model.models import PROVIDERS, Engine, Models, ModelUnavailable
+from pmagent.actors.pla.line import discovery
 from tests.support.cases import each
 from tests.support.live import on_loop
 from tests.support.models import live_gateway, scripted
@@ -29,8 +31,8 @@ def unavailable(models: Models, name: str, engine: Engine = "langchain") -> Mode
     return caught.value
 
 
-@pytest.mark.parametrize("engine", ["langchain", "dspy"])
-@pytest.mark.parametrize("provider", [name for name, provider in PROVIDERS.items() if provider.keys])
+@each("engine", ["langchain", "dspy"])
+@each("provider", [name for name, provider in PROVIDERS.items() if provider.keys])
 def test_a_missing_key_is_named_first(provider: str, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "find_spec", lambda _: None)
     key = PROVIDERS[provider].keys[0]
@@ -41,7 +43,7 @@ def test_a_missing_key_is_named_first(provider: str, engine: Engine, monkeypatch
         assert said.hint == f"set {key}"
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@each("provider", PROVIDERS)
 def test_then_the_missing_package_with_the_extra_that_brings_it(
     provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,12 +60,29 @@ def test_then_the_missing_package_with_the_extra_that_brings_it(
 
 def test_what_is_to_be_installed_is_what_the_metadata_says() -> None:
     import tomllib
-    from pathlib import Path
 
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
     extras = {name: needed for name, needed in project["optional-dependencies"].items() if name not in {"dev", "bench"}}
-    assert {name: [needed] for name, needed in EXTRAS.items()} == extras
+    assert {name: list(needed) for name, needed in EXTRAS.items()} == extras
     assert {provider.extra for provider in PROVIDERS.values()} < set(EXTRAS)
+
+
+def test_an_install_command_is_one_of_the_program_that_made_the_environment(tmp_path: Path) -> None:
+    uv, pipx = tmp_path / "tools" / "pmagent", tmp_path / "venvs" / "pmagent"
+    for folder, mark in ((uv, "uv-receipt.toml"), (pipx, "pipx_metadata.json")):
+        folder.mkdir(parents=True)
+        (folder / mark).touch()
+    assert install("dspy", tmp_path) == "pip install 'dspy>=3.4,<4'"
+    assert install("dspy", uv) == f"uv pip install --python {uv} 'dspy>=3.4,<4'"
+    assert install("pla", pipx) == "pipx inject pmagent 'pyserial>=3.5,<4' 'pyserial-asyncio>=0.6,<0.7'"
+
+
+def test_without_pyserial_a_device_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "find_spec", lambda _: None)
+    with pytest.raises(discovery.PortUnusable) as raised:
+        discovery.require_pyserial()
+    assert (raised.value.code, raised.value.hint) == ("failed", install("pla"))
+
 
 
 @each(

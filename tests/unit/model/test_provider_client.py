@@ -18,6 +18,7 @@ from pmagent.contracts.model import (
     ModelToolCall,
     ModelUsage,
 )
+from tests.support.cases import each
 from tests.support.live import on_loop
 from tests.support.models import live_gateway
 from tests.support.provider import Answer, Provider, completion, error, provider
@@ -80,16 +81,16 @@ def test_a_limit_of_rate_is_waited_out_and_the_client_itself_does_not_retry(base
     assert len(server.seen) == 2
 
 
-@pytest.mark.parametrize(
-    ("answer", "code"),
+@each(
+    "answer, code",
     [
         (error(500), "overloaded"),
         (error(503), "overloaded"),
         (error(529), "overloaded"),
         (Answer(body=b"<html>a proxy's page</html>", headers={"content-type": "application/json"}), "malformed"),
         (Answer(body={"surprise": True}), "malformed"),
-    ],
-    ids=["500", "503", "529", "no JSON", "another shape"],
+    ]
+,
 )
 def test_what_may_pass_is_tried_again(answer: Answer, code: str, base: pytest.MonkeyPatch) -> None:
     failure, failed, server = asked(base, answer, answer, limits=ModelLimits(attempts=2))
@@ -98,13 +99,13 @@ def test_what_may_pass_is_tried_again(answer: Answer, code: str, base: pytest.Mo
     assert [(one.code, one.transient) for one in failed] == [(code, True)] * 2
 
 
-@pytest.mark.parametrize(
-    ("answer", "code"),
+@each(
+    "answer, code",
     [
         (error(400), "rejected"), (error(401), "rejected"), (error(403), "rejected"), (error(404), "rejected"),
         (error(422), "rejected"), (error(413), "too_long"), (error(429, "insufficient_quota"), "rejected"),
-    ],
-    ids=["400", "401", "403", "404", "422", "413", "an empty account"],
+    ]
+,
 )
 def test_what_does_not_pass_is_asked_once(answer: Answer, code: str, base: pytest.MonkeyPatch) -> None:
     failure, [failed], server = asked(base, answer)

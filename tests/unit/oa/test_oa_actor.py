@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 
 from pmagent.actors.kernel.surfaces import HANDOFF, REALITY, SSOT
 from pmagent.actors.oa.state import SESSIONS_MAX, WAITING_MAX
@@ -27,6 +26,7 @@ from pmagent.contracts.oa import (
     OaSnapshotRequested,
     OaSnapshotTaken,
 )
+from tests.support.cases import each
 from tests.support.oa_loop import STARTED, Contents, Loop, Observe, boot, of
 
 # -- snapshots ------------------------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def ends(read: int) -> list[msgspec.Struct]:
     ]
 
 
-@pytest.mark.parametrize("way", range(5))
+@each("way", range(5))
 def test_however_a_reading_ends_the_snapshot_and_the_boot_are_answered(way: int, running: Loop) -> None:
     running.tell(OaSnapshotRequested())
     (taken,) = running.tell(ends(running.last(KernelReadRequested))[way])

@@ -24,6 +24,7 @@ from pmagent.contracts.oa import (
 )
 from pmagent.contracts.payload import encode
 from pmagent.events.event import Event
+from tests.support.cases import each
 from tests.support.oa_loop import STARTED, Contents, Loop, Observe, boot, of, permit
 from tests.support.toys import START
 
@@ -68,7 +69,7 @@ def test_a_permit_carries_what_was_asked_and_when_it_expires(running: Loop) -> N
     )
 
 
-@pytest.mark.parametrize(
+@each(
     "asked",
     [
         permit("world_peace"), permit(""), permit("FEATURE_WORK"), permit(uses=0), permit(uses=-1),
@@ -171,7 +172,7 @@ def test_another_actor_that_is_halted_takes_no_permit_away(running: Loop) -> Non
     assert running.tell(ActorHalted(name="toy", input=3, error="ValueError", place="here")) == []
 
 
-@pytest.mark.parametrize("field", ["action", "subject", "holder"])
+@each("field", ["action", "subject", "holder"])
 def test_a_permit_request_too_long_for_a_line_is_refused_with_a_short_answer(running: Loop, field: str) -> None:
     (refused,) = running.tell(permit(**{field: "x" * 900_000}))
     assert "action, subject or holder is too long" in refused.reasons

@@ -121,9 +121,7 @@ def test_the_kernel_as_it_is_now_counts_more_than_the_envelope(
     assert calls == []
 
 
-def test_a_kernel_that_becomes_blocked_ends_the_run_and_takes_its_calls_back(
-    bench: RunBench, observe: Observe
-) -> None:
+def test_a_kernel_that_becomes_blocked_ends_the_run_and_takes_its_calls_back(bench: RunBench, observe: Observe) -> None:
     running = bench.ask(envelope())
     diagnosing = bench.ask(envelope("GuardFailureInterpreter", 2))
     bench.observe(observe({}))

@@ -16,7 +16,8 @@ from pmagent.actors.orchestra.running.effects import VIOLATIONS_MAX, Attempts
 from pmagent.actors.sandbox.spec import Outcome
 from pmagent.contracts.orchestra_events import TaskAttemptRequested, TaskExited
 from pmagent.events.event import Event
-from tests.support.orchestra import Yard
+from tests.support.cases import each
+from tests.support.orchestra import Harness
 
 
 class Stream:
@@ -68,18 +69,18 @@ def attempted(monkeypatch: pytest.MonkeyPatch, workspace: Path, planted: int) ->
         )
 
     monkeypatch.setattr(effects, "run", run)
-    yard = Yard()
-    yard.tool = lambda _: None
-    yard.request({"a": []})
-    (request,) = yard.open(TaskAttemptRequested)
-    world: Any = World(workspace, yard.history)
+    harness = Harness()
+    harness.tool = lambda _: None
+    harness.request({"a": []})
+    (request,) = harness.open(TaskAttemptRequested)
+    world: Any = World(workspace, harness.history)
     outcome = anyio.run(Attempts(), request, world)
     assert isinstance(outcome, TaskExited)
     assert not list((workspace / effects.FOLDER).iterdir())
     return outcome
 
 
-@pytest.mark.parametrize("planted", [0, 1, VIOLATIONS_MAX])
+@each("planted", [0, 1, VIOLATIONS_MAX])
 def test_what_a_tool_made_and_may_not_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, planted: int) -> None:
     found = attempted(monkeypatch, tmp_path, planted)
     assert found.violations == [f"it made /w/{number}/.git" for number in range(planted)]

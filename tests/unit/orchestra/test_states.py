@@ -45,7 +45,7 @@ def test_a_run_begins_with_those_blocked_that_wait() -> None:
     assert changes == [change(name, "block") for name in "bcd"]
     after = first.stepped(changes)
     assert after.letters == "pbbbp"
-    assert after.places("planned") == [A, E]
+    assert after.indexes("planned") == [A, E]
     assert not after.is_over()
 
 
@@ -123,8 +123,7 @@ def test_a_step_leaves_the_board_before_it_as_it_was() -> None:
 
 @each(
     "ids, waits",
-    [(["a", "b"], [["b"], []]), (["a"], [["a"]]), (["a", "a"], [[], []])]
-,
+    [(["a", "b"], [["b"], []]), (["a"], [["a"]]), (["a", "a"], [[], []])],
 )
 def test_tasks_out_of_order_make_no_board(ids: list[str], waits: list[list[str]]) -> None:
     with pytest.raises(ValueError, match="do not stand in an order in which they may run"):

@@ -35,7 +35,7 @@ from pmagent.events.secret_forms import MASK
 from pmagent.events.sequencer import Sequencer
 from tests.support.cases import each
 from tests.support.pla import ALICE
-from tests.support.pla_brain import MODEL, SOURCE, BrainDesk, asked, frame, replies, said
+from tests.support.pla_brain import MODEL, SOURCE, BrainHarness, asked, frame, replies, said
 from tests.support.toys import refolded
 
 HELLO = TypeText(text="hello\n")
@@ -50,68 +50,68 @@ def refusal(answer: object) -> tuple[str, str]:
 
 
 def test_what_a_goal_states_is_proposed_as_it_stands() -> None:
-    desk = BrainDesk()
-    request = desk.ask(HELLO, lifetime_s=90, two_persons=True, rationale="the lab wants a greeting")
-    proposed = desk.answer(request)
+    harness = BrainHarness()
+    request = harness.ask(HELLO, lifetime_s=90, two_persons=True, rationale="the lab wants a greeting")
+    proposed = harness.answer(request)
     assert isinstance(proposed, PlaProposed)
     assert (proposed.action, proposed.digest, proposed.chars, proposed.masked) == (HELLO, digest(HELLO), 6, False)
-    assert (proposed.mode, proposed.session_id) == ("SUGGEST", desk.warden.session_id)
+    assert (proposed.mode, proposed.session_id) == ("SUGGEST", harness.warden.session_id)
     assert (proposed.proposed_by, proposed.requested_by, proposed.channel) == ("rules", ALICE, "cli")
     assert proposed.rationale == "the lab wants a greeting"
-    assert proposed.expires_at == time_after(desk.of(PlaProposed)[0].time, 90)
+    assert proposed.expires_at == time_after(harness.of(PlaProposed)[0].time, 90)
     assert proposed.two_persons
     assert not proposed.credential_warning
-    assert desk.brain.proposal_id == proposed.proposal_id
-    assert [one.proposed.proposal_id for one in desk.warden.open_proposals] == [proposed.proposal_id]
+    assert harness.brain.proposal_id == proposed.proposal_id
+    assert [one.proposed.proposal_id for one in harness.warden.open_proposals] == [proposed.proposal_id]
 
 
 @each("given", ["", "why", "   "])
 def test_a_reason_that_is_too_short_is_made_long_enough_for_the_contract(given: str) -> None:
-    proposed = BrainDesk().asked_for(HELLO, rationale=given)
+    proposed = BrainHarness().asked_for(HELLO, rationale=given)
     assert isinstance(proposed, PlaProposed)
     assert 10 <= len(proposed.rationale) <= 2000
     assert given.strip() in proposed.rationale
 
 
 def test_each_proposal_has_an_id_of_its_own() -> None:
-    desk = BrainDesk()
+    harness = BrainHarness()
     ids = []
     for _ in range(3):
-        proposed = desk.asked_for(HELLO)
+        proposed = harness.asked_for(HELLO)
         assert isinstance(proposed, PlaProposed)
         ids.append(proposed.proposal_id)
-        desk.decide(proposed, "REJECTED", reason="no")
+        harness.decide(proposed, "REJECTED", reason="no")
     assert len(set(ids)) == 3
     assert all(one.startswith("prop-") and len(one) == 37 for one in ids)
 
 
 def test_nothing_is_proposed_in_observe() -> None:
-    desk = BrainDesk("OBSERVE")
-    assert refusal(desk.asked_for(HELLO)) == ("mode", "proposing needs SUGGEST or EXECUTE, the mode is OBSERVE")
-    assert not desk.of(PlaProposed)
-    assert [event.data.kind for event in desk.of(PlaViolation)] == ["mode_mismatch"]
+    harness = BrainHarness("OBSERVE")
+    assert refusal(harness.asked_for(HELLO)) == ("mode", "proposing needs SUGGEST or EXECUTE, the mode is OBSERVE")
+    assert not harness.of(PlaProposed)
+    assert [event.data.kind for event in harness.of(PlaViolation)] == ["mode_mismatch"]
 
 
 def test_there_is_one_open_proposal_and_the_next_may_come_when_it_is_closed() -> None:
-    desk = BrainDesk()
-    first = desk.asked_for(HELLO)
+    harness = BrainHarness()
+    first = harness.asked_for(HELLO)
     assert isinstance(first, PlaProposed)
-    code, reason = refusal(desk.asked_for(HELLO))
+    code, reason = refusal(harness.asked_for(HELLO))
     assert code == "open"
     assert first.proposal_id in reason
-    desk.decide(first, "REJECTED", reason="not now")
-    assert desk.brain.proposal_id == ""
-    assert isinstance(desk.asked_for(HELLO), PlaProposed)
+    harness.decide(first, "REJECTED", reason="not now")
+    assert harness.brain.proposal_id == ""
+    assert isinstance(harness.asked_for(HELLO), PlaProposed)
 
 
 def test_one_request_is_under_way_at_a_time() -> None:
-    desk = BrainDesk()
-    desk.camera = lambda _: None
-    first = desk.ask(HELLO, frame=SOURCE)
-    assert refusal(desk.asked_for(HELLO)) == ("open", "another request for a proposal is under way")
-    desk.camera = frame
-    desk.go()
-    assert isinstance(desk.answer(first), PlaProposed)
+    harness = BrainHarness()
+    harness.camera = lambda _: None
+    first = harness.ask(HELLO, frame=SOURCE)
+    assert refusal(harness.asked_for(HELLO)) == ("open", "another request for a proposal is under way")
+    harness.camera = frame
+    harness.go()
+    assert isinstance(harness.answer(first), PlaProposed)
 
 
 @each(
@@ -128,43 +128,43 @@ def test_one_request_is_under_way_at_a_time() -> None:
     ],
 )
 def test_what_is_out_of_bounds_is_refused_and_told_as_a_violation(action: Any, kind: str, said: str) -> None:
-    desk = BrainDesk()
-    code, reason = refusal(desk.asked_for(action))
+    harness = BrainHarness()
+    code, reason = refusal(harness.asked_for(action))
     assert code == "unfit"
     assert said in reason
-    violation = desk.last(PlaViolation)
+    violation = harness.last(PlaViolation)
     assert (violation.kind, violation.severity, violation.by) == (kind, "error", "brain")
     assert violation.text == reason
-    assert desk.of(PlaViolation)[-1].correlation == desk.warden.session_id
-    assert not desk.of(PlaProposed)
+    assert harness.of(PlaViolation)[-1].correlation == harness.warden.session_id
+    assert not harness.of(PlaProposed)
 
 
 def test_a_goal_that_could_not_be_read_is_refused_with_what_is_wrong_in_it() -> None:
-    desk = BrainDesk()
+    harness = BrainHarness()
     said = "key 1 of 2 is 'control', and there is no such key"
-    answer = desk.asked_for(objection=said, objection_kind="schema_validation", model="object:test")
+    answer = harness.asked_for(objection=said, objection_kind="schema_validation", model="object:test")
     assert refusal(answer) == ("goal", said)
-    assert desk.last(PlaViolation).kind == "schema_validation"
+    assert harness.last(PlaViolation).kind == "schema_validation"
 
 
 # --- credentials -----------------------------------------------------------------------------------------------------
 
 
 def test_a_credential_that_came_in_plain_is_found_here() -> None:
-    desk = BrainDesk()
-    assert refusal(desk.asked_for(TypeText(text="the password is swordfish")))[0] == "credential"
-    proposed = desk.asked_for(TypeText(text="the password is swordfish"), policy="acknowledge")
+    harness = BrainHarness()
+    assert refusal(harness.asked_for(TypeText(text="the password is swordfish")))[0] == "credential"
+    proposed = harness.asked_for(TypeText(text="the password is swordfish"), policy="acknowledge")
     assert isinstance(proposed, PlaProposed)
     assert proposed.credential_warning
 
 
 @each("policy", ["refuse", "acknowledge"])
 def test_a_mask_is_never_typed(policy: Any) -> None:
-    desk = BrainDesk()
+    harness = BrainHarness()
     meant = TypeText(text="export TOKEN=abc")
     answers = [
-        desk.asked_for(TypeText(text=f"export TOKEN={MASK}"), policy=policy),
-        desk.asked_for(TypeText(text="hello"), digest=digest(meant), policy=policy),
+        harness.asked_for(TypeText(text=f"export TOKEN={MASK}"), policy=policy),
+        harness.asked_for(TypeText(text="hello"), digest=digest(meant), policy=policy),
     ]
     assert [refusal(answer)[0] for answer in answers] == ["credential", "credential"]
 
@@ -173,10 +173,10 @@ def test_a_mask_is_never_typed(policy: Any) -> None:
 
 
 def test_a_frame_that_is_asked_for_stands_in_the_proposal() -> None:
-    desk = BrainDesk()
-    proposed = desk.asked_for(HELLO, frame=SOURCE)
+    harness = BrainHarness()
+    proposed = harness.asked_for(HELLO, frame=SOURCE)
     assert isinstance(proposed, PlaProposed)
-    assert desk.history[proposed.frame - 1].type == "pla.frame_observed"
+    assert harness.history[proposed.frame - 1].type == "pla.frame_observed"
     assert proposed.ocr_text == "login:"
 
 
@@ -190,142 +190,142 @@ def test_a_frame_that_is_asked_for_stands_in_the_proposal() -> None:
     ],
 )
 def test_without_the_frame_there_is_no_proposal(outcome: Any, told: str) -> None:
-    desk = BrainDesk()
-    desk.camera = outcome
-    code, reason = refusal(desk.asked_for(HELLO, frame=SOURCE))
+    harness = BrainHarness()
+    harness.camera = outcome
+    code, reason = refusal(harness.asked_for(HELLO, frame=SOURCE))
     assert code == "frame"
     assert told in reason
-    look = desk.tell(PlaObserveRequested(frame=SOURCE, requested_by=ALICE, channel="cli"))
-    (answer,) = desk.answers(look)
+    look = harness.tell(PlaObserveRequested(frame=SOURCE, requested_by=ALICE, channel="cli"))
+    (answer,) = harness.answers(look)
     assert answer.data.frame == 0
     assert told in answer.data.reasons[0]
 
 
 def test_looking_proposes_nothing_and_is_allowed_in_observe() -> None:
-    desk = BrainDesk("OBSERVE")
-    look = desk.tell(PlaObserveRequested(frame=SOURCE, requested_by=ALICE, channel="cli"))
-    (answer,) = desk.answers(look)
+    harness = BrainHarness("OBSERVE")
+    look = harness.tell(PlaObserveRequested(frame=SOURCE, requested_by=ALICE, channel="cli"))
+    (answer,) = harness.answers(look)
     assert isinstance(answer.data, PlaObserved)
-    assert desk.history[answer.data.frame - 1].type == "pla.frame_observed"
-    assert answer.data.session_id == desk.warden.session_id
-    assert not desk.of(PlaProposed)
+    assert harness.history[answer.data.frame - 1].type == "pla.frame_observed"
+    assert answer.data.session_id == harness.warden.session_id
+    assert not harness.of(PlaProposed)
 
 
 def test_only_so_many_look_at_once() -> None:
-    desk = BrainDesk()
-    desk.camera = lambda _: None
-    looks = [desk.tell(PlaObserveRequested(frame=SOURCE, requested_by=ALICE, channel="cli")) for _ in range(9)]
-    assert [len(desk.answers(look)) for look in looks] == [0] * 8 + [1]
-    assert len(desk.of(PlaFrameRequested)) == 8
-    desk.camera = frame
-    desk.go()
-    assert [desk.answers(look)[0].data.frame > 0 for look in looks] == [True] * 8 + [False]
-    assert desk.brain.looks == {}
+    harness = BrainHarness()
+    harness.camera = lambda _: None
+    looks = [harness.tell(PlaObserveRequested(frame=SOURCE, requested_by=ALICE, channel="cli")) for _ in range(9)]
+    assert [len(harness.answers(look)) for look in looks] == [0] * 8 + [1]
+    assert len(harness.of(PlaFrameRequested)) == 8
+    harness.camera = frame
+    harness.go()
+    assert [harness.answers(look)[0].data.frame > 0 for look in looks] == [True] * 8 + [False]
+    assert harness.brain.looks == {}
 
 
 # --- modes, sessions, halts ------------------------------------------------------------------------------------------
 
 
 def test_what_is_under_way_ends_with_the_mode_and_is_taken_back() -> None:
-    desk = BrainDesk()
-    desk.camera = lambda _: None
-    request = desk.ask(HELLO, frame=SOURCE)
-    desk.mode("OBSERVE")
-    assert refusal(desk.answer(request))[0] == "mode"
-    assert desk.last(EffectCancelRequested).request == desk.of(PlaFrameRequested)[0].position
-    desk.mode("SUGGEST")
-    assert isinstance(desk.asked_for(HELLO), PlaProposed)
+    harness = BrainHarness()
+    harness.camera = lambda _: None
+    request = harness.ask(HELLO, frame=SOURCE)
+    harness.mode("OBSERVE")
+    assert refusal(harness.answer(request))[0] == "mode"
+    assert harness.last(EffectCancelRequested).request == harness.of(PlaFrameRequested)[0].position
+    harness.mode("SUGGEST")
+    assert isinstance(harness.asked_for(HELLO), PlaProposed)
 
 
 def test_a_proposal_is_of_the_mode_that_holds_when_it_is_made() -> None:
-    desk = BrainDesk()
-    desk.camera = lambda _: None
-    request = desk.ask(HELLO, frame=SOURCE)
-    desk.link()
-    desk.mode("EXECUTE")
-    desk.camera = frame
-    desk.go()
-    proposed = desk.answer(request)
+    harness = BrainHarness()
+    harness.camera = lambda _: None
+    request = harness.ask(HELLO, frame=SOURCE)
+    harness.link()
+    harness.mode("EXECUTE")
+    harness.camera = frame
+    harness.go()
+    proposed = harness.answer(request)
     assert isinstance(proposed, PlaProposed)
     assert proposed.mode == "EXECUTE"
 
 
 def test_nothing_is_proposed_while_the_warden_is_halted(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = BrainDesk()
-    desk.camera = lambda _: None
-    request = desk.ask(HELLO, frame=SOURCE)
+    harness = BrainHarness()
+    harness.camera = lambda _: None
+    request = harness.ask(HELLO, frame=SOURCE)
 
     def broken(*_: object) -> object:
         raise ValueError("broken")
 
     with monkeypatch.context() as patched:
         patched.setattr("pmagent.actors.pla.warden.actor.Warden.decide", broken)
-        desk.mode("EXECUTE")
-    assert desk.of(ActorHalted)[-1].data.name == "warden"
-    assert refusal(desk.answer(request)) == ("mode", "the warden is halted")
-    assert refusal(desk.asked_for(HELLO)) == ("mode", "the warden is halted")
-    desk.tell(ActorResumed(name="warden"))
-    assert not desk.brain.halted
+        harness.mode("EXECUTE")
+    assert harness.of(ActorHalted)[-1].data.name == "warden"
+    assert refusal(harness.answer(request)) == ("mode", "the warden is halted")
+    assert refusal(harness.asked_for(HELLO)) == ("mode", "the warden is halted")
+    harness.tell(ActorResumed(name="warden"))
+    assert not harness.brain.halted
 
 
 def test_a_brain_that_was_halted_answers_what_was_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = BrainDesk()
-    desk.camera = lambda _: None
-    request = desk.ask(HELLO, frame=SOURCE)
-    look = desk.tell(PlaObserveRequested(frame=SOURCE, requested_by=ALICE, channel="cli"))
+    harness = BrainHarness()
+    harness.camera = lambda _: None
+    request = harness.ask(HELLO, frame=SOURCE)
+    look = harness.tell(PlaObserveRequested(frame=SOURCE, requested_by=ALICE, channel="cli"))
 
     def broken(*_: object) -> object:
         raise ValueError("broken")
 
     with monkeypatch.context() as patched:
         patched.setattr(Brain, "decide", broken)
-        lost = desk.tell(asked(HELLO))
-    assert desk.of(RequestRefused)[-1].data.request == lost.position
-    meanwhile = desk.tell(asked(HELLO))
-    assert desk.of(RequestRefused)[-1].data.request == meanwhile.position
-    desk.tell(ActorResumed(name="brain"))
-    assert "was halted" in refusal(desk.answer(request))[1]
-    assert "was halted" in desk.answers(look)[0].data.reasons[0]
-    assert desk.brain.pending is None
-    assert desk.brain.looks == {}
-    assert desk.answers(lost) == desk.answers(meanwhile) == []
-    desk.mode("SUGGEST")
-    assert isinstance(desk.asked_for(HELLO), PlaProposed)
+        lost = harness.tell(asked(HELLO))
+    assert harness.of(RequestRefused)[-1].data.request == lost.position
+    meanwhile = harness.tell(asked(HELLO))
+    assert harness.of(RequestRefused)[-1].data.request == meanwhile.position
+    harness.tell(ActorResumed(name="brain"))
+    assert "was halted" in refusal(harness.answer(request))[1]
+    assert "was halted" in harness.answers(look)[0].data.reasons[0]
+    assert harness.brain.pending is None
+    assert harness.brain.looks == {}
+    assert harness.answers(lost) == harness.answers(meanwhile) == []
+    harness.mode("SUGGEST")
+    assert isinstance(harness.asked_for(HELLO), PlaProposed)
 
 
 def test_the_state_can_be_put_away_and_read_back_at_each_step() -> None:
-    desk = BrainDesk()
-    desk.camera = desk.model = lambda _: None
-    request = desk.ask(goal="open a terminal", model=MODEL, frame=SOURCE)
-    stages = [restored(desk)]
-    desk.camera = frame
-    desk.go()
-    stages.append(restored(desk))
-    desk.model = replies("no", said())
-    desk.go()
-    stages.append(restored(desk))
+    harness = BrainHarness()
+    harness.camera = harness.model = lambda _: None
+    request = harness.ask(goal="open a terminal", model=MODEL, frame=SOURCE)
+    stages = [restored(harness)]
+    harness.camera = frame
+    harness.go()
+    stages.append(restored(harness))
+    harness.model = replies("no", said())
+    harness.go()
+    stages.append(restored(harness))
     assert stages[0].pending is not None
     assert stages[1].pending is not None
     assert stages[1].pending.model
     assert stages[2].proposal_id
-    assert isinstance(desk.answer(request), PlaProposed)
+    assert isinstance(harness.answer(request), PlaProposed)
 
 
-def restored(desk: BrainDesk) -> BrainState:
+def restored(harness: BrainHarness) -> BrainState:
     """The brain's state as a snapshot gives it back; it is the same."""
-    kept = msgspec.msgpack.encode(export_engine(desk.engine))
-    anew = Engine([*desk.actors], Sequencer(Tail()))
-    end = Tail(desk.engine.sequencer.position, 1, desk.engine.sequencer.time, "ab")
+    kept = msgspec.msgpack.encode(export_engine(harness.engine))
+    anew = Engine([*harness.actors], Sequencer(Tail()))
+    end = Tail(harness.engine.sequencer.position, 1, harness.engine.sequencer.time, "ab")
     restore_engine(anew, msgspec.msgpack.decode(kept, type=EngineState), end)
-    assert anew.states["brain"] == desk.brain
-    return desk.brain
+    assert anew.states["brain"] == harness.brain
+    return harness.brain
 
 
 def test_reading_the_history_back_leads_to_the_same_state() -> None:
-    desk = BrainDesk()
-    desk.model = replies("no", said())
-    desk.ask(goal="open a terminal", model=MODEL, frame=SOURCE)
-    desk.ask(HELLO)
-    again = refolded(desk.actors, desk.history)
-    again.complete(desk.now)
-    assert again.states["brain"] == desk.brain
+    harness = BrainHarness()
+    harness.model = replies("no", said())
+    harness.ask(goal="open a terminal", model=MODEL, frame=SOURCE)
+    harness.ask(HELLO)
+    again = refolded(harness.actors, harness.history)
+    again.complete(harness.now)
+    assert again.states["brain"] == harness.brain

@@ -218,9 +218,7 @@ PROPOSED = PlaProposed(
 )  # fmt: skip
 
 
-@each(
-    "data", [PROPOSED, PlaProposalRefused(request=30, session_id=SESSION, code="x", reasons=[], mend=[])]
-)
+@each("data", [PROPOSED, PlaProposalRefused(request=30, session_id=SESSION, code="x", reasons=[], mend=[])])
 @each("actor, kind", [("intruder", "decision"), ("brain", "fact")])
 def test_its_answers_are_its_own(data: Any, actor: str, kind: str) -> None:
     assert remembered(WAITING, data, "brain").pending is None

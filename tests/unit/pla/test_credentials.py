@@ -191,19 +191,7 @@ def test_of_a_key_on_a_screen_nothing_is_shown(secret: str, lines: list[str]) ->
 # --- bounds ----------------------------------------------------------------------------------------------------------
 
 HOSTILE = [
-    "eyJ",
-    "a1",
-    "password ",
-    "://",
-    "--pass",
-    "1 ",
-    "-----BEGIN ",
-    "a\n",
-    "mysql -",
-    "curl ",
-    "AKIA",
-    "aA1!",
-    ":@",
+    "eyJ", "a1", "password ", "://", "--pass", "1 ", "-----BEGIN ", "a\n", "mysql -", "curl ", "AKIA", "aA1!", ":@",
 ]
 
 

@@ -11,7 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from pmagent.actors.pla.frames.ocr import MISSING
-from pmagent.actors.pla.frames.taking import FRAME_PERFORMERS, take
+from pmagent.actors.pla.frames.performer import FRAME_PERFORMERS, take
 from pmagent.contracts.pla_events import FrameSource, PlaFrameFailed, PlaFrameObserved, PlaFrameRequested
 from pmagent.events.event import Event
 from pmagent.events.redact import Redactor

@@ -12,15 +12,16 @@ import pytest
 
 from pmagent.actors.pla.frames import camera, folder, ocr
 from pmagent.actors.pla.frames.folder import BYTES_MAX, newest
+from pmagent.actors.pla.frames.performer import frame
 from pmagent.actors.pla.frames.problem import NoFrame
 from pmagent.actors.pla.frames.program import run
-from pmagent.actors.pla.frames.taking import frame
-from pmagent.actors.sandbox.reader import arguments as wall
+from pmagent.actors.sandbox.reader import arguments as sandbox
 from pmagent.actors.sandbox.reader import run as limited
 from pmagent.actors.sandbox.reader.run import run_limited
 from pmagent.contracts.pla_events import FrameSource
 from pmagent.events.redact import Redactor
 from pmagent.events.secret_forms import MASK
+from tests.support.cases import each
 from tests.support.frames import jpeg, png, put, stand_in
 from tests.support.secrets import KEYS
 
@@ -100,8 +101,8 @@ def test_a_picture_that_is_still_written_is_left_for_the_next_look(frames: Path)
     assert "b.png is not all there" in taken.notes[0]
 
 
-@pytest.mark.parametrize(
-    ("content", "code"),
+@each(
+    "content, code",
     [(b"not a picture", "not_a_picture"), (png()[:-1], "not_a_picture"), (jpeg(60_000, 1), "too_large")],
 )
 def test_what_is_no_frame_is_told(frames: Path, content: bytes, code: str) -> None:
@@ -164,8 +165,8 @@ def test_text_is_cleaned_of_what_is_not_seen(programs: Path) -> None:
     assert ocr.read(png()).text == "a[31mb c\nd\ufffd e"
 
 
-@pytest.mark.parametrize(
-    ("body", "told"),
+@each(
+    "body, told",
     [
         ("sys.exit(1)", "could not read the picture"),
         ("os.kill(os.getpid(), 11)", "could not read the picture"),
@@ -196,8 +197,8 @@ def test_who_stops_waiting_ends_the_program(programs: Path) -> None:
 
 
 def test_a_program_behind_the_wall_sees_neither_files_nor_network(programs: Path, tmp_path: Path) -> None:
-    if not wall.wall(()):
-        pytest.skip("no bubblewrap here that can build a wall")
+    if not sandbox.bubblewrap_options(()):
+        pytest.skip("no bubblewrap here that can build a sandbox")
     secret = tmp_path / "secret"
     secret.write_text("secret")
     body = f"print(os.path.exists({str(secret)!r}), os.listdir('/sys/class/net') if os.path.exists('/sys') else [])"
@@ -243,8 +244,8 @@ def test_a_camera_is_asked_by_the_program_that_is_there(programs: Path, program:
     assert (taken.name, taken.picture.width, taken.picture.height) == ("/dev/null", 7, 5)
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
+@each(
+    "body, code",
     [
         ("sys.exit(1)", "no_frame"),
         ("print('no picture')", "not_a_picture"),
@@ -278,8 +279,8 @@ def test_without_a_program_a_camera_says_which_to_install() -> None:
 
 
 def test_a_device_is_lent_through_the_wall_and_nothing_else_of_dev(programs: Path) -> None:
-    if not wall.wall(()):
-        pytest.skip("no bubblewrap here that can build a wall")
+    if not sandbox.bubblewrap_options(()):
+        pytest.skip("no bubblewrap here that can build a sandbox")
     device = next((path for path in ("/dev/fuse", "/dev/kmsg", "/dev/net/tun") if os.path.exists(path)), "")
     if not device:
         pytest.skip("no device here to lend")
@@ -292,7 +293,7 @@ def test_a_device_is_lent_through_the_wall_and_nothing_else_of_dev(programs: Pat
 @pytest.mark.usefixtures("programs")
 def test_where_there_is_no_wall_nothing_is_lent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    assert wall.wall((), ("/dev/video0",)) == ()
+    assert sandbox.bubblewrap_options((), ("/dev/video0",)) == ()
 
 
 def test_a_program_that_is_not_there_is_told_as_one_that_fails(tmp_path: Path) -> None:
@@ -309,9 +310,9 @@ def test_what_is_no_command_is_not_run() -> None:
 
 
 def test_without_a_wall_it_is_noted(programs: Path, frames: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limited, "wall", lambda *_: ())
+    monkeypatch.setattr(limited, "bubblewrap_options", lambda *_: ())
     put(frames, "a.png", png(), ago(0))
     stand_in(programs, "tesseract", "print('text')")
     found = frame(FrameSource(path=str(frames)), SHAPES_ONLY, threading.Event())
     assert found.text == "text"
-    assert wall.UNWALLED in found.notes
+    assert sandbox.UNSANDBOXED in found.notes

@@ -118,8 +118,6 @@ def _said(goal: str) -> str:
     return "" if action is None else f"an action, with {len(objections(action))} objections"
 
 
-@each(
-    "word, meant", [("lef", "left"), ("leftt", "left"), ("lfet", "left"), ("kept", ""), ("", ""), ("l", "")]
-)
+@each("word, meant", [("lef", "left"), ("leftt", "left"), ("lfet", "left"), ("kept", ""), ("", ""), ("l", "")])
 def test_the_nearest_word_is_at_most_one_slip_away(word: str, meant: str) -> None:
     assert nearest(word, ("left", "right", "middle")) == meant

@@ -148,9 +148,7 @@ def test_without_one_it_goes_no_further(step: Any, lack: str) -> None:
     assert wanted not in decided(state, event(UNTIL if lack == "time" else NOW))
 
 
-@each(
-    "event", [prepared(boot_id="1" * 16), prepared(execution_id="exec-0002"), prepared(digest=digest(OTHER))]
-)
+@each("event", [prepared(boot_id="1" * 16), prepared(execution_id="exec-0002"), prepared(digest=digest(OTHER))])
 def test_what_the_device_holds_is_what_was_approved(event: Event) -> None:
     assert OaPermitRequested not in decided(replace(READY, execution=UNDER_WAY), event)
 

@@ -16,7 +16,7 @@ from pmagent.contracts.pla_events import (
 )
 from pmagent.events.event import Event
 from tests.support.orchestra import kernel
-from tests.support.pla import ALICE, BOOT, TEXT, Brain, Desk
+from tests.support.pla import ALICE, BOOT, TEXT, Brain, PlaHarness
 from tests.support.toys import Poked
 
 
@@ -38,25 +38,12 @@ class Forger:
         """Forge."""
         if isinstance(event.data, Poked):
             yield PlaExecutionRequested(
-                session_id="s",
-                proposal_id="prop-forged-1",
-                execution_id="exec-forged-1",
-                approval=1,
-                digest=digest(TEXT),
-                action=TEXT,
-                masked=False,
-                operator_id=ALICE,
-                decided_at="now",
+                session_id="s", proposal_id="prop-forged-1", execution_id="exec-forged-1", approval=1,
+                digest=digest(TEXT), action=TEXT, masked=False, operator_id=ALICE, decided_at="now",
             )
             yield HidPrepareRequested(
-                boot_id=BOOT,
-                execution_id="exec-forged-1",
-                proposal_id="p",
-                digest=digest(TEXT),
-                action=TEXT,
-                masked=False,
-                operator_id=ALICE,
-                decided_at="now",
+                boot_id=BOOT, execution_id="exec-forged-1", proposal_id="p", digest=digest(TEXT), action=TEXT,
+                masked=False, operator_id=ALICE, decided_at="now",
             )
             yield HidCommitRequested(
                 permit=1, boot_id=BOOT, execution_id="exec-forged-1", digest=digest(TEXT), action_class="feature_work"
@@ -66,49 +53,49 @@ class Forger:
 
 
 def test_what_nobody_approved_is_a_violation_and_is_not_begun() -> None:
-    desk = Desk([Brain(), Forger()]).ready()
-    desk.fact(Poked(n=1))
-    desk.go()
-    told = desk.last(PlaViolation)
+    harness = PlaHarness([Brain(), Forger()]).ready()
+    harness.fact(Poked(n=1))
+    harness.go()
+    told = harness.last(PlaViolation)
     assert (told.kind, told.severity) == ("missing_approval", "error")
-    assert [event.actor for event in desk.of(HidPrepareRequested)] == ["forger"]
-    (order,) = desk.of(HidCommitRequested)
-    assert not desk.engine.effects.is_open(order.position)
-    assert "effect.refused" in desk.types(), "the gate stood in its way"
-    assert desk.of(PlaExecuted) == []
+    assert [event.actor for event in harness.of(HidPrepareRequested)] == ["forger"]
+    (order,) = harness.of(HidCommitRequested)
+    assert not harness.engine.effects.is_open(order.position)
+    assert "effect.refused" in harness.types(), "the gate stood in its way"
+    assert harness.of(PlaExecuted) == []
 
 
 def test_an_execution_that_is_asked_for_again_by_another_is_a_violation() -> None:
-    desk = Desk([Brain(), Forger()]).ready()
-    desk.decide(desk.propose())
-    assert [event.data.kind for event in desk.of(PlaViolation)] == ["missing_approval"]
-    assert len(desk.of(HidCommitRequested)) == 1
-    assert desk.last(PlaExecuted).outcome == "done"
+    harness = PlaHarness([Brain(), Forger()]).ready()
+    harness.decide(harness.propose())
+    assert [event.data.kind for event in harness.of(PlaViolation)] == ["missing_approval"]
+    assert len(harness.of(HidCommitRequested)) == 1
+    assert harness.last(PlaExecuted).outcome == "done"
 
 
 def test_a_masked_action_is_bound_by_its_digest_alone() -> None:
-    desk = Desk().ready()
-    proposed = desk.propose(
+    harness = PlaHarness().ready()
+    proposed = harness.propose(
         TypeText(text="token ***REDACTED***"), masked=True, digest="ab" * 32, findings=["token"], policy="acknowledge"
     )
-    desk.advance(6)
-    desk.decide(proposed, acknowledged=True)
-    assert desk.last(HidPrepareRequested).digest == "ab" * 32
-    assert desk.last(HidPrepareRequested).masked
+    harness.advance(6)
+    harness.decide(proposed, acknowledged=True)
+    assert harness.last(HidPrepareRequested).digest == "ab" * 32
+    assert harness.last(HidPrepareRequested).masked
 
 
 def test_a_proposal_that_lies_about_its_digest_is_not_executed() -> None:
-    desk = Desk().ready()
-    desk.decide(desk.propose(digest="ab" * 32))
-    assert desk.last(PlaExecuted).code == "missing_approval"
-    assert desk.last(PlaViolation).text == "the action is not the one that was approved"
-    assert desk.of(HidPrepareRequested) == []
+    harness = PlaHarness().ready()
+    harness.decide(harness.propose(digest="ab" * 32))
+    assert harness.last(PlaExecuted).code == "missing_approval"
+    assert harness.last(PlaViolation).text == "the action is not the one that was approved"
+    assert harness.of(HidPrepareRequested) == []
 
 
 def test_a_permit_that_is_refused_ends_the_execution() -> None:
-    desk = Desk().ready()
+    harness = PlaHarness().ready()
     held: list[Event] = []
-    obedient = desk.device
+    obedient = harness.device
 
     def hold(event: Event) -> msgspec.Struct | None:
         if isinstance(event.data, HidPrepareRequested):
@@ -116,11 +103,11 @@ def test_a_permit_that_is_refused_ends_the_execution() -> None:
             return None
         return obedient(event)
 
-    desk.device = hold
-    desk.decide(desk.propose())
-    desk.fact(kernel("DEGRADED"))
-    assert desk.warden.mode == "EXECUTE", "only BLOCKED lowers it"
-    desk.finish(held[0].position, obedient(held[0]) or Poked(n=1))
-    ended = desk.last(PlaExecuted)
+    harness.device = hold
+    harness.decide(harness.propose())
+    harness.fact(kernel("DEGRADED"))
+    assert harness.warden.mode == "EXECUTE", "only BLOCKED lowers it"
+    harness.finish(held[0].position, obedient(held[0]) or Poked(n=1))
+    ended = harness.last(PlaExecuted)
     assert (ended.outcome, ended.code) == ("not_executed", "not_permitted")
-    assert desk.of(HidCommitRequested) == []
+    assert harness.of(HidCommitRequested) == []

@@ -10,16 +10,17 @@ from pmagent.actors.pla.hid.actor import HidLink
 from pmagent.actors.pla.warden.actor import Warden
 from pmagent.contracts.effect import ActorHalted
 from pmagent.contracts.hid import HidCommitRequested, HidDisarmRequested, HidPingRequested, HidReported
-from tests.support.pla import BOOT, Desk
+from tests.support.cases import each
+from tests.support.pla import BOOT, PlaHarness
 
 
-@pytest.mark.parametrize("who", [(HidLink,), (Warden,), (HidLink, Warden)])
+@each("who", [(HidLink,), (Warden,), (HidLink, Warden)])
 def test_whoever_is_halted_the_device_is_disarmed(who: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = Desk()
-    desk.mute = {HidCommitRequested, HidPingRequested}
-    desk.ready()
-    desk.decide(desk.propose())
-    ordered, before = desk.of(HidCommitRequested)[-1].position, len(desk.of(HidDisarmRequested))
+    harness = PlaHarness()
+    harness.mute = {HidCommitRequested, HidPingRequested}
+    harness.ready()
+    harness.decide(harness.propose())
+    ordered, before = harness.of(HidCommitRequested)[-1].position, len(harness.of(HidDisarmRequested))
     with monkeypatch.context() as patch:
         for cls in who:
             whole = cls.decide
@@ -30,10 +31,10 @@ def test_whoever_is_halted_the_device_is_disarmed(who: tuple[Any, ...], monkeypa
                 return whole(self, state, event)
 
             patch.setattr(cls, "decide", failing)
-        desk.fact(HidReported(
+        harness.fact(HidReported(
             boot_id=BOOT, mode="EXECUTE", led_state=True, kill_switch_state="ARMED", error_code="NONE",
             error_message="", error_count=0, action_count=0, caps_lock=False,
         ))  # fmt: skip
-    assert {event.data.name for event in desk.of(ActorHalted)} == {cls.name for cls in who}
-    cancelled = ordered in desk.engine.effects.cancelled or not desk.engine.effects.is_open(ordered)
-    assert cancelled or len(desk.of(HidDisarmRequested)) > before
+    assert {event.data.name for event in harness.of(ActorHalted)} == {cls.name for cls in who}
+    cancelled = ordered in harness.engine.effects.cancelled or not harness.engine.effects.is_open(ordered)
+    assert cancelled or len(harness.of(HidDisarmRequested)) > before

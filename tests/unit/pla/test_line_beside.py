@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.actors.pla.line.beside import hang_up
-from pmagent.actors.pla.line.finding import PortUnusable
+from pmagent.actors.pla.line.discovery import PortUnusable
+from pmagent.actors.pla.line.hangup import hang_up
 from pmagent.pla.device import Terminal
+from tests.support.cases import each
 
 _HOLD = """
 import os, sys
@@ -29,8 +30,8 @@ sys.stdin.read()
 _HANG_UP = """
 import os, sys
 user = int(sys.argv[1])
-from pmagent.actors.pla.line.beside import hang_up
-from pmagent.actors.pla.line.finding import PortUnusable
+from pmagent.actors.pla.line.hangup import hang_up
+from pmagent.actors.pla.line.discovery import PortUnusable
 os.setgroups([])
 os.setgid(user)
 os.setuid(user)
@@ -95,7 +96,7 @@ def test_a_terminal_that_the_process_does_not_hold_is_left_alone(terminal: Termi
         other.close()
 
 
-@pytest.mark.parametrize("path", ["missing", "file", "/dev/null"])
+@each("path", ["missing", "file", "/dev/null"])
 def test_what_is_no_terminal_of_its_is_refused(tmp_path: Path, path: str) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(PortUnusable):

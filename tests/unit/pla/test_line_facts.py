@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from pmagent.actors.pla.line.finding import (
+from pmagent.actors.pla.line.discovery import (
     PRODUCT,
     Attached,
     PortUnusable,
@@ -20,8 +20,8 @@ from pmagent.actors.pla.line.finding import (
     find,
     held_to,
 )
+from pmagent.actors.pla.wire.messages import Broken, Ended, Hello, Lost, Status
 from pmagent.actors.pla.wire.reports import Reporter
-from pmagent.actors.pla.wire.words import Broken, Ended, Hello, Lost, Status
 from pmagent.contracts.hid import HidLinked, HidLost, HidReported
 from pmagent.contracts.pla_events import PlaContractBroken
 from tests.support.cases import each
@@ -121,7 +121,7 @@ def test_an_adapter_is_taken_by_a_name_that_lasts_or_by_the_device_s_id(
     assert raised.value.code == "another"
     found = find(Wanted(path="/dev/ttyUSB0", serial="pla-e66"))
     assert found.serial == "", "so that the device has to say it"
-    beside = "pmagent.actors.pla.line.finding.glob.glob"
+    beside = "pmagent.actors.pla.line.discovery.glob.glob"
     monkeypatch.setattr(beside, lambda pattern: [port.device] if "USB" in pattern else [])
     assert [one.path for one in attached()] == ["/dev/ttyUSB0"]
 
@@ -133,7 +133,7 @@ def test_what_usb_has_brought_is_read_as_it_stands_there(monkeypatch: pytest.Mon
     )  # fmt: skip
     built_in = SimpleNamespace(device="/dev/ttyS0", vid=None)
     monkeypatch.setattr("serial.tools.list_ports.comports", lambda: [built_in, here])
-    monkeypatch.setattr("pmagent.actors.pla.line.finding.glob.glob", lambda _: [here.device])
+    monkeypatch.setattr("pmagent.actors.pla.line.discovery.glob.glob", lambda _: [here.device])
     found = Attached("/dev/ttyACM0", "E66", PRODUCT, here.interface, 0x239A, 0x80F4, "/sys/1-1")
     assert attached() == [found]
     assert find(Wanted()) == found
@@ -145,7 +145,7 @@ def test_a_device_that_goes_while_ports_are_looked_at_is_missing_and_no_more(mon
     def vanished() -> list[SimpleNamespace]:
         return [SimpleNamespace(vid=int(None, 16))]  # type: ignore[call-overload]  # what pyserial does then
 
-    monkeypatch.setattr("pmagent.actors.pla.line.finding.glob.glob", lambda _: ["/dev/ttyACM0"])
+    monkeypatch.setattr("pmagent.actors.pla.line.discovery.glob.glob", lambda _: ["/dev/ttyACM0"])
     monkeypatch.setattr("serial.tools.list_ports.comports", vanished)
     with pytest.raises(PortUnusable) as raised:
         find(Wanted())
@@ -153,7 +153,7 @@ def test_a_device_that_goes_while_ports_are_looked_at_is_missing_and_no_more(mon
 
 
 def test_where_no_such_port_is_nothing_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pmagent.actors.pla.line.finding.glob.glob", lambda _: [])
+    monkeypatch.setattr("pmagent.actors.pla.line.discovery.glob.glob", lambda _: [])
     monkeypatch.setattr("serial.tools.list_ports.comports", lambda: pytest.fail("looked"))
     assert attached() == []
 

@@ -13,7 +13,7 @@ from pmagent.actors.pla.wire.lines import LineReader, encode
 from pmagent.contracts.pla import KeyCombo, TypeText
 from pmagent.firmware.core import FIRMWARE_VERSION
 from pmagent.pla.device import PretendDevice
-from pmagent.pla.swallowing import Swallower
+from pmagent.pla.lossy_line import LossyLine
 from pmagent.pla.typed import Screen
 from tests.support.cases import each
 from tests.support.pla_wired import TIME, Wired, commit
@@ -52,29 +52,26 @@ def test_commands_show_no_character(keys: list[str]) -> None:
 def test_a_key_that_stays_down_is_one_character() -> None:
     screen = Screen()
     assert [screen.take(0, (4,)), screen.take(0, (4, 5)), screen.take(0, ()), screen.take(2, (4,))] == [
-        "a",
-        "b",
-        "",
-        "A",
+        "a", "b", "", "A",
     ]
 
 
 def test_just_the_answer_to_the_next_commit_is_lost_however_it_is_cut() -> None:
-    swallower = Swallower()
-    swallower.swallow()
-    assert swallower.hear(b"x\n" + encode({"n": 6, "op": "ping"}) + encode({"n": 7, "op": "commit"})) == [
+    lossy = LossyLine()
+    lossy.swallow()
+    assert lossy.hear(b"x\n" + encode({"n": 6, "op": "ping"}) + encode({"n": 7, "op": "commit"})) == [
         "damaged", "ping", "commit",
     ]  # fmt: skip
     said = encode({"re": 6, "ok": True}) + encode({"re": 7, "ok": True}) + encode({"op": "ended"})
-    heard = b"".join(swallower.say(said[at : at + 7]) for at in range(0, len(said), 7))
+    heard = b"".join(lossy.say(said[at : at + 7]) for at in range(0, len(said), 7))
     assert heard == encode({"re": 6, "ok": True}) + encode({"op": "ended"})
-    assert swallower.say(b"and so on") == b"and so on"
+    assert lossy.say(b"and so on") == b"and so on"
 
 
 def test_nothing_is_lost_without_being_told_to() -> None:
-    swallower = Swallower()
-    swallower.hear(encode({"n": 7, "op": "commit"}))
-    assert swallower.say(encode({"re": 7})[:9]) == encode({"re": 7})[:9]
+    lossy = LossyLine()
+    lossy.hear(encode({"n": 7, "op": "commit"}))
+    assert lossy.say(encode({"re": 7})[:9]) == encode({"re": 7})[:9]
 
 
 def test_words_that_are_no_commands_change_nothing(tmp_path: Path) -> None:

@@ -152,9 +152,7 @@ def test_an_approval_outside_execute_executes_nothing() -> None:
     assert [one.outcome for one in decided if isinstance(one, PlaProposalClosed)] == ["recorded"]
 
 
-@each(
-    "changes, taken", [({}, True), ({"reason": ""}, False), ({"reason": " \t\n"}, False), ({"digest": ""}, False)]
-)
+@each("changes, taken", [({}, True), ({"reason": ""}, False), ({"reason": " \t\n"}, False), ({"digest": ""}, False)])
 def test_a_rejection_takes_a_reason_and_the_digest(changes: Any, taken: bool) -> None:
     rejection = replace(ASKED, decision="REJECTED", reason="no")
     decided = kinds(READY, happened(replace(rejection, **changes)))

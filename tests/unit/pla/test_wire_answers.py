@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pmagent.actors.pla.wire.answers import CommitAnswer, StatusAnswer, answer_of, ended_of
-from pmagent.actors.pla.wire.words import Broken, Ended
+from pmagent.actors.pla.wire.messages import Broken, Ended
 from tests.support.cases import each
 from tests.support.pla_wired import no_check
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pmagent.actors.pla.wire.words import Op, Unanswered
+from pmagent.actors.pla.wire.messages import Op, Unanswered
 from pmagent.contracts.hid import HidSilent
 from pmagent.contracts.pla import TypeText
 from tests.support.cases import each

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pmagent.actors.pla.wire.exchanges import PART_CHARS, document, exchange, goodbye, parts_of
 from pmagent.actors.pla.wire.lines import encode
-from pmagent.actors.pla.wire.words import Ended
+from pmagent.actors.pla.wire.messages import Ended
 from pmagent.contracts.checking import check
 from pmagent.contracts.clock import TimerRequested
 from pmagent.contracts.hid import (
@@ -72,12 +72,7 @@ def test_an_execution_is_armed_prepared_committed_and_done(action: Action) -> No
         request=40, boot_id=BOOT, execution_id=EXECUTION, state="DONE", done=ready.of, of=ready.of
     )
     assert wired.perform(STATUS) == HidTold(
-        request=40,
-        boot_id=BOOT,
-        execution_id=EXECUTION,
-        state="DONE",
-        digest=digest(action),
-        done=ready.of,
+        request=40, boot_id=BOOT, execution_id=EXECUTION, state="DONE", digest=digest(action), done=ready.of,
         of=ready.of,
     )
     assert wired.sent("commit") == 1
@@ -136,7 +131,7 @@ def test_disarm_stops_what_is_typed() -> None:
 def test_disarm_and_goodbye_need_no_particular_boot() -> None:
     wired = Wired().linked()
     assert isinstance(wired.perform(msgspec.structs.replace(DISARM, boot_id="ff" * 8)), HidDisarmed)
-    number = wired.talks.begin(goodbye(), wired.now)
+    number = wired.conversations.begin(goodbye(), wired.now)
     wired.until(lambda: number in wired.outcomes)
 
 
@@ -170,7 +165,7 @@ def test_the_plain_text_of_a_masked_action_is_what_is_typed() -> None:
 def test_another_actors_request_never_reaches_the_device() -> None:
     forged = msgspec.structs.replace(event(commit(HI)), actor="brain")
     wired = Wired().prepared(HI)
-    number = wired.talks.begin(exchange(forged, None, TIME), wired.now)
+    number = wired.conversations.begin(exchange(forged, None, TIME), wired.now)
     wired.until(lambda: number in wired.outcomes)
     assert isinstance(wired.outcomes[number], HidRefused)
     assert (wired.sent("commit"), wired.presses) == (0, 0)
@@ -278,8 +273,8 @@ def test_what_stops_the_device_is_told(trouble: str, code: str) -> None:
 def test_a_cancelled_exchange_takes_back_what_has_not_left() -> None:
     wired = Wired().prepared(HI)
     ping, typing = wired.begin(PING), wired.begin(commit(HI))
-    wired.talks.cancel(typing, wired.now)
-    wired.talks.cancel(typing, wired.now)
+    wired.conversations.cancel(typing, wired.now)
+    wired.conversations.cancel(typing, wired.now)
     wired.until(lambda: ping in wired.outcomes)
     wired.step(1000)
     assert (wired.sent("commit"), wired.presses) == (0, 0)

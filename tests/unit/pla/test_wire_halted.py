@@ -36,7 +36,7 @@ def test_the_warden_disarms_while_the_hid_link_is_halted() -> None:
     assert isinstance(asked, HidDisarmRequested)
     pressed = wired.presses
     requested = msgspec.structs.replace(event(asked), actor=WARDEN)
-    number = wired.talks.begin(exchange(requested, None, TIME), wired.now)
+    number = wired.conversations.begin(exchange(requested, None, TIME), wired.now)
     wired.until(lambda: number in wired.outcomes and typing in wired.outcomes)
     assert isinstance(wired.outcomes[number], HidDisarmed)
     ended = wired.outcomes[typing]

@@ -10,11 +10,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pmagent.actors.pla.wire.conversations import Conversations
 from pmagent.actors.pla.wire.exchanges import exchange
 from pmagent.actors.pla.wire.host import HostLink
 from pmagent.actors.pla.wire.lines import encode
 from pmagent.actors.pla.wire.reports import Reporter
-from pmagent.actors.pla.wire.talks import Talks
 from pmagent.contracts.checking import check
 from pmagent.contracts.hid import HidDisarmRequested, HidEnded, HidPingRequested, HidPrepared, HidStatusRequested
 from pmagent.contracts.payload import Payload, decode, type_of
@@ -75,7 +75,7 @@ class Liar:
 def test_whatever_a_device_says_every_request_ends_and_every_fact_can_be_recorded(lies: list[Any]) -> None:
     wired = Wired()
     wired.link = HostLink(check, VERSION, SCHEMAS)
-    wired.talks = Talks(wired.link)
+    wired.conversations = Conversations(wired.link)
     wired.to_host = Liar(lies)
     wired.link.begin(0.0, TIME)
     reporter = Reporter()
@@ -102,12 +102,12 @@ def test_whatever_a_device_says_every_request_ends_and_every_fact_can_be_recorde
 )
 def test_lines_out_of_the_blue_never_raise(lines: list[dict[str, Any]]) -> None:
     link = HostLink(check, VERSION, SCHEMAS)
-    talks = Talks(link)
+    conversations = Conversations(link)
     link.begin(0.0, TIME)
     link.to_send()
-    number = talks.begin(exchange(event(arm()), None, TIME), 0.0)
+    number = conversations.begin(exchange(event(arm()), None, TIME), 0.0)
     for line in lines:
         link.receive(encode(line), 0.0)
     link.tick(1.0)
     assert link.hello is None
-    assert [ended for ended, _ in talks.advance(1.0)] == [number]
+    assert [ended for ended, _ in conversations.advance(1.0)] == [number]

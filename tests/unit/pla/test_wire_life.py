@@ -6,7 +6,7 @@ from typing import Any
 
 from pmagent.actors.pla.wire.host import TALK_BYTES_MAX, HostLink
 from pmagent.actors.pla.wire.lines import encode
-from pmagent.actors.pla.wire.words import Broken, Ended, Lost, Refused, Unanswered
+from pmagent.actors.pla.wire.messages import Broken, Ended, Lost, Refused, Unanswered
 from pmagent.contracts.pla import EXECUTIONS_REMEMBERED, HEARTBEAT_SECONDS
 from tests.support.cases import each
 from tests.support.pla_links import WRONG, answer, greeted
@@ -119,9 +119,7 @@ def test_a_status_within_an_answer_is_held_to_its_contract_too() -> None:
     assert [type(heard) for heard in link.heard()] == [Broken, Lost]
 
 
-@each(
-    "state, done, of", [("DONE", 3, 4), ("ABORTED", 5, 4), ("RUNNING", 5, 4), ("DONE", 5, 4)]
-)
+@each("state, done, of", [("DONE", 3, 4), ("ABORTED", 5, 4), ("RUNNING", 5, 4), ("DONE", 5, 4)])
 def test_counts_that_cannot_be_end_the_link(state: str, done: int, of: int) -> None:
     link = greeted()
     link.ask("commit", {"execution_id": "exec-0001", "digest": "ab" * 32}, 0.0, boot_id=BOOT)
@@ -166,12 +164,7 @@ def test_the_first_word_on_an_end_stands_and_only_so_many_are_kept() -> None:
             link.receive(
                 encode(
                     {
-                        "op": "ended",
-                        "execution_id": name,
-                        "state": state,
-                        "digest": "",
-                        "done": done,
-                        "of": 4,
+                        "op": "ended", "execution_id": name, "state": state, "digest": "", "done": done, "of": 4,
                         "code": "",
                     }
                 ),

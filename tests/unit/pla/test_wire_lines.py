@@ -80,9 +80,7 @@ def test_any_bytes_are_survived_and_a_newline_ends_them(noise: bytes) -> None:
     assert reader.feed(b"\n" + encode({"re": 1}))[-1] == {"re": 1}
 
 
-@each(
-    "body", ['{"a": 1}', '{"a":1.5e999}', '{"a":-Infinity}', '{"a":"\\ud800"}', '{"a":' * 40 + "1" + "}" * 40]
-)
+@each("body", ['{"a": 1}', '{"a":1.5e999}', '{"a":-Infinity}', '{"a":"\\ud800"}', '{"a":' * 40 + "1" + "}" * 40])
 def test_what_is_no_compact_object_is_damaged(body: str) -> None:
     line = f"{body}*{crc16(body.encode()):04x}".encode()
     assert decode(line) == Damaged("shape")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pmagent.actors.pla.wire.answers import answer_of, ended_of
-from pmagent.actors.pla.wire.words import Broken, Ended, Op, Refused
+from pmagent.actors.pla.wire.messages import Broken, Ended, Op, Refused
 from pmagent.contracts.checking import check
 from tests.support.cases import each
 from tests.support.pla_wired import no_check

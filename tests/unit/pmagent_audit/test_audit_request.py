@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.audit import request as module
-from pmagent.audit.places import Output, output_of
-from pmagent.audit.request import Asked, Wish, as_request, check_masked, checked
+from pmagent.audit.output import Output, output_of
+from pmagent.audit.request import AuditOptions, PreparedAudit, as_request, check_masked, checked
 from pmagent.audit.rubrics import default_rubric
 from pmagent.audit.source import SLUG_CHARS_MAX, BadAudit, slug, source_of
 from pmagent.contracts.audit_events import AuditRequested
@@ -37,10 +37,23 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def asked(place: Path, settings: AuditSettings | None = None, **wishes: Any) -> Asked:
-    """The request that these wishes lead to."""
-    wish = Wish(**{"repo_url": "repo", "pdf_path": "report.pdf", **wishes})
-    return as_request(wish, settings or AuditSettings(), place / "workspace", place, AUDIT)
+@pytest.fixture
+def occupied(place: Path) -> Path:
+    """The same, with files and folders of others."""
+    workspace = place / "workspace"
+    (workspace / "README.md").write_text("# Mine\n")
+    (workspace / "data.json").write_text("{}")
+    (workspace / "folder.md").mkdir()
+    (workspace / "link").symlink_to(place)
+    (place / "notes.txt").write_text("mine")
+    (place / "notes.md").write_text("mine")
+    return place
+
+
+def asked(place: Path, settings: AuditSettings | None = None, **fields: Any) -> PreparedAudit:
+    """The request that these options lead to."""
+    options = AuditOptions(**{"repo_url": "repo", "pdf_path": "report.pdf", **fields})
+    return as_request(options, settings or AuditSettings(), place / "workspace", place, AUDIT)
 
 
 def test_paths_are_relative_to_the_current_folder_and_recorded_whole(place: Path) -> None:
@@ -84,7 +97,7 @@ def test_whatever_a_folder_is_called_its_report_has_a_plain_name(path: str) -> N
     assert made.replace("_", "a").isalnum()
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "https://github.com/o/n",
@@ -95,12 +108,12 @@ def test_whatever_a_folder_is_called_its_report_has_a_plain_name(path: str) -> N
     ],
 )
 def test_urls_stand_as_they_were_given(url: str, tmp_path: Path) -> None:
-    (tmp_path / "repo").mkdir()
+    (tmp_path / "repo").mkdir(exist_ok=True)
     given_url = url.replace("/srv/repo", f"{tmp_path}/repo")
     assert source_of(given_url, tmp_path) == given_url
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "",
@@ -127,7 +140,7 @@ def test_what_is_no_repository_is_refused_without_showing_a_secret(url: str, pla
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("what", ["missing.pdf", ".", "", "nul\0"])
+@each("what", ["missing.pdf", ".", "", "nul\0"])
 def test_a_pdf_that_is_not_there_is_named(place: Path, what: str) -> None:
     with pytest.raises(BadAudit, match=r"PDF|no file"):
         asked(place, pdf_path=what)
@@ -147,8 +160,8 @@ def test_a_wrong_rubric_is_refused_with_file_pointer_and_rule(place: Path) -> No
     assert "/dimensions" in caught.value.message + caught.value.hint or "synthesis_rules" in caught.value.message
 
 
-@pytest.mark.parametrize(
-    ("wanted", "output"),
+@each(
+    "wanted, output",
     [
         (None, "audit/report_repo"),
         ("workspace/mine.md", "mine"),
@@ -163,14 +176,14 @@ def test_an_output_in_the_workspace_is_where_the_documents_lie(place: Path, want
     assert output_of(wanted, str(place / "repo"), place / "workspace", place, AUDIT) == Output(output, None)
 
 
-@pytest.mark.parametrize(("wanted", "copy"), [("out", "out/report_repo"), ("else/mine.md", "else/mine")])
+@each("wanted, copy", [("out", "out/report_repo"), ("else/mine.md", "else/mine")])
 def test_an_output_elsewhere_gets_copies(place: Path, wanted: str, copy: str) -> None:
     found = output_of(wanted, str(place / "repo"), place / "workspace", place, AUDIT)
     assert found == Output("audit/report_repo", place / copy)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "said"),
+@each(
+    "wanted, reason",
     [
         ("workspace/.pmagent/x.md", "nothing may be left"),
         ("workspace/share/x.md", "nothing may be left"),
@@ -192,19 +205,12 @@ def test_an_output_elsewhere_gets_copies(place: Path, wanted: str, copy: str) ->
         ("x" * 300 + ".md", "too long"),
     ],
 )
-def test_an_output_that_would_do_harm_is_refused(place: Path, wanted: str, said: str) -> None:
-    workspace = place / "workspace"
-    (workspace / "README.md").write_text("# Mine\n")
-    (workspace / "data.json").write_text("{}")
-    (workspace / "folder.md").mkdir()
-    (workspace / "link").symlink_to(place)
-    (place / "notes.txt").write_text("mine")
-    (place / "notes.md").write_text("mine")
+def test_an_output_that_would_do_harm_is_refused(occupied: Path, wanted: str, reason: str) -> None:
     with pytest.raises(PmagentError) as caught:
-        asked(place, output=wanted)
+        asked(occupied, output=wanted)
     assert caught.value.exit_code == 2
-    assert said in caught.value.message
-    assert (workspace / "README.md").read_text() == "# Mine\n"
+    assert reason in caught.value.message
+    assert (occupied / "workspace" / "README.md").read_text() == "# Mine\n"
 
 
 def test_a_report_of_an_audit_may_be_written_over(place: Path) -> None:
@@ -232,7 +238,7 @@ def test_limits_and_prices_are_those_of_the_settings(place: Path) -> None:
         asked(place, AuditSettings(input_usd=1.0))
 
 
-@pytest.mark.parametrize(
+@each(
     "changes",
     [
         {"repo_url": "repo"},
@@ -247,7 +253,6 @@ def test_limits_and_prices_are_those_of_the_settings(place: Path) -> None:
         {"model": "openai:x"},
         {"engine": "langchain"},
     ],
-    ids=repr,
 )
 def test_whoever_sends_a_request_it_is_looked_at_again(place: Path, changes: dict[str, Any]) -> None:
     request: AuditRequested = msgspec.structs.replace(asked(place).request, **changes)

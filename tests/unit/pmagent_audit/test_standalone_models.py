@@ -123,8 +123,7 @@ def test_a_misfit_is_told_and_asked_for_again() -> None:
         (AIMessage(""), "it is empty"),
         (given(judge="Prosecutor"), "judge has to be Defense"),
         (given(more=1), "it has more fields"),
-    ]
-,
+    ],
 )
 def test_a_judge_that_never_gives_an_opinion_fails_the_audit(answer: AIMessage, why: str) -> None:
     model = says(*[answer] * (TRIES + 1))

@@ -18,6 +18,7 @@ from pmagent.oa.effects import PERFORMERS
 from pmagent.oa.guards import configured_run
 from pmagent.oa.tools import OAToolError
 from pmagent.workspace.trust import accept
+from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.live import NoIo, on_loop
 
@@ -49,7 +50,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, result: CheckResult) -> list[Any]
     return asked
 
 
-@pytest.mark.parametrize("name", ["no_links", "No-Links", " NO.LINKS "])
+@each("name", ["no_links", "No-Links", " NO.LINKS "])
 def test_a_configured_guard_is_asked_for_by_any_spelling(
     guarded: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

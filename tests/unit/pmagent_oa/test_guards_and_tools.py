@@ -175,12 +175,12 @@ def test_a_log_that_is_not_there_is_not_intact(snapped: Path) -> None:
     assert (answer["ok"], answer["missing_surfaces"]) == (False, [".pmagent/data/log"])
 
 
-@pytest.mark.parametrize("name", ["oa_state", "OA_STATE", "oa-state", "Oa.State", " oa_state "])
+@each("name", ["oa_state", "OA_STATE", "oa-state", "Oa.State", " oa_state "])
 def test_a_guards_name_is_taken_as_people_write_it(snapped: Path, name: str) -> None:
     assert guard(snapped, name)["ok"] is True
 
 
-@pytest.mark.parametrize("name", ["", "nothing", "../oa_state", "oa_state; ls"])
+@each("name", ["", "nothing", "../oa_state", "oa_state; ls"])
 def test_an_unknown_guard_is_an_error(snapped: Path, name: str) -> None:
     with pytest.raises(OAToolError):
         guard(snapped, name)

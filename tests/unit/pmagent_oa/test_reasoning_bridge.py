@@ -178,8 +178,7 @@ def test_other_mappings_and_subclasses_become_plain_values() -> None:
         ({"\udfff": 1}, "is not text that JSON can hold"),
         (b"x", r"^the value is not JSON \(bytes\)$"),
         ({"f": len}, "is not JSON"),
-    ]
-,
+    ],
 )
 def test_what_is_not_json_is_refused_with_the_way_to_it(value: Any, said: str) -> None:
     with pytest.raises(ShapeError, match=said):

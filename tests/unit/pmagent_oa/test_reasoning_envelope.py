@@ -276,9 +276,7 @@ def test_a_forms_context_is_laid_over_the_workspaces(workspace: Path) -> None:
     write(workspace, PATHS["oa_context"], content)
     task = Task("SafeOPSDecision", "g", {"active_goal": "new", "constraints": ["no_db_writes"]})
     made = envelope_of(task, workspace=workspace)
-    assert made.oa_context == {
-        "active_goal": "new", "constraints": ["no_git_push", "no_db_writes"], "notes": "kept",
-    }
+    assert made.oa_context == {"active_goal": "new", "constraints": ["no_git_push", "no_db_writes"], "notes": "kept"}
 
 
 def test_frozen_values_may_be_given_again(green: Contents) -> None:

@@ -17,7 +17,7 @@ from pmagent.contracts.reasoning_forms import (
     SafeOPSDecisionInput,
     SafeOPSDecisionOutput,
 )
-from pmagent.oa.forms import CLAIMS, INPUTS, Input, is_yes, merged, output_of, task_of
+from pmagent.oa.forms import CLAIMS, INPUTS, Input, exit_code, merged, output_of, task_of
 from pmagent.oa.reasoning_bridge import OADiagnostic, checked_envelope, checked_result
 from tests.support.cases import each
 from tests.unit.pmagent_oa.test_reasoning_bridge import ENVELOPE, RESULT
@@ -128,7 +128,7 @@ def test_a_decision_is_the_same_verdict_in_the_commands_words(action: str, word:
     shown = output_of(envelope("SafeOPSDecision"), made)
     assert isinstance(shown, SafeOPSDecisionOutput)
     assert (shown.decision, shown.reasoning) == (word, RESULT["rationale"])
-    assert is_yes(made) is (word != "DENY")
+    assert exit_code(made) == {"ALLOW": 0, "CONDITIONAL": 8, "DENY": 1}[word]
 
 
 def test_conditions_and_warnings_come_from_the_diagnostics() -> None:
@@ -193,7 +193,7 @@ def test_an_interpretation_has_its_plans_lines_as_steps() -> None:
     assert shown.guard_name == "oa_state"
     assert shown.remediation_steps == ["1. pmagent init", "2. pmagent oa guard"]
     assert shown.is_transient is True
-    assert is_yes(made)
+    assert exit_code(made) == 0
     odd = output_of(envelope("GuardFailureInterpreter", oa_context={"guard_name": 7}), made)
     assert isinstance(odd, GuardFailureInterpreterOutput)
     assert odd.guard_name == ""
@@ -209,9 +209,9 @@ def test_a_transition_recommends_each_remediation_once_and_warns_of_no_criterion
     assert isinstance(shown, PhaseTransitionValidatorOutput)
     assert shown.recommendations == ["run the tests"]
     assert shown.warnings == ["again", "phase 28 is skipped"]
-    assert not is_yes(made)
+    assert exit_code(made) == 1
     ready = result("PhaseTransitionValidator", {"transition_status": "READY", "missing_criteria": []})
-    assert is_yes(ready)
+    assert exit_code(ready) == 0
 
 
 @each("program", PROGRAM_IDS)
@@ -219,7 +219,7 @@ def test_a_transition_recommends_each_remediation_once_and_warns_of_no_criterion
 def test_who_was_not_permitted_or_failed_says_no(program: str, status: str) -> None:
     decision = msgspec.to_builtins(safe_payload(program, "the kernel is BLOCKED"))
     made = result(program, decision, status=status, rationale="")
-    assert not is_yes(made)
+    assert exit_code(made) == 1
     shown = output_of(envelope(program), made)
     if isinstance(shown, SafeOPSDecisionOutput):
         assert (shown.decision, shown.reasoning) == ("DENY", "the kernel is BLOCKED")
@@ -229,8 +229,8 @@ def test_who_was_not_permitted_or_failed_says_no(program: str, status: str) -> N
 
 def test_an_empty_block_is_no_block() -> None:
     none = {"ops_block": [], "complexity_score": 1, "risk_analysis": "refused"}
-    assert not is_yes(result("OPSBlockGenerator", none))
-    assert is_yes(result("OPSBlockGenerator", {**none, "ops_block": ["pmagent status"]}))
+    assert exit_code(result("OPSBlockGenerator", none)) == 1
+    assert exit_code(result("OPSBlockGenerator", {**none, "ops_block": ["pmagent status"]})) == 0
 
 
 def test_each_program_has_its_form() -> None:

@@ -19,15 +19,16 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.line import decode_line
 from pmagent.events.lock import WriterLock
-from pmagent.oa import asking
-from pmagent.oa.asking import BadReasoning, KernelUnread, ModelOutOfReach
+from pmagent.oa import requests
 from pmagent.oa.reasoning import InEventLoop, build_envelope, run
 from pmagent.oa.reasoning_bridge import PROGRAM_IDS, EnvelopeError, ReasoningEnvelope, checked_envelope
+from pmagent.oa.requests import BadReasoning, KernelUnread, ModelOutOfReach
 from pmagent.service import operations
 from pmagent.service.answer import Answer, BadOperation
 from pmagent.service.wire import reachable
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.trust import accept
+from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.reasoning import proceeding
 
@@ -107,7 +108,7 @@ def test_the_id_of_another_envelope_is_refused(workspace: Path) -> None:
     assert len(events(workspace, "reasoning.concluded")) == 1
 
 
-@pytest.mark.parametrize("given", [None, "SafeOPSDecision", {"program_id": PROGRAM}, {}])
+@each("given", [None, "SafeOPSDecision", {"program_id": PROGRAM}, {}])
 def test_what_is_no_envelope_is_refused_before_anything_is_recorded(workspace: Path, given: Any) -> None:
     with pytest.raises(EnvelopeError, match="this is no envelope"):
         run(given, workspace=workspace)
@@ -120,8 +121,8 @@ def test_a_place_that_is_no_workspace_is_said_to_be_none(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
+@each(
+    "options, said",
     [
         ({"engine": "langchain", "model": "anthropic:claude-sonnet-4-5"}, "ANTHROPIC_API_KEY"),
         ({"engine": "dspy", "model": "anthropic:claude-sonnet-4-5"}, "ANTHROPIC_API_KEY"),
@@ -216,7 +217,7 @@ def test_a_model_of_the_callers_own_waits_for_a_command_that_holds_the_log(
         waited.append(seconds)
         lock.release()
 
-    monkeypatch.setattr("pmagent.oa.asking.time.sleep", sleep)
+    monkeypatch.setattr("pmagent.oa.requests.time.sleep", sleep)
     model = FakeListChatModel(responses=[proceeding(rationale="the model says so")])
     assert run(envelope(workspace), workspace=workspace, model=model).rationale == "the model says so"
     assert waited
@@ -224,7 +225,7 @@ def test_a_model_of_the_callers_own_waits_for_a_command_that_holds_the_log(
 
 def test_a_command_that_holds_the_log_for_too_long_is_named(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(envelope(workspace), workspace=workspace)
-    monkeypatch.setattr("pmagent.oa.asking.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("pmagent.oa.requests.PATIENCE_SECONDS", 0.0)
     lock = WriterLock(Layout(workspace).evidence.locks[-1], "a command of the tests")
     try:
         with pytest.raises(ModelOutOfReach, match="a command of the tests"):
@@ -321,7 +322,7 @@ def test_a_red_kernel_lets_only_the_interpreter_answer(workspace: Path) -> None:
 def test_before_the_surfaces_have_been_read_only_the_interpreter_runs(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "OBSERVED_SECONDS", 0)
+    monkeypatch.setattr(requests, "OBSERVED_SECONDS", 0)
     for program in PROGRAM_IDS:
         envelope = build_envelope(program, "phase 1 to phase 2", workspace=workspace)
         if program == "GuardFailureInterpreter":

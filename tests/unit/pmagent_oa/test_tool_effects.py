@@ -20,9 +20,7 @@ from pmagent.oa.effects import PERFORMERS
 from pmagent.workspace.layout import Layout
 from tests.support.live import NoIo, on_loop
 
-OUTSIDE = [
-    (program, tool) for program, table in PROGRAM_TOOLS.items() for tool in TOOL_IDS if tool not in table
-]
+OUTSIDE = [(program, tool) for program, table in PROGRAM_TOOLS.items() for tool in TOOL_IDS if tool not in table]
 
 
 class At(NoIo):
@@ -45,9 +43,7 @@ async def call(workspace: Path, tool: str, program: str, args: dict[str, Any] | 
 
 @pytest.mark.parametrize(("program", "tool"), [(p, t) for p, table in PROGRAM_TOOLS.items() for t in table])
 @on_loop
-async def test_a_tool_says_through_the_performer_what_it_says_itself(
-    workspace: Path, program: str, tool: str
-) -> None:
+async def test_a_tool_says_through_the_performer_what_it_says_itself(workspace: Path, program: str, tool: str) -> None:
     args = {"name": "handoff_kernel", "mode": "HINT"} if tool == "oa.guard.run" else {}
     outcome = await call(workspace, tool, program, args)
     assert isinstance(outcome, OaToolReturned)

@@ -19,12 +19,12 @@ from pmagent.projections.views.runs import Run
 from tests.support.cases import each
 from tests.support.effort import examples
 from tests.support.hostile import CORPUS, assert_harmless
-from tests.support.orchestra import RUN, Yard, config, exited, replied
+from tests.support.orchestra import RUN, Harness, config, exited, replied
 
 
-def folded(yard: Yard, until: int | None = None) -> tuple[Run, list[Change]]:
-    """The run of the yard, and what was told of it."""
-    mine = [event for event in yard.history if event.correlation == RUN]
+def folded(harness: Harness, until: int | None = None) -> tuple[Run, list[Change]]:
+    """The run of the harness, and what was told of it."""
+    mine = [event for event in harness.history if event.correlation == RUN]
     run: Run = RUNS.begun(mine[0], "")
     changes: list[Change] = []
     for event in mine[1:until]:
@@ -44,24 +44,24 @@ def text(pieces: list[Piece]) -> str:
     return "".join(piece.text if isinstance(piece, Styled) else piece for piece in pieces)
 
 
-def failing(*names: str) -> Yard:
-    """A yard whose tools of these names fail."""
-    yard = Yard()
+def failing(*names: str) -> Harness:
+    """A harness whose tools of these names fail."""
+    harness = Harness()
 
     def tool(event: Event) -> object:
-        given = next(one for one in yard.events(type(event.data)) if one.position == event.position)
-        assigned = next(one for one in yard.history if one.position == given.data.assigned)
+        given = next(one for one in harness.events(type(event.data)) if one.position == event.position)
+        assigned = next(one for one in harness.history if one.position == given.data.assigned)
         return exited(event, 3 if assigned.data.name in names else 0, last_lines=["no luck"])
 
-    yard.tool = tool  # type: ignore[assignment]
-    return yard
+    harness.tool = tool  # type: ignore[assignment]
+    return harness
 
 
 def test_tasks_are_told_from_their_start_to_their_end() -> None:
-    yard = Yard()
-    yard.request({"a": [], "b": ["a"]})
-    yard.run()
-    run, changes = folded(yard)
+    harness = Harness()
+    harness.request({"a": [], "b": ["a"]})
+    harness.run()
+    run, changes = folded(harness)
     assert words(changes) == [
         ("", "planned"), ("", "running"), ("a", "running"), ("a", "done"), ("b", "running"), ("b", "done"),
         ("", "done"),
@@ -72,18 +72,18 @@ def test_tasks_are_told_from_their_start_to_their_end() -> None:
 
 
 def test_a_task_that_is_tried_again_says_why_and_when() -> None:
-    yard = failing("a")
-    yard.request({"a": [], "b": ["a"]}, config=config(retries=1, base=5))
-    while not any(task.retry_at for task in folded(yard)[0].tasks):
-        assert yard.step()
-    run, changes = folded(yard)
+    harness = failing("a")
+    harness.request({"a": [], "b": ["a"]}, config=config(retries=1, base=5))
+    while not any(task.retry_at for task in folded(harness)[0].tasks):
+        assert harness.step()
+    run, changes = folded(harness)
     assert changes[-1].text == "attempt 1: exit code 3: no luck"
     rows = [text(line) for line in table(run, run.updated, 100, 20)]
     assert "again in 5.00s: exit code 3: no luck" in rows[1]
     assert "1/2" in rows[1]
 
-    yard.run()
-    run, changes = folded(yard)
+    harness.run()
+    run, changes = folded(harness)
     assert words(changes)[-3:] == [("a", "failed"), ("b", "failed"), ("", "failed")]
     assert changes[-2].text == "dependency failed"
     assert (exit_code(run), run.reasons) == (1, ["2 of 2 tasks failed"])
@@ -95,28 +95,28 @@ def test_a_task_that_is_tried_again_says_why_and_when() -> None:
 def test_a_cancelled_run_a_run_out_of_time_and_a_violation_have_their_codes() -> None:
     codes = {}
     for how in ("cancel", "time", "violation"):
-        yard = Yard()
-        yard.request({"a": []}, config=config(total=60))
+        harness = Harness()
+        harness.request({"a": []}, config=config(total=60))
         if how == "violation":
-            yard.tool = lambda event: exited(event, 0, violations=["it escaped"])
+            harness.tool = lambda event: exited(event, 0, violations=["it escaped"])
         else:
-            yard.tool = lambda _: None
+            harness.tool = lambda _: None
         if how == "cancel":
-            yard.tell(RunCancelRequested(run_id=RUN), "cancel-1")
-        yard.step()
+            harness.tell(RunCancelRequested(run_id=RUN), "cancel-1")
+        harness.step()
         if how == "time":
-            yard.wake()
-        for event in yard.open(TaskAttemptRequested):
-            yard.end(event, exited(event, None))
-        run, _ = folded(yard)
+            harness.wake()
+        for event in harness.open(TaskAttemptRequested):
+            harness.end(event, exited(event, None))
+        run, _ = folded(harness)
         codes[how] = (run.state, exit_code(run))
     assert codes == {"cancel": ("cancelled", 1), "time": ("timed_out", 6), "violation": ("failed", 7)}
 
 
 def test_a_refusal_has_its_reasons_and_what_mends_them() -> None:
-    yard = Yard("DEGRADED")
-    yard.request({"a": []})
-    run, changes = folded(yard)
+    harness = Harness("DEGRADED")
+    harness.request({"a": []})
+    run, changes = folded(harness)
     assert (run.state, run.word, exit_code(run)) == ("refused", "refused", 1)
     assert run.reasons
     assert words(changes)[-1] == ("", "refused")
@@ -124,12 +124,12 @@ def test_a_refusal_has_its_reasons_and_what_mends_them() -> None:
 
 
 def test_a_plan_with_a_forbidden_tool_is_a_security_refusal() -> None:
-    yard = Yard()
-    yard.planner = lambda event: replied(event, '[{"task_id": "a", "intent": "x", "tools": ["rm"]}]')
-    yard.request(None)
-    while not folded(yard)[0].over:
-        assert yard.step()
-    run, changes = folded(yard)
+    harness = Harness()
+    harness.planner = lambda event: replied(event, '[{"task_id": "a", "intent": "x", "tools": ["rm"]}]')
+    harness.request(None)
+    while not folded(harness)[0].over:
+        assert harness.step()
+    run, changes = folded(harness)
     assert exit_code(run) == 7
     assert [change.text for change in changes if change.word == "planning"] == [
         "asking the planner", "asking the planner, attempt 2", "asking the planner, attempt 3",
@@ -137,12 +137,12 @@ def test_a_plan_with_a_forbidden_tool_is_a_security_refusal() -> None:
 
 
 def test_of_a_replanned_run_the_last_plan_is_shown_and_what_it_replaced_is_kept() -> None:
-    yard = failing("b")
+    harness = failing("b")
     other = '[{"task_id": "c", "intent": "x", "tools": ["echo"], "depends_on": ["a"]}]'
-    yard.planner = lambda event: replied(event, other)
-    yard.request({"a": [], "b": ["a"]}, config=config(retries=0), replans=1)
-    yard.run()
-    run, changes = folded(yard)
+    harness.planner = lambda event: replied(event, other)
+    harness.request({"a": [], "b": ["a"]}, config=config(retries=0), replans=1)
+    harness.run()
+    run, changes = folded(harness)
     assert run.state == "done"
     assert [planned.name for planned in run.planned_tasks] == ["a", "c"]
     assert [(task.name, task.state) for task in run.replaced] == [("b", "failed")]
@@ -150,11 +150,11 @@ def test_of_a_replanned_run_the_last_plan_is_shown_and_what_it_replaced_is_kept(
 
 
 def test_where_no_other_plan_is_found_what_failed_is_shown_as_failed() -> None:
-    yard = failing("b")
-    yard.planner = lambda event: replied(event, "I would rather not.")
-    yard.request({"a": [], "b": ["a"], "c": ["b"]}, config=config(retries=0), replans=1)
-    yard.run()
-    run, _ = folded(yard)
+    harness = failing("b")
+    harness.planner = lambda event: replied(event, "I would rather not.")
+    harness.request({"a": [], "b": ["a"], "c": ["b"]}, config=config(retries=0), replans=1)
+    harness.run()
+    run, _ = folded(harness)
     assert run.state == "failed"
     assert [(planned.name, task.state) for task, planned in run.pairs] == [
         ("a", "done"), ("b", "failed"), ("c", "failed"),
@@ -163,9 +163,9 @@ def test_where_no_other_plan_is_found_what_failed_is_shown_as_failed() -> None:
 
 
 def test_a_plan_only_run_is_done_when_it_is_planned() -> None:
-    yard = Yard()
-    yard.request({"a": [], "b": []}, plan_only=True)
-    run, _ = folded(yard)
+    harness = Harness()
+    harness.request({"a": [], "b": []}, plan_only=True)
+    run, _ = folded(harness)
     assert (run.state, exit_code(run)) == ("planned", 0)
     assert document(run)["levels"] == [["a", "b"]]
 
@@ -178,23 +178,23 @@ def test_a_plan_only_run_is_done_when_it_is_planned() -> None:
 def test_the_table_fits_whatever_the_terminal(
     count: int, failed: set[int], until: int, columns: int, rows: int
 ) -> None:
-    yard = failing(*(f"t{number}" for number in failed))
+    harness = failing(*(f"t{number}" for number in failed))
     waits = {f"t{number}": [f"t{number // 2}"] if number else [] for number in range(count)}
-    yard.request(waits or {"t": []}, config=config(retries=0))
-    yard.run()
-    run, _ = folded(yard, until)
-    drawn = table(run, yard.history[-1].time, columns, rows)
+    harness.request(waits or {"t": []}, config=config(retries=0))
+    harness.run()
+    run, _ = folded(harness, until)
+    drawn = table(run, harness.history[-1].time, columns, rows)
     assert 1 <= len(drawn) <= rows
     assert all(width(text(line)) <= columns for line in drawn)
     assert sum(run.counts.values()) == len(run.tasks)
 
 
 def test_where_there_is_little_room_what_runs_and_what_failed_comes_first() -> None:
-    yard = failing("t3")
-    yard.request({f"t{number}": [] for number in range(30)}, config=config(retries=0, workers=6))
+    harness = failing("t3")
+    harness.request({f"t{number}": [] for number in range(30)}, config=config(retries=0, workers=6))
     for _ in range(6):
-        yard.step()
-    run, _ = folded(yard)
+        harness.step()
+    run, _ = folded(harness)
     rows = [text(line) for line in table(run, run.updated, 100, 10)]
     names = [row.split()[1] for row in rows[1:-1]]
     assert names == ["t6", "t7", "t8", "t9", "t10", "t11", "t3"]
@@ -203,14 +203,14 @@ def test_where_there_is_little_room_what_runs_and_what_failed_comes_first() -> N
 
 @each("name", CORPUS)
 def test_hostile_reasons_stay_on_their_line(name: str) -> None:
-    yard = Yard()
-    yard.tool = lambda event: TaskUnstarted(
+    harness = Harness()
+    harness.tool = lambda event: TaskUnstarted(
         request=event.position, run_id=event.data.run_id, task_id=event.data.task_id, attempt=event.data.attempt,
         reason=CORPUS[name][:900], mend="", security=False, again=False,
     )
-    yard.request({"a": []})
-    yard.run()
-    run, changes = folded(yard)
+    harness.request({"a": []})
+    harness.run()
+    run, changes = folded(harness)
     lines = [*table(run, run.updated, 80, 20), *(change_line(change, "run") for change in changes)]
     for line in lines:
         raw = _line(line, color=False, encoding="utf-8")

@@ -15,9 +15,10 @@ from pmagent.actors.orchestra.planning.config import BadConfig
 from pmagent.contracts.orchestra_config import OrchestraConfig, PathSettings, SecuritySettings
 from pmagent.events.errors import PmagentError
 from pmagent.jobs.kinds import Source
-from pmagent.orchestra.places import check_places, placed
-from pmagent.orchestra.request import DEFAULTS, BadRun, Wish, as_request, checked, warnings_of
-from pmagent.projections.runs.places import places
+from pmagent.orchestra.paths import check_paths, normalized
+from pmagent.orchestra.request import DEFAULTS, BadRun, RunOptions, as_request, checked, warnings_of
+from pmagent.projections.runs.paths import run_paths
+from tests.support.cases import each
 from tests.support.orchestra import RUN
 
 PLAN = Source("plan.yaml", b"- {task_id: a, intent: x, tools: [echo]}")
@@ -29,12 +30,12 @@ def config(**paths: str) -> OrchestraConfig:
 
 
 def asked(workspace: Path, **fields: Any) -> Any:
-    """The request for a wish."""
-    return as_request(Wish(**({"intent": "do it", "plan": PLAN} | fields)), workspace, RUN)
+    """The request for these options."""
+    return as_request(RunOptions(**({"intent": "do it", "plan": PLAN} | fields)), workspace, RUN)
 
 
 def refused(workspace: Path, **fields: Any) -> PmagentError:
-    """The error of a wish."""
+    """The error for these options."""
     with pytest.raises(PmagentError) as caught:
         asked(workspace, **fields)
     return caught.value
@@ -79,8 +80,8 @@ def test_a_configuration_that_is_there_but_says_nothing_good_is_not_passed_over(
     assert "orchestra.config.yaml" in error.message
 
 
-@pytest.mark.parametrize(
-    ("fields", "code", "said"),
+@each(
+    "fields, code, reason",
     [
         ({"intent": " \n"}, 2, "intent is"),
         ({"intent": "x" * 20_000}, 2, "intent is"),
@@ -102,17 +103,16 @@ def test_a_configuration_that_is_there_but_says_nothing_good_is_not_passed_over(
         ({"plan": Source("p", b"- {task_id: a, intent: x, tools: [echo], constraints: {max_retries: 9}}")}, 2,
          "max_retries is more than"),
     ],
-    ids=lambda value: str(value)[:40] if isinstance(value, dict) else None,
 )
-def test_what_is_wrong_is_said_with_its_code(tmp_path: Path, fields: dict[str, Any], code: int, said: str) -> None:
+def test_what_is_wrong_is_said_with_its_code(tmp_path: Path, fields: dict[str, Any], code: int, reason: str) -> None:
     error = refused(tmp_path, **fields)
-    assert (error.exit_code, said in error.message) == (code, True), error.message
+    assert (error.exit_code, reason in error.message) == (code, True), error.message
     assert error.hint, "it is said what helps"
     assert not list(tmp_path.iterdir()), "nothing was made"
 
 
-@pytest.mark.parametrize(
-    ("paths", "said"),
+@each(
+    "paths, reason",
     [
         ({"report": "./runs/latest.md"}, "overwrite the last one's"),
         ({"report": "./runs/{run_id}/../latest.md"}, "overwrite the last one's"),
@@ -130,21 +130,20 @@ def test_what_is_wrong_is_said_with_its_code(tmp_path: Path, fields: dict[str, A
         ({"runs": "./" + "x" * 300}, "too long"),
         ({"runs": "./" + "x/" * 511}, "too long"),
     ],
-    ids=lambda value: str(value)[:50] if isinstance(value, dict) else None,
 )
-def test_a_run_keeps_to_places_of_its_own(tmp_path: Path, paths: dict[str, str], said: str) -> None:
+def test_a_run_keeps_to_paths_of_its_own(tmp_path: Path, paths: dict[str, str], reason: str) -> None:
     with pytest.raises(BadConfig) as caught:
-        check_places(placed(config(**paths), tmp_path), tmp_path, RUN)
-    assert said in caught.value.message
+        check_paths(normalized(config(**paths), tmp_path), tmp_path, RUN)
+    assert reason in caught.value.message
 
 
 def test_an_absolute_path_in_the_workspace_becomes_a_relative_one(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     for root in (tmp_path / "real", tmp_path / "link"):
-        made = placed(config(runs=str(root / "out"), report=f"{root}/out/{{run_id}}/r.md"), tmp_path / "link")
+        made = normalized(config(runs=str(root / "out"), report=f"{root}/out/{{run_id}}/r.md"), tmp_path / "link")
         assert (made.paths.runs, made.paths.report) == ("./out", "./out/{run_id}/r.md")
-        assert not places(made.paths, RUN).moved
+        assert not run_paths(made.paths, RUN).moved
 
 
 def test_what_lies_in_the_way_is_found_before_anything_is_recorded(tmp_path: Path) -> None:
@@ -186,15 +185,15 @@ PARTS = st.lists(WORDS, min_size=1, max_size=12)
 def test_whatever_a_path_says_a_run_stays_in_the_workspace_and_away_from_what_rules_it(text: str) -> None:
     workspace = Path("/somewhere/workspace")
     try:
-        made = placed(config(logs=text), workspace)
+        made = normalized(config(logs=text), workspace)
     except BadConfig:
         return
-    found = places(made.paths, RUN)
+    found = run_paths(made.paths, RUN)
     assert not found.moved
     inside = os.path.relpath(os.path.normpath(workspace / found.log), workspace)
     assert inside.split("/")[0] not in ("..", ".git", "share", "jobs", ".pmagent")
     assert RUN in inside
-    assert placed(made, workspace) == made
+    assert normalized(made, workspace) == made
 
 
 def test_the_request_of_another_process_is_checked_as_well(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pmagent.contracts.payload import encode, type_of
 from pmagent.contracts.pla import TypeText, digest
 from pmagent.contracts.pla_events import PlaProposalRequested
 from pmagent.events.event import Draft
-from pmagent.pla.asking import _drafted
+from pmagent.pla.operations import _drafted
 from pmagent.pla.requests import BadProposal, Made
 from pmagent.service.host import Host
 from tests.support.cases import each

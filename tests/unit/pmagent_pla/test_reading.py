@@ -12,7 +12,7 @@ from pmagent.actors.pla.warden.state import ProposalView
 from pmagent.contracts.checking import check
 from pmagent.contracts.pla import TEXT_CHARS_MAX, Action, TypeText, digest
 from pmagent.contracts.pla_events import PlaProposed
-from pmagent.pla import borders, reading
+from pmagent.pla import foreign_documents, reading
 from tests.support.cases import each
 from tests.support.pla_documents import actions
 
@@ -38,8 +38,8 @@ def test_what_is_handed_out_is_an_action_proposal_that_the_border_takes_back_as_
     if isinstance(plain, TypeText) and len(plain.text) > TEXT_CHARS_MAX:
         return
     assert check("action_proposal", document) == []
-    taken = borders.proposal(json.dumps(document), "SUGGEST")
-    assert isinstance(taken, borders.Proposed)
+    taken = foreign_documents.proposal(json.dumps(document), "SUGGEST")
+    assert isinstance(taken, foreign_documents.Proposed)
     assert (taken.action, digest(taken.action)) == (plain, digest(plain))
 
 

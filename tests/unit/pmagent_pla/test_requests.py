@@ -12,12 +12,12 @@ from pmagent.contracts.model import ModelLimits
 from pmagent.contracts.pla import KeyCombo, MouseMove, TypeText, digest
 from pmagent.contracts.pla_events import GOAL_CHARS_MAX
 from pmagent.events.redact import MASK, Redactor
-from pmagent.pla.requests import DECLARED, BadProposal, Made, Wish, made
-from pmagent.pla.standing import Standing
+from pmagent.pla.requests import DECLARED, BadProposal, Made, ProposalRequest, made
+from pmagent.pla.settings import PlaSettings
 from tests.support.cases import each
 
 SECRET = "tr0ub4dor&3-and-more"
-STANDING = Standing(
+STANDING = PlaSettings(
     policy="acknowledge", lifetime_s=30.0, two_persons=True, frames="", keep_frames=True, model="",
     limits=ModelLimits(calls=3),
 )  # fmt: skip
@@ -27,7 +27,7 @@ redact = Redactor([SECRET]).text
 def wished(goal: str = "", **more: object) -> Made:
     """The request for a goal."""
     fields: dict[str, object] = {"goal": goal, "operator": "ada", "channel": "cli", **more}
-    return made(msgspec.convert(fields, Wish), STANDING, redact)
+    return made(msgspec.convert(fields, ProposalRequest), STANDING, redact)
 
 
 def test_a_literal_goal_is_recorded_as_it_stands_with_its_digest() -> None:
@@ -118,6 +118,6 @@ def test_a_goal_whose_masks_make_it_too_long_is_refused() -> None:
     short = "hunter"  # a mask is longer
     narrow = Redactor([short]).text
     assert len(MASK) > len(short)
-    wish = Wish(goal=f"{short} " * (GOAL_CHARS_MAX // 7), operator="ada", channel="cli", model="a:b")
+    wish = ProposalRequest(goal=f"{short} " * (GOAL_CHARS_MAX // 7), operator="ada", channel="cli", model="a:b")
     with pytest.raises(BadProposal):
         made(wish, STANDING, narrow)

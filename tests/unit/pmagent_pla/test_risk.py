@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pmagent.contracts.pla import KEYS
 from pmagent.firmware.actions import Click, Keys, Move, Text
-from pmagent.pla.reckoning import cost, means, reversal
+from pmagent.pla.consequences import cost, means, reversal
 from pmagent.pla.risk import TIERS, risk
 from tests.support.cases import each
 from tests.support.proposals import clicked, moved, pressed, proposal, status, typed

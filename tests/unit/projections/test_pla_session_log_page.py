@@ -7,11 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from pmagent.contracts.payload import types
-from pmagent.projections.sessions.said import WRITERS
+from pmagent.projections.sessions.entries import WRITERS
 from pmagent.projections.sessions.sessions import Sessions
+from tests.support.cases import each
 from tests.support.pla_sessions import SESSION, entries, folded, shown, typing
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "session-log.md").read_text()
@@ -41,7 +40,7 @@ def test_the_projection_knows_of_every_decision_of_the_plas_actors() -> None:
     assert "pla.execution_requested" not in said
 
 
-@pytest.mark.parametrize("damage", [b"", b"alice"])
+@each("damage", [b"", b"alice"])
 def test_the_page_program_checks_a_session_log_without_pmagent(tmp_path: Path, damage: bytes) -> None:
     program = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0]
     path = tmp_path / "session.jsonl"

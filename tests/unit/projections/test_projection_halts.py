@@ -12,7 +12,7 @@ from pmagent.contracts.payload import encode, type_of
 from pmagent.events.event import Event
 from pmagent.projections.core.disk import (
     HALTS,
-    Desk,
+    DocumentStore,
     DocumentUnwritable,
     note_halts,
     noted_halts,
@@ -20,6 +20,7 @@ from pmagent.projections.core.disk import (
 )
 from pmagent.projections.core.documents import Documents, computed
 from pmagent.projections.core.projection import Halt, Part, ProjectionHalted
+from tests.support.cases import each
 from tests.support.toys import START, Poked
 
 
@@ -82,21 +83,21 @@ class NoBlobs:
         raise AssertionError(sha256)
 
 
-def follow(documents: Documents, desk: Desk, first: int, last: int) -> None:
+def follow(documents: Documents, store: DocumentStore, first: int, last: int) -> None:
     """Fold events one by one, each written."""
     for position in range(first, last + 1):
         documents.fold([poked(position)], ["0" * 64])
-        desk.write(documents.take())
+        store.write(documents.take())
         documents.settle()
 
 
-@pytest.mark.parametrize("where", ["evolve", "retire", "documents", "render"])
-@pytest.mark.parametrize("at", [1, 5])
+@each("where", ["evolve", "retire", "documents", "render"])
+@each("at", [1, 5])
 def test_it_is_halted_by_name_and_all_others_go_on(tmp_path: Path, where: str, at: int) -> None:
     documents = Documents([Counter("before"), Counter("bad", where, at), Counter("behind")])
     told: list[Halt] = []
     documents.on_halt = told.append
-    follow(documents, Desk(tmp_path, NoBlobs()), 1, 8)
+    follow(documents, DocumentStore(tmp_path, NoBlobs()), 1, 8)
     assert (tmp_path / "before.txt").read_bytes() == (tmp_path / "behind.txt").read_bytes() == b"8"
     bad = tmp_path / "bad.txt"
     assert (bad.read_bytes() if bad.exists() else b"0") == str(at - 1).encode(), "its last document stays"
@@ -126,12 +127,12 @@ def test_a_state_that_cannot_be_kept_halts_its_projection_too() -> None:
 
 
 def test_from_the_log_alone_it_is_folded_anew_by_a_version_that_does_not_fail(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, NoBlobs())
-    follow(Documents([Counter("bad", "evolve", 3)]), desk, 1, 6)
+    store = DocumentStore(tmp_path, NoBlobs())
+    follow(Documents([Counter("bad", "evolve", 3)]), store, 1, 6)
     assert (tmp_path / "bad.txt").read_bytes() == b"2"
     mended = Documents([Counter("bad")])
     mended.fold([poked(position) for position in range(1, 7)], ["0" * 64] * 6)
-    assert desk.write(mended.take()) == ["bad.txt"]
+    assert store.write(mended.take()) == ["bad.txt"]
     assert (tmp_path / "bad.txt").read_bytes() == b"6"
 
 
@@ -151,7 +152,7 @@ def test_readers_of_stale_documents_are_refused_until_it_is_mended(tmp_path: Pat
     require_current(tmp_path, "oa_state")
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b'[{"projection": "oa_state"}]', b"\xff"])
+@each("content", [b"", b"{}", b'[{"projection": "oa_state"}]', b"\xff"])
 def test_where_nobody_can_tell_what_is_stale_nothing_is_read(tmp_path: Path, content: bytes) -> None:
     (tmp_path / ".pmagent").mkdir()
     (tmp_path / HALTS).write_bytes(content)

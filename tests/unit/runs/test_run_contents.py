@@ -19,7 +19,7 @@ from pmagent.contracts.orchestra_events import (
 from pmagent.events.event import Event
 from pmagent.projections.runs.numbers import task_documents
 from pmagent.projections.views.runs import NOTES_MAX, SAID_MAX
-from tests.support.orchestra import RUN, Yard, config, exited, plan, replied
+from tests.support.orchestra import RUN, Harness, config, exited, plan, replied
 from tests.support.run_folders import (
     FOLDER,
     JOB,
@@ -37,29 +37,29 @@ from tests.support.run_folders import (
 
 
 def test_the_plan_is_the_specifications_answer_with_dependencies() -> None:
-    yard = done()
-    said = msgspec.convert(value(yard.history, f"{FOLDER}/plan.json"), PlanAnswer)
-    name = {task: name for name, task in ids(yard).items()}
+    harness = done()
+    said = msgspec.convert(value(harness.history, f"{FOLDER}/plan.json"), PlanAnswer)
+    name = {task: name for name, task in ids(harness).items()}
     assert [[name[one] for one in edge] for edge in said.dag.edges] == [["a", "b"], ["a", "c"], ["b", "c"]]
     assert [name[task.task_id] for task in said.tasks] == ["a", "b", "c"]
 
 
 def test_metrics_count_what_happened() -> None:
-    yard = Yard()
+    harness = Harness()
     failing = {"b": 1, "c": 5}
 
     def tool(event: Event) -> TaskExited:
-        name = {task: name for name, task in ids(yard).items()}[event.data.task_id]
+        name = {task: name for name, task in ids(harness).items()}[event.data.task_id]
         code = 1 if event.data.attempt <= failing.get(name, 0) else 0
         return exited(event, code, artifacts=[artifact(event.data.task_id, "stdout", b"12345")])
 
-    yard.tool = tool
-    yard.request({"a": [], "b": [], "c": [], "d": ["c"]})
-    assert ended(yard) == "failed"
-    said = value(yard.history, f"{FOLDER}/metrics.json")
-    last = yard.events(RunEnded)[0]
+    harness.tool = tool
+    harness.request({"a": [], "b": [], "c": [], "d": ["c"]})
+    assert ended(harness) == "failed"
+    said = value(harness.history, f"{FOLDER}/metrics.json")
+    last = harness.events(RunEnded)[0]
     assert said["run_id"] == RUN
-    assert (said["started_at"], said["completed_at"]) == (yard.events(RunRequested)[0].time, last.time)
+    assert (said["started_at"], said["completed_at"]) == (harness.events(RunRequested)[0].time, last.time)
     assert 6_000 <= said["total_duration_ms"] < 6_100
     counted = {name: said[f"tasks_{name}"] for name in ("total", "succeeded", "failed", "retried")}
     assert counted == {"total": 4, "succeeded": 2, "failed": 2, "retried": 2}
@@ -69,30 +69,30 @@ def test_metrics_count_what_happened() -> None:
     assert [(task["name"], task["retry_count"], task["exit_code"], task["state"]) for task in said["tasks"]] == [
         ("a", 0, 0, "done"), ("b", 1, 0, "done"), ("c", 2, 1, "failed"), ("d", 0, None, "failed"),
     ]  # fmt: skip
-    assert value(yard.history, JOB)["error"] == {"code": "failed", "detail": "2 of 4 tasks failed"}
+    assert value(harness.history, JOB)["error"] == {"code": "failed", "detail": "2 of 4 tasks failed"}
 
 
 def test_what_an_orderly_stop_cuts_off_uses_up_no_retry() -> None:
-    yard = Yard()
-    yard.tool = lambda _: None
-    yard.request({"a": []})
+    harness = Harness()
+    harness.tool = lambda _: None
+    harness.request({"a": []})
     for reason, used in (("stop", 0), ("crash", 1), ("stop", 1)):
-        attempt = yard.open(TaskAttemptRequested)[0]
-        yard.end(attempt, EffectInterrupted(request=attempt.position, reason=reason))
-        yard.start()
-        yard.observe("NORMAL")
-        while not yard.open(TaskAttemptRequested):
-            assert yard.wake()
-        assert value(yard.history, f"{FOLDER}/metrics.json")["tasks"][0]["retry_count"] == used
-    assert view(yard).jobs[RUN].tasks[0].attempts == 4
+        attempt = harness.open(TaskAttemptRequested)[0]
+        harness.end(attempt, EffectInterrupted(request=attempt.position, reason=reason))
+        harness.start()
+        harness.observe("NORMAL")
+        while not harness.open(TaskAttemptRequested):
+            assert harness.wake()
+        assert value(harness.history, f"{FOLDER}/metrics.json")["tasks"][0]["retry_count"] == used
+    assert view(harness).jobs[RUN].tasks[0].attempts == 4
 
 
 def test_every_line_of_the_log_is_of_the_run_and_says_who_says_it() -> None:
-    yard = done()
-    lines = log_lines(yard.history)
+    harness = done()
+    lines = log_lines(harness.history)
     assert {line["trace_id"] for line in lines} == {RUN}
     assert [line["timestamp"] for line in lines] == sorted(line["timestamp"] for line in lines)
-    of_task = [(line["component"], line["message"]) for line in lines if line["task_id"] == ids(yard)["a"]]
+    of_task = [(line["component"], line["message"]) for line in lines if line["task_id"] == ids(harness)["a"]]
     assert of_task == [
         ("L2", "assigned"), ("L3", "attempt 1 begins"), ("L3", "attempt 1 exited"), ("L3", "done")
     ]
@@ -105,11 +105,11 @@ def test_the_log_holds_what_is_at_least_as_grave_as_configured() -> None:
     ranks = ["debug", "info", "warn", "error"]
     found: dict[str, list[dict[str, Any]]] = {}
     for level in ranks:
-        yard = Yard()
-        yard.tool = lambda event: exited(event, 1, last_lines=["no"])
-        yard.request({"a": [], "b": ["a"]}, config=config(f"telemetry:\n  level: {level}"))
-        assert ended(yard) == "failed"
-        found[level] = log_lines(yard.history)
+        harness = Harness()
+        harness.tool = lambda event: exited(event, 1, last_lines=["no"])
+        harness.request({"a": [], "b": ["a"]}, config=config(f"telemetry:\n  level: {level}"))
+        assert ended(harness) == "failed"
+        found[level] = log_lines(harness.history)
     for number, level in enumerate(ranks):
         assert found[level] == [line for line in found["debug"] if ranks.index(line["level"]) >= number]
         assert len(found[level]) > (len(found[ranks[number + 1]]) if number < 3 else 0)
@@ -120,26 +120,26 @@ def test_documents_lie_where_the_configuration_says() -> None:
         "paths:\n  runs: out/all\n  logs: logs/{run_id}.jsonl\n  artifacts: out/{run_id}/kept\n"
         "  report: ./reports//{run_id}.md"
     )
-    yard = done(config=config(paths))
-    assert shown(folded(yard.history)).keys() == {
+    harness = done(config=config(paths))
+    assert shown(folded(harness.history)).keys() == {
         f"out/all/{RUN}/config.yaml", f"out/all/{RUN}/plan.json", f"out/all/{RUN}/metrics.json", f"logs/{RUN}.jsonl",
-        f"reports/{RUN}.md", JOB, *(f"out/{RUN}/kept/{task}/stdout" for task in ids(yard).values()),
+        f"reports/{RUN}.md", JOB, *(f"out/{RUN}/kept/{task}/stdout" for task in ids(harness).values()),
     }  # fmt: skip
-    assert value(yard.history, JOB)["result"]["report"] == f"reports/{RUN}.md"
+    assert value(harness.history, JOB)["result"]["report"] == f"reports/{RUN}.md"
 
 
 def test_each_task_is_told_as_the_specifications_document() -> None:
-    yard = Yard()
-    yard.tool = lambda event: exited(event, 1 if event.data.attempt == 1 else 0, last_lines=["no\tyes"])
-    yard.request(plan({"a": [], "b": ["a"]}, a={"inputs": {"args": ["x"], "env": {"A": "b"}}}))
+    harness = Harness()
+    harness.tool = lambda event: exited(event, 1 if event.data.attempt == 1 else 0, last_lines=["no\tyes"])
+    harness.request(plan({"a": [], "b": ["a"]}, a={"inputs": {"args": ["x"], "env": {"A": "b"}}}))
     validate = schema("orchestra/task")
-    for count in range(len(yard.history), len(yard.history) + 200):
-        for document in task_documents(view(yard).jobs[RUN]):
+    for count in range(len(harness.history), len(harness.history) + 200):
+        for document in task_documents(view(harness).jobs[RUN]):
             validate(json.loads(msgspec.json.encode(document)))
-        if yard.over() is not None:
+        if harness.over() is not None:
             break
-        assert yard.step() or yard.wake(), count
-    first, second = task_documents(view(yard).jobs[RUN])
+        assert harness.step() or harness.wake(), count
+    first, second = task_documents(view(harness).jobs[RUN])
     assert (first.state, first.retries, second.state) == ("done", 1, "done")
     assert first.inputs.args == ["x"]
     assert [(entry.level, entry.message) for entry in first.logs] == [
@@ -152,33 +152,33 @@ def test_each_task_is_told_as_the_specifications_document() -> None:
 
 
 def test_a_later_plan_keeps_what_is_done_and_tells_what_it_replaced() -> None:
-    yard = Yard()
+    harness = Harness()
     answers = iter(['[{"task_id": "b2", "intent": "other", "tools": ["echo"], "depends_on": ["a"]}]'])
-    yard.planner = lambda event: replied(event, next(answers))
-    yard.tool = lambda event: exited(
-        event, 1 if event.data.task_id == ids(yard).get("b") else 0,
+    harness.planner = lambda event: replied(event, next(answers))
+    harness.tool = lambda event: exited(
+        event, 1 if event.data.task_id == ids(harness).get("b") else 0,
         artifacts=[artifact(event.data.task_id, "stdout")],
     )  # fmt: skip
-    yard.request({"a": [], "b": ["a"], "c": ["b"]}, replans=1, config=config(retries=0))
-    assert ended(yard) == "done"
-    run = view(yard).jobs[RUN]
+    harness.request({"a": [], "b": ["a"], "c": ["b"]}, replans=1, config=config(retries=0))
+    assert ended(harness) == "done"
+    run = view(harness).jobs[RUN]
     assert [planned.name for planned in run.planned_tasks] == ["a", "b2"]
     assert [(one.name, one.reason) for one in run.replaced] == [("b", "exit code 1"), ("c", "dependency failed")]
     assert [(one.tasks, one.kept) for one in run.revisions] == [(3, 0), (1, 1)]
-    said = value(yard.history, f"{FOLDER}/plan.json")
+    said = value(harness.history, f"{FOLDER}/plan.json")
     assert said["plan_id"] == run.revisions[1].plan_id
-    assert said["dag"]["edges"] == [[ids(yard)["a"], ids(yard)["b2"]]]
-    assert value(yard.history, f"{FOLDER}/metrics.json")["total_tokens_used"] == 11
-    assert len([path for path in shown(folded(yard.history)) if path.endswith("/stdout")]) == 3
-    assert value(yard.history, JOB)["progress"] == 1.0
+    assert said["dag"]["edges"] == [[ids(harness)["a"], ids(harness)["b2"]]]
+    assert value(harness.history, f"{FOLDER}/metrics.json")["total_tokens_used"] == 11
+    assert len([path for path in shown(folded(harness.history)) if path.endswith("/stdout")]) == 3
+    assert value(harness.history, JOB)["progress"] == 1.0
 
 
 def test_of_many_notes_contacts_and_last_lines_only_so_many_are_remembered() -> None:
-    yard = Yard()
+    harness = Harness()
     count = NOTES_MAX + 20
 
     def tool(event: Event) -> TaskExited:
-        number = yard.facts
+        number = harness.facts
         contact = {"host": f"h{number}.example", "port": 443, "address": "", "verdict": "refused", "reason": "no",
                    "bytes_out": 1, "bytes_in": 2}  # fmt: skip
         twice = [contact, contact]
@@ -187,25 +187,25 @@ def test_of_many_notes_contacts_and_last_lines_only_so_many_are_remembered() -> 
             violations=[f"violation {number}"], contacts=msgspec.convert(twice, type=list[Any]),
         )  # fmt: skip
 
-    yard.tool = lambda event: msgspec.convert(msgspec.to_builtins(tool(event)), TaskExited)
-    yard.request({f"t{number}": [] for number in range(count)})
-    assert ended(yard) == "failed"
-    run = view(yard).jobs[RUN]
+    harness.tool = lambda event: msgspec.convert(msgspec.to_builtins(tool(event)), TaskExited)
+    harness.request({f"t{number}": [] for number in range(count)})
+    assert ended(harness) == "failed"
+    run = view(harness).jobs[RUN]
     assert (len(run.notes.texts), run.notes.more) == (NOTES_MAX, count + 1 - NOTES_MAX)
     assert (len(run.violations.texts), run.violations.more) == (NOTES_MAX, 20)
     assert (len(run.contacts), run.contacts_more) == (NOTES_MAX, 40)
     assert {(one.count, one.bytes_out, one.bytes_in) for one in run.contacts} == {(2, 2, 4)}
-    assert len(run.said) == SAID_MAX
-    assert max(len(line) for lines in run.said.values() for line in lines) == 400
+    assert len(run.last_lines) == SAID_MAX
+    assert max(len(line) for lines in run.last_lines.values() for line in lines) == 400
 
 
 def test_planner_calls_and_what_they_cost_are_summed() -> None:
-    yard = Yard()
+    harness = Harness()
     answers = iter(["no plan", '[{"task_id": "a", "intent": "i", "tools": ["echo"]}]'])
-    yard.planner = lambda event: replied(event, next(answers))
-    yard.request(None)
-    assert ended(yard) == "done"
-    assert len(yard.of(PlannerCallRequested)) == 2
-    run = view(yard).jobs[RUN]
+    harness.planner = lambda event: replied(event, next(answers))
+    harness.request(None)
+    assert ended(harness) == "done"
+    assert len(harness.of(PlannerCallRequested)) == 2
+    run = view(harness).jobs[RUN]
     assert (run.asking.calls, run.asking.tokens, run.asking.duration_ms) == (2, 22, 14)
     assert not run.given

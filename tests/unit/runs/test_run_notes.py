@@ -5,7 +5,7 @@ from __future__ import annotations
 from pmagent.contracts.orchestra import UNENFORCED
 from pmagent.contracts.orchestra_events import TaskExited
 from pmagent.events.event import Event
-from tests.support.orchestra import Yard, exited
+from tests.support.orchestra import Harness, exited
 from tests.support.run_folders import ended, text
 
 
@@ -15,11 +15,11 @@ def noting(event: Event) -> TaskExited:
 
 
 def test_what_was_not_kept_is_told_of_its_task_and_what_the_machine_lacks_once() -> None:
-    yard = Yard()
-    yard.tool = noting
-    yard.request({"a": [], "b": []})
-    assert ended(yard) == "done"
-    remarks = text(yard.history, "report.md").partition("## Not enforced, or not kept\n\n")[2]
+    harness = Harness()
+    harness.tool = noting
+    harness.request({"a": [], "b": []})
+    assert ended(harness) == "done"
+    remarks = text(harness.history, "report.md").partition("## Not enforced, or not kept\n\n")[2]
     assert remarks.splitlines() == [
         "- a: of stdout, 1 of 2 bytes were kept",
         "- not limited here: memory",

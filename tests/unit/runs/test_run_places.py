@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.contracts.orchestra_config import PathSettings
-from pmagent.projections.runs.places import FORBIDDEN, Places, places
+from pmagent.projections.runs.paths import FORBIDDEN, RunPaths, run_paths
 from tests.support.cases import each
 
 ONE = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
@@ -18,7 +18,7 @@ TWO = "5b0c7a52-3f7e-4c1d-9a55-000000000002"
 TASK = "6b0c7a52-3f7e-4c1d-9a55-000000000001"
 
 
-def files(found: Places) -> list[str]:
+def files(found: RunPaths) -> list[str]:
     """The paths of a run's documents; of its artifacts, their folder."""
     return [found.config, found.plan, found.metrics, found.log, found.report, found.artifacts, found.job]
 
@@ -28,7 +28,7 @@ def in_the_way(one: str, other: str) -> bool:
 
 
 def test_the_specifications_places() -> None:
-    assert places(PathSettings(), ONE) == Places(
+    assert run_paths(PathSettings(), ONE) == RunPaths(
         folder=f"runs/{ONE}", config=f"runs/{ONE}/config.yaml", plan=f"runs/{ONE}/plan.json",
         metrics=f"runs/{ONE}/metrics.json", log=f"runs/{ONE}/tasks.jsonl", report=f"runs/{ONE}/report.md",
         artifacts=f"runs/{ONE}/artifacts", job=f"jobs/{ONE}.json",
@@ -65,8 +65,8 @@ def test_the_specifications_places() -> None:
     ],
 )
 def test_what_cannot_be_used_leaves_all_where_the_specification_has_it(paths: dict[str, Any]) -> None:
-    found = places(PathSettings(**paths), ONE)
-    assert found == msgspec.structs.replace(places(PathSettings(), ONE), moved=True)
+    found = run_paths(PathSettings(**paths), ONE)
+    assert found == msgspec.structs.replace(run_paths(PathSettings(), ONE), moved=True)
 
 
 _TEXTS = st.lists(
@@ -80,7 +80,7 @@ _SETTINGS = st.builds(PathSettings, runs=_TEXTS, logs=_TEXTS, artifacts=_TEXTS, 
 def test_no_document_is_in_the_way_of_another_whatever_two_runs_are_configured_to(
     one: PathSettings, other: PathSettings
 ) -> None:
-    first, second = places(one, ONE), places(other, TWO)
+    first, second = run_paths(one, ONE), run_paths(other, TWO)
     for path, another in itertools.combinations([*files(first), *files(second)], 2):
         assert not in_the_way(path, another)
     for path in files(first):

@@ -15,7 +15,7 @@ from pmagent.projections.runs.numbers import duration
 from pmagent.projections.runs.report import ROWS_MAX, TRIED_MAX
 from tests.support.cases import each
 from tests.support.hostile import CORPUS, assert_harmless
-from tests.support.orchestra import RUN, Yard, config, exited, plan
+from tests.support.orchestra import RUN, Harness, config, exited, plan
 from tests.support.run_folders import (
     LOG_ID,
     PLAIN,
@@ -42,8 +42,8 @@ HOSTILE = {
 }
 
 
-def reported(yard: Yard) -> str:
-    return text(yard.history, "report.md")
+def reported(harness: Harness) -> str:
+    return text(harness.history, "report.md")
 
 
 def failing(event: Event) -> TaskExited:
@@ -55,22 +55,22 @@ def failing(event: Event) -> TaskExited:
 
 
 def test_a_report_tells_the_run_with_its_place_in_the_log() -> None:
-    yard = Yard()
-    yard.tool = failing
-    yard.request({"a": [], "b": ["a"]}, config=config(retries=1))
-    assert ended(yard) == "failed"
-    report = reported(yard)
+    harness = Harness()
+    harness.tool = failing
+    harness.request({"a": [], "b": ["a"]}, config=config(retries=1))
+    assert ended(harness) == "failed"
+    report = reported(harness)
     assert headings(report) == [
         "Run: do it", "Intent", "Why", "Facts", "Tasks", "Order", "Time", "Attempts", "Failures", "a", "Artifacts",
         "Not enforced, or not kept",
     ]  # fmt: skip
     facts = {row[0]: row[1] for row in cells(report, "Facts")}
-    (last,) = yard.events(RunEnded)
+    (last,) = harness.events(RunEnded)
     assert facts["Run, and trace id"] == RUN
     assert facts["Log"] == LOG_ID
     assert facts["Last event"] == f"position {last.position} of the log".removesuffix(" of the log")
     assert facts["Its sum"] == f"{last.position:064x}"
-    assert facts["Requested"] == yard.events(RunRequested)[0].time
+    assert facts["Requested"] == harness.events(RunRequested)[0].time
     assert facts["Tasks"] == "2: 2 failed"
     assert re.fullmatch("position [0-9]+ of the log", facts["Permit"])
     assert cells(report, "Tasks") == [
@@ -90,11 +90,11 @@ def test_a_report_tells_the_run_with_its_place_in_the_log() -> None:
 
 
 def test_the_order_is_drawn_with_a_colour_for_each_state() -> None:
-    yard = Yard()
-    yard.tool = failing
-    yard.request({"a": [], "b": ["a"], "c": []}, config=config(retries=2))
-    yard.run()
-    (lines,) = fences(reported(yard), "mermaid")
+    harness = Harness()
+    harness.tool = failing
+    harness.request({"a": [], "b": ["a"], "c": []}, config=config(retries=2))
+    harness.run()
+    (lines,) = fences(reported(harness), "mermaid")
     assert lines[:4] == [
         "flowchart TD", '    t0["a#58; do a"]:::done', '    t1["b#58; do b"]:::done', '    t2["c#58; do c"]:::done'
     ]
@@ -104,11 +104,11 @@ def test_the_order_is_drawn_with_a_colour_for_each_state() -> None:
 
 
 def test_bars_show_when_each_task_ran() -> None:
-    yard = Yard()
-    yard.tool = failing
-    yard.request({"a": [], "b": ["a"]})
-    yard.run()
-    lines = next(lines for lines in fences(reported(yard), "text") if "█" in "".join(lines))
+    harness = Harness()
+    harness.tool = failing
+    harness.request({"a": [], "b": ["a"]})
+    harness.run()
+    lines = next(lines for lines in fences(reported(harness), "text") if "█" in "".join(lines))
     bars = [line[34 : 34 + COLUMNS] for line in lines[1:]]
     half = COLUMNS // 2
     assert bars == ["█" * half + "·" * half, "·" * half + "█" * half]
@@ -116,23 +116,23 @@ def test_bars_show_when_each_task_ran() -> None:
 
 
 def test_it_stands_at_every_event_and_is_the_same_for_the_same_events() -> None:
-    yard = Yard()
-    yard.tool = failing
-    yard.request({"a": [], "b": ["a"]})
-    yard.run()
+    harness = Harness()
+    harness.tool = failing
+    harness.request({"a": [], "b": ["a"]})
+    harness.run()
     documents = folded([])
-    for number, event in enumerate(yard.history, 1):
+    for number, event in enumerate(harness.history, 1):
         folded([event], documents)
         found = shown(documents).get(f"runs/{RUN}/report.md")
         if found is not None:
             assert isinstance(found, bytes)
             assert {token.type for token in every(parsed(found.decode()))} <= PLAIN
-            assert found == shown(folded(yard.history[:number]))[f"runs/{RUN}/report.md"]
+            assert found == shown(folded(harness.history[:number]))[f"runs/{RUN}/report.md"]
 
 
-def hostile_run(text: str) -> Yard:
+def hostile_run(text: str) -> Harness:
     """A run in which everything that may be hostile is ``text``."""
-    yard = Yard()
+    harness = Harness()
     part = text.replace("\x00", "")[:900]
 
     def tool(event: Event) -> TaskExited:
@@ -145,13 +145,13 @@ def hostile_run(text: str) -> Yard:
         )  # fmt: skip
         return msgspec.convert(msgspec.to_builtins(outcome) | {"contacts": [contact]}, TaskExited)
 
-    yard.tool = tool
+    harness.tool = tool
     task: dict[str, Any] = {"intent": f"x{text}"[:16_000], "inputs": {"args": [part]}}
     given = plan({"a": [], "b": ["a"]}, a=task, b=task)
     asked = RunRequested(run_id=RUN, intent=task["intent"], plan=given, config=config(retries=0))
-    yard.tell(asked, RUN, RUN)
-    yard.run()
-    return yard
+    harness.tell(asked, RUN, RUN)
+    harness.run()
+    return harness
 
 
 @each("text", HOSTILE.values())
@@ -173,7 +173,7 @@ def test_hostile_text_stays_text(text: str) -> None:
 
 
 def test_of_a_large_plan_only_so_much_is_told_and_that_is_said() -> None:
-    yard = Yard()
+    harness = Harness()
     count = ROWS_MAX + 100
     names = [f"t{number:04}" for number in range(count)]
     bad = {f"t{number:04}" for number in range(0, count, 4)}
@@ -181,16 +181,16 @@ def test_of_a_large_plan_only_so_much_is_told_and_that_is_said() -> None:
 
     def tool(event: Event) -> TaskExited:
         if not ids:
-            made = next(e.data for e in yard.history if e.type == "tasks.planned")
+            made = next(e.data for e in harness.history if e.type == "tasks.planned")
             ids.update({task.task_id: task.name for task in made.tasks})
         return exited(
             event, 1 if ids[event.data.task_id] in bad else 0, artifacts=[artifact(event.data.task_id, "stdout")]
         )
 
-    yard.tool = tool
-    yard.request({name: [] for name in names}, config=config(retries=0, workers=50))
-    assert ended(yard) == "failed"
-    report = reported(yard)
+    harness.tool = tool
+    harness.request({name: [] for name in names}, config=config(retries=0, workers=50))
+    assert ended(harness) == "failed"
+    report = reported(harness)
     rows = cells(report, "Tasks")
     assert len(rows) == ROWS_MAX
     assert {row[0] for row in rows if row[3] == "failed"} == bad
@@ -209,12 +209,12 @@ def test_of_a_large_plan_only_so_much_is_told_and_that_is_said() -> None:
 
 
 def test_a_plan_with_many_edges_is_not_drawn() -> None:
-    yard = Yard()
+    harness = Harness()
     firsts: dict[str, list[str]] = {f"a{number}": [] for number in range(21)}
-    yard.request({**firsts, **{f"b{number}": list(firsts) for number in range(20)}}, plan_only=True)
-    assert ended(yard) == "planned"
+    harness.request({**firsts, **{f"b{number}": list(firsts) for number in range(20)}}, plan_only=True)
+    assert ended(harness) == "planned"
     assert len(firsts) + 20 < TASKS_MAX
-    assert "41 tasks that wait 420 times for another are too many to be drawn" in reported(yard)
+    assert "41 tasks that wait 420 times for another are too many to be drawn" in reported(harness)
 
 
 @each(

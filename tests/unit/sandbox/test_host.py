@@ -9,15 +9,15 @@ import pytest
 
 from pmagent.actors.orchestra.running.effects import ready
 from pmagent.actors.orchestra.running.sandbox_spec import documents_of
-from pmagent.actors.sandbox import host as ground
+from pmagent.actors.sandbox import host
 from pmagent.actors.sandbox.arguments import Guarded
 from pmagent.actors.sandbox.host import look, protected_in
 from pmagent.actors.sandbox.spec import SandboxRefused, SandboxSpec, SandboxUnavailable
-from tests.support.boxes import writable
 from tests.support.orchestra import RUN, config
+from tests.support.sandboxes import writable
 
 
-def wish(tmp_path: Path, **more: object) -> SandboxSpec:
+def spec(tmp_path: Path, **more: object) -> SandboxSpec:
     (tmp_path / "artifacts").mkdir(exist_ok=True)
     return SandboxSpec(argv=("ls",), artifacts=str(tmp_path / "artifacts"), **more)  # type: ignore[arg-type]
 
@@ -32,7 +32,7 @@ def test_what_is_protected_is_found_at_any_depth_and_not_entered(tmp_path: Path)
 
 
 def test_too_many_entries_to_guard_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ground, "ENTRIES_MAX", 3)
+    monkeypatch.setattr(host, "ENTRIES_MAX", 3)
     for name in "abc":
         (tmp_path / name).touch()
     assert protected_in(str(tmp_path)) == set()
@@ -55,10 +55,10 @@ def test_a_folder_that_is_removed_meanwhile_is_passed_over(tmp_path: Path, monke
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", scanned)
-    told: list[str] = []
-    (left,) = protected_in(str(tmp_path), told)
+    unreadable: list[str] = []
+    (left,) = protected_in(str(tmp_path), unreadable)
     assert Path(left).parent in both
-    assert told == []
+    assert unreadable == []
 
 
 def test_the_same_folders_give_the_same_guards_and_nothing_is_guarded_twice(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_the_same_folders_give_the_same_guards_and_nothing_is_guarded_twice(tmp_
     (folder / ".git" / "hooks").mkdir(parents=True)
     writable(folder)
     protect = (f"{folder}/.git/hooks", f"{folder}/s/x", "/else")
-    one = wish(tmp_path, fs="rw", allow_write=(str(folder),), protect=protect)
+    one = spec(tmp_path, fs="rw", allow_write=(str(folder),), protect=protect)
     assert look(one).guarded == (
         Guarded(f"{folder}/.git", missing=False),
         Guarded(f"{folder}/.pmagent", missing=True),
@@ -74,11 +74,11 @@ def test_the_same_folders_give_the_same_guards_and_nothing_is_guarded_twice(tmp_
         Guarded(f"{folder}/s", missing=True),
     )
     assert look(one).guarded == look(one).guarded
-    assert look(wish(tmp_path, allow_write=(str(folder),))).guarded == ()
+    assert look(spec(tmp_path, allow_write=(str(folder),))).guarded == ()
 
 
 def test_a_tool_is_never_given_the_ids_of_root(tmp_path: Path) -> None:
-    first, second = look(wish(tmp_path)), look(wish(tmp_path))
+    first, second = look(spec(tmp_path)), look(spec(tmp_path))
     assert first.uid > 0
     assert first.gid > 0
     if os.geteuid() == 0:
@@ -89,20 +89,20 @@ def test_a_tool_is_never_given_the_ids_of_root(tmp_path: Path) -> None:
 def test_what_only_its_owner_reads_is_refused_and_not_left_to_fail(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir(mode=0o700)
     with pytest.raises(SandboxRefused, match="by its owner only"):
-        look(wish(tmp_path, allow_read=(str(tmp_path / "mine"),)))
+        look(spec(tmp_path, allow_read=(str(tmp_path / "mine"),)))
 
 
 def test_missing_folders_and_special_files_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for name, said in (("missing", "No such file"), ("fifo", "neither a folder nor a regular file")):
         with pytest.raises(SandboxRefused, match=said):
-            look(wish(tmp_path, allow_read=(str(tmp_path / name),)))
+            look(spec(tmp_path, allow_read=(str(tmp_path / name),)))
 
 
 def test_a_machine_whose_calls_are_not_known_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     with pytest.raises(SandboxUnavailable, match="no system call filter for riscv64"):
-        look(wish(tmp_path))
+        look(spec(tmp_path))
 
 
 def test_folders_of_documents_are_made_and_nothing_runs_where_they_cannot_be(tmp_path: Path) -> None:

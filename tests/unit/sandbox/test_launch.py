@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pmagent.actors.sandbox import orphans
-from pmagent.actors.sandbox.arguments import Content, Place
+from pmagent.actors.sandbox.arguments import Content, HostPath
 from pmagent.actors.sandbox.launch import BOUND, Launch, gated, opened, start
 from tests.support.cases import each
 
@@ -61,7 +61,7 @@ def test_what_is_handed_over_is_closed_here_after_the_start(tmp_path: Path) -> N
     before = held()
     with ExitStack() as ours:
         with ExitStack() as theirs:
-            options, handed = opened(("--file", Content(b"x"), "--bind-fd", Place(str(tmp_path.resolve()))), theirs)
+            options, handed = opened(("--file", Content(b"x"), "--bind-fd", HostPath(str(tmp_path.resolve()))), theirs)
             assert options == ["--file", str(handed[0]), "--bind-fd", str(handed[1])]
             gate = gated(Launch(PROGRAM, options, ("a",), handed), ours, theirs)
             assert {*handed, gate.reading} < {*gate.launch.handed}

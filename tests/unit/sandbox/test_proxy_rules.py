@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pmagent.actors.sandbox.egress.rules import Asked, ContactRefused, Headers, answered, host_name, judge, rules
+from pmagent.actors.sandbox.egress.rules import ContactRefused, Headers, ProxyRequest, answered, host_name, judge, rules
 from tests.support.cases import each
 
 RULES = rules(("api.example.org", "xn--bcher-kva.example"), ("X-Trace", "run-7"))
@@ -22,7 +22,7 @@ def wide(text: str) -> str:
     return "".join(chr(ord(letter) + 0xFEE0) for letter in text)
 
 
-def asked(method: str, target: str, *headers: tuple[bytes, bytes]) -> Asked:
+def asked(method: str, target: str, *headers: tuple[bytes, bytes]) -> ProxyRequest:
     return judge(method.encode(), target.encode("latin-1"), headers, RULES)
 
 
@@ -103,7 +103,7 @@ def test_no_number_of_any_base_passes_for_a_name(literal: str) -> None:
 
 @each("target", ["api.example.org:443", "API.Example.ORG:443", "api.example.org.:443"])
 def test_a_tunnel_goes_to_an_allowed_name_however_it_is_written(target: str) -> None:
-    assert asked("CONNECT", target) == Asked(host="api.example.org", port=443, method=b"CONNECT")
+    assert asked("CONNECT", target) == ProxyRequest(host="api.example.org", port=443, method=b"CONNECT")
 
 
 @each(

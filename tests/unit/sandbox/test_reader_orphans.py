@@ -13,8 +13,8 @@ import pytest
 
 from pmagent.actors.sandbox import orphans
 from pmagent.actors.sandbox.orphans import end_orphans
-from tests.support.boxes import real_boxes
 from tests.support.planners import all_end
+from tests.support.sandboxes import needs_sandbox
 
 SECONDS = 20.0
 MODULE = f"tests.cut_off_{os.getpid()}"
@@ -45,7 +45,7 @@ def waiting(module: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
                 os.close(number)
 
 
-@real_boxes
+@needs_sandbox
 def test_what_was_cut_off_is_ended_and_what_stands_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orphans, "_OURS", MODULE.encode())
     with waiting(MODULE) as (_, standing), waiting(MODULE) as (outer, left), waiting("another") as (other, foreign):

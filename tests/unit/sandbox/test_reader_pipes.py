@@ -42,7 +42,7 @@ def test_much_is_said_both_ways_at_once() -> None:
 def test_of_what_is_told_beside_the_end_is_kept() -> None:
     with Conversation(started("yes 0123456789 | head -n 100000 >&2; printf end >&2"), b"", 8) as talk:
         heard_out(talk)
-    assert bytes(talk.told) == b"6789\nend"
+    assert bytes(talk.stderr_tail) == b"6789\nend"
 
 
 def test_a_process_that_does_not_listen_is_heard() -> None:

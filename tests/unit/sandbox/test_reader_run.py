@@ -1,4 +1,4 @@
-"""A process that reads what others wrote: its limits hold, with the wall and without."""
+"""A process that reads what others wrote: its limits hold, with the sandbox and without."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from pmagent.actors.sandbox import bubblewrap as bubblewraps
-from pmagent.actors.sandbox.reader import arguments as wall
+from pmagent.actors.sandbox.reader import arguments
 from pmagent.actors.sandbox.reader import run as limited
 from pmagent.actors.sandbox.reader.run import Limited, run_limited
 from tests.support.cases import each
@@ -26,12 +26,12 @@ from tests.support.limited_child import WAITING
 CHILD = "tests.support.limited_child"
 
 
-@pytest.fixture(params=["walled", "unwalled"])
+@pytest.fixture(params=["sandboxed", "unsandboxed"])
 def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> functools.partial[Limited]:
-    if request.param == "unwalled":
-        monkeypatch.setattr(limited, "wall", lambda *_: ())
-    elif not wall.wall(()):
-        pytest.skip("no bubblewrap here that can build a wall")
+    if request.param == "unsandboxed":
+        monkeypatch.setattr(limited, "bubblewrap_options", lambda *_: ())
+    elif not arguments.bubblewrap_options(()):
+        pytest.skip("no bubblewrap here that can build a sandbox")
     return functools.partial(run_limited, CHILD, seconds=30, memory_bytes=2**30, output_bytes=2**20)
 
 
@@ -68,7 +68,7 @@ def test_a_crash_is_told_with_its_signal(run: functools.partial[Limited]) -> Non
 def test_an_unknown_module_is_a_crash() -> None:
     ended = run_limited("tests.support.there_is_none", b"", seconds=30, memory_bytes=2**30, output_bytes=10)
     assert (ended.ended, ended.exit_code) == ("crashed", 1)
-    assert b"there_is_none" in ended.told
+    assert b"there_is_none" in ended.stderr_tail
 
 
 def test_it_stops_when_told(run: functools.partial[Limited]) -> None:
@@ -90,7 +90,7 @@ def test_no_file_gets_content(run: functools.partial[Limited], tmp_path: Path) -
 
 def test_standard_error_is_kept_apart(run: functools.partial[Limited]) -> None:
     ended = run(b"identity ")
-    assert ended.told == b"@1\n@2\n"
+    assert ended.stderr_tail == b"@1\n@2\n"
     assert int(ended.output)
 
 
@@ -99,9 +99,9 @@ def test_the_environment_stays_outside(run: functools.partial[Limited], monkeypa
     assert b"SOME_API_KEY" not in run(b"environment ").output
 
 
-def test_behind_the_wall_only_what_is_readable_is_there(tmp_path: Path) -> None:
-    if not wall.wall(()):
-        pytest.skip("no bubblewrap here that can build a wall")
+def test_in_the_sandbox_only_what_is_readable_is_there(tmp_path: Path) -> None:
+    if not arguments.bubblewrap_options(()):
+        pytest.skip("no bubblewrap here that can build a sandbox")
     run = functools.partial(run_limited, CHILD, seconds=30, memory_bytes=2**30, output_bytes=2**20)
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     for folder in (inside, outside):
@@ -122,10 +122,10 @@ def bubblewrap(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
 
-def test_with_a_bubblewrap_that_says_no_there_is_no_wall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_a_bubblewrap_that_says_no_there_is_no_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bubblewrap("exit 1", tmp_path, monkeypatch)
     ended = run_limited(CHILD, b"echo word", seconds=30, memory_bytes=2**30, output_bytes=10)
-    assert (ended.ended, ended.output, ended.walled) == ("done", b"drow", False)
+    assert (ended.ended, ended.output, ended.sandboxed) == ("done", b"drow", False)
 
 
 def test_with_a_bubblewrap_that_says_nothing_nothing_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,9 +144,9 @@ def test_what_is_only_in_a_users_own_packages_is_found(tmp_path: Path, monkeypat
     assert (ended.ended, ended.output) == ("done", b"found")
 
 
-def test_behind_the_wall_there_is_no_network() -> None:
-    if not wall.wall(()):
-        pytest.skip("no bubblewrap here that can build a wall")
+def test_in_the_sandbox_there_is_no_network() -> None:
+    if not arguments.bubblewrap_options(()):
+        pytest.skip("no bubblewrap here that can build a sandbox")
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         ended = run_limited(
@@ -158,8 +158,8 @@ def test_behind_the_wall_there_is_no_network() -> None:
 _OWNER = """
 import sys
 from pmagent.actors.sandbox.reader import run as limited
-if sys.argv[1] == "unwalled":
-    limited.wall = lambda *_: ()
+if sys.argv[1] == "unsandboxed":
+    limited.bubblewrap_options = lambda *_: ()
 memory = int(sys.argv[2])
 limited.run_limited("tests.support.limited_child", b"wait ", seconds=60, memory_bytes=memory, output_bytes=10)
 """
@@ -186,11 +186,11 @@ def _names(word: bytes) -> list[str]:
     return found
 
 
-@each("walls", ["walled", "unwalled"])
-def test_it_ends_with_its_owner(walls: str) -> None:
+@each("mode", ["sandboxed", "unsandboxed"])
+def test_it_ends_with_its_owner(mode: str) -> None:
     memory = str(2**30 + os.getpid()).encode()  # by which it is known
     until = time.monotonic() + 30
-    with subprocess.Popen([sys.executable, "-c", _OWNER, walls, memory], stdin=subprocess.DEVNULL) as owner:
+    with subprocess.Popen([sys.executable, "-c", _OWNER, mode, memory], stdin=subprocess.DEVNULL) as owner:
         while WAITING not in _names(memory):
             assert time.monotonic() < until
         owner.kill()
@@ -207,6 +207,8 @@ def test_wherever_descriptors_run_out_no_reader_is_left(run: functools.partial[L
     run(b"echo word")  # what is opened once is open
     before, (soft, hard) = _held(), resource.getrlimit(resource.RLIMIT_NOFILE)
     os.close(free := os.dup(0))
+    children = Path(f"/proc/self/task/{threading.get_native_id()}/children")
+    others = children.read_text()
     lacked = tries = 0
     for most in range(free, 1000):
         tries += 1
@@ -220,5 +222,5 @@ def test_wherever_descriptors_run_out_no_reader_is_left(run: functools.partial[L
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         assert _held() == before
-        assert not Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text()
+        assert children.read_text() == others
     assert lacked == tries - 1 > 8

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pmagent.actors.sandbox.arguments import Content, Guarded, Hidden, HostFacts, Place, plan
+from pmagent.actors.sandbox.arguments import Content, Guarded, Hidden, HostFacts, HostPath, plan
 from pmagent.actors.sandbox.spec import Limits, SandboxRefused, SandboxSpec, within
 from tests.support.cases import each
 
-GROUND = HostFacts(
+HOST = HostFacts(
     machine="x86_64",
     privileged=False,
     uid=1234,
@@ -22,28 +22,28 @@ GROUND = HostFacts(
     system=(("/usr", ""), ("/bin", "usr/bin")),
     etc=("/etc/ld.so.cache",),
 )
-ROOT = msgspec.structs.replace(GROUND, privileged=True, uid=70000, gid=70001)
+ROOT = msgspec.structs.replace(HOST, privileged=True, uid=70000, gid=70001)
 
 
-def wish(**more: Any) -> SandboxSpec:
+def spec(**more: Any) -> SandboxSpec:
     return SandboxSpec(**{"argv": ("ls", "-l"), "artifacts": "/srv/run/1", **more})
 
 
-def words(wishes: SandboxSpec, ground: HostFacts = GROUND) -> list[str]:
+def words(sandbox_spec: SandboxSpec, host: HostFacts = HOST) -> list[str]:
     """Options as text; descriptors as ``<path>`` and ``{bytes}``."""
-    said: list[str] = []
-    for argument in plan(wishes, ground).options:
-        if isinstance(argument, Place):
-            said.append(f"<{argument.path}>")
+    options: list[str] = []
+    for argument in plan(sandbox_spec, host).options:
+        if isinstance(argument, HostPath):
+            options.append(f"<{argument.path}>")
         else:
-            said.append(f"{{{len(argument.data)}}}" if isinstance(argument, Content) else argument)
-    return said
+            options.append(f"{{{len(argument.data)}}}" if isinstance(argument, Content) else argument)
+    return options
 
 
 def test_the_arguments_are_exactly_these() -> None:
-    found = plan(wish(allow_read=("/srv/data",), env={"B": "2", "A": "1"}, workdir="/srv/data"), GROUND)
-    said = words(wish(allow_read=("/srv/data",), env={"B": "2", "A": "1"}, workdir="/srv/data"))
-    assert " ".join(said[:-1]) == (
+    found = plan(spec(allow_read=("/srv/data",), env={"B": "2", "A": "1"}, workdir="/srv/data"), HOST)
+    options = words(spec(allow_read=("/srv/data",), env={"B": "2", "A": "1"}, workdir="/srv/data"))
+    assert " ".join(options[:-1]) == (
         "--unshare-user --disable-userns --uid 1000 --gid 1000 "
         "--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --unshare-net "
         "--new-session --cap-drop ALL --hostname sandbox --clearenv "
@@ -66,7 +66,7 @@ def test_the_arguments_are_exactly_these() -> None:
 
 
 def test_started_as_root_the_tool_becomes_somebody_else_and_gives_everything_up() -> None:
-    found = plan(wish(), ROOT)
+    found = plan(spec(), ROOT)
     assert "--unshare-user" not in found.options
     assert found.command[:7] == (
         "/usr/bin/setpriv", "--reuid=70000", "--regid=70001", "--clear-groups", "--inh-caps=-all",
@@ -77,8 +77,8 @@ def test_started_as_root_the_tool_becomes_somebody_else_and_gives_everything_up(
 
 def test_folders_are_mounted_parents_first_and_the_guards_last() -> None:
     guarded = (Guarded("/srv/w/a/b/.git", missing=False), Guarded("/srv/w/.git", missing=True))
-    ground = msgspec.structs.replace(GROUND, guarded=guarded)
-    found = words(wish(fs="rw", allow_read=("/srv/w/r",), allow_write=("/srv/w", "/tmp")), ground)
+    host = msgspec.structs.replace(HOST, guarded=guarded)
+    found = words(spec(fs="rw", allow_read=("/srv/w/r",), allow_write=("/srv/w", "/tmp")), host)
     first = found.index("/srv") + 1
     assert " ".join(found[first : found.index("/artifacts", first)]) == (
         "--bind-fd </srv/w> /srv/w "
@@ -91,8 +91,8 @@ def test_folders_are_mounted_parents_first_and_the_guards_last() -> None:
 
 def test_files_are_written_below_the_folders_that_they_need_each_made_once() -> None:
     files = (("a/b/x", b"12"), ("a/y", b"345"), ("z", b""))
-    for ground, folder, file in ((GROUND, "0755", "0644"), (ROOT, "0777", "0666")):
-        found = " ".join(words(wish(files=files), ground))
+    for host, folder, file in ((HOST, "0755", "0644"), (ROOT, "0777", "0666")):
+        found = " ".join(words(spec(files=files), host))
         assert (
             f"--perms {folder} --dir /tmp/task --perms {folder} --dir /tmp/task/a --perms {folder} --dir /tmp/task/a/b "
             f"--perms {file} --file {{2}} /tmp/task/a/b/x --perms {file} --file {{3}} /tmp/task/a/y "
@@ -102,40 +102,40 @@ def test_files_are_written_below_the_folders_that_they_need_each_made_once() -> 
 
 def test_the_way_to_what_is_shown_of_etc_is_open_to_the_tool() -> None:
     """Folders that bubblewrap makes unasked are root's alone: TLS would find neither certificates nor settings."""
-    ground = msgspec.structs.replace(GROUND, etc=("/etc/ssl/certs", "/etc/ssl/openssl.cnf"))
-    found = " ".join(words(wish(), ground))
+    host = msgspec.structs.replace(HOST, etc=("/etc/ssl/certs", "/etc/ssl/openssl.cnf"))
+    found = " ".join(words(spec(), host))
     assert found.count("--perms 0755 --dir /etc/ssl --ro-bind /etc/ssl/certs /etc/ssl/certs") == 1
 
 
 def test_inputs_are_mounted_readable_and_named() -> None:
-    found = " ".join(words(wish(inputs="/srv/in")))
+    found = " ".join(words(spec(inputs="/srv/in")))
     assert "--setenv INPUTS /inputs" in found
     assert "--ro-bind-fd </srv/in> /inputs --bind-fd </srv/run/1> /artifacts" in found
-    assert "INPUTS" not in words(wish())
+    assert "INPUTS" not in words(spec())
 
 
 def test_what_is_hidden_lies_over_what_is_shown_and_its_parents_cannot_be_swapped() -> None:
     hidden = (Hidden("/srv/w/a/.pmagent", folder=True), Hidden("/srv/w/a/key", folder=False))
-    ground = msgspec.structs.replace(GROUND, hidden=hidden)
+    host = msgspec.structs.replace(HOST, hidden=hidden)
     masks = (
         "--perms 0555 --size 4096 --tmpfs /srv/w/a/.pmagent --remount-ro /srv/w/a/.pmagent "
         "--perms 0444 --ro-bind-data {0} /srv/w/a/key --bind-fd </srv/run/1>"
     )
-    assert f"--ro-bind-fd </srv/w> /srv/w {masks}" in " ".join(words(wish(allow_read=("/srv/w",)), ground))
-    under_rw = " ".join(words(wish(fs="rw", allow_write=("/srv/w",)), ground))
+    assert f"--ro-bind-fd </srv/w> /srv/w {masks}" in " ".join(words(spec(allow_read=("/srv/w",)), host))
+    under_rw = " ".join(words(spec(fs="rw", allow_write=("/srv/w",)), host))
     assert f"--bind-fd </srv/w> /srv/w --bind-fd </srv/w/a> /srv/w/a {masks}" in under_rw
 
 
 @given(st.lists(st.sampled_from(["/srv/a", "/srv/a/b", "/srv/ab", "/home/x", "/tmp", "/tmp/x"])))
 def test_read_only_mounts_nothing_writable_but_the_artifacts(paths: list[str]) -> None:
-    found = words(wish(allow_read=tuple(paths[::2]), allow_write=tuple(paths[1::2])))
+    found = words(spec(allow_read=tuple(paths[::2]), allow_write=tuple(paths[1::2])))
     assert [found[at + 2] for at, word in enumerate(found) if word == "--bind-fd"] == ["/artifacts"]
     assert "--bind" not in found
-    assert found == words(wish(allow_read=tuple(paths[::2]), allow_write=tuple(paths[1::2])))
+    assert found == words(spec(allow_read=tuple(paths[::2]), allow_write=tuple(paths[1::2])))
 
 
 @each(
-    "wrong, said",
+    "wrong, reason",
     [
         ({"net": "allow"}, "no host is allowed"),
         ({"net": "allow", "allow_domains": ("127.0.0.1",)}, "an IP address"),
@@ -162,6 +162,7 @@ def test_read_only_mounts_nothing_writable_but_the_artifacts(paths: list[str]) -
         ({"allow_write": ("/etc",)}, "the system's"),
         ({"allow_write": ("/run/user",)}, "the system's"),
         ({"allow_write": ("/srv/w/.git",)}, "protected"),
+        ({"allow_write": ("/srv/w/.GIT",)}, "protected"),
         ({"allow_write": ("/srv/w/.pmagent/log",)}, "protected"),
         ({"allow_write": ("/srv/w/share",), "protect": ("/srv/w/share",)}, "protected"),
         ({"allow_read": ("/inputs",)}, "the system's"),
@@ -188,17 +189,17 @@ def test_read_only_mounts_nothing_writable_but_the_artifacts(paths: list[str]) -
         ({"limits": Limits(seconds=float("inf"))}, "limit seconds"),
     ],
 )
-def test_what_is_never_granted_is_refused_with_the_reason(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(SandboxRefused, match=said) as caught:
-        plan(wish(**wrong), GROUND)
+def test_what_is_never_granted_is_refused_with_the_reason(wrong: dict[str, Any], reason: str) -> None:
+    with pytest.raises(SandboxRefused, match=reason) as caught:
+        plan(spec(**wrong), HOST)
     assert caught.value.hint
     assert caught.value.exit_code == 7
 
 
 @each("ids", [(0, 1), (1, 0), (-1, 5)])
-def test_no_ground_makes_a_tool_root(ids: tuple[int, int]) -> None:
+def test_no_host_makes_a_tool_root(ids: tuple[int, int]) -> None:
     with pytest.raises(SandboxRefused, match="never run as root"):
-        plan(wish(), msgspec.structs.replace(ROOT, uid=ids[0], gid=ids[1]))
+        plan(spec(), msgspec.structs.replace(ROOT, uid=ids[0], gid=ids[1]))
 
 
 def test_a_folder_holds_what_lies_in_it_and_not_what_begins_alike() -> None:

@@ -72,7 +72,7 @@ def _broke_at(ended: Limited) -> int | None:
     """The page at which a signal has ended the process, if that is how it ended."""
     if ended.ended != "crashed" or not ended.signal:
         return None
-    pages = re.findall(rb"^%s(\d+)$" % AT, ended.told, re.MULTILINE)
+    pages = re.findall(rb"^%s(\d+)$" % AT, ended.stderr_tail, re.MULTILINE)
     return int(pages[-1]) if pages else None
 
 

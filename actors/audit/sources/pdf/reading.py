@@ -9,7 +9,7 @@ import msgspec
 
 from pmagent.actors.audit.sources.pdf.reader import asked
 from pmagent.actors.audit.sources.pdf.wire import Read
-from pmagent.actors.sandbox.reader.arguments import UNWALLED, wall
+from pmagent.actors.sandbox.reader.arguments import UNSANDBOXED, bubblewrap_options
 from pmagent.contracts.audit_events import AuditLimits, Question
 from pmagent.contracts.audit_facts import PdfReading
 
@@ -23,4 +23,4 @@ def read_pdf(
     Blocks. ``stop``, once set, ends it. Raises SourceFailed, with a code that begins with ``pdf_``, ``cancelled``, or
     ``failed`` where no process can be started."""
     reading = asked(path, limits, Read, stop, what="reading", questions=list(questions)).reading
-    return reading if wall(()) else msgspec.structs.replace(reading, notes=[*reading.notes, UNWALLED])
+    return reading if bubblewrap_options(()) else msgspec.structs.replace(reading, notes=[*reading.notes, UNSANDBOXED])

@@ -137,7 +137,7 @@ class Git(msgspec.Struct, frozen=True):
                 self._go_on(watch)
                 _bounded(talk, output_bytes)
             _bounded(talk, output_bytes)
-        return Ended(process.returncode, bytes(talk.output), bytes(talk.told))
+        return Ended(process.returncode, bytes(talk.output), bytes(talk.stderr_tail))
 
     def _limit(self, pid: int) -> None:
         """Its limits; what it starts from now on has them too."""

@@ -16,7 +16,7 @@ from pmagent.actors.audit.sources.repository.history import history
 from pmagent.actors.audit.sources.repository.survey_child import Answer, Request
 from pmagent.actors.audit.sources.repository.tree import Entry, Tree, tree
 from pmagent.actors.audit.sources.repository.wary import answered
-from pmagent.actors.sandbox.reader.arguments import UNWALLED, wall
+from pmagent.actors.sandbox.reader.arguments import UNSANDBOXED, bubblewrap_options
 from pmagent.contracts.audit_events import AuditLimits, Question
 from pmagent.contracts.audit_facts import FILES_MAX, History, RepoSurvey
 
@@ -90,7 +90,7 @@ def _chosen(files: list[Entry], read_max: int) -> list[Entry]:
 def _survey(clone: Clone, past: History, listed: Tree, answer: Answer) -> RepoSurvey:
     code = answer.code
     files = [entry.path for entry in _chosen(listed.files, FILES_MAX)]
-    notes = [*clone.notes, *listed.notes, *answer.notes, *([] if wall(()) else [UNWALLED])]
+    notes = [*clone.notes, *listed.notes, *answer.notes, *([] if bubblewrap_options(()) else [UNSANDBOXED])]
     if len(files) < len(listed.files):
         notes.append(f"of {len(listed.files)} paths {len(files)} are kept")
     return RepoSurvey(

@@ -70,7 +70,7 @@ def _blamed(ended: Limited) -> str:
             )
         case "output":
             raise SourceFailed("too_large", "what there is to say of the repository is too much", "audit a smaller one")
-    told = [line for line in ended.told.decode("utf-8", "replace").split("\n")[:-1] if line.startswith(MARK)]
+    told = [line for line in ended.stderr_tail.decode("utf-8", "replace").split("\n")[:-1] if line.startswith(MARK)]
     return told[-1].removeprefix(MARK) if told else ""
 
 

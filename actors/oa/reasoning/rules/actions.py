@@ -35,10 +35,10 @@ def classified(goal: str, context: dict[str, Any], now: str) -> Action:
 
     Where the goal names several, the one that needs the most care counts; where it names none, it is feature work.
     """
-    said = done(goal, ORDERS)
-    stakes = _stakes(said, context, now)
+    words = done(goal, ORDERS)
+    stakes = _stakes(words, context, now)
     given = context.get("action_class")
-    name = "diagnostic" if looks_only(goal) else _class(frozenset(stem(word) for word in said))
+    name = "diagnostic" if looks_only(goal) else _class(frozenset(stem(word) for word in words))
     if danger(goal).forbidden:
         stakes.append(f"the goal says what {danger(goal).forbidden}")
     if given is None:
@@ -57,36 +57,36 @@ def is_care(action: Action) -> bool:
     return action.name in CARE
 
 
-def _class(said: frozenset[str]) -> str:
-    if said & _V.migration or (said & _V.schema and said & _V.alter):
+def _class(words: frozenset[str]) -> str:
+    if words & _V.migration or (words & _V.schema and words & _V.alter):
         return "migrations"
-    if said & _V.phase and said & _V.transition:
+    if words & _V.phase and words & _V.transition:
         return "phase_transitions"
-    if "op" in said and "block" in said:
+    if "op" in words and "block" in words:
         return "ops_blocks"
-    if said & _V.work:
+    if words & _V.work:
         return "feature_work"
-    if said & _V.remediation:
+    if words & _V.remediation:
         return "remediation"
-    return "diagnostic" if said & _V.diagnostic else "feature_work"
+    return "diagnostic" if words & _V.diagnostic else "feature_work"
 
 
 def _with_class(name: str, stakes: list[str]) -> list[str]:
     return [*stakes, "migrations are high-impact work"] if name == "migrations" else stakes
 
 
-def _stakes(said: list[str], context: dict[str, Any], now: str) -> list[str]:
+def _stakes(words: list[str], context: dict[str, Any], now: str) -> list[str]:
     found = []
-    every = {stem(word): word for word in reversed(said)}
+    every = {stem(word): word for word in reversed(words)}
     if hit := [word for cut, word in every.items() if cut in _V.destructive]:
         found.append(f"the goal says {quoted(hit[-1])!r}, which destroys")
-    for one, other in pairwise(said):
+    for one, other in pairwise(words):
         if stem(one) in _V.large and stem(other) in _V.stakes:
             found.append(f"the goal says {one} {other}"[:QUOTED_CHARS_MAX])
             break
     if every.keys() >= _V.radius:
         found.append("the goal names its blast radius")
-    wide = any(one in _V.every and stem(other) in _V.kept for one, other in pairwise(said))
+    wide = any(one in _V.every and stem(other) in _V.kept for one, other in pairwise(words))
     if (wide or every.keys() & _V.many) and every.keys() & (_V.change | _V.swap):
         found.append("the goal changes much at once")
     if every.keys() & _V.live and every.keys() & _V.deploy:

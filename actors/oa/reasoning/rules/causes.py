@@ -58,7 +58,8 @@ class Cause(msgspec.Struct, frozen=True):
 def causes(report: dict[str, Any]) -> list[Cause]:
     """The causes that a report names, the deepest first, equal ones in the order of the report.
 
-    A diagnostic that only warns is a cause when nothing worse is there. What lists and diagnostics both name is one.
+    A diagnostic that only warns is a cause when nothing worse is there. A cause that lists and diagnostics both name is
+    one.
     """
     explained = [entry for entry in listing(report.get("diagnostics"))[:ENTRIES_MAX] if isinstance(entry, dict)]
     found: list[Cause] = []
@@ -76,8 +77,9 @@ def causes(report: dict[str, Any]) -> list[Cause]:
         found.append(Cause(INCOHERENT, f"dms_share_alignment is {alignment}"))
     for key in ("stderr", "output"):
         if isinstance(report.get(key), str) and report[key].strip() and not found:
-            told = spoken(report[key])
-            found.append(Cause(min(told.depth, UNREACHABLE), f"its {key} says: {told.text}", told.mend, told.passing))
+            inner = spoken(report[key])
+            depth = min(inner.depth, UNREACHABLE)
+            found.append(Cause(depth, f"its {key} says: {inner.text}", inner.mend, inner.passing))
     if not found:
         found = [cause for entry in explained if _warns(entry) for cause in _diagnostic(entry, warnings=True)]
     return ranked(found)
@@ -128,22 +130,22 @@ _NOT_GREEN = re.compile(r"(?:^|: )reality_green is false$")
 
 
 def spoken(text: str, default: int = FAILED) -> Cause:
-    """A cause told in words: its depth is that of the deepest thing that they name. What a path is called says
-    nothing of its state."""
+    """A cause in words: its depth is that of the deepest thing that they name. The name of a path says nothing of its
+    state."""
     if text.startswith("check failed: "):
         return Cause(FAILED, FAILED_CHECK + quoted(text.removeprefix("check failed: ")))
-    said = stems(_PATH.sub(" ", text[:2_000]))
-    passing = bool(said & _V.passing)
+    words = stems(_PATH.sub(" ", text[:2_000]))
+    passing = bool(words & _V.passing)
     depth = default
-    if said & _V.damage and said & _V.log:
+    if words & _V.damage and words & _V.log:
         depth = LOG
-    elif said & _V.absent or "no such file" in text[:2_000].lower() or ("not" in said and "found" in said):
+    elif words & _V.absent or "no such file" in text[:2_000].lower() or ("not" in words and "found" in words):
         depth = MISSING
-    elif said & _V.service or said & _V.unparsed:
+    elif words & _V.service or words & _V.unparsed:
         depth = UNREACHABLE
-    elif said & _V.invalid or {"not", "valid"} <= said or {"cannot", "read"} <= said:
+    elif words & _V.invalid or {"not", "valid"} <= words or {"cannot", "read"} <= words:
         depth = INVALID
-    elif said & _V.incoherent or text[:2_000].count(" says ") > 1:
+    elif words & _V.incoherent or text[:2_000].count(" says ") > 1:
         depth = INCOHERENT
     return Cause(depth, quoted(text), passing=passing)
 
@@ -161,13 +163,13 @@ def _diagnostic(entry: Any, *, warnings: bool = False) -> list[Cause]:
     message = entry.get("message")
     if not isinstance(message, str) or not message.strip():
         return []
-    told = spoken(message)
+    cause = spoken(message)
     category = entry.get("category")
     named = _DEPTHS[_CATEGORIES[category]] if isinstance(category, str) and category in _CATEGORIES else None
-    depth = told.depth if named is None else named
-    if told.depth == LOG:
+    depth = cause.depth if named is None else named
+    if cause.depth == LOG:
         depth = LOG
-    return [Cause(depth, told.text, _mend(entry), told.passing)]
+    return [Cause(depth, cause.text, _mend(entry), cause.passing)]
 
 
 def _lists(part: dict[str, Any], explained: list[dict[str, Any]]) -> list[Cause]:
@@ -191,9 +193,9 @@ def _entry(key: str, entry: Any, depth: int | None, explained: list[dict[str, An
         if check is not None and ("expected" in entry or "actual" in entry):
             mends = [_mend(one) for one in explained if _detail(one, "check") == check]
             return Cause(INCOHERENT, _mismatch(entry), next(iter(mends), ""))
-        said = [entry[name] for name in ("message", "text", "name", "error") if isinstance(entry.get(name), str)]
-        told = spoken(said[0]) if said else Cause(FAILED, f"{key}: {quoted(entry)}")
-        return Cause(told.depth if depth is None else depth, told.text, _mend(entry), told.passing)
+        texts = [entry[name] for name in ("message", "text", "name", "error") if isinstance(entry.get(name), str)]
+        cause = spoken(texts[0]) if texts else Cause(FAILED, f"{key}: {quoted(entry)}")
+        return Cause(cause.depth if depth is None else depth, cause.text, _mend(entry), cause.passing)
     if depth is not None:
         return Cause(depth, _PHRASES.get(key, f"{key}: {{}}").format(quoted(entry)))
     return spoken(entry) if isinstance(entry, str) else Cause(FAILED, f"{key}: {quoted(entry)}")
@@ -215,8 +217,8 @@ def _mismatch(entry: dict[str, Any]) -> str:
     """A mismatch in words: what each surface says."""
     surfaces = [quoted(surface) for surface in listing(entry.get("surfaces"))]
     one, other = (surfaces[0], surfaces[-1]) if len(surfaces) > 1 else ("one surface", "another")
-    said = f"{quoted(entry.get('check'))}: {one} says {quoted(entry.get('expected'))}"
-    return f"{said}, {other} says {quoted(entry.get('actual'))}"
+    text = f"{quoted(entry.get('check'))}: {one} says {quoted(entry.get('expected'))}"
+    return f"{text}, {other} says {quoted(entry.get('actual'))}"
 
 
 def _checks(checks: Any) -> list[Cause]:
@@ -233,15 +235,13 @@ def _checks(checks: Any) -> list[Cause]:
 
 
 def _failed(verdict: Any) -> bool:
-    return verdict is False or (
-        isinstance(verdict, str) and verdict.strip().lower() in _V.failed
-    )
+    return verdict is False or (isinstance(verdict, str) and verdict.strip().lower() in _V.failed)
 
 
 def _check(name: Any, message: Any) -> Cause:
-    said = f": {quoted(message)}" if isinstance(message, str) and message.strip() else ""
+    text = f": {quoted(message)}" if isinstance(message, str) and message.strip() else ""
     passing = isinstance(message, str) and spoken(message).passing
-    return Cause(FAILED, f"{FAILED_CHECK}{quoted(name)}{said}", passing=passing)
+    return Cause(FAILED, f"{FAILED_CHECK}{quoted(name)}{text}", passing=passing)
 
 
 def summary(found: list[Cause]) -> str:

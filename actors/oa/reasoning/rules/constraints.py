@@ -48,27 +48,27 @@ class Limit(msgspec.Struct, frozen=True):
 def limit(each: list[str], acts: Words, *, denied: bool) -> Limit | None:
     """The limit that one clause of a constraint sets, given as its words and the acts that these name; ``denied``:
     something in it is denied, so that of the limits only "read only" is meant."""
-    said = frozenset(each)
-    if {"read", "only"} <= said or "readonly" in said:
+    words = frozenset(each)
+    if {"read", "only"} <= words or "readonly" in words:
         return Limit("still")
     if denied:
         return None
-    if said & _L.frozen:
-        return None if said & _L.over else _freeze(said)
-    if said & _L.asked and _L.first.intersection(map(stem, each)):
+    if words & _L.frozen:
+        return None if words & _L.over else _freeze(words)
+    if words & _L.asked and _L.first.intersection(map(stem, each)):
         return Limit("first", acts=acts - {"destroy"})
-    if "before" in said and said & _L.asking:
+    if "before" in words and words & _L.asking:
         return Limit("first", acts=acts)
-    if said & _L.near and len(each) <= LEFT_MAX:
+    if words & _L.near and len(each) <= LEFT_MAX:
         return Limit("near")
-    if {"dry", "run"} <= said and len(each) <= LEFT_MAX:
+    if {"dry", "run"} <= words and len(each) <= LEFT_MAX:
         return Limit("first", kept=frozenset(("dry",)))
-    return _only(each, acts) if said & _L.only else None
+    return _only(each, acts) if words & _L.only else None
 
 
-def _freeze(said: Words) -> Limit:
+def _freeze(words: Words) -> Limit:
     """Of a code freeze code is outside; documents and tests are not."""
-    code = bool(_L.code_names & said)
+    code = bool(_L.code_names & words)
     return Limit("freeze", kept=_L.docs | _L.tests, outside=_L.code) if code else Limit("freeze")
 
 
@@ -82,30 +82,29 @@ def _only(each: list[str], acts: Words) -> Limit | None:
     return Limit("only", kept=frozenset(left)) if left else None
 
 
-def meets(one: Limit, said: Words, meant: Words, *, looks: bool) -> Verdict:
+def meets(one: Limit, words: Words, meant: Words, *, looks: bool) -> Verdict:
     """Whether an action, as stems and as the acts and things that these mean, meets the limit. ``looks``: it is known
     to look only, or to be told by its acts alone."""
     if one.kind == "near":
         return "forbids" if meant & _L.sent else ""
     if one.acts and not meant & one.acts:
         return ""
-    changes = bool(meant & _L.changing or said & _L.making)
+    changes = bool(meant & _L.changing or words & _L.making)
     if not changes:
-        return (
-            "may" if one.kind == "only" and not looks and said & one.outside - one.kept and not said & one.kept else ""
-        )
+        outside_only = words & one.outside - one.kept and not words & one.kept
+        return "may" if one.kind == "only" and not looks and outside_only else ""
     match one.kind:
         case "still":
             return "forbids"
         case "first":
-            return "" if said & one.kept else "may"
+            return "" if words & one.kept else "may"
         case "freeze":
-            if meant & _L.released or (said & one.outside and not said & one.kept):
+            if meant & _L.released or (words & one.outside and not words & one.kept):
                 return "forbids"
-            return "" if said & one.kept else "may"
-    if said & one.kept:
+            return "" if words & one.kept else "may"
+    if words & one.kept:
         return "may" if meant & _L.released else ""
-    return "forbids" if said & one.outside else "may"
+    return "forbids" if words & one.outside else "may"
 
 
 CONSTRAINTS_MAX = 200
@@ -151,7 +150,7 @@ class Constraint(msgspec.Struct, frozen=True):
 
 def read(given: Any) -> tuple[list[Constraint], str]:
     """The constraints in ``oa_context.constraints``, and what is wrong with it ("" if nothing is): it has to be a list
-    of texts. What can be read of a broken list still counts."""
+    of texts. The readable part of a broken list still counts."""
     if given is None:
         return [], ""
     if isinstance(given, str):
@@ -163,8 +162,8 @@ def read(given: Any) -> tuple[list[Constraint], str]:
     wrong += [f"{quoted(text, 40)}, too long" for text in entries if isinstance(text, str) and len(text) > CHARS_MAX]
     if len(given) > CONSTRAINTS_MAX:
         wrong.append(f"more than {CONSTRAINTS_MAX} entries")
-    told = f"oa_context.constraints holds {wrong[0]}: it has to be a list of short texts" if wrong else ""
-    return [_constraint(entry) for entry in entries if isinstance(entry, str)], told
+    objection = f"oa_context.constraints holds {wrong[0]}: it has to be a list of short texts" if wrong else ""
+    return [_constraint(entry) for entry in entries if isinstance(entry, str)], objection
 
 
 def _constraint(text: str) -> Constraint:
@@ -193,16 +192,16 @@ def hits(constraints: list[Constraint], action: str, *, command: bool = False) -
     if not constraints:
         return []
     each = [stem(word) for word in (words(action) if command else done(action, ACT_WORDS, "write"))]
-    said, meant, looks = frozenset(each), _meant(each), command or looks_only(action)
+    stated, meant, looks = frozenset(each), _meant(each), command or looks_only(action)
     if _SQL.search(action):
         meant |= {"write", "database"}
     found = []
     for constraint in constraints:
-        met = [hit for ban in constraint.bans if (hit := _met(ban, constraint.text, said, meant))]
+        met = [hit for ban in constraint.bans if (hit := _met(ban, constraint.text, stated, meant))]
         met += [
             _hit(constraint.text, sure=verdict == "forbids")
             for one in constraint.limits
-            if (verdict := meets(one, said, meant, looks=looks))
+            if (verdict := meets(one, stated, meant, looks=looks))
         ]
         if met:
             found.append(next((hit for hit in met if hit.sure), met[0]))
@@ -211,13 +210,13 @@ def hits(constraints: list[Constraint], action: str, *, command: bool = False) -
 
 def _meant(each: list[str]) -> Words:
     """The acts and things of the words (given as stems), and what these imply."""
-    said = frozenset(each)
-    meant = {name for table in (_ACTS, _THINGS, _IMPLIED_BY) for name, family in table.items() if said & family}
+    words = frozenset(each)
+    meant = {name for table in (_ACTS, _THINGS, _IMPLIED_BY) for name, family in table.items() if words & family}
     for name in list(meant):
         meant.update(_IMPLIED.get(name, ()))
-    if "roll" in said and "out" in said:
+    if "roll" in words and "out" in words:
         meant.add("deploy")
-    if "install" in meant and said & _V.packaged:
+    if "install" in meant and words & _V.packaged:
         meant.add("network")
     stored = _THINGS.database
     if any(word in _V.making and stored & set(each[n + 1 : n + 1 + _MAKING_REACH]) for n, word in enumerate(each)):
@@ -248,13 +247,13 @@ def _ban(each: list[str], denial: str) -> _Ban:
     return _Ban(frozenset(acts), frozenset(things), frozenset(others), "or" in each or "and" in each, conditional)
 
 
-def _met(ban: _Ban, constraint: str, said: Words, meant: Words) -> Hit | None:
+def _met(ban: _Ban, constraint: str, words: Words, meant: Words) -> Hit | None:
     enough = any if ban.either else all
     if ban.acts and not enough(act in meant for act in sorted(ban.acts)):
         return None
     if ban.things and not enough(thing in meant for thing in sorted(ban.things)):
         return None
-    unsaid = sorted(ban.others - said)
+    unsaid = sorted(ban.others - words)
     if unsaid and not (ban.acts and ban.acts & meant):
         return None
     return _hit(constraint, sure=not unsaid and not ban.conditional)

@@ -45,7 +45,7 @@ def permitted(envelope: ReasoningEnvelope) -> Answer | None:
     """None, or the answer BLOCKED of a program that the envelope itself does not let run.
 
     Diagnostic mode (reality not green, or not known to be), a BLOCKED kernel, the same as claimed by the caller, and
-    for SafeOPSDecision a tool of its table that is not allowed. What the tools of the run say is for ``answer``: an
+    for SafeOPSDecision a tool of its table that is not allowed. The results of the run's tools are for ``answer``: an
     answer of it that is not permitted means that no model needs to be asked.
     """
     program = envelope.program_id

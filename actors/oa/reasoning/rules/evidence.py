@@ -1,9 +1,8 @@
 """The evidence of a run, weighed: the caller's checks, and the reality summary beyond its verdicts; pure.
 
-A caller's checks have any shape. What every shape has in common is that failure is named: ``ok: false``,
-``unexpected_files: ["x"]``, ``recent_failures: 3``, ``status: "broken"``. A key whose words say failure counts when its
-value holds something; one whose words say unsteadiness, or that not all was looked at, counts less: green now, not
-relied upon.
+A caller's checks have any shape. All shapes name failure: ``ok: false``, ``unexpected_files: ["x"]``,
+``recent_failures: 3``, ``status: "broken"``. A key whose words say failure counts when its value holds something; one
+whose words say unsteadiness, or that not all was looked at, counts less: green now, not relied upon.
 """
 
 from __future__ import annotations
@@ -78,8 +77,9 @@ def _entries(result: Any, where: str) -> Iterator[tuple[str, Any, str, Weight | 
 
 def _is_history(key: str, value: Any) -> bool:
     """Whether the value tells of several runs, or of earlier ones, rather than of how things are."""
-    said = stems(key)
-    return bool((isinstance(value, list) and said & _V.history) or (isinstance(value, list | dict) and said & _V.past))
+    words = stems(key)
+    past = isinstance(value, list | dict) and words & _V.past
+    return bool(past or (isinstance(value, list) and words & _V.history))
 
 
 def _past(value: Any, path: str, now: str) -> Adverse | None:
@@ -100,34 +100,34 @@ def _failed(run: Any, now: str) -> bool:
 
 def _weight(key: str) -> Weight | None:
     """The weight that a key's words announce. An undone failure ("no_errors", "fixed_issues") announces none."""
-    said = stems(key)
-    if said & _V.undone:
+    words = stems(key)
+    if words & _V.undone:
         return None
-    if said & _V.old:
+    if words & _V.old:
         return "stale"
-    if said & (_V.unsteady | _V.partial) or (said & _V.bad and (said & _V.past or _WINDOW.search(key))):
+    if words & (_V.unsteady | _V.partial) or (words & _V.bad and (words & _V.past or _WINDOW.search(key))):
         return "soft"
-    return "hard" if said & _V.bad else None
+    return "hard" if words & _V.bad else None
 
 
 def _judged(key: str, value: Any, path: str, inherited: Weight | None, now: str) -> Adverse | None:
-    said = stems(key)
-    if said & _V.good and not said & _V.undone and _refuted(value):
-        return Adverse("soft" if value is None or said & _V.past else "hard", f"{path} is {quoted(value)}")
-    if value is False and said & _V.whole:
+    words = stems(key)
+    if words & _V.good and not words & _V.undone and _refuted(value):
+        return Adverse("soft" if value is None or words & _V.past else "hard", f"{path} is {quoted(value)}")
+    if value is False and words & _V.whole:
         return Adverse("soft", f"{path} is false")
-    if value is False and said & _V.undone and said & _V.bad:
+    if value is False and words & _V.undone and words & _V.bad:
         return Adverse("hard", f"{path} is false")
     if _is_history(key, value):
         return _past(value, path, now)
     weight = _weight(key) or inherited
     if weight is not None:
         return _holds(weight, value, path)
-    if said & _V.impact and isinstance(value, str) and stems(value) & _V.large:
+    if words & _V.impact and isinstance(value, str) and stems(value) & _V.large:
         return Adverse("impact", f"{path} is {quoted(value)}")
-    if said & _V.verdicts and isinstance(value, str):
+    if words & _V.verdicts and isinstance(value, str):
         stated = _weight(value)
-        return Adverse("soft" if said & _V.past else stated, f"{path} is {quoted(value)}") if stated else None
+        return Adverse("soft" if words & _V.past else stated, f"{path} is {quoted(value)}") if stated else None
     old = stale_key(key, value, now, path)
     return Adverse("stale", old) if old else None
 
@@ -177,14 +177,14 @@ def weighed(envelope: ReasoningEnvelope, facts: Facts) -> tuple[list[Adverse], l
     """
     found: list[Adverse] = []
     problems: list[OADiagnostic] = []
-    told: dict[str, Any] = {}
+    known: dict[str, Any] = {}
     for where, summary in _summaries(envelope, facts):
         scalars = {
             key: value
             for key, value in summary.items()
-            if key not in _KNOWN and not isinstance(value, dict | list) and (key not in told or told[key] != value)
+            if key not in _KNOWN and not isinstance(value, dict | list) and (key not in known or known[key] != value)
         }
-        told |= scalars
+        known |= scalars
         found += adverse(scalars, where, envelope.timestamp)
     given = envelope.oa_context.get("evidence")
     if given is not None and not isinstance(given, list):
@@ -200,7 +200,7 @@ def weighed(envelope: ReasoningEnvelope, facts: Facts) -> tuple[list[Adverse], l
 
 def _checks(pieces: list[Any], now: str, problems: list[OADiagnostic]) -> list[Adverse]:
     """The objections of the caller's checks, in their order. A check that failed and, run again, passes is unsteady."""
-    told: list[tuple[str, list[Adverse]]] = []
+    reports: list[tuple[str, list[Adverse]]] = []
     for number, piece in enumerate(pieces):
         where = f"oa_context.evidence[{number}]"
         if not isinstance(piece, dict):
@@ -213,10 +213,10 @@ def _checks(pieces: list[Any], now: str, problems: list[OADiagnostic]) -> list[A
         if result in (None, "", {}):
             problems.append(finding("evidence", "warn", f"{where} has no result: it proves nothing"))
             continue
-        told.append((name, adverse(result if isinstance(result, dict | list) else _scalar(result), where, now)))
+        reports.append((name, adverse(result if isinstance(result, dict | list) else _scalar(result), where, now)))
     found: list[Adverse] = []
-    for number, (name, against) in enumerate(told):
-        passes = any(name and name == later and not _fails(findings) for later, findings in told[number + 1 :])
+    for number, (name, against) in enumerate(reports):
+        passes = any(name and name == later and not _fails(findings) for later, findings in reports[number + 1 :])
         found += [_unsteady(one) if passes and one.weight == "hard" else one for one in against]
     return found
 

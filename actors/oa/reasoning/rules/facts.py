@@ -2,7 +2,7 @@
 
 The kernel speaks more than once: the envelope's surfaces, the tools' results of this run, and what the caller claims.
 The tools are the newest, but nothing that one source says for the worse is lifted by another: mode and reality are the
-worst of all. What they disagree on is told.
+worst of all. Disagreements are reported.
 
 Several sources say the same: that a check failed, that reality is therefore not green, and that the mode is therefore
 DEGRADED. Told once each, the cause comes first; a mode that a cause explains needs no words of its own.
@@ -222,9 +222,9 @@ def _tool(seen: _Gathering, tool: str, answer: dict[str, Any]) -> None:
 
 
 def _kernel_status(seen: _Gathering, answer: dict[str, Any]) -> None:
-    told = answer.get("mode")
-    if isinstance(told, str) and told in BADNESS:
-        mode = cast(Mode, told)
+    reported = answer.get("mode")
+    if isinstance(reported, str) and reported in BADNESS:
+        mode = cast(Mode, reported)
         seen.says(mode, f"{KERNEL_STATUS}.mode is {mode}", STATUS)
         for reason in listing(answer.get("reasons"))[:TOLD_MAX] if mode != "NORMAL" else []:
             seen.reason(mode, quoted(reason))
@@ -234,7 +234,7 @@ def _kernel_status(seen: _Gathering, answer: dict[str, Any]) -> None:
         if seen.modes[0] != mode:
             _disagree(seen, "mode", "kernel_state_ref", seen.modes[0], KERNEL_STATUS, mode)
     elif "mode" in answer:
-        seen.mode("BLOCKED", f"{KERNEL_STATUS}.mode is {quoted(told)}, which is no mode", STATUS)
+        seen.mode("BLOCKED", f"{KERNEL_STATUS}.mode is {quoted(reported)}, which is no mode", STATUS)
     if "reality_green" in answer:
         seen.reality(answer["reality_green"], f"{KERNEL_STATUS}.reality_green")
         if seen.green[0] != seen.green[-1]:
@@ -263,8 +263,8 @@ def _provisional(seen: _Gathering, answer: dict[str, Any], where: str) -> None:
 def _bootstrap(seen: _Gathering, bootstrap: dict[str, Any], green: Any, where: str) -> None:
     _not_ok(seen, bootstrap, where)
     health = bootstrap.get("health")
-    told = health.get("reality_green") if isinstance(health, dict) else None
-    if told is False and green is True:
+    reported = health.get("reality_green") if isinstance(health, dict) else None
+    if reported is False and green is True:
         why = f"{where}.health.reality_green is false, but {PATHS[REALITY]} says true"
         seen.mode("DEGRADED", why, REFRESH)
         seen.diagnostics.append(finding("tri_surface_incoherence", "error", why, REFRESH))
@@ -286,10 +286,10 @@ def _claims(seen: _Gathering, claimed: Any) -> None:
         return
     mode, green = claimed.get("mode"), claimed.get("reality_green")
     if isinstance(mode, str) and mode in BADNESS:
-        told = worst(*seen.modes)
+        reported = worst(*seen.modes)
         seen.says(cast(Mode, mode), f"the caller claims mode {mode}", STATUS)
-        if mode != told:
-            _disagree(seen, "mode", "the kernel", told, where, mode)
+        if mode != reported:
+            _disagree(seen, "mode", "the kernel", reported, where, mode)
     elif mode is not None:
         seen.mode("BLOCKED", f"{where}.mode is {quoted(mode)}, which is no mode", STATUS)
     if green is not None:
@@ -322,13 +322,13 @@ def _place(seen: _Gathering, envelope: ReasoningEnvelope, results: dict[str, lis
 
 
 def _first(seen: _Gathering, what: str, sources: list[tuple[str, str]]) -> str:
-    told = [(where, value) for where, value in sources if value]
-    for where, value in told[1:]:
-        if value != told[0][1]:
-            _disagree(seen, what, *told[0], where, value)
-    if told and told[0][0].startswith("claimed"):
+    reported = [(where, value) for where, value in sources if value]
+    for where, value in reported[1:]:
+        if value != reported[0][1]:
+            _disagree(seen, what, *reported[0], where, value)
+    if reported and reported[0][0].startswith("claimed"):
         return ""  # nobody but the caller says so
-    return told[0][1] if told else ""
+    return reported[0][1] if reported else ""
 
 
 def _disagree(seen: _Gathering, what: str, one: str, this: Any, other: str, that: Any) -> None:

@@ -74,20 +74,20 @@ def of_reality(envelope: ReasoningEnvelope, facts: Facts) -> Age:
         for answer in facts.results.get(tool, [])
     ]
     sources.append(("reality_summary.timestamp", envelope.kernel_state_ref.reality_summary.get("timestamp")))
-    told = [(where, value) for where, value in sources if value is not None]
-    if not told:
+    stated = [(where, value) for where, value in sources if value is not None]
+    if not stated:
         return Age(
             "unknown", f"the reality summary has no timestamp: how old it is cannot be told; {REFRESH} writes one"
         )
-    ages = [age(value, envelope.timestamp, where) for where, value in told]
+    ages = [age(value, envelope.timestamp, where) for where, value in stated]
     return next((found for found in ages if found.state == "stale"), ages[0])
 
 
 def strict(envelope: ReasoningEnvelope) -> bool:
     """Whether the OA works in STRICT (``oa_state.mode``, or the same in its context): there, stale evidence is none."""
     state = envelope.kernel_state_ref.oa_state
-    said = (state.get("mode"), mapping(state.get("oa_context")).get("mode"))
-    return any(isinstance(mode, str) and mode.strip().upper() == "STRICT" for mode in said)
+    modes = (state.get("mode"), mapping(state.get("oa_context")).get("mode"))
+    return any(isinstance(mode, str) and mode.strip().upper() == "STRICT" for mode in modes)
 
 
 def stale_key(key: str, value: Any, now: Any, where: str) -> str:

@@ -39,18 +39,18 @@ def guard_command(name: str, mode: str = "STRICT") -> str:
 def intended(goal: str) -> list[str]:
     """The commands of pmagent that the goal asks for, each once, in a fixed order."""
     plain = asserted(goal, _V.renew | _V.run)
-    said = frozenset(stem(word) for word in plain)
-    commands = [command for verbs, things, command in _COMMANDS if said & verbs and said & things]
-    if said & _V.guard:
+    words = frozenset(stem(word) for word in plain)
+    commands = [command for verbs, things, command in _COMMANDS if words & verbs and words & things]
+    if words & _V.guard:
         commands += _guards(plain, "HINT" if "hint" in plain else "STRICT")
     return list(dict.fromkeys(commands))
 
 
-def _guards(said: list[str], mode: str) -> list[str]:
+def _guards(stated: list[str], mode: str) -> list[str]:
     """The guards that are named; all that the default runs, where it is only said that guards run."""
-    text = " ".join(said)
+    text = " ".join(stated)
     named = [name for name in GUARD_NAMES if " ".join(words(name)) in text]
-    if not named and _V.run.isdisjoint(map(stem, said)):
+    if not named and _V.run.isdisjoint(map(stem, stated)):
         return []
     return [guard_command(name, mode) for name in named or [DEFAULT_GUARD]]
 

@@ -108,8 +108,8 @@ def _with_message(cause: Cause, envelope: ReasoningEnvelope) -> Cause:
             continue
         name, message = check.get("name"), check.get("message")
         if isinstance(name, str) and cause.text == FAILED_CHECK + quoted(name) and isinstance(message, str):
-            said = quoted(message.strip())
-            return msgspec.structs.replace(cause, text=f"{cause.text}: {said}") if said else cause
+            summary = quoted(message.strip())
+            return msgspec.structs.replace(cause, text=f"{cause.text}: {summary}") if summary else cause
     return cause
 
 
@@ -139,12 +139,12 @@ def _interpreted(made: Making, name: str, found: list[Cause], facts: Facts, pass
     payload = GuardFailureInterpreterResult(
         root_cause=bounded(root), remediation_plan=_plan(name, found, facts, passing), is_transient=bool(passing)
     )
-    said = f"{_called(name)}: the deepest of the causes named ({len(found)}): {first.text}"
+    text = f"{_called(name)}: the deepest of the causes named ({len(found)}): {first.text}"
     if passing:
-        said += f"; it may pass by itself: {passing}"
+        text += f"; it may pass by itself: {passing}"
     for cause in found[:50]:
         made.note("evidence", "error", cause.text, cause.mend or None)
-    return made.answer(payload, f"{said}; {_kernel(facts)}")
+    return made.answer(payload, f"{text}; {_kernel(facts)}")
 
 
 def _passing(envelope: ReasoningEnvelope, first: Cause, rerun: dict[str, Any]) -> str:

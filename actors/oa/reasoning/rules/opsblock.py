@@ -2,8 +2,8 @@
 
 It invents nothing: a command is stated by the goal or its context, is pmagent's own way to do what the goal asks of it,
 or checks that a reference exists. A goal that none of these reaches is a manual step: a comment holds its place between
-the checks. What a constraint forbids, or no block may hold, refuses the block as a whole: half a
-block is another operation than the one that was asked for.
+the checks. A command that a constraint or the rules of blocks forbid refuses the block as a whole: half a block is
+another operation than the one that was asked for.
 """
 
 from __future__ import annotations
@@ -156,20 +156,21 @@ def _concluded(block: _Block, goal: str, stakes: list[str]) -> Answer:
     for risk in risks[:50]:
         block.note("evidence", "warn", risk, "review it, and take a backup first")
     analysis = listed(risks) if risks else "no command is known to destroy or publish anything"
-    said = f"{len(block.work)} commands for the goal, between {len(PREFLIGHT)} and {len(CLOSING)} checks; {analysis}"
+    summary = f"{len(block.work)} commands for the goal, between {len(PREFLIGHT)} and {len(CLOSING)} checks; {analysis}"
     if not block.work:
         analysis = listed([*stakes, "what the manual step risks is for whoever does it to judge"])
-        said = f"a manual step between {len(PREFLIGHT) + len(references[:room])} checks before and {len(CLOSING)} after"
-    told = [
+        before = len(PREFLIGHT) + len(references[:room])
+        summary = f"a manual step between {before} checks before and {len(CLOSING)} after"
+    stated = [
         diagnostic.message
         for diagnostic in block.diagnostics
         if diagnostic.message not in risks and diagnostic.severity != "info"
     ]
-    inputs = f"inputs: {listed(told)}" if told else "the inputs are in order"
+    inputs = f"inputs: {listed(stated)}" if stated else "the inputs are in order"
     payload = OPSBlockGeneratorResult(
         ops_block=commands, complexity_score=score(commands), risk_analysis=bounded(analysis)
     )
-    return block.answer(payload, f"{said}; {inputs}")
+    return block.answer(payload, f"{summary}; {inputs}")
 
 
 def risky(commands: list[str]) -> list[str]:

@@ -122,8 +122,8 @@ def _constraints(weighing: Weighing, envelope: ReasoningEnvelope, action: Action
     texts, wrong = read(envelope.oa_context.get("constraints"))
     if wrong:
         weighing.doubt(wrong, f"{wrong}: what it forbids cannot be told", "state the constraints as a list of texts")
-    said = f"{envelope.goal}. {action.name}" if action.name == "migrations" else envelope.goal
-    for hit in hits(texts, said):
+    text = f"{envelope.goal}. {action.name}" if action.name == "migrations" else envelope.goal
+    for hit in hits(texts, text):
         if hit.sure:
             weighing.object(hit.what, "policy", constraint=hit.constraint)
         else:
@@ -172,13 +172,13 @@ def _evidence(weighing: Weighing, envelope: ReasoningEnvelope, facts: Facts, act
 def _alignment(weighing: Weighing, envelope: ReasoningEnvelope, facts: Facts, action: Action) -> None:
     sources = {"ssot_index": envelope.kernel_state_ref.ssot_index, SSOT_SURFACE: facts.result(SSOT_SURFACE)}
     for where, ssot in sources.items():
-        told = ssot.get("dms_share_alignment")
-        what = f"{where}.dms_share_alignment is {told}"
-        broken, care = told in ("BROKEN", "ERROR"), action.declared and is_care(action)
+        stated = ssot.get("dms_share_alignment")
+        what = f"{where}.dms_share_alignment is {stated}"
+        broken, care = stated in ("BROKEN", "ERROR"), action.declared and is_care(action)
         if broken:
             weighing.degraded = True
             (weighing.doubts if care else weighing.against).append(what)
-        if broken or told == "UNKNOWN":
+        if broken or stated == "UNKNOWN":
             weighing.note("evidence", "error" if broken and not care else "warn", what, REFRESH)
 
 
@@ -199,7 +199,7 @@ def _stakes(weighing: Weighing, envelope: ReasoningEnvelope, facts: Facts, actio
 
 
 def _backup_proven(envelope: ReasoningEnvelope, facts: Facts) -> bool:
-    """Whether a check of the reality summary that names a backup passed. What a caller says of its own is no proof."""
+    """Whether a check of the reality summary that names a backup passed. A caller's own claim is no proof."""
     summary = facts.result(REALITY_SUMMARY) or envelope.kernel_state_ref.reality_summary
     return any(
         isinstance(check, dict)
@@ -217,12 +217,12 @@ def _concluded(weighing: Weighing, action: Action, facts: Facts) -> Answer:
         return weighing.answer(safe_payload(PROGRAM, why), why, permitted=False)
     state = f"mode {facts.mode}, reality green, {action.why}"
     verdict: Literal["PROCEED", "WARN", "ABORT"] = "PROCEED"
-    said = why = f"nothing speaks against it: {state}; no constraint forbids it"
+    text = why = f"nothing speaks against it: {state}; no constraint forbids it"
     if weighing.against:
-        verdict, said = "ABORT", listed([*weighing.against, *weighing.doubts])
-        why = f"aborted: {said} ({state})"
+        verdict, text = "ABORT", listed([*weighing.against, *weighing.doubts])
+        why = f"aborted: {text} ({state})"
     elif weighing.doubts:
-        told = listed(weighing.doubts)
-        verdict, said, why = "WARN", f"on conditions: {told}"[:16_384], f"allowed on conditions: {told} ({state})"
-    payload = SafeOPSDecisionResult(allowed_action=verdict, safety_check_summary=said)
+        doubts = listed(weighing.doubts)
+        verdict, text, why = "WARN", f"on conditions: {doubts}"[:16_384], f"allowed on conditions: {doubts} ({state})"
+    payload = SafeOPSDecisionResult(allowed_action=verdict, safety_check_summary=text)
     return weighing.answer(payload, why)

@@ -65,7 +65,7 @@ def bounded(text: str, limit: int = TEXT_CHARS_MAX) -> str:
 def listed(pieces: Iterable[str], separator: str = "; ") -> str:
     """The pieces in one bounded text, each once; those beyond ``SAID_MAX`` are counted."""
     each = list(dict.fromkeys(pieces))
-    told = each[:SAID_MAX]
+    shown = each[:SAID_MAX]
     if len(each) > SAID_MAX:
-        told.append(f"and {len(each) - SAID_MAX} more")
-    return bounded(separator.join(told))
+        shown.append(f"and {len(each) - SAID_MAX} more")
+    return bounded(separator.join(shown))

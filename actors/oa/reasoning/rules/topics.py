@@ -29,18 +29,18 @@ def done(goal: str, orders: Iterable[str], act: str = "") -> list[str]:
     ``act`` is added for a clause whose outcome is kept as a text, where that counts as something ("write").
     """
     verbs = frozenset(orders)
-    said: list[str] = []
+    words: list[str] = []
     parts = [_joined(asserted(clause, verbs)) for clause in clauses(_spelt(goal))]
     is_ordered = any(_is_ordered(each) for each in parts)
     for each in parts:
         start = None if is_ordered else _topic(each)
         if start is None or _does(each[start:]):
-            said += _headed(each)
+            words += _headed(each)
             continue
-        said += each[:start]
+        words += each[:start]
         is_kept = bool({stem(word) for word in each[:start]} & _V.written) or _is_placed(each[start:])
-        said += [act] if act and is_kept else []
-    return said
+        words += [act] if act and is_kept else []
+    return words
 
 
 def _spelt(goal: str) -> str:
@@ -48,29 +48,29 @@ def _spelt(goal: str) -> str:
     return goal.replace("&", " and ").replace("+", " and ")
 
 
-def _is_ordered(said: list[str]) -> bool:
+def _is_ordered(words: list[str]) -> bool:
     """Whether a clause orders what another one speaks of ("… , then perform it")."""
     return any(
-        stem(word) in _V.executing and set(said[at + 1 : at + 3]) & _V.referring
-        for at, word in enumerate(said[: LEAD + 1])
+        stem(word) in _V.executing and set(words[at + 1 : at + 3]) & _V.referring
+        for at, word in enumerate(words[: LEAD + 1])
     )
 
 
-def _joined(said: list[str]) -> list[str]:
+def _joined(words: list[str]) -> list[str]:
     """The words with verbs of two words as one."""
     joined: list[str] = []
-    for word in said:
+    for word in words:
         both = _JOINED.get((stem(joined[-1]), word)) if joined else None
         joined[-1:] = [both] if both else [*joined[-1:], word]
     return joined
 
 
-def _headed(said: list[str]) -> list[str]:
+def _headed(words: list[str]) -> list[str]:
     """The words without those that only tell which text, or which message, is meant: of "migration guide", "guide"."""
     kept = []
-    for at, word in enumerate(said):
-        behind = [stem(one) for one in said[at + 1 : at + 3] if one != "of"][:1]
-        cut, before = stem(word), stem(said[at - 1]) if at else ""
+    for at, word in enumerate(words):
+        behind = [stem(one) for one in words[at + 1 : at + 3] if one != "of"][:1]
+        cut, before = stem(word), stem(words[at - 1]) if at else ""
         is_name = cut in _V.nouns and at > 0 and before not in _V.namers and set(behind) & _V.text_names
         if not is_name and (cut, *behind) not in _PAIRS:
             kept.append(word)
@@ -94,14 +94,14 @@ def looks_only(goal: str) -> bool:
     return found
 
 
-def _topic(said: list[str]) -> int | None:
+def _topic(words: list[str]) -> int | None:
     """Where the clause's topic begins; None when it has none."""
-    how = next((at for at, pair in enumerate(pairwise(said)) if pair == ("how", "to")), None)
-    for at, word in enumerate(said[: LEAD + 1]):
+    how = next((at for at, pair in enumerate(pairwise(words)) if pair == ("how", "to")), None)
+    for at, word in enumerate(words[: LEAD + 1]):
         cut = stem(word)
-        if cut in _V.judging and {stem(one) for one in said[at + 1 : at + 2 + REACH]} & _V.records:
+        if cut in _V.judging and {stem(one) for one in words[at + 1 : at + 2 + REACH]} & _V.records:
             return at + 1
-        if cut in _V.authoring and (start := _behind_text(said, at + 1)) is not None:
+        if cut in _V.authoring and (start := _behind_text(words, at + 1)) is not None:
             return start
         if cut in _V.looking or cut in _V.telling:
             return at + 1
@@ -110,12 +110,12 @@ def _topic(said: list[str]) -> int | None:
     return how
 
 
-def _behind_text(said: list[str], at: int) -> int | None:
+def _behind_text(words: list[str], at: int) -> int | None:
     """Where the topic begins of the text that is named shortly behind ``at``."""
-    for number in range(at, min(at + REACH, len(said))):
-        if stem(said[number]) in _V.text:
-            behind = range(number + 1, min(number + REACH, len(said)))
-            return next((place + 1 for place in behind if said[place] in _V.about), None)
+    for number in range(at, min(at + REACH, len(words))):
+        if stem(words[number]) in _V.text:
+            behind = range(number + 1, min(number + REACH, len(words)))
+            return next((place + 1 for place in behind if words[place] in _V.about), None)
     return None
 
 

@@ -1,6 +1,6 @@
 """PhaseTransitionValidator: whether the next phase may begin; pure (docs/design.md §13.2).
 
-Every criterion that is not met is named; READY has none. What cannot be verified is not met. Phases are words with an
+Every criterion that is not met is named; READY has none. An unverifiable criterion is not met. Phases are words with an
 order: "9.1", "27", "28B", "27.E"; whatever names a phase is a word first (docs/design.md §12.1).
 """
 
@@ -52,8 +52,8 @@ def asked(envelope: ReasoningEnvelope, facts: Facts) -> tuple[str, str]:
     current = _named(context, "current_phase", "from_phase")
     proposed = _named(context, "proposed_phase", "to_phase")
     if match := _FROM_TO.search(envelope.goal) or _BARE.search(envelope.goal):
-        told = [group for group in match.groups() if group]
-        current, proposed = current or told[0], proposed or told[1]
+        groups = [group for group in match.groups() if group]
+        current, proposed = current or groups[0], proposed or groups[1]
     elif match := _TO.search(envelope.goal):
         proposed = proposed or match[1]
     elif not proposed:
@@ -69,14 +69,14 @@ def _other(goal: str, current: str) -> str:
 
 
 def _named(context: dict[str, Any], *keys: str) -> str:
-    return next((told for key in keys if (told := phase_word(context.get(key)))), "")
+    return next((phase for key in keys if (phase := phase_word(context.get(key)))), "")
 
 
 def phase_word(value: Any) -> str:
     """A phase as one word, without "phase" before it; "" when ``value`` names none."""
-    told = printable(word(value))
-    told = re.sub(r"^phase\s+", "", told, flags=re.IGNORECASE)
-    return told if len(told) <= PHASE_CHARS_MAX else ""
+    phase = printable(word(value))
+    phase = re.sub(r"^phase\s+", "", phase, flags=re.IGNORECASE)
+    return phase if len(phase) <= PHASE_CHARS_MAX else ""
 
 
 def order(phase: str) -> Order | None:
@@ -183,8 +183,8 @@ def _order(missing: _Missing, envelope: ReasoningEnvelope, facts: Facts, current
         _backward(missing, envelope.oa_context, current, proposed)
     elif left_out := skipped(current, proposed, known_phases(envelope, facts.result(SSOT_SURFACE))):
         rest = f" and {len(left_out) - SKIPPED_TOLD} more" if len(left_out) > SKIPPED_TOLD else ""
-        told = listed(left_out[:SKIPPED_TOLD], ", ") + rest
-        criterion = f"phase {proposed} does not follow {current}: it would skip {told}"
+        names = listed(left_out[:SKIPPED_TOLD], ", ") + rest
+        criterion = f"phase {proposed} does not follow {current}: it would skip {names}"
         missing.add(criterion, f"go to phase {left_out[0]} first", category="policy")
 
 
@@ -255,7 +255,7 @@ def _items(value: Any) -> list[str]:
 
 def _ssot(missing: _Missing, envelope: ReasoningEnvelope, facts: Facts, current: str) -> None:
     """SSOT's criteria of the phase that is left. An item that the tool and the envelope both name is listed once."""
-    told: set[str] = set()
+    known: set[str] = set()
     for where, ssot in {
         SSOT_SURFACE: facts.result(SSOT_SURFACE), "ssot_index": envelope.kernel_state_ref.ssot_index,
     }.items():
@@ -265,8 +265,8 @@ def _ssot(missing: _Missing, envelope: ReasoningEnvelope, facts: Facts, current:
             missing.degraded = True
             open_items.append(f"dms_share_alignment is {word(ssot['dms_share_alignment'])}")
         for item in open_items:
-            if item not in told:
-                told.add(item)
+            if item not in known:
+                known.add(item)
                 missing.add(f"{where}.{item}", REFRESH if item.startswith("dms_") else None)
 
 
@@ -318,17 +318,17 @@ def _concluded(missing: _Missing, facts: Facts, current: str, proposed: str) -> 
     step = f"phase {current or '?'} to {proposed or '?'}, mode {facts.mode}"
     if criteria:
         payload = PhaseTransitionValidatorResult(transition_status="NOT_READY", missing_criteria=criteria)
-        said = f"{step}: not ready: {listed(criteria)}"
+        summary = f"{step}: not ready: {listed(criteria)}"
     else:
         payload = PhaseTransitionValidatorResult(transition_status="READY", missing_criteria=[])
-        said = f"{step}: the phases follow each other, reality is green, and {_met(missing.known)}"
+        summary = f"{step}: the phases follow each other, reality is green, and {_fulfilled(missing.known)}"
         if not missing.known:
             message = f"neither SSOT nor context lists criteria for phase {current}: none could be checked"
             missing.note("evidence", "warn", message, "state them: oa_context.phase_done_checklist")
-    return missing.answer(payload, said)
+    return missing.answer(payload, summary)
 
 
-def _met(known: int) -> str:
+def _fulfilled(known: int) -> str:
     match known:
         case 0:
             return "no criterion is stated that could be missing"

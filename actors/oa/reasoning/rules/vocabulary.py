@@ -78,7 +78,7 @@ def asserted(text: str, orders: Iterable[str] = ()) -> list[str]:
     name an order still counts ("without delay migrate the database").
     """
     verbs = frozenset(orders)
-    said: list[str] = []
+    stated: list[str] = []
     for clause in clauses(text):
         reach, denier = 0, ""
         for word in words(clause):
@@ -87,15 +87,15 @@ def asserted(text: str, orders: Iterable[str] = ()) -> list[str]:
             elif word == "only" and reach == _NEGATED_WORDS:
                 reach = 0  # "not only"
             elif not reach:
-                said.append(word)
+                stated.append(word)
             elif word in _NEGATION.fillers:
                 continue
             elif denier in _NEGATION.of_names and reach < _NEGATED_WORDS and _is_order(word, verbs):
-                said.append(word)
+                stated.append(word)
                 reach = 0
             else:
                 reach -= 1
-    return said
+    return stated
 
 
 def _is_order(word: str, verbs: Words) -> bool:

@@ -1,2 +1,1 @@
-"""What the page of a proposal says about it, and what an operator's decision there has to bring: pure, but for what is
-read from the log."""
+"""The page of a proposal, and the parts of an operator's decision there: pure, but for what is read from the log."""

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from pmagent.clean import is_seen
-from pmagent.console.pages.approvals.seen import BadDecision, Seen, unpacked
+from pmagent.console.pages.approvals.shown_state import BadDecision, ShownState, unpacked
 from pmagent.contracts.pla import MODES
 from pmagent.contracts.pla_events import LOOKED_MS_MAX
 from pmagent.pla.risk import Tier
@@ -35,7 +35,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
     nonce: str
     digest: str
     mode: str
-    seen: Seen
+    seen: ShownState
     reason: str = ""
     read: bool = False
     first: str = ""
@@ -59,7 +59,7 @@ def sent(form: Mapping[str, str], verdict: Verdict) -> Sent:
 
 
 def wanting(one: Sent, document: Mapping[str, Any], tier: Tier) -> dict[str, str]:
-    """What the form lacks, by field; nothing when it may be handed on. The daemon judges all but the second step."""
+    """The form's gaps, by field; nothing when it may be handed on. The daemon judges all but the second step."""
     lacks: dict[str, str] = {}
     if one.verdict == "REJECTED":
         if not is_seen(one.reason):

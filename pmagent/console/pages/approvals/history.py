@@ -1,4 +1,4 @@
-"""What the log says about one proposal: why it was made, and all that came of it; reading only."""
+"""One proposal in the log: why it was made, and all that came of it; reading only."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Stories:
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._lock = threading.Lock()
-        self._known: OrderedDict[int, _Told] = OrderedDict()
+        self._known: OrderedDict[int, _Progress] = OrderedDict()
         self._found: OrderedDict[str, ProposalView] = OrderedDict()
         self._log_id = ""
 
@@ -79,12 +79,12 @@ class Stories:
         """The story of the proposal whose ``pla.proposed`` stands at ``position``. Blocking. Raises NotFound,
         CorruptLog."""
         with self._lock, self._reading() as reading:
-            told = self._known.pop(position, None) or reading.begun(position)
-            reading.go_on(told)
-            self._known[position] = told
+            known = self._known.pop(position, None) or reading.begun(position)
+            reading.go_on(known)
+            self._known[position] = known
             while len(self._known) > KEPT_MAX:
                 self._known.popitem(last=False)
-            return told.story()
+            return known.story()
 
     def found(self, proposal_id: str) -> ProposalView:
         """A proposal that the warden has forgotten, as the log tells of it. Blocking; the first time it is looked for
@@ -108,8 +108,8 @@ class Stories:
             yield _Reading(storage, store.blobs())
 
 
-class _Told:
-    """What was read of one proposal, and where to read on."""
+class _Progress:
+    """The part of one proposal that was read, and where to read on."""
 
     def __init__(self, proposal_id: str, story: Story, next_: int) -> None:
         self.names = [proposal_id.encode()]
@@ -134,7 +134,7 @@ class _Reading:
         self._storage = storage
         self._blobs = blobs
 
-    def begun(self, position: int) -> _Told:
+    def begun(self, position: int) -> _Progress:
         stored = event_at(self._storage, position)
         proposed: PlaProposed = self._data(stored, PlaProposed)
         path, _ = causes(self._storage, stored)
@@ -143,29 +143,29 @@ class _Reading:
             frame=self._data(event_at(self._storage, proposed.frame), PlaFrameObserved) if proposed.frame else None,
             causes=[_step(event) for event in path], steps=[], more=0, decision=None,
         )  # fmt: skip
-        return _Told(proposed.proposal_id, story, position + 1)
+        return _Progress(proposed.proposal_id, story, position + 1)
 
-    def go_on(self, told: _Told) -> None:
-        """Read what the log has of it by now; nothing names a proposal that is over. What names only its execution
-        comes behind the first event that names both."""
+    def go_on(self, progress: _Progress) -> None:
+        """Read what the log has of it by now; nothing names a proposal that is over. Events that name only its
+        execution come behind the first event that names both."""
         end = self._storage.tail().position
-        if told.over or told.next > end:
+        if progress.over or progress.next > end:
             return
-        for event in self._naming(told.next, end, told.names):
-            if len(told.steps) < STEPS_MAX:
-                told.steps.append(_step(event))
+        for event in self._naming(progress.next, end, progress.names):
+            if len(progress.steps) < STEPS_MAX:
+                progress.steps.append(_step(event))
             else:
-                told.more += 1
+                progress.more += 1
             if event.type == "pla.execution_requested":
-                told.names.append(self._data(event, PlaExecutionRequested).execution_id.encode())
+                progress.names.append(self._data(event, PlaExecutionRequested).execution_id.encode())
             elif event.type in ("pla.approved", "pla.rejected"):
-                told.decision = self._data(event_at(self._storage, event.causation), PlaDecisionRequested)
+                progress.decision = self._data(event_at(self._storage, event.causation), PlaDecisionRequested)
             elif event.type == "pla.executed":
-                told.code = self._data(event, PlaExecuted).code
+                progress.code = self._data(event, PlaExecuted).code
             elif event.type == "pla.proposal_closed":
-                told.over = True
+                progress.over = True
                 break
-        told.next = end + 1
+        progress.next = end + 1
 
     def _data(self, stored: StoredEvent, shape: type[Any]) -> Any:
         """Its payload. Raises NotFound where another type stands: then the log is not what the proposal says."""

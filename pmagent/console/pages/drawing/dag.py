@@ -1,4 +1,4 @@
-"""Who waits for whom in a plan, drawn: a box a task, coloured by its state; of large plans a bar a level; pure."""
+"""A plan's dependencies, drawn: a box a task, coloured by its state; of large plans a bar a level; pure."""
 
 from __future__ import annotations
 
@@ -142,8 +142,8 @@ def _level(number: int, name: str, count: Counter[str], most: int) -> Piece:
         before += count[state]
         bar = {"x": left, "y": top + 2, "width": max(right - left, 1), "height": _ROW_HEIGHT - 6}
         parts.append(element("rect", {**bar, "class_": f"bar {state}"}, [title(f"{name}: {count[state]} {state}")]))
-    said = ", ".join(f"{SIGNS[state]} {count[state]} {state}" for state in STATES if count[state])
-    parts.append(words(_BAR_X + _BAR_WIDTH * before // most + 8, top + 15, "note", said))
+    text = ", ".join(f"{SIGNS[state]} {count[state]} {state}" for state in STATES if count[state])
+    parts.append(words(_BAR_X + _BAR_WIDTH * before // most + 8, top + 15, "note", text))
     return element("g", {}, parts)
 
 

@@ -70,7 +70,7 @@ class _Links(NamedTuple):
 
 
 def orderly(waits: Waits) -> dict[str, list[str]]:
-    """Who waits for whom, as far as it can be drawn: only what is there, once, and nothing in a circle."""
+    """The edges that can be drawn: between existing nodes, once, and without a cycle."""
     known = {name: [one for one in dict.fromkeys(needed) if one in waits] for name, needed in waits.items()}
     sound = set(in_order(known))
     return {name: needed if name in sound else [] for name, needed in known.items()}

@@ -19,27 +19,27 @@ Piece = NewType("Piece", str)
 SIGNS: Final = {
     "done": "✓", "failed": "✗", "running": "▸", "retry": "↻", "planned": "·", "blocked": "◦", "waiting": "◦",
 }
-"""What stands beside a state's colour."""
+"""The sign beside a state's colour."""
 
 
 def element(name: str, attributes: Mapping[str, object], children: Iterable[Piece] = ()) -> Piece:
     """An element. ``class_`` is the attribute class; an underscore in a name is a hyphen."""
-    said = "".join(f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"' for key, value in attributes.items())
-    return Piece(f"<{name}{said}>{''.join(children)}</{name}>")
+    text = "".join(f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"' for key, value in attributes.items())
+    return Piece(f"<{name}{text}>{''.join(children)}</{name}>")
 
 
-def words(x: int, y: int, kind: str, said: str, **more: object) -> Piece:
+def words(x: int, y: int, kind: str, text: str, **more: object) -> Piece:
     """A text whose baseline begins at a place."""
-    return element("text", {"x": x, "y": y, "class_": kind, **more}, [Piece(_value(said))])
+    return element("text", {"x": x, "y": y, "class_": kind, **more}, [Piece(_value(text))])
 
 
-def title(said: str, size: int = 300) -> Piece:
-    """What is shown of an element on which the pointer rests."""
-    return element("title", {}, [Piece(_value(shorten(said, size)))])
+def title(text: str, size: int = 300) -> Piece:
+    """The tooltip of an element."""
+    return element("title", {}, [Piece(_value(shorten(text, size)))])
 
 
 def link(address: str, label: str, children: Iterable[Piece]) -> Piece:
-    """What leads to ``address``; "": nowhere."""
+    """A link to ``address``; "": nowhere."""
     if not address:
         return element("g", {}, children)
     return element("a", {"href": address, "aria_label": label}, children)

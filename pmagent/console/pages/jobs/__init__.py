@@ -1,1 +1,1 @@
-"""What the pages of runs and audits show, made ready in a thread: the pages only render it."""
+"""The content of the pages of runs and audits, made ready in a thread: the pages only render it."""

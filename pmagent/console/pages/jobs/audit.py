@@ -41,14 +41,14 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cite(msgspec.Struct, frozen=True):
-    """What an opinion cites. ``piece`` None: it is no evidence of this criterion."""
+    """A citation of an opinion. ``piece`` None: it is no evidence of this criterion."""
 
     key: str
     piece: Piece | None
 
 
 class Opinion(msgspec.Struct, frozen=True):
-    """What a judge said. ``aside``: it did not count."""
+    """A judge's opinion. ``aside``: it did not count."""
 
     judge: str
     score: int
@@ -138,7 +138,7 @@ def audit_page(story: AuditStory, jobs: Jobs, only: str = "") -> AuditPage:
 
 
 def file_name(audit: Audit, ending: str) -> str:
-    """What the report is called as a file."""
+    """The report's file name."""
     return audit.path.rpartition("/")[2] + ending
 
 
@@ -179,9 +179,9 @@ def _part(audit: Audit, standing: Standing, *, whole: bool) -> Part:
     aside = set(ruling.set_aside) if ruling is not None else set()
     rounds: list[tuple[str, list[Opinion]]] = []
     for number_ in range(last, 0, -1):
-        said = [one.opinion for one in given if one.round == number_]
+        opinions = [one.opinion for one in given if one.round == number_]
         without = aside if number_ == last else set[JudgeName]()
-        rounds.append((_round(number_, last), [_opinion(one, pieces, without) for one in said]))
+        rounds.append((_round(number_, last), [_opinion(one, pieces, without) for one in opinions]))
     shown_pieces = [piece for piece in pieces.values() if piece.anchor]
     rules = [_rule(one) for one in ruling.rules] if ruling is not None else []
     return Part(

@@ -18,9 +18,9 @@ from pmagent.contracts.orchestra_events import PlannedTask
 from pmagent.events.log import now
 from pmagent.jobs.history import Cancelling, Jobs
 from pmagent.jobs.story import RunStory
-from pmagent.orchestra.places import folder_of
+from pmagent.orchestra.paths import folder_of
 from pmagent.projections.runs.folders import documents
-from pmagent.projections.runs.places import places
+from pmagent.projections.runs.paths import run_paths
 from pmagent.projections.runs.report import state_of
 from pmagent.projections.views.runs import Run, Task, Try
 from pmagent.when import took
@@ -203,7 +203,7 @@ def _has(run: Run, name: str) -> bool:
 def document(story: RunStory, jobs: Jobs, name: str) -> bytes | None:
     """One of the run's documents, ``report.md``, ``plan.json`` or ``metrics.json``: the bytes that its projection makes
     of the same events; None where the run has no such document. Raises CorruptLog."""
-    at = places(story.view.asked.config.paths, story.view.id)
+    at = run_paths(story.view.asked.config.paths, story.view.id)
     path = {"report.md": at.report, "plan.json": at.plan, "metrics.json": at.metrics}[name]
     part = documents(story.view, None, jobs.storage.log_id()).get(path)
     if part is None:
@@ -234,8 +234,8 @@ def _node(run: Run, task: Task, planned: PlannedTask, *, told: bool) -> dag.Node
     state = shown_state(task)
     if not told:
         return dag.Node(planned.task_id, planned.name, state, planned.depends_on)
-    said = [f"{state}, attempt {task.attempts}" if task.attempts > 1 else state, took_of(run, task)]
-    note = " · ".join(part for part in said if part)
+    parts = [f"{state}, attempt {task.attempts}" if task.attempts > 1 else state, took_of(run, task)]
+    note = " · ".join(part for part in parts if part)
     address = task_address(run.id, planned.task_id)
     return dag.Node(planned.task_id, planned.name, state, planned.depends_on, note, planned.intent, address)
 
@@ -252,14 +252,14 @@ def _lanes(run: Run, pairs: Sequence[Pair]) -> tuple[list[Lane], int]:
 
 
 def _dull(pair: Pair) -> tuple[bool, int]:
-    """What there is least to see of comes last."""
+    """Entries with the least to see come last."""
     return pair[0].state == "done" and len(pair[0].tries) < 2, -pair[0].duration_ms
 
 
 def _lane(run: Run, task: Task, planned: PlannedTask) -> Lane:
-    said = [took_of(run, task)]
-    said += [f"{task.attempts} attempts"] if task.attempts > 1 else []
-    note = ", ".join(part for part in said if part)
+    parts = [took_of(run, task)]
+    parts += [f"{task.attempts} attempts"] if task.attempts > 1 else []
+    note = ", ".join(part for part in parts if part)
     address = task_address(run.id, planned.task_id)
     return Lane(planned.name, shown_state(task), parts_of(task, run.until(now())), note, address)
 
@@ -280,7 +280,7 @@ def parts_of(task: Task, now: str) -> list[Part]:
 
 
 def _kind_of(one: Try, *, ended: bool) -> str:
-    """What an attempt came to; ``ended``: the task has failed with it."""
+    """An attempt's outcome; ``ended``: the task has failed with it."""
     if not one.ended:
         return "running"
     if not one.reason and one.exit_code == 0:
@@ -299,7 +299,7 @@ def _failures(run: Run, pairs: Sequence[Pair]) -> list[Failure]:
     return [
         Failure(
             planned.name, task_address(run.id, planned.task_id), task.reason,
-            run.said.get(planned.task_id, [])[-LINES_MAX:],
+            run.last_lines.get(planned.task_id, [])[-LINES_MAX:],
         )
         for task, planned in failed[:FAILED_SHOWN]
     ]  # fmt: skip

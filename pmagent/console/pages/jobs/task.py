@@ -57,7 +57,7 @@ class AttemptLine(msgspec.Struct, frozen=True):
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """What an attempt wrote to ``name``: what was kept of it, of ``total`` bytes; ``cut``: that is not all."""
+    """An attempt's output on ``name``: the kept part of ``total`` bytes; ``cut``: that is not all."""
 
     name: str
     sha256: str
@@ -168,9 +168,7 @@ def _neighbour(run: Run, task_id: str) -> Neighbour:
     place = run.places.get(task_id)
     if place is None:  # a plan that came later has it no more
         return Neighbour(task_id, "replaced", "")
-    return Neighbour(
-        run.planned_tasks[place].name, shown_state(run.tasks[place]), task_address(run.id, task_id)
-    )
+    return Neighbour(run.planned_tasks[place].name, shown_state(run.tasks[place]), task_address(run.id, task_id))
 
 
 def _event(jobs: Jobs, position: int) -> Event:
@@ -180,19 +178,19 @@ def _event(jobs: Jobs, position: int) -> Event:
 def _line(story: RunStory, jobs: Jobs, task_id: str, attempt: Attempt, current: bool) -> AttemptLine:
     asked = _event(jobs, attempt.requested)
     ended = _event(jobs, attempt.ended) if attempt.ended else None
-    said, code = _said(ended)
+    text, code = _outcome_text(ended)
     place = story.view.places[task_id]
     why = next((one.reason for one in story.view.tasks[place].tries if one.attempt == attempt.number), "")
     until = ended.time if ended is not None else story.view.until(now())
     address = f"{task_address(story.view.id, task_id)}?attempt={attempt.number}"
     return AttemptLine(
         attempt.number, address, attempt.requested, attempt.ended, asked.time, took(asked.time, until), code,
-        why or said, current,
+        why or text, current,
     )
 
 
-def _said(ended: Event | None) -> tuple[str, str]:
-    """What became of an attempt, and how its program ended."""
+def _outcome_text(ended: Event | None) -> tuple[str, str]:
+    """An attempt's outcome, and how its program ended."""
     data = ended.data if ended is not None else None
     match data:
         case TaskExited():

@@ -1,1 +1,1 @@
-"""What pages show of the log: read, sought through, checked, told; never written."""
+"""The log for pages: read, searched, checked, summarised; never written."""

@@ -1,5 +1,5 @@
-"""What an operator is told unasked: violations, modes that fell, outcomes that nobody knows, actors that halted; the
-newest, from the log (docs/design.md §16.9).
+"""Alerts for operators: violations, modes that fell, outcomes that nobody knows, actors that halted; the newest, from
+the log (docs/design.md §16.9).
 
 The log may be long, and a page is made often: the first look reads its end, each later one only what is new.
 """

@@ -75,7 +75,7 @@ class Checks:
         self._news = threading.Event()
 
     def latest(self, kind: Kind) -> Check | None:
-        """The one that runs, or the last one; None: there was none. What cannot be read of it counts for nothing."""
+        """The running check, or the last one; None: there was none. Unreadable parts of it count for nothing."""
         with self._lock:
             known = self._latest.get(kind)
         if known is not None:
@@ -128,17 +128,17 @@ class Checks:
     def _attend(self, check: Check, process: subprocess.Popen[bytes]) -> None:
         begun = time.monotonic()
         assert process.stdout is not None, "made with a pipe"
-        said: dict[str, Any] = {}
+        message: dict[str, Any] = {}
         with process:
             while line := process.stdout.readline(LINE_BYTES_MAX):
-                said = _said(line)
-                if "done" in said:
-                    check = msgspec.structs.replace(check, done=said["done"], of=said["of"])
+                message = _message(line)
+                if "done" in message:
+                    check = msgspec.structs.replace(check, done=message["done"], of=message["of"])
                     self._note(check)
             assert process.stdin is not None, "made with a pipe"
             process.stdin.close()
         ended = {"ended_at": now(), "seconds": round(time.monotonic() - begun, 3)}
-        check = self._kept(msgspec.structs.replace(check, **ended, **_end(check.kind, said)))
+        check = self._kept(msgspec.structs.replace(check, **ended, **_end(check.kind, message)))
         self._note(check)
         if check.state == "done" and self._record is not None:
             try:
@@ -161,24 +161,24 @@ class Checks:
         self._news.set()
 
 
-def _said(line: bytes) -> dict[str, Any]:
-    """What the process says in a line; nothing where it was cut off in it."""
+def _message(line: bytes) -> dict[str, Any]:
+    """The process's message in a line; nothing where it was cut off in it."""
     try:
         return msgspec.json.decode(line, type=dict[str, Any])
     except msgspec.DecodeError:
         return {}
 
 
-def _end(kind: Kind, said: dict[str, Any]) -> dict[str, Any]:
+def _end(kind: Kind, message: dict[str, Any]) -> dict[str, Any]:
     """How a check ended, from the last thing that its process said."""
-    if "result" in said:
-        ok = said["result"]["ok"]
-        lost = (said["result"].get("blobs") or {}).get("bad", 0)
+    if "result" in message:
+        ok = message["result"]["ok"]
+        lost = (message["result"].get("blobs") or {}).get("bad", 0)
         code = Exit.DONE if ok else Exit.CORRUPT if kind == "log" or lost else Exit.NO
-        return {"state": "done", "result": said["result"], "exit_code": int(code)}
-    text = said.get("error", "its process ended without an answer")
-    code = said.get("exit_code", int(Exit.BUG))
-    return {"state": "failed", "text": text, "hint": said.get("hint", "ask again"), "exit_code": code}
+        return {"state": "done", "result": message["result"], "exit_code": int(code)}
+    text = message.get("error", "its process ended without an answer")
+    code = message.get("exit_code", int(Exit.BUG))
+    return {"state": "failed", "text": text, "hint": message.get("hint", "ask again"), "exit_code": code}
 
 
 def _name(kind: Kind) -> str:

@@ -18,7 +18,7 @@ import msgspec
 
 from pmagent.actors.known import blob_check
 from pmagent.clean import json_bytes
-from pmagent.console.giving_way import give_way
+from pmagent.console.priority import lower_priority
 from pmagent.events.errors import PmagentError
 from pmagent.otherwise import shipped
 from pmagent.projections.rebuild import ListedCheck, check_documents
@@ -33,16 +33,16 @@ NICENESS: Final = 5
 
 def main(arguments: list[str]) -> int:
     """Check; the exit code is 0 when there is an answer."""
-    give_way(NICENESS)
+    lower_priority(NICENESS)
     threading.Thread(target=_end_with_input, daemon=True).start()
     kind, layout = arguments[0], Layout(Path(arguments[1]))
     try:
-        _say(result=_log(layout) if kind == "log" else _documents(layout))
+        _send(result=_log(layout) if kind == "log" else _documents(layout))
     except PmagentError as error:
-        _say(error=error.message, hint=error.hint, exit_code=error.exit_code)
+        _send(error=error.message, hint=error.hint, exit_code=error.exit_code)
     except OSError as error:
         what = f"{error.filename or 'something'} cannot be read: {error.strerror or type(error).__name__}"
-        _say(error=what, hint="mend that, and check again", exit_code=1)
+        _send(error=what, hint="mend that, and check again", exit_code=1)
     return 0
 
 
@@ -55,9 +55,9 @@ def _log(layout: Layout) -> Any:
         nonlocal last
         if time.monotonic() - last >= PACE_SECONDS:
             last = time.monotonic()
-            _say(done=done, of=max(whole, done))
+            _send(done=done, of=max(whole, done))
 
-    return msgspec.to_builtins(store.verify(decode=True, blobs=blob_check(store.blobs()), told=told))
+    return msgspec.to_builtins(store.verify(decode=True, blobs=blob_check(store.blobs()), progress=told))
 
 
 def _documents(layout: Layout) -> Any:
@@ -75,8 +75,8 @@ def _documents(layout: Layout) -> Any:
     }  # fmt: skip
 
 
-def _say(**said: Any) -> None:
-    os.write(1, json_bytes(said) + b"\n")
+def _send(**message: Any) -> None:
+    os.write(1, json_bytes(message) + b"\n")
 
 
 def _end_with_input() -> None:

@@ -47,7 +47,7 @@ class Proof(msgspec.Struct, frozen=True):
     problem: str
 
 
-class Seen(msgspec.Struct, frozen=True):
+class EventView(msgspec.Struct, frozen=True):
     """An event. ``event`` and ``tree`` are None where the log is corrupt there; ``trouble`` says how, or what else
     stood in the way of the tree."""
 
@@ -66,7 +66,7 @@ class Branch(msgspec.Struct):
     below: list[Branch]
 
 
-def seen(store: LogStore, position: int, limit: int) -> Seen:
+def seen(store: LogStore, position: int, limit: int) -> EventView:
     """The event at ``position``. Raises NotFound where the log has none; CorruptLog where its line cannot be found."""
     with closing(store.reader()) as storage:
         end = storage.tail().position
@@ -75,10 +75,10 @@ def seen(store: LogStore, position: int, limit: int) -> Seen:
         proof = _proof(storage, position)
         try:
             found = tree(storage, position, limit, DEPTH, until(LOOK_SECONDS), gist)
-            return Seen(position, end, found.causes[-1], found, proof, None)
+            return EventView(position, end, found.causes[-1], found, proof, None)
         except (CorruptLog, NotFound) as error:
             event = _decoded(proof) if not proof.problem else None
-            return Seen(position, end, event, None, proof, error)
+            return EventView(position, end, event, None, proof, error)
 
 
 def gist(event: StoredEvent) -> StoredEvent:
@@ -104,7 +104,7 @@ def _line(storage: StorageReader, position: int) -> bytes:
 def _proof(storage: StorageReader, position: int) -> Proof:
     """Raises CorruptLog where no line claims the position."""
     line = _line(storage, position)
-    file, offset = storage.place(position)
+    file, offset = storage.location(position)
     before = ZERO_SUM if position == 1 else _claimed(_line(storage, position - 1))
     computed = sha256(unhexlify(before) + line[:-TAIL_BYTES]).hexdigest() if before else ""
     stored = _claimed(line)
@@ -155,7 +155,7 @@ def _put(known: dict[int, Branch], node: Node) -> None:
 
 
 def blob_of(event: StoredEvent) -> dict[str, Any] | None:
-    """What the event says of the blob in which its payload lies: ``sha256``, ``size``, ``media_type``; None where it
+    """The event's reference to the blob that holds its payload: ``sha256``, ``size``, ``media_type``; None where it
     stands in the line."""
     raw = bytes(event.data)
     if not raw.startswith(BLOB_PREFIX):

@@ -2,7 +2,7 @@
 
 ``type``, ``exclude``, ``actor``, ``correlation``, ``field`` may stand several times; ``grep``, ``since``, ``until``,
 ``after``, ``before``, ``n`` and ``newest`` once. ``after`` reads on from there, the oldest first found; without it the
-last ``n`` are shown. What is empty counts for nothing; what is not understood is told at its field.
+last ``n`` are shown. Empty values count for nothing; an error is shown at its field.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ COUNT_MAX: Final = 1000
 PATH: Final = "/log"
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What an address asks for. ``after`` None: the last ``count`` events; ``before``: only those before this position
+class LogPageQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """A query of the log page. ``after`` None: the last ``count`` events; ``before``: only those before this position
     (0: all). ``newest``: whether the newest stands first or last on the page. ``since`` and ``until``: as people write
     them, None for none."""
 
@@ -57,7 +57,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return f"{path}?{urlencode(pairs)}" if pairs else path
 
     def filters(self) -> Iterable[tuple[str, str]]:
-        """What is filtered by, as pairs of an address, without what says where on the way one is."""
+        """The filters, as pairs of an address, without the position."""
         for name, place in SEVERAL.items():
             yield from ((name, value) for value in getattr(self.query, place))
         for name, text in (("grep", self.query.grep), ("since", self.since), ("until", self.until)):
@@ -83,7 +83,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         argv += [word for name, values in named.items() for value in values for word in _option(name, value)]
         return [*argv, *self.query.fields]
 
-    def moved(self, *, after: int | None = None, before: int = 0) -> Asked:
+    def moved(self, *, after: int | None = None, before: int = 0) -> LogPageQuery:
         """The same filters at another place of the log."""
         return msgspec.structs.replace(self, after=after, before=before)
 
@@ -92,9 +92,8 @@ def _option(name: str, value: str) -> list[str]:
     return [f"--{name}={value}"] if value.startswith("-") else [f"--{name}", value]
 
 
-def read(parameters: QueryParams, now: datetime | None = None) -> tuple[Asked, dict[str, str]]:
-    """What the address asks for, and what of it is not understood: parameter -> why. What is not understood is as if it
-    were not there."""
+def read(parameters: QueryParams, now: datetime | None = None) -> tuple[LogPageQuery, dict[str, str]]:
+    """The address's query, and its errors: parameter -> why. A parameter with an error is as if it were not there."""
     now = now or datetime.now(UTC)
     wrong: dict[str, str] = {}
     for name in parameters:
@@ -116,7 +115,7 @@ def read(parameters: QueryParams, now: datetime | None = None) -> tuple[Asked, d
         types=lists["type"], excluded=lists["exclude"], actors=lists["actor"], correlations=lists["correlation"],
         fields=lists["field"], grep=grep,
     )
-    return Asked(
+    return LogPageQuery(
         query=query, since=times["since"], until=times["until"], after=after, before=before, count=count, newest=newest
     ), wrong
 

@@ -12,8 +12,8 @@ from pmagent.console.pages.reading.searching import until
 from pmagent.console.pages.reading.session_list import began
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.events.event import StoredEvent
+from pmagent.events.reader import matching_runs
 from pmagent.log.query import Query, needles
-from pmagent.log.source import sifted
 from pmagent.log.summaries import payload
 from pmagent.workspace.layout import Layout
 
@@ -53,7 +53,7 @@ def story(layout: Layout, session_id: str) -> Story:
         looked = first.position
         try:
             end = storage.tail().position if first.type == "oa.session_booted" else 0
-            for run, through in sifted(storage, first.position + 1, end, _NEEDLES):
+            for run, through in matching_runs(storage, first.position + 1, end, _NEEDLES):
                 for event in run:
                     if event.type in _PERMITS:
                         permits.append(event)

@@ -1,5 +1,4 @@
-"""What programs wrote, for a page: both ends of it, each character to be seen, nothing obeyed
-(docs/design.md §18.4)."""
+"""Programs' output for a page: both ends of it, each character visible, nothing obeyed (docs/design.md §18.4)."""
 
 from __future__ import annotations
 
@@ -23,10 +22,10 @@ MARKS_MAX: Final = 4_000
 
 _COMBINING: Final = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _HIDING: Final = f"[\ud800-\udfff{UNSEEN}]|(?<=[{_COMBINING}]{{4}})[{_COMBINING}]+"
-"""What is not seen, reorders, or is obeyed; and what a letter is heaped with beyond four marks."""
+"""Characters that are invisible, reorder, or are obeyed; and more than four marks on a letter."""
 _PATTERNS: Final = {False: re.compile(_HIDING), True: re.compile(f"\t|{_HIDING}")}
 _BYTE: Final = range(0xDC80, 0xDD00)
-"""What stands for a byte that is no UTF-8 (PEP 383)."""
+"""Stand-ins for bytes that are not UTF-8 (PEP 383)."""
 _MARK: Final = Markup('<span class="mark" title="{0}">{0}</span>')
 
 

@@ -16,15 +16,14 @@ from pmagent.console.pages.reading.session_list import began
 from pmagent.contracts.payload import BlobSource, typed, types
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.event import StoredEvent
-from pmagent.events.reader import event_at
+from pmagent.events.reader import event_at, matching_runs
 from pmagent.events.storage import LogReader
 from pmagent.log.query import Query, needles
 from pmagent.log.ranges import Range, last_of
-from pmagent.log.source import sifted
 from pmagent.log.summaries import payload
 from pmagent.pla.verifying import LINE_BYTES_MAX, SessionLogUnreadable, Verdict, verify_stream
 from pmagent.projections.sessions.chain import Chain
-from pmagent.projections.sessions.places import job_path, log_path, usable, violations_path
+from pmagent.projections.sessions.paths import job_path, log_path, usable, violations_path
 from pmagent.projections.sessions.sessions import ASKED_KEPT, SESSIONS_KEPT, Sessions, SessionsView
 from pmagent.projections.views.sessions import Session
 from pmagent.workspace.layout import Layout
@@ -75,9 +74,9 @@ class Piece(msgspec.Struct, frozen=True):
     data: dict[str, Any]
 
 
-class Told(msgspec.Struct):
-    """What the workspace's log tells of a session. ``looked``: up to which position; ``cut``: there was no time for the
-    rest; ``trouble``: it is corrupt there."""
+class LogPart(msgspec.Struct):
+    """A session in the workspace's log. ``looked``: up to which position; ``cut``: there was no time for the rest;
+    ``trouble``: it is corrupt there."""
 
     began: StoredEvent | None = None
     ended: StoredEvent | None = None
@@ -95,7 +94,7 @@ class Story(msgspec.Struct, frozen=True):
     """All of it. ``verdict`` None: there is no session log, or ``unread`` says why it was not looked at."""
 
     session_id: str
-    told: Told
+    told: LogPart
     verdict: Verdict | None
     unread: str
     violations: Verdict | None
@@ -110,11 +109,11 @@ def story(layout: Layout, session_id: str, first: int) -> Story:
         raise NotFound(f"{session_id[:64]!r} is no session's id", "Sessions lists them")
     content, unread = _looked_at(layout, log_path(session_id))
     violations, also = _looked_at(layout, violations_path(session_id))
-    told, law = _told(layout, session_id, content)
-    if told.began is None and content is None and not unread:
-        raise told.trouble or NotFound(f"the log tells of no session {session_id!r}", "Sessions lists them")
+    log_part, law = _from_log(layout, session_id, content)
+    if log_part.began is None and content is None and not unread:
+        raise log_part.trouble or NotFound(f"the log tells of no session {session_id!r}", "Sessions lists them")
     return Story(
-        session_id, told, _verdict(content, law.log if law is not None else None), unread or also,
+        session_id, log_part, _verdict(content, law.log if law is not None else None), unread or also,
         _verdict(violations, law.violations if law is not None else None), _entries(content or b"", first), first,
         _job(layout, session_id),
     )  # fmt: skip
@@ -195,43 +194,39 @@ def _job(layout: Layout, session_id: str) -> dict[str, Any] | None:
 # --- the workspace's log ---------------------------------------------------------------------------------------------
 
 
-def _told(layout: Layout, session_id: str, content: bytes | None) -> tuple[Told, Session | None]:
-    """What the log tells, and the session as its documents must show it (None where that was not found out)."""
-    told, going = Told(), until(LOOK_SECONDS)
+def _from_log(layout: Layout, session_id: str, content: bytes | None) -> tuple[LogPart, Session | None]:
+    """The log's part, and the session as its documents must show it (None where that is not known)."""
+    story, going = LogPart(), until(LOOK_SECONDS)
     store = layout.store
     with closing(store.reader()) as storage:
         try:
-            told.began = _began(storage, session_id, content, going)
-            if told.began is None:
-                return told, None
-            fold = _Fold(storage, store.blobs(), told.began, going)
-            _go_through(storage, told, fold, session_id, going)
-            told.trouble = fold.trouble
+            story.began = _began(storage, session_id, content, going)
+            if story.began is None:
+                return story, None
+            fold = _Fold(storage, store.blobs(), story.began, going)
+            _go_through(storage, story, fold, session_id, going)
+            story.trouble = fold.trouble
         except PmagentError as error:
-            told.trouble = error
-            return told, None
-        return told, None if told.cut else fold.session(session_id)
+            story.trouble = error
+            return story, None
+        return story, None if story.cut else fold.session(session_id)
 
 
-def _go_through(
-    storage: LogReader, told: Told, fold: _Fold, session_id: str, going: Callable[[], bool]
-) -> None:
-    assert told.began is not None, "it was found"
-    for run, through in sifted(storage, told.began.position, storage.tail().position, [fold.needles]):
+def _go_through(storage: LogReader, story: LogPart, fold: _Fold, session_id: str, going: Callable[[], bool]) -> None:
+    assert story.began is not None, "it was found"
+    for run, through in matching_runs(storage, story.began.position, storage.tail().position, [fold.needles]):
         for event in run:
-            _tell(told, event, session_id)
+            _add(story, event, session_id)
             fold.take(event)
-        told.looked = through
-        if told.ended is not None:
+        story.looked = through
+        if story.ended is not None:
             return
-        if not going() and told.looked < storage.tail().position:
-            told.cut = True
+        if not going() and story.looked < storage.tail().position:
+            story.cut = True
             return
 
 
-def _began(
-    storage: LogReader, session_id: str, content: bytes | None, going: Callable[[], bool]
-) -> StoredEvent | None:
+def _began(storage: LogReader, session_id: str, content: bytes | None, going: Callable[[], bool]) -> StoredEvent | None:
     """The event with which the session began: where its log says so, else the last one found."""
     end = storage.tail().position
     entry = _entry((content or b"").partition(b"\n")[0]) or {}
@@ -248,10 +243,10 @@ def _begins(event: StoredEvent, session_id: str) -> bool:
     return event.type == _BEGAN and payload(event).get("session_id") == session_id
 
 
-def _tell(told: Told, event: StoredEvent, session_id: str) -> None:
+def _add(story: LogPart, event: StoredEvent, session_id: str) -> None:
     """Add what an event tells of the session."""
     if event.type == "pla.frame_observed":
-        _put(told.frames, event.position, Piece(event.position, event.time, payload(event)))
+        _put(story.frames, event.position, Piece(event.position, event.time, payload(event)))
         return
     if not event.type.startswith(("pla.", "hid.outcome")):
         return
@@ -259,20 +254,20 @@ def _tell(told: Told, event: StoredEvent, session_id: str) -> None:
     if data.get("session_id") != session_id:
         return
     name = str(data.get("proposal_id", ""))
-    known = told.proposals.get(name)
+    known = story.proposals.get(name)
     match event.type:
         case "pla.session_ended":
-            told.ended = event
+            story.ended = event
         case "pla.mode_changed":
-            told.mode = str(data.get("mode", ""))
+            story.mode = str(data.get("mode", ""))
         case "pla.violation":
-            told.violations = [*told.violations[1 - TOLD_MAX :], Piece(event.position, event.time, data)]
+            story.violations = [*story.violations[1 - TOLD_MAX :], Piece(event.position, event.time, data)]
         case "pla.proposed":
-            _put(told.proposals, name, Proposal(event.position, data))
+            _put(story.proposals, name, Proposal(event.position, data))
         case "pla.approved" | "pla.rejected" if known is not None:
             known.decided, known.decision = event.position, {**data, "word": event.type[4:]}
         case "pla.observed":
-            told.observed = [*told.observed[1 - TOLD_MAX :], data.get("frame")]
+            story.observed = [*story.observed[1 - TOLD_MAX :], data.get("frame")]
         case "pla.proposal_closed" if known is not None:
             known.closed, known.outcome = event.position, str(data.get("outcome", ""))
             known.why = str(data.get("why", ""))
@@ -284,19 +279,17 @@ def _put(held: dict[Any, Any], key: Any, value: Any) -> None:
         del held[next(iter(held))]
 
 
-def used_frames(told: Told) -> list[Piece]:
+def used_frames(story: LogPart) -> list[Piece]:
     """The frames on which proposals of the session rest, and those that somebody looked at."""
-    named = {proposal.data.get("frame") for proposal in told.proposals.values()} | {*told.observed}
-    return [frame for position, frame in told.frames.items() if position in named]
+    named = {proposal.data.get("frame") for proposal in story.proposals.values()} | {*story.observed}
+    return [frame for position, frame in story.frames.items() if position in named]
 
 
 class _Fold:
     """The session's documents, folded from where it began, and from what is still remembered then of before: requests,
     and which sessions were over. So much is needed for just what folding the whole log would give."""
 
-    def __init__(
-        self, storage: LogReader, blobs: BlobSource, began: StoredEvent, going: Callable[[], bool]
-    ) -> None:
+    def __init__(self, storage: LogReader, blobs: BlobSource, began: StoredEvent, going: Callable[[], bool]) -> None:
         self._blobs = blobs
         self._projection = Sessions()
         self._state = SessionsView(storage.log_id())

@@ -12,12 +12,12 @@ import msgspec
 from pmagent.console.pages.reading.searching import until
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.events.event import StoredEvent
+from pmagent.events.reader import Needles, matching_runs
 from pmagent.events.storage import StorageReader
 from pmagent.log.query import Query, needles
 from pmagent.log.ranges import Found, Range, last_of
-from pmagent.log.source import Needles, sifted
 from pmagent.log.summaries import payload
-from pmagent.projections.runs.places import SESSIONS
+from pmagent.projections.runs.paths import SESSIONS
 from pmagent.workspace.layout import Layout
 
 Kind = Literal["pla", "oa"]
@@ -99,7 +99,7 @@ def _look_on(
 ) -> None:  # fmt: skip
     """Ends of the wanted sessions that lie behind what is shown, as long as there is time."""
     try:
-        for run, _ in sifted(storage, start, end, NEEDLES[kind]):
+        for run, _ in matching_runs(storage, start, end, NEEDLES[kind]):
             _end(ends, run, kind, wanted)
             if wanted <= ends.keys() or not going():
                 return

@@ -1,7 +1,7 @@
 """The pages of proposals: which there are, one with all that a decision needs, and deciding (docs/design.md §18.3).
 
-A page decides nothing: it hands on what an operator says, with what they were shown, and the daemon's warden judges.
-What came too late, or is about something else than what stands, is answered by 409 and the difference.
+A page decides nothing: it hands on what an operator says, with what they were shown, and the daemon's warden judges. A
+late decision, or one about anything else than the open proposal, is answered by 409 and the difference.
 """
 
 from __future__ import annotations
@@ -18,44 +18,48 @@ from starlette.routing import BaseRoute, Route
 
 from pmagent.console.auth.entrance import Visitor
 from pmagent.console.pages.addresses import choices, one_of, options
-from pmagent.console.pages.approvals.card import LISTED, Card, gathered
 from pmagent.console.pages.approvals.decision import NONCE, Sent, Verdict, arguments, request_id, sent, wanting
-from pmagent.console.pages.approvals.looked import Looked
-from pmagent.console.pages.approvals.looks import by_risk, content, headline
-from pmagent.console.pages.approvals.seen import Situation, compared, differences, opened, otherwise, packed, situation
-from pmagent.console.pages.context import Desk, desk_of, form_of, visitor_of
+from pmagent.console.pages.approvals.presentation import by_risk, content, headline
+from pmagent.console.pages.approvals.proposal_page import LISTED, ProposalPage, gathered
+from pmagent.console.pages.approvals.shown_state import (
+    Situation,
+    compared,
+    differences,
+    opened,
+    otherwise,
+    packed,
+    situation,
+)
+from pmagent.console.pages.approvals.viewing_time import ViewingTimes
+from pmagent.console.pages.context import PageContext, context_of, form_of, visitor_of
 from pmagent.contracts.pla_words import OUTCOMES
-from pmagent.pla.choosing import STANDS, fits
+from pmagent.pla.filters import STANDS, fits
 from pmagent.pla.risk import risk
 
 LIVE: Final = ("pla.", "hid.linked", "hid.lost", "hid.reported", "control.", "kernel.mode")
-"""What makes a page of proposals stale. Pings are no news."""
+"""Events that make a page of proposals stale. Pings are no news."""
 
 _TITLES: Final = {
-    "decided": "Already decided",
-    "expired": "Too late: it has expired",
-    "changed": "The mode has changed",
-    "otherwise": "It is not as you saw it",
-    "digest": "This is about other bytes",
-    "self": "You asked for it yourself",
+    "decided": "Already decided", "expired": "Too late: it has expired", "changed": "The mode has changed",
+    "otherwise": "It is not as you saw it", "digest": "This is about other bytes", "self": "You asked for it yourself",
     "wait": "Not yet",
 }
 
 
-_LOOKED: Final[WeakKeyDictionary[Desk, Looked]] = WeakKeyDictionary()
-"""What each console has shown to whom since when."""
+_LOOKED: Final[WeakKeyDictionary[PageContext, ViewingTimes]] = WeakKeyDictionary()
+"""When each console first showed a proposal to whom."""
 
 
 async def listing(request: Request) -> Response:
     """``/approvals?stands=&by=&outcome=``: the open ones by risk and age, then the decided ones, newest first."""
-    desk = desk_of(request)
+    context = context_of(request)
     stands, outcome = one_of(request, "stands", STANDS), one_of(request, "outcome", OUTCOMES)
     by = request.query_params.get("by", "")[:64]
-    every = (await desk.ask("pla.list", count=LISTED)).document["proposals"]
+    every = (await context.ask("pla.list", count=LISTED)).document["proposals"]
     found = [one for one in every if fits(one, stands, by, outcome)]
     waiting = by_risk([one for one in found if one["stands"] == "open"])
     over = [one for one in found if one["stands"] != "open"]
-    return await desk.page(
+    return await context.page(
         request, "approvals.html", title="Approvals", section="approvals", live=LIVE,
         command=["pmagent", "pla", "list", "-n", str(LISTED), *options(stands=stands, by=by, outcome=outcome)],
         waiting=[_row(one) for one in waiting],
@@ -74,10 +78,10 @@ async def show(request: Request) -> Response:
     another tab another. ``opened``: what an approval did when the form was opened; where it does something else by now
     there is no form any more, and the difference instead. The addresses that forms post to show the card as well: a
     page that answers a POST may be looked at again."""
-    desk, visitor, name = desk_of(request), visitor_of(request), request.path_params["proposal_id"]
+    context, visitor, name = context_of(request), visitor_of(request), request.path_params["proposal_id"]
     decide, nonce = one_of(request, "decide", ("approve", "reject")), request.query_params.get("form", "")
     since = opened(request.query_params.get("opened", ""))
-    card = await gathered(desk, visitor, name)
+    card = await gathered(context, visitor, name)
     if decide and card.is_open and not (NONCE.fullmatch(nonce) and since):
         return RedirectResponse(_form_address(card, decide, _drawn()), status_code=303)
     if card.document["proposal_id"] != name:
@@ -89,14 +93,14 @@ def _drawn() -> str:
     return secrets.token_hex(16)
 
 
-def _form_address(card: Card, decide: str, nonce: str, since: Situation | None = None) -> str:
+def _form_address(card: ProposalPage, decide: str, nonce: str, since: Situation | None = None) -> str:
     """Where a form stands that was opened as things stood ``since`` (None: now)."""
     mark = packed(since or situation(card.seen))
     return f"{_address(card.document['proposal_id'])}?decide={decide}&form={nonce}&opened={quote(mark, safe='')}"
 
 
 async def _page(
-    request: Request, card: Card, *, decide: str, nonce: str, since: Situation | None = None, status: int = 200,
+    request: Request, card: ProposalPage, *, decide: str, nonce: str, since: Situation | None = None, status: int = 200,
     lacks: dict[str, str] | None = None, form: dict[str, str] | None = None,
 ) -> Response:  # fmt: skip
     """The card. An open form stays as it was opened (``since``; None: now), and what has changed is told beside it. A
@@ -107,8 +111,8 @@ async def _page(
     changed = differences(since, situation(card.seen)) if decide == "approve" and card.is_open else []
     offered = bool(decide) and card.is_open and visitor.role == "approve"
     frozen = offered and not changed and (decide == "reject" or not (card.barred or card.hidden))
-    _LOOKED.setdefault(desk_of(request), Looked()).shown(visitor.session, card.document["proposal_id"])
-    return await desk_of(request).page(
+    _LOOKED.setdefault(context_of(request), ViewingTimes()).shown(visitor.session, card.document["proposal_id"])
+    return await context_of(request).page(
         request, "approval.html", title=card.headline, section="approvals", status=status,
         live=LIVE if request.method == "GET" or decide else (), card=card, proposal=card.document, decide=decide,
         regions=_form_address(card, decide, nonce, since) if decide else "", frozen=frozen, changed=changed,
@@ -120,7 +124,7 @@ async def _page(
 async def reveal(request: Request) -> Response:
     """POST: the card with what is masked in plain, out of the daemon's memory; it is kept nowhere."""
     visitor = _approver(request)
-    card = await gathered(desk_of(request), visitor, request.path_params["proposal_id"], reveal=True)
+    card = await gathered(context_of(request), visitor, request.path_params["proposal_id"], reveal=True)
     return await _page(request, card, decide="approve" if card.is_open and not card.hidden else "", nonce=_drawn())
 
 
@@ -135,56 +139,56 @@ async def reject(request: Request) -> Response:
 
 
 async def _decide(request: Request, verdict: Verdict) -> Response:
-    desk, visitor, form = desk_of(request), _approver(request), form_of(request)
-    said = sent(form, verdict)
-    card = await gathered(desk, visitor, request.path_params["proposal_id"], reveal=said.revealed)
+    context, visitor, form = context_of(request), _approver(request), form_of(request)
+    decision = sent(form, verdict)
+    card = await gathered(context, visitor, request.path_params["proposal_id"], reveal=decision.revealed)
     name = card.document["proposal_id"]
-    lacks = wanting(said, card.document, card.risk.tier)
-    if lacks and card.is_open and (stale := _not_as_shown(said, card)) is not None:
-        return await _changed(request, card, said, stale)
+    lacks = wanting(decision, card.document, card.risk.tier)
+    if lacks and card.is_open and (stale := _not_as_shown(decision, card)) is not None:
+        return await _changed(request, card, decision, stale)
     if lacks and card.is_open:
         word = "approve" if verdict == "APPROVED" else "reject"
-        return await _page(request, card, decide=word, nonce=said.nonce, status=422, lacks=lacks, form=form)
+        return await _page(request, card, decide=word, nonce=decision.nonce, status=422, lacks=lacks, form=form)
     if lacks:
         over = {"code": "decided", "reasons": ["it is not open any more, and nothing was recorded"], "mend": []}
-        return await _changed(request, card, said, over)
-    same = (said.digest, said.mode) == (card.seen.digest, card.seen.mode)  # the daemon tells of another, and the log
-    if same and card.is_open and (stale := _not_as_shown(said, card)) is not None:
-        return await _changed(request, card, said, stale)
-    looked = _LOOKED.setdefault(desk, Looked()).milliseconds(visitor.session, name)
-    answer = await desk.ask(
-        "pla.decide", visitor, request=request_id(said, visitor.operator, name), **arguments(said, name, looked)
+        return await _changed(request, card, decision, over)
+    same = (decision.digest, decision.mode) == (card.seen.digest, card.seen.mode)
+    if same and card.is_open and (stale := _not_as_shown(decision, card)) is not None:
+        return await _changed(request, card, decision, stale)
+    looked = _LOOKED.setdefault(context, ViewingTimes()).milliseconds(visitor.session, name)
+    answer = await context.ask(
+        "pla.decide", visitor, request=request_id(decision, visitor.operator, name), **arguments(decision, name, looked)
     )
     if answer.exit_code == 0:
         return RedirectResponse(_address(name), status_code=303)
-    return await _changed(request, await gathered(desk, visitor, name), said, answer.document)
+    return await _changed(request, await gathered(context, visitor, name), decision, answer.document)
 
 
-def _not_as_shown(said: Sent, card: Card) -> dict[str, Any] | None:
+def _not_as_shown(form: Sent, card: ProposalPage) -> dict[str, Any] | None:
     """Why nothing is approved: it would do something else than the form said when it was opened."""
-    others = otherwise(said.seen, card.seen) if said.verdict == "APPROVED" else []
+    others = otherwise(form.seen, card.seen) if form.verdict == "APPROVED" else []
     if not others:
         return None
     reasons = [f"{one.name}: it was {one.shown} when it was shown, and is {one.now} now" for one in others]
-    code = "changed" if said.mode != card.seen.mode else "otherwise"
+    code = "changed" if form.mode != card.seen.mode else "otherwise"
     return {"code": code, "reasons": reasons, "mend": ["look at it again: an approval would do something else"]}
 
 
-async def _changed(request: Request, card: Card, said: Sent, refused: dict[str, Any]) -> Response:
+async def _changed(request: Request, card: ProposalPage, form: Sent, refused: dict[str, Any]) -> Response:
     """The decision counts for nothing: why, and what is not as it was shown."""
     code = refused["code"]
-    return await desk_of(request).page(
+    return await context_of(request).page(
         request, "changed.html", title=_TITLES.get(code, "It is not decided"), section="approvals",
-        status=403 if code == "self" else 409, verdict=said.verdict, reasons=refused["reasons"],
+        status=403 if code == "self" else 409, verdict=form.verdict, reasons=refused["reasons"],
         mends=list(dict.fromkeys(refused["mend"])), card=card, proposal=card.document,
-        differences=differences(said.seen, card.seen), rows=compared(said.seen, card.seen),
+        differences=differences(form.seen, card.seen), rows=compared(form.seen, card.seen),
         address=_address(card.document["proposal_id"]),
         command=("pmagent", "pla", "show", card.document["proposal_id"]),
     )  # fmt: skip
 
 
 def _approver(request: Request) -> Visitor:
-    """Who is signed in, if they may decide. Raises HTTPException (403)."""
+    """The signed-in operator, if they may decide. Raises HTTPException (403)."""
     visitor = visitor_of(request)
     if visitor.role != "approve":
         raise HTTPException(403, "Your role is view: you may look, and decide nothing.")

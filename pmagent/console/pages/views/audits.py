@@ -10,9 +10,9 @@ from starlette.routing import BaseRoute
 
 from pmagent.console.pages import downloads
 from pmagent.console.pages.addresses import address
-from pmagent.console.pages.context import desk_of
-from pmagent.console.pages.jobs.asking import job_routes, story_of
+from pmagent.console.pages.context import context_of
 from pmagent.console.pages.jobs.audit import audit_page, file_name, report_of
+from pmagent.console.pages.jobs.listing import job_routes, story_of
 from pmagent.contracts.audit_events import REASON_CHARS_MAX
 from pmagent.events.errors import NotFound
 from pmagent.jobs.history import Jobs
@@ -30,7 +30,7 @@ async def one(request: Request, audit_id: str) -> Response:
     page = await story_of(request, AUDITS, audit_id, lambda story, log: audit_page(story, log, only))
     if only and not page.parts:
         raise NotFound(f"the rubric of audit {audit_id} has no criterion {only[:100]!r}", "the audit's page lists them")
-    return await desk_of(request).page(
+    return await context_of(request).page(
         request, "audit.html", title=f"Audit {audit_id[:8]}", section="audits",
         live=() if page.audit.over else LIVE_AUDIT, command=("pmagent", "audits", audit_id), page=page,
         audit=page.audit, request_id=new_request(AUDITS.cancel), reason_max=REASON_CHARS_MAX, address=address,

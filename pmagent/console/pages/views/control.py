@@ -1,4 +1,4 @@
-"""What an operator sets: the stop switch, the PLA's mode, the device armed or not, the end of a session.
+"""The operators' controls: the stop switch, the PLA's mode, the device armed or not, the end of a session.
 
 Stopping is everybody's: who may only look pauses and disarms as well (docs/design.md §18.2). All else needs the
 role approve.
@@ -20,13 +20,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pmagent.console.pages.context import desk_of, form_of, visitor_of
+from pmagent.console.pages.context import context_of, form_of, visitor_of
 from pmagent.console.pages.views.now import CLASSES, now
 from pmagent.contracts.pla import MODES
 
 REASON_CHARS_MAX: Final = 500
 STOPPING: Final = ("control.pause", "pla.disarm")
-"""What every operator may do."""
+"""Open to every operator."""
 PATIENCE_SECONDS: Final = 110.0
 """So long an answer may take: up to 35 s until the surfaces have been read since a start, 60 s for the device."""
 
@@ -72,16 +72,16 @@ async def end(request: Request) -> Response:
 async def _set(request: Request, operation: str, failed: str, id: str = "", **arguments: Any) -> Response:
     """Ask for ``operation``, as the request ``id`` ("": a new one); ``failed`` says what it comes to when that is
     refused. Raises HTTPException (403), what asking raises."""
-    desk, visitor, form = desk_of(request), visitor_of(request), form_of(request)
+    context, visitor, form = context_of(request), visitor_of(request), form_of(request)
     if visitor.role != "approve" and operation not in STOPPING:
         raise HTTPException(403, "Your role is view: you may look and stop, and set nothing else.")
-    answer = await desk.ask(operation, visitor, request=id, seconds=PATIENCE_SECONDS, **arguments)
+    answer = await context.ask(operation, visitor, request=id, seconds=PATIENCE_SECONDS, **arguments)
     if answer.exit_code == 0:
         back = form.get("back", "")
         return RedirectResponse(back if _BACK.fullmatch(back) else "/", status_code=303)
     document = answer.document
     twin = [*_TWINS[operation], *([arguments["mode"]] if "mode" in arguments else [])]
-    return await desk.page(
+    return await context.page(
         request, "not_done.html", title=failed, section="now", status=409, reasons=document.get("reasons", []),
         mends=list(dict.fromkeys(document.get("mend", []))), command=twin,
     )  # fmt: skip

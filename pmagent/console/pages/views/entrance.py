@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route
 
 from pmagent.console.auth.entrance import Entered, Entrance, NotAdmitted, Visitor
 from pmagent.console.auth.guard import cookie_name
-from pmagent.console.pages.context import desk_of, form_of
+from pmagent.console.pages.context import context_of, form_of
 
 NEXT_CHARS_MAX: Final = 2048
 
@@ -33,10 +33,10 @@ async def enter(request: Request) -> Response:
 
 
 async def sign_in_page(request: Request) -> Response:
-    """``/sign-in``: name and secret; and how to enter without. Who is in already is led on."""
+    """``/sign-in``: name and secret; and how to enter without. A signed-in visitor is led on."""
     if request.state.visitor is not None:
         return RedirectResponse(own_page(request.query_params.get("next", "")), 303)
-    return await desk_of(request).page(
+    return await context_of(request).page(
         request, "sign_in.html", title="Sign in", section="", what="", hint="", name="",
         next=own_page(request.query_params.get("next", "")), secrets=_entrance(request).has_secrets(),
     )
@@ -81,7 +81,7 @@ def _in(request: Request, entered: Entered, page: str) -> Response:
 
 async def _refused(request: Request, template: str, title: str, error: NotAdmitted, **context: Any) -> Response:
     """The page says by itself how else one enters; when to try again, it has to be told."""
-    answer = await desk_of(request).page(
+    answer = await context_of(request).page(
         request, template, title=title, section="", status=429 if error.after else 403, what=error.message,
         hint=error.hint if error.after else "", **context,
     )
@@ -91,7 +91,7 @@ async def _refused(request: Request, template: str, title: str, error: NotAdmitt
 
 
 def _cookie(request: Request) -> str:
-    return cookie_name(desk_of(request).workspace)
+    return cookie_name(context_of(request).workspace)
 
 
 def _entrance(request: Request) -> Entrance:

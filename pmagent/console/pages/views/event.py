@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from pmagent.console.pages import downloads
 from pmagent.console.pages.addresses import number
-from pmagent.console.pages.context import desk_of
+from pmagent.console.pages.context import context_of
 from pmagent.console.pages.reading.event_reading import (
     LIMIT,
     LIMIT_MAX,
@@ -31,7 +31,7 @@ from pmagent.log.summaries import payload, sign, summary
 SHOWN_CHARS: Final = 32_768
 """So much of the data, and of the line, stands in the page; all of it can be had as a file."""
 FRESH_EVENTS: Final = 5_000
-"""What comes of an event mostly comes soon: the page of an older one is not looked at again by itself."""
+"""An event's consequences mostly come soon: the page of an older one is not refreshed by itself."""
 ENVELOPE: Final = ("type", "kind", "actor", "time", "id", "correlation", "causation", "batch")
 
 _POSITION: Final = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
@@ -45,24 +45,24 @@ _PAGES: Final = (
     ("correlation", _JOB, ("run.", "plan.", "task.", "tasks."), "/runs", "Run"),
     ("correlation", _JOB, ("audit.",), "/audits", "Audit"),
 )
-"""What names something that has a page of its own: a field of the data, or the correlation of events of some kinds."""
+"""Names of things that have a page of their own: a field of the data, or the correlation of events of some kinds."""
 
 
 async def show(request: Request) -> Response:
     """``GET /log/{position}``; ``?limit=`` so many consequences at most. Raises NotFound, CorruptLog."""
-    desk, position = desk_of(request), _position(request)
+    context, position = context_of(request), _position(request)
     limit = number(request, "limit", LIMIT, least=1, most=LIMIT_MAX)
-    found = await desk.read(seen, desk.layout.store, position, limit)
+    found = await context.read(seen, context.layout.store, position, limit)
     event = found.event
     above, left_out, root = nested(found.tree) if found.tree is not None else ((), 0, None)
     content, missing, named = b"", "", None
     if event is not None:
         content, named = bytes(event.data), blob_of(event)
         if named is not None:
-            content, missing = await desk.read(blob_content, desk.layout.store, named)
-    data = decoded(await desk.read(pretty, content))
+            content, missing = await context.read(blob_content, context.layout.store, named)
+    data = decoded(await context.read(pretty, content))
     line = decoded(found.proof.line)
-    return await desk.page(
+    return await context.page(
         request, "event.html", title=f"Event {position}", section="log",
         live=_kinds(event) if found.tree is not None and found.end - position <= FRESH_EVENTS else (),
         command=["pmagent", "log", "show", str(position)], why=["pmagent", "log", "why", str(position)],
@@ -99,16 +99,16 @@ def _position(request: Request) -> int:
 async def raw(request: Request) -> Response:
     """``GET /log/{position}/raw``: the stored line, newline included, byte for byte, also where it is corrupt. Raises
     NotFound, CorruptLog."""
-    desk, position = desk_of(request), _position(request)
-    line = await desk.read(line_at, desk.layout.store, position)
+    context, position = context_of(request), _position(request)
+    line = await context.read(line_at, context.layout.store, position)
     return downloads.whole(f"event-{position}.jsonl", line)
 
 
 async def blob(request: Request) -> Response:
     """``GET /log/{position}/blob``: the blob in which the event's payload lies. Raises NotFound, CorruptLog."""
-    desk, position = desk_of(request), _position(request)
-    named = await desk.read(blob_at, desk.layout.store, position)
-    return await downloads.blob(desk, f"event-{position}.json", named)
+    context, position = context_of(request), _position(request)
+    named = await context.read(blob_at, context.layout.store, position)
+    return await downloads.blob(context, f"event-{position}.json", named)
 
 
 routes: list[BaseRoute] = [

@@ -12,14 +12,13 @@ from starlette.routing import BaseRoute, Route
 
 from pmagent.actors.pla.frames.folder import BYTES_MAX
 from pmagent.actors.pla.frames.pictures import NotAPicture, TooLarge, picture
-from pmagent.console.pages.context import desk_of
+from pmagent.console.pages.context import context_of
 from pmagent.console.pages.reading.searching import until
 from pmagent.events.errors import NotFound
 from pmagent.events.event import StoredEvent
-from pmagent.events.reader import event_at
+from pmagent.events.reader import event_at, matching_runs
 from pmagent.events.storage import StorageReader
 from pmagent.log.query import Query, needles
-from pmagent.log.source import sifted
 from pmagent.log.summaries import payload
 from pmagent.workspace.layout import Layout
 
@@ -33,11 +32,11 @@ _SANDBOX: Final = "default-src 'none'; sandbox"
 
 async def show(request: Request) -> Response:
     """``GET /sessions/{session_id}/frames/{position}``. Raises NotFound where the session has no such picture."""
-    desk = desk_of(request)
+    context = context_of(request)
     named, session_id = str(request.path_params["position"]), str(request.path_params["session_id"])
     if not _POSITION.fullmatch(named):
         raise _none(session_id, named)
-    content, media_type = await desk.read(_picture, desk.layout, session_id, int(named))
+    content, media_type = await context.read(_picture, context.layout, session_id, int(named))
     ending = media_type.rpartition("/")[2]
     return Response(
         content, media_type=media_type,
@@ -70,7 +69,7 @@ def _picture(layout: Layout, session_id: str, position: int) -> tuple[bytes, str
 def _rests_on(storage: StorageReader, frame: StoredEvent, session_id: str) -> bool:
     """Whether something of the session names the frame; that comes after it, as long as there is time to look."""
     going = until(LOOK_SECONDS)
-    for run, _ in sifted(storage, frame.position + 1, storage.tail().position, _NEEDLES):
+    for run, _ in matching_runs(storage, frame.position + 1, storage.tail().position, _NEEDLES):
         for event in run:
             if event.type in _NAMING and _names(payload(event), session_id, frame.position):
                 return True

@@ -1,5 +1,4 @@
-"""The page of help: what the pages are for, keys, marks, times and words. What a table in the code knows comes from
-there."""
+"""The page of help: what the pages are for, keys, marks, times and words. Tables come from the code."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from pmagent.cli.topics import TOPICS
-from pmagent.console.pages.context import desk_of
+from pmagent.console.pages.context import context_of
 
 KEYS: Final = (
     (("j",), "the next row"),
@@ -39,7 +38,7 @@ MARKS: Final = (
 
 async def show(request: Request) -> Response:
     """The page."""
-    return await desk_of(request).page(
+    return await context_of(request).page(
         request, "help.html", title="Help", section="help", command=("pmagent", "help"), keys=KEYS, marks=MARKS,
         times=_body("times"), words=_body("vocabulary"),
     )

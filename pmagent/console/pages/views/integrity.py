@@ -13,9 +13,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pmagent.console.pages.context import Desk, desk_of, visitor_of
+from pmagent.console.pages.context import PageContext, context_of, visitor_of
 from pmagent.console.pages.reading.checking import Check, Checks, Kind
-from pmagent.console.pages.reading.standing_of_log import Held, Snapshots, held, passed_over
+from pmagent.console.pages.reading.log_state import Held, Snapshots, held, passed_over
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import Tail
 from pmagent.events.store import Standing
@@ -29,20 +29,20 @@ COMMANDS: Final[dict[Kind, tuple[str, ...]]] = {
 
 
 @cache
-def checks_of(desk: Desk) -> Checks:
+def checks_of(context: PageContext) -> Checks:
     """The checks of a console, one for all who ask."""
-    return Checks(desk.workspace, desk.places.folder, lambda check: anyio.run(_recorded, desk, check))
+    return Checks(context.workspace, context.paths.folder, lambda check: anyio.run(_recorded, context, check))
 
 
 @cache
-def _snapshots_of(desk: Desk) -> Snapshots:
-    return Snapshots(desk.layout)
+def _snapshots_of(context: PageContext) -> Snapshots:
+    return Snapshots(context.layout)
 
 
-async def _recorded(desk: Desk, check: Check) -> None:
+async def _recorded(context: PageContext, check: Check) -> None:
     """Have the log say who had what checked, and what came of it. Raises DaemonUnreachable, RemoteError."""
     tail: dict[str, Any] = check.result.get("tail", {})
-    await desk.ask(
+    await context.ask(
         "console.checked", operator_id=check.operator, what=check.kind, exit_code=check.exit_code,
         position=tail.get("position", 0), sum=tail.get("sum", ""),
     )  # fmt: skip
@@ -64,27 +64,27 @@ async def documents(request: Request) -> Response:
 
 
 async def _begin(request: Request, kind: Kind) -> Response:
-    desk = desk_of(request)
-    checks = checks_of(desk)
-    await desk.read(checks.begin, kind, visitor_of(request).operator)
+    context = context_of(request)
+    checks = checks_of(context)
+    await context.read(checks.begin, kind, visitor_of(request).operator)
     return RedirectResponse(f"/integrity#{kind}", status_code=303)
 
 
 async def _page(request: Request) -> Response:
-    desk = desk_of(request)
-    checks = checks_of(desk)
-    log, docs = await desk.read(checks.latest, "log"), await desk.read(checks.latest, "documents")
+    context = context_of(request)
+    checks = checks_of(context)
+    log, docs = await context.read(checks.latest, "log"), await context.read(checks.latest, "documents")
     trouble, seen, snapshot = "", None, None
     outdated = {"log": "", "documents": ""}
     try:
-        seen = await desk.read(desk.layout.store.stat)
-        snapshot = await desk.read(_snapshots_of(desk).look)
-        outdated["log"] = await desk.read(_passed_over, desk, log, "tail")
-        outdated["documents"] = await desk.read(_passed_over, desk, docs, "end")
+        seen = await context.read(context.layout.store.stat)
+        snapshot = await context.read(_snapshots_of(context).look)
+        outdated["log"] = await context.read(_passed_over, context, log, "tail")
+        outdated["documents"] = await context.read(_passed_over, context, docs, "end")
     except OSError as error:
         trouble = f"{error.filename or 'a file'} cannot be read: {error.strerror or os.strerror(error.errno or 0)}"
     compared, wrong = await _compared(request)
-    return await desk.page(
+    return await context.page(
         request, "integrity.html", title="Integrity", section="integrity", command=COMMANDS["log"],
         live=("console.checked",),
         seen=seen, snapshot=snapshot, unread=trouble, log=log, documents=docs, commands=COMMANDS,
@@ -107,24 +107,24 @@ async def _compared(request: Request) -> tuple[Held | None, dict[str, str]]:
     if wrong:
         return None, wrong
     try:
-        return await desk_of(request).read(held, desk_of(request).layout, int(at), noted.lower()), wrong
+        return await context_of(request).read(held, context_of(request).layout, int(at), noted.lower()), wrong
     except PmagentError as error:
         return None, {"at": error.message}
 
 
 def _ends(*checks: Check | None) -> dict[str, str]:
-    """What the exit codes of these checks mean, in words."""
+    """The exit codes of these checks, in words."""
     return {check.kind: MEANINGS[Exit(check.exit_code)] for check in checks if check is not None}
 
 
-def _passed_over(desk: Desk, check: Check | None, end: str) -> str:
+def _passed_over(context: PageContext, check: Check | None, end: str) -> str:
     """Why what was found says nothing of the log that lies there now; "" where it does, or nothing was found. ``end``:
     under which name the result says how far the log went."""
     if check is None or not check.result:
         return ""
     if end not in check.result:
         return "it does not say of which log it is"
-    return passed_over(desk.layout, check.result["log_id"], msgspec.convert(check.result[end], Tail))
+    return passed_over(context.layout, check.result["log_id"], msgspec.convert(check.result[end], Tail))
 
 
 def _grown(log: Check | None, seen: Standing | None) -> int:

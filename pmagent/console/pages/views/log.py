@@ -13,9 +13,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pmagent.console.pages.context import desk_of
+from pmagent.console.pages.context import context_of
 from pmagent.console.pages.reading.lines import rows
-from pmagent.console.pages.reading.log_address import COUNT_MAX, PATH, SEVERAL, Asked, read
+from pmagent.console.pages.reading.log_address import COUNT_MAX, PATH, SEVERAL, LogPageQuery, read
 from pmagent.console.pages.reading.searching import picking, until
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.event import StoredEvent
@@ -37,8 +37,8 @@ class Row(msgspec.Struct, frozen=True):
     html: Markup
 
 
-class Looked(msgspec.Struct, frozen=True):
-    """What was found for an address in a log that ended at ``end``."""
+class LogPage(msgspec.Struct, frozen=True):
+    """The result for an address in a log that ended at ``end``."""
 
     found: Found[Row]
     span: Range
@@ -46,14 +46,14 @@ class Looked(msgspec.Struct, frozen=True):
 
 
 async def show(request: Request) -> Response:
-    """``GET /log``. What is not understood of the address is told at its field, with status 400."""
-    desk = desk_of(request)
+    """``GET /log``. An error in the address is shown at its field, with status 400."""
+    context = context_of(request)
     asked, wrong = read(request.query_params)
     looked, trouble = None, None
     if not wrong:
         try:
-            position = getattr(request.state, "position", 0) or desk.position()
-            looked = await desk.read(look, desk.layout.store, asked, position)
+            position = getattr(request.state, "position", 0) or context.position()
+            looked = await context.read(look, context.layout.store, asked, position)
         except NotFound:
             looked = None
         except PmagentError as error:
@@ -62,7 +62,7 @@ async def show(request: Request) -> Response:
     ordered = reversed(found.events) if asked.newest == "first" else found.events
     newer, older, onward = _ways(asked, looked) if looked is not None else ("", "", "")
     last = found.last if newer else None
-    return await desk.page(
+    return await context.page(
         request, "log.html", title="Log", section="log", status=400 if wrong else 200,
         command=[] if wrong or trouble else asked.command(looked.span if looked else None, last),
         asked=asked, wrong=wrong, rows=Markup("").join(row.html for row in ordered), found=found,
@@ -73,7 +73,7 @@ async def show(request: Request) -> Response:
     )
 
 
-def look(store: LogStore, asked: Asked, position: int) -> Looked:
+def look(store: LogStore, asked: LogPageQuery, position: int) -> LogPage:
     """The page's events among those up to ``position``; blocking, for a bounded time. Raises NotFound, CorruptLog."""
     with closing(store.reader()) as storage, picking(asked.query) as pick:
         span = range_of(storage, asked.since, asked.until, asked.after or 0, datetime.now(UTC))
@@ -87,10 +87,10 @@ def look(store: LogStore, asked: Asked, position: int) -> Looked:
 
         looking = first_of if forward else last_of
         found = looking(storage, known, made, asked.count, until(LOOK_SECONDS))
-        return Looked(found, msgspec.structs.replace(span, stop=min(stops) if stops else None), position)
+        return LogPage(found, msgspec.structs.replace(span, stop=min(stops) if stops else None), position)
 
 
-def _ways(asked: Asked, looked: Looked) -> tuple[str, str, str]:
+def _ways(asked: LogPageQuery, looked: LogPage) -> tuple[str, str, str]:
     """Where newer and older events are shown, and where looking goes on that had to stop; "" for nowhere."""
     found, full = looked.found, len(looked.found.events) >= asked.count
     newer = older = onward = ""
@@ -111,23 +111,23 @@ def _ways(asked: Asked, looked: Looked) -> tuple[str, str, str]:
     return newer, older, onward
 
 
-def _end(looked: Looked) -> int:
+def _end(looked: LogPage) -> int:
     return looked.end if looked.span.stop is None else min(looked.end, looked.span.stop)
 
 
-def _tail(asked: Asked, looked: Looked | None) -> str:
+def _tail(asked: LogPageQuery, looked: LogPage | None) -> str:
     """The address of the stream that goes on where the page ends; "" where the page does not end with the log."""
     if looked is None or asked.before or looked.span.stop is not None or looked.span.until:
         return ""
     if looked.found.trouble is not None or looked.found.last < looked.end:
         return ""
-    bare = msgspec.structs.replace(asked, after=None, since=None, until=None, count=Asked().count, newest="first")
+    count = LogPageQuery().count
+    bare = msgspec.structs.replace(asked, after=None, since=None, until=None, count=count, newest="first")
     return bare.address("/live/log")
 
 
-def _fields(request: Request, asked: Asked, wrong: dict[str, str]) -> dict[str, list[str]]:
-    """What stands in the form: as it was given, also where it is not understood; an empty one more where there may be
-    several."""
+def _fields(request: Request, asked: LogPageQuery, wrong: dict[str, str]) -> dict[str, list[str]]:
+    """The form's values: as they were given, also with an error; an empty one more where there may be several."""
     given = request.query_params
     fields = {name: [*dict.fromkeys(value for value in given.getlist(name) if value), ""] for name in SEVERAL}
     fields |= {name: [given.get(name, "")] for name in ("grep", "since", "until")}
@@ -140,8 +140,8 @@ async def find(request: Request) -> Response:
     named = request.query_params.get("id", "").strip()
     if not named:
         return RedirectResponse(PATH, status_code=303)
-    desk = desk_of(request)
-    position = await desk.read(_found, desk.layout.store, named)
+    context = context_of(request)
+    position = await context.read(_found, context.layout.store, named)
     return RedirectResponse(f"{PATH}/{position}", status_code=303)
 
 

@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route
 
 from pmagent.actors.oa.policy import ALLOWED, FORBIDDEN
 from pmagent.console.pages.addresses import choices, one_of
-from pmagent.console.pages.context import Desk, desk_of
+from pmagent.console.pages.context import PageContext, context_of
 from pmagent.console.pages.reading.alerts import Alert, Alerts
 from pmagent.console.pages.views.integrity import checks_of
 from pmagent.contracts.pla import MODES, ActionClass
@@ -36,8 +36,8 @@ URGENT_SECONDS: Final = 3600.0
 _SCHEDULED: Final = ("timer.requested", "hid.ping_requested")
 """Effects that wait for a time, all day long."""
 
-_ALERTS: Final[WeakKeyDictionary[Desk, Alerts]] = WeakKeyDictionary()
-"""What was read of each console's log; it goes on from there."""
+_ALERTS: Final[WeakKeyDictionary[PageContext, Alerts]] = WeakKeyDictionary()
+"""The part of each console's log that was read; reading goes on from there."""
 
 
 class Effects(msgspec.Struct, frozen=True):
@@ -54,13 +54,13 @@ class Effects(msgspec.Struct, frozen=True):
 async def now(request: Request) -> Response:
     """``/?change=``: how things stand; with ``change`` (stop or mode) the form with all that may be said to that.
     Raises BadAddress."""
-    desk, change = desk_of(request), one_of(request, "change", CHANGES)
-    status, pla = await _standing(desk)
-    alerts, looked_from, unread = await _alerts(desk)
+    context, change = context_of(request), one_of(request, "change", CHANGES)
+    status, pla = await _standing(context)
+    alerts, looked_from, unread = await _alerts(context)
     jobs = status.get("jobs", [])
-    begun = await desk.read(_times, desk.layout, [job["position"] for job in jobs])
+    begun = await context.read(_times, context.layout, [job["position"] for job in jobs])
     modes = reachable(pla["mode"]) if pla else []
-    return await desk.page(
+    return await context.page(
         request, "now.html", title="Now", section="now", live=LIVE, command=("pmagent", "status"), status_now=status,
         pla=pla, jobs=[{**job, "since": since} for job, since in zip(jobs, begun, strict=True)],
         effects=grouped(status.get("open_effects", [])), alerts=alerts, urgent=urgent(alerts, log_now()),
@@ -69,23 +69,23 @@ async def now(request: Request) -> Response:
         classes=choices(CLASSES), change=change,
         allowed=ALLOWED[status["mode"]] if status.get("mode") else (),
         forbidden=FORBIDDEN[status["mode"]] if status.get("mode") else (),
-        chain=await desk.read(checks_of(desk).latest, "log"),
+        chain=await context.read(checks_of(context).latest, "log"),
     )  # fmt: skip
 
 
-async def _standing(desk: Desk) -> tuple[dict[str, Any], dict[str, Any]]:
+async def _standing(context: PageContext) -> tuple[dict[str, Any], dict[str, Any]]:
     """How things stand, as the daemon tells it; nothing while it cannot be asked (the head of the page says so)."""
     try:
-        return (await desk.standing("status")).document, (await desk.standing("pla.status")).document
+        return (await context.standing("status")).document, (await context.standing("pla.status")).document
     except PmagentError:
         return {}, {}
 
 
-async def _alerts(desk: Desk) -> tuple[list[Alert], int, str]:
+async def _alerts(context: PageContext) -> tuple[list[Alert], int, str]:
     """The newest alerts, from which position on, and why they are not known. A log that is not intact keeps nobody from
     the stop switch."""
     try:
-        return *await desk.read(_ALERTS.setdefault(desk, Alerts(desk.layout)).newest), ""
+        return *await context.read(_ALERTS.setdefault(context, Alerts(context.layout)).newest), ""
     except CorruptLog as error:
         return [], 1, error.message
 

@@ -10,9 +10,9 @@ from starlette.routing import BaseRoute
 
 from pmagent.console.pages import downloads
 from pmagent.console.pages.addresses import address, number, one_of
-from pmagent.console.pages.context import desk_of
+from pmagent.console.pages.context import context_of
 from pmagent.console.pages.jobs import run as telling
-from pmagent.console.pages.jobs.asking import job_routes, read_of, story_of
+from pmagent.console.pages.jobs.listing import job_routes, read_of, story_of
 from pmagent.console.pages.jobs.task import task_page
 from pmagent.contracts.orchestra_events import REASON_CHARS_MAX
 from pmagent.events.errors import NotFound
@@ -29,7 +29,7 @@ async def one(request: Request, run_id: str) -> Response:
     """``GET /runs/{run_id}``."""
     state, start = one_of(request, "tasks", telling.STATES), number(request, "from")
     page = await read_of(request, lambda jobs: jobs.run_page(run_id, state, start))
-    return await desk_of(request).page(
+    return await context_of(request).page(
         request, "run.html", title=f"Run {run_id[:8]}", section="runs",
         live=() if page.run.over else LIVE_RUN,
         command=("pmagent", "runs", run_id), page=page, run=page.run, rows_max=telling.ROWS_MAX, state=state,
@@ -42,7 +42,7 @@ async def task(request: Request, run_id: str) -> Response:
     task_id, attempt = request.path_params["task_id"], number(request, "attempt")
     page = await story_of(request, RUNS, run_id, lambda story, log: task_page(story, log, task_id, attempt))
     over = page.run.over or page.state in ("done", "failed")
-    return await desk_of(request).page(
+    return await context_of(request).page(
         request, "task.html", title=f"Task {page.planned.name}", section="runs", live=() if over else LIVE_RUN,
         command=("pmagent", "runs", run_id, "--format", "json"), page=page, run=page.run,
     )
@@ -68,7 +68,7 @@ async def left(request: Request, run_id: str) -> Response:
 
     if not await story_of(request, RUNS, run_id, named):
         raise NotFound(f"no event of run {run_id} names such a file", "the pages of its tasks list what they left")
-    return await downloads.blob(desk_of(request), name, sha256)
+    return await downloads.blob(context_of(request), name, sha256)
 
 
 _PAGES: Final = {

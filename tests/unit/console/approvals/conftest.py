@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import fresh_example
-from tests.support.approving import APPROVING, ASKING, LOOKING, Desk, configure
+from tests.support.approving import APPROVING, ASKING, LOOKING, Approver, configure
 from tests.support.consoles import LiveHost, console, live_host
 
 
@@ -20,21 +20,21 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHost]:
 
 
 @pytest.fixture(scope="module")
-def bob(host: LiveHost) -> Iterator[Desk]:
+def bob(host: LiveHost) -> Iterator[Approver]:
     """Somebody who may approve, and asks for nothing."""
     with console(host.workspace, APPROVING) as browser:
-        yield Desk(browser)
+        yield Approver(browser)
 
 
 @pytest.fixture(scope="module")
-def ada(host: LiveHost) -> Iterator[Desk]:
+def ada(host: LiveHost) -> Iterator[Approver]:
     """Somebody who may approve, and asks for all of it."""
     with console(host.workspace, ASKING) as browser:
-        yield Desk(browser)
+        yield Approver(browser)
 
 
 @pytest.fixture(scope="module")
-def eve(host: LiveHost) -> Iterator[Desk]:
+def eve(host: LiveHost) -> Iterator[Approver]:
     """Somebody who may only look."""
     with console(host.workspace, LOOKING, "view") as browser:
-        yield Desk(browser)
+        yield Approver(browser)

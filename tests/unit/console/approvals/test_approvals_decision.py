@@ -9,7 +9,15 @@ import msgspec
 import pytest
 
 from pmagent.console.pages.approvals.decision import Sent, arguments, request_id, sent, wanting
-from pmagent.console.pages.approvals.seen import BadDecision, Seen, compared, differences, packed, seen, unpacked
+from pmagent.console.pages.approvals.shown_state import (
+    BadDecision,
+    ShownState,
+    compared,
+    differences,
+    packed,
+    shown_state,
+    unpacked,
+)
 from tests.support.cases import each
 from tests.support.proposals import PROPOSAL, status, typed
 
@@ -18,7 +26,7 @@ NONCE = "0123456789abcdef" * 2
 
 def form(document: dict[str, Any], **more: str) -> dict[str, str]:
     """A form as the page of ``document`` sends it when everything is filled in."""
-    shown = seen(document, status(), paused=False)
+    shown = shown_state(document, status(), paused=False)
     fields = {
         "csrf": "x",
         "nonce": NONCE,
@@ -37,7 +45,7 @@ def test_a_form_says_what_was_shown_and_what_is_said_to_it() -> None:
     said = sent(form(document, reason=" the wrong window \n", first=document["digest"][:6].upper()), "APPROVED")
     assert (said.digest, said.mode, said.reason, said.read) == (document["digest"], "SUGGEST", "the wrong window", True)
     assert said.first == document["digest"][:6]
-    assert said.seen == seen(document, status(), paused=False)
+    assert said.seen == shown_state(document, status(), paused=False)
 
 
 @each(
@@ -75,20 +83,20 @@ def test_each_field_that_says_what_it_is_about_is_needed(missing: str) -> None:
 
 
 def test_what_was_shown_is_carried_as_ascii_and_comes_back_the_same() -> None:
-    shown = seen(typed("é \u202e\x00 ***", masked=True), status(device={"port": "/dev/\u202e"}), paused=True)
+    shown = shown_state(typed("é \u202e\x00 ***", masked=True), status(device={"port": "/dev/\u202e"}), paused=True)
     assert packed(shown).isascii()
     assert unpacked(packed(shown)) == shown
 
 
 def test_what_was_shown_holds_no_more_fields_than_it_has() -> None:
-    shown = msgspec.to_builtins(seen(typed("a"), status(), paused=False))
+    shown = msgspec.to_builtins(shown_state(typed("a"), status(), paused=False))
     more = base64.urlsafe_b64encode(msgspec.json.encode({**shown, "more": 1})).decode()
     with pytest.raises(BadDecision):
         unpacked(more)
 
 
 def test_what_was_revealed_is_not_carried_along() -> None:
-    shown = seen(typed("***", masked=True, plain={"text": "hunter2"}), status(), paused=False)
+    shown = shown_state(typed("***", masked=True, plain={"text": "hunter2"}), status(), paused=False)
     assert "hunter2" not in base64.urlsafe_b64decode(packed(shown)).decode()
 
 
@@ -162,9 +170,9 @@ def test_the_time_spent_looking_is_within_what_the_log_takes(looked: int, told: 
 
 
 def test_what_is_not_as_it_was_shown_is_told_field_by_field() -> None:
-    before = seen(typed("ls"), status(mode="EXECUTE", armed=True), paused=False)
+    before = shown_state(typed("ls"), status(mode="EXECUTE", armed=True), paused=False)
     closed = typed("ls", stands="closed", outcome="rejected", decided_by="eve")
-    found = differences(before, seen(closed, status(device=None), paused=True))
+    found = differences(before, shown_state(closed, status(device=None), paused=True))
     assert {one.name: (one.shown, one.now) for one in found} == {
         "state": ("open", "rejected by eve"),
         "mode": ("EXECUTE", "SUGGEST"),
@@ -177,9 +185,9 @@ def test_what_is_not_as_it_was_shown_is_told_field_by_field() -> None:
 
 def changed(shown: str, now: str) -> list[tuple[str, str]]:
     """The rows of the difference of two texts."""
-    base = seen(typed("a"), status(), paused=False)
+    base = shown_state(typed("a"), status(), paused=False)
     one, other = (msgspec.structs.replace(base, text=text) for text in (shown, now))
-    assert isinstance(one, Seen)
+    assert isinstance(one, ShownState)
     return compared(one, other)
 
 

@@ -16,8 +16,8 @@ from starlette.types import Receive, Scope, Send
 from pmagent.console.app import application
 from pmagent.console.auth.entrance import Visitor
 from pmagent.console.pages.approvals.history import Step, Story
-from pmagent.console.pages.approvals.seen import Situation, packed, seen
-from pmagent.console.pages.context import Desk
+from pmagent.console.pages.approvals.shown_state import Situation, packed, shown_state
+from pmagent.console.pages.context import PageContext
 from pmagent.console.pages.reading.alerts import Alert
 from pmagent.contracts.pla_events import PlaDecisionRequested, PlaFrameObserved, PlaProposalRequested
 from pmagent.events.log import now
@@ -42,8 +42,8 @@ COUNTED: Final = ("a", "button", "form", "iframe", "img", "input", "script", "sv
 SIGNED_IN: Final = Visitor("bob", "approve", "s" * 64, "token", TIME)
 
 
-class Told(Desk):
-    """A desk whose daemon and log say ``text`` wherever they say anything."""
+class Told(PageContext):
+    """A context whose daemon and log say ``text`` wherever they say anything."""
 
     def __init__(self, workspace: Path) -> None:
         super().__init__(workspace)
@@ -68,11 +68,11 @@ class Told(Desk):
         return shown
 
     def position(self) -> int:
-        """See Desk."""
+        """See PageContext."""
         return 14
 
     async def standing(self, operation: str) -> Answer:
-        """See Desk."""
+        """See PageContext."""
         text = self.text
         if operation == "pla.status":
             device = {"device_id": text, "port": text, "firmware_version": text, "text": text, "compatible": False}
@@ -103,7 +103,7 @@ class Told(Desk):
         self, operation: str, visitor: Visitor | None = None, *, request: str = "", seconds: float = 0.0,
         **arguments: Any,
     ) -> Answer:  # fmt: skip
-        """See Desk."""
+        """See PageContext."""
         del visitor, request, seconds, arguments
         text = self.text
         if operation == "pla.list":
@@ -144,12 +144,12 @@ class Told(Desk):
 
 
 class Browser:
-    """The pages of a ``Told`` desk."""
+    """The pages of a ``Told`` context."""
 
-    def __init__(self, desk: Told) -> None:
-        self.desk = desk
+    def __init__(self, context: Told) -> None:
+        self.context = context
         self.form: dict[str, str] = {}
-        self._app = application(desk)
+        self._app = application(context)
         self.client = TestClient(self._let_in, follow_redirects=False, raise_server_exceptions=False)
 
     async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -158,9 +158,9 @@ class Browser:
 
     def page(self, name: str, text: str) -> Page:
         """One of the pages, where everything says ``text``."""
-        self.desk.text, self.desk.open = text, name != "decided"
+        self.context.text, self.context.open = text, name != "decided"
         method, address, status_code, form = PAGES[name]
-        shown = seen(self.desk.document(), status(), paused=False)
+        shown = shown_state(self.context.document(), status(), paused=False)
         self.form = {
             "digest": shown.digest, "mode": "SUGGEST", "nonce": "0" * 32, "seen": packed(shown), **form(text),
         }  # fmt: skip
@@ -214,7 +214,7 @@ def test_whatever_is_said_a_page_does_nothing_else(browser: Browser, name: str) 
         assert elements(browser.page(name, given)) == usual, text[:80]
 
 
-@pytest.mark.parametrize("name", ["card", "list", "now", "decided"])
+@each("name", ["card", "list", "now", "decided"])
 def test_markup_is_seen_as_it_was_written(browser: Browser, name: str) -> None:
     page = browser.page(name, "<b>bold</b> & 'quoted'")
     assert "<b>bold</b> & 'quoted'" in page.text
@@ -229,7 +229,7 @@ def test_what_is_typed_is_shown_with_each_character_named(browser: Browser) -> N
 
 
 def test_an_address_that_is_hostile_itself_is_answered_by_a_page_that_is_not(browser: Browser) -> None:
-    browser.desk.text = "plain"
+    browser.context.text = "plain"
     answer = browser.client.get("/approvals/%3Cscript%3Ealert(1)%3C%2Fscript%3E")
     assert answer.status_code == 404
     assert_harmless(Page(answer.text))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from pmagent.console.pages.approvals.looked import KEPT_MAX, Looked
-from pmagent.console.pages.approvals.looks import alike, by_risk, content, counted, headline, hex_rows, stands
+from pmagent.console.pages.approvals.presentation import alike, by_risk, content, counted, headline, hex_rows, stands
+from pmagent.console.pages.approvals.viewing_time import KEPT_MAX, ViewingTimes
 from pmagent.contracts.pla_documents import AbortCode
 from tests.support.cases import each
 from tests.support.proposals import clicked, moved, pressed, typed
@@ -146,7 +146,7 @@ class Clock:
 
 def test_looking_is_counted_from_the_first_time_in_a_session() -> None:
     clock = Clock()
-    looked = Looked(clock)
+    looked = ViewingTimes(clock)
     looked.shown("session-1", "a")
     clock.seconds += 2
     looked.shown("session-1", "a")
@@ -159,7 +159,7 @@ def test_looking_is_counted_from_the_first_time_in_a_session() -> None:
 
 def test_only_so_many_looks_are_remembered() -> None:
     clock = Clock()
-    looked = Looked(clock)
+    looked = ViewingTimes(clock)
     for number in range(KEPT_MAX + 1):
         looked.shown("session", str(number))
     clock.seconds += 1

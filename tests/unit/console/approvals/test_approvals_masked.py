@@ -15,7 +15,7 @@ from pmagent.pla.vault import Vault
 from tests.conftest import fresh_example
 from tests.support.approving import (
     APPROVING,
-    Desk,
+    Approver,
     configure,
     forms,
     main_of,
@@ -37,13 +37,13 @@ def credential(host: LiveHost) -> str:
     return str(made["proposal_id"])
 
 
-def revealed(bob: Desk, name: str) -> Any:
+def revealed(bob: Approver, name: str) -> Any:
     """The page that shows it in plain."""
     (fields,) = forms(bob.card(name).source, f"/approvals/{name}/reveal")
     return bob.send(name, "reveal", fields)
 
 
-def test_masked_text_is_shown_to_who_may_approve_when_they_ask(host: LiveHost, bob: Desk, eve: Desk) -> None:
+def test_masked_text_is_shown_to_who_may_approve_when_they_ask(host: LiveHost, bob: Approver, eve: Approver) -> None:
     name = credential(host)
     for page in (bob.card(name), bob.card(name, "?decide=approve"), eve.card(name)):
         assert SECRET not in page.source
@@ -58,7 +58,7 @@ def test_masked_text_is_shown_to_who_may_approve_when_they_ask(host: LiveHost, b
 
 
 def test_masked_text_is_approved_only_where_it_was_revealed_and_acknowledged(
-    host: LiveHost, bob: Desk, monkeypatch: pytest.MonkeyPatch
+    host: LiveHost, bob: Approver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pmagent.actors.pla.warden.approvals.CREDENTIAL_SECONDS", 0.0)
     name = credential(host)
@@ -74,7 +74,7 @@ def test_masked_text_is_approved_only_where_it_was_revealed_and_acknowledged(
     assert "Credentials acknowledged" in told(bob.card(name))
 
 
-def test_credentials_stand_for_a_while_before_they_are_approved(host: LiveHost, bob: Desk) -> None:
+def test_credentials_stand_for_a_while_before_they_are_approved(host: LiveHost, bob: Approver) -> None:
     name = credential(host)
     (fields,) = forms(revealed(bob, name).text, f"/approvals/{name}/approve")
     fields |= {"read": "yes", "first": fields["digest"][:6], "acknowledged": "yes"}
@@ -84,7 +84,7 @@ def test_credentials_stand_for_a_while_before_they_are_approved(host: LiveHost, 
     assert view_of(host, name)["stands"] == "open"
 
 
-def test_what_nobody_holds_any_more_cannot_be_revealed_or_approved(host: LiveHost, bob: Desk) -> None:
+def test_what_nobody_holds_any_more_cannot_be_revealed_or_approved(host: LiveHost, bob: Approver) -> None:
     name = credential(host)
     host.host.resources[Vault].drop(view_of(host, name)["digest"])
     page = page_of(revealed(bob, name), 200)
@@ -96,7 +96,7 @@ def test_what_nobody_holds_any_more_cannot_be_revealed_or_approved(host: LiveHos
 
 
 def test_a_proposal_that_the_warden_forgot_is_read_from_the_log(
-    host: LiveHost, bob: Desk, monkeypatch: pytest.MonkeyPatch
+    host: LiveHost, bob: Approver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = proposed(host, "type: long ago")["proposal_id"]
     assert bob.approve(name).status_code == 303
@@ -115,7 +115,7 @@ def test_without_a_daemon_the_page_says_so(tmp_path: Path) -> None:
             assert "The daemon is not reachable" in told(page_of(browser.get("/approvals"), 503))
 
 
-def test_the_frame_that_it_rests_on_is_shown_with_what_was_read(host: LiveHost, bob: Desk, tmp_path: Path) -> None:
+def test_the_frame_that_it_rests_on_is_shown_with_what_was_read(host: LiveHost, bob: Approver, tmp_path: Path) -> None:
     (tmp_path / "screen.png").write_bytes(picture())
     made = proposed(host, "type: seen", look=True, frames=str(tmp_path))
     page = bob.card(made["proposal_id"])
@@ -132,7 +132,7 @@ def test_the_frame_that_it_rests_on_is_shown_with_what_was_read(host: LiveHost, 
 def test_what_comes_after_the_time_is_told_so_and_nothing_is_approved(tmp_path: Path) -> None:
     workspace = configure(fresh_example(tmp_path / "workspace"), "proposal_seconds = 0.5")
     with live_host(workspace) as host, console(workspace, APPROVING) as browser:
-        bob = Desk(browser)
+        bob = Approver(browser)
         name = proposed(host, "type: late")["proposal_id"]
         fields = bob.filled(name)
         state = host.host.runtime.engine
@@ -144,16 +144,16 @@ def test_what_comes_after_the_time_is_told_so_and_nothing_is_approved(tmp_path: 
         assert "counts for nothing" in told(page_of(bob.send(name, "reject", {**fields, "reason": "late"}), 409))
 
 
-def test_of_two_who_approve_at_the_same_time_one_does(host: LiveHost, bob: Desk) -> None:
+def test_of_two_who_approve_at_the_same_time_one_does(host: LiveHost, bob: Approver) -> None:
     with console(host.workspace, "cleo") as browser, ThreadPoolExecutor(4) as threads:
-        cleo = Desk(browser)
+        cleo = Approver(browser)
         for _ in range(3):
             name = proposed(host, "type: together")["proposal_id"]
-            forms_ = {desk: desk.filled(name) for desk in (bob, cleo)}
+            forms_ = {approver: approver.filled(name) for approver in (bob, cleo)}
             sent = {
-                desk: [threads.submit(desk.send, name, "approve", form) for _ in range(2)]  # as of a double click
-                for desk, form in forms_.items()
+                approver: [threads.submit(approver.send, name, "approve", form) for _ in range(2)]  # a double click
+                for approver, form in forms_.items()
             }
-            statuses = {desk: {one.result().status_code for one in answers} for desk, answers in sent.items()}
+            statuses = {approver: {one.result().status_code for one in answers} for approver, answers in sent.items()}
             winner = {APPROVING: bob, "cleo": cleo}[view_of(host, name)["decided_by"]]
-            assert statuses == {desk: {303} if desk is winner else {409} for desk in (bob, cleo)}
+            assert statuses == {approver: {303} if approver is winner else {409} for approver in (bob, cleo)}

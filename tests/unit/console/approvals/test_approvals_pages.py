@@ -7,11 +7,11 @@ import re
 import msgspec
 import pytest
 
-from pmagent.console.pages.approvals.seen import Situation, packed, unpacked
+from pmagent.console.pages.approvals.shown_state import Situation, packed, unpacked
 from tests.support.approving import (
     APPROVING,
     ASKING,
-    Desk,
+    Approver,
     buttons,
     forms,
     main_of,
@@ -26,7 +26,7 @@ from tests.support.consoles import LiveHost
 # --- what is shown --------------------------------------------------------------------------------------------------
 
 
-def test_a_card_has_every_fact_that_the_command_line_shows(host: LiveHost, bob: Desk) -> None:
+def test_a_card_has_every_fact_that_the_command_line_shows(host: LiveHost, bob: Approver) -> None:
     made = proposed(host, why="to see what is there, and why")
     page = bob.card(made["proposal_id"])
     text, shown = told(page), view_of(host, made["proposal_id"])
@@ -39,7 +39,7 @@ def test_a_card_has_every_fact_that_the_command_line_shows(host: LiveHost, bob: 
     assert "expires in" in text
 
 
-def test_a_card_says_what_it_may_do_who_it_reaches_and_what_stops_it(host: LiveHost, bob: Desk) -> None:
+def test_a_card_says_what_it_may_do_who_it_reaches_and_what_stops_it(host: LiveHost, bob: Approver) -> None:
     text = told(bob.card(proposed(host)["proposal_id"]))
     assert "high risk" in text
     assert "a line break: Enter runs or sends what stands there" in text
@@ -50,7 +50,7 @@ def test_a_card_says_what_it_may_do_who_it_reaches_and_what_stops_it(host: LiveH
     assert "one operator, one proposal, exactly these bytes, once" in text
 
 
-def test_a_card_tells_how_it_came_about_and_links_each_event(host: LiveHost, bob: Desk) -> None:
+def test_a_card_tells_how_it_came_about_and_links_each_event(host: LiveHost, bob: Approver) -> None:
     made = proposed(host)
     page = bob.card(made["proposal_id"])
     assert "pla.proposal_requested" in told(page)
@@ -58,7 +58,7 @@ def test_a_card_tells_how_it_came_about_and_links_each_event(host: LiveHost, bob
     assert len([link for link in page.links() if link.startswith("/log/")]) >= 2
 
 
-def test_a_card_shows_earlier_ones_of_the_same_bytes_and_what_came_of_them(host: LiveHost, bob: Desk) -> None:
+def test_a_card_shows_earlier_ones_of_the_same_bytes_and_what_came_of_them(host: LiveHost, bob: Approver) -> None:
     first = proposed(host, "type: earlier")
     assert bob.reject(first["proposal_id"], "not that one").status_code == 303
     page = bob.card(proposed(host, "type: earlier")["proposal_id"])
@@ -67,14 +67,14 @@ def test_a_card_shows_earlier_ones_of_the_same_bytes_and_what_came_of_them(host:
     assert "not that one" in told(page)
 
 
-def test_the_content_has_the_focus_and_comes_before_anything_that_acts(host: LiveHost, bob: Desk) -> None:
+def test_the_content_has_the_focus_and_comes_before_anything_that_acts(host: LiveHost, bob: Approver) -> None:
     page = bob.card(proposed(host)["proposal_id"], "?decide=approve")
     focused = [(tag, attributes) for tag, attributes in page.elements if "autofocus" in attributes]
     assert [tag for tag, _ in focused] == ["div"]
     assert page.source.index("autofocus") < page.source.index('class="act"')
 
 
-def test_the_first_button_of_each_form_that_decides_is_disabled(host: LiveHost, bob: Desk) -> None:
+def test_the_first_button_of_each_form_that_decides_is_disabled(host: LiveHost, bob: Approver) -> None:
     name = proposed(host)["proposal_id"]
     for word in ("approve", "reject"):
         page = bob.card(name, f"?decide={word}")
@@ -84,7 +84,7 @@ def test_the_first_button_of_each_form_that_decides_is_disabled(host: LiveHost, 
         assert len(others) == 1
 
 
-def test_the_command_beside_a_form_is_that_of_who_looks(host: LiveHost, bob: Desk) -> None:
+def test_the_command_beside_a_form_is_that_of_who_looks(host: LiveHost, bob: Approver) -> None:
     name = proposed(host)["proposal_id"]
     for word in ("approve", "reject"):
         page = bob.card(name, f"?decide={word}")
@@ -93,7 +93,9 @@ def test_the_command_beside_a_form_is_that_of_who_looks(host: LiveHost, bob: Des
     assert "--acknowledge-credentials" not in bob.card(name, "?decide=approve").source
 
 
-def test_without_scripts_an_open_card_comes_again_and_a_form_stays_until_it_expires(host: LiveHost, bob: Desk) -> None:
+def test_without_scripts_an_open_card_comes_again_and_a_form_stays_until_it_expires(
+    host: LiveHost, bob: Approver
+) -> None:
     name = proposed(host)["proposal_id"]
     refresh = re.compile(r'<noscript><meta http-equiv="refresh" content="(\d+);url=/approvals/([^"]+)"></noscript>')
     plain, deciding = (refresh.search(bob.card(name, query).source) for query in ("", "?decide=approve"))
@@ -105,7 +107,9 @@ def test_without_scripts_an_open_card_comes_again_and_a_form_stays_until_it_expi
     assert refresh.search(bob.card(name).source) is None
 
 
-def test_a_form_is_the_same_when_its_page_is_made_anew_and_another_in_another_tab(host: LiveHost, bob: Desk) -> None:
+def test_a_form_is_the_same_when_its_page_is_made_anew_and_another_in_another_tab(
+    host: LiveHost, bob: Approver
+) -> None:
     name = proposed(host)["proposal_id"]
     first = bob.console.get(f"/approvals/{name}?decide=approve")
     second = bob.console.get(f"/approvals/{name}?decide=approve")
@@ -125,7 +129,7 @@ LIVE_REGION = re.compile(r'id="(\w+)"[^>]*data-region')
 
 
 @pytest.mark.parametrize("word", ["approve", "reject"])
-def test_nothing_that_an_open_form_rests_on_is_made_anew(host: LiveHost, bob: Desk, word: str) -> None:
+def test_nothing_that_an_open_form_rests_on_is_made_anew(host: LiveHost, bob: Approver, word: str) -> None:
     name = proposed(host)["proposal_id"]
     plain, form = bob.card(name), bob.card(name, f"?decide={word}")
     resting = {"content", "why", "weight", "decide"}
@@ -139,7 +143,7 @@ def test_nothing_that_an_open_form_rests_on_is_made_anew(host: LiveHost, bob: De
 
 @pytest.mark.parametrize("what", OTHERWISE)
 def test_the_address_of_a_form_that_was_opened_otherwise_has_the_difference_and_no_form(
-    host: LiveHost, bob: Desk, what: str
+    host: LiveHost, bob: Approver, what: str
 ) -> None:
     """As after a reload, in a copied tab, or when a browser is started again."""
     name = proposed(host)["proposal_id"]
@@ -162,7 +166,7 @@ STRANGE = [
 
 
 @each("opened", ["", "x", "e30=", "W10=", "A" * 3000, "\u00fc", *STRANGE])
-def test_an_address_that_does_not_say_how_things_stood_is_no_form_s(host: LiveHost, bob: Desk, opened: str) -> None:
+def test_an_address_that_does_not_say_how_things_stood_is_no_form_s(host: LiveHost, bob: Approver, opened: str) -> None:
     name = proposed(host)["proposal_id"]
     answer = bob.console.get(f"/approvals/{name}?decide=approve&form={'0' * 32}&opened={opened}")
     assert answer.status_code == 303
@@ -172,7 +176,7 @@ def test_an_address_that_does_not_say_how_things_stood_is_no_form_s(host: LiveHo
 
 @pytest.mark.parametrize("filled", [True, False], ids=["filled in", "with something missing"])
 def test_a_form_that_was_opened_in_another_mode_approves_nothing_and_asks_again(
-    host: LiveHost, bob: Desk, filled: bool
+    host: LiveHost, bob: Approver, filled: bool
 ) -> None:
     """Also where it would be asked for the rest of it: that form would be another."""
     name = proposed(host)["proposal_id"]
@@ -187,12 +191,12 @@ def test_a_form_that_was_opened_in_another_mode_approves_nothing_and_asks_again(
     assert view_of(host, name)["outcome"] == "recorded"
 
 
-def test_the_button_says_what_it_does(host: LiveHost, bob: Desk) -> None:
+def test_the_button_says_what_it_does(host: LiveHost, bob: Approver) -> None:
     page = bob.card(proposed(host)["proposal_id"], "?decide=approve")
     assert re.search(r'<button class="act">Approve, record only</button>', page.source)
 
 
-def test_the_list_has_the_open_one_and_those_that_are_over(host: LiveHost, bob: Desk) -> None:
+def test_the_list_has_the_open_one_and_those_that_are_over(host: LiveHost, bob: Approver) -> None:
     over = proposed(host, "type: over")
     assert bob.reject(over["proposal_id"], "no").status_code == 303
     still = proposed(host, "keys: ctrl+c")
@@ -202,7 +206,7 @@ def test_the_list_has_the_open_one_and_those_that_are_over(host: LiveHost, bob: 
     assert "medium risk" in told(page)
 
 
-def test_the_filters_of_the_list_stand_in_its_address(host: LiveHost, bob: Desk) -> None:
+def test_the_filters_of_the_list_stand_in_its_address(host: LiveHost, bob: Approver) -> None:
     over = proposed(host, "type: filtered")
     assert bob.reject(over["proposal_id"], "no").status_code == 303
     address = f"/approvals/{over['proposal_id']}"
@@ -212,30 +216,30 @@ def test_the_filters_of_the_list_stand_in_its_address(host: LiveHost, bob: Desk)
         assert address not in page_of(bob.console.get(f"/approvals?{query}"), 200).links(), query
 
 
-@pytest.mark.parametrize("query", ["stands=ajar", "outcome=fine"])
-def test_a_filter_that_is_not_known_is_refused(bob: Desk, query: str) -> None:
+@each("query", ["stands=ajar", "outcome=fine"])
+def test_a_filter_that_is_not_known_is_refused(bob: Approver, query: str) -> None:
     assert query.partition("=")[0] in told(page_of(bob.console.get(f"/approvals?{query}"), 400))
 
 
-def test_a_beginning_of_an_id_leads_to_the_proposal(host: LiveHost, bob: Desk) -> None:
+def test_a_beginning_of_an_id_leads_to_the_proposal(host: LiveHost, bob: Approver) -> None:
     name = proposed(host)["proposal_id"]
     answer = bob.console.get(f"/approvals/{name[:20]}")
     assert (answer.status_code, answer.headers["location"]) == (303, f"/approvals/{name}")
 
 
-@pytest.mark.parametrize("name", ["prop-none", "a" * 100, "%E2%80%AE", "prop-" + "f" * 32], ids=lambda name: name[:12])
-def test_there_is_no_card_of_what_was_never_proposed(bob: Desk, name: str) -> None:
+@each("name", ["prop-none", "a" * 100, "%E2%80%AE", "prop-" + "f" * 32])
+def test_there_is_no_card_of_what_was_never_proposed(bob: Approver, name: str) -> None:
     page_of(bob.console.get(f"/approvals/{name}"), 404)
 
 
-def test_a_beginning_that_several_ids_have_names_them(host: LiveHost, bob: Desk) -> None:
+def test_a_beginning_that_several_ids_have_names_them(host: LiveHost, bob: Approver) -> None:
     names = [proposed(host)["proposal_id"] for _ in range(2)]
     assert names[0][:5] == names[1][:5]
     assert "proposals are called so" in told(page_of(bob.console.get(f"/approvals/{names[0][:5]}"), 404))
 
 
 @pytest.mark.parametrize("word", ["approve", "reject", "reveal"])
-def test_where_a_form_is_sent_the_card_is_found_too(host: LiveHost, bob: Desk, word: str) -> None:
+def test_where_a_form_is_sent_the_card_is_found_too(host: LiveHost, bob: Approver, word: str) -> None:
     name = proposed(host)["proposal_id"]
     assert "Exactly this" in told(bob.card(f"{name}/{word}"))
 
@@ -243,7 +247,9 @@ def test_where_a_form_is_sent_the_card_is_found_too(host: LiveHost, bob: Desk, w
 # --- deciding -------------------------------------------------------------------------------------------------------
 
 
-def test_an_approval_is_recorded_once_with_who_over_which_channel_and_what_was_seen(host: LiveHost, bob: Desk) -> None:
+def test_an_approval_is_recorded_once_with_who_over_which_channel_and_what_was_seen(
+    host: LiveHost, bob: Approver
+) -> None:
     made = proposed(host)
     answer = bob.approve(made["proposal_id"])
     assert (answer.status_code, answer.headers["location"]) == (303, f"/approvals/{made['proposal_id']}")
@@ -256,7 +262,7 @@ def test_an_approval_is_recorded_once_with_who_over_which_channel_and_what_was_s
     assert "Looked for" in text
 
 
-def test_a_form_that_is_sent_twice_is_one_request(host: LiveHost, bob: Desk) -> None:
+def test_a_form_that_is_sent_twice_is_one_request(host: LiveHost, bob: Approver) -> None:
     name = proposed(host)["proposal_id"]
     fields = bob.filled(name)
     answers = [bob.send(name, "approve", fields) for _ in range(3)]
@@ -264,7 +270,7 @@ def test_a_form_that_is_sent_twice_is_one_request(host: LiveHost, bob: Desk) -> 
     assert told(bob.card(name)).count("pla.decision_requested") == 1
 
 
-def test_a_second_tab_is_told_what_was_decided_and_by_whom(host: LiveHost, bob: Desk) -> None:
+def test_a_second_tab_is_told_what_was_decided_and_by_whom(host: LiveHost, bob: Approver) -> None:
     name = proposed(host)["proposal_id"]
     tabs = [bob.filled(name), bob.filled(name)]
     assert bob.send(name, "approve", tabs[0]).status_code == 303
@@ -273,7 +279,7 @@ def test_a_second_tab_is_told_what_was_decided_and_by_whom(host: LiveHost, bob: 
     assert "state open recorded by bob" in told(page)
 
 
-def test_a_proposal_that_was_rejected_meanwhile_is_not_approved(host: LiveHost, bob: Desk, ada: Desk) -> None:
+def test_a_proposal_that_was_rejected_meanwhile_is_not_approved(host: LiveHost, bob: Approver, ada: Approver) -> None:
     name = proposed(host)["proposal_id"]
     fields = bob.filled(name)
     assert ada.reject(name, "I was wrong").status_code == 303
@@ -283,7 +289,7 @@ def test_a_proposal_that_was_rejected_meanwhile_is_not_approved(host: LiveHost, 
     assert view_of(host, name)["outcome"] == "rejected"
 
 
-def test_a_mode_that_changed_meanwhile_is_told_and_nothing_is_approved(host: LiveHost, bob: Desk) -> None:
+def test_a_mode_that_changed_meanwhile_is_told_and_nothing_is_approved(host: LiveHost, bob: Approver) -> None:
     name = proposed(host)["proposal_id"]
     fields = bob.filled(name)
     host.perform("pla.mode", operator=ASKING, channel="cli", mode="OBSERVE")
@@ -292,7 +298,7 @@ def test_a_mode_that_changed_meanwhile_is_told_and_nothing_is_approved(host: Liv
     assert view_of(host, name)["outcome"] == "withdrawn"
 
 
-def test_bytes_of_another_proposal_are_shown_beside_its_own(host: LiveHost, bob: Desk) -> None:
+def test_bytes_of_another_proposal_are_shown_beside_its_own(host: LiveHost, bob: Approver) -> None:
     other = proposed(host, 'type: "other\\nsame\\n"')
     fields = bob.filled(other["proposal_id"])
     name = proposed(host, 'type: "mine\\nsame\\n"')["proposal_id"]
@@ -304,16 +310,16 @@ def test_bytes_of_another_proposal_are_shown_beside_its_own(host: LiveHost, bob:
     assert view_of(host, name)["stands"] == "open"
 
 
-@pytest.mark.parametrize("forged", ["mode", "digest"])
-def test_a_form_that_says_two_things_is_none(host: LiveHost, bob: Desk, forged: str) -> None:
+@each("forged", ["mode", "digest"])
+def test_a_form_that_says_two_things_is_none(host: LiveHost, bob: Approver, forged: str) -> None:
     name = proposed(host)["proposal_id"]
     fields = {**bob.filled(name), forged: {"mode": "EXECUTE", "digest": "0" * 64}[forged]}
     page_of(bob.send(name, "approve", fields), 400)
     assert view_of(host, name)["stands"] == "open"
 
 
-@pytest.mark.parametrize(("field", "value"), [("read", ""), ("first", ""), ("first", "000000")])
-def test_without_the_second_step_nothing_is_recorded(host: LiveHost, bob: Desk, field: str, value: str) -> None:
+@each("field, value", [("read", ""), ("first", ""), ("first", "000000")])
+def test_without_the_second_step_nothing_is_recorded(host: LiveHost, bob: Approver, field: str, value: str) -> None:
     name = proposed(host)["proposal_id"]
     before = host.position
     page = page_of(bob.approve(name, **{field: value}), 422)
@@ -322,15 +328,15 @@ def test_without_the_second_step_nothing_is_recorded(host: LiveHost, bob: Desk, 
     assert bob.send(name, "approve", {**bob.filled(name)}).status_code == 303
 
 
-def test_low_risk_needs_no_digest_typed_but_the_box(host: LiveHost, bob: Desk) -> None:
+def test_low_risk_needs_no_digest_typed_but_the_box(host: LiveHost, bob: Approver) -> None:
     name = proposed(host, "type: hello")["proposal_id"]
     assert "first 6 characters of the digest" not in told(bob.card(name, "?decide=approve"))
     page_of(bob.approve(name, read="", first=""), 422)
     assert bob.approve(name, first="").status_code == 303
 
 
-@pytest.mark.parametrize("reason", ["", " \n", "x" * 501], ids=["none", "blank", "too_long"])
-def test_a_rejection_needs_a_reason_that_can_be_kept(host: LiveHost, bob: Desk, reason: str) -> None:
+@each("reason", ["", " \n", "x" * 501])
+def test_a_rejection_needs_a_reason_that_can_be_kept(host: LiveHost, bob: Approver, reason: str) -> None:
     name = proposed(host)["proposal_id"]
     before = host.position
     page_of(bob.reject(name, reason), 422)
@@ -338,14 +344,14 @@ def test_a_rejection_needs_a_reason_that_can_be_kept(host: LiveHost, bob: Desk, 
     assert view_of(host, name)["stands"] == "open"
 
 
-def test_what_was_typed_is_still_there_when_a_form_comes_back(host: LiveHost, bob: Desk) -> None:
+def test_what_was_typed_is_still_there_when_a_form_comes_back(host: LiveHost, bob: Approver) -> None:
     name = proposed(host)["proposal_id"]
     page = page_of(bob.reject(name, "x" * 501), 422)
     (fields,) = forms(page.source, f"/approvals/{name}/reject")
     assert fields["reason"] == "x" * 501
 
 
-def test_a_rejection_is_recorded_with_its_reason(host: LiveHost, bob: Desk) -> None:
+def test_a_rejection_is_recorded_with_its_reason(host: LiveHost, bob: Approver) -> None:
     name = proposed(host)["proposal_id"]
     assert bob.reject(name, "the wrong window").status_code == 303
     text = told(bob.card(name))
@@ -357,7 +363,9 @@ def test_a_rejection_is_recorded_with_its_reason(host: LiveHost, bob: Desk) -> N
 # --- who may not ----------------------------------------------------------------------------------------------------
 
 
-def test_who_asked_for_it_finds_no_form_and_is_refused_what_they_send(host: LiveHost, bob: Desk, ada: Desk) -> None:
+def test_who_asked_for_it_finds_no_form_and_is_refused_what_they_send(
+    host: LiveHost, bob: Approver, ada: Approver
+) -> None:
     name = proposed(host)["proposal_id"]
     page = ada.card(name, "?decide=approve")
     assert "another operator has to approve it" in told(page)
@@ -368,13 +376,13 @@ def test_who_asked_for_it_finds_no_form_and_is_refused_what_they_send(host: Live
     assert view_of(host, name)["stands"] == "open"
 
 
-def test_who_asked_for_it_may_take_it_back(host: LiveHost, ada: Desk) -> None:
+def test_who_asked_for_it_may_take_it_back(host: LiveHost, ada: Approver) -> None:
     name = proposed(host)["proposal_id"]
     assert ada.reject(name, "a mistake").status_code == 303
     assert view_of(host, name)["decided_by"] == ASKING
 
 
-def test_who_may_only_look_finds_no_form_and_is_refused(host: LiveHost, bob: Desk, eve: Desk) -> None:
+def test_who_may_only_look_finds_no_form_and_is_refused(host: LiveHost, bob: Approver, eve: Approver) -> None:
     name = proposed(host)["proposal_id"]
     for query in ("", "?decide=approve", "?decide=reject"):
         page = eve.card(name, query)

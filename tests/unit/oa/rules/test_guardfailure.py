@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import pytest
-
 from pmagent.actors.oa.reasoning.rules.causes import INVALID, spoken
 from pmagent.contracts.reasoning import TEXT_CHARS_MAX
+from tests.support.cases import each
 
 REFRESH = "pmagent kernel refresh"
 MISMATCH = {"check": "phase", "expected": "7", "actual": "6", "surfaces": ["share/A.json", "share/B.json"]}
@@ -21,8 +20,8 @@ def mend(category: str, message: str, remediation: str | None = None) -> dict[st
 LOG_DAMAGED = mend("schema_violation", "the log is damaged: sum")
 
 
-@pytest.mark.parametrize(
-    ("report", "cause", "transient"),
+@each(
+    "report, cause, transient",
     [
         ({"mismatches": [MISMATCH]}, "phase: share/A.json says 7, share/B.json says 6", False),
         ({"missing_surfaces": ["share/A"], "mismatches": [MISMATCH]}, "is missing: share/A is missing", False),
@@ -150,7 +149,7 @@ def test_a_guard_that_passed_then_and_fails_now_is_explained(interpreter: Any) -
     assert "share/A.json says 7" in interpreter.ask().payload.root_cause
 
 
-@pytest.mark.parametrize("given", [{}, {"ok": False}, {"ok": False, "colour": "red"}, "broken", [1], None])
+@each("given", [{}, {"ok": False}, {"ok": False, "colour": "red"}, "broken", [1], None])
 def test_a_report_without_a_cause_is_said_to_have_none(interpreter: Any, given: Any) -> None:
     interpreter.context = {"guard_output": given}
     said = interpreter.ask()
@@ -247,8 +246,8 @@ def test_long_words_are_looked_through_once() -> None:
     assert spoken("share/missing/x.json is malformed").depth == INVALID
 
 
-@pytest.mark.parametrize(
-    ("reason", "kind"),
+@each(
+    "reason, kind",
     [
         ("share/A.json: is missing", "a surface is missing"),
         ("share/A.json: cannot be read (denied)", "a surface is not valid"),

@@ -6,7 +6,6 @@ import shlex
 from typing import Any
 
 import click
-import pytest
 
 from pmagent.actors.oa.reasoning.rules.commands import danger, score
 from pmagent.actors.oa.reasoning.rules.goal_commands import GUARD_NAMES, guard_command, intended
@@ -89,7 +88,7 @@ def test_a_block_holds_the_commands_that_it_was_given_and_tells_its_flaws(statem
     assert wrong == []
 
 
-@pytest.mark.parametrize("goal", ["Refresh the surfaces", "Run the guards"])
+@each("goal", ["Refresh the surfaces", "Run the guards"])
 def test_what_the_frame_does_anyway_is_not_done_twice_in_a_row(generator: Any, goal: str) -> None:
     generator.goal = goal
     assert generator.ask().payload.ops_block == [*PREFLIGHT, *CLOSING]

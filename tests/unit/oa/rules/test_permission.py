@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from pmagent.actors.oa.reasoning.rules.engine import permitted, plan
 from pmagent.actors.oa.reasoning.rules.goal_commands import GUARD_NAMES
 from pmagent.contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, ProgramId, is_safe
@@ -78,7 +76,7 @@ def test_a_better_kernel_during_the_run_does_not_lift_what_the_envelope_says(saf
     assert "mode: kernel_state_ref says DEGRADED, oa.kernel_status says NORMAL" in [d.message for d in said.diagnostics]
 
 
-@pytest.mark.parametrize("change", [{"mode": "BLOCKED"}, {"reality": {}}, {"bootstrap": {"kernel_ok": False}}])
+@each("change", [{"mode": "BLOCKED"}, {"reality": {}}, {"bootstrap": {"kernel_ok": False}}])
 def test_the_guard_interpreter_runs_in_every_state_and_says_that_inputs_are_degraded(
     interpreter: Any, change: dict[str, Any]
 ) -> None:
@@ -96,8 +94,8 @@ def test_every_tool_of_the_table_is_planned_in_its_order_and_no_other(program: P
     assert [tool for tool, _ in plan(run.envelope)] == list(PROGRAM_TOOLS[program])[1:]
 
 
-@pytest.mark.parametrize(
-    ("context", "guard"),
+@each(
+    "context, guard",
     [
         ({"guard_name": "OA-State"}, "oa_state"),
         ({"guard_output": {"ok": False, "guard": "dms.alignment"}}, "dms_alignment"),

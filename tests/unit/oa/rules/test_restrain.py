@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 
 from pmagent.actors.oa.reasoning.rules.engine import floor
 from pmagent.contracts.reasoning import check_payload
+from tests.support.cases import each
 
 
 def held(run: Any, decision: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -20,8 +20,8 @@ def verdict(word: str) -> dict[str, Any]:
     return {"allowed_action": word, "safety_check_summary": "I looked"}
 
 
-@pytest.mark.parametrize("model", ["PROCEED", "WARN", "ABORT"])
-@pytest.mark.parametrize(("goal", "own"), [("Improve it", 0), ("Migrate the database", 1), ("Push it", 2)])
+@each("model", ["PROCEED", "WARN", "ABORT"])
+@each("goal, own", [("Improve it", 0), ("Migrate the database", 1), ("Push it", 2)])
 def test_the_worse_verdict_of_both_stands(safeops: Any, model: str, goal: str, own: int) -> None:
     order = ["PROCEED", "WARN", "ABORT"]
     safeops.goal, safeops.context = goal, {"constraints": ["no_git_push"]}
@@ -51,7 +51,7 @@ def block(*commands: str, risk: str = "none", score: int = 1) -> dict[str, Any]:
     return {"ops_block": list(commands), "complexity_score": score, "risk_analysis": risk}
 
 
-@pytest.mark.parametrize("command", ["git push origin main", "rm -rf build"])
+@each("command", ["git push origin main", "rm -rf build"])
 def test_a_block_with_a_forbidden_command_is_emptied(generator: Any, command: str) -> None:
     generator.context = {"constraints": ["no_git_push"]}
     decision, changes = held(generator, block("make a", command))

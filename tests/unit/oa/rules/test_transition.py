@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from pmagent.actors.oa.reasoning.rules.transition import order, same, skipped
 from pmagent.contracts.reasoning import CRITERIA_MAX
 from tests.support.cases import each
@@ -27,8 +25,8 @@ def test_the_next_phase_is_ready_and_it_is_told_that_no_criteria_are_known(trans
     assert transition.ask().rationale.endswith("all 2 stated criteria are met")
 
 
-@pytest.mark.parametrize(
-    ("goal", "context"),
+@each(
+    "goal, context",
     [
         ("Go from phase 7 to phase 8", {}), ("Validate the transition of Phase 7 into 8", {}), ("7 -> 8", {}),
         ("Begin phase 8", {}), ("?", {"proposed_phase": 8}), ("?", {"from_phase": "Phase 7", "to_phase": "phase 8"}),

@@ -37,9 +37,7 @@ def test_each_list_is_used_and_each_list_that_is_used_is_there() -> None:
     assert {*table("constraints.implied"), *table("limits").changing, *table("limits").sent} <= acts.keys()
 
 
-@each(
-    "content", ['[a]\nb = "word word"', '[a]\nb = ""', "[a]\nb = []", '[a]\nb = "Word"', '[a.b]\nc = ["to-do"]']
-)
+@each("content", ['[a]\nb = "word word"', '[a]\nb = ""', "[a]\nb = []", '[a]\nb = "Word"', '[a.b]\nc = ["to-do"]'])
 def test_a_list_that_is_empty_or_holds_no_plain_words_is_named(content: str) -> None:
     with pytest.raises(ValueError, match=r"a\.b"):
         checked(content)
@@ -96,8 +94,6 @@ def test_what_is_denied_is_not_said(text: str, meant: list[str]) -> None:
     assert asserted(text, orders) == meant
 
 
-@each(
-    "text, no", [("none", True), ("", True), ("no issues", True), ("0", True), ("nonesuch", False)]
-)
+@each("text, no", [("none", True), ("", True), ("no issues", True), ("0", True), ("nonesuch", False)])
 def test_a_text_that_says_no_says_nothing(text: str, no: bool) -> None:
     assert denied(text) == no

@@ -1,0 +1,161 @@
+"""A proposal as a page shows it: in words, as bytes, and beside others; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from pmagent.pla.risk import TIERS, risk
+
+ROW: Final = 16
+LIKE_MAX: Final = 8
+
+
+def headline(document: dict[str, Any]) -> str:
+    """The action in a few words that hold nothing of the typed text."""
+    payload = document["payload"]
+    match document["action_type"]:
+        case "TYPE_TEXT":
+            return f"Type {document['chars']} character{'' if document['chars'] == 1 else 's'}"
+        case "KEY_COMBO":
+            return f"Press {' + '.join(payload['keys'])}"
+        case "MOUSE_MOVE":
+            return f"Move the pointer {steps(payload['x'], payload['y'])}"
+    return f"Click {payload['button']}"
+
+
+def content(document: dict[str, Any]) -> str:
+    """Exactly what is done, as text: of a text its characters, else the keys, the way or the button."""
+    payload = document.get("plain") or document["payload"]
+    match document["action_type"]:
+        case "TYPE_TEXT":
+            return str(payload["text"])
+        case "KEY_COMBO":
+            return "+".join(payload["keys"])
+        case "MOUSE_MOVE":
+            return f"x {payload['x']:+d}, y {payload['y']:+d}: {steps(payload['x'], payload['y'])}"
+    return str(payload["button"])
+
+
+def steps(x: int, y: int) -> str:
+    """A way of the pointer, in words."""
+    sideways = f"{abs(x)} {'left' if x < 0 else 'right'}" if x else ""
+    upright = f"{abs(y)} {'up' if y < 0 else 'down'}" if y else ""
+    return ", ".join(part for part in (sideways, upright) if part) or "nowhere"
+
+
+def counted(text: str) -> str:
+    """How much a text is, and how often it presses Enter and Tab."""
+    parts = [f"{len(text)} character{'' if len(text) == 1 else 's'}"]
+    for key, char in (("Enter", "\n"), ("Tab", "\t")):
+        times = text.count(char)
+        parts += [f"{key} {times} time{'' if times == 1 else 's'}"] if times else []
+    return ", ".join(parts)
+
+
+def hex_rows(text: str) -> str:
+    """The bytes of a text: offset, hex, and what of it can be read, sixteen a row."""
+    raw = text.encode("utf-8", "surrogatepass")
+    rows: list[str] = []
+    for at in range(0, len(raw), ROW):
+        row = raw[at : at + ROW]
+        readable = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
+        rows.append(f"{at:04x}  {row.hex(' '):<{ROW * 3 - 1}}  |{readable}|")
+    return "\n".join(rows)
+
+
+def by_risk(documents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Open proposals in the order in which they are to be looked at: by risk, then the oldest first."""
+    return sorted(documents, key=lambda one: (TIERS.index(risk(one).tier), one["proposed_at"]))
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """How a proposal stands, for people: ``kind`` as notices have it, a title, and a text."""
+
+    kind: str
+    title: str
+    text: str
+
+
+_LOOK: Final = "Look at the machine's screen: part of it was typed. What is missing has to be proposed anew."
+_LOOK_NOW: Final = (
+    "Look at the machine's screen now: it may be nothing, part of it, or all. It is never typed again by itself; what "
+    "is missing has to be proposed anew."
+)
+_SENT: Final = "All its reports were handed to USB. What the machine made of them is seen on its screen."
+
+_ENDS: Final = {
+    "executed": ("good", "It was typed", _SENT),
+    "recorded": ("info", "Approved, and recorded", "Nothing is typed by it."),
+    "aborted": ("bad", "It ended in the middle", _LOOK),
+    "not_executed": ("warn", "Nothing was typed", ""),
+    "unknown": ("bad", "Nobody can tell how much was typed", _LOOK_NOW),
+    "rejected": ("info", "Rejected", ""),
+    "expired": ("warn", "Expired", "Nothing was typed. It can be proposed again."),
+    "withdrawn": ("warn", "Withdrawn", "Nothing was typed."),
+}
+
+
+_ENDED_BY: Final = {
+    "KILLED": "The kill switch ended it",
+    "DISARMED": "It was disarmed while it typed",
+    "LEASE": "The device heard nothing from the daemon any more, and ended it",
+    "LINK": "The line was lost while it typed",
+    "USB": "The machine took no more of it",
+    "CAPS_LOCK": "Caps Lock came on while it typed",
+    "MEMORY": "The device had no room for it",
+    "WATCHDOG": "The device's firmware failed",
+}
+"""The device's word for why it ended in the middle (docs/hid-protocol.md) -> what an operator wants to know first."""
+
+
+def stands(document: dict[str, Any], code: str = "") -> Notice | None:
+    """How it stands, if it is not open; an outcome that nobody can tell in strong words, an end in the middle with what
+    the device gave as its ``code``."""
+    if document["stands"] == "open":
+        return None
+    if document["stands"] == "executing":
+        return Notice("info", "Approved: it is being typed", "Disarming ends it; so does the kill switch.")
+    kind, title, text = _ENDS.get(document["outcome"], ("warn", str(document["outcome"]), ""))
+    if document["outcome"] == "aborted":
+        title = _ENDED_BY.get(code, title)
+    by = f" by {document['decided_by']}" if document["decided_by"] and document["outcome"] in _DECISIONS else ""
+    why = f"{document['why']}. " if document["why"] else ""
+    return Notice(kind, f"{title}{by}", f"{why}{text}".strip())
+
+
+_DECISIONS: Final = ("recorded", "rejected")
+
+
+class Similar(msgspec.Struct, frozen=True):
+    """An earlier proposal that resembles one: ``how``, and its document."""
+
+    how: str
+    document: dict[str, Any]
+
+
+def alike(document: dict[str, Any], others: Sequence[dict[str, Any]]) -> list[Similar]:
+    """Earlier proposals of the same bytes, else of the same beginning, newest first; those that were decided on, or are
+    over. Masked texts are alike only by their digest: the log holds no more of them."""
+    found: list[tuple[int, Similar]] = []
+    for other in others:
+        if other["proposal_id"] == document["proposal_id"] or other["stands"] == "open":
+            continue
+        if other["position"] > document["position"] or other["action_type"] != document["action_type"]:
+            continue
+        if other["digest"] == document["digest"]:
+            found.append((0, Similar("the same bytes", other)))
+        elif not (document["masked"] or other["masked"]) and _beginning(other) == _beginning(document) != "":
+            found.append((1, Similar(f"also begins with {_beginning(document)}", other)))
+    found.sort(key=lambda one: (one[0], -one[1].document["position"]))
+    return [like for _, like in found[:LIKE_MAX]]
+
+
+def _beginning(document: dict[str, Any]) -> str:
+    """The first word of a text: mostly the program that it calls."""
+    if document["action_type"] != "TYPE_TEXT":
+        return ""
+    words = document["payload"]["text"].split(maxsplit=1)
+    return words[0][:40] if words else ""

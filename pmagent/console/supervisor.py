@@ -1,0 +1,105 @@
+"""The daemon's side of the console: its process is started, listened to, started again when it ends, and ended."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+import msgspec
+import structlog
+from anyio.abc import Process
+
+from pmagent.events.user_state import VARIABLE
+from pmagent.service.host import Host
+from pmagent.workspace.trust import NotAccepted, resolved
+from pmagent.workspace.user_registry import RegistryUnusable
+
+PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+"""Seconds before it is started again, the longer the more often it has ended shortly after its start."""
+STEADY_SECONDS: Final = 60.0
+"""A console that was served for so long has ended for a reason of its own."""
+STOP_SECONDS: Final = 5.0
+LINE_BYTES_MAX: Final = 8192
+
+_log = structlog.get_logger("pmagent")
+
+
+async def supervise_console(host: Host) -> None:
+    """Keep the console served until cancelled; a console that cannot be served is told of, and is nobody's end."""
+    try:
+        settings = (await anyio.to_thread.run_sync(resolved, host.layout.workspace, os.environ)).settings.console
+    except (NotAccepted, RegistryUnusable) as error:
+        _log.warning("no console is served", reason=error.message, mend=error.hint)
+        return
+    if not settings.enabled:
+        return
+    ended = 0
+    while True:
+        begun = anyio.current_time()
+        code = await _serve_once(host)
+        if anyio.current_time() - begun >= STEADY_SECONDS:
+            ended = 0
+        pause = PAUSES[min(ended, len(PAUSES) - 1)]
+        _log.warning("the console has ended", exit_code=code, again_in_s=pause)
+        await anyio.sleep(pause)
+        ended += 1
+
+
+async def _serve_once(host: Host) -> int:
+    command = [sys.executable, "-I", "-m", "pmagent.console.process", str(host.layout.workspace)]
+    process = await anyio.open_process(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment(),
+        cwd="/",
+    )
+    try:
+        await _listen(process)
+        return await process.wait()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _end(process)
+
+
+async def _end(process: Process) -> None:
+    assert process.stdin is not None, "made with a pipe"
+    await process.stdin.aclose()  # that is the word to end
+    with anyio.move_on_after(STOP_SECONDS) as patience:
+        await process.wait()
+    if patience.cancelled_caught:
+        process.kill()
+        await process.wait()
+    await process.aclose()
+
+
+async def _listen(process: Process) -> None:
+    """Pass on what it says, until it says nothing more."""
+    assert process.stdout is not None, "made with a pipe"
+    buffered = b""
+    async for chunk in process.stdout:
+        *lines, buffered = (buffered + chunk).split(b"\n")
+        for line in lines:
+            _tell(line)
+        buffered = buffered[-LINE_BYTES_MAX:]
+
+
+def _tell(line: bytes) -> None:
+    try:
+        message: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        _log.warning("the console said something that is not understood")
+        return
+    level, event = message.pop("level", "warning"), str(message.pop("event", ""))
+    if level == "ready":
+        _log.info("the console is served; pmagent console lets you in", url=event)
+        return
+    log = {"info": _log.info, "error": _log.error}.get(str(level), _log.warning)
+    log(event, **{name: value for name, value in message.items() if value})
+
+
+def _environment() -> dict[str, str]:
+    """Nothing that a page needs not: no keys of models."""
+    kept = ("PATH", "HOME", VARIABLE, "LANG", "LC_ALL", "TZ", "PMAGENT_CONSOLE_", "SSL_CERT")
+    return {name: value for name, value in os.environ.items() if name.startswith(kept)}
