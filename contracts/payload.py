@@ -144,6 +144,11 @@ def effect_of(payload: object) -> Effect | None:
     return _EFFECTS.get(type(payload))
 
 
+def requests_effect(cls: type) -> bool:
+    """Whether payloads of this type request an effect."""
+    return cls in _EFFECTS
+
+
 def is_request(payload: object) -> bool:
     """Whether somebody waits for an answer to this payload."""
     return type(payload) in _ANSWERABLE

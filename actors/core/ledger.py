@@ -21,7 +21,7 @@ import msgspec
 from pmagent.actors.core.authority import NOBODY, Authority
 from pmagent.contracts.control import EffectsPaused, EffectsResumed
 from pmagent.contracts.effect import ActorHalted, EffectCancelRequested, EffectRefused, may_end
-from pmagent.contracts.payload import OutwardRequest, Unknown, effect_of
+from pmagent.contracts.payload import OutwardRequest, Unknown, effect_of, requests_effect
 from pmagent.events.event import Event
 
 GATE: Final = "gate"
@@ -87,6 +87,10 @@ class EffectLedger:
     def is_open(self, request: int) -> bool:
         """Whether the request has no terminal event yet."""
         return request in self.open
+
+    def concerns(self, decision: type) -> bool:
+        """Whether ``book`` may do anything with decisions of this type."""
+        return decision in self._ending or decision in _PAUSING or requests_effect(decision)
 
     def book(self, event: Event) -> tuple[Sequence[Event], Sequence[Cancel]]:
         """Take an event of the log. Returns the effects that it requests, and what it cancels."""
