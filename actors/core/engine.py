@@ -52,19 +52,19 @@ __all__ = [
 
 DECISIONS_MAX: Final = 10_000
 """Upper bound of what may follow from one fact; the actor that goes beyond it is halted. Only the gate may go beyond
-it: its verdict on a request is never what is too much."""
+it: its verdict on a request is never the one too many."""
 
 
 class HistoryError(PmagentError):
     """The recorded history cannot be folded by this code: a decision without its cause, or an actor that cannot
-    take an event it took before."""
+    fold an event that it folded before."""
 
     exit_code = 70
 
 
 class Output(msgspec.Struct):
     """The output for one input, to be acted on in this order: ``events`` are appended, together and in order; when
-    they are durable, ``starts`` (requests among them) may be performed and ``cancels`` are carried out."""
+    they are durable, ``starts`` (the requests among them) may be performed and ``cancels`` are carried out."""
 
     events: list[Event]
     starts: list[Event]
@@ -73,14 +73,14 @@ class Output(msgspec.Struct):
 
 class Reaction(msgspec.Struct):
     """One actor's reaction to one event: ``decisions`` (the actor's own, then the engine's about it), and
-    the actor's state with its own ones folded in."""
+    the actor's state with its own decisions folded in."""
 
     decisions: list[Event]
     after: Any
 
 
 class Engine:
-    """Runs ``actors`` over the events that ``sequencer`` puts in place.
+    """Runs ``actors`` over the events that ``sequencer`` numbers.
 
     Live: ``accept`` facts, ``finish`` effects. Recovery: ``fold`` every recorded event in order, then ``complete``.
     """
@@ -105,7 +105,7 @@ class Engine:
         self._facts: deque[tuple[str, int]] = deque(maxlen=RECENT_FACTS_MAX)  # that were folded
         self._reading: RecordedReaction | None = None
         self._witness = witness
-        self._end_matters = witness is not None  # or an actor could not take the event that is being reacted to
+        self._end_matters = witness is not None  # or an actor could not fold the event of the current reaction
         self._whole = True  # no reaction was left unfinished; set before it begins, so that nothing can slip past
         self._cause = "it was entered twice"
         self._outward: list[Event] = []  # the outward requests of the reaction that is going on
@@ -115,7 +115,7 @@ class Engine:
         immutable, so both hold them. Raises ValueError for an engine that is broken, or has a witness to what it
         reads."""
         if not self._whole or (self._witness is not None and self._reading is not None):
-            raise ValueError("what is being read back has its witness")
+            raise ValueError("an engine that is broken, or reads back for a witness, cannot be copied")
         other = Engine(actors, Sequencer(Tail(self.sequencer.position), self.sequencer.recent()), witness)
         other.sequencer.time = self.sequencer.time
         other.states.update(self.states)
@@ -332,7 +332,7 @@ class Engine:
                 raise _unfoldable(about, decision.position, error) from error
 
     def _deliver(self, event: Event) -> None:
-        """All recorded decisions before ``event``'s have been read: hand it to its hearers."""
+        """All recorded decisions before ``event``'s have been read: hand it to its subscribers."""
         if self._end_matters:
             self._end_reading()
         states = self.states

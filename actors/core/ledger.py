@@ -121,7 +121,7 @@ class EffectLedger:
             permit = data.permit
             return self._revoke(lambda request: request.permit == permit)
         elif isinstance(data, self._authority.ruling):
-            return self._revoke(lambda request: self._authority.ends(data, request.scope().action))
+            return self._revoke(lambda request: self._authority.terminates(data, request.scope().action))
         elif isinstance(data, ActorHalted):
             if data.name == self._authority.watcher:
                 return self._revoke(lambda _: True)

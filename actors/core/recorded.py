@@ -13,7 +13,7 @@ from pmagent.events.event import Event
 class RecordedReaction(msgspec.Struct):
     """The reaction to ``event`` as far as it has been read back from the log.
 
-    ``taken``: each hearer, its state right after it took the event, and what its folding raised. ``slot``: index of
+    ``taken``: each subscriber, its state right after the event, and the exception of its folding. ``slot``: index of
     the actor whose decision (or halt) was read last; ``recorded``: how many of that actor's, and of the engine's about
     it, were read; ``engine_decisions``: how many of the engine's were read in all.
     """
@@ -29,7 +29,7 @@ class Witness(Protocol):
     """Watches a history being folded (replay), to compare the decisions of today's code with those recorded."""
 
     def delivered(self, reading: RecordedReaction) -> None:
-        """An event has been handed to its hearers; none of the recorded decisions on it has been folded yet."""
+        """An event has been handed to its subscribers; none of the recorded decisions on it has been folded yet."""
         ...
 
     def recorded(self, event: Event) -> None:

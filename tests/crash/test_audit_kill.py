@@ -25,6 +25,7 @@ from pmagent.replay.areas.invariants_audits import check_audits
 from pmagent.replay.areas.invariants_models import check_models
 from pmagent.replay.replayer import replay_log
 from pmagent.workspace.layout import Layout
+from tests.support import warm
 from tests.support.audited import Sources
 from tests.support.bench import Bench, Question, sitting
 from tests.support.commands import pmagent
@@ -38,6 +39,12 @@ JUDGED = ("model.replied:2", "audit.opinion_given:7", "audit.criterion_ruled:2")
 """Events on which a host kills itself as soon as they are durable."""
 
 Host = Callable[[int, str, str], tuple[int, int]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def preloaded() -> None:
+    """Hosts find imported what takes a second each time."""
+    warm.preload("langchain_openai", "pmagent.actors.audit.progress")
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,7 @@ from pmagent.replay.replayer import replay_log
 from pmagent.service.client import DaemonUnreachable, call_daemon
 from pmagent.service.wire import RemoteError
 from pmagent.workspace.layout import Layout
+from tests.support import warm
 from tests.support.commands import pmagent
 from tests.support.pla_live import Device, configure
 
@@ -120,8 +121,8 @@ class Daemons:
 @contextmanager
 def daemons(workspace: Path) -> Iterator[Daemons]:
     """For the length of a block."""
-    command = [sys.executable, "-m", "tests.crash.kill_pla", str(workspace)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+    command = [sys.executable, "-I", "-m", "tests.crash.kill_pla", str(workspace)]
+    with warm.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         made = Daemons(workspace, process)
         try:
             yield made

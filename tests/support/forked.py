@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pmagent.events.event import Event
+from tests.support import warm
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLED = -signal.SIGKILL
@@ -27,10 +28,10 @@ KILLED = -signal.SIGKILL
 def forks(module: str, *arguments: object, environ: Mapping[str, str] | None = None) -> Iterator[
     Callable[..., list[str]]
 ]:  # fmt: skip
-    """Run ``python -m tests.crash.MODULE ARGUMENTS``; yields a function: the words of a line to it -> those of its
-    answer."""
-    with subprocess.Popen(
-        [sys.executable, "-m", f"tests.crash.{module}", *map(str, arguments)], stdin=subprocess.PIPE,
+    """Run ``python -I -m tests.crash.MODULE ARGUMENTS`` (``tests.support.warm``); yields a function: the words of a
+    line to it -> those of its answer."""
+    with warm.Popen(
+        [sys.executable, "-I", "-m", f"tests.crash.{module}", *map(str, arguments)], stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, **(environ or {})},
     ) as process:  # fmt: skip
         stdin, stdout = process.stdin, process.stdout
@@ -39,7 +40,7 @@ def forks(module: str, *arguments: object, environ: Mapping[str, str] | None = N
 
         def ask(*words: object) -> list[str]:
             print(*words, file=stdin, flush=True)
-            return stdout.readline().split()
+            return str(stdout.readline()).split()
 
         yield ask
         stdin.close()
