@@ -114,5 +114,5 @@ def _should_reach(request: dict[str, Any]) -> bool:
     form = request["type"] == "application/x-www-form-urlencoded"
     if path == "/sign-in":
         return said and form
-    mine = request["csrf"] == who
-    return said and form and path != "/static/x" and bool(who) and mine and (who == "ada" or path in ("/theme", "/control/pause"))
+    mine, allowed = request["csrf"] == who, who == "ada" or path in ("/theme", "/control/pause")
+    return said and form and path != "/static/x" and bool(who) and mine and allowed
