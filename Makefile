@@ -25,7 +25,7 @@ test: setup ## setup and every check
 check: ## lint, types, import rules, tests, side by side (after setup)
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint imports types computing waiting
 
-night: setup ## every check with all examples, seeds and kills, and the planted bugs: an hour
+night: setup ## every check with all examples, seeds and kills, and the planted bugs: over an hour
 	@PMAGENT_TESTS=night $(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory planted
 

@@ -30,15 +30,15 @@ def run(bench: Bench) -> list[Row]:
         folder = bench.folder / f"many-{next(turn)}"
         return asyncio.run(_append(folder, writers, _each(bench, writers), times[writers]))
 
-    def peer() -> float:
-        return _peer(bench.folder / f"peer-{next(turn)}.sqlite", bench.count(2_000, 20))
+    def sqlite() -> float:
+        return peer(bench.folder / f"peer-{next(turn)}.sqlite", bench.count(2_000, 20))
 
     def sync() -> float:
         return statistics.median(raw_syncs(bench.folder, bench.count(1_000, 20)))
 
     measures = [lambda writers=writers: ours(writers) for writers in WRITERS]
     has_peer = find_spec("eventsourcing") is not None
-    *figures, syncs = alternate(bench.runs, *measures, *([peer] if has_peer else []), sync)
+    *figures, syncs = alternate(bench.runs, *measures, *([sqlite] if has_peer else []), sync)
     beside = Spread.of(figures[len(WRITERS)]) if has_peer else None
     peer_name = "eventsourcing 9.5, SQLite, one insert a commit" if has_peer else "(eventsourcing is not installed)"
     rows = []
@@ -80,7 +80,8 @@ async def _writer(log: Log, name: str, count: int, times: list[float]) -> None:
         times.append(time.perf_counter() - start)
 
 
-def _peer(path: Path, count: int) -> float:
+def peer(path: Path, count: int) -> float:
+    """Inserts a second, each committed by itself, into a new database."""
     from eventsourcing.persistence import StoredEvent
     from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteDatastore
 

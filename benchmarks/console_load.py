@@ -141,16 +141,16 @@ def stage(folder: Path, *, quick: bool = False) -> Iterator[Stage]:
     subprocess.run(["git", "init", "-q", "-b", "main", str(folder)], check=True)
     init_workspace(folder)
     accept(folder)
-    places = ConsolePaths(Layout(folder))
-    places.prepare()
-    who = operators.add(places.operators, "ada", "view", None)
+    paths = ConsolePaths(Layout(folder))
+    paths.prepare()
+    who = operators.add(paths.operators, "ada", "view", None)
     daemon = Child("console_daemon", str(folder))
     position = daemon.answer()["position"]
     address = None
     while address is None or not address.port:
-        address = read(places.address)
+        address = read(paths.address)
         assert daemon.process.poll() is None, "the daemon has ended"
-    cookies = [_entered(address.port, invite(places, who)) for _ in range(SESSIONS)]
+    cookies = [_entered(address.port, invite(paths, who)) for _ in range(SESSIONS)]
     browsers = Child("console_clients", "busy" if quick else "idle", str(address.port), *cookies)
     try:
         found = Stage(daemon, browsers, address.pid)

@@ -1,4 +1,4 @@
-"""What happens in an audit (docs/design.md §15.3).
+"""Events of an audit (docs/design.md §15.3).
 
     audit.requested -> (audit.clone_requested -> audit.surveyed), (audit.pdf_requested -> audit.pdf_read),
     (audit.pictures_requested -> audit.pictures_read, model.asked …) -> audit.evidence_found …
@@ -53,7 +53,7 @@ FailureCode = Literal[
     # the rest
     "rubric", "evidence", "judge", "not_permitted", "cancelled", "interrupted", "halted", "known", "busy", "failed",
 ]  # fmt: skip
-"""Why something could not be done. What limit it was, and how large, is said in words beside it."""
+"""Why something failed. The text beside it names the limit and its size."""
 
 
 class AuditLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -74,7 +74,7 @@ class AuditLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a detective is to look for, for one dimension: the words of its rubric, and ``terms``: the names, paths and
+    """A detective's question for one dimension: the words of its rubric, and ``terms``: the names, paths and
     phrases that these quote."""
 
     dimension_id: DimensionId
@@ -83,7 +83,7 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 MODEL_LIMITS: Final = ModelLimits(calls=1_000, concurrency=4, seconds=3_600.0, tokens=10_000_000)
-"""What an audit's model calls may use, if nothing else is said: three judges, each criterion, twice, with retries."""
+"""The default limits of an audit's model calls: three judges, each criterion, twice, with retries."""
 
 
 @event_type("audit.requested", request=True)
@@ -162,7 +162,7 @@ class AuditCloneRequested(OutwardRequest, frozen=True, kw_only=True):
 
 @event_type("audit.surveyed")
 class AuditSurveyed(Payload, frozen=True, kw_only=True):
-    """What was found in the clone."""
+    """The findings in the clone."""
 
     request: int
     survey: RepoSurvey
@@ -180,7 +180,7 @@ class AuditPdfRequested(Payload, frozen=True, kw_only=True):
 
 @event_type("audit.pdf_read")
 class AuditPdfRead(Payload, frozen=True, kw_only=True):
-    """What was read of the PDF."""
+    """The reading of the PDF."""
 
     request: int
     reading: PdfReading
@@ -305,7 +305,8 @@ class AuditConcluded(AuditAnswer, frozen=True, kw_only=True):
 
 @event_type("audit.failed")
 class AuditFailed(AuditAnswer, frozen=True, kw_only=True):
-    """The audit requested at ``request`` has no report and will have none. What was collected stays in the log."""
+    """The audit requested at ``request`` has no report and will have none. The evidence collected so far stays in the
+    log."""
 
     code: FailureCode
     reasons: list[Reason]

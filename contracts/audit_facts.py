@@ -1,4 +1,4 @@
-"""What the detectives bring home: facts about a repository and a PDF, as the log holds them (docs/design.md §15.6).
+"""The detectives' results: facts about a repository and a PDF, as the log holds them (docs/design.md §15.6).
 
 A ``Finding`` says that something is there, and where; which goals there are is in ``actors/audit/goals.py``. That
 something is *not* there follows from ``examined`` and the absence of findings. Nothing here is an opinion.
@@ -169,7 +169,7 @@ class Claim(Fact, frozen=True, kw_only=True):
 
 
 class PdfReading(Fact, frozen=True, kw_only=True):
-    """What was read of a PDF: never its whole text. ``sha256`` of the file. ``text_pages``: pages with text of their
+    """The reading of a PDF, never its whole text. ``sha256`` of the file. ``text_pages``: pages with text of their
     own, ``ocr_pages`` those read by recognition. ``claims``: paths that it names; ``statements``: passages that claim
     a feature (goal, page, text). ``excerpts``: what was found for the rubric's questions."""
 

@@ -20,7 +20,7 @@ GOALS_MAX: Final = 60
 
 TargetArtifact = Literal["github_repo", "pdf_report", "pdf_images"]
 TARGETS: Final[tuple[TargetArtifact, ...]] = ("github_repo", "pdf_report", "pdf_images")
-"""What a dimension may be about; the repository's detective, the report's, and the one for its images."""
+"""The artifacts that a dimension may be about; the repository's detective, the report's, and the one for its images."""
 
 Text = Annotated[str, Meta(pattern=r"\S", description="a text that is not blank")]
 DimensionName = Annotated[
@@ -38,7 +38,7 @@ class RubricPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RubricMetadata(RubricPart, frozen=True, kw_only=True):
-    """What the rubric is called, what it is for, and which version it is; all of it may be left out."""
+    """The rubric's name, purpose and version; each may be left out."""
 
     rubric_name: Annotated[str, Meta(description="a text")] | UnsetType = UNSET
     grading_target: Annotated[str, Meta(description="a text")] | UnsetType = UNSET

@@ -85,7 +85,7 @@ class CheckRunRequested(OutwardRequest, frozen=True, kw_only=True):
 
 
 def scope_of(kind: CheckKind, name: str) -> Scope:
-    """What the permit for running a check is for."""
+    """The scope of the permit for running a check."""
     return Scope("diagnostic", f"{kind}:{name}")
 
 
@@ -118,7 +118,7 @@ class CheckUnstarted(Payload, frozen=True, kw_only=True):
 
 
 class CheckResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What came of one check. ``ran``: it came to an end of its own, or was ended at a limit; without that it has not
+    """The outcome of one check. ``ran``: it came to an end of its own, or was ended at a limit; without that it has not
     passed. ``message`` is for people; ``stdout`` and ``stderr`` are the last of what it wrote; ``end`` is the position
     of the event that ended it (0: none did)."""
 

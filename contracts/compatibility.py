@@ -1,8 +1,8 @@
 """Whether a newer JSON Schema keeps what an older one promised (docs/design.md §16.1).
 
-Within a major version schemas are append-only: whatever was a document stays one. What a schema may gain is listed
-here: optional properties, values of an enumeration, wider bounds, a rule for such a new value. Every other difference
-breaks, also one that might be harmless: a person decides then, with a new major version or a longer list.
+Within a major version schemas are append-only: whatever was a document stays one. Permitted additions to a schema are
+listed here: optional properties, values of an enumeration, wider bounds, a rule for such a new value. Every other
+difference breaks, also one that might be harmless: a person decides then, with a new major version or a longer list.
 """
 
 from __future__ import annotations

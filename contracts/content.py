@@ -1,4 +1,4 @@
-"""What a document consists of, where it is more than a few bytes: a blob, or a text that only grows
+"""The content of a document of more than a few bytes: a blob, or a text that only grows
 (docs/design.md §7)."""
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The stop switch: an operator pauses new outward effects, and lets them go on (docs/design.md §6).
 
 While effects are paused the gate judges requests as ever, and the engine holds what it would have let start; what must
-not wait (``OutwardRequest.waits``) is refused. What runs already goes on, but for typing, which ends.
+not wait (``OutwardRequest.waits``) is refused. Running effects go on, except typing, which ends.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class ModelTool(Part, frozen=True, kw_only=True):
 
 
 class ModelToolCall(Part, frozen=True, kw_only=True):
-    """What a model asks for: a tool by name, with arguments."""
+    """A model's request for a tool: its name and arguments."""
 
     id: str
     name: str
@@ -72,8 +72,8 @@ class ModelAnswer(Part, frozen=True, kw_only=True):
 
 class ModelLimits(Part, frozen=True, kw_only=True):
     """Limits. Of one question: ``attempts`` calls of ``call_seconds`` each. Of the run that it belongs to: ``calls``,
-    ``concurrency`` calls at once, ``seconds`` since its first question, ``tokens`` (in and out), ``cost_usd`` (None:
-    no limit; with a limit, a model without a price is refused). What a call uses is known after it, so the last may go
+    ``concurrency`` calls at once, ``seconds`` since its first question, ``tokens`` (in and out), ``cost_usd`` (None: no
+    limit; with a limit, a model without a price is refused). The usage of a call is known after it, so the last may go
     beyond ``tokens`` and ``cost_usd``."""
 
     attempts: Annotated[int, Meta(ge=1, le=10)] = 3
@@ -204,7 +204,7 @@ class ModelFailed(Payload, frozen=True, kw_only=True):
 
 @event_type("model.withdrawn")
 class ModelWithdrawn(Payload, frozen=True, kw_only=True):
-    """Who asked at position ``ask`` does not want the reply any more: a call that runs is stopped, none is begun.
+    """The caller at position ``ask`` no longer wants the reply: a call that runs is stopped, none is begun.
     Anybody else's word does not count."""
 
     ask: int

@@ -1,4 +1,4 @@
-"""What the orchestrator assistant (OA) is asked and decides: snapshots, sessions, permits, escalations
+"""Requests to the orchestrator assistant (OA) and its decisions: snapshots, sessions, permits, escalations
 (docs/design.md §12)."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class OaBootRequested(Payload, frozen=True, kw_only=True):
 
 
 class Interpretation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a mode allows. ``recommended_commands`` name what would mend each reason."""
+    """The rights of a mode. ``recommended_commands`` name what would mend each reason."""
 
     allowed_actions: list[str]
     forbidden_actions: list[str]

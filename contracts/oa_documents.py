@@ -154,7 +154,7 @@ class OADiagnostic(Document, frozen=True, kw_only=True):
 
 
 class GuardReport(Document, frozen=True, kw_only=True, omit_defaults=True):
-    """What a guard answers. ``ok`` is the truth in both modes; only STRICT turns false into exit code 1.
+    """A guard's answer. ``ok`` is the truth in both modes; only STRICT turns false into exit code 1.
 
     ``missing_surfaces`` are paths of surfaces that are not there or not valid; a required one fails the
     guard, an optional one warns. ``details`` is what only this guard knows.
@@ -170,7 +170,7 @@ class GuardReport(Document, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class KernelStatus(Document, frozen=True, kw_only=True):
-    """What the tool ``oa.kernel_status`` answers. ``health`` tells each required surface's state and
+    """The answer of the tool ``oa.kernel_status``. ``health`` tells each required surface's state and
     reality's."""
 
     mode: Mode
@@ -183,7 +183,7 @@ class KernelStatus(Document, frozen=True, kw_only=True):
 
 
 class RealityCheck(Document, frozen=True, kw_only=True):
-    """What the tool ``oa.reality_check`` answers: names of the checks by verdict (one without is in
+    """The answer of the tool ``oa.reality_check``: names of the checks by verdict (one without is in
     neither)."""
 
     reality_green: bool

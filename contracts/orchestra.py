@@ -113,7 +113,7 @@ class InputFile(Document, frozen=True, kw_only=True):
 
 
 class Inputs(Document, frozen=True, kw_only=True):
-    """What a task's program is given: its arguments, as they are (no shell reads them), variables and files."""
+    """The inputs of a task's program: its arguments, as they are (no shell reads them), variables and files."""
 
     args: Annotated[list[Argument], Meta(max_length=ARGS_MAX, description=f"a list of at most {ARGS_MAX} texts")] = []
     env: Annotated[
@@ -125,14 +125,14 @@ class Inputs(Document, frozen=True, kw_only=True):
 
 
 class Sandbox(Document, frozen=True, kw_only=True):
-    """The wall around a task; the strictest where nothing is said."""
+    """The sandbox of a task; the strictest where nothing is given."""
 
     fs: FsMode = "read-only"
     net: NetMode = "deny"
 
 
 class Constraints(Document, frozen=True, kw_only=True):
-    """What a task keeps to: seconds for one attempt, retries after it, how many of the run's workers it occupies, and
+    """The limits of a task: seconds for one attempt, retries after it, how many of the run's workers it occupies, and
     its sandbox."""
 
     max_duration_sec: Seconds
@@ -159,7 +159,7 @@ class Artifact(Document, frozen=True, kw_only=True):
 
 
 class Metrics(Document, frozen=True, kw_only=True):
-    """What a task took. ``exit_code`` is null before its end and when a signal ended it."""
+    """The cost of a task. ``exit_code`` is null before its end and when a signal ended it."""
 
     duration_ms: Count
     exit_code: ExitCode | None
@@ -198,7 +198,7 @@ class TaskDocument(Document, frozen=True, kw_only=True):
 
 
 class PlanConstraints(Document, frozen=True, kw_only=True):
-    """What the run keeps to: seconds for all of it, and the programs that it may start."""
+    """The limits of the run: seconds for all of it, and the programs that it may start."""
 
     max_duration_sec: Seconds
     whitelist_tools: Whitelist
@@ -220,7 +220,7 @@ class PlanRequest(Document, frozen=True, kw_only=True):
 
 
 class SandboxOverrides(Document, frozen=True, kw_only=True, omit_defaults=True):
-    """The wall that a plan asks for; null or left out: as the policies say."""
+    """The sandbox that a plan asks for; null or left out: as the policies say."""
 
     fs: FsMode | None = None
     net: NetMode | None = None
@@ -266,7 +266,7 @@ PlanId = Annotated[Identifier, Meta(description="a UUID in lower case")]
 
 
 class PlanAnswer(Document, frozen=True, kw_only=True):
-    """L2 answers L1. What a planner writes has ids of its own; what a run is made of has UUIDs, and its tasks stand in
+    """L2 answers L1. A planner's plan has ids of its own; a run's plan has UUIDs, and its tasks stand in
     an order in which each comes after all that it waits for."""
 
     plan_id: PlanId
@@ -285,7 +285,7 @@ class PlanText(Document, frozen=True, kw_only=True):
 
 
 class AssignedConstraints(Document, frozen=True, kw_only=True):
-    """What one worker keeps to."""
+    """The limits of one worker."""
 
     max_duration_sec: Seconds
     max_retries: Retries

@@ -97,7 +97,7 @@ WRITABLE: Final = ("./runs",)
 
 
 class PolicySettings(Document, frozen=True, kw_only=True):
-    """What tasks may do where a plan says nothing, and how long they may take (seconds): one attempt, and the run."""
+    """The defaults for tasks where a plan says nothing, and the time limits (seconds) of one attempt and of the run."""
 
     allow_network: bool = False
     default_fs_mode: FsMode = "read-only"
@@ -106,7 +106,7 @@ class PolicySettings(Document, frozen=True, kw_only=True):
 
 
 class PromptSettings(Document, frozen=True, kw_only=True):
-    """What the planner and the summarizer are told; ``{intent}`` and the like stand for what a run fills in."""
+    """The prompts of the planner and the summarizer; a run fills in ``{intent}`` and the other placeholders."""
 
     planner: Prompt = PLANNER_PROMPT
     summarizer: Prompt = SUMMARIZER_PROMPT
@@ -149,7 +149,7 @@ class PathSettings(Document, frozen=True, kw_only=True):
 
 
 class FsSettings(Document, frozen=True, kw_only=True):
-    """What a sandbox shows, and what a task that runs ``rw`` may write besides its artifacts."""
+    """Paths that a sandbox shows, and paths that a task under ``rw`` may write besides its artifacts."""
 
     allow_read: PathList = msgspec.field(default_factory=lambda: list(READABLE))
     allow_write: PathList = msgspec.field(default_factory=lambda: list(WRITABLE))
@@ -170,7 +170,7 @@ class SecuritySettings(Document, frozen=True, kw_only=True):
 
 
 class TelemetrySettings(Document, frozen=True, kw_only=True):
-    """What a run's log holds, and the header that carries its trace id."""
+    """The content of a run's log, and the header that carries its trace id."""
 
     level: Literal["debug", "info", "warn", "error"] = "info"
     format: Literal["jsonl"] = "jsonl"

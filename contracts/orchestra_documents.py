@@ -1,4 +1,4 @@
-"""What a run of Orchestra leaves for programs, besides its plan and tasks (docs/design.md §14)."""
+"""Documents of a run of Orchestra for programs, besides its plan and tasks (docs/design.md §14)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pmagent.contracts.reasoning import Identifier, Timestamp
 
 LogLevel = Literal["debug", "info", "warn", "error"]
 Component = Literal["L1", "L2", "L3"]
-"""Who says it: the orchestrator, the coordinator, a worker."""
+"""The source of an entry: the orchestrator, the coordinator, a worker."""
 
 
 class RunLogLine(Document, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class RunLogLine(Document, frozen=True, kw_only=True):
 
 
 class TaskMetrics(Document, frozen=True, kw_only=True):
-    """What one task took: milliseconds of all its attempts together, and retries used."""
+    """The cost of one task: milliseconds of all its attempts together, and retries used."""
 
     task_id: Identifier
     name: LocalId

@@ -1,4 +1,4 @@
-"""What happens in a run of Orchestra: requests, plans, assignments, attempts, and their ends (docs/design.md §14.1).
+"""Events of a run of Orchestra: requests, plans, assignments, attempts, and their ends (docs/design.md §14.1).
 
 The correlation of all of it is the run's id, which is the trace id too. L1 is the actor ``orchestrator``, L2
 ``coordinator``, L3 ``worker``; their messages are these events.
@@ -141,7 +141,7 @@ class PlannerCallRequested(OutwardRequest, frozen=True, kw_only=True):
 
 @event_type("planner.replied")
 class PlannerReplied(RunAnswer, frozen=True, kw_only=True):
-    """What the planner wrote, whatever it is worth; tokens (in and out) and US dollars as far as it told them."""
+    """The planner's reply, unchecked; tokens (in and out) and US dollars where it reported them."""
 
     text: str
     model: str
@@ -273,7 +273,7 @@ class TaskAttemptRequested(OutwardRequest, frozen=True, kw_only=True):
 
 
 class Captured(Document, frozen=True, kw_only=True):
-    """What was kept of an output stream: the blob's SHA-256 and its size, of ``total`` bytes written; ``cut``: not
+    """The kept part of an output stream: the blob's SHA-256 and its size, of ``total`` bytes written; ``cut``: not
     all."""
 
     sha256: Annotated[Sha256, blob("size_bytes")]

@@ -24,7 +24,7 @@ class Payload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """What a permit is for: an action class (``feature_work``, docs/design.md §12.2) and the subject it acts on."""
+    """The scope of a permit: an action class (``feature_work``, docs/design.md §12.2) and the subject it acts on."""
 
     action: str
     subject: str
@@ -39,7 +39,7 @@ class OutwardRequest(Payload, frozen=True, kw_only=True):
     permit: int
 
     def scope(self) -> Scope:
-        """What the permit must have been granted for. Pure; every outward request type defines it."""
+        """The scope that the permit must have. Pure; every outward request type defines it."""
         raise TypeError(f"{type(self).__name__} does not define its scope")
 
 
@@ -142,6 +142,11 @@ def type_of(payload: object) -> str:
 def effect_of(payload: object) -> Effect | None:
     """How the effect that ``payload`` requests is treated; None if it requests none."""
     return _EFFECTS.get(type(payload))
+
+
+def requests_effect(cls: type) -> bool:
+    """Whether payloads of this type request an effect."""
+    return cls in _EFFECTS
 
 
 def is_request(payload: object) -> bool:

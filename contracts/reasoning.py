@@ -101,7 +101,7 @@ class KernelStateRef(Document, frozen=True, kw_only=True):
 
 
 class ReasoningEnvelope(Document, frozen=True, kw_only=True):
-    """What a program is given: a read-only view of the kernel and the task at ``timestamp`` (docs/design.md §13.1).
+    """A program's input: a read-only view of the kernel and the task at ``timestamp`` (docs/design.md §13.1).
 
     ``tools_allowed`` is what this run may call: any of its program's tools, none twice.
     """
@@ -170,7 +170,7 @@ PAYLOADS: Final[Mapping[str, type[Payloads]]] = {
 
 
 class ReasoningResult(Document, frozen=True, kw_only=True):
-    """What a run answers (docs/design.md §13.1). ``decision`` is a mapping of the program's payload type; the engine
+    """A run's result (docs/design.md §13.1). ``decision`` is a mapping of the program's payload type; the engine
     that answered is named in ``diagnostics`` (category ``engine``)."""
 
     envelope_id: Identifier
@@ -264,7 +264,7 @@ def is_safe(payload: Payloads) -> bool:
 
 
 def safe_payload(program_id: str, why: str) -> Payloads:
-    """What a program answers that was not permitted to run, or failed, because of ``why``."""
+    """The result of a program that was not permitted to run, or failed, because of ``why``."""
     why = why[:TEXT_CHARS_MAX]
     match program_id:
         case "SafeOPSDecision":

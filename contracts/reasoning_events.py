@@ -1,4 +1,4 @@
-"""What is asked of the reasoner, and what happens in a run: envelope -> tools and models -> result
+"""Requests to the reasoner, and the events of a run: envelope -> tools and models -> result
 (docs/design.md §13)."""
 
 from __future__ import annotations

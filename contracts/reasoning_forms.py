@@ -1,4 +1,4 @@
-"""What the reasoning commands read and print (docs/design.md §13.5).
+"""Input and output forms of the reasoning commands (docs/design.md §13.5).
 
 An output form is computed from a ReasoningResult and its envelope alone, so both forms say the same.
 """
@@ -25,7 +25,7 @@ DECISIONS: Final[dict[Verdict, Decision]] = {"PROCEED": "ALLOW", "WARN": "CONDIT
 
 
 class KernelStateForm(Document, frozen=True, kw_only=True):
-    """What the caller believes of the kernel. It can only make an answer stricter: the kernel itself is asked too.
+    """The caller's view of the kernel. It can only make an answer stricter: the kernel itself is asked too.
     ``null``, or left out: nothing is claimed."""
 
     mode: Mode | None = None

@@ -22,7 +22,7 @@ DEPTH_MAX: Final = 32
 VALUES_MAX: Final = 100_000
 """Most keys and values in one YAML text."""
 YAML_CHARS_MAX: Final = 512 * 1024
-"""Longest YAML text: its parser reads some hundred thousand characters a second. What is larger is given as JSON."""
+"""Longest YAML text: its parser reads some hundred thousand characters a second. A larger document must be JSON."""
 _CHARS_SHOWN: Final = 60
 
 _INT: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})", re.ASCII)

@@ -120,7 +120,7 @@ class Writer:
         self._stopping = False
         self._failed = False
         self._busy = False  # a batch is with the thread, or the loop is about to give it one
-        self._handed = False  # a batch was handed out; whoever it lets go on may append before the next one
+        self._handed = False  # busy, but a batch was handed out, nothing waits, and the loop's turn goes on
         self._rule = InlineRule()
         self._using = threading.Lock()  # held by whichever thread uses the storage
         self._inline = 0  # how many batches the loop's thread has written
@@ -136,6 +136,7 @@ class Writer:
         if self._failed:
             raise OutcomeUnknown("an earlier write failed")
         self._committer.submit(events, token)
+        self._handed = False
         if not self._busy:
             self._busy = True
             self._loop.call_soon(self._wake.put, None)
@@ -145,14 +146,14 @@ class Writer:
         out now; the appender must then let the loop go on if ``must_yield`` says so. Raises OutcomeUnknown after an
         earlier failure."""
         if (
-            (self._busy and not (self._handed and self._committer.idle))
-            or self._failed or self._using.locked() or not 0 < len(events) <= INLINE_EVENTS_MAX
+            (self._busy and not self._handed) or self._failed or self._stopping or self._using.locked()
+            or not 0 < len(events) <= INLINE_EVENTS_MAX
             or (len(events[0].raw) if len(events) == 1 else sum(map(len, map(_raw, events)))) > INLINE_BYTES_MAX
             or not self._rule.permits(appender := asyncio.current_task(), now := monotonic())
         ):  # fmt: skip
             self.submit(events, token)
             return False
-        self._busy = True
+        handed, self._handed, self._busy = self._handed, False, True
         try:
             if self._rule.begins(appender, now):
                 self._loop.call_soon(self._rule.turned)
@@ -163,7 +164,9 @@ class Writer:
                 self._unsettled = True
                 self._wake.put(None)  # the thread settles when no more come
             self._hand_out(durable)
-            if not self._handed:
+            if handed:  # the turn's end comes to ``_next``
+                self._handed = self._committer.idle
+            else:
                 self._next()
         except PmagentError as error:
             self._fail(error)
@@ -187,7 +190,7 @@ class Writer:
 
     def _handle(self, durable: Durable) -> None:
         self._hand_out(durable)
-        self._handed = True
+        self._handed = self._committer.idle
         self._loop.call_soon(self._next)  # behind everybody whom the outcome lets go on
 
     def _hand_out(self, durable: Durable) -> None:

@@ -23,7 +23,7 @@ from pmagent.contracts.payload import BlobSource, Unknown, typed
 from pmagent.events.errors import CorruptLog
 from pmagent.events.event import Event, StoredEvent, Tail
 from pmagent.events.evidence import log_in
-from pmagent.events.reader import runs
+from pmagent.events.reader import collector_at_rest, runs
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.storage import StorageReader
 from pmagent.replay.divergence import LISTED_MAX, Divergence, DivergenceCount, DivergenceKind, ReplayResult
@@ -62,10 +62,11 @@ def fold_log(storage: StorageReader, engine: Engine, start: int = 1, blobs: Blob
     """
     count = 0
     fold = engine.fold
-    for run in runs(storage, start, chunk_bytes=CHUNK_BYTES):
-        for stored in run:
-            fold(typed(stored, blobs))
-        count += len(run)
+    with collector_at_rest():
+        for run in runs(storage, start, chunk_bytes=CHUNK_BYTES):
+            for stored in run:
+                fold(typed(stored, blobs))
+            count += len(run)
     return count
 
 
@@ -151,7 +152,7 @@ class Replayer:
 
     def delivered(self, reading: RecordedReaction) -> None:
         """See Witness."""
-        if reading.taken:
+        if reading.subscribers:
             self._due = self._react(reading)
 
     def recorded(self, event: Event) -> None:
@@ -171,7 +172,7 @@ class Replayer:
 
     def ended(self, reading: RecordedReaction) -> None:
         """See Witness."""
-        if reading.taken or self._recorded:
+        if reading.subscribers or self._recorded:
             self._conclude(complete=True)
 
     def _react(self, reading: RecordedReaction) -> Iterator[Event]:

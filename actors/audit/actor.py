@@ -84,6 +84,8 @@ class Auditor:
     def evolve(self, state: AuditorState, event: Event) -> AuditorState:
         """Fold an input or a decision of its own."""
         data = event.data
+        if not state.audits and not isinstance(data, AuditRequested):
+            return state  # the ends of what others have asked for
         match data:
             case AuditRequested() if _objection(state, data) is None:
                 return begun(state, event)

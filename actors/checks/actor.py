@@ -81,6 +81,8 @@ class Checker:
     def evolve(self, state: CheckerState, event: Event) -> CheckerState:
         """Fold an input or a decision of its own."""
         data = event.data
+        if not state.open and not isinstance(data, CheckRequested):
+            return state  # the ends of what others have asked for
         match data:
             case CheckRequested():
                 return fold.begun(state, event.position, event.correlation, data)

@@ -1,5 +1,5 @@
-"""Authority over outward effects: whose permits count, and what ends them. Gate and ledger get it with an engine
-(docs/design.md §5).
+"""Authority over outward effects: whose permits count, and the events that end them. Gate and ledger get it with an
+engine (docs/design.md §5).
 
 The actor that grants permits bears its ``authority``. Engines whose actors bear none let nothing outward start.
 """
@@ -49,15 +49,15 @@ class Never(msgspec.Struct, frozen=True):
 
 class Authority(NamedTuple):
     """``grantor`` is the actor whose ``grant`` is a permit until it decides a ``revocation``; ``watcher`` the one whose
-    ``ruling`` says which actions are allowed. ``ends``: a ruling and an action -> whether effects of that action end
-    with it. While the watcher is halted nobody can tell what is forbidden, so nothing outward goes on."""
+    ``ruling`` says which actions are allowed. ``terminates``: a ruling and an action -> whether it ends effects
+    of that action. While the watcher is halted the rules are unknown, so nothing outward goes on."""
 
     grantor: str
     watcher: str
     grant: type[Grant]
     revocation: type[Revocation]
     ruling: type[msgspec.Struct]
-    ends: Callable[[Any, str], bool]
+    terminates: Callable[[Any, str], bool]
 
 
 NOBODY: Final = Authority("", "", Never, Never, Never, lambda *_: True)
@@ -74,7 +74,7 @@ class Grantor(Protocol):
 
     @property
     def authority(self) -> Authority:
-        """The types of its permits, and what ends them; ``grantor`` is its own name."""
+        """The types of its permits, and the events that end them; ``grantor`` is its own name."""
         ...
 
 

@@ -52,19 +52,19 @@ __all__ = [
 
 DECISIONS_MAX: Final = 10_000
 """Upper bound of what may follow from one fact; the actor that goes beyond it is halted. Only the gate may go beyond
-it: its verdict on a request is never what is too much."""
+it: its verdict on a request is never the one too many."""
 
 
 class HistoryError(PmagentError):
     """The recorded history cannot be folded by this code: a decision without its cause, or an actor that cannot
-    take an event it took before."""
+    fold an event that it folded before."""
 
     exit_code = 70
 
 
 class Output(msgspec.Struct):
     """The output for one input, to be acted on in this order: ``events`` are appended, together and in order; when
-    they are durable, ``starts`` (requests among them) may be performed and ``cancels`` are carried out."""
+    they are durable, ``starts`` (the requests among them) may be performed and ``cancels`` are carried out."""
 
     events: list[Event]
     starts: list[Event]
@@ -73,14 +73,14 @@ class Output(msgspec.Struct):
 
 class Reaction(msgspec.Struct):
     """One actor's reaction to one event: ``decisions`` (the actor's own, then the engine's about it), and
-    the actor's state with its own ones folded in."""
+    the actor's state with its own decisions folded in."""
 
     decisions: list[Event]
     after: Any
 
 
 class Engine:
-    """Runs ``actors`` over the events that ``sequencer`` puts in place.
+    """Runs ``actors`` over the events that ``sequencer`` numbers.
 
     Live: ``accept`` facts, ``finish`` effects. Recovery: ``fold`` every recorded event in order, then ``complete``.
     """
@@ -98,6 +98,8 @@ class Engine:
         """The smaller states as they were exported last (``pmagent.actors.core.snapshot``); most are the same at the
         next time."""
         self.effects = EffectLedger((GATE, ENGINE), authority)
+        self._booked: dict[type, bool] = {}
+        """Whether recorded decisions of a type concern the books."""
         self._slots = {actor.name: index for index, actor in enumerate(self.actors)}
         self._subscribers = Subscribers(self.actors)
         self._queue: deque[Event] = deque()
@@ -105,7 +107,7 @@ class Engine:
         self._facts: deque[tuple[str, int]] = deque(maxlen=RECENT_FACTS_MAX)  # that were folded
         self._reading: RecordedReaction | None = None
         self._witness = witness
-        self._end_matters = witness is not None  # or an actor could not take the event that is being reacted to
+        self._end_matters = witness is not None  # or an actor could not fold the event of the current reaction
         self._whole = True  # no reaction was left unfinished; set before it begins, so that nothing can slip past
         self._cause = "it was entered twice"
         self._outward: list[Event] = []  # the outward requests of the reaction that is going on
@@ -115,7 +117,7 @@ class Engine:
         immutable, so both hold them. Raises ValueError for an engine that is broken, or has a witness to what it
         reads."""
         if not self._whole or (self._witness is not None and self._reading is not None):
-            raise ValueError("what is being read back has its witness")
+            raise ValueError("an engine that is broken, or reads back for a witness, cannot be copied")
         other = Engine(actors, Sequencer(Tail(self.sequencer.position), self.sequencer.recent()), witness)
         other.sequencer.time = self.sequencer.time
         other.states.update(self.states)
@@ -128,12 +130,8 @@ class Engine:
         other._facts.extend(self._facts)
         other._end_matters |= self._end_matters
         if self._reading is not None:
-            other._reading = msgspec.structs.replace(self._reading, taken=list(self._reading.taken))
+            other._reading = msgspec.structs.replace(self._reading, states=list(self._reading.states))
         return other
-
-    def subscribers(self, event: Event) -> Sequence[AnyActor]:
-        """The actors that ``event`` wakes, in their order. An actor's own decisions do not wake it."""
-        return self._subscribers.of(event)
 
     # --- live -------------------------------------------------------------------------------------------------
 
@@ -182,10 +180,14 @@ class Engine:
         while self._queue:
             event = self._queue.popleft()
             engine_decisions = 0
-            for actor in self.subscribers(event):
-                failure = self._fold_input(actor, event)
-                reaction = self.react(actor, self.states[actor.name], event, failure, engine_decisions)
-                self.states[actor.name] = reaction.after
+            for name, evolve, actor in self._subscribers.of(event):
+                state, failure = self.states[name], None
+                try:
+                    state = evolve(state, event)
+                except Exception as error:  # an actor whose code raises is halted, and only it (docs/design.md §3.3)
+                    failure = error
+                reaction = self.react(actor, state, event, failure, engine_decisions)
+                self.states[name] = reaction.after
                 for decision in reaction.decisions:
                     engine_decisions += decision.actor == ENGINE
                     self._append(decision, out)
@@ -200,13 +202,6 @@ class Engine:
             outward, self._outward = self._outward, []
             if GATE not in self.halted:
                 check_gate(permits, self.states[GATE].permits, outward, out.events, self.effects)
-
-    def _fold_input(self, actor: AnyActor, event: Event) -> Exception | None:
-        try:
-            self.states[actor.name] = actor.evolve(self.states[actor.name], event)
-        except Exception as error:  # an actor whose code raises is halted, and only it (docs/design.md §3.3)
-            return error
-        return None
 
     def react(
         self, actor: AnyActor, state: Any, event: Event, failure: Exception | None, engine_decisions: int
@@ -233,7 +228,7 @@ class Engine:
                         raise ReactionTooLarge(name)
                     events.append(decision)
                     after = actor.evolve(after, decision)
-            except Exception as error:  # see _fold_input
+            except Exception as error:  # as in _run
                 failure, events, after = error, [], state
         if failure is not None or halted:
             for own in _consequences(name, event, None if halted else failure):
@@ -300,17 +295,21 @@ class Engine:
                 if event.causation or type(event.data) is ActorResumed:
                     self._book(event, None)
         else:
+            while queue and queue[0].position <= event.causation:
+                self._deliver(queue.popleft())
             self._read(event)
-            self._book(event, None)
+            cls = type(event.data)
+            booked = self._booked.get(cls)
+            if booked is None:
+                booked = self._booked[cls] = cls is ActorHalted or self.effects.concerns(cls)
+            if booked:
+                self._book(event, None)
             queue.append(event)
         sequencer.position = position
         sequencer.time = event.time
 
     def _read(self, decision: Event) -> None:
-        """Come to the reaction that ``decision`` belongs to, and fold it there."""
-        queue = self._queue
-        while queue and queue[0].position <= decision.causation:
-            self._deliver(queue.popleft())
+        """Fold a decision in the reaction that it belongs to."""
         reading = self._reading
         if reading is None or reading.event.position != decision.causation:
             raise HistoryError(f"position {decision.position}: its cause {decision.causation} is not being reacted to")
@@ -332,22 +331,22 @@ class Engine:
                 raise _unfoldable(about, decision.position, error) from error
 
     def _deliver(self, event: Event) -> None:
-        """All recorded decisions before ``event``'s have been read: hand it to its hearers."""
+        """All recorded decisions before ``event``'s have been read: hand it to its subscribers."""
         if self._end_matters:
             self._end_reading()
-        states = self.states
-        taken: list[tuple[AnyActor, Any, Exception | None]] = []
-        for actor in self.subscribers(event):
-            name = actor.name
+        states, subscribers = self.states, self._subscribers.of(event)
+        after: list[Any] = []
+        reading = self._reading = RecordedReaction(event, subscribers, after)
+        for name, evolve, _ in subscribers:
             try:
-                state = states[name] = actor.evolve(states[name], event)
-                taken.append((actor, state, None))
-            except Exception as error:  # see _fold_input
-                taken.append((actor, states[name], error))
+                state = states[name] = evolve(states[name], event)
+            except Exception as error:  # as in _run
+                state = states[name]
+                reading.failures = {**(reading.failures or {}), len(after): error}
                 self._end_matters = True
-        self._reading = RecordedReaction(event, taken)
+            after.append(state)
         if self._witness is not None:
-            self._witness.delivered(self._reading)
+            self._witness.delivered(reading)
 
     def _end_reading(self) -> None:
         """No further decision on what was being reacted to is recorded."""

@@ -21,7 +21,7 @@ import msgspec
 from pmagent.actors.core.authority import NOBODY, Authority
 from pmagent.contracts.control import EffectsPaused, EffectsResumed
 from pmagent.contracts.effect import ActorHalted, EffectCancelRequested, EffectRefused, may_end
-from pmagent.contracts.payload import OutwardRequest, Unknown, effect_of
+from pmagent.contracts.payload import OutwardRequest, Unknown, effect_of, requests_effect
 from pmagent.events.event import Event
 
 GATE: Final = "gate"
@@ -88,6 +88,10 @@ class EffectLedger:
         """Whether the request has no terminal event yet."""
         return request in self.open
 
+    def concerns(self, decision: type) -> bool:
+        """Whether ``book`` may do anything with decisions of this type."""
+        return decision in self._ending or decision in _PAUSING or requests_effect(decision)
+
     def book(self, event: Event) -> tuple[Sequence[Event], Sequence[Cancel]]:
         """Take an event of the log. Returns the effects that it requests, and what it cancels."""
         data = event.data
@@ -121,7 +125,7 @@ class EffectLedger:
             permit = data.permit
             return self._revoke(lambda request: request.permit == permit)
         elif isinstance(data, self._authority.ruling):
-            return self._revoke(lambda request: self._authority.ends(data, request.scope().action))
+            return self._revoke(lambda request: self._authority.terminates(data, request.scope().action))
         elif isinstance(data, ActorHalted):
             if data.name == self._authority.watcher:
                 return self._revoke(lambda _: True)

@@ -33,10 +33,10 @@ from pmagent.contracts.payload import Effect, OutwardRequest, effect_of
 from pmagent.events.event import Event
 
 STOP_SECONDS: Final = 10.0
-"""How long a performer that was told to stop may take before its effect ends without it."""
+"""How long a performer may take to stop before its effect ends without it."""
 
 State = Literal["requested", "held", "queued", "running", "ending", "ended", "given up", "forgotten"]
-"""Where an effect is in its life; forgotten: the scheduler knows it no more."""
+"""The state of an effect; forgotten: the scheduler has dropped it."""
 
 STEPS: Final[Mapping[State, Sequence[State]]] = {
     "requested": ("held", "queued", "running", "forgotten"),
@@ -51,10 +51,10 @@ STEPS: Final[Mapping[State, Sequence[State]]] = {
 """The states that may follow each state."""
 
 _AWAITED: Final = ("running", "ending", "ended")
-"""The states in which the effect's end is not recorded yet, and its performer may say how it ended."""
+"""States in which the effect's outcome is not recorded yet, and its performer may still give it."""
 
 _PERFORMED: Final = (*_AWAITED, "given up")
-"""The states in which an effect takes one of the places of its type."""
+"""States in which an effect counts against the concurrency of its type."""
 
 _CHANGES: Final[dict[tuple[State, State], tuple[int, int]]] = {
     (before, after): (
@@ -62,7 +62,7 @@ _CHANGES: Final[dict[tuple[State, State], tuple[int, int]]] = {
     )
     for before, permitted in STEPS.items() for after in permitted
 }  # fmt: skip
-"""For each permitted step, how it changes the number of effects that are awaited, and of those that are performed."""
+"""Permitted step -> its change of the number of awaited effects, and of performed ones."""
 
 _SWITCHES: Final = frozenset((EffectsPaused, EffectsResumed))
 

@@ -72,6 +72,8 @@ class Gateway:
             state = replace(state, answered=None, stirred="")
         data = event.data
         match data:
+            case OaPermitRefused():
+                return state  # of its own questions it is decided on; most are others'
             case ModelAsked():
                 return fold.asked(state, event, data)
             case OaPermitGranted(request=request):

@@ -70,7 +70,11 @@ class Oa:
 
     def evolve(self, state: OaActorState, event: Event) -> OaActorState:
         """Fold an input or a decision of its own."""
-        match event.data:
+        match event.data:  # the most frequent first
+            case OaPermitRequested() as asked:
+                return _permit_asked(state, event, asked)
+            case OaPermitGranted() | OaPermitRefused():
+                return _own(state, event)
             case DaemonStarted():
                 # Surfaces may have changed while no engine ran: what was observed before proves nothing now.
                 return replace(state, standing=None)
@@ -89,9 +93,6 @@ class Oa:
                 return replace(state, unwatched=True)
             case ActorResumed(name=name) if name == WATCHER:
                 return replace(state, unwatched=False)
-            case OaPermitRequested() as asked if state.standing is None and state.reads:
-                waiting_permit = WaitingPermit(event.position, asked, event.correlation)
-                return replace(state, waiting_permits=[*state.waiting_permits, waiting_permit])
         if isinstance(event.data, EffectEnd):
             return _read_over(state, event.data.request)
         return _own(state, event)
@@ -121,9 +122,20 @@ class Oa:
         return []
 
 
+def _permit_asked(state: OaActorState, event: Event, asked: OaPermitRequested) -> OaActorState:
+    if state.standing is not None or not state.reads:
+        return state
+    waiting = WaitingPermit(event.position, asked, event.correlation)
+    return replace(state, waiting_permits=[*state.waiting_permits, waiting])
+
+
 def _own(state: OaActorState, event: Event) -> OaActorState:
     """Fold an answer: the OA's own, or the engine's refusal in its stead."""
     match event.data:
+        case OaPermitGranted(request=request) as granted:
+            return replace(_answered(state, request), permits=permits.granted(state.permits, event, granted))
+        case OaPermitRefused(request=request):
+            return _answered(state, request)
         case OaSnapshotTaken(request=request) | OaBootRefused(request=request) | RequestRefused(request=request):
             return _answered(state, request)
         case OaSessionBooted(request=request) as booted:
@@ -131,10 +143,6 @@ def _own(state: OaActorState, event: Event) -> OaActorState:
             return replace(_answered(state, request), sessions=opened)
         case OaSessionEnded(session_id=session_id):
             return replace(state, sessions=sessions.closed(state.sessions, session_id))
-        case OaPermitGranted(request=request) as granted:
-            return replace(_answered(state, request), permits=permits.granted(state.permits, event, granted))
-        case OaPermitRefused(request=request):
-            return _answered(state, request)
         case OaPermitRevoked(permit=permit):
             return replace(state, permits=permits.revoked(state.permits, permit))
     return state

@@ -35,6 +35,14 @@ _LOG = Group(
     },
     aliases={"grep": ["tail", "-n", "all", "--grep"]},
 )
+_SERVICE = Group(
+    "service",
+    help="Keep the daemon of this workspace running by systemd's user manager.",
+    entries={
+        "install": Entry("pmagent.cli.daemon:service_install", "write its unit"),
+        "show": Entry("pmagent.cli.daemon:service_show", "print its unit"),
+    },
+)
 _OPERATORS = Group(
     "operators",
     help="The operators of the console, and their roles.",
@@ -66,7 +74,10 @@ program = Group(
     entries={
         "init": Entry("pmagent.cli.workspace:init", "make this git repository a workspace"),
         "trust": Entry("pmagent.cli.trust:trust", "accept what the workspace's configuration lets be done"),
-        "up": Entry("pmagent.cli.daemon:up", "run the daemon, in the foreground"),
+        "up": Entry("pmagent.cli.daemon:up", "run the daemon, in the foreground, or detached"),
+        "down": Entry("pmagent.cli.daemon:down", "stop the daemon in order"),
+        "restart": Entry("pmagent.cli.daemon:restart", "stop the daemon, and start it in the background"),
+        "service": Entry("pmagent.cli.app:_SERVICE", "keep the daemon running by systemd"),
         "status": Entry("pmagent.cli.daemon:status", "daemon, mode, sessions, log: at a glance"),
         "console": Entry("pmagent.cli.console:console", "the one-time address of the page to watch and approve on"),
         "operators": Entry("pmagent.cli.app:_OPERATORS", "who may enter the console"),

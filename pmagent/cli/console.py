@@ -45,9 +45,9 @@ def console(app: App, operator: str | None, format: str) -> int:
     from pmagent.console.auth.invites import SECONDS
 
     address = _served(app)
-    places = _places(app)
-    entering = _entering(app, places, acting(app, operator))
-    url = f"{address.url}/enter?token={invite(places, entering)}"
+    paths = _paths(app)
+    entering = _entering(app, paths, acting(app, operator))
+    url = f"{address.url}/enter?token={invite(paths, entering)}"
     if format == "json":
         app.output.document({
             "url": url, "operator": entering.name, "role": entering.role, "seconds": int(SECONDS),
@@ -78,7 +78,7 @@ def add(app: App, name: str, role: Role, secret_stdin: bool, format: str) -> int
     Only a scrypt hash of the secret is kept. A secret has at least 12 characters."""
     from pmagent.console.auth import operators
 
-    file = _places(app).operators
+    file = _paths(app).operators
     operators.free(file, name)  # before a secret is asked for, and computed
     secret, made = _secret(app, from_stdin=secret_stdin)
     app.layout.prepare()  # where nothing but the surfaces is, yet
@@ -94,7 +94,7 @@ def listing(app: App, format: str) -> int:
     """The operators: names, roles, and whether they have a secret."""
     from pmagent.console.auth import operators
 
-    known = operators.read(_places(app).operators)
+    known = operators.read(_paths(app).operators)
     if format == "json":
         app.output.document({"operators": [_document(operator) for operator in known.values()]})
         return 0
@@ -115,7 +115,7 @@ def role(app: App, name: str, role: Role, format: str) -> int:
     """Give the operator NAME the role view or approve. It holds at once, also in open sessions."""
     from pmagent.console.auth import operators
 
-    file = _places(app).operators
+    file = _paths(app).operators
     operators.named(file, name)  # where nothing but the surfaces is, nothing is made for it
     _tell(app, format, operators.set_role(file, name, role), f"may {_may(role)} from now on", None)
     return 0
@@ -133,7 +133,7 @@ def secret(app: App, name: str, secret_stdin: bool, without: bool, format: str) 
 
     if secret_stdin and without:
         raise click.UsageError("--secret-stdin gives one, --none takes it away; leave one out")
-    file = _places(app).operators
+    file = _paths(app).operators
     operators.named(file, name)
     given, made = (None, None) if without else _secret(app, from_stdin=secret_stdin)
     _tell(app, format, operators.set_secret(file, name, given), "has another secret" if given else "has none", made)
@@ -148,7 +148,7 @@ def remove(app: App, name: str, format: str) -> int:
     """Remove the operator NAME. Open sessions of this name end."""
     from pmagent.console.auth import operators
 
-    file = _places(app).operators
+    file = _paths(app).operators
     operators.named(file, name)
     _tell(app, format, operators.remove(file, name), "removed", None)
     return 0
@@ -191,7 +191,7 @@ def _secret(app: App, *, from_stdin: bool) -> tuple[str, str | None]:
     return checked_secret(text.removesuffix("\n").removesuffix("\r")), None
 
 
-def _places(app: App) -> ConsolePaths:
+def _paths(app: App) -> ConsolePaths:
     """Where the console keeps what it needs. Raises NotFound where this is no workspace."""
     from pmagent.console.paths import ConsolePaths
     from pmagent.workspace.presence import require_workspace
@@ -200,11 +200,11 @@ def _places(app: App) -> ConsolePaths:
     return ConsolePaths(app.layout)
 
 
-def _entering(app: App, places: ConsolePaths, name: str) -> Operator:
+def _entering(app: App, paths: ConsolePaths, name: str) -> Operator:
     """The operator ``name``; who comes first of all is made one. Raises NoSuchOperator, BadOperators, OSError."""
     from pmagent.console.auth import operators
 
-    file: Path = places.operators
+    file: Path = paths.operators
     if operators.read(file):
         return operators.named(file, name)
     try:
@@ -221,12 +221,12 @@ def _served(app: App) -> Address:
     from pmagent.console.auth.peers import serves
     from pmagent.service.client import DaemonUnreachable, daemon_listens
 
-    layout, places = app.layout, _places(app)
+    layout, paths = app.layout, _paths(app)
     until = time.monotonic() + READY_SECONDS
     while True:
         if not (layout.store.holder().live and daemon_listens(layout)):
             raise DaemonUnreachable("no daemon runs in this workspace, so nobody serves the console", "pmagent up")
-        address = read(places.address)
+        address = read(paths.address)
         if address is not None and serves(address):
             return address
         if not app.resolved.settings.console.enabled:

@@ -17,9 +17,14 @@ if TYPE_CHECKING:
     from pmagent.service.host import Host
 
 
-@click.command(cls=Command, example="pmagent up")
+STOP_SECONDS: Final = 60.0
+"""So long ``down`` waits for the daemon's end."""
+
+
+@click.command(cls=Command, example=["pmagent up", "pmagent up --detach"])
+@click.option("-d", "--detach", is_flag=True, help="Start it in the background, and return when it is ready.")
 @pass_app
-def up(app: App) -> int:
+def up(app: App, detach: bool) -> int:
     """Run the daemon in the foreground until SIGTERM or Ctrl-C; then stop in order.
 
     It watches the kernel surfaces, keeps STATE.json up to date, answers other commands on its socket, and serves the
@@ -27,6 +32,8 @@ def up(app: App) -> int:
     from pmagent.cli.messages import log_through
     from pmagent.service.daemon import serve
 
+    if detach:
+        return _started(app)
     log_through(app.output)
 
     served = app.resolved.settings.console.enabled
@@ -36,6 +43,69 @@ def up(app: App) -> int:
         app.output.note(f"ready; in another shell: {console}pmagent log tail -f, pmagent status")
 
     return serve(app.workspace, ready)
+
+
+def _started(app: App) -> int:
+    from pmagent.service.background import OUTPUT, start
+    from pmagent.workspace.trust import require_accepted
+
+    require_accepted(app.workspace.resolve())  # asked for here: the daemon has no terminal
+    pid = start(app.workspace.resolve())
+    app.output.line(Styled("✓", "green"), f" ready, pid {pid}; its messages: {app.layout.home / OUTPUT}")
+    return Exit.DONE
+
+
+@click.command(cls=Command, example="pmagent down")
+@click.option("--timeout", type=click.FloatRange(min=0), default=STOP_SECONDS, show_default=True, metavar="SECONDS",
+              help="Wait no longer for its end; exit 6 then.")
+@pass_app
+def down(app: App, timeout: float) -> int:
+    """Stop the daemon in order, and wait for its end."""
+    from pmagent.service.background import stop
+
+    pid = stop(app.workspace.resolve(), timeout)
+    app.output.line("not running" if pid is None else f"stopped, pid {pid}")
+    return Exit.DONE
+
+
+@click.command(cls=Command, example="pmagent restart")
+@pass_app
+def restart(app: App) -> int:
+    """Stop the daemon in order, if one runs, and start one in the background: with settings as they are now."""
+    from pmagent.service.background import stop
+
+    stop(app.workspace.resolve(), STOP_SECONDS)
+    return _started(app)
+
+
+@click.command(cls=Command, example="pmagent service install")
+@pass_app
+def service_install(app: App) -> int:
+    """Write a unit for systemd's user manager that keeps this workspace's daemon running.
+
+    Nothing is enabled: the commands that do so are shown. `loginctl enable-linger` keeps it running after logout."""
+    from pmagent.events.atomic import write_atomic
+    from pmagent.service.background import unit, unit_file
+
+    workspace = app.workspace.resolve()
+    file = unit_file(workspace, app.environ)
+    content = unit(workspace).encode()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(file, content)
+    app.output.line(Styled("✓", "green"), f" {file}")
+    app.output.note("next: systemctl --user daemon-reload")
+    app.output.note(f"      systemctl --user enable --now '{file.name}'")
+    return Exit.DONE
+
+
+@click.command(cls=Command, example="pmagent service show")
+@pass_app
+def service_show(app: App) -> int:
+    """Print the unit that `pmagent service install` writes."""
+    from pmagent.service.background import unit
+
+    app.output.block(unit(app.workspace.resolve()).rstrip())
+    return Exit.DONE
 
 
 @click.command(cls=Command, example=["pmagent status", "pmagent status --format json"])

@@ -37,11 +37,11 @@ class Address(msgspec.Struct, frozen=True):
     path: str = ""
 
 
-def bound(settings: ConsoleSettings, places: ConsolePaths) -> tuple[socket.socket, Address]:
+def bound(settings: ConsoleSettings, paths: ConsolePaths) -> tuple[socket.socket, Address]:
     """A listening socket, and what it is called. Raises PortTaken, OSError."""
     if settings.listen == "unix":
-        return _unix(places)
-    wanted = settings.port or remembered(places)
+        return _unix(paths)
+    wanted = settings.port or remembered(paths)
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # the port of the process before, at once
@@ -62,12 +62,12 @@ def bound(settings: ConsoleSettings, places: ConsolePaths) -> tuple[socket.socke
     return listener, Address(os.getpid(), f"http://{LOOPBACK}:{port}", port)
 
 
-def _unix(places: ConsolePaths) -> tuple[socket.socket, Address]:
-    places.socket.unlink(missing_ok=True)  # the daemon has one console at a time: what lies here is nobody's
+def _unix(paths: ConsolePaths) -> tuple[socket.socket, Address]:
+    paths.socket.unlink(missing_ok=True)  # the daemon has one console at a time: what lies here is nobody's
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o177)
     try:
-        with reachable(places.socket) as address:
+        with reachable(paths.socket) as address:
             listener.bind(address)
         listener.listen(BACKLOG)
     except BaseException:
@@ -75,12 +75,12 @@ def _unix(places: ConsolePaths) -> tuple[socket.socket, Address]:
         raise
     finally:
         os.umask(before)
-    return listener, Address(os.getpid(), "http://localhost", 0, str(places.socket))
+    return listener, Address(os.getpid(), "http://localhost", 0, str(paths.socket))
 
 
-def remembered(places: ConsolePaths) -> int:
+def remembered(paths: ConsolePaths) -> int:
     """The port of the console before, so that browsers find the new one; 0 without one."""
-    known = read(places.address)
+    known = read(paths.address)
     return known.port if known is not None else 0
 
 
@@ -92,6 +92,6 @@ def read(path: Path) -> Address | None:
         return None
 
 
-def tell(places: ConsolePaths, address: Address) -> None:
+def tell(paths: ConsolePaths, address: Address) -> None:
     """Write it down for ``pmagent console`` and for the next start. Raises OSError."""
-    write_atomic(places.address, msgspec.json.encode(address) + b"\n", mode=0o600)
+    write_atomic(paths.address, msgspec.json.encode(address) + b"\n", mode=0o600)

@@ -100,8 +100,8 @@ async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], 
     PortTaken, OSError."""
     settings = resolved(workspace, os.environ).settings.console
     context = PageContext(workspace)
-    context.places.prepare()
-    listener, address = bound(settings, context.places)
+    context.paths.prepare()
+    listener, address = bound(settings, context.paths)
     with listener:
         streams = Streams(Feed(context.layout.store.reader), ended)
         config = uvicorn.Config(
@@ -111,7 +111,7 @@ async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], 
         )
         work_out_shapes()  # all pages are loaded by now
         server = _Server(config)
-        tell(context.places, address)
+        tell(context.paths, address)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(streams.run)
             tasks.start_soon(_stop_at_end, server, context, ended)
@@ -122,7 +122,7 @@ async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], 
 
 def guarded(context: PageContext, settings: ConsoleSettings, address: Address, streams: Streams) -> Guard:
     """The whole application at ``address``: pages and streams, behind the guard."""
-    entrance = Entrance(context.places, settings, note=context.note)
+    entrance = Entrance(context.paths, settings, note=context.note)
     app = application(context)
     app.state.entrance = entrance
     app.router.routes[:0] = streams.routes

@@ -27,6 +27,7 @@ from pmagent.events.errors import PmagentError
 from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
 from pmagent.service.alerts import alert, alert_lost, tell_halt
+from pmagent.service.background import READY, STOPPING, Notifier
 from pmagent.service.host import Host, load_parts, open_host
 from pmagent.service.operations import perform
 from pmagent.service.shapes import work_out_shapes
@@ -61,12 +62,20 @@ def serve(workspace: Path, ready: Callable[[Host], None] | None = None) -> int:
     ``ready`` is called when commands are answered. Raises LogLocked, CorruptLog, HistoryError, OSError before it is
     up, OutcomeUnknown when the log fails later.
     """
+    notifier = Notifier()
     with flat_errors():
-        anyio.run(_serve, workspace.resolve(), ready)
+        anyio.run(_serve, workspace.resolve(), ready, notifier)
     return 0
 
 
-async def _serve(workspace: Path, ready: Callable[[Host], None] | None) -> None:
+def _tell(notifier: Notifier, state: bytes) -> None:
+    try:
+        notifier.tell(state)
+    except OSError as error:
+        _log.warning("the service manager cannot be told", state=state.decode(), reason=error.strerror)
+
+
+async def _serve(workspace: Path, ready: Callable[[Host], None] | None, notifier: Notifier) -> None:
     load_parts()
     work_out_shapes()
     reason = ["error"]  # until somebody asks for the end
@@ -90,10 +99,12 @@ async def _serve(workspace: Path, ready: Callable[[Host], None] | None) -> None:
                 host.writer.tell_lost = alert_lost
                 if ready is not None:
                     ready(host)
+                _tell(notifier, READY)
                 async for number in signals:
                     reason[0] = signal.Signals(number).name
                     break
                 _log.info("stopping", reason=reason[0])
+                _tell(notifier, STOPPING)
                 host.layout.socket.unlink(missing_ok=True)
                 tasks.cancel_scope.cancel()
     _log.info("stopped", reason=reason[0])

@@ -12,7 +12,7 @@ from pmagent.contracts.payload import typed
 from pmagent.events.errors import NotFound
 from pmagent.events.event import Tail
 from pmagent.events.log import now
-from pmagent.events.reader import runs
+from pmagent.events.reader import collector_at_rest, runs
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.storage import Blobs, StorageReader
 from pmagent.projections.core.documents import Documents, Taken
@@ -29,12 +29,14 @@ def fold_into(
 ) -> None:
     """Fold what the log holds behind position ``start``. ``retired`` is given the documents that leave the fold
     meanwhile. Raises CorruptLog, NotFound (a blob), HistoryError."""
-    for run in runs(storage, start + 1):
-        events = [typed(stored, blobs) for stored in run]
-        documents.fold(events, [stored.sum for stored in run])
-        for event in events:
-            engine.fold(event)
-        retired(documents.take_retired())
+    fold = engine.fold
+    with collector_at_rest():
+        for run in runs(storage, start + 1):
+            events = [typed(stored, blobs) for stored in run]
+            documents.fold(events, [stored.sum for stored in run])
+            for event in events:
+                fold(event)
+            retired(documents.take_retired())
 
 
 def work_in(layout: Layout) -> list[str]:

@@ -192,6 +192,8 @@ class JobDocuments(Generic[V]):
         if isinstance(data, LogCreated):
             return self.state(data.log_id)  # type: ignore[no-any-return]
         known = state.jobs.get(getattr(data, self.id_field, event.correlation))
+        if known is None and not isinstance(data, self.request):
+            return state
         gone: list[V] = []
         if isinstance(data, self.request) and (known is None or known.over):
             gone = [] if known is None else [known]

@@ -368,9 +368,8 @@ class _Check:
             case PlaExecutionRequested() as asked:
                 self._execution(event, asked)
             case HidPrepareRequested(execution_id=name, digest=digest):
-                execution = self.executions.get(name)
-                same = execution is not None and execution.request.digest == digest
-                require(same, f"{name} is prepared, not approved")
+                one = self.executions.get(name)
+                require(one is not None and one.request.digest == digest, f"{name} is prepared, not approved")
                 self._prepares[event.position] = name
             case HidCommitRequested() as order if event.position not in self._refused:
                 self._ordered(event, order)
@@ -422,8 +421,8 @@ class _Check:
         match outcome:
             case "done" | "aborted":
                 expected = {"done": "DONE", "aborted": "ABORTED"}[outcome]
-                said = execution.device_state or "nothing"
-                require(said == expected, f"{where}: {outcome}, and the device said {said}")
+                reported = execution.device_state or "nothing"
+                require(reported == expected, f"{where}: {outcome}, and the device said {reported}")
             case "unknown":
                 require(bool(execution.ordered), f"{where}: unknown, and it was never ordered")
 

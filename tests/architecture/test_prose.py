@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [file for pattern in ("*.md", "docs/*.md", "firmware/*.md", "examples/workspace/*.md") for file in ROOT.glob(pattern)]
+WHERE = ("*.md", "docs/*.md", "firmware/*.md", "examples/workspace/*.md")
+PAGES = [file for pattern in WHERE for file in ROOT.glob(pattern)]
 
 CLAUSE = re.compile(r"(?:^(?:#+ )?|(?<=[.:!?])\s+|\|\s|\*\*|- )((?:What|Who|Whoever|Whatever)\b[^.?!|]*[.?!|:]?)")
 """A sentence, a heading or a cell that begins with a clause, up to its end."""

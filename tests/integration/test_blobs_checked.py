@@ -171,9 +171,9 @@ def by_doctor(workspace: Path) -> bool:
 
 
 def by_integrity(workspace: Path) -> bool:
-    places = ConsolePaths(Layout(workspace))
-    places.prepare()
-    asked = Checks(workspace, places.folder)
+    paths = ConsolePaths(Layout(workspace))
+    paths.prepare()
+    asked = Checks(workspace, paths.folder)
     codes = []
     for kind in ("log", "documents"):
         asked.begin(kind, "ada")

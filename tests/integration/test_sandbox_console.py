@@ -32,11 +32,11 @@ def workspace(tmp_path: Path) -> Path:
     folder = writable(tmp_path / "workspace")
     layout = Layout(folder)
     layout.prepare()
-    places = ConsolePaths(layout)
-    places.prepare()
-    invite(places, operators.add(places.operators, "ada", "approve", None))
-    places.sessions.write_text("sessions")
-    places.address.write_text("address")
+    paths = ConsolePaths(layout)
+    paths.prepare()
+    invite(paths, operators.add(paths.operators, "ada", "approve", None))
+    paths.sessions.write_text("sessions")
+    paths.address.write_text("address")
     return folder
 
 
@@ -110,18 +110,18 @@ print(tried(lambda: socket.create_connection(("127.0.0.1", {port})).close()))
 @pytest.mark.parametrize("net", ["deny", "allow"])
 def test_a_task_does_not_reach_the_socket(workspace: Path, tmp_path: Path, net: str) -> None:
     """Neither by its path, which it does not see, nor where it was hidden badly: it gets no such socket at all."""
-    places = ConsolePaths(Layout(workspace))
+    paths = ConsolePaths(Layout(workspace))
     elsewhere = workspace / "left.sock"
     with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as visible:
-        for made, path in ((listener, places.socket), (visible, elsewhere)):
+        for made, path in ((listener, paths.socket), (visible, elsewhere)):
             with reachable(path) as address:  # a test's folder may have a longer name than an address holds
                 made.bind(address)
         for made in (listener, visible):
             made.listen()
             made.settimeout(0.0)
         code = f"""
-print(os.path.exists("{places.socket}"), os.path.exists("{elsewhere}"))
-for path in ("{places.socket}", "{elsewhere}", "\\0{places.socket}"):
+print(os.path.exists("{paths.socket}"), os.path.exists("{elsewhere}"))
+for path in ("{paths.socket}", "{elsewhere}", "\\0{paths.socket}"):
     print(tried(lambda: socket.socket(socket.AF_UNIX).connect(path)))
 print(tried(lambda: socket.socketpair() and None))
 """
@@ -142,9 +142,9 @@ print(tried(lambda: socket.socketpair() and None))
 @pytest.mark.parametrize("fs", ["read-only", "rw"])
 def test_a_task_sees_and_changes_none_of_its_files(workspace: Path, tmp_path: Path, fs: str) -> None:
     """Operators, sessions, invites and address: hidden, also from a task that may write the whole workspace."""
-    places = ConsolePaths(Layout(workspace))
-    (invited,) = places.invites.iterdir()
-    files = [places.operators, places.sessions, places.address, invited]
+    paths = ConsolePaths(Layout(workspace))
+    (invited,) = paths.invites.iterdir()
+    files = [paths.operators, paths.sessions, paths.address, invited]
     before = {path: path.read_bytes() for path in files}
     code = f"""
 print(os.listdir("{workspace}/.pmagent"))

@@ -275,8 +275,8 @@ def test_a_list_of_operators_that_came_from_elsewhere_lets_nobody_in_before_it_i
 ) -> None:
     """An archive keeps the mode 0600, so that the mode alone tells nothing."""
     home, other = ConsolePaths(Layout(stranger)), ConsolePaths(Layout(tmp_path / "other"))
-    for places in (home, other):
-        places.operators.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for paths in (home, other):
+        paths.operators.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     operators.add(other.operators, "mallory", "approve", "a secret of hers alone")
     content = other.operators.read_bytes()
     if way != "came along":

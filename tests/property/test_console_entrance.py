@@ -203,49 +203,49 @@ STEPS = st.one_of(
 def test_a_session_lasts_exactly_as_long_as_it_should(steps: list[tuple[str, object]]) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         unsynced(patched)
-        house, model = GuardedConsole(Path(folder), ada="approve", bob="view"), Model()
+        guarded, model = GuardedConsole(Path(folder), ada="approve", bob="view"), Model()
         cookies: list[str] = []
         for what, which in steps:
-            _step(house, model, cookies, what, which)
+            _step(guarded, model, cookies, what, which)
             for cookie in cookies:
-                visitor = house.entrance.visitor(cookie)
-                assert (visitor.role if visitor else None) == model.role(cookie, house.clock.now), (what, which)
+                visitor = guarded.entrance.visitor(cookie)
+                assert (visitor.role if visitor else None) == model.role(cookie, guarded.clock.now), (what, which)
 
 
-def _step(house: GuardedConsole, model: Model, cookies: list[str], what: str, which: object) -> None:
-    file = house.places.operators
+def _step(guarded: GuardedConsole, model: Model, cookies: list[str], what: str, which: object) -> None:
+    file = guarded.paths.operators
     if what == "wait":
         assert isinstance(which, float)
-        house.clock.now += which
-        house.steady.now += max(which, 0.0)
+        guarded.clock.now += which
+        guarded.steady.now += max(which, 0.0)
     elif what == "restart":
-        anyio.run(house.entrance._sessions.keep)
-        house.start()
+        anyio.run(guarded.entrance._sessions.keep)
+        guarded.start()
     elif what in ("look", "leave"):
         assert isinstance(which, int)
         if which < len(cookies):
-            visitor = house.entrance.visitor(cookies[which])
+            visitor = guarded.entrance.visitor(cookies[which])
             if what == "leave" and visitor is not None:
-                anyio.run(house.entrance.sign_out, visitor)
+                anyio.run(guarded.entrance.sign_out, visitor)
                 del model.sessions[cookies[which]]
     else:
         assert isinstance(which, str)
-        _change(house, model, cookies, what, which)
+        _change(guarded, model, cookies, what, which)
         assert set(operators.read(file)) == {name for name in model.roles if model.roles[name]}
 
 
-def _change(house: GuardedConsole, model: Model, cookies: list[str], what: str, name: str) -> None:
-    file, there = house.places.operators, name in model.roles
+def _change(guarded: GuardedConsole, model: Model, cookies: list[str], what: str, name: str) -> None:
+    file, there = guarded.paths.operators, name in model.roles
     if what == "enter" and there and len(model.sessions) < 60:
-        house.steady.now += 1.0  # nobody is too hasty here
-        entered = house.entered(name)
+        guarded.steady.now += 1.0  # nobody is too hasty here
+        entered = guarded.entered(name)
         cookies.append(entered.cookie)
-        model.sessions[entered.cookie] = (name, model.issues[name], house.clock.now, house.clock.now)
+        model.sessions[entered.cookie] = (name, model.issues[name], guarded.clock.now, guarded.clock.now)
     elif what == "remove" and there:
         operators.remove(file, name)
         del model.roles[name]
     elif what == "add" and not there:
-        house.add(name, "view")
+        guarded.add(name, "view")
         model.roles[name], model.issues[name] = "view", model.issues[name] + 1
     elif what == "role" and there:
         role: operators.Role = "view" if model.roles[name] == "approve" else "approve"

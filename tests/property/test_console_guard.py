@@ -22,13 +22,13 @@ WHO = ("ada", "vic", "gone", "")
 
 @pytest.fixture(scope="module")
 def people() -> Iterator[tuple[GuardedConsole, dict[str, Entered]]]:
-    """The house, and who is in it."""
+    """A guarded console and its visitors."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         unsynced(patched)
-        house = GuardedConsole(Path(folder), ada="approve", vic="view")
-        entered = {"ada": house.entered("ada"), "vic": house.entered("vic"), "gone": house.entered("ada")}
-        house.entrance._sessions.end(entered["gone"].visitor.session)
-        yield house, entered
+        guarded = GuardedConsole(Path(folder), ada="approve", vic="view")
+        entered = {"ada": guarded.entered("ada"), "vic": guarded.entered("vic"), "gone": guarded.entered("ada")}
+        guarded.entrance._sessions.end(entered["gone"].visitor.session)
+        yield guarded, entered
 
 
 REQUESTS = st.fixed_dictionaries({
@@ -56,30 +56,34 @@ REQUESTS = st.fixed_dictionaries({
     "method": "POST", "path": "/theme", "hosts": (HOST,), "origin": None, "site": "same-origin", "who": "vic",
     "cookies": 1, "csrf": "vic", "type": "application/x-www-form-urlencoded",
 })  # fmt: skip
+@example({
+    "method": "POST", "path": "/control/pause", "hosts": (HOST,), "origin": None, "site": "same-origin", "who": "vic",
+    "cookies": 1, "csrf": "vic", "type": "application/x-www-form-urlencoded",
+})  # fmt: skip
 def test_a_request_reaches_a_page_exactly_when_every_condition_holds(
     people: tuple[GuardedConsole, dict[str, Entered]], request: dict[str, Any]
 ) -> None:
-    house, entered = people
-    house.steady.now += 1.0
-    house.probe.reached.clear()
-    answer = house.ask(request["method"], request["path"], *_written(house, entered, request), host=None)
-    assert len(house.probe.reached) == _should_reach(request), answer
+    guarded, entered = people
+    guarded.steady.now += 1.0
+    guarded.probe.reached.clear()
+    answer = guarded.ask(request["method"], request["path"], *_written(guarded, entered, request), host=None)
+    assert len(guarded.probe.reached) == _should_reach(request), answer
     assert (answer.status == 200) == _should_reach(request)
-    for scope in house.probe.reached:
+    for scope in guarded.probe.reached:
         visitor = scope["state"]["visitor"]
         assert (visitor.operator if visitor else "") == _signed_in(request)
         assert "csrf" not in scope["state"]["form"]
 
 
 def _written(
-    house: GuardedConsole, entered: dict[str, Entered], request: dict[str, Any]
+    guarded: GuardedConsole, entered: dict[str, Entered], request: dict[str, Any]
 ) -> tuple[list[tuple[str, str]], bytes]:
     """Its headers and body."""
     headers = [("host", host) for host in request["hosts"]]
     told = (("origin", request["origin"]), ("sec-fetch-site", request["site"]))
     headers += [(name, value) for name, value in told if value]
     if request["who"]:
-        one = f"{house.cookie_name}={entered[request['who']].cookie}"
+        one = f"{guarded.cookie_name}={entered[request['who']].cookie}"
         headers.append(("cookie", "; ".join([one] * request["cookies"])))
     if request["method"] != "POST":
         return headers, b""
@@ -110,5 +114,5 @@ def _should_reach(request: dict[str, Any]) -> bool:
     form = request["type"] == "application/x-www-form-urlencoded"
     if path == "/sign-in":
         return said and form
-    mine = request["csrf"] == who
-    return said and form and path != "/static/x" and bool(who) and mine and (who == "ada" or path == "/theme")
+    mine, allowed = request["csrf"] == who, who == "ada" or path in ("/theme", "/control/pause")
+    return said and form and path != "/static/x" and bool(who) and mine and allowed

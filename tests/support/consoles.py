@@ -101,7 +101,7 @@ class Console:
 
     def __init__(self, workspace: Path, settings: ConsoleSettings | None = None) -> None:
         self.context = PageContext(workspace)
-        self.context.places.prepare()
+        self.context.paths.prepare()
         self.ended = anyio.Event()
         self.address = Address(1, ORIGIN, PORT)
         streams = Streams(Feed(self.context.layout.store.reader), self.ended)
@@ -111,12 +111,12 @@ class Console:
 
     def enter(self, operator: str, role: operators.Role = "approve") -> Console:
         """Sign in, as an operator who is added if there is none of the name."""
-        places = ConsolePaths(Layout(self.context.workspace))
-        known = operators.read(places.operators)
+        paths = ConsolePaths(Layout(self.context.workspace))
+        known = operators.read(paths.operators)
         if operator not in known:
-            operators.add(places.operators, operator, role, None)
-            known = operators.read(places.operators)
-        token = invite(places, known[operator])
+            operators.add(paths.operators, operator, role, None)
+            known = operators.read(paths.operators)
+        token = invite(paths, known[operator])
         answer = self.client.get(f"/enter?token={token}")
         assert answer.status_code == 303, answer.text
         return self

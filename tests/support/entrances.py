@@ -85,8 +85,8 @@ class GuardedConsole:
     def __init__(self, workspace: Path, app: ASGIApp | None = None, **operators_: Role) -> None:
         self.context = PageContext(workspace)
         self.context.layout.prepare()
-        self.places = self.context.places
-        self.places.prepare()
+        self.paths = self.context.paths
+        self.paths.prepare()
         self.clock, self.steady = Clock(), Clock(0.0)
         self.notes: list[tuple[str, str, str, str]] = []
         self.unrecordable: Exception | None = None
@@ -98,7 +98,7 @@ class GuardedConsole:
 
     def start(self, port: int = PORT) -> None:
         """The console, as it comes up; once more: as it comes back."""
-        self.entrance = Entrance(self.places, ConsoleSettings(), self._note, self.clock, self.steady)
+        self.entrance = Entrance(self.paths, ConsoleSettings(), self._note, self.clock, self.steady)
         address = Address(1, f"http://127.0.0.1:{port}" if port else "http://localhost", port)
         self.guard = Guard(
             self.app, context=self.context, entrance=self.entrance, address=address, limits=Limits(self.steady)
@@ -116,11 +116,16 @@ class GuardedConsole:
 
     def add(self, name: str, role: Role, secret: str | None = None) -> Operator:
         """One operator more."""
-        return operators.add(self.places.operators, name, role, secret)
+        return operators.add(self.paths.operators, name, role, secret)
+
+    def files(self) -> dict[str, bytes]:
+        """The contents of the console's folder, and of the operators' file."""
+        found = [path for path in self.paths.folder.rglob("*") if path.is_file()]
+        return {str(path): path.read_bytes() for path in [*found, self.paths.operators]}
 
     def invited(self, name: str) -> str:
         """A one-time token."""
-        return invite(self.places, operators.named(self.places.operators, name), self.clock)
+        return invite(self.paths, operators.named(self.paths.operators, name), self.clock)
 
     def entered(self, name: str, before: str = "") -> Entered:
         """Somebody who has come in by a one-time address."""
@@ -159,10 +164,10 @@ class GuardedConsole:
         return [("cookie", f"{self.cookie_name}={cookie}")] if cookie else []
 
 
-def refused(house: GuardedConsole, answer: Answer, status: int) -> None:
+def refused(guarded: GuardedConsole, answer: Answer, status: int) -> None:
     """It was refused with this status, and no page saw it. Raises AssertionError."""
     assert answer.status == status, answer
-    assert house.probe.reached == []
+    assert guarded.probe.reached == []
 
 
 ABSENT = "(absent)"

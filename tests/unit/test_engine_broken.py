@@ -15,6 +15,7 @@ from pmagent.actors.core.gate import Gate, Permit
 from pmagent.actors.core.integrity import EngineBroken, Inconsistent, NotItsOutcome
 from pmagent.actors.core.ledger import EffectLedger
 from pmagent.actors.core.snapshot import export_engine
+from pmagent.actors.core.subscribers import Subscribers
 from pmagent.contracts.clock import TimerFired
 from pmagent.contracts.effect import EffectRefused, EffectTimedOut
 from pmagent.contracts.payload import Payload, encode, type_of
@@ -46,7 +47,7 @@ PLACES: Mapping[str, tuple[Any, str]] = {
     "an actor folding": (Toy, "evolve"),
     "the gate": (Gate, "evolve"),
     "placing a decision": (Engine, "_append"),
-    "the subscribers": (Engine, "subscribers"),
+    "the subscribers": (Subscribers, "of"),
     "the last check": (Engine, "_verify"),
 }
 """Where something is raised that is no actor's exception."""

@@ -22,6 +22,7 @@ from pmagent.events.commit import Committer
 from pmagent.events.errors import OutcomeUnknown
 from pmagent.events.event import Event, Tail
 from pmagent.events.memory import MemoryStorage
+from pmagent.events.writer import CALM_BATCHES
 from pmagent.flat import flat_errors
 from tests.support.live import Deaf, Rig, forever, live, on_loop, performing
 from tests.support.toys import Asked, Done, Poked, permit_for
@@ -274,3 +275,47 @@ async def test_after_a_crash_each_open_effect_is_performed_again_or_ends_as_inte
         assert await rig.end_of(taken_back) == EffectCancelled(request=taken_back.position, reason="cancel_requested")
     assert begun == [again.position]
     assert [len(rig.ends(request)) for request in (once, again, taken_back)] == [1, 1, 1]
+
+
+class Threads(MemoryStorage):
+    """A storage that notes which thread wrote each batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads: list[int] = []
+
+    def append_batch(self, expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
+        """See Storage."""
+        self.threads.append(threading.get_ident())
+        super().append_batch(expected, lines, tail)
+
+
+@on_loop
+async def test_the_loops_thread_writes_for_a_single_source_but_never_while_an_outward_effect_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pmagent.events.writer.SLOW_SECONDS", 1e9)
+    storage, begun, ended, own = Threads(), anyio.Event(), anyio.Event(), threading.get_ident()
+
+    async def perform(_event: Event, _io: Io) -> Payload:
+        begun.set()
+        await ended.wait()
+        return Done(n=0)
+
+    async def until_inline(rig: Rig) -> None:
+        while storage.threads[-1] != own:  # now and then the other one settles
+            await rig.tell()
+
+    async with live(performing(perform), storage) as rig:
+        await rig.runtime.append(permit_for("boss"), "permit", "tests")
+        await until_inline(rig)
+        (request,) = await rig.tell("fetch")
+        await begun.wait()
+        since = len(storage.threads)
+        for _ in range(2 * CALM_BATCHES):
+            await rig.tell()
+        assert own not in storage.threads[since:]
+        ended.set()
+        await rig.end_of(request)
+        await until_inline(rig)
+    assert [event.position for event in rig.history] == list(range(1, len(rig.history) + 1))

@@ -84,6 +84,8 @@ class Coordinator:
     def evolve(self, state: CoordinatorState, event: Event) -> CoordinatorState:
         """Fold an input or a decision of its own."""
         data = event.data
+        if not state.runs and not isinstance(data, DaemonStarted | RunRequested):
+            return state  # the ends of what others have asked for
         match data:
             case DaemonStarted(surface=surface):
                 return replace(state, live=surface in LIVE)

@@ -111,6 +111,8 @@ class Orchestrator:
         """Fold an input or a decision of its own."""
         data = event.data
         match data:
+            case OaPermitGranted() | OaPermitRefused() if event.actor != self.name:
+                return state  # decided on; most are others'
             case RunRequested(run_id=run_id) if _objection(state, data) is None:
                 limit = float(data.config.policies.max_total_duration_sec)
                 ends_at = time_after(event.time, limit)

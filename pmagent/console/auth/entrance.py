@@ -68,24 +68,24 @@ class NotAdmitted(PmagentError):
         self.after = after
 
 
-def invite(places: ConsolePaths, operator: Operator, clock: Callable[[], float] = time.time) -> str:
+def invite(paths: ConsolePaths, operator: Operator, clock: Callable[[], float] = time.time) -> str:
     """A one-time token for ``operator``, to be used within ``invites.SECONDS``. Raises BadInvites, OSError."""
-    places.prepare()
-    return invites.make(places.invites, operator.name, operator.issue, clock())
+    paths.prepare()
+    return invites.make(paths.invites, operator.name, operator.issue, clock())
 
 
 class Entrance:
     """The entrance of one console. ``clock``: seconds since 1970; ``steady``: seconds that never go back."""
 
     def __init__(
-        self, places: ConsolePaths, settings: ConsoleSettings, note: Note, clock: Callable[[], float] = time.time,
+        self, paths: ConsolePaths, settings: ConsoleSettings, note: Note, clock: Callable[[], float] = time.time,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._places = places
+        self._paths = paths
         self._note = note
         self._clock = clock
-        self._register = Register(places.operators)
-        self._sessions = Sessions(places.sessions, settings.hours * 3600.0, clock)
+        self._register = Register(paths.operators)
+        self._sessions = Sessions(paths.sessions, settings.hours * 3600.0, clock)
         self._derivations = anyio.CapacityLimiter(DERIVATIONS)
         self._tries_of_name = Bucket(1 / 30, 5, steady)
         self._tries = Bucket(1 / 3, 20, steady)
@@ -108,7 +108,7 @@ class Entrance:
         if wait:
             raise _later("too many one-time addresses were tried", wait)
         known = self._register.operators()
-        found = await anyio.to_thread.run_sync(invites.take, self._places.invites, token, self._clock())
+        found = await anyio.to_thread.run_sync(invites.take, self._paths.invites, token, self._clock())
         operator = None if found is None else known.get(found.operator)
         if found is None or operator is None or operator.issue != found.issue:
             await self._refuse("", "link", "the address was used already, is too old, or none of ours")

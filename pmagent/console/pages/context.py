@@ -44,7 +44,7 @@ class PageContext:
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
         self.layout = Layout(workspace)
-        self.places = ConsolePaths(self.layout)
+        self.paths = ConsolePaths(self.layout)
         self.templates = environment(workspace)
         self._readers = anyio.CapacityLimiter(READERS)
         self._turns: dict[str, anyio.Lock] = {}

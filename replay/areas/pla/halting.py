@@ -70,10 +70,10 @@ class Halting:
         self._seen.add(id)
         if isinstance(payload, ActorResumed):
             return  # who is to decide again does
-        hearers = [name for name in FRAIL if type(payload) in _HEARS[name]]
-        failing = {name for name in hearers if self._faults.strike(f"actor: {name} halts")}
-        failing.update(*(names for names in self._doomed if names.issubset(hearers)))
-        self._doomed = [names for names in self._doomed if not names.issubset(hearers)]
+        subscribers = [name for name in FRAIL if type(payload) in _HEARS[name]]
+        failing = {name for name in subscribers if self._faults.strike(f"actor: {name} halts")}
+        failing.update(*(names for names in self._doomed if names.issubset(subscribers)))
+        self._doomed = [names for names in self._doomed if not names.issubset(subscribers)]
         if failing:
             self._fatal[id] = frozenset(failing)
             self._resume_later()

@@ -17,6 +17,7 @@ from pmagent.events.errors import CorruptLog
 from pmagent.events.event import Draft
 from pmagent.events.log import open_log
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 
 Said = tuple[str, dict[str, Any]]
 NUMBERS = itertools.count()
@@ -40,8 +41,8 @@ def found(workspace: Path) -> list[tuple[str, str, str]]:
     return [(one.type, one.kind, one.what) for one in Alerts(Layout(workspace)).newest()[0]]
 
 
-@pytest.mark.parametrize(
-    ("type", "data", "alert"),
+@each(
+    "type, data, alert",
     [
         ("pla.violation", {"severity": "error"}, ("bad", "contract violated")),
         ("pla.violation", {"severity": "warning"}, ("warn", "contract violated")),
@@ -91,8 +92,8 @@ def test_damage_far_behind_hides_no_alert(tmp_path: Path, monkeypatch: pytest.Mo
     assert [one.position for one in Alerts(Layout(tmp_path)).newest()[0]] == [24, 23]
 
 
-@pytest.mark.parametrize(
-    ("type", "data"),
+@each(
+    "type, data",
     [
         ("pla.mode_changed", {"code": "requested"}),
         ("pla.mode_changed", {"code": "ended"}),

@@ -54,8 +54,8 @@ def blob(workspace: Path, content: bytes) -> Path:
     return Layout(workspace).blobs / name[:2] / name
 
 
-@pytest.mark.parametrize("content", [b"", b"x", b"\0\xff" * 40_000, b"0123456789abcdef" * (PIECE_BYTES // 4)],
-                         ids=["empty", "small", "binary", "pieces"])  # fmt: skip
+@each("content", [b"", b"x", b"\0\xff" * 40_000, b"0123456789abcdef" * (PIECE_BYTES // 4)]
+)  # fmt: skip
 def test_a_file_comes_as_it_is(tmp_path: Path, content: bytes) -> None:
     address = lived(tmp_path, content)
     with pages(tmp_path) as client:

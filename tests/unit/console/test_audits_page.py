@@ -260,7 +260,7 @@ def test_a_run_s_id_is_no_audit_s(tmp_path: Path) -> None:
 # --- files ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ending", ["md", "json"])
+@each("ending", ["md", "json"])
 def test_the_report_as_a_file_is_the_document_of_the_workspace(tmp_path: Path, ending: str) -> None:
     workspace = recorded(tmp_path, "audits")
     document = documents_of(workspace)[f"audit/report_depcheck.{ending}"]

@@ -45,9 +45,9 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A workspace whose daemon answers, with whoever listens at a loopback port in place of its console."""
     folder = tmp_path_factory.mktemp("live")
     with live_host(folder), socket.create_server(("127.0.0.1", 0)) as listener:
-        places, port = ConsolePaths(Layout(folder)), listener.getsockname()[1]
-        places.prepare()
-        address.tell(places, Address(os.getpid(), f"http://127.0.0.1:{port}", port))
+        paths, port = ConsolePaths(Layout(folder)), listener.getsockname()[1]
+        paths.prepare()
+        address.tell(paths, Address(os.getpid(), f"http://127.0.0.1:{port}", port))
         yield folder
 
 
@@ -93,8 +93,8 @@ def test_operators_can_be_known_where_nothing_but_the_surfaces_is_yet(tmp_path: 
 
 
 def test_who_comes_first_becomes_an_operator_who_approves_and_that_is_said(live: Path) -> None:
-    places = ConsolePaths(Layout(live))
-    places.operators.unlink(missing_ok=True)
+    paths = ConsolePaths(Layout(live))
+    paths.operators.unlink(missing_ok=True)
     told = pmagent(live, "console")
     assert told.code == 0, told.errors
     assert f"there were no operators: {login()} is the first, with the role approve" in told.errors
@@ -123,27 +123,27 @@ def test_two_who_come_first_at_once_both_get_an_address(live: Path, monkeypatch:
 
 
 def test_the_address_is_one_line_and_its_token_is_kept_as_a_digest_for_that_operator(live: Path) -> None:
-    places = ConsolePaths(Layout(live))
-    places.operators.unlink(missing_ok=True)
-    operators.add(places.operators, "ada", "approve", None)
-    operators.add(places.operators, "vic", "view", None)
+    paths = ConsolePaths(Layout(live))
+    paths.operators.unlink(missing_ok=True)
+    operators.add(paths.operators, "ada", "approve", None)
+    operators.add(paths.operators, "vic", "view", None)
     told = pmagent(live, "console", "--operator", "vic")
-    served = address.read(places.address)
+    served = address.read(paths.address)
     assert served is not None
     (line,) = told.lines
     url, _, token = line.partition("/enter?token=")
     assert (url, len(token)) == (served.url, 43)
     assert "for vic, who may look and stop, and change nothing else" in told.errors
     assert token not in told.errors
-    path = places.invites / digest(token)
-    taken = invites.take(places.invites, token, path.stat().st_mtime)
+    path = paths.invites / digest(token)
+    taken = invites.take(paths.invites, token, path.stat().st_mtime)
     assert taken is not None
     assert taken.operator == "vic"
 
 
 def test_a_program_gets_one_document(live: Path) -> None:
-    places = ConsolePaths(Layout(live))
-    places.operators.unlink(missing_ok=True)
+    paths = ConsolePaths(Layout(live))
+    paths.operators.unlink(missing_ok=True)
     document = pmagent(live, "console", "--operator", "ada", "--format", "json").document
     assert {**document, "url": ""} == {
         "url": "", "operator": "ada", "role": "approve", "seconds": 300, "socket": None
@@ -152,71 +152,71 @@ def test_a_program_gets_one_document(live: Path) -> None:
 
 
 def test_who_is_no_operator_is_told_who_is(live: Path) -> None:
-    places = ConsolePaths(Layout(live))
-    places.operators.unlink(missing_ok=True)
-    operators.add(places.operators, "ada", "approve", None)
-    for path in places.invites.iterdir():
+    paths = ConsolePaths(Layout(live))
+    paths.operators.unlink(missing_ok=True)
+    operators.add(paths.operators, "ada", "approve", None)
+    for path in paths.invites.iterdir():
         path.unlink()
     told = pmagent(live, "console", "--operator", "eve")
     assert (told.code, told.out) == (1, b"")
     assert "no operator eve" in told.errors
     assert "ada" in told.errors
     assert pmagent(live, "console", "--operator", "no name").code == 2
-    assert list(places.invites.iterdir()) == []
+    assert list(paths.invites.iterdir()) == []
 
 
 def test_operators_that_cannot_be_trusted_let_nobody_in(live: Path) -> None:
-    places = ConsolePaths(Layout(live))
-    places.operators.write_text("{")
-    places.operators.chmod(0o666)
+    paths = ConsolePaths(Layout(live))
+    paths.operators.write_text("{")
+    paths.operators.chmod(0o666)
     for words in (["console"], ["operators", "list"], ["operators", "add", "ada"], ["operators", "remove", "ada"]):
         told = pmagent(live, *words)
         assert told.code == 7, told
         assert "mode 0666" in told.errors
         assert "chmod 600" in told.errors
-    assert places.operators.read_text() == "{"
-    places.operators.unlink()
+    assert paths.operators.read_text() == "{"
+    paths.operators.unlink()
 
 
 def test_a_port_at_which_nobody_of_ours_listens_gets_no_address(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The console is away, and another user's program has taken its port: it must not be told what lets somebody in."""
     monkeypatch.setattr(command, "READY_SECONDS", 0.0)
-    places = ConsolePaths(Layout(live))
-    served = places.address.read_bytes()
+    paths = ConsolePaths(Layout(live))
+    served = paths.address.read_bytes()
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
-        address.tell(places, Address(os.getpid(), f"http://127.0.0.1:{port}", port))
+        address.tell(paths, Address(os.getpid(), f"http://127.0.0.1:{port}", port))
         told = pmagent(live, "console")
     assert (told.code, told.out) == (5, b"")
     assert "does not serve its console" in told.errors
-    places.address.write_bytes(served)
+    paths.address.write_bytes(served)
 
 
 def test_a_console_that_is_switched_off_is_not_waited_for(live: Path) -> None:
-    places = ConsolePaths(Layout(live))
-    served = places.address.read_bytes()
-    places.address.unlink()
+    paths = ConsolePaths(Layout(live))
+    served = paths.address.read_bytes()
+    paths.address.unlink()
     told = pmagent(live, "console", environ={"PMAGENT_CONSOLE_ENABLED": "false"})
     assert told.code == 5
     assert "switched off" in told.errors
-    places.address.write_bytes(served)
+    paths.address.write_bytes(served)
 
 
 def test_over_a_socket_the_command_says_how_to_reach_it(live: Path) -> None:
-    places = ConsolePaths(Layout(live))
-    places.operators.unlink(missing_ok=True)
-    served = places.address.read_bytes()
+    paths = ConsolePaths(Layout(live))
+    paths.operators.unlink(missing_ok=True)
+    served = paths.address.read_bytes()
     with socket.socket(socket.AF_UNIX) as listener:
         path = live / "s"
         listener.bind(str(path))
         listener.listen()
-        address.tell(places, Address(os.getpid(), "http://localhost", 0, str(path)))
+        address.tell(paths, Address(os.getpid(), "http://localhost", 0, str(path)))
         told = pmagent(live, "console")
     assert told.code == 0
     assert told.text.startswith("http://localhost/enter?token=")
     assert f"it is served on the socket {path}" in told.errors
-    places.address.write_bytes(served)
+    paths.address.write_bytes(served)
 
 
 def test_the_doctor_says_how_many_may_enter_and_what_is_wrong_with_the_file(folder: Path) -> None:

@@ -17,121 +17,111 @@ from pmagent.events.errors import PmagentError
 from pmagent.service.client import DaemonUnreachable
 from pmagent.workspace.settings import ConsoleSettings
 from tests.support.cases import each
-from tests.support.entrances import GuardedConsole, unsynced
+from tests.support.entrances import GuardedConsole
 
 
-@pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GuardedConsole:
-    """With Ada, who approves, and Vic, who views."""
-    unsynced(monkeypatch)
-    return GuardedConsole(tmp_path, ada="approve", vic="view")
-
-
-def files(house: GuardedConsole) -> dict[str, bytes]:
-    """Everything that lies in the console's folder, and the operators' file."""
-    paths = [path for path in house.places.folder.rglob("*") if path.is_file()]
-    return {str(path): path.read_bytes() for path in [*paths, house.places.operators]}
-
-
-def test_an_invite_lets_its_operator_in_and_that_is_recorded(house: GuardedConsole) -> None:
-    entered = house.entered("vic")
+def test_an_invite_lets_its_operator_in_and_that_is_recorded(guarded: GuardedConsole) -> None:
+    entered = guarded.entered("vic")
     assert (entered.visitor.operator, entered.visitor.role) == ("vic", "view")
-    assert house.entrance.visitor(entered.cookie) == entered.visitor
+    assert guarded.entrance.visitor(entered.cookie) == entered.visitor
     assert entered.visitor.since == "2026-09-21T14:13:20.000000Z"
-    assert house.notes == [("vic", "signed_in", "link", "")]
+    assert guarded.notes == [("vic", "signed_in", "link", "")]
 
 
-def refused(house: GuardedConsole, token: str) -> str:
+def refused(guarded: GuardedConsole, token: str) -> str:
     """Why a token lets nobody in."""
     with pytest.raises(NotAdmitted) as raised:
-        anyio.run(house.entrance.enter, token)
+        anyio.run(guarded.entrance.enter, token)
     assert raised.value.hint
-    assert house.notes[-1][:3] == ("", "refused", "link")
-    assert len(house.entrance._sessions) == 0
+    assert guarded.notes[-1][:3] == ("", "refused", "link")
+    assert len(guarded.entrance._sessions) == 0
     return raised.value.message
 
 
-def test_an_invite_is_used_once(house: GuardedConsole) -> None:
-    token = house.invited("ada")
-    entered = anyio.run(house.entrance.enter, token)
-    house.entrance._sessions.end(entered.visitor.session)
-    assert "used already" in refused(house, token)
-    assert list(house.places.invites.iterdir()) == []
+def test_an_invite_is_used_once(guarded: GuardedConsole) -> None:
+    token = guarded.invited("ada")
+    entered = anyio.run(guarded.entrance.enter, token)
+    guarded.entrance._sessions.end(entered.visitor.session)
+    assert "used already" in refused(guarded, token)
+    assert list(guarded.paths.invites.iterdir()) == []
 
 
-def test_an_invite_is_over_after_five_minutes(house: GuardedConsole) -> None:
-    token = house.invited("ada")
-    house.clock.now += 300.0
-    refused(house, token)
-    token = house.invited("ada")
-    house.clock.now += 299.9
-    assert anyio.run(house.entrance.enter, token).visitor.operator == "ada"
+def test_an_invite_is_over_after_five_minutes(guarded: GuardedConsole) -> None:
+    token = guarded.invited("ada")
+    guarded.clock.now += 300.0
+    refused(guarded, token)
+    token = guarded.invited("ada")
+    guarded.clock.now += 299.9
+    assert anyio.run(guarded.entrance.enter, token).visitor.operator == "ada"
 
 
-def test_an_invite_made_in_the_future_is_none(house: GuardedConsole) -> None:
+def test_an_invite_made_in_the_future_is_none(guarded: GuardedConsole) -> None:
     """The clock was set back: nobody knows how old it is."""
-    token = house.invited("ada")
-    house.clock.now -= 3600.0
-    refused(house, token)
+    token = guarded.invited("ada")
+    guarded.clock.now -= 3600.0
+    refused(guarded, token)
 
 
-def test_an_invite_says_itself_how_long_it_lasts_and_that_is_not_believed(house: GuardedConsole) -> None:
+def test_an_invite_says_itself_how_long_it_lasts_and_that_is_not_believed(guarded: GuardedConsole) -> None:
     token = new_token()
-    ada = operators.named(house.places.operators, "ada")
-    now = house.clock.now
+    ada = operators.named(guarded.paths.operators, "ada")
+    now = guarded.clock.now
     forged = invites.Invite("ada", ada.issue, now - 1_000.0, now + 1_000.0)
-    path = house.places.invites / digest(token)
+    path = guarded.paths.invites / digest(token)
     path.write_bytes(msgspec.json.encode(forged))
     path.chmod(0o600)
-    refused(house, token)
+    refused(guarded, token)
 
 
 @each(
     "token",
     ["", "x", "../sessions.json", "a" * 43, "a" * 64, "A" * 42 + "\n", "é" * 43, "\ud800" * 43, ".", "a/" * 21 + "a"],
 )
-def test_what_is_no_token_of_ours_lets_nobody_in(house: GuardedConsole, token: str) -> None:
-    house.invited("ada")
-    before = files(house)
-    refused(house, token)
-    assert files(house) == before
+def test_what_is_no_token_of_ours_lets_nobody_in(guarded: GuardedConsole, token: str) -> None:
+    guarded.invited("ada")
+    before = guarded.files()
+    refused(guarded, token)
+    assert guarded.files() == before
 
 
-def test_the_name_of_an_invites_file_lets_nobody_in(house: GuardedConsole) -> None:
-    house.invited("ada")
-    (path,) = house.places.invites.iterdir()
-    refused(house, path.name)
+def test_the_name_of_an_invites_file_lets_nobody_in(guarded: GuardedConsole) -> None:
+    guarded.invited("ada")
+    (path,) = guarded.paths.invites.iterdir()
+    refused(guarded, path.name)
     assert path.exists()
 
 
-def test_an_invite_of_another_workspace_lets_nobody_in(house: GuardedConsole, tmp_path: Path) -> None:
+def test_an_invite_of_another_workspace_lets_nobody_in(guarded: GuardedConsole, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    refused(house, GuardedConsole(tmp_path / "other", ada="approve").invited("ada"))
+    refused(guarded, GuardedConsole(tmp_path / "other", ada="approve").invited("ada"))
 
 
-def test_an_invite_for_an_operator_who_was_removed_is_none_also_when_the_name_comes_back(house: GuardedConsole) -> None:
-    token, second = house.invited("ada"), house.invited("ada")
-    operators.remove(house.places.operators, "ada")
-    refused(house, token)
-    house.add("ada", "view")
-    refused(house, second)
+def test_an_invite_for_an_operator_who_was_removed_is_none_also_when_the_name_comes_back(
+    guarded: GuardedConsole
+) -> None:
+    token, second = guarded.invited("ada"), guarded.invited("ada")
+    operators.remove(guarded.paths.operators, "ada")
+    refused(guarded, token)
+    guarded.add("ada", "view")
+    refused(guarded, second)
 
 
-def test_of_many_who_use_an_invite_at_once_one_gets_in(house: GuardedConsole) -> None:
-    token = house.invited("ada")
+def test_of_many_who_use_an_invite_at_once_one_gets_in(guarded: GuardedConsole) -> None:
+    token = guarded.invited("ada")
     ways: list[object] = []
 
-    async def enter(door: Entrance) -> None:
+    async def enter(entrance: Entrance) -> None:
         try:
-            ways.append(await door.enter(token))
+            ways.append(await entrance.enter(token))
         except NotAdmitted:
             ways.append(None)
 
     async def at_once() -> None:
-        doors = [Entrance(house.places, ConsoleSettings(), house._note, house.clock, house.steady) for _ in range(10)]
+        made = (guarded.paths, ConsoleSettings(), guarded._note, guarded.clock, guarded.steady)
+        entrances = [Entrance(*made) for _ in range(10)]
         async with anyio.create_task_group() as tasks:
-            for door in doors:
-                tasks.start_soon(enter, door)
+            for entrance in entrances:
+                tasks.start_soon(enter, entrance)
 
     anyio.run(at_once)
     assert len(ways) == 10
@@ -139,38 +129,38 @@ def test_of_many_who_use_an_invite_at_once_one_gets_in(house: GuardedConsole) ->
 
 
 def test_who_has_read_an_invite_that_somebody_else_uses_up_meanwhile_does_not_get_in(
-    house: GuardedConsole, monkeypatch: pytest.MonkeyPatch
+    guarded: GuardedConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    token, read, quicker = house.invited("ada"), invites._read, []
+    token, read, quicker = guarded.invited("ada"), invites._read, []
 
     def slow(path: Path) -> invites.Invite | None:
         found = read(path)
         monkeypatch.setattr(invites, "_read", read)
-        quicker.append(invites.take(house.places.invites, token, house.clock.now))
+        quicker.append(invites.take(guarded.paths.invites, token, guarded.clock.now))
         return found
 
     monkeypatch.setattr(invites, "_read", slow)
-    assert invites.take(house.places.invites, token, house.clock.now) is None
+    assert invites.take(guarded.paths.invites, token, guarded.clock.now) is None
     assert [invite.operator for invite in quicker if invite] == ["ada"]
 
 
 def test_invites_are_cleared_away_when_they_are_over_or_too_many(
-    house: GuardedConsole, monkeypatch: pytest.MonkeyPatch
+    guarded: GuardedConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(invites, "INVITES_MAX", 3)
     made = []
     for age in (400, 40, 30, 20, 10):
-        made.append(house.invited("ada"))
-        path = house.places.invites / digest(made[-1])
-        os.utime(path, (house.clock.now - age,) * 2)
-    left = {path.name for path in house.places.invites.iterdir()}
+        made.append(guarded.invited("ada"))
+        path = guarded.paths.invites / digest(made[-1])
+        os.utime(path, (guarded.clock.now - age,) * 2)
+    left = {path.name for path in guarded.paths.invites.iterdir()}
     assert left == {digest(token) for token in made[-3:]}
 
 
 @pytest.mark.parametrize("what", ["a link", "open to others", "another name", "no JSON"])
-def test_an_invite_that_somebody_else_may_have_made_is_none(house: GuardedConsole, tmp_path: Path, what: str) -> None:
-    token = house.invited("ada")
-    path = house.places.invites / digest(token)
+def test_an_invite_that_somebody_else_may_have_made_is_none(guarded: GuardedConsole, tmp_path: Path, what: str) -> None:
+    token = guarded.invited("ada")
+    path = guarded.paths.invites / digest(token)
     if what == "a link":
         path.rename(tmp_path / "elsewhere")
         path.symlink_to(tmp_path / "elsewhere")
@@ -180,74 +170,74 @@ def test_an_invite_that_somebody_else_may_have_made_is_none(house: GuardedConsol
         (tmp_path / "second").hardlink_to(path)
     else:
         path.write_text("{")
-    refused(house, token)
+    refused(guarded, token)
     assert not path.exists()
 
 
 @pytest.mark.parametrize("what", ["open to others", "a link", "another user's"])
 def test_a_folder_of_invites_that_others_may_write_lets_nobody_in(
-    house: GuardedConsole, tmp_path: Path, what: str
+    guarded: GuardedConsole, tmp_path: Path, what: str
 ) -> None:
-    token = house.invited("ada")
+    token = guarded.invited("ada")
     if what == "open to others":
-        house.places.invites.chmod(0o770)
+        guarded.paths.invites.chmod(0o770)
     elif what == "a link":
-        house.places.invites.rename(tmp_path / "elsewhere")
-        house.places.invites.symlink_to(tmp_path / "elsewhere")
+        guarded.paths.invites.rename(tmp_path / "elsewhere")
+        guarded.paths.invites.symlink_to(tmp_path / "elsewhere")
     elif os.geteuid() == 0:
-        os.chown(house.places.invites, 54321, 54321)
+        os.chown(guarded.paths.invites, 54321, 54321)
     else:
         pytest.skip("only root can give a folder away")
     with pytest.raises(BadInvites):
-        anyio.run(house.entrance.enter, token)
+        anyio.run(guarded.entrance.enter, token)
 
 
 def test_an_invite_needs_a_folder_that_is_this_users_alone(tmp_path: Path) -> None:
-    house = GuardedConsole(tmp_path, ada="approve")
-    house.places.invites.rmdir()
+    guarded = GuardedConsole(tmp_path, ada="approve")
+    guarded.paths.invites.rmdir()
     (tmp_path / "mine").mkdir()
-    house.places.invites.symlink_to(tmp_path / "mine")
+    guarded.paths.invites.symlink_to(tmp_path / "mine")
     with pytest.raises((BadInvites, PmagentError)):
-        invite(house.places, operators.named(house.places.operators, "ada"), house.clock)
+        invite(guarded.paths, operators.named(guarded.paths.operators, "ada"), guarded.clock)
     assert list((tmp_path / "mine").iterdir()) == []
 
 
-def test_too_many_tries_of_addresses_are_not_looked_at(house: GuardedConsole) -> None:
-    token = house.invited("ada")
+def test_too_many_tries_of_addresses_are_not_looked_at(guarded: GuardedConsole) -> None:
+    token = guarded.invited("ada")
     for _ in range(20):
-        refused(house, new_token())
+        refused(guarded, new_token())
     with pytest.raises(NotAdmitted, match="too many") as raised:
-        anyio.run(house.entrance.enter, token)
+        anyio.run(guarded.entrance.enter, token)
     assert raised.value.after >= 1.0
-    house.steady.now += 1.0
-    assert anyio.run(house.entrance.enter, token).visitor.operator == "ada"
+    guarded.steady.now += 1.0
+    assert anyio.run(guarded.entrance.enter, token).visitor.operator == "ada"
 
 
-def test_refusals_are_recorded_some_in_a_minute_and_the_others_counted(house: GuardedConsole) -> None:
+def test_refusals_are_recorded_some_in_a_minute_and_the_others_counted(guarded: GuardedConsole) -> None:
     for _ in range(15):
         with pytest.raises(NotAdmitted):
-            anyio.run(house.entrance.enter, new_token())
-    assert len(house.notes) == 5
-    house.steady.now += 12.0
-    refused(house, new_token())
-    assert len(house.notes) == 6
-    assert "(10 more before it)" in house.notes[-1][3]
+            anyio.run(guarded.entrance.enter, new_token())
+    assert len(guarded.notes) == 5
+    guarded.steady.now += 12.0
+    refused(guarded, new_token())
+    assert len(guarded.notes) == 6
+    assert "(10 more before it)" in guarded.notes[-1][3]
 
 
-def test_a_refusal_that_cannot_be_recorded_is_still_one(house: GuardedConsole) -> None:
-    house.unrecordable = DaemonUnreachable("the daemon is away", "")
+def test_a_refusal_that_cannot_be_recorded_is_still_one(guarded: GuardedConsole) -> None:
+    guarded.unrecordable = DaemonUnreachable("the daemon is away", "")
     with pytest.raises(NotAdmitted):
-        anyio.run(house.entrance.enter, new_token())
-    house.unrecordable = None
-    refused(house, new_token())
-    assert "(1 more before it)" in house.notes[-1][3]
+        anyio.run(guarded.entrance.enter, new_token())
+    guarded.unrecordable = None
+    refused(guarded, new_token())
+    assert "(1 more before it)" in guarded.notes[-1][3]
 
 
-def test_nobody_is_in_whose_entering_is_not_recorded(house: GuardedConsole) -> None:
-    house.unrecordable = DaemonUnreachable("the daemon is away", "")
-    token = house.invited("ada")
+def test_nobody_is_in_whose_entering_is_not_recorded(guarded: GuardedConsole) -> None:
+    guarded.unrecordable = DaemonUnreachable("the daemon is away", "")
+    token = guarded.invited("ada")
     with pytest.raises(DaemonUnreachable):
-        anyio.run(house.entrance.enter, token)
-    assert len(house.entrance._sessions) == 0
-    house.unrecordable = None
-    assert "used already" in refused(house, token)
+        anyio.run(guarded.entrance.enter, token)
+    assert len(guarded.entrance._sessions) == 0
+    guarded.unrecordable = None
+    assert "used already" in refused(guarded, token)

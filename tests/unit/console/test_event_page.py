@@ -81,8 +81,8 @@ def test_the_sum_is_computed_anew_and_equals_the_stored_one(workspace: Path, bro
 
 def test_causes_stand_above_and_consequences_below(browser: Reader) -> None:
     tree = browser.page("/log/4").source.partition('id="tree"')[2]
-    places = [tree.index(mark) for mark in ('href="/log/2"', 'href="/log/3"', 'aria-current="true"', 'href="/log/5"')]
-    assert places == sorted(places)
+    paths = [tree.index(mark) for mark in ('href="/log/2"', 'href="/log/3"', 'aria-current="true"', 'href="/log/5"')]
+    assert paths == sorted(paths)
     assert tree.count("<ul") == 1 + 2 + event_reading.DEPTH, "each deeper than its cause"
 
 

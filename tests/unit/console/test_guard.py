@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from urllib.parse import quote
 
 import anyio
@@ -11,28 +10,14 @@ import pytest
 from pmagent.console.auth.entrance import Entered
 from pmagent.console.auth.headers import CSP
 from tests.support.cases import each
-from tests.support.entrances import ABSENT, HOST, ORIGIN, PORT, GuardedConsole, refused, unsynced
-
-
-@pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GuardedConsole:
-    """With Ada, who approves, and Vic, who views; behind the guard a page that notes what reaches it."""
-    unsynced(monkeypatch)
-    return GuardedConsole(tmp_path, ada="approve", vic="view")
-
-
-@pytest.fixture
-def ada(house: GuardedConsole) -> Entered:
-    """Signed in."""
-    return house.entered("ada")
-
+from tests.support.entrances import ABSENT, HOST, ORIGIN, PORT, GuardedConsole, refused
 
 # --- who is called, and by whom --------------------------------------------------------------------------------------
 
 
 @each("host", [HOST, f"localhost:{PORT}", f"LOCALHOST:{PORT}", f"[::1]:{PORT}"])
-def test_the_console_answers_to_its_own_names(house: GuardedConsole, ada: Entered, host: str) -> None:
-    assert house.ask("GET", "/", house.cookies(ada.cookie), host=host).status == 200
+def test_the_console_answers_to_its_own_names(guarded: GuardedConsole, ada: Entered, host: str) -> None:
+    assert guarded.ask("GET", "/", guarded.cookies(ada.cookie), host=host).status == 200
 
 
 REBOUND = (
@@ -45,24 +30,24 @@ REBOUND = (
 
 
 @each("host", REBOUND)
-def test_a_name_that_merely_leads_here_is_refused(house: GuardedConsole, ada: Entered, host: str) -> None:
+def test_a_name_that_merely_leads_here_is_refused(guarded: GuardedConsole, ada: Entered, host: str) -> None:
     """DNS rebinding: the page of evil.example, whose name suddenly leads to 127.0.0.1, is same-origin for a browser."""
-    headers = [*house.cookies(ada.cookie), ("origin", f"http://{host}")]
-    refused(house, house.ask("GET", "/", house.cookies(ada.cookie), host=host), 421)
-    refused(house, house.ask("POST", "/x", headers, host=host), 421)
+    headers = [*guarded.cookies(ada.cookie), ("origin", f"http://{host}")]
+    refused(guarded, guarded.ask("GET", "/", guarded.cookies(ada.cookie), host=host), 421)
+    refused(guarded, guarded.ask("POST", "/x", headers, host=host), 421)
 
 
-def test_without_a_host_or_with_two_nothing_is_answered(house: GuardedConsole, ada: Entered) -> None:
-    cookies = house.cookies(ada.cookie)
-    refused(house, house.ask("GET", "/", cookies, host=None), 400)
-    refused(house, house.ask("GET", "/", [*cookies, ("host", HOST)]), 400)
-    refused(house, house.ask("GET", "/", [*cookies, ("Host", "evil.example")]), 400)
+def test_without_a_host_or_with_two_nothing_is_answered(guarded: GuardedConsole, ada: Entered) -> None:
+    cookies = guarded.cookies(ada.cookie)
+    refused(guarded, guarded.ask("GET", "/", cookies, host=None), 400)
+    refused(guarded, guarded.ask("GET", "/", [*cookies, ("host", HOST)]), 400)
+    refused(guarded, guarded.ask("GET", "/", [*cookies, ("Host", "evil.example")]), 400)
 
 
-def test_on_port_80_a_browser_leaves_the_port_out(house: GuardedConsole, ada: Entered) -> None:
-    house.start(port=80)
-    assert house.ask("GET", "/", house.cookies(ada.cookie), host="localhost").status == 200
-    refused_answer = house.ask("GET", "/", house.cookies(ada.cookie), host=HOST)
+def test_on_port_80_a_browser_leaves_the_port_out(guarded: GuardedConsole, ada: Entered) -> None:
+    guarded.start(port=80)
+    assert guarded.ask("GET", "/", guarded.cookies(ada.cookie), host="localhost").status == 200
+    refused_answer = guarded.ask("GET", "/", guarded.cookies(ada.cookie), host=HOST)
     assert refused_answer.status == 421
 
 
@@ -75,10 +60,10 @@ def test_on_port_80_a_browser_leaves_the_port_out(house: GuardedConsole, ada: En
     ],
 )  # fmt: skip
 def test_behind_a_socket_any_port_of_loopback_may_be_forwarded(
-    house: GuardedConsole, ada: Entered, host: str, status: int
+    guarded: GuardedConsole, ada: Entered, host: str, status: int
 ) -> None:
-    house.start(port=0)
-    assert house.ask("GET", "/", house.cookies(ada.cookie), host=host).status == status
+    guarded.start(port=0)
+    assert guarded.ask("GET", "/", guarded.cookies(ada.cookie), host=host).status == status
 
 
 @each(
@@ -90,32 +75,32 @@ def test_behind_a_socket_any_port_of_loopback_may_be_forwarded(
         "/a/..", "/a\\b", "/a%00b", "/a b", "/a#b", "/%2fevil.example", "/\x7f", "/é",
     ],
 )  # fmt: skip
-def test_a_target_is_a_path_that_leads_straight_to_its_page(house: GuardedConsole, ada: Entered, target: str) -> None:
-    refused(house, house.ask("GET", target, house.cookies(ada.cookie)), 400)
+def test_a_target_is_a_path_that_leads_straight_to_its_page(guarded: GuardedConsole, ada: Entered, target: str) -> None:
+    refused(guarded, guarded.ask("GET", target, guarded.cookies(ada.cookie)), 400)
 
 
-def test_dots_in_names_and_in_what_is_asked_for_are_none_of_paths(house: GuardedConsole, ada: Entered) -> None:
+def test_dots_in_names_and_in_what_is_asked_for_are_none_of_paths(guarded: GuardedConsole, ada: Entered) -> None:
     for target in ("/runs/x/artifacts/y/a..b", "/.well", "/log?grep=../..&x=//", "/%20x", "/..a", "/a%5cb"):
-        assert house.ask("GET", target, house.cookies(ada.cookie)).status == 200
+        assert guarded.ask("GET", target, guarded.cookies(ada.cookie)).status == 200
 
 
-def test_an_address_has_a_length(house: GuardedConsole, ada: Entered) -> None:
-    assert house.get("/" + "a" * 8191, ada.cookie).status == 200
-    house.probe.reached.clear()
-    refused(house, house.get("/" + "a" * 8192, ada.cookie), 414)
-    refused(house, house.get("/?" + "a" * 8191, ada.cookie), 414)
+def test_an_address_has_a_length(guarded: GuardedConsole, ada: Entered) -> None:
+    assert guarded.get("/" + "a" * 8191, ada.cookie).status == 200
+    guarded.probe.reached.clear()
+    refused(guarded, guarded.get("/" + "a" * 8192, ada.cookie), 414)
+    refused(guarded, guarded.get("/?" + "a" * 8191, ada.cookie), 414)
 
 
-def test_headers_have_a_size_together(house: GuardedConsole, ada: Entered) -> None:
+def test_headers_have_a_size_together(guarded: GuardedConsole, ada: Entered) -> None:
     many = [(f"x-{number}", "a" * 200) for number in range(100)]
-    refused(house, house.ask("GET", "/", [*house.cookies(ada.cookie), *many]), 431)
-    assert house.ask("GET", "/", [*house.cookies(ada.cookie), *many[:70]]).status == 200
+    refused(guarded, guarded.ask("GET", "/", [*guarded.cookies(ada.cookie), *many]), 431)
+    assert guarded.ask("GET", "/", [*guarded.cookies(ada.cookie), *many[:70]]).status == 200
 
 
 @each("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get", "PROPFIND", ""])
-def test_other_methods_are_not_answered(house: GuardedConsole, ada: Entered, method: str) -> None:
-    answer = house.ask(method, "/", [*house.cookies(ada.cookie), ("origin", ORIGIN)])
-    refused(house, answer, 405)
+def test_other_methods_are_not_answered(guarded: GuardedConsole, ada: Entered, method: str) -> None:
+    answer = guarded.ask(method, "/", [*guarded.cookies(ada.cookie), ("origin", ORIGIN)])
+    refused(guarded, answer, 405)
     assert answer.header("allow") == "GET, HEAD, POST"
 
 
@@ -140,15 +125,15 @@ def test_other_methods_are_not_answered(house: GuardedConsole, ada: Entered, met
         [("last-event-id", "1"), ("last-event-id", "2")],
     ],
 )
-def test_what_has_two_meanings_has_none(house: GuardedConsole, headers: list[tuple[str, str]]) -> None:
-    refused(house, house.ask("POST", "/x", headers, b"a=b&c"), 400)
+def test_what_has_two_meanings_has_none(guarded: GuardedConsole, headers: list[tuple[str, str]]) -> None:
+    refused(guarded, guarded.ask("POST", "/x", headers, b"a=b&c"), 400)
 
 
-def test_who_looks_sends_nothing_along(house: GuardedConsole, ada: Entered) -> None:
-    cookies = house.cookies(ada.cookie)
-    refused(house, house.ask("GET", "/", [*cookies, ("content-length", "1")], b"x"), 400)
-    refused(house, house.ask("HEAD", "/", [*cookies, ("transfer-encoding", "chunked")], b"x"), 400)
-    assert house.ask("GET", "/", [*cookies, ("content-length", "0")]).status == 200
+def test_who_looks_sends_nothing_along(guarded: GuardedConsole, ada: Entered) -> None:
+    cookies = guarded.cookies(ada.cookie)
+    refused(guarded, guarded.ask("GET", "/", [*cookies, ("content-length", "1")], b"x"), 400)
+    refused(guarded, guarded.ask("HEAD", "/", [*cookies, ("transfer-encoding", "chunked")], b"x"), 400)
+    assert guarded.ask("GET", "/", [*cookies, ("content-length", "0")]).status == 200
 
 
 FOREIGN = (
@@ -161,57 +146,57 @@ FOREIGN = (
 @each("origin", FOREIGN)
 @each("site", [ABSENT, "same-origin"])
 def test_a_request_of_another_origin_is_refused_whatever_else_it_carries(
-    house: GuardedConsole, ada: Entered, origin: str, site: str
+    guarded: GuardedConsole, ada: Entered, origin: str, site: str
 ) -> None:
     fields = {"csrf": ada.visitor.csrf}
-    refused(house, house.send("/x", fields, ada.cookie, ("origin", origin), ("sec-fetch-site", site)), 403)
-    refused(house, house.get("/", ada.cookie, ("origin", origin)), 403)
+    refused(guarded, guarded.send("/x", fields, ada.cookie, ("origin", origin), ("sec-fetch-site", site)), 403)
+    refused(guarded, guarded.get("/", ada.cookie, ("origin", origin)), 403)
 
 
-def test_a_form_says_where_it_comes_from(house: GuardedConsole, ada: Entered) -> None:
+def test_a_form_says_where_it_comes_from(guarded: GuardedConsole, ada: Entered) -> None:
     fields = {"csrf": ada.visitor.csrf}
     nothing = (("origin", ABSENT), ("sec-fetch-site", ABSENT))
-    refused(house, house.send("/x", fields, ada.cookie, *nothing), 403)
+    refused(guarded, guarded.send("/x", fields, ada.cookie, *nothing), 403)
     for site in ("cross-site", "same-site", "none", "anything"):
-        refused(house, house.send("/x", fields, ada.cookie, ("sec-fetch-site", site)), 403)
-        refused(house, house.send("/x", fields, ada.cookie, ("origin", ABSENT), ("sec-fetch-site", site)), 403)
-    assert house.send("/x", fields, ada.cookie, ("origin", ABSENT)).status == 200
-    assert house.send("/x", fields, ada.cookie, ("sec-fetch-site", ABSENT)).status == 200
+        refused(guarded, guarded.send("/x", fields, ada.cookie, ("sec-fetch-site", site)), 403)
+        refused(guarded, guarded.send("/x", fields, ada.cookie, ("origin", ABSENT), ("sec-fetch-site", site)), 403)
+    assert guarded.send("/x", fields, ada.cookie, ("origin", ABSENT)).status == 200
+    assert guarded.send("/x", fields, ada.cookie, ("sec-fetch-site", ABSENT)).status == 200
 
 
-def test_an_origin_is_ours_for_the_name_that_is_called(house: GuardedConsole, ada: Entered) -> None:
+def test_an_origin_is_ours_for_the_name_that_is_called(guarded: GuardedConsole, ada: Entered) -> None:
     """127.0.0.1 and localhost are two origins; a browser that shows one sends that."""
-    headers = [*house.cookies(ada.cookie), ("origin", f"http://localhost:{PORT}"), ("content-length", "69"),
+    headers = [*guarded.cookies(ada.cookie), ("origin", f"http://localhost:{PORT}"), ("content-length", "69"),
                ("content-type", "application/x-www-form-urlencoded")]  # fmt: skip
     body = f"csrf={ada.visitor.csrf}".encode()
-    assert house.ask("POST", "/x", headers, body, host=f"localhost:{PORT}").status == 200
-    house.probe.reached.clear()
-    refused(house, house.ask("POST", "/x", headers, body), 403)
+    assert guarded.ask("POST", "/x", headers, body, host=f"localhost:{PORT}").status == 200
+    guarded.probe.reached.clear()
+    refused(guarded, guarded.ask("POST", "/x", headers, body), 403)
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_another_site_may_lead_a_person_here_and_load_nothing(house: GuardedConsole, ada: Entered, site: str) -> None:
+def test_another_site_may_lead_a_person_here_and_load_nothing(guarded: GuardedConsole, ada: Entered, site: str) -> None:
     """Another port of this machine is the same site for a browser: it would send the cookie along."""
     for mode in ("no-cors", "cors", "same-origin", "websocket", ""):
-        refused(house, house.get("/", ada.cookie, ("sec-fetch-site", site), ("sec-fetch-mode", mode)), 403)
-    assert house.get("/", ada.cookie, ("sec-fetch-site", site), ("sec-fetch-mode", "navigate")).status == 200
+        refused(guarded, guarded.get("/", ada.cookie, ("sec-fetch-site", site), ("sec-fetch-mode", mode)), 403)
+    assert guarded.get("/", ada.cookie, ("sec-fetch-site", site), ("sec-fetch-mode", "navigate")).status == 200
 
 
 @each("dest", ["iframe", "frame", "object", "embed", "fencedframe"])
-def test_the_console_is_shown_in_no_frame(house: GuardedConsole, ada: Entered, dest: str) -> None:
+def test_the_console_is_shown_in_no_frame(guarded: GuardedConsole, ada: Entered, dest: str) -> None:
     told = [("sec-fetch-dest", dest), ("sec-fetch-mode", "navigate"), ("sec-fetch-site", "cross-site")]
-    refused(house, house.get("/", ada.cookie, *told), 403)
+    refused(guarded, guarded.get("/", ada.cookie, *told), 403)
 
 # --- what every answer carries ---------------------------------------------------------------------------------------
 
 
 def test_every_answer_carries_the_same_headers_and_lets_no_other_site_read_it(
-    house: GuardedConsole, ada: Entered
+    guarded: GuardedConsole, ada: Entered
 ) -> None:
     answers = [
-        house.get("/", ada.cookie), house.get("/"), house.get("/static/x"), house.post("/x", ada), house.get("/live"),
-        house.ask("OPTIONS", "/"), house.ask("GET", "/", host="evil.example"), house.post("/x"),
-        house.send("/x", {}, ada.cookie, ("content-type", "text/plain")),
+        guarded.get("/", ada.cookie), guarded.get("/"), guarded.get("/static/x"), guarded.post("/x", ada),
+        guarded.get("/live"), guarded.ask("OPTIONS", "/"), guarded.ask("GET", "/", host="evil.example"),
+        guarded.post("/x"), guarded.send("/x", {}, ada.cookie, ("content-type", "text/plain")),
     ]  # fmt: skip
     assert [answer.status for answer in answers] == [200, 303, 200, 200, 401, 405, 421, 403, 415]
     for answer in answers:
@@ -232,23 +217,23 @@ def test_every_answer_carries_the_same_headers_and_lets_no_other_site_read_it(
     assert "'unsafe" not in CSP.decode()
 
 
-def test_a_refusal_does_not_repeat_what_was_sent(house: GuardedConsole, ada: Entered) -> None:
+def test_a_refusal_does_not_repeat_what_was_sent(guarded: GuardedConsole, ada: Entered) -> None:
     nasty = "<script>alert(1)</script>"
     answers = [
-        house.ask("GET", "/", [("origin", nasty)]), house.ask("GET", "/", host=nasty), house.ask(nasty, "/"),
-        house.send("/" + quote(nasty), {"csrf": nasty}, ada.cookie), house.send("/x", {nasty: nasty}),
+        guarded.ask("GET", "/", [("origin", nasty)]), guarded.ask("GET", "/", host=nasty), guarded.ask(nasty, "/"),
+        guarded.send("/" + quote(nasty), {"csrf": nasty}, ada.cookie), guarded.send("/x", {nasty: nasty}),
     ]  # fmt: skip
     for answer in answers:
         assert answer.status >= 400
         assert "<script>" not in answer.text
 
 
-def test_there_are_no_websockets(house: GuardedConsole) -> None:
+def test_there_are_no_websockets(guarded: GuardedConsole) -> None:
     async def ask() -> None:
         async def never() -> None:
             raise AssertionError
 
-        await house.guard({"type": "websocket", "path": "/", "headers": []}, never, never)  # type: ignore[arg-type]
+        await guarded.guard({"type": "websocket", "path": "/", "headers": []}, never, never)  # type: ignore[arg-type]
 
     anyio.run(ask)
-    assert house.probe.reached == []
+    assert guarded.probe.reached == []

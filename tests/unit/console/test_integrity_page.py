@@ -36,9 +36,9 @@ def workspace(tmp_path: Path) -> Path:
 
 def checked(workspace: Path, kind: Any, operator: str = "ada") -> Check:
     """A check, to its end."""
-    places = ConsolePaths(Layout(workspace))
-    places.prepare()
-    checks = Checks(workspace, places.folder)
+    paths = ConsolePaths(Layout(workspace))
+    paths.prepare()
+    checks = Checks(workspace, paths.folder)
     checks.begin(kind, operator)
     assert checks.wait(PATIENCE)
     found = checks.latest(kind)
@@ -237,7 +237,7 @@ def test_one_check_goes_on_at_a_time_and_is_seen(
     os.mkfifo(waiting)
     child = f"import os; os.write(1, b'{{\"done\":5,\"of\":10}}\\n'); open({str(waiting)!r}).read()"
     monkeypatch.setattr("pmagent.console.pages.reading.checking.COMMAND", ("-c", child))
-    browser.context.places.prepare()
+    browser.context.paths.prepare()
     checks = integrity.checks_of(browser.context)
     checks.begin("log", "ada")
     with pytest.raises(Busy, match="the log is being checked already, for ada"):
@@ -258,10 +258,10 @@ def test_one_check_goes_on_at_a_time_and_is_seen(
 
 def test_answers_outlive_the_console_and_what_is_damaged_of_them_counts_for_nothing(workspace: Path) -> None:
     check = checked(workspace, "log")
-    places = ConsolePaths(Layout(workspace))
-    again = Checks(workspace, places.folder)
+    paths = ConsolePaths(Layout(workspace))
+    again = Checks(workspace, paths.folder)
     assert again.latest("log") == check
-    kept = places.folder / "check-log.json"
+    kept = paths.folder / "check-log.json"
     assert kept.stat().st_mode & 0o777 == 0o600
     kept.write_bytes(msgspec.json.encode({"kind": "log"}))
     assert again.latest("log") is None
@@ -306,7 +306,7 @@ def _events(workspace: Path) -> list[dict[str, Any]]:
 
 
 def test_what_cannot_be_recorded_is_told(browser: Reader) -> None:
-    browser.context.places.prepare()
+    browser.context.paths.prepare()
     checks = integrity.checks_of(browser.context)
     checks.begin("log", "ada")
     assert checks.wait(PATIENCE)

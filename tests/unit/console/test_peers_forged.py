@@ -10,6 +10,7 @@ from typing import Any, Self
 import pytest
 
 from pmagent.console.auth import peers
+from tests.support.cases import each
 
 HERE, THERE = ("127.0.0.1", 8321), ("127.0.0.1", 50_000)
 
@@ -54,7 +55,7 @@ def test_the_kernels_answer_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told(monkeypatch, 0) == os.geteuid()
 
 
-@pytest.mark.parametrize("sender", [1, 4711, 2**32 - 1], ids=["init", "some process", "a port of the kernel's choice"])
+@each("sender", [1, 4711, 2**32 - 1])
 def test_an_answer_that_the_kernel_did_not_send_counts_for_nothing(
     monkeypatch: pytest.MonkeyPatch, sender: int
 ) -> None:

@@ -20,6 +20,7 @@ from pmagent.jobs.kinds import AUDITS, RUNS, Kind
 from pmagent.jobs.story import RunStory
 from pmagent.jobs.story_cache import StoryCache
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.commands import invoke
 from tests.support.logged import flip, segments
 from tests.support.orchestra import RUN, config
@@ -73,8 +74,8 @@ def _told(kind: Kind, event: Event | None) -> tuple[str, list[str]]:
     return end.state, [one[:200] for one in end.reasons[:3]]
 
 
-@pytest.mark.parametrize("window", [1, 2, 7, 100, 4096])
-@pytest.mark.parametrize(("name", "kind"), [("runs", RUNS), ("audits", AUDITS)], ids=["runs", "audits"])
+@each("window", [1, 2, 7, 100, 4096])
+@each("name, kind", [("runs", RUNS), ("audits", AUDITS)])
 def test_it_lists_what_reading_the_log_anew_lists(tmp_path: Path, name: str, kind: Kind, window: int) -> None:
     layout = Layout(recorded(tmp_path, name))
     jobs = jobs_in(layout, kind)
@@ -233,7 +234,7 @@ def restored(workspace: Path, copy: Path) -> None:
     shutil.copytree(copy / ".pmagent", workspace / ".pmagent")
 
 
-@pytest.mark.parametrize("more", [0, 3, 60], ids=["shorter", "other", "longer"])
+@each("more", [0, 3, 60])
 def test_a_log_that_was_put_back_and_went_on_otherwise_is_begun_anew(tmp_path: Path, more: int) -> None:
     """It has the id of the one that was read, and events at the same positions."""
     one, other_one = three(("done", "failed")), three(("done", "open", "open"))

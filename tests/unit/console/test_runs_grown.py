@@ -17,6 +17,7 @@ from pmagent.events.reader import events
 from pmagent.jobs.history import opened
 from pmagent.jobs.kinds import AUDITS, RUNS
 from pmagent.workspace.layout import Layout
+from tests.support.cases import each
 from tests.support.pages import assert_quiet, page, pages, recorded, written
 from tests.support.recorded import as_event
 
@@ -46,7 +47,7 @@ def audits_told(jobs: JobCache) -> list[Any]:
     return told
 
 
-@pytest.mark.parametrize(("name", "told"), [("runs", runs_told), ("audits", audits_told)], ids=["runs", "audits"])
+@each("name, told", [("runs", runs_told), ("audits", audits_told)])
 def test_what_is_told_is_what_a_first_look_tells(
     tmp_path: Path, name: str, told: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,7 +63,7 @@ def test_what_is_told_is_what_a_first_look_tells(
         assert told(following) == told(JobCache(Layout(workspace)))
 
 
-@pytest.mark.parametrize(("name", "section"), [("runs", "runs"), ("audits", "audits")], ids=["runs", "audits"])
+@each("name, section", [("runs", "runs"), ("audits", "audits")])
 def test_there_is_a_page_at_every_moment(tmp_path: Path, name: str, section: str) -> None:
     history, log_id = history_of(tmp_path / "recorded", name)
     workspace = tmp_path / "grown"

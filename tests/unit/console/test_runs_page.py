@@ -109,7 +109,7 @@ def test_of_open_runs_the_list_says_how_far_they_are(tmp_path: Path) -> None:
         assert '<td class="number tight" data-label="Done">1 of 2</td>' in page(client, f"/runs?after={newest}")
 
 
-@pytest.mark.parametrize("damage", ["line", "head", "payload", "gone"])
+@each("damage", ["line", "head", "payload", "gone"])
 def test_a_corrupt_log_is_told_and_other_pages_go_on(tmp_path: Path, damage: str) -> None:
     if damage == "payload":
         hostile_log(tmp_path)

@@ -98,7 +98,7 @@ def test_each_attempt_has_its_own_output(tmp_path: Path) -> None:
             assert client.get(f"{address}?attempt={attempt}").status_code in (400, 404)
 
 
-@pytest.mark.parametrize("damage", ["gone", "altered", "link"])
+@each("damage", ["gone", "altered", "link"])
 def test_output_that_is_damaged_is_told_and_not_shown(tmp_path: Path, damage: str) -> None:
     content = b"what was said"
     harness = RunHarness()

@@ -314,7 +314,7 @@ def test_a_frame_of_another_session_is_not_served(browser: Reader) -> None:
     assert browser.get(f"/sessions/{OUTSIDE}/frames/18").status_code == 404
 
 
-@pytest.mark.parametrize("content", [b"<script>alert(1)</script>", b"<svg/>", b"GIF89a", b"\x89PNG\r\n\x1a\n"])
+@each("content", [b"<script>alert(1)</script>", b"<svg/>", b"GIF89a", b"\x89PNG\r\n\x1a\n"])
 def test_what_is_no_picture_is_not_served_whatever_the_log_calls_it(tmp_path: Path, content: bytes) -> None:
     from pmagent.events.blobs import BlobStore
     from pmagent.events.disk import RealDisk

@@ -22,25 +22,25 @@ def derived(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def house(tmp_path: Path, derived: list[str], monkeypatch: pytest.MonkeyPatch) -> GuardedConsole:
+def guarded(tmp_path: Path, derived: list[str], monkeypatch: pytest.MonkeyPatch) -> GuardedConsole:
     """With Ada, who has a secret, and Bob, who has none."""
     unsynced(monkeypatch)
-    house = GuardedConsole(tmp_path)
-    house.add("ada", "approve", SECRET)
-    house.add("bob", "approve", None)
+    guarded = GuardedConsole(tmp_path)
+    guarded.add("ada", "approve", SECRET)
+    guarded.add("bob", "approve", None)
     derived.clear()
-    return house
+    return guarded
 
 
-def signed_in(house: GuardedConsole, name: str, secret: str, before: str = "") -> Entered:
+def signed_in(guarded: GuardedConsole, name: str, secret: str, before: str = "") -> Entered:
     """What comes of it."""
-    return anyio.run(house.entrance.sign_in, name, secret, before)
+    return anyio.run(guarded.entrance.sign_in, name, secret, before)
 
 
-def test_name_and_secret_let_in_and_that_is_recorded(house: GuardedConsole) -> None:
-    entered = signed_in(house, "ada", SECRET)
-    assert house.entrance.visitor(entered.cookie) == entered.visitor
-    assert house.notes == [("ada", "signed_in", "secret", "")]
+def test_name_and_secret_let_in_and_that_is_recorded(guarded: GuardedConsole) -> None:
+    entered = signed_in(guarded, "ada", SECRET)
+    assert guarded.entrance.visitor(entered.cookie) == entered.visitor
+    assert guarded.notes == [("ada", "signed_in", "secret", "")]
 
 
 WRONG = {
@@ -61,25 +61,25 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_what_does_not_fit_costs_one_derivation_and_says_the_same(
-    house: GuardedConsole, derived: list[str], case: str
+    guarded: GuardedConsole, derived: list[str], case: str
 ) -> None:
     name, secret = WRONG[case]
     if secret == "(kept)":
-        secret = operators.named(house.places.operators, "ada").secret or ""
+        secret = operators.named(guarded.paths.operators, "ada").secret or ""
     with pytest.raises(NotAdmitted) as raised:
-        signed_in(house, name, secret)
+        signed_in(guarded, name, secret)
     assert len(derived) == 1
     assert raised.value.message == "Name and secret do not fit."
     assert raised.value.after == 0.0
-    assert len(house.entrance._sessions) == 0
+    assert len(guarded.entrance._sessions) == 0
 
 
-def test_a_name_that_nobody_has_is_not_recorded_for_it_may_be_a_secret(house: GuardedConsole) -> None:
+def test_a_name_that_nobody_has_is_not_recorded_for_it_may_be_a_secret(guarded: GuardedConsole) -> None:
     for name in (SECRET, "ada"):
         with pytest.raises(NotAdmitted):
-            signed_in(house, name, "not the secret of her")
-    assert [note[0] for note in house.notes] == ["", "ada"]
-    assert SECRET not in str(house.notes)
+            signed_in(guarded, name, "not the secret of her")
+    assert [note[0] for note in guarded.notes] == ["", "ada"]
+    assert SECRET not in str(guarded.notes)
 
 
 def test_all_derivations_have_the_same_parameters_whoever_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,47 +95,47 @@ def test_all_derivations_have_the_same_parameters_whoever_is_named(monkeypatch: 
     assert costs == [(16, 1 << 15, 8, 1, 1 << 26, 32)] * 4
 
 
-def test_five_tries_for_a_name_and_then_one_in_half_a_minute(house: GuardedConsole, derived: list[str]) -> None:
+def test_five_tries_for_a_name_and_then_one_in_half_a_minute(guarded: GuardedConsole, derived: list[str]) -> None:
     for _ in range(5):
         with pytest.raises(NotAdmitted, match="do not fit"):
-            signed_in(house, "ada", "guess guess guess")
+            signed_in(guarded, "ada", "guess guess guess")
     with pytest.raises(NotAdmitted, match="too many tries") as raised:
-        signed_in(house, "ada", SECRET)
+        signed_in(guarded, "ada", SECRET)
     assert raised.value.after == 30.0
     assert len(derived) == 5, "what is not looked at costs nothing"
-    house.steady.now += 30.0
-    assert signed_in(house, "ada", SECRET).visitor.operator == "ada"
+    guarded.steady.now += 30.0
+    assert signed_in(guarded, "ada", SECRET).visitor.operator == "ada"
 
 
-def test_names_that_nobody_has_are_limited_in_the_same_way(house: GuardedConsole) -> None:
+def test_names_that_nobody_has_are_limited_in_the_same_way(guarded: GuardedConsole) -> None:
     for _ in range(5):
         with pytest.raises(NotAdmitted, match="do not fit"):
-            signed_in(house, "eve", "guess guess guess")
+            signed_in(guarded, "eve", "guess guess guess")
     with pytest.raises(NotAdmitted, match="too many tries"):
-        signed_in(house, "eve", "guess guess guess")
+        signed_in(guarded, "eve", "guess guess guess")
 
 
-def test_twenty_tries_for_all_names_together(house: GuardedConsole, derived: list[str]) -> None:
+def test_twenty_tries_for_all_names_together(guarded: GuardedConsole, derived: list[str]) -> None:
     for number in range(20):
         with pytest.raises(NotAdmitted, match="do not fit"):
-            signed_in(house, f"name-{number}", "guess guess guess")
+            signed_in(guarded, f"name-{number}", "guess guess guess")
     with pytest.raises(NotAdmitted, match="too many tries"):
-        signed_in(house, "ada", SECRET)
+        signed_in(guarded, "ada", SECRET)
     assert len(derived) == 20
 
 
 def test_who_was_removed_while_the_secret_was_compared_is_not_let_in(
-    house: GuardedConsole, monkeypatch: pytest.MonkeyPatch
+    guarded: GuardedConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fits = passwords.fits
 
     def slow(secret: str, stored: str | None) -> bool:
-        operators.remove(house.places.operators, "ada")
+        operators.remove(guarded.paths.operators, "ada")
         return fits(secret, stored)
 
     monkeypatch.setattr(passwords, "fits", slow)
     with pytest.raises(NotAdmitted):
-        signed_in(house, "ada", SECRET)
+        signed_in(guarded, "ada", SECRET)
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {
@@ -150,7 +150,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_who_was_changed_while_the_secret_was_compared_is_not_let_in(
-    house: GuardedConsole, monkeypatch: pytest.MonkeyPatch, change: str
+    guarded: GuardedConsole, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     """A person who changes a secret because it has leaked keeps out also who is just being let in by it."""
     fits = passwords.fits
@@ -158,27 +158,27 @@ def test_who_was_changed_while_the_secret_was_compared_is_not_let_in(
     def slow(secret: str, stored: str | None) -> bool:
         fit = fits(secret, stored)
         monkeypatch.setattr(passwords, "fits", fits)
-        CHANGES[change](house.places.operators)
+        CHANGES[change](guarded.paths.operators)
         return fit
 
     monkeypatch.setattr(passwords, "fits", slow)
     with pytest.raises(NotAdmitted, match="do not fit"):
-        signed_in(house, "ada", SECRET)
-    assert [what for _, what, _, _ in house.notes] == ["refused"]
+        signed_in(guarded, "ada", SECRET)
+    assert [what for _, what, _, _ in guarded.notes] == ["refused"]
 
 
-def test_a_cookie_from_before_signing_in_is_worth_nothing_after(house: GuardedConsole) -> None:
+def test_a_cookie_from_before_signing_in_is_worth_nothing_after(guarded: GuardedConsole) -> None:
     """Fixation: whoever planted it, or knows it, has nothing of the session."""
     planted = "A" * 43
-    entered = signed_in(house, "ada", SECRET, planted)
+    entered = signed_in(guarded, "ada", SECRET, planted)
     assert entered.cookie != planted
-    assert house.entrance.visitor(planted) is None
-    second = signed_in(house, "ada", SECRET, entered.cookie)
-    assert house.entrance.visitor(entered.cookie) is None
-    assert house.entrance.visitor(second.cookie) == second.visitor
+    assert guarded.entrance.visitor(planted) is None
+    second = signed_in(guarded, "ada", SECRET, entered.cookie)
+    assert guarded.entrance.visitor(entered.cookie) is None
+    assert guarded.entrance.visitor(second.cookie) == second.visitor
 
 
-def test_secrets_are_compared_one_at_a_time(house: GuardedConsole, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_compared_one_at_a_time(guarded: GuardedConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each takes 32 MiB: twenty at once would take 640."""
     two = threading.Barrier(2)
     together: list[bool] = []
@@ -197,7 +197,7 @@ def test_secrets_are_compared_one_at_a_time(house: GuardedConsole, monkeypatch: 
 
     async def one(number: int) -> None:
         with pytest.raises(NotAdmitted):
-            await house.entrance.sign_in(f"name-{number}", "guess guess guess")
+            await guarded.entrance.sign_in(f"name-{number}", "guess guess guess")
 
     async def at_once() -> None:
         async with anyio.create_task_group() as tasks:

@@ -39,10 +39,10 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHost]:
 def browser(live: LiveHost) -> Iterator[Console]:
     """A browser that is not signed in, and an operator Ada with a secret."""
     console = Console(live.workspace)
-    places = console.context.places
-    places.operators.unlink(missing_ok=True)
-    places.sessions.unlink(missing_ok=True)
-    operators.add(places.operators, "ada", "approve", SECRET)
+    paths = console.context.paths
+    paths.operators.unlink(missing_ok=True)
+    paths.sessions.unlink(missing_ok=True)
+    operators.add(paths.operators, "ada", "approve", SECRET)
     with start_blocking_portal() as portal:  # one event loop for all that it asks
         console.client.portal = portal
         yield console
@@ -50,8 +50,8 @@ def browser(live: LiveHost) -> Iterator[Console]:
 
 def token(browser: Console, name: str = "ada") -> str:
     """A one-time token."""
-    places = browser.context.places
-    return invite(places, operators.named(places.operators, name))
+    paths = browser.context.paths
+    return invite(paths, operators.named(paths.operators, name))
 
 
 def typed(browser: Console, name: str, secret: str, **more: str) -> Any:
@@ -153,7 +153,7 @@ def test_too_many_tries_are_told_with_a_time(browser: Console) -> None:
 
 
 def test_without_secrets_there_is_no_form_and_the_way_in_is_told(browser: Console) -> None:
-    operators.set_secret(browser.context.places.operators, "ada", None)
+    operators.set_secret(browser.context.paths.operators, "ada", None)
     page = browser.page("/sign-in")
     assert 'name="secret"' not in page
     assert "pmagent operators secret" in page
@@ -231,14 +231,14 @@ def test_a_secret_is_not_in_the_log_nor_in_any_file(live: LiveHost, browser: Con
     written = b"".join(path.read_bytes() for path in Path(live.workspace).rglob("*") if path.is_file())
     for secret in (one_time, value, SECRET):
         assert secret.encode() not in written
-    assert passwords.fits(SECRET, operators.named(browser.context.places.operators, "ada").secret)
+    assert passwords.fits(SECRET, operators.named(browser.context.paths.operators, "ada").secret)
 
 
 def test_where_nobody_can_record_nobody_enters(tmp_path: Path) -> None:
     with live_host(tmp_path) as host:
         workspace = host.workspace
     console = Console(workspace)
-    operators.add(console.context.places.operators, "ada", "approve", None)
+    operators.add(console.context.paths.operators, "ada", "approve", None)
     answer = console.get(f"/enter?token={token(console)}")
     assert answer.status_code == 503
     assert "set-cookie" not in answer.headers

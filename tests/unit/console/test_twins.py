@@ -122,7 +122,7 @@ def test_the_states_that_lists_are_asked_for_are_those_that_there_are() -> None:
     assert {"now", "runs", "audits"} <= {view.rpartition(".")[2] for view in VIEWS}
 
 
-@pytest.mark.parametrize("kind", [RUNS, AUDITS], ids=["runs", "audits"])
+@each("kind", [RUNS, AUDITS])
 def test_a_list_of_jobs_and_its_command_hold_the_same(tmp_path: Path, kind: Any) -> None:
     name = f"{kind.word}s"
     workspace = recorded(tmp_path, name)

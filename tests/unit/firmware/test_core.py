@@ -10,6 +10,7 @@ import pytest
 from pmagent.contracts.pla import TypeText, digest
 from pmagent.firmware.core import Core, Step
 from pmagent.firmware.lines import LineReader, encode
+from tests.support.cases import each
 from tests.support.firmware_board import BOOT, CONTRACT, HELLO, TIME, compact, document
 from tests.support.firmware_player import DEVICE
 
@@ -88,7 +89,7 @@ def test_a_device_without_room_for_a_document_refuses_it() -> None:
     assert device.ask("status", execution_id=ONE)["execution"]["state"] == "NONE"
 
 
-@pytest.mark.parametrize("place", ["_hear", "_tell", "_look"])
+@each("place", ["_hear", "_tell", "_look"])
 def test_a_device_without_room_in_mid_typing_ends_it(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     device = Device()
     device.typing()

@@ -292,7 +292,7 @@ def test_a_repair_flashes_once_and_has_its_console() -> None:
 # --- after the start ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("where", ["the line", "the keyboard", "the core"])
+@each("where", ["the line", "the keyboard", "the core"])
 def test_a_program_that_fails_later_flickers_until_the_watchdog_resets_it(
     where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,10 +10,11 @@ from pmagent.actors.pla.hid.actor import HidLink
 from pmagent.actors.pla.warden.actor import Warden
 from pmagent.contracts.effect import ActorHalted
 from pmagent.contracts.hid import HidCommitRequested, HidDisarmRequested, HidPingRequested, HidReported
+from tests.support.cases import each
 from tests.support.pla import BOOT, PlaHarness
 
 
-@pytest.mark.parametrize("who", [(HidLink,), (Warden,), (HidLink, Warden)])
+@each("who", [(HidLink,), (Warden,), (HidLink, Warden)])
 def test_whoever_is_halted_the_device_is_disarmed(who: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     harness = PlaHarness()
     harness.mute = {HidCommitRequested, HidPingRequested}

@@ -31,7 +31,7 @@ COMMANDS: Final[dict[Kind, tuple[str, ...]]] = {
 @cache
 def checks_of(context: PageContext) -> Checks:
     """The checks of a console, one for all who ask."""
-    return Checks(context.workspace, context.places.folder, lambda check: anyio.run(_recorded, context, check))
+    return Checks(context.workspace, context.paths.folder, lambda check: anyio.run(_recorded, context, check))
 
 
 @cache
