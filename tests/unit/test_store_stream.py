@@ -228,8 +228,8 @@ def test_memory_does_not_grow_with_the_content(tmp_path: Path, line: bytes) -> N
 
     tracemalloc.start()
     try:
-        peak(8)
-        assert peak(60) < peak(12) * 1.5 + MIB
+        peak(4)
+        assert peak(36) < peak(4) * 1.5 + MIB, "two megabytes more are not held"
     finally:
         tracemalloc.stop()
 
