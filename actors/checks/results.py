@@ -21,12 +21,12 @@ def of_run(name: str, seconds: float, ran: CheckRan, end: int) -> CheckResult:
     stdout, stderr = ran.stdout.strip(), ran.stderr.strip()
     passed = ran.exit_code == 0 and not (ran.timed_out or ran.exceeded)
     last = (stderr or stdout).rpartition("\n")[2]
-    said = how(ran, seconds)
+    ending = how(ran, seconds)
     return CheckResult(
         name=name,
         passed=passed,
         ran=True,
-        message=(f"{said}: {last}" if last and not passed else said)[:_MESSAGE_CHARS_MAX],
+        message=(f"{ending}: {last}" if last and not passed else ending)[:_MESSAGE_CHARS_MAX],
         exit_code=ran.exit_code,
         signal=ran.signal,
         timed_out=ran.timed_out,
@@ -64,5 +64,5 @@ _DETAILS: Final = ("exit_code", "signal", "timed_out", "duration_ms", "unenforce
 def details(result: CheckResult) -> dict[str, Any]:
     """The details of a result beside verdict and message, for documents: no null, nothing empty."""
     found = {key: getattr(result, key) for key in _DETAILS}
-    said = {key: value for key, value in found.items() if value not in (None, "", []) and value is not False}
-    return {"ran": result.ran, **said, **({"position": result.end} if result.end else {})}
+    details = {key: value for key, value in found.items() if value not in (None, "", []) and value is not False}
+    return {"ran": result.ran, **details, **({"position": result.end} if result.end else {})}

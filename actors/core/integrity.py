@@ -75,8 +75,8 @@ def refuses(event: Event) -> bool:
 def described(error: BaseException) -> str:
     """An exception in a line; of its text only what a check of ours says."""
     kind, place = describe_failure(error)
-    said = f": {error}" if isinstance(error, Inconsistent) else ""
-    return f"{kind}{said} in {place}"
+    detail = f": {error}" if isinstance(error, Inconsistent) else ""
+    return f"{kind}{detail} in {place}"
 
 
 _ENGINE: Final = ("pmagent.actors.core.engine", __name__)

@@ -53,8 +53,8 @@ def shown(value: Any, depth: int = _DEPTH_MAX) -> str:
         more = f" … ({len(value)})" if len(value) > 3 else ""
         return ("; ".join(shown(item, depth - 1) for item in value[:3]) or "none") + more
     if isinstance(value, dict):
-        said = next((value[key] for key in ("text", "message", "name") if key in value), None)
-        return shown(said, depth - 1) if said is not None else "{" + ", ".join(map(str, list(value)[:4])) + "}"
+        text = next((value[key] for key in ("text", "message", "name") if key in value), None)
+        return shown(text, depth - 1) if text is not None else "{" + ", ".join(map(str, list(value)[:4])) + "}"
     return str(value)[:TEXT_MAX]
 
 
@@ -71,5 +71,5 @@ def exited(data: dict[str, Any]) -> str:
     over = f", {shown(data['exceeded'])}" if data.get("exceeded") else ""
     bad = f"; VIOLATION: {shown(data['violations'])}" if data.get("violations") else ""
     lines = data.get("last_lines")
-    said = f": {shown(lines[-1])}" if isinstance(lines, list) and lines else ""
-    return f"{how}{late}{over} after {shown(data.get('duration_ms'))} ms{bad}{said}"
+    last = f": {shown(lines[-1])}" if isinstance(lines, list) and lines else ""
+    return f"{how}{late}{over} after {shown(data.get('duration_ms'))} ms{bad}{last}"

@@ -187,11 +187,11 @@ def reply_of(message: Any, asked: ModelAsked, names: dict[str, str]) -> Reply:
         )
         for n, call in enumerate(getattr(message, "tool_calls", None) or [], 1)
     ]
-    said = getattr(message, "response_metadata", None) or {}
+    metadata = getattr(message, "response_metadata", None) or {}
     return Reply(
         content=content, tool_calls=calls, usage=_usage(message, asked, content, calls),
-        model=_word(said, "model_name", "model", "model_version"),
-        finish=finish or _word(said, "finish_reason", "stop_reason", "done_reason"),
+        model=_word(metadata, "model_name", "model", "model_version"),
+        finish=finish or _word(metadata, "finish_reason", "stop_reason", "done_reason"),
     )
 
 
@@ -228,5 +228,5 @@ def estimated(asked: ModelAsked, out: int) -> ModelUsage:
     )
 
 
-def _word(said: Any, *keys: str) -> str:
-    return next((value for key in keys if isinstance(value := said.get(key), str) and value), "")
+def _word(metadata: Any, *keys: str) -> str:
+    return next((value for key in keys if isinstance(value := metadata.get(key), str) and value), "")

@@ -73,7 +73,7 @@ def _of_status(status: int, error: BaseException, now: datetime) -> Failure:
 
 def _retry_after(error: BaseException, now: datetime) -> float | None:
     """The pause that the provider asks for: seconds, or a date (RFC 9110, 10.2.3). None: none that can be read."""
-    text = next((said for one in _chain(error) if (said := _said_retry_after(one))), "")
+    text = next((after for one in _chain(error) if (after := _retry_after_text(one))), "")
     try:
         seconds = float(text)
     except ValueError:
@@ -87,10 +87,10 @@ def _retry_after(error: BaseException, now: datetime) -> float | None:
     return min(max(seconds, 0.0), RETRY_AFTER_MAX)
 
 
-def _said_retry_after(error: BaseException) -> str:
+def _retry_after_text(error: BaseException) -> str:
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
-    said = headers.get("retry-after") or headers.get("Retry-After") or getattr(error, "retry_after", None)
-    return "" if said is None else str(said).strip()
+    header = headers.get("retry-after") or headers.get("Retry-After") or getattr(error, "retry_after", None)
+    return "" if header is None else str(header).strip()
 
 
 _TIMEOUTS = ("Timeout", "TimedOut", "DeadlineExceeded")

@@ -15,9 +15,9 @@ def _asked(data: dict[str, Any]) -> str:
 def _replied(data: dict[str, Any]) -> str:
     calls = data.get("tool_calls")
     wants = [shown(call.get("name")) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    said = f"asks for {shown(wants)}" if wants else shown(data.get("content"))
+    content = f"asks for {shown(wants)}" if wants else shown(data.get("content"))
     used = f"{shown(at_path(data, 'usage.input_tokens'))}+{shown(at_path(data, 'usage.output_tokens'))} tokens"
-    return f"{used}, {shown(data.get('latency_ms'))} ms: {said}"
+    return f"{used}, {shown(data.get('latency_ms'))} ms: {content}"
 
 
 LINES: Final[dict[str, Line]] = {

@@ -18,7 +18,7 @@ import msgspec
 
 from pmagent.actors.areas import AREAS
 from pmagent.actors.core.area import load
-from pmagent.actors.core.extras import install_command
+from pmagent.actors.core.extras import EXTRAS, install, install_command
 from pmagent.edge import Operation
 from pmagent.edges import AREA_OF, OPERATIONS
 from pmagent.events.errors import LogLocked, NotFound, PmagentError
@@ -114,7 +114,7 @@ def _require_installed(name: str) -> None:
     for area in AREAS:
         if area.name == AREA_OF.get(name) and area.lacks:
             what = f"area {area.name} is not installed: it lacks {', '.join(area.lacks)}"
-            raise NotInstalled(what, install_command(area.lacks))
+            raise NotInstalled(what, install(area.name) if area.name in EXTRAS else install_command(area.lacks))
 
 
 def _operation(name: str) -> Operation:

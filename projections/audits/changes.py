@@ -47,9 +47,9 @@ def _of_criteria(before: Audit, audit: Audit, event: Event) -> Iterator[Change]:
             text = f"{counted(len(data.evidences), 'piece')}, {sum(one.found for one in data.evidences)} found"
             again = "compared with the repository: " if name in before.evidence else ""
             yield Change(time, name, "evidence", again + text)
-        case AuditOpinionGiven(opinion=said) if said.criterion_id in known:
+        case AuditOpinionGiven(opinion=opinion) if opinion.criterion_id in known:
             again = ", second round" if data.round > 1 else ""
-            yield Change(time, said.criterion_id, "judged", f"{said.judge}: {said.score}{again}")
+            yield Change(time, opinion.criterion_id, "judged", f"{opinion.judge}: {opinion.score}{again}")
         case AuditOpinionRejected():
             text = f"{data.judge}'s answer {data.attempt} is no opinion: {data.objection}"
             yield Change(time, data.criterion_id, "retry", text)

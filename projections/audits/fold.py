@@ -93,8 +93,8 @@ def _source(audit: Audit, name: SourceName, **changes: Any) -> Audit:
     return replace(audit, sources={**audit.sources, name: replace(audit.sources[name], **changes)})
 
 
-def _done(audit: Audit, event: Event, name: SourceName, *said: str) -> Audit:
-    return _source(audit, name, state="done", text=", ".join(said), ended=event.time)
+def _done(audit: Audit, event: Event, name: SourceName, *details: str) -> Audit:
+    return _source(audit, name, state="done", text=", ".join(details), ended=event.time)
 
 
 def _surveyed(audit: Audit, event: Event, surveyed: AuditSurveyed) -> Audit:

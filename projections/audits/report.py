@@ -50,7 +50,7 @@ def report_markdown(report: AuditReport, provenance: Provenance | None = None) -
         ["# Audit Report", "", f"**Repository:** {code(report.repo_url)}"],
         _summary(report),
         *_breakdown(report),
-        ["## Remediation Plan", "", *told(report.remediation_plan)],
+        ["## Remediation Plan", "", *paragraphs(report.remediation_plan)],
         *evidence_lines(report),
         _provenance(report, provenance),
     ]
@@ -73,7 +73,7 @@ def _summary(report: AuditReport) -> list[str]:
     ]
     heads = ("Criterion", "Prosecutor", "Defense", "Tech Lead", "Final", "What changed the score")
     overall = f"**Overall Score:** {report.overall_score:.1f}/5"
-    return ["## Executive Summary", "", overall, "", *told(report.executive_summary), "", *table(heads, rows)]
+    return ["## Executive Summary", "", overall, "", *paragraphs(report.executive_summary), "", *table(heads, rows)]
 
 
 def _row(one: CriterionResult) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ def blocks(text: str) -> list[tuple[str, list[str]]]:
     return made
 
 
-def told(text: str) -> list[str]:
+def paragraphs(text: str) -> list[str]:
     """The blocks of a text, a blank line between each two."""
     lines: list[str] = []
     for kind, texts in blocks(text):

@@ -71,8 +71,8 @@ def _of_planning(data: Any) -> Iterator[Line]:
         case PlannerCallRequested(attempt=attempt, model=model, seconds=seconds):
             yield "info", "L2", None, "the planner is asked", {"attempt": attempt, "model": model, "seconds": seconds}
         case PlannerReplied(model=model, duration_ms=duration, tokens=tokens, cost_usd=cost):
-            said = {"model": model, "duration_ms": duration, "tokens": tokens, "cost_usd": cost}
-            yield "info", "L2", None, "the planner has answered", said
+            call = {"model": model, "duration_ms": duration, "tokens": tokens, "cost_usd": cost}
+            yield "info", "L2", None, "the planner has answered", call
         case PlannerFailed(code=code, text=text, mend=mend):
             yield "warn", "L2", None, f"the planner gave no answer: {text}", {"code": code, "mend": mend}
         case PlanMade(revision=revision, plan_id=plan_id, tasks=tasks, kept=kept):
@@ -123,8 +123,8 @@ def _of_task(data: Any) -> Iterator[Line]:
         case TasksChanged(changes=changes):
             for change in changes:
                 payload = {"step": change.step, "state": change.state}
-                said = f"{change.state}: {change.reason}" if change.reason else change.state
-                yield "warn" if change.step == "give_up" else "debug", "L2", change.task_id, said, payload
+                text = f"{change.state}: {change.reason}" if change.reason else change.state
+                yield "warn" if change.step == "give_up" else "debug", "L2", change.task_id, text, payload
         case TaskAssigned(assignment=assignment, worker=worker):
             own = assignment.constraints
             payload = {
@@ -149,8 +149,8 @@ def _of_task(data: Any) -> Iterator[Line]:
                 "attempts": attempts, "duration_ms": result.metrics.duration_ms, "exit_code": result.metrics.exit_code,
                 "artifacts": len(result.artifacts), "artifacts_bytes": sum(one.size_bytes for one in result.artifacts),
             }  # fmt: skip
-            said = f"{result.state}: {reason}" if reason else result.state
-            yield "info" if result.state == "done" else "error", "L3", result.task_id, said, payload
+            text = f"{result.state}: {reason}" if reason else result.state
+            yield "info" if result.state == "done" else "error", "L3", result.task_id, text, payload
 
 
 def _exited(exited: TaskExited) -> Line:
@@ -160,6 +160,6 @@ def _exited(exited: TaskExited) -> Line:
         "stdout_bytes": exited.stdout.total_bytes, "stderr_bytes": exited.stderr.total_bytes,
         "artifacts": len(exited.artifacts),
     }  # fmt: skip
-    payload |= {name: said for name in ("notes", "violations") if (said := getattr(exited, name))}
+    payload |= {name: items for name in ("notes", "violations") if (items := getattr(exited, name))}
     level: LogLevel = "error" if exited.violations else "info"
     return level, "L3", exited.task_id, f"attempt {exited.attempt} exited", payload

@@ -66,9 +66,9 @@ def _head(run: Run) -> list[str]:
 
 def _intent(run: Run) -> list[str]:
     lines = run.asked.intent.splitlines()
-    told = [cut(line, 1_000) for line in lines[:INTENT_LINES_MAX]]
+    intent = [cut(line, 1_000) for line in lines[:INTENT_LINES_MAX]]
     more = [f"… {len(lines) - INTENT_LINES_MAX} more lines"] if len(lines) > INTENT_LINES_MAX else []
-    return ["## Intent", "", *fenced([*told, *more])]
+    return ["## Intent", "", *fenced([*intent, *more])]
 
 
 def _reasons(run: Run) -> list[str]:
@@ -112,8 +112,8 @@ def _facts(run: Run, log_id: str) -> list[str]:
 
 def _counts(run: Run) -> str:
     states = [task.state for task in run.tasks]
-    told = [f"{states.count(state)} {state}" for state in ("done", "failed", "running", "blocked", "planned")]
-    return f"{len(states)}: {', '.join(one for one in told if not one.startswith('0 '))}" if states else "none"
+    counts = [f"{states.count(state)} {state}" for state in ("done", "failed", "running", "blocked", "planned")]
+    return f"{len(states)}: {', '.join(one for one in counts if not one.startswith('0 '))}" if states else "none"
 
 
 def _tasks(pairs: Pairs) -> list[str]:
@@ -162,9 +162,9 @@ def _times(pairs: Pairs) -> list[str]:
 
 def _attempts(pairs: Pairs) -> list[str]:
     """Of tasks that did not do what they should at once."""
-    told = [(task, planned) for task, planned in pairs if any(one.reason for one in task.tries)]
+    tried = [(task, planned) for task, planned in pairs if any(one.reason for one in task.tries)]
     rows: list[tuple[str, ...]] = []
-    for task, planned in told[:TRIED_MAX]:
+    for task, planned in tried[:TRIED_MAX]:
         for one in task.tries:
             ends = one.reason or ("ended well" if one.ended else "is running")
             times = (one.at, one.ended or NONE, inline(ends, 300), one.retry_at or NONE)
@@ -175,7 +175,7 @@ def _attempts(pairs: Pairs) -> list[str]:
     used = sum(retries(task, planned) for task, planned in pairs)
     return [
         "## Attempts", "", f"Retries used: {used}.", "", *table(heads, rows),
-        *_left_out(len(told) - TRIED_MAX, "tasks", "tasks.jsonl has every attempt"),
+        *_left_out(len(tried) - TRIED_MAX, "tasks", "tasks.jsonl has every attempt"),
     ]  # fmt: skip
 
 

@@ -93,9 +93,9 @@ class Attempts:
     def _exited(self, event: Event, **more: Any) -> TaskExited:
         asked: TaskAttemptRequested = event.data
         left = self._left("stdout")
-        said = Captured(sha256=left.checksum, size_bytes=left.size_bytes, total_bytes=left.size_bytes, cut=False)
+        captured = Captured(sha256=left.checksum, size_bytes=left.size_bytes, total_bytes=left.size_bytes, cut=False)
         fields: dict[str, Any] = {
-            "exit_code": 0, "signal": None, "timed_out": False, "exceeded": "", "stdout": said, "stderr": said,
+            "exit_code": 0, "signal": None, "timed_out": False, "exceeded": "", "stdout": captured, "stderr": captured,
             "last_lines": [f"watered with token={self._secret}"],
             "artifacts": [left, self._left("rows/watered.txt")],
             "duration_ms": self._world.random.randrange(1500),
@@ -172,8 +172,8 @@ def _done(prompt: str) -> list[str]:
     _, _, facts = prompt.partition("<facts>\n")
     if not facts:
         return []
-    told = msgspec.json.decode(facts.partition("\n</facts>")[0])
-    return [task["task_id"] for task in told["done"]]
+    decoded = msgspec.json.decode(facts.partition("\n</facts>")[0])
+    return [task["task_id"] for task in decoded["done"]]
 
 
 def part(context: PerformerContext) -> Performances:

@@ -115,8 +115,8 @@ def assigned(run: Run, event: Event) -> None:
     require(not task.assigned, f"{where}: {task.name} was assigned at {task.assigned}")
     require(task.state == "running", f"{where}: {task.name} is {task.state}")
     own = (run.event.position, run.permit, run.asked.action, run.asked.dry_run)
-    told = (data.requested, data.permit, data.action, data.simulated)
-    require(told == own, f"{where}: {told}, not {own}")
+    recorded = (data.requested, data.permit, data.action, data.simulated)
+    require(recorded == own, f"{where}: {recorded}, not {own}")
     waits = {one.name: one.finished for one in run.tasks if one.id in task.planned.depends_on}
     require(data.after == waits, f"{where}: after {data.after}, not {waits}")
     require(1 <= data.worker <= run.asked.config.concurrency.max_workers, f"{where}: place {data.worker}")
@@ -145,8 +145,8 @@ def attempted(run: Run, event: Event) -> None:
     require(data.attempt == task.attempts + 1, f"{where} is called the {data.attempt}., {task.attempts} were made")
     require(event.time >= task.not_before, f"{where} at {event.time}, not before {task.not_before}")
     own = (run.permit, run.event.position, task.assigned, run.asked.action, run.asked.dry_run)
-    told = (data.permit, data.requested, data.assigned, data.action, data.simulated)
-    require(told == own, f"{where}: {told}, not {own}")
+    recorded = (data.permit, data.requested, data.assigned, data.action, data.simulated)
+    require(recorded == own, f"{where}: {recorded}, not {own}")
     busy = sum(one.size for one in run.tasks if one.open) + task.size
     workers = run.asked.config.concurrency.max_workers
     require(busy <= workers, f"{where}: {busy} of {workers} places are busy")
@@ -160,8 +160,8 @@ def called(run: Run, event: Event) -> None:
     require(not run.planned, f"{where}: there is a plan")
     run.calls += 1
     require(run.calls <= CALLS_MAX, f"{where} is number {run.calls} for revision {run.revision}")
-    told = (event.data.attempt, event.data.revision, event.data.action)
-    require(told == (run.calls, run.revision, run.asked.action), f"{where}: {told}")
+    recorded = (event.data.attempt, event.data.revision, event.data.action)
+    require(recorded == (run.calls, run.revision, run.asked.action), f"{where}: {recorded}")
     require(not run.mute, f"{where}: asking again cannot help")
     require(not run.call, f"{where}: call {run.call} goes on")
     run.call = event.position

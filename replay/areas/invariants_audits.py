@@ -159,9 +159,9 @@ class _Check:
     def _given(self, where: str, audit: _Audit, given: AuditOpinionGiven) -> None:
         opinion = given.opinion
         require(opinion.criterion_id in audit.evidence, f"{where}: an opinion before the evidence")
-        said = audit.opinions.setdefault((opinion.judge, opinion.criterion_id), [])
-        said.append(opinion)
-        require(given.round == len(said) <= 2, f"{where}: opinion number {len(said)} in round {given.round}")
+        opinions = audit.opinions.setdefault((opinion.judge, opinion.criterion_id), [])
+        opinions.append(opinion)
+        require(given.round == len(opinions) <= 2, f"{where}: opinion number {len(opinions)} in round {given.round}")
         if audit.asked.engine == "rules":
             require(given.reply == 0, f"{where}: the rules need no reply")
             return

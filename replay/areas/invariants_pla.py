@@ -421,8 +421,8 @@ class _Check:
         match outcome:
             case "done" | "aborted":
                 expected = {"done": "DONE", "aborted": "ABORTED"}[outcome]
-                said = execution.device_state or "nothing"
-                require(said == expected, f"{where}: {outcome}, and the device said {said}")
+                reported = execution.device_state or "nothing"
+                require(reported == expected, f"{where}: {outcome}, and the device said {reported}")
             case "unknown":
                 require(bool(execution.ordered), f"{where}: unknown, and it was never ordered")
 

@@ -258,8 +258,8 @@ def forbidding(run: Run, mode: str) -> Iterator[str]:
         yield "the envelope says BLOCKED"
     if state.reality_summary.get("reality_green") is not True:
         yield "the envelope's reality is not green"
-    for told in run.results("oa.kernel_status"):
-        if told.get("mode", "NORMAL") not in ("NORMAL", "DEGRADED") or told.get("reality_green", True) is not True:
+    for status in run.results("oa.kernel_status"):
+        if status.get("mode", "NORMAL") not in ("NORMAL", "DEGRADED") or status.get("reality_green", True) is not True:
             yield "a tool says that the kernel is BLOCKED or reality is not green"
 
 
@@ -276,12 +276,12 @@ def _listed(run: Run, data: ReasoningConcluded) -> None:
     listed = [(call.tool_id, call.args, call.at) for call in data.result.tool_calls]
     made = [(call.data.tool_id, call.data.args, call.time) for call in run.calls]
     require(listed == made, f"{run.where} lists calls that were not made, or not all")
-    for call, told in zip(run.calls, data.result.tool_calls, strict=True):
+    for call, entry in zip(run.calls, data.result.tool_calls, strict=True):
         end = run.ends.get(call.position)
         require(end is not None or call.position in run.taken_back, f"{run.where}: call {call.position} goes on")
         result = end.data.result if end is not None and isinstance(end.data, OaToolReturned) else None
-        require(told.ok == (result is not None), f"{run.where}: whether call {call.position} answered")
-        require(result is None or told.digest == _digest(result), f"{run.where}: digest of call {call.position}")
+        require(entry.ok == (result is not None), f"{run.where}: whether call {call.position} answered")
+        require(result is None or entry.digest == _digest(result), f"{run.where}: digest of call {call.position}")
 
 
 def _permitted(run: Run, data: ReasoningConcluded, mode: str) -> None:

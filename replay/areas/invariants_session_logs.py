@@ -81,5 +81,5 @@ def _jobs(files: Mapping[str, bytes], folder: str, history: Sequence[Event]) -> 
         raw = files.get(f"{folder}/jobs/{session_id}.json")
         require(raw is not None, f"session {session_id} has no job")
         assert raw is not None, "just required"
-        said = json.loads(raw)["status"]
-        require(said == state, f"session {session_id} is {state}, and its job says {said}")
+        status = json.loads(raw)["status"]
+        require(status == state, f"session {session_id} is {state}, and its job says {status}")

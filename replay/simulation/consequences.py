@@ -93,8 +93,8 @@ def _audits(history: Sequence[Event], event: Event) -> Iterator[str]:
         case AuditConcluded():
             yield "audit: concluded"
         case AuditFailed(code=code):
-            told = f"audit failed: {code}"
-            yield told if told in CONSEQUENCES else "audit failed: a source"
+            name = f"audit failed: {code}"
+            yield name if name in CONSEQUENCES else "audit failed: a source"
         case AuditCancelAnswered(accepted=accepted):
             yield "audit: taken back" if accepted else "audit: cannot be taken back"
         case AuditOpinionRejected():

@@ -207,8 +207,8 @@ class Watch:
 
     def _head(self, raw: bytes | None, tail: Tail, where: str) -> None:
         newest = decode_head(raw).newest if raw is not None else None
-        said = newest.tail() if newest is not None else None
-        require(said == tail, f"HEAD {where} names position {said.position if said else None}, not {tail.position}")
+        noted = newest.tail() if newest is not None else None
+        require(noted == tail, f"HEAD {where} names position {noted.position if noted else None}, not {tail.position}")
 
     def written(self, documents: Mapping[str, bytes | None]) -> None:
         """Documents were written: they show what is durable, all of it and nothing else."""

@@ -75,8 +75,8 @@ def _paused(history: Sequence[Event], event: Event, data: EffectsPaused, pauses:
     asked = history[data.request - 1].data
     require(isinstance(asked, PauseRequested) and event.causation == data.request, f"{where}: nobody asked for it")
     require(data.since == (pauses.since or data.request), f"{where}: since {data.since}, not {pauses.since}")
-    told = (data.operator_id, data.channel, data.reason)
-    require(told == (asked.operator_id, asked.channel, asked.reason), f"{where}: {told} is not who asked, and why")
+    named = (data.operator_id, data.channel, data.reason)
+    require(named == (asked.operator_id, asked.channel, asked.reason), f"{where}: {named} is not who asked, and why")
 
 
 def _resumed(history: Sequence[Event], event: Event, data: EffectsResumed, pauses: Pauses) -> None:

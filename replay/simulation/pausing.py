@@ -132,8 +132,8 @@ class Switch:
                 self._demand(WorkAsked(n=self._forged, how=how, to=self._random.choice(HANDS)))
         if self._machine.up and strike("resume: said by nobody"):
             self._forged += 1
-            said = EffectsResumed(request=1, since=1, held=0, operator_id="eve", channel="cli")
-            self._machine.guard(self._machine.append, said, f"forged-resumption:{self._forged}", "gate")
+            forged = EffectsResumed(request=1, since=1, held=0, operator_id="eve", channel="cli")
+            self._machine.guard(self._machine.append, forged, f"forged-resumption:{self._forged}", "gate")
 
     def _stop(self) -> None:
         if self._machine.up:

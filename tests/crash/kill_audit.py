@@ -38,7 +38,7 @@ from tests.support.planners import all_end, is_cut_off
 
 ENDS = {"audit.concluded", "audit.failed"}
 SECONDS = 60.0
-ORPHANS_SECONDS = 20.0
+ORPHANS_SECONDS = 120.0
 PR_SET_CHILD_SUBREAPER = 36
 
 

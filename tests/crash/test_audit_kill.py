@@ -11,19 +11,11 @@ from random import Random
 
 import pytest
 
-from pmagent.actors.registry import all_actors
 from pmagent.contracts.audit_events import AuditConcluded
 from pmagent.contracts.model import ModelCallRequested, ModelReplied
-from pmagent.contracts.payload import typed
-from pmagent.events.blobs import BlobStore
-from pmagent.events.disk import RealDisk
 from pmagent.events.event import Event
-from pmagent.events.reader import events
-from pmagent.events.segments import SegmentReader
-from pmagent.events.verify import verify_log
 from pmagent.replay.areas.invariants_audits import check_audits
 from pmagent.replay.areas.invariants_models import check_models
-from pmagent.replay.replayer import replay_log
 from pmagent.workspace.layout import Layout
 from tests.support import warm
 from tests.support.audited import Sources
@@ -31,6 +23,7 @@ from tests.support.bench import Bench, Question, sitting
 from tests.support.commands import pmagent
 from tests.support.effort import some
 from tests.support.forked import KILLED, forks
+from tests.support.logged import proven_history
 
 pytestmark = pytest.mark.slow
 
@@ -129,20 +122,13 @@ def pages(workspace: Path, number: int) -> str:
 def check(workspace: Path, audits: int) -> list[Event]:
     """The log is whole, replays, and holds so many reports; the documents are those of the log; no clone is left. Its
     events."""
-    layout = Layout(workspace)
-    assert verify_log(str(layout.log), decode=True).ok
-    replayed = replay_log(str(layout.log), all_actors())
-    assert (replayed.stopped, replayed.divergences) == ("", [])
-    log = SegmentReader(RealDisk(), str(layout.log))
-    blobs = BlobStore(RealDisk(), str(layout.blobs))
-    recorded = [typed(stored, blobs) for stored in events(log)]
-    log.close()
+    recorded = proven_history(workspace)
     check_audits(recorded)
     check_models(recorded)
     concluded = [event.data.audit_id for event in recorded if isinstance(event.data, AuditConcluded)]
     assert concluded == [audit_id(number) for number in range(audits)]
     rebuilt = pmagent(workspace, "rebuild", "--check")
     assert rebuilt.code == 0, rebuilt.text + rebuilt.errors
-    clones = layout.folder / "audits"
+    clones = Layout(workspace).folder / "audits"
     assert not clones.exists() or not list(clones.iterdir())
     return recorded

@@ -11,22 +11,16 @@ from pathlib import Path
 import pytest
 
 from pmagent.actors.known import blob_check
-from pmagent.events.disk import RealDisk
-from pmagent.events.reader import events
-from pmagent.events.segments import SegmentReader
 from pmagent.events.verify import verify_log
 from pmagent.workspace.layout import Layout
 from tests.support.commands import SECONDS, pmagent
+from tests.support.logged import history
 
 HANGING = Path(__file__).with_name("interrupt_engine.py")
 
 
 def types(workspace: Path) -> list[str]:
-    log = SegmentReader(RealDisk(), str(Layout(workspace).log))
-    try:
-        return [stored.type for stored in events(log)]
-    finally:
-        log.close()
+    return [event.type for event in history(workspace)]
 
 
 @pytest.mark.parametrize(

@@ -10,22 +10,14 @@ from typing import Any
 
 import pytest
 
-from pmagent.actors.registry import all_actors
 from pmagent.contracts.control import EffectsResumed
 from pmagent.contracts.effect import EffectCancelled
 from pmagent.contracts.orchestra_events import RunEnded, TaskAttemptRequested, TaskExited
-from pmagent.contracts.payload import OutwardRequest, typed
-from pmagent.events.blobs import BlobStore
-from pmagent.events.disk import RealDisk
-from pmagent.events.event import Event
-from pmagent.events.reader import events
-from pmagent.events.segments import SegmentReader
-from pmagent.events.verify import verify_log
-from pmagent.replay.replayer import replay_log
+from pmagent.contracts.payload import OutwardRequest
 from pmagent.replay.simulation.invariants_pauses import check_pauses
-from pmagent.workspace.layout import Layout
 from tests.support.commands import pmagent
 from tests.support.daemons import Daemon, running
+from tests.support.logged import proven_history
 from tests.support.sandboxes import needs_sandbox
 
 pytestmark = [needs_sandbox, pytest.mark.slow]
@@ -78,7 +70,7 @@ def test_a_pause_outlives_daemons_that_are_killed_and_what_they_held_starts_once
         for run in (first, third):
             ended(workspace, run)
         assert daemon.end()[0] == 0
-    history = read(workspace)
+    history = proven_history(workspace)
     check_pauses(history)
     states = {event.correlation: event.data.state for event in history if isinstance(event.data, RunEnded)}
     assert states == {first: "done", second: "cancelled", third: "done"}
@@ -91,17 +83,3 @@ def test_a_pause_outlives_daemons_that_are_killed_and_what_they_held_starts_once
     assert all(event.position > resumed for event in exited), "nothing was done in the pause"
     assert [event.data.reason for event in history if isinstance(event.data, EffectCancelled)
             and isinstance(history[event.causation - 1].data, OutwardRequest)] == ["cancel_requested"]
-
-
-def read(workspace: Path) -> list[Event]:
-    """The log, which is whole and replays."""
-    layout = Layout(workspace)
-    assert verify_log(str(layout.log), decode=True).ok
-    replayed = replay_log(str(layout.log), all_actors())
-    assert (replayed.stopped, replayed.divergences) == ("", [])
-    log = SegmentReader(RealDisk(), str(layout.log))
-    blobs = BlobStore(RealDisk(), str(layout.blobs))
-    try:
-        return [typed(stored, blobs) for stored in events(log)]
-    finally:
-        log.close()

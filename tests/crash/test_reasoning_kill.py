@@ -8,21 +8,12 @@ from pathlib import Path
 import pytest
 
 from pmagent.actors.kernel import reader
-from pmagent.actors.registry import all_actors
-from pmagent.contracts.payload import typed
-from pmagent.events.blobs import BlobStore
-from pmagent.events.disk import RealDisk
-from pmagent.events.event import Event
-from pmagent.events.reader import events
-from pmagent.events.segments import SegmentReader
-from pmagent.events.verify import verify_log
 from pmagent.replay.areas.invariants_models import check_models
 from pmagent.replay.areas.invariants_reasoning import check_reasoning
-from pmagent.replay.replayer import replay_log
-from pmagent.workspace.layout import Layout
 from tests.crash.kill_reasoning import answered, digest, envelope
 from tests.support.effort import rounds
 from tests.support.forked import KILLED, forks
+from tests.support.logged import history, proven_history
 
 ROUNDS = rounds(25, 6)
 
@@ -49,27 +40,11 @@ def test_runs_killed_at_random_moments_have_one_result_that_everybody_is_told(
             assert not open_runs(workspace), f"round {number}: the next command has left a run open"
     assert seen["cut off"] >= ROUNDS // 4, "runs were cut off in their middle"
     assert seen["told"] >= ROUNDS // 2
-    layout = Layout(workspace)
-    assert verify_log(str(layout.log), decode=True).ok
-    replayed = replay_log(str(layout.log), all_actors())
-    assert (replayed.stopped, replayed.divergences) == ("", [])
-    recorded = history(workspace)
+    recorded = proven_history(workspace)
     check_reasoning(recorded)
     check_models(recorded)
     engines = {event.data.engine for event in recorded if event.type == "reasoning.concluded"}
     assert engines >= {"rules", "langchain"}
-
-
-def history(workspace: Path) -> list[Event]:
-    """Everything in the log; nothing where there is none yet."""
-    layout = Layout(workspace)
-    if not (layout.log / "HEAD").exists():
-        return []
-    log = SegmentReader(RealDisk(), str(layout.log))
-    blobs = BlobStore(RealDisk(), str(layout.blobs))
-    recorded = [typed(stored, blobs) for stored in events(log)]
-    log.close()
-    return recorded
 
 
 def open_runs(workspace: Path) -> set[int]:

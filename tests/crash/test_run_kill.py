@@ -14,7 +14,6 @@ from random import Random
 import pytest
 
 from pmagent.actors.kernel import reader
-from pmagent.actors.registry import all_actors
 from pmagent.contracts.orchestra_events import (
     RunEnded,
     TaskAttemptFailed,
@@ -22,27 +21,20 @@ from pmagent.contracts.orchestra_events import (
     TaskExited,
     TaskFinished,
 )
-from pmagent.contracts.payload import typed
-from pmagent.events.blobs import BlobStore
-from pmagent.events.disk import RealDisk
 from pmagent.events.event import Event
-from pmagent.events.reader import events
-from pmagent.events.segments import SegmentReader
-from pmagent.events.verify import verify_log
 from pmagent.replay.areas.invariants_runs import check_runs
-from pmagent.replay.replayer import replay_log
 from pmagent.service.operations import call
-from pmagent.workspace.layout import Layout
 from tests.crash.kill_run import working
 from tests.support.commands import pmagent
 from tests.support.effort import rounds, some
 from tests.support.forked import KILLED, forks
+from tests.support.logged import proven_history
 from tests.support.planners import all_end, is_cut_off
 from tests.support.sandboxes import needs_sandbox
 
 pytestmark = [needs_sandbox, pytest.mark.slow]
 
-SECONDS = 20.0
+SECONDS = 120.0
 MOMENTS = (
     "plan.made:1", "run.begun:1", "tasks.changed:2", "task.attempt_requested:1", "task.attempt_requested:3",
     "task.exited:1", "task.finished:2", "task.assigned:4", "plan.finished:1", "run.ended:1",
@@ -128,14 +120,7 @@ def assert_nothing_works(name: str) -> None:
 def check(workspace: Path, runs: int, state: str) -> list[Event]:
     """The log is whole, replays, and holds so many runs that ended so; what was done was not done again; the documents
     are those of the log. Its events."""
-    layout = Layout(workspace)
-    assert verify_log(str(layout.log), decode=True).ok
-    replayed = replay_log(str(layout.log), all_actors())
-    assert (replayed.stopped, replayed.divergences) == ("", [])
-    log = SegmentReader(RealDisk(), str(layout.log))
-    blobs = BlobStore(RealDisk(), str(layout.blobs))
-    recorded = [typed(stored, blobs) for stored in events(log)]
-    log.close()
+    recorded = proven_history(workspace)
     check_runs(recorded)
     assert [event.data.state for event in recorded if isinstance(event.data, RunEnded)] == [state] * runs
     for event in recorded:

@@ -14,17 +14,8 @@ from typing import Any
 
 import pytest
 
-from pmagent.actors.registry import all_actors
 from pmagent.contracts.checks import CheckAnswered, CheckRan, CheckRequested, CheckRunRequested
-from pmagent.contracts.payload import typed
-from pmagent.events.blobs import BlobStore
-from pmagent.events.disk import RealDisk
-from pmagent.events.event import Event
-from pmagent.events.reader import events
-from pmagent.events.segments import SegmentReader
-from pmagent.events.verify import verify_log
 from pmagent.oa import tools
-from pmagent.replay.replayer import replay_log
 from pmagent.service.operations import call
 from pmagent.workspace.checks import BadCheckRequest
 from pmagent.workspace.layout import Layout
@@ -33,6 +24,7 @@ from tests.support import warm
 from tests.support.cases import each
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent, spawn
 from tests.support.daemons import running
+from tests.support.logged import history, proven_history
 from tests.support.sandboxes import needs_sandbox
 
 pytestmark = needs_sandbox
@@ -60,24 +52,9 @@ def place(request: pytest.FixtureRequest, repository: Path) -> Iterator[Path]:
 
 def check_log(workspace: Path) -> None:
     """The log is intact, replays, and every request was answered once."""
-    log = str(Layout(workspace).log)
-    assert verify_log(log, decode=True).ok
-    result = replay_log(log, all_actors())
-    assert (result.stopped, result.counts) == ("", [])
-    history = recorded(workspace)
-    requests = [event.position for event in history if isinstance(event.data, CheckRequested)]
-    assert sorted(event.data.request for event in history if isinstance(event.data, CheckAnswered)) == requests
-
-
-def recorded(workspace: Path) -> list[Event]:
-    """What the log holds of checks."""
-    layout = Layout(workspace)
-    log = SegmentReader(RealDisk(), str(layout.log))
-    try:
-        blobs = BlobStore(RealDisk(), str(layout.blobs))
-        return [typed(event, blobs) for event in events(log) if event.type.startswith("check.")]
-    finally:
-        log.close()
+    found = proven_history(workspace, "check.")
+    requests = [event.position for event in found if isinstance(event.data, CheckRequested)]
+    assert sorted(event.data.request for event in found if isinstance(event.data, CheckAnswered)) == requests
 
 
 def configure(workspace: Path, table: str = "checks", **programs: list[str]) -> None:
@@ -123,7 +100,7 @@ def test_refresh_runs_the_checks_and_writes_what_they_say(place: Path) -> None:
 def test_what_was_run_stands_in_the_log_with_its_permit(place: Path) -> None:
     configure(place, Good=["sh", "-c", "echo fine"])
     assert refresh(place).code == 0
-    _, run, ran, answer = recorded(place)
+    _, run, ran, answer = history(place, "check.")
     assert isinstance(run.data, CheckRunRequested)
     assert isinstance(ran.data, CheckRan)
     assert (run.data.argv, ran.data.stdout) == (["sh", "-c", "echo fine"], "fine\n")
@@ -323,8 +300,8 @@ def test_when_the_daemon_is_killed_the_command_still_gets_its_checks_run(reposit
         gate.open()
         assert command.wait(SECONDS) == 0
     assert verdicts(repository)["Slow"]["passed"] is True
-    attempts = [event.data.attempt for event in recorded(repository) if isinstance(event.data, CheckRunRequested)]
-    assert attempts == [1, 2]
+    runs = [event.data for event in history(repository, "check.") if isinstance(event.data, CheckRunRequested)]
+    assert [one.attempt for one in runs] == [1, 2]
     check_log(repository)
 
 

@@ -48,10 +48,10 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     with start_blocking_portal() as portal:
         ended = portal.call(_event)
         serving_it = portal.start_task_soon(serving.serve, workspace, ended, ready)
-        assert up.wait(20)
+        assert up.wait(120)
         yield served[0]
         portal.call(ended.set)
-        serving_it.result(20)
+        serving_it.result(120)
 
 
 async def _event() -> anyio.Event:
@@ -60,7 +60,7 @@ async def _event() -> anyio.Event:
 
 def said(port: int, request: bytes) -> list[bytes]:
     """The status lines that come back until the server has enough."""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+    with socket.create_connection(("127.0.0.1", port), timeout=120) as client:
         client.sendall(request.replace(b"PORT", str(port).encode()))
         got = bytearray()
         while chunk := client.recv(65_536):
@@ -142,7 +142,7 @@ def test_another_user_of_this_machine_is_not_answered(port: int) -> None:
 
 
 def test_many_who_hold_a_connection_open_keep_nobody_out(port: int) -> None:
-    held = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(100)]
+    held = [socket.create_connection(("127.0.0.1", port), timeout=120) for _ in range(100)]
     try:
         for client in held:
             client.sendall(b"GET /sign-in HTTP/1.1\r\nHost: ")

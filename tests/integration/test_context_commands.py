@@ -12,22 +12,14 @@ from typing import Any
 
 import pytest
 
-from pmagent.actors.registry import all_actors
-from pmagent.contracts.payload import typed
 from pmagent.contracts.reasoning import CONTEXT_BYTES_MAX
-from pmagent.events.blobs import BlobStore
-from pmagent.events.disk import RealDisk
 from pmagent.events.errors import PmagentError
-from pmagent.events.event import Event
-from pmagent.events.reader import events
-from pmagent.events.segments import SegmentReader
-from pmagent.events.verify import verify_log
 from pmagent.oa.context import PATH, look, read_context, write_context
-from pmagent.replay.replayer import replay_log
 from pmagent.service.operations import call
 from pmagent.workspace.layout import Layout
 from tests.support.commands import pmagent
 from tests.support.daemons import running
+from tests.support.logged import history, proven_history
 
 CONTEXT: dict[str, Any] = {"active_goal": "a lamp", "constraints": ["no_git_push"]}
 
@@ -37,25 +29,11 @@ def place(request: pytest.FixtureRequest, workspace: Path) -> Iterator[Path]:
     """A workspace, with a daemon that runs there or not; its log replays at the end."""
     with running(workspace) if request.param else nullcontext():
         yield workspace
-    log = str(Layout(workspace).log)
-    assert verify_log(log, decode=True).ok
-    result = replay_log(log, all_actors())
-    assert (result.stopped, result.counts) == ("", [])
-
-
-def history(workspace: Path) -> list[Event]:
-    """What the log holds of contexts."""
-    layout = Layout(workspace)
-    log = SegmentReader(RealDisk(), str(layout.log))
-    try:
-        blobs = BlobStore(RealDisk(), str(layout.blobs))
-        return [typed(event, blobs) for event in events(log) if event.type.startswith("oa.context")]
-    finally:
-        log.close()
+    proven_history(workspace)
 
 
 def types(workspace: Path) -> list[str]:
-    return [event.type.removeprefix("oa.context_") for event in history(workspace)]
+    return [event.type.removeprefix("oa.context_") for event in history(workspace, "oa.context")]
 
 
 def given(monkeypatch: pytest.MonkeyPatch, text: str | bytes) -> None:
@@ -70,7 +48,7 @@ def test_a_context_is_written_read_back_and_shown_in_the_state(place: Path) -> N
     assert json.loads((place / PATH).read_text()) == {"version": 1, "context": CONTEXT}
     assert call(place, "oa.snapshot").document["state"]["oa_context"] == CONTEXT
     assert types(place) == ["requested", "write_requested", "written", "answered"]
-    assert len({event.correlation for event in history(place)}) == 1
+    assert len({event.correlation for event in history(place, "oa.context")}) == 1
 
 
 def test_the_largest_context_is_written_and_read_back(place: Path) -> None:

@@ -21,7 +21,6 @@ from pmagent.actors.kernel.reader import read_surfaces
 from pmagent.contracts.daemon import DaemonStopped
 from pmagent.contracts.kernel import KernelModeDecided, KernelObserved
 from pmagent.contracts.payload import typed
-from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
 from pmagent.events.errors import LogLocked, PmagentError
 from pmagent.events.event import Event
@@ -38,21 +37,9 @@ from pmagent.service.wire import REQUEST_BYTES_MAX, RemoteError, reachable
 from pmagent.workspace.layout import Layout
 from tests.support.commands import SECONDS
 from tests.support.daemons import Daemon, running
+from tests.support.logged import history
 
 SUMMARY = "share/REALITY_GREEN_SUMMARY.json"
-
-
-def events_of(workspace: Path) -> list[Event]:
-    """Everything in the log now."""
-    layout = Layout(workspace)
-    storage = SegmentReader(RealDisk(), str(layout.log))
-    found: list[Event] = []
-    follower = Follower(storage)
-    while not isinstance(run := follower.poll(), Progress):
-        assert run is not None
-        found.extend(typed(stored, BlobStore(RealDisk(), str(layout.blobs))) for stored in run)
-    storage.close()
-    return found
 
 
 def wait_for(workspace: Path, wanted: Callable[[Event], bool], position: int = 1) -> Event:
@@ -112,7 +99,7 @@ def test_a_signal_stops_it_in_order(workspace: Path, number: signal.Signals) -> 
     with running(workspace) as daemon:
         code, errors = daemon.end(number)
     assert code == 0, errors
-    last = events_of(workspace)[-1]
+    last = history(workspace)[-1]
     assert last.data == DaemonStopped(reason=number.name)
     assert not Layout(workspace).socket.exists()
     assert_whole(workspace)
@@ -133,7 +120,7 @@ def test_after_kill_9_everything_that_was_answered_is_there(workspace: Path) -> 
     with running(workspace) as daemon:
         answers = [call(workspace, "boot.oa").document["oa_boot_envelope"] for _ in range(3)]
         daemon.end(signal.SIGKILL)
-    booted = {event.data.session_id for event in events_of(workspace) if event.type == "oa.session_booted"}
+    booted = {event.data.session_id for event in history(workspace) if event.type == "oa.session_booted"}
     assert {answer["session_metadata"]["session_id"] for answer in answers} <= booted
     with running(workspace) as daemon:
         sessions = call(workspace, "status").document["sessions"]
@@ -254,7 +241,7 @@ def test_without_a_daemon_a_permit_waits_for_the_reading_and_is_answered_in_its_
     monkeypatch.setattr("pmagent.actors.kernel.effects.read_surfaces", read)
     answer = call(workspace, "oa.permit", {**PERMIT, "request": "oa.permit-1"})
     assert answer.document["granted"] is True
-    granted = next(event for event in events_of(workspace) if event.type == "oa.permit_granted")
+    granted = next(event for event in history(workspace) if event.type == "oa.permit_granted")
     assert granted.correlation == "oa.permit-1"
     assert granted.causation != granted.data.request
 
@@ -326,7 +313,7 @@ def test_drift_and_revocation_belong_to_the_session_and_the_run(workspace: Path)
         call(workspace, "oa.permit", {**PERMIT, "request": "oa.permit-1"})
         turn_red(workspace)
         call(workspace, "oa.snapshot")
-    events = events_of(workspace)
+    events = history(workspace)
     assert {e.correlation for e in events if getattr(e.data, "kind", "") == "mode_drift"} == {"boot.oa-1"}
     assert {e.correlation for e in events if e.type == "oa.permit_revoked"} == {"oa.permit-1"}
 
@@ -337,7 +324,7 @@ def test_the_same_request_sent_again_gets_the_same_answer(workspace: Path) -> No
         assert call(workspace, "boot.oa", {"request": "boot.oa-again"}) == first
     again = call(workspace, "boot.oa", {"request": "boot.oa-again"})
     assert again == first
-    booted = [event for event in events_of(workspace) if event.type == "oa.session_booted"]
+    booted = [event for event in history(workspace) if event.type == "oa.session_booted"]
     assert len(booted) == 1
 
 
@@ -353,6 +340,6 @@ def test_a_write_that_fails_ends_the_daemon_and_loses_nothing_acknowledged(works
     assert "OutcomeUnknown" in errors
     assert acknowledged
     assert call(workspace, "boot.oa").exit_code == 0
-    booted = {event.data.session_id for event in events_of(workspace) if event.type == "oa.session_booted"}
+    booted = {event.data.session_id for event in history(workspace) if event.type == "oa.session_booted"}
     assert set(acknowledged) <= booted
     assert_whole(workspace)

@@ -34,7 +34,7 @@ from tests.support.recorded import stored_log
 from tests.support.toys import Bench, Done, FetchRequested, Grantor, Poked, SendRequested, WorkRequested, permit_for
 
 pytestmark = pytest.mark.anyio
-SECONDS = 20.0
+SECONDS = 120.0
 
 
 @pytest.fixture

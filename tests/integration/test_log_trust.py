@@ -17,12 +17,6 @@ from pmagent.contracts.control import LogAdopted
 from pmagent.contracts.effect import EffectCancelled, EffectInterrupted
 from pmagent.contracts.oa import OaPermitRevoked
 from pmagent.contracts.orchestra_events import RunEnded, TaskAttemptRequested
-from pmagent.contracts.payload import typed
-from pmagent.events.blobs import BlobStore
-from pmagent.events.disk import RealDisk
-from pmagent.events.event import Event
-from pmagent.events.reader import events
-from pmagent.events.segments import SegmentReader
 from pmagent.service.folding import folded
 from pmagent.service.operations import call, offline_status
 from pmagent.workspace.layout import Layout
@@ -31,6 +25,7 @@ from pmagent.workspace.user_registry import Registry, snapshot_digest, trusted
 from tests.support.cases import each
 from tests.support.commands import pmagent, spawn
 from tests.support.daemons import running
+from tests.support.logged import history
 from tests.support.shipped import as_earlier, git, lines_of, shipped
 
 SECURITY, CORRUPT = 7, 4
@@ -412,14 +407,3 @@ def test_a_registry_that_cannot_be_written_later_is_told_and_ends_no_daemon(
     known = trusted(Layout(lived))
     assert known is not None
     assert known.position == offline_status(lived)["log"]["position"]
-
-
-def history(workspace: Path) -> list[Event]:
-    """Every event of the log."""
-    layout = Layout(workspace)
-    storage = SegmentReader(RealDisk(), str(layout.log))
-    blobs = BlobStore(RealDisk(), str(layout.blobs))
-    try:
-        return [typed(stored, blobs) for stored in events(storage)]
-    finally:
-        storage.close()

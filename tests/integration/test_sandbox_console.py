@@ -54,7 +54,7 @@ def listening() -> Iterator[tuple[int, Callable[[], bool]]]:
             return True
 
         port = listener.getsockname()[1]
-        with socket.create_connection(("127.0.0.1", port), timeout=5):
+        with socket.create_connection(("127.0.0.1", port), timeout=120):
             assert visited(), "from outside it is reached"
         listener.settimeout(0.0)  # who came inside has come by the time that its run has ended
         yield port, visited

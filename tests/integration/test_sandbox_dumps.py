@@ -19,7 +19,7 @@ from pmagent.actors.sandbox.spec import SandboxUnavailable
 from tests.support.sandboxes import needs_sandbox, output_of, sandboxed
 
 pytestmark = needs_sandbox
-SECONDS = 20.0
+SECONDS = 120.0
 READ = {"x86_64": 0, "aarch64": 63}
 """The number of the call."""
 

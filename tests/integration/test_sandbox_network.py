@@ -107,7 +107,7 @@ def test_there_is_no_way_but_the_proxy(tmp_path: Path) -> None:
     """Directly, by DNS, by IPv6, to services on the host's loopback, by raw sockets, and by other families."""
     with socket.create_server(("127.0.0.1", 0)) as service:
         port = service.getsockname()[1]
-        with socket.create_connection(("127.0.0.1", port), timeout=5):
+        with socket.create_connection(("127.0.0.1", port), timeout=120):
             pass  # outside it works
         code = f"""
 for family, address in ((socket.AF_INET, ("192.0.2.1", 443)), (socket.AF_INET6, ("2001:db8::1", 443)),

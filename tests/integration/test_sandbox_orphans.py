@@ -47,7 +47,7 @@ def test_who_holds_something_in_the_folder_is_ended_and_nobody_else(
     with holder(program, mine) as held, holder(program, other) as spared, holder(sys.executable, mine) as named:
         mine.rmdir()  # it is held all the same
         assert end_orphans(str((tmp_path / "tasks").resolve())) == 1
-        assert held.wait(20) == -signal.SIGKILL
+        assert held.wait(120) == -signal.SIGKILL
         assert (spared.poll(), named.poll()) == (None, None)
         spared.kill()
         named.kill()

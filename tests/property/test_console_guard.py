@@ -56,6 +56,10 @@ REQUESTS = st.fixed_dictionaries({
     "method": "POST", "path": "/theme", "hosts": (HOST,), "origin": None, "site": "same-origin", "who": "vic",
     "cookies": 1, "csrf": "vic", "type": "application/x-www-form-urlencoded",
 })  # fmt: skip
+@example({
+    "method": "POST", "path": "/control/pause", "hosts": (HOST,), "origin": None, "site": "same-origin", "who": "vic",
+    "cookies": 1, "csrf": "vic", "type": "application/x-www-form-urlencoded",
+})  # fmt: skip
 def test_a_request_reaches_a_page_exactly_when_every_condition_holds(
     people: tuple[GuardedConsole, dict[str, Entered]], request: dict[str, Any]
 ) -> None:
@@ -110,5 +114,5 @@ def _should_reach(request: dict[str, Any]) -> bool:
     form = request["type"] == "application/x-www-form-urlencoded"
     if path == "/sign-in":
         return said and form
-    mine = request["csrf"] == who
-    return said and form and path != "/static/x" and bool(who) and mine and (who == "ada" or path == "/theme")
+    mine, allowed = request["csrf"] == who, who == "ada" or path in ("/theme", "/control/pause")
+    return said and form and path != "/static/x" and bool(who) and mine and allowed

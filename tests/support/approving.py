@@ -17,7 +17,7 @@ from tests.support.consoles import Console, LiveHost
 ASKING = "ada"
 APPROVING = "bob"
 LOOKING = "eve"
-SECONDS = 30.0
+SECONDS = 120.0
 
 
 def configure(workspace: Path, *lines: str) -> Path:

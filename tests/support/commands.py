@@ -27,7 +27,7 @@ from pmagent.workspace.user_registry import Registry, describe
 from tests.support import warm
 
 PMAGENT = [sys.executable, "-I", "-m", "pmagent"]
-SECONDS = 60.0
+SECONDS = 120.0
 """Nothing here takes so long; a test that would wait for ever fails instead."""
 
 

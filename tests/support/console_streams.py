@@ -27,7 +27,7 @@ from pmagent.events.sequencer import Sequencer
 from tests.support.memory_disk import MemoryDisk
 
 FOLDER = "/log"
-SECONDS = 20.0
+SECONDS = 120.0
 ACCEPTS = "gzip, deflate, br, zstd"
 """As browsers say it."""
 

@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import anyio
 import msgspec
 
+from pmagent.actors.registry import all_actors
+from pmagent.contracts.payload import typed
 from pmagent.events.event import Draft, Event, Kind
 from pmagent.events.log import open_log
+from pmagent.events.reader import events
 from pmagent.events.segments import SEGMENT_BYTES
+from pmagent.events.verify import verify_log
+from pmagent.replay.replayer import replay_log
 from pmagent.workspace.layout import Layout
+
+
+def history(workspace: Path, of: str = "") -> list[Event]:
+    """The workspace's log, payloads decoded: events whose type begins with ``of``; none where no log is yet."""
+    store = Layout(workspace).store
+    if not store.exists():
+        return []
+    with closing(store.reader()) as log:
+        return [typed(stored, store.blobs()) for stored in events(log) if stored.type.startswith(of)]
+
+
+def proven_history(workspace: Path, of: str = "") -> list[Event]:
+    """``history`` of a log that is whole and replays."""
+    log = str(Layout(workspace).log)
+    assert verify_log(log, decode=True).ok
+    replayed = replay_log(log, all_actors())
+    assert (replayed.stopped, replayed.divergences, replayed.counts) == ("", [], [])
+    return history(workspace, of)
 
 
 def note(

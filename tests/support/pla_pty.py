@@ -22,7 +22,7 @@ from pmagent.contracts.payload import Payload
 from tests.support.pla_wired import TIME, arm, commit, event, prepare
 
 T = TypeVar("T")
-SECONDS = 30.0
+SECONDS = 120.0
 """What takes longer does not come any more."""
 
 

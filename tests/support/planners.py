@@ -22,7 +22,7 @@ from pmagent.events.event import Event
 PROGRAM: Final = Path(__file__).with_name("claude_stand_in.py")
 RUN: Final = "5b0c7a52-3f7e-4c1d-9a55-0000000000aa"
 SYSTEM: Final = "/usr/local/bin:/usr/bin:/bin"
-SECONDS: Final = 30.0
+SECONDS: Final = 120.0
 
 
 Put = Callable[..., "StandIn"]

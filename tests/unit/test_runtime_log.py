@@ -41,7 +41,7 @@ class Gated(MemoryStorage):
     def append_batch(self, expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
         """See Storage."""
         self.writing.set()
-        assert self.open_.wait(20)
+        assert self.open_.wait(120)
         if self.fails:
             raise OutcomeUnknown("the disk is full")
         super().append_batch(expected, lines, tail)

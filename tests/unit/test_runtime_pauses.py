@@ -162,7 +162,7 @@ class Slow(MemoryStorage):
         """See Storage."""
         if self.slow:
             self.waiting.set()
-            assert self.batches.acquire(timeout=20)
+            assert self.batches.acquire(timeout=120)
         super().append_batch(expected, lines, tail)
 
     async def reached(self) -> None:

@@ -164,7 +164,7 @@ async def test_cancelled_while_the_disk_works_it_waits_for_it_and_leaves_nothing
     def before(operation: str, _path: str) -> None:
         if operation == "append":
             at_work.set()
-            assert go_on.wait(20)
+            assert go_on.wait(120)
 
     disk.before = before
     async with anyio.create_task_group() as group:

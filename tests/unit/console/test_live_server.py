@@ -21,7 +21,7 @@ from pmagent.events.event import Draft
 from tests.support.console_streams import Console, EventSource, Unchunked
 from tests.support.live import on_loop
 
-SECONDS = 20.0
+SECONDS = 120.0
 
 
 class Served:

@@ -19,7 +19,7 @@ from tests.conftest import fresh_example
 from tests.support.consoles import console, live_host
 from tests.support.live import on_loop
 
-SECONDS = 20.0
+SECONDS = 120.0
 
 
 class Reading:

@@ -240,7 +240,7 @@ def test_a_model_that_never_returns_does_not_keep_the_answer_from_being_given(wo
 
     class Silent(FakeListChatModel):
         def _call(self, *_: Any, **__: Any) -> str:
-            returned.append(released.wait(30))
+            returned.append(released.wait(120))
             return ""
 
     try:

@@ -16,7 +16,7 @@ from pmagent.actors.sandbox.orphans import end_orphans
 from tests.support.planners import all_end
 from tests.support.sandboxes import needs_sandbox
 
-SECONDS = 20.0
+SECONDS = 120.0
 MODULE = f"tests.cut_off_{os.getpid()}"
 """Ours, in this process alone: every daemon that starts on this machine ends what others have left."""
 
