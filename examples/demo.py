@@ -155,7 +155,7 @@ def run_live() -> None:
     pmagent("oa", "guard", "--mode", "STRICT")
 
     say("reasoning: is it safe, how is it done, may the next phase begin")
-    pmagent("oa", "decision", "Write the notes of the next phase", "--format", "text")
+    pmagent("oa", "decision", "Write the notes of the next phase", "--format", "text", expect=8)  # on conditions
     pmagent("oa", "decision", "Publish it with git push", "--constraint", "no_git_push", "--format", "text", expect=1)
     pmagent("oa", "generate", "Run the guards", "--format", "text")
     pmagent("oa", "transition", "2", "--criterion", "notes written=yes", "--format", "text")

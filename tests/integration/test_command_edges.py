@@ -48,7 +48,7 @@ def test_an_output_that_cannot_be_written_is_told_as_that(words: list[str], tmp_
             [*PMAGENT, "--workspace", str(tmp_path), *words], stdout=full, stderr=subprocess.PIPE, text=True,
             env=clean_environment(), timeout=SECONDS, check=False,
         )  # fmt: skip
-    assert done.returncode == 70
+    assert done.returncode == 9
     assert done.stderr.startswith("error: the output could not be written: No space left on device\n")
     assert "Traceback" not in done.stderr
 

@@ -169,7 +169,7 @@ def test_a_real_workspace_is_answered(real_workspace: Path) -> None:
     for arguments in ASKED.values():
         for more in ((), ("--bridge",)):
             done = ask(real_workspace, *arguments, *more)
-            assert done.code in (0, 1), done.errors
+            assert done.code in (0, 1, 8), done.errors
     interpreted = ask(real_workspace, "interpret", "--guard", "oa_state", ASKED["interpret"][1])
     assert interpreted.code == 0
     assert interpreted.document["guard_name"] == "oa_state"
@@ -278,7 +278,7 @@ def test_hostile_texts_are_shown_harmlessly(workspace: Path, tmp_path: Path, com
     ask(workspace, command, "--input", str(form))
     for more in ((), ("--bridge",), ("--envelope",)):
         done = pmagent(workspace, "oa", command, "--input", str(form), "--format", "text", *more)
-        assert done.code in (0, 1), done.errors
+        assert done.code in (0, 1, 8), done.errors
         assert_harmless(done.out)
         assert_harmless(done.err)
 

@@ -210,4 +210,6 @@ def test_pymupdf_that_is_not_there_is_said_with_what_to_install(
     path = pdfs.plain_pages(tmp_path / "r.pdf", ["one"])
     monkeypatch.setattr(reader, "MODULE", "tests.support.without_pymupdf")
     found = failure(path)
-    assert (found.code, found.hint) == ("pdf_unavailable", "pip install 'pymupdf>=1.28,<2'")
+    assert found.code == "pdf_unavailable"
+    assert found.hint.startswith("pip install ")
+    assert "'pymupdf>=1.28,<2'" in found.hint
