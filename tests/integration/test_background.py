@@ -56,7 +56,7 @@ def test_one_that_hangs_is_waited_for_no_longer_than_it_was_asked_for(workspace:
     assert not Layout(workspace).store.holder().live
 
 
-def test_one_that_takes_no_connection_is_not_taken_for_none(workspace: Path) -> None:
+def test_a_daemon_that_accepts_no_connection_is_not_reported_as_absent(workspace: Path) -> None:
     layout = Layout(workspace)
     layout.prepare()
     with ExitStack() as held:

@@ -261,7 +261,7 @@ def test_a_known_log_elsewhere_is_not_this_users_own(lived: Path, tmp_path: Path
         assert pmagent(lived, "oa", "snapshot").code == 0  # the original goes on
 
 
-def test_a_log_is_trusted_in_one_place_alone_adopting_a_copy_ends_that_of_the_original(
+def test_adopting_a_copy_of_a_log_ends_the_trust_in_the_original(
     lived: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other"
@@ -381,7 +381,7 @@ def test_a_log_that_git_tracks_is_never_taken_for_one_of_an_earlier_release(live
     assert (ran.code, "git tracks it" in ran.errors) == (SECURITY, True)
 
 
-def test_nor_is_one_of_which_git_does_not_tell_whether_it_tracks_it(lived: Path) -> None:
+def test_a_log_is_not_taken_for_one_of_an_earlier_release_where_git_does_not_answer(lived: Path) -> None:
     earlier(lived)
     (lived / ".git").write_text("gitdir: /nowhere\n")
     ran = pmagent(lived, "oa", "snapshot")

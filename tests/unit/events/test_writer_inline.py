@@ -276,7 +276,7 @@ def test_a_write_that_is_interrupted_has_an_unknown_outcome(kind: type[BaseExcep
     on_loop(work)
 
 
-def test_after_a_failure_in_the_writer_thread_the_loops_thread_writes_nothing() -> None:
+def test_the_loops_thread_writes_nothing_after_the_writer_thread_failed() -> None:
     class Removed(Watched):
         gone = False
 
