@@ -8,11 +8,13 @@ import shutil
 import signal
 import socket
 import subprocess
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
-from pmagent.service.background import NOTIFY, Notifier, unit, unit_file, unit_name
+from pmagent.service.background import NOTIFY, Notifier, StillThere, stop, unit, unit_file, unit_name
+from pmagent.service.wire import reachable
 from pmagent.workspace.layout import Layout
 from tests.support.cases import each
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, spawn
@@ -52,6 +54,23 @@ def test_one_that_hangs_is_waited_for_no_longer_than_it_was_asked_for(workspace:
         os.kill(pid, signal.SIGCONT)
     assert spawn("down", cwd=workspace).code == 0
     assert not Layout(workspace).store.holder().live
+
+
+def test_a_daemon_that_accepts_no_connection_is_not_reported_as_absent(workspace: Path) -> None:
+    layout = Layout(workspace)
+    layout.prepare()
+    with ExitStack() as held:
+        line = held.enter_context(socket.socket(socket.AF_UNIX))
+        with reachable(layout.socket) as address:
+            line.bind(address)
+            line.listen(0)
+            with suppress(BlockingIOError):  # as many as the system lets wait
+                while True:
+                    client = held.enter_context(socket.socket(socket.AF_UNIX))
+                    client.settimeout(0)
+                    client.connect(address)
+        with pytest.raises(StillThere):
+            stop(workspace, 0.0)
 
 
 @each("address", ["file", "abstract"])

@@ -261,6 +261,16 @@ def test_a_known_log_elsewhere_is_not_this_users_own(lived: Path, tmp_path: Path
         assert pmagent(lived, "oa", "snapshot").code == 0  # the original goes on
 
 
+def test_adopting_a_copy_of_a_log_ends_the_trust_in_the_original(
+    lived: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    copy(lived, other)
+    assert pmagent(other, "log", "adopt", "--yes").code == 0
+    assert pmagent(other, "oa", "snapshot").code == 0
+    assert pmagent(lived, "oa", "snapshot").code == SECURITY
+
+
 def test_another_log_in_the_place_of_a_known_one_is_not_trusted(lived: Path, foreign: Path) -> None:
     for part in ("log", "blobs"):
         shutil.rmtree(lived / ".pmagent/data" / part)
@@ -369,6 +379,14 @@ def test_a_log_that_git_tracks_is_never_taken_for_one_of_an_earlier_release(live
     git(lived, "add", "--force", ".pmagent/log")
     ran = pmagent(lived, "oa", "snapshot")
     assert (ran.code, "git tracks it" in ran.errors) == (SECURITY, True)
+
+
+def test_a_log_is_not_taken_for_one_of_an_earlier_release_where_git_does_not_answer(lived: Path) -> None:
+    earlier(lived)
+    (lived / ".git").write_text("gitdir: /nowhere\n")
+    ran = pmagent(lived, "oa", "snapshot")
+    assert (ran.code, "git does not tell" in ran.errors) == (SECURITY, True)
+    assert Registry().log_of(lived) is None
 
 
 def test_two_workspaces_and_their_daemons_do_not_concern_each_other(lived: Path, tmp_path: Path) -> None:

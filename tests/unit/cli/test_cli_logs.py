@@ -59,6 +59,15 @@ def test_a_task_that_the_run_does_not_have_is_named_with_those_it_has(workspace:
     assert b"a, b, c" in refused.err
 
 
+def test_an_attempt_that_a_signal_ended_has_failed(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = module.Ended
+    monkeypatch.setattr(
+        module, "Ended", lambda name, exited: ended(name, msgspec.structs.replace(exited, exit_code=None, signal=9))
+    )
+    assert [name for name, _, _ in outputs(workspace, "--failed")] == ["a", "b", "c"]
+    assert logs(workspace, RUN, "c", "--failed", "--follow").text.count("signal 9") == 1
+
+
 def test_it_is_told_how_much_of_an_output_was_kept(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def cut(captured: Captured) -> Captured:
         return msgspec.structs.replace(captured, total_bytes=50 * 1024 * 1024, cut=True)

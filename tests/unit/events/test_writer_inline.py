@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pmagent.events import writer
 from pmagent.events.errors import OutcomeUnknown
 from pmagent.events.event import Event, Tail
-from pmagent.events.log import Log
+from pmagent.events.log import Log, now
 from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import events
 from pmagent.events.sequencer import Sequencer
@@ -272,6 +272,32 @@ def test_a_write_that_is_interrupted_has_an_unknown_outcome(kind: type[BaseExcep
                 with pytest.raises(OutcomeUnknown, match=kind.__name__):
                     await log.append(draft(number + 1_000_000))
                 assert len(storage.sizes) == written
+
+    on_loop(work)
+
+
+def test_the_loops_thread_writes_nothing_after_the_writer_thread_failed() -> None:
+    class Removed(Watched):
+        gone = False
+
+        def settle(self) -> None:
+            """See Storage."""
+            if self.gone:
+                raise OutcomeUnknown("the log was removed")
+
+    async def work() -> None:
+        storage, failed, durable = Removed(), asyncio.Event(), asyncio.Queue[Any]()
+        made = writer.Writer(storage, durable.put_nowait, lambda _: failed.set())
+        sequencer = Sequencer(Tail())
+        for n in range(CALM_BATCHES):
+            made.submit([sequencer.admit(draft(n), now())])
+            await durable.get()
+        storage.gone = True
+        await failed.wait()
+        with pytest.raises(OutcomeUnknown):
+            made.write([sequencer.admit(draft(CALM_BATCHES), now())])
+        assert len(storage.sizes) == CALM_BATCHES
+        await made.stop()
 
     on_loop(work)
 
