@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Final
@@ -28,6 +29,8 @@ READY: Final = b"READY=1"
 STOPPING: Final = b"STOPPING=1"
 OUTPUT: Final = "daemon.out"
 """The file below ``Layout.home`` with the messages of a daemon in the background."""
+LOOK_SECONDS: Final = 0.05
+"""So often a daemon without a socket is looked at."""
 _TAIL_BYTES: Final = 2_000
 
 
@@ -98,17 +101,23 @@ def start(workspace: Path) -> int:
 def stop(workspace: Path, seconds: float) -> int | None:
     """Ask the daemon to stop in order and return its process id when it has ended; None: there is none. Raises
     StillThere after ``seconds``; DaemonUnreachable where it is another user's."""
-    found = _daemon_of(Layout(workspace))
-    if found is None:
-        return None
+    layout, until = Layout(workspace), time.monotonic() + seconds
+    late = StillThere(
+        f"the daemon has not ended in {seconds:g} s; it was asked to, and may still do so",
+        "pmagent status shows what it waits for",
+    )
+    while (found := _daemon_of(layout)) is None:
+        holder = layout.store.holder()
+        if not holder.live or holder.role != "daemon":
+            return None
+        if time.monotonic() > until:  # it starts or stops: in both it has the log, and no socket
+            raise late
+        time.sleep(LOOK_SECONDS)
     pid, ended = found
     try:
         signal.pidfd_send_signal(ended, signal.SIGTERM)
-        if not select.select([ended], [], [], seconds)[0]:
-            raise StillThere(
-                f"the daemon (pid {pid}) has not ended in {seconds:g} s; it was asked to, and may still do so",
-                "pmagent status shows what it waits for",
-            )
+        if not select.select([ended], [], [], max(0.0, until - time.monotonic()))[0]:
+            raise late
         return pid
     except ProcessLookupError:
         return pid
