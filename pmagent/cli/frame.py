@@ -221,7 +221,9 @@ def format_option(default: str = "text", *, lines: bool = False) -> Callable[[F]
     def chosen(ctx: click.Context, param: click.Parameter, value: str | None) -> str:
         if value is not None:
             return value
-        app = ctx.ensure_object(App)
+        app = ctx.find_object(App)
+        if app is None:  # the options alone are read
+            return default
         named = "json" if app.json else app.environ.get(FORMAT, "")
         if named not in ("", *FORMATS):
             raise click.BadParameter(f"{named!r} is not one of {', '.join(FORMATS)}", ctx, param, FORMAT)
