@@ -44,8 +44,9 @@ imports:
 tests: ## the tests alone
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target computing waiting
 
+# A module's tests run in one process: heavy libraries are imported once.
 computing:
-	+MAKEFLAGS= $(BIN)/python -I -m pytest -n 2 $(filter-out $(WAITING),$(wildcard tests/*/))
+	+MAKEFLAGS= $(BIN)/python -I -m pytest -n 2 --dist loadfile $(filter-out $(WAITING),$(wildcard tests/*/))
 
 # A module's tests share its daemons and browsers, so one process runs them all.
 waiting:
