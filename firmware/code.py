@@ -45,7 +45,7 @@ class Trouble(Exception):
 
 
 def tried(flashes: int, act: "Callable[[], T]") -> "T":
-    """What ``act`` returns. Raises Trouble with so many flashes, whatever it raises."""
+    """The result of ``act``. Raises Trouble with so many flashes, whatever it raises."""
     try:
         return act()
     except Trouble:

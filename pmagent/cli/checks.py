@@ -1,4 +1,4 @@
-"""What ``pmagent doctor`` looks at. Each check answers ok, warn or fail; none raises, none writes to the workspace."""
+"""The checks of ``pmagent doctor``. Each check answers ok, warn or fail; none raises, none writes to the workspace."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class Command(_Helped):
         self.params.extend(shared_options())
 
     def invoke(self, ctx: click.Context) -> Any:
-        """What --trust-workspace accepts is accepted before the command looks at anything."""
+        """Accept first, where --trust-workspace was given: the command has looked at nothing yet."""
         app = ctx.find_object(App)
         if app is not None and app.trusting:
             from pmagent.cli.trust_prompt import accept_as_is
@@ -214,6 +214,13 @@ def same_request(request: str | None) -> dict[str, str]:
     return {"request": request}
 
 
+_JSON: Final = "pmagent.json"
+
+
+def _ask_for_json(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    ctx.meta[_JSON] = value
+
+
 def format_option(default: str = "text", *, lines: bool = False) -> Callable[[F], F]:
     """``--format text|json``; ``lines`` for commands that print one JSON object a line. Given as ``format``."""
     what = "one stored event a line" if lines else "one document"
@@ -221,10 +228,10 @@ def format_option(default: str = "text", *, lines: bool = False) -> Callable[[F]
     def chosen(ctx: click.Context, param: click.Parameter, value: str | None) -> str:
         if value is not None:
             return value
+        if ctx.meta.get(_JSON):
+            return "json"
         app = ctx.find_object(App)
-        if app is None:  # the options alone are read
-            return default
-        named = "json" if app.json else app.environ.get(FORMAT, "")
+        named = app.environ.get(FORMAT, "") if app is not None else ""
         if named not in ("", *FORMATS):
             raise click.BadParameter(f"{named!r} is not one of {', '.join(FORMATS)}", ctx, param, FORMAT)
         return named or default
@@ -235,7 +242,10 @@ def format_option(default: str = "text", *, lines: bool = False) -> Callable[[F]
             help=f"text: for people. json: {what} on stdout, and nothing else; also --json. "
             f"[default: {FORMAT}, else {default}]",
         )
-        short = click.option("--json", is_flag=True, hidden=True, expose_value=False, help="The same as --format json.")
+        short = click.option(
+            "--json", is_flag=True, is_eager=True, hidden=True, expose_value=False, callback=_ask_for_json,
+            help="The same as --format json.",
+        )
         return both(short(command))
 
     return decorated

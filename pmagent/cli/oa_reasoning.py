@@ -116,7 +116,7 @@ def generate(
 @click.argument("guard_output", required=False)
 @click.option("--guard", "guard_name", default="", metavar="NAME",
               help="The guard's name, where its report lacks it.")
-@_shared("What to find out, instead of why the guard failed.")
+@_shared("The question to answer, instead of why the guard failed.")
 @pass_app
 def interpret(app: App, /, guard_output: str | None, guard_name: str, given: str | None, **asked: Any) -> int:
     """Explain why a guard failed, and what mends it. Works in every mode.
@@ -137,7 +137,7 @@ def interpret(app: App, /, guard_output: str | None, guard_name: str, given: str
 @click.option("--from", "current_phase", metavar="PHASE", help="The current phase [default: the kernel's].")
 @click.option("--criterion", "criteria", multiple=True, metavar="NAME=yes|no",
               help="Whether a criterion of the current phase is fulfilled (repeatable).")
-@_shared("What to find out, instead of whether the phase may begin.")
+@_shared("The question to answer, instead of whether the phase may begin.")
 @pass_app
 def transition(
     app: App, /, proposed_phase: str | None, current_phase: str | None, criteria: Sequence[str], given: str | None,

@@ -85,7 +85,7 @@ def remembered(paths: ConsolePaths) -> int:
 
 
 def read(path: Path) -> Address | None:
-    """What ``address.json`` says; None when there is none, or none that can be understood."""
+    """The content of ``address.json``; None when there is none, or none that can be understood."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Address)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):

@@ -110,7 +110,7 @@ def _expression(text: str) -> re.Pattern[str] | None:
 
 
 def text_of(event: StoredEvent) -> str:
-    """What ``grep`` is held against: what a person could see of the event, and its data; clean, on one line."""
+    """The text that ``grep`` searches: what a person could see of the event, and its data; clean, on one line."""
     data = bytes(memoryview(event.data)[:GREP_CHARS]).decode("utf-8", "replace")
     seen = f"{event.actor} {event.type} {event.correlation} {event.id} {summary(event)} {data}"
     return clean_line(seen[:GREP_CHARS])

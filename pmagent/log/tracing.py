@@ -64,7 +64,8 @@ def causes(storage: StorageReader, event: StoredEvent, keep: Keep = _same) -> tu
 
 
 def consequences(storage: StorageReader, event: StoredEvent, limit: int, depth: int) -> tuple[list[Node], int]:
-    """What ``event`` caused, directly or not, down to ``depth`` levels; at most ``limit``, and how many more there are.
+    """The events that ``event`` caused, directly or not, down to ``depth`` levels; at most ``limit``, and how
+    many more there are.
 
     Consequences of events beyond the limit are not counted. Raises CorruptLog.
     """

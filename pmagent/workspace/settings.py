@@ -32,7 +32,7 @@ Word = Annotated[str, msgspec.Meta(min_length=1, pattern=r"\S")]
 
 
 class KernelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What ``pmagent kernel refresh`` cannot compute, and what the configured checks and guards may have."""
+    """The values that ``pmagent kernel refresh`` cannot compute, and what the configured checks and guards may have."""
 
     phase: Annotated[Word | int | None, msgspec.Meta(description="the phase that the surfaces name")] = None
     last_completed_phase: Annotated[Word | int | None, msgspec.Meta(description="the phase before it")] = None
@@ -56,8 +56,9 @@ class CliSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReasoningSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who answers the reasoning programs, and how much a run may take. Engines, limits and their defaults are those of
-    ``EngineName`` and ``ModelLimits``; a test holds them together, for commands that only read import no contracts."""
+    """The engine that answers the reasoning programs, and how much a run may take. Engines, limits and their
+    defaults are those of ``EngineName`` and ``ModelLimits``; a test holds them together, for commands that only
+    read import no contracts."""
 
     engine: Annotated[
         Literal["rules", "langchain", "dspy"], msgspec.Meta(description="who answers: rules, langchain or dspy")
@@ -87,7 +88,7 @@ class ReasoningSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
 
 class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who judges an audit, and how much an audit may take. Limits are those of ``AuditLimits``, and, for models, of
+    """The judge of an audit, and how much an audit may take. Limits are those of ``AuditLimits``, and, for models, of
     ``ModelLimits``, with defaults that let three judges go through a rubric of forty criteria twice; a test holds them
     together."""
 

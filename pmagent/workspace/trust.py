@@ -179,7 +179,7 @@ def resolved(workspace: Path, environ: Mapping[str, str]) -> Resolved:
 
 
 def wider(before: Powers, after: Powers) -> Powers:
-    """What ``after`` has more than ``before``."""
+    """The entries of ``after`` that ``before`` lacks."""
     items = [item for item in after.items if item not in before.items and not _covered(item, before.items)]
     limits = {name: value for name, value in after.limits.items() if value > before.limits.get(name, -math.inf)}
     return Powers(items, limits)

@@ -175,7 +175,7 @@ async def test_of_two_that_open_at_once_one_has_the_line(tmp_path: Path) -> None
 
 @on_loop
 async def test_the_line_opens_raw_whatever_it_was_and_is_free_again(tmp_path: Path) -> None:
-    """What was open before us left half a line in it, and a terminal that echoes."""
+    """The program before us left half a line in it, and a terminal that echoes."""
     async with pretend(tmp_path) as device:
         descriptor = os.open(device.path, os.O_RDWR | os.O_NOCTTY)
         os.system(f"stty sane echo < {device.path}")  # noqa: ASYNC221 - at once

@@ -75,12 +75,12 @@ def build_wheel(tmp: Path) -> Path:
 
 
 def linked_to(library: Path) -> list[Path]:
-    """What this test runs with, but for this project itself."""
+    """The packages that this test runs with, but for this project itself."""
     return [entry for entry in library.iterdir() if not entry.name.startswith(("pmagent", "_pmagent", "__pycache__"))]
 
 
 def pinned(library: Path) -> list[Path]:
-    """What ``pip install`` brings without extras, by the pinned requirements."""
+    """The packages that ``pip install`` brings without extras, by the pinned requirements."""
     names = re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
     tops = {Path(str(file)).parts[0] for name in names for file in metadata.distribution(name).files or []}
     return [library / top for top in sorted(tops) if top != ".." and (library / top).exists()]

@@ -22,7 +22,7 @@ def forgetful() -> Documents:
 
 
 def failure(count: int = 60) -> str:
-    """What the first seed that fails says; "" when none does."""
+    """The message of the first seed that fails; "" when none does."""
     return next(iter(run_seeds(1, count, documents=forgetful, failures_max=1, load=RUNS).failures), "")
 
 

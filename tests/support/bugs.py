@@ -92,7 +92,7 @@ def run(tree: Path, *tests: str) -> tuple[int, str]:
 
 
 def try_bug(tree: Path, bug: Bug) -> str:
-    """What is wrong with the list or the tests; "" when the bug's test fails, as it must."""
+    """The fault of the list or of the tests; "" when the bug's test fails, as it must."""
     path = tree / bug.file
     whole = path.read_text("utf-8")
     if whole.count(bug.old) != 1:

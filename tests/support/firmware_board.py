@@ -1,4 +1,4 @@
-"""What a host says to the device in tests: its contract, its time, its documents."""
+"""The host's side of a conversation with the device in tests: its contract, its time, its documents."""
 
 from __future__ import annotations
 

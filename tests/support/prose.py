@@ -47,7 +47,7 @@ FILES = {
     "report.pdf": "no PDF\n",
     "action_decision.json": '{"decision": "MAYBE"}\n',
 }
-"""What the commands below are given, in the workspace."""
+"""Files of the workspace that the commands below read."""
 
 NOWHERE = """
 log tail; log show 1; log why 1; log verify; log export; log stat; log adopt --yes; replay; rebuild --check; oa snapshot
@@ -119,7 +119,7 @@ def prose() -> str:
 
 
 def all_refused() -> Iterator[str]:
-    """What all commands above answer."""
+    """The answers of all commands above."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="prose-") as made:
         for name, typed in (("nowhere", NOWHERE), ("here", HERE)):

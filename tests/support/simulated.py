@@ -33,7 +33,7 @@ TYPINGS_PAUSED = Load(demands=0, thoughts=0, runs=0, checks=0, audits=0, changes
 
 
 def failure(fault: str = "", load: Load | None = None, count: int = COUNT) -> str:
-    """What the first seed that fails says; "" when none does. With a ``load`` of its own: without documents.
+    """The message of the first seed that fails; "" when none does. With a ``load`` of its own: without documents.
 
     The search for a planted ``fault`` begins at the seed that is recorded for it, since few seeds meet some of them.
     PMAGENT_RECORD=1 searches from 1 on and records what is found beyond the first seed.

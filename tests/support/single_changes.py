@@ -15,7 +15,7 @@ STRANGE: list[Any] = [
     [], ["a"], ["ctrl", "alt"], ["a", "a"], [*KEYS[:6]], [*KEYS[:7]],
     {}, {"text": "ls"}, {"keys": ["a"]}, {"x": 1, "y": 1}, {"button": "left"}, {"code": "x", "detail": ""},
 ]  # fmt: skip
-"""What may stand in the wrong place."""
+"""Values for the wrong place."""
 NAMES = [
     "text", "keys", "x", "button", "error", "result", "force", "operator_approval", "a.b", "d[0]", "{x}", "\u00b2", "",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ would, its signals at Python's defaults (also where nohup or a shell's & has the
 of its own; at its end it waits for its threads. Everything else (other programs, ``preexec_fn``, other users, another
 locale, a dynamic linker's settings) is executed.
 
-What differs from an executed process, so that tests of it execute:
+An executed process differs in these points, so that tests of them execute:
 
 - modules are loaded that the command did not import itself, so a missing import or a slow start is not seen;
 - ``/proc/PID/cmdline``, ``environ`` and ``sys.orig_argv`` are those of the parent;
@@ -57,7 +57,7 @@ AT_START: Final = ("LC_", "LANG", "LD_", "GLIBC_", "MALLOC_", "OPENSSL_")
 
 
 class _Start(NamedTuple):
-    """What to start; its descriptors are sent along: the working directory, the three streams, those to keep."""
+    """A program to start; its descriptors are sent along: the working directory, the three streams, those to keep."""
 
     arguments: list[str]
     environment: dict[bytes, bytes]

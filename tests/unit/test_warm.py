@@ -41,7 +41,7 @@ CODE = "import os; os.write(1, b'x'); "
 
 
 def facts(how: Any, folder: Path, **more: Any) -> dict[str, Any]:
-    """What a process says of itself that was started so."""
+    """The account that a process started so gives of itself."""
     environment = {**os.environ, "GIVEN": "ä \udcff", "TZ": "Asia/Tokyo"}
     done = how([*PYTHON, FACTS, "one", "zwei ä"], cwd=folder, env=environment, capture_output=True, **more)
     assert done.returncode == 0, done.stderr

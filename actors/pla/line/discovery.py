@@ -71,7 +71,7 @@ def attached() -> list[Attached]:
 
 
 def attached_at(path: str) -> Attached:
-    """What USB says of the port at ``path``, whether or not it is one. Blocking. Raises PortUnusable."""
+    """The description by USB of the port at ``path``, whether or not it is one. Blocking. Raises PortUnusable."""
     real = os.path.realpath(path)
     for port in _ports() if real.startswith("/dev/tty") else []:
         if os.path.realpath(port.path) == real:

@@ -219,7 +219,7 @@ class Line:
         from pmagent.actors.pla.line.port import open_port  # only who opens a port needs pyserial
 
         port = await open_port(found.path, self._wake)
-        # What USB does not tell, the device has to.
+        # The device has to tell its id where USB does not.
         device_id = "" if found.serial else wanted.serial
         link = HostLink(*self._contract, first=int(time.time() * 10) % NUMBERS + 1, device_id=device_id)
         session = _Session(port, link)

@@ -1,5 +1,5 @@
-"""What is said to the device for each request of the HID link, as generators: they yield what is to be asked or waited
-for, get what came of it, and return the request's outcome (docs/design.md §16.6).
+"""The conversation with the device for each request of the HID link, as generators: they yield what is to be asked or
+waited for, get what came of it, and return the request's outcome (docs/design.md §16.6).
 
 The performers and the simulation drive the same code. Only ``_commit`` has keys pressed: it asks once, in no loop, and
 whatever becomes of the answer, what follows are questions.

@@ -47,7 +47,7 @@ _ASSIGNED: Final = ipaddress.IPv6Network("2000::/3")
 
 
 def refusal(address: str) -> str:
-    """What ``address`` (as text) is, when nothing may be connected to it; "" when it is a public host's."""
+    """The kind of ``address`` (as text), when nothing may be connected to it; "" when it is a public host's."""
     try:
         parsed: Address = ipaddress.ip_address(address)
     except ValueError:

@@ -40,7 +40,7 @@ async def ask(name: str, port: int) -> list[Endpoint]:
 
 
 def no_public_host(address: str, port: int) -> str:
-    """What ``address`` is when it is somebody's inside, this machine's own included; "" for a public host's."""
+    """The kind of ``address`` when it is somebody's inside, this machine's own included; "" for a public host's."""
     del port  # decided by the rules
     return refusal(address) or ("this machine's own" if _ours(address) else "")
 

@@ -27,6 +27,14 @@ def test_a_variable_chooses_the_format_where_no_option_does(tmp_path: Path) -> N
     assert (wrong.code, b"PMAGENT_FORMAT" in wrong.err, b"'yaml'" in wrong.err) == (2, True, True)
 
 
+def test_a_value_that_reads_like_the_option_is_a_value(workspace: Path) -> None:
+    shown = invoke("--workspace", str(workspace), "oa", "decision", "--format", "text", "--", "--json")
+    assert not shown.out.startswith(b"{")
+    searched = invoke("--workspace", str(workspace), "log", "tail", "-n", "all", "--grep=x", "--exclude", "--json")
+    assert searched.code == 0
+    assert not searched.out.startswith(b"{")
+
+
 def test_names_of_other_tools_are_understood(tmp_path: Path) -> None:
     def said(*words: str) -> tuple[int, bytes]:
         ran = invoke("--workspace", str(tmp_path), *words)

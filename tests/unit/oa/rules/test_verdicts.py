@@ -1,4 +1,4 @@
-"""What people write, and what SafeOPSDecision answers: verdicts.toml."""
+"""SafeOPSDecision answers requests as people write them as verdicts.toml says."""
 
 from __future__ import annotations
 
