@@ -4,10 +4,10 @@ atomically."""
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -38,14 +38,16 @@ CHECKS = {
 (STATE.json) are not among them: they would compare today's kernel with yesterday's copy of it."""
 
 LOG_CHECK = "Log Integrity"
+_NONE: Final[Mapping[str, bytes]] = {}
 
 
-def init_workspace(path: Path, *, now: str | None = None) -> list[str]:
+def init_workspace(path: Path, *, now: str | None = None, files: Mapping[str, bytes] = _NONE) -> list[str]:
     """Write the surfaces that are missing, coherent with those that are there, and ``.pmagent/config.toml``.
 
-    Returns the paths created, relative to ``path``. Touches no file that exists. Raises BadPath; WorkspaceError: no
-    git repository, or a surface that is there and cannot be understood. The phase of surfaces that are there is the
-    configured one from then on. Configured checks are not run; so they have not passed.
+    ``files`` (path -> content) are written with them. Returns the paths created, relative to ``path``. Touches no file
+    that exists. Raises BadPath; WorkspaceError: no git repository, or a surface that is there and cannot be understood.
+    The phase of surfaces that are there is the configured one from then on. Configured checks are not run; so they have
+    not passed.
     """
     workspace = path.absolute()
     require_text(workspace)
@@ -57,6 +59,7 @@ def init_workspace(path: Path, *, now: str | None = None) -> list[str]:
         created.append(config.PATH)
     if _create(folder / ".gitignore", GITIGNORE):
         created.append(f"{FOLDER}/.gitignore")
+    created += [name for name, content in files.items() if _create(workspace / name, content)]
     new = _computed(workspace, old, paths, branch, now or _now(), ())
     for name, content in new.items():
         if name not in old and _create(_target(workspace, paths[name]), encoded(content)):
