@@ -33,10 +33,11 @@ _OFFER: Final = "ignore them?"
 
 @click.command(cls=Command, example=["pmagent init", "pmagent init --ignore"])
 @click.option("--ignore", is_flag=True, help="List the folders that pmagent computes in .git/info/exclude.")
+@click.option("--minimal", is_flag=True, help="Without kernel surfaces: no mode is computed.")
 @click.option("--new-log", is_flag=True, help="Begin a log, also where documents tell of one that is gone.")
 @format_option()
 @pass_app
-def init(app: App, ignore: bool, new_log: bool, format: str) -> int:
+def init(app: App, ignore: bool, minimal: bool, new_log: bool, format: str) -> int:
     """Make this git repository a workspace: write settings, a plan for the tests found here, and kernel surfaces.
 
     Existing files are not touched. The folders that pmagent computes (runs/, jobs/, …) are offered to git as ignored:
@@ -50,7 +51,7 @@ def init(app: App, ignore: bool, new_log: bool, format: str) -> int:
     from pmagent.workspace.surfaces import init_workspace
 
     present = [name for name in (PATH, CONFIG, PLAN) if os.path.lexists(app.workspace / name)]
-    created = init_workspace(app.workspace, files=starter_files(app.workspace))
+    created = init_workspace(app.workspace, files=starter_files(app.workspace), minimal=minimal)
     accept_as_is(app.workspace.resolve(), app.output, always_shown=any(name != PLAN for name in present))
     log_id = begin_log(app.layout) if new_log else None
     if format == "json":
