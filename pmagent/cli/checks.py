@@ -174,10 +174,13 @@ def _runs(layout: Layout) -> Check:
 
 
 def _surfaces(layout: Layout) -> Check:
+    from pmagent.actors.kernel.mode import NO_SURFACES
     from pmagent.oa.reading import kernel_status
 
     status = kernel_status(layout.workspace)
     bad = [f"{name} {state.replace('_', ' ')}" for name, state in status["health"].items() if state != "ok"]
+    if status["reasons"] == [NO_SURFACES.text]:
+        return Check("surfaces", "ok", NO_SURFACES.text)
     text = f"mode {status['mode']}" + (f"; {', '.join(bad)}" if bad else "; all surfaces are valid")
     if status["reasons"]:
         text += f"; {'; '.join(status['reasons'])}"
