@@ -55,13 +55,14 @@ def run(
     outcome."""
     _check_flags(plan=plan, config=config, plan_only=plan_only, dry_run=dry_run, replan=replan, detach=detach)
     from pmagent.actors.orchestra.planning.plan import BYTES_MAX
+    from pmagent.actors.sandbox.programs import searched
     from pmagent.orchestra.request import RunOptions, as_request, warnings_of
 
     options = RunOptions(
         intent=intent, config=source_from(config, BYTES_MAX, "it has to hold a configuration"),
         plan=source_from(plan, BYTES_MAX, "it has to hold a plan"),
         concurrency=concurrency, retries=retries, replan=replan, out=out, action=action, plan_only=plan_only,
-        dry_run=dry_run,
+        dry_run=dry_run, search=searched(app.environ),
     )
     asked = as_request(options, app.workspace, job_id(request))
     if options.config is not None:
