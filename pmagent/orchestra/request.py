@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +23,7 @@ from pmagent.contracts.orchestra_events import Replans, RunRequested
 from pmagent.contracts.shape import Misfit, fit
 from pmagent.events.errors import PmagentError
 from pmagent.jobs.kinds import Source
+from pmagent.orchestra.command import WHERE, not_listed, plan_of, program_of, whitelist_line
 from pmagent.orchestra.paths import ANY_ID, check_paths, normalized
 
 DEFAULTS: Final = OrchestraConfig(version="1.0")
@@ -37,7 +38,8 @@ class BadRun(PmagentError):
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a command. ``config`` None: the workspace's, if it has one; ``plan`` None: a planner makes it.
-    ``search``: folders of programs that the command's environment names."""
+    ``search``: folders of programs that the command's environment names. ``words``: the one program to run, with its
+    arguments, instead of a plan."""
 
     intent: str
     config: Source | None = None
@@ -50,6 +52,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     plan_only: bool = False
     dry_run: bool = False
     search: Sequence[str] = ()
+    words: Sequence[str] = ()
 
 
 class _Checked(Document, frozen=True, kw_only=True):
@@ -62,8 +65,8 @@ class _Checked(Document, frozen=True, kw_only=True):
 def as_request(options: RunOptions, workspace: Path, run_id: str) -> RunRequested:
     """The request for the run ``run_id`` (a UUID).
 
-    Raises BadRun, BadText, BadConfig, and BadPlan with its kinds: a plan of no good shape or order, or one that wishes
-    for more than the configuration grants.
+    Raises BadRun, NotListed, BadText, BadConfig, and BadPlan with its kinds: a plan of no good shape or order, or one
+    that asks for more than the configuration grants.
     """
     values = _checked_fields(options)
     try:
@@ -81,18 +84,18 @@ def as_request(options: RunOptions, workspace: Path, run_id: str) -> RunRequeste
         except ToolRefused as error:
             line = whitelist_line(config, (tool for task in plan.tasks for tool in task.tools))
             hint = error.hint.removesuffix("; or add it there")
-            raise ToolRefused(error.message, f"{hint}; or let tasks start it: {line}") from error
+            raise ToolRefused(error.message, f"{hint}; or write into {FILE}: {line}") from error
+    if options.words:
+        program = program_of(options.words, workspace, options.search)
+        if program not in config.whitelist_tools:
+            raise not_listed(program, config, options.config.where if options.config is not None else FILE)
+        plan = plan_of(program, options.words, retried=options.retries is not None)
+        make_plan(plan, config, run_id, WHERE)
     return RunRequested(
         run_id=run_id, intent=values.intent, config=config, action=options.action, plan=plan,
-        source=options.plan.where if options.plan is not None else "the plan",
+        source=options.plan.where if options.plan is not None else WHERE if options.words else "the plan",
         plan_only=options.plan_only, dry_run=options.dry_run, replans=values.replan, search=list(options.search),
     )
-
-
-def whitelist_line(config: OrchestraConfig, tools: Iterable[str]) -> str:
-    """The line of the configuration that lets tasks start ``tools``, too."""
-    names = dict.fromkeys((*config.whitelist_tools, *tools))
-    return f"whitelist_tools: [{', '.join(names)}]   in {FILE}"
 
 
 def configured(workspace: Path) -> tuple[str, OrchestraConfig]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from pmagent.workspace.layout import Layout
-from tests.support.commands import Ran, accepted, spawn
+from pmagent.workspace.trust import is_accepted
+from tests.support.commands import PMAGENT, SECONDS, Ran, accepted, clean_environment, spawn
 from tests.support.sandboxes import OTHER, needs_sandbox
+from tests.support.terminals import Terminal, open_pty
 
 pytestmark = needs_sandbox
 
@@ -125,3 +129,47 @@ def test_git_works_in_a_worktree_and_cannot_change_its_repository(workspace: Pat
     assert stdout_of(tree, ran) == "first\n"
     assert [task["state"] for task in ran.document["tasks"]] == ["done", "failed"]
     assert not (main / ".git/refs/tags/new").exists()
+
+
+def test_one_command_runs_without_a_plan_and_writes_what_it_writes(project: Path, home: Path) -> None:
+    script = 'printf "one\\0two"; echo said >&2; exit "$1"'
+    ran = spawn("run", "--", "sh", "-c", script, "sh", "0", cwd=accepted(project), HOME=str(home))
+    assert (ran.code, ran.out) == (0, b"one\0two")
+    assert "\nsaid\n" in ran.errors
+    ran = spawn("run", "--", "sh", "-c", script, "sh", "5", cwd=project, HOME=str(home))
+    assert (ran.code, ran.out) == (1, b"one\0two")
+    assert "exit code 5" in ran.errors
+    ran = spawn("run", "--format", "json", "--", ".venv/bin/tool", cwd=project, HOME=str(home))
+    assert (ran.code, [task["name"] for task in ran.document["tasks"]]) == (0, ["tool"])
+
+
+@pytest.mark.parametrize("answer", ["yes", "no"])
+def test_an_unlisted_program_is_asked_for_on_a_terminal(project: Path, home: Path, answer: str) -> None:
+    before = (project / "orchestra.config.yaml").read_text()
+    screen = Terminal(120, 40)
+    ours, theirs = open_pty(120, 40)
+    process = subprocess.Popen(
+        ["setsid", "--ctty", *PMAGENT, "run", "--", "id"], cwd=accepted(project), stdin=theirs,
+        stdout=subprocess.PIPE, stderr=theirs, env=clean_environment(TERM="xterm", HOME=str(home)),
+    )
+    os.close(theirs)
+    while "type yes" not in screen.text:
+        screen.feed(os.read(ours, 65536))
+    os.write(ours, f"{answer}\n".encode())
+    reader = threading.Thread(target=_drain, args=(ours,))
+    reader.start()
+    process.communicate(timeout=SECONDS)
+    reader.join()
+    os.close(ours)
+    after = (project / "orchestra.config.yaml").read_text()
+    if answer == "no":
+        assert (process.returncode, after) == (2, before)
+        return
+    assert (process.returncode, after) == (0, before.replace("git, ls]", "git, ls, id]"))
+    assert is_accepted(project)
+
+
+def _drain(terminal: int) -> None:
+    with suppress(OSError):  # nobody writes to it any more
+        while os.read(terminal, 65536):
+            pass
