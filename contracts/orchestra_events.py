@@ -272,14 +272,17 @@ class TaskAttemptRequested(OutwardRequest, frozen=True, kw_only=True):
         return Scope(self.action, f"run:{self.run_id}")
 
 
-class Captured(Document, frozen=True, kw_only=True):
+class Captured(Document, frozen=True, kw_only=True, omit_defaults=True):
     """The kept part of an output stream: the blob's SHA-256 and its size, of ``total`` bytes written; ``cut``: not
-    all."""
+    all. Of a stream of which beginning and end are kept, ``gap_bytes`` are missing at the blob's offset ``gap_at``,
+    where a line says so."""
 
     sha256: Annotated[Sha256, blob("size_bytes")]
     size_bytes: Count
     total_bytes: Count
     cut: bool
+    gap_at: Count = 0
+    gap_bytes: Count = 0
 
 
 class NetContact(Document, frozen=True, kw_only=True):

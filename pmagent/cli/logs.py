@@ -116,7 +116,9 @@ class _Shown:
                     output.line(Styled("── stderr", "dim"))
                 output.block(content.decode(errors="replace").removesuffix("\n"))
             if captured.cut:
-                what = f"{sized(captured.size_bytes)} of {sized(captured.total_bytes)} were kept"
+                kept = f"{sized(captured.size_bytes)} of {sized(captured.total_bytes)} were kept"
+                missing = f"{sized(captured.gap_bytes)} of {sized(captured.total_bytes)} are missing"
+                what = f"{missing}, at byte {captured.gap_at}" if captured.gap_bytes else kept
                 output.note(Styled("note:", "yellow"), f" {ended.name}: {name} was cut, {what}")
 
     def document(self, ended: Ended) -> dict[str, Any]:
@@ -129,7 +131,10 @@ class _Shown:
         for name in self._streams:
             captured: Captured = getattr(exited, name)
             text = self._content(captured).decode(errors="replace")
-            made[name] = {"text": text, "total_bytes": captured.total_bytes, "cut": captured.cut}
+            made[name] = {
+                "text": text, "total_bytes": captured.total_bytes, "cut": captured.cut, "gap_at": captured.gap_at,
+                "gap_bytes": captured.gap_bytes,
+            }
         return made
 
     def _content(self, captured: Captured) -> bytes:

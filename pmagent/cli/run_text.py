@@ -26,7 +26,7 @@ from pmagent.events.log import now
 from pmagent.exitcodes import Exit
 from pmagent.jobs.kinds import RUNS
 from pmagent.orchestra.paths import folder_of, report_of
-from pmagent.projections.runs.changes import saying
+from pmagent.projections.runs.changes import cut_words, saying
 from pmagent.projections.runs.numbers import task_documents
 from pmagent.projections.views.jobs import End
 from pmagent.projections.views.runs import Run, Task
@@ -66,7 +66,7 @@ def document(run: Run) -> dict[str, Any]:
         "folder": folder_of(config, run.id),
         "report": report_of(config, run.id),
         "duration_ms": duration_ms(run),
-        "tasks": [_task(*pair) for pair in run.pairs],
+        "tasks": [_task(run, *pair) for pair in run.pairs],
     }
     if run.asked.plan_only:
         made["levels"] = levels(run)
@@ -88,12 +88,13 @@ def whole(run: Run) -> dict[str, Any]:
     }
 
 
-def _task(task: Task, planned: PlannedTask) -> dict[str, Any]:
+def _task(run: Run, task: Task, planned: PlannedTask) -> dict[str, Any]:
     ended = task.left >= 0
     return {
         "task_id": planned.task_id, "name": planned.name, "state": task.state, "attempts": task.attempts,
         "duration_ms": task.duration_ms if ended else 0, "exit_code": task.exit_code if ended else None,
         "reason": task.reason if task.state == "failed" else "",
+        "cut": [{"path": one.path, "gap_at": one.gap_at, "gap_bytes": one.gap_bytes} for one in run.cut(task)],
     }
 
 
@@ -151,6 +152,11 @@ def _failures(output: Output, run: Run) -> None:
         output.line("  ", mark("failed"), f" {name}: ", shorten(task.reason, output.columns - 6 - len(name)))
     if len(failed) > FAILED_SHOWN:
         output.line(f"  … and {len(failed) - FAILED_SHOWN} more: pmagent runs {run.id[:8]}")
+    cut = [(planned.name, words) for task, planned in run.pairs if (words := cut_words(run, task))]
+    for name, words in cut[:FAILED_SHOWN]:
+        output.line("  ", Styled(f"{name}: {words}", "yellow"))
+    if len(cut) > FAILED_SHOWN:
+        output.line(f"  … and {len(cut) - FAILED_SHOWN} more with output that was cut")
 
 
 def _levels(output: Output, run: Run) -> None:
@@ -181,7 +187,7 @@ def table(run: Run, now: str, columns: int, rows: int) -> list[list[Piece]]:
     if len(pairs) > room:
         pairs = _foremost(pairs, room - 1)
     names = name_columns([planned.name for _, planned in pairs], NAME_COLUMNS_MAX)
-    lines += [_row(task, planned, now, columns, names) for task, planned in pairs]
+    lines += [_row(run, task, planned, now, columns, names) for task, planned in pairs]
     if len(pairs) < len(run.tasks):
         lines.append(_rest(run, pairs, columns))
     return lines[:rows]
@@ -205,20 +211,21 @@ def _foremost(pairs: list[Pair], room: int) -> list[Pair]:
     return (running + failed)[: max(0, room)]
 
 
-def _row(task: Task, planned: PlannedTask, now: str, columns: int, names: int) -> list[Piece]:
+def _row(run: Run, task: Task, planned: PlannedTask, now: str, columns: int, names: int) -> list[Piece]:
     sign = mark("retry" if task.retry_at else task.state)
     spent, most = took(task.started, task.ended or now), 1 + planned.constraints.max_retries
     attempts = f"{task.attempts}/{most}" if task.attempts > 1 or task.retry_at else ""
     cells = [
         f" {pad(planned.name, names)}", f"  {pad(task.state, STATE_COLUMNS)}", f"{spent:>{TIME_COLUMNS}}",
-        f"  {attempts}" if attempts else "", f"  {_why(task, now)}",
+        f"  {attempts}" if attempts else "", f"  {_why(run, task, now)}",
     ]
     return fitted(sign, cells, columns)
 
 
-def _why(task: Task, now: str) -> str:
+def _why(run: Run, task: Task, now: str) -> str:
     if not task.retry_at:
-        return task.reason if task.state == "failed" else ""
+        reason = task.reason if task.state == "failed" else ""
+        return "  ".join(filter(None, (reason, cut_words(run, task))))
     left = seconds_between(now, task.retry_at)  # 0 where it is no time: it waits for the next start
     when = f"again in {spoken(max(0.0, left))}" if left else "again at the next start"
     return f"{when}: {task.reason}"

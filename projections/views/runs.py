@@ -187,3 +187,8 @@ class Run(JobView, frozen=True, kw_only=True):
     def counts(self) -> Counter[TaskState]:
         """How many of the newest plan's tasks stand how."""
         return Counter(task.state for task in self.tasks)
+
+    def cut(self, task: Task) -> list[Artifact]:
+        """The files of a task in which bytes are missing, by their paths in its own folder."""
+        left = self.left[task.left].artifacts if task.left >= 0 else []
+        return [msgspec.structs.replace(one, path=one.path.partition("/")[2]) for one in left if one.gap_bytes]

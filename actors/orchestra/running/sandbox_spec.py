@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from pmagent.actors.core.intake import GAP_MARGIN
 from pmagent.actors.kernel.surfaces import SHARE
 from pmagent.actors.orchestra.planning.config import FILE as CONFIG_FILE
 from pmagent.actors.sandbox.spec import OWN_TMP, TASK, Limits, SandboxSpec, within
@@ -23,8 +24,8 @@ JOBS: Final = "jobs"
 SESSIONS: Final = "sessions"
 """Folder of the workspace that holds what was typed on whose word."""
 
-OUTPUT_BYTES: Final = 4 * 2**20
-"""So much of stdout is kept, and as much of stderr."""
+OUTPUT_BYTES: Final = 2 * 2**20 + GAP_MARGIN
+"""So much of the beginning of stdout is kept, and as much of its end; the same of stderr."""
 
 _CORES: Final = 16
 """Processor time beyond what so many cores can give in a task's time is none that the time would leave."""
@@ -62,7 +63,9 @@ def spec_of(
         inputs=inputs,
         hide=(f"{root}/{HIDDEN}", *hidden),
         protect=(f"{root}/{SHARE}", f"{root}/{CONFIG_FILE}", *documents.folders, *documents.files),
-        limits=Limits(seconds=seconds, output_bytes=OUTPUT_BYTES, cpu_seconds=int(seconds * _CORES) + 1),
+        limits=Limits(
+            seconds=seconds, output_bytes=OUTPUT_BYTES, tail_bytes=OUTPUT_BYTES, cpu_seconds=int(seconds * _CORES) + 1
+        ),
     )
 
 
