@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from pmagent.actors.oa.policy import CARE, WORK
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option
-from pmagent.cli.inputs import STDIN, job_id, source_from
+from pmagent.cli.inputs import STDIN, id_prefix, job_id, source_from
 from pmagent.cli.output import Styled
+from pmagent.cli.shell import complete_jobs
 from pmagent.exitcodes import Exit
+from pmagent.jobs.kinds import RUNS
 
 if TYPE_CHECKING:
     from pmagent.contracts.orchestra_events import RunRequested
@@ -25,9 +28,10 @@ _OWN: Final = "orchestra.config.yaml"
         "pmagent run 'Look around' --plan plan.yaml --plan-only",
         "pmagent run 'Look around' --plan plan.yaml --dry-run --format json",
         "pmagent run 'Look around' --plan plan.yaml --detach",
+        "pmagent run --follow 5b0c7a52",
     ],
 )
-@click.argument("intent")
+@click.argument("intent", required=False)
 @click.option("--plan", metavar="FILE", help="The plan, JSON or YAML; - is stdin [default: a planner makes it].")
 @click.option("--plan-only", is_flag=True, help="Plan, show the order, run nothing.")
 @click.option("--dry-run", is_flag=True, help="Decide everything, but let a simulated tool answer: nothing is started.")
@@ -39,13 +43,15 @@ _OWN: Final = "orchestra.config.yaml"
 @click.option("--action", type=click.Choice([*WORK, *CARE]), default="feature_work", show_default=True,
               help="The action class that the OA must permit.")
 @click.option("--detach", is_flag=True, help="Leave it to the daemon, and print the run's id.")
+@click.option("--follow", metavar="RUN_ID", shell_complete=partial(complete_jobs, only=[RUNS]),
+              help="Show a run that goes on already, to its end; Ctrl-C leaves it.")
 @request_option()
 @format_option()
 @pass_app
 def run(
-    app: App, intent: str, plan: str | None, plan_only: bool, dry_run: bool, concurrency: int | None,
+    app: App, intent: str | None, plan: str | None, plan_only: bool, dry_run: bool, concurrency: int | None,
     retries: int | None, replan: int, out: str | None, config: str | None, action: str, detach: bool,
-    request: str | None, format: str,
+    follow: str | None, request: str | None, format: str,
 ) -> int:
     """Have INTENT done by the tasks of a plan, each a tool in a sandbox, in the order of their dependencies.
 
@@ -53,6 +59,12 @@ def run(
     task is done. 1: some failed, or the run was refused, cancelled or stopped. 2: its configuration or plan is wrong.
     6: a time limit, or the daemon took it and does not answer. 7: a forbidden wish or act. `pmagent runs` shows the
     outcome."""
+    if follow is not None:
+        if intent is not None or detach or request is not None or plan is not None or config is not None:
+            raise click.UsageError("--follow shows a run that was asked for before: give its id alone")
+        return _follow(app, follow, format)
+    if intent is None:
+        raise click.UsageError("Missing argument 'INTENT'.")
     _check_flags(plan=plan, config=config, plan_only=plan_only, dry_run=dry_run, replan=replan, detach=detach)
     from pmagent.actors.orchestra.planning.plan import BYTES_MAX
     from pmagent.orchestra.request import RunOptions, as_request, warnings_of
@@ -95,6 +107,17 @@ def _check_flags(
         raise click.UsageError(f"--plan-only runs nothing, so {named} has no meaning with it")
 
 
+def _follow(app: App, run_id: str, format: str) -> int:
+    from pmagent.cli.job_screen import attach
+    from pmagent.cli.run_text import RUN, document, exit_code, summary
+    from pmagent.jobs.catalogue import ALL, Catalogue
+
+    entry = Catalogue(app.layout, kept=ALL, checks=True).prefixed([RUNS], id_prefix(run_id, "RUN_ID"), ALL)
+    run = attach(app, RUN, entry, plain=format == "json")
+    app.output.answer(format, document(run), lambda: summary(app.output, run))
+    return exit_code(run)
+
+
 def _run(app: App, asked: RunRequested, format: str, *, detach: bool) -> int:
     from pmagent.cli.job_screen import follow_job
     from pmagent.cli.run_text import RUN, document, exit_code, summary
@@ -103,7 +126,10 @@ def _run(app: App, asked: RunRequested, format: str, *, detach: bool) -> int:
     if run is None:
         app.output.answer(format, {"run_id": asked.run_id, "state": "open"}, lambda: app.output.line(asked.run_id))
         if format != "json":
-            app.output.note(f"it goes on by itself; pmagent runs {asked.run_id[:8]} shows it, pmagent cancel ends it")
+            app.output.note(
+                f"it goes on by itself; pmagent runs {asked.run_id[:8]} shows it, pmagent cancel ends it, and "
+                "pmagent run --follow watches it"
+            )
         return Exit.DONE
     app.output.answer(format, document(run), lambda: summary(app.output, run))
     return exit_code(run)

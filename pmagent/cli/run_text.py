@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -27,6 +28,7 @@ from pmagent.exitcodes import Exit
 from pmagent.jobs.kinds import RUNS
 from pmagent.orchestra.paths import folder_of, report_of
 from pmagent.projections.runs.changes import cut_words, saying
+from pmagent.projections.runs.chunks import chunked
 from pmagent.projections.runs.numbers import task_documents
 from pmagent.projections.views.jobs import End
 from pmagent.projections.views.runs import Run, Task
@@ -86,6 +88,25 @@ def whole(run: Run) -> dict[str, Any]:
         "names": {planned.task_id: planned.name for planned in run.planned_tasks},
         "tasks": [msgspec.to_builtins(task) for task in task_documents(run)],
     }
+
+
+def narrowed(run: Run, states: Sequence[str], text: str, count: int) -> Run:
+    """The run with those of its tasks only that are in one of ``states`` (none: in any) and have ``text`` in name,
+    intent or reason; at most ``count``."""
+    wanted = text.casefold()
+
+    def found(task: Task, planned: PlannedTask) -> bool:
+        told = f"{planned.name}\n{planned.intent}\n{task.reason}"
+        return (not states or task.state in states) and wanted in told.casefold()
+
+    pairs = [pair for pair in run.pairs if found(*pair)][:count]
+    if run.plan is None:
+        return run
+    tasks = [planned for _, planned in pairs]
+    return msgspec.structs.replace(
+        run, plan=msgspec.structs.replace(run.plan, tasks=tasks), tasks=chunked([task for task, _ in pairs]),
+        places={task.task_id: place for place, task in enumerate(tasks)},
+    )
 
 
 def _task(run: Run, task: Task, planned: PlannedTask) -> dict[str, Any]:
@@ -239,4 +260,6 @@ def _rest(run: Run, pairs: list[Pair], columns: int) -> list[Piece]:
     return [Styled(shorten(f"   {more} {sum(counts.values())} more: {', '.join(words)}", columns), "dim")]
 
 
-RUN: Final = Rendering(RUNS, exit_code, table, _entry, whole, summary, _details, wide=14, next="the next pmagent run")
+RUN: Final = Rendering(
+    RUNS, exit_code, table, _entry, whole, summary, _details, wide=14, next="the next pmagent run", narrowed=narrowed
+)

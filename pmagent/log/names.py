@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pmagent.contracts.payload import typed
 from pmagent.events.event import StoredEvent
 from pmagent.events.reader import matching_runs
 from pmagent.events.storage import Blobs, StorageReader
@@ -49,6 +48,8 @@ class TaskNames:
 
     def _read(self, event: StoredEvent, known: int) -> dict[str, str]:
         """The names in the plans between ``known`` and the event; no further back than the run's request."""
+        from pmagent.contracts.payload import typed  # few lines need it
+
         types = [b'"type":"%b"' % name.encode() for name in (_REQUESTED, _PLANNED)]
         needles = ([b'"correlation":"%b"' % event.correlation.encode()], types)
         names: dict[str, str] = {}

@@ -160,6 +160,23 @@ def test_a_detached_run_goes_on_in_the_daemon_is_listed_and_can_be_cancelled(wor
     assert latest(workspace)["state"] == "cancelled"
 
 
+def test_a_detached_run_is_followed_with_the_screen_and_the_exit_code_of_a_run(workspace: Path) -> None:
+    in_workspace(workspace, LONG)
+    with running(workspace):
+        (run_id,) = run(workspace, "--detach").lines
+        with started(workspace, "run", "--follow", run_id[:8], terminal=(100, 24)) as left:
+            left.wait(lambda shown: "nap    running" in shown, "the long task")
+            left.type("\x03")
+            assert left.end().code == 130
+        assert latest(workspace)["state"] == "open"
+        with started(workspace, "runs", run_id, "--watch", terminal=(100, 24)) as followed:
+            followed.wait(lambda shown: "nap    running" in shown, "the long task")
+            assert pmagent(workspace, "cancel", run_id).code == 0
+            done = followed.end()
+    assert done.code == 1
+    assert "✗ cancelled" in done.text
+
+
 def test_a_detached_run_that_is_refused_says_so(workspace: Path) -> None:
     in_workspace(workspace, QUICK)
     (workspace / "share" / "SSOT_SURFACE_V17.json").unlink()
