@@ -48,12 +48,20 @@ StopCause = Literal["cancelled", "timed_out", "stopped"]
 Replans = Annotated[int, Meta(ge=0, le=REPLANS_MAX, description=f"a whole number from 0 to {REPLANS_MAX}")]
 
 
+class Earlier(Document, frozen=True, kw_only=True):
+    """The run of which another is a repetition. ``done``: the tasks whose results are taken from it, each with the
+    position of its ``task.finished``."""
+
+    run_id: Identifier
+    done: dict[LocalId, int] = {}
+
+
 @event_type("run.requested", request=True)
 class RunRequested(Payload, frozen=True, kw_only=True):
     """Run ``intent``. ``config`` is what the run goes by, flags included; ``plan`` None: the planner makes one, else
     ``source`` says where it came from. ``action`` is the class for which the OA must give a permit. ``plan_only``:
     plan, run nothing; ``dry_run``: decide everything, let a simulated tool answer; ``replans``: so often a plan of
-    which tasks failed is replaced in part."""
+    which tasks failed is replaced in part; ``earlier``: the run that this one repeats."""
 
     run_id: Identifier
     intent: Intent
@@ -64,6 +72,12 @@ class RunRequested(Payload, frozen=True, kw_only=True):
     plan_only: bool = False
     dry_run: bool = False
     replans: Replans = 0
+    earlier: Earlier | None = None
+
+    @property
+    def done(self) -> dict[str, int]:
+        """The tasks whose results are those of an earlier run, each with the position of its ``task.finished``."""
+        return self.earlier.done if self.earlier is not None else {}
 
 
 @event_type("run.cancel_requested", request=True)

@@ -12,7 +12,7 @@ from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.inputs import id_prefix
 from pmagent.cli.output import Output, PipeClosed, Styled
 from pmagent.cli.shell import complete_jobs
-from pmagent.contracts.orchestra_events import Captured, TaskExited
+from pmagent.contracts.orchestra_events import Captured, RunRequested, TaskExited
 from pmagent.contracts.payload import typed
 from pmagent.events.event import Event
 from pmagent.events.reader import Follower, Progress, event_at
@@ -86,7 +86,11 @@ def logs(
             return Exit.DONE
         for ended in found:
             shown.text(ended)
-        if not found:
+        asked: RunRequested = jobs.at(entry.position).data
+        if asked.earlier is not None and (task in asked.done if task is not None else asked.done):
+            earlier = asked.earlier.run_id[:8]
+            app.output.note(f"taken from run {earlier}: {', '.join(asked.done)}; pmagent logs {earlier} shows them")
+        elif not found:
             app.output.note("nothing has been written: no attempt has ended that was asked for")
     return Exit.DONE
 

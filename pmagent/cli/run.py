@@ -107,6 +107,28 @@ def _check_flags(
         raise click.UsageError(f"--plan-only runs nothing, so {named} has no meaning with it")
 
 
+@click.command(cls=Command, example=["pmagent rerun 5b0c7a52", "pmagent rerun 5b0c7a52 --failed"])
+@click.argument("run_id", shell_complete=partial(complete_jobs, only=[RUNS]))
+@click.option("--failed", is_flag=True, help="Only tasks that are not done; the results of the others are taken over.")
+@click.option("--detach", is_flag=True, help="Leave it to the daemon, and print the new run's id.")
+@request_option()
+@format_option()
+@pass_app
+def rerun(app: App, run_id: str, failed: bool, detach: bool, request: str | None, format: str) -> int:
+    """Repeat a run that is over: a new run by its recorded plan, configuration and action class.
+
+    RUN_ID may be the beginning of an id. With --failed, tasks that are done stay done, and what they have left is read
+    by the tasks that wait for them. Exit codes are those of pmagent run; 1 also where nothing can be repeated."""
+    from pmagent.jobs.catalogue import ALL, Catalogue
+    from pmagent.jobs.history import opened
+    from pmagent.orchestra.repeating import repeated
+
+    entry = Catalogue(app.layout, kept=ALL, checks=True).prefixed([RUNS], id_prefix(run_id, "RUN_ID"), ALL)
+    with opened(app.layout) as jobs:
+        asked = repeated(jobs, entry.position, job_id(request), failed=failed)
+    return _run(app, asked, format, detach=detach)
+
+
 def _follow(app: App, run_id: str, format: str) -> int:
     from pmagent.cli.job_screen import attach
     from pmagent.cli.run_text import RUN, document, exit_code, summary

@@ -83,6 +83,7 @@ def whole(run: Run) -> dict[str, Any]:
         "action": run.asked.action,
         "plan_id": run.plan.plan_id if run.plan is not None else None,
         "revision": run.revision,
+        "repeats": run.asked.earlier.run_id if run.asked.earlier is not None else None,
         "requested_at": run.at,
         "ended_at": run.ended or None,
         "names": {planned.task_id: planned.name for planned in run.planned_tasks},
@@ -245,7 +246,7 @@ def _row(run: Run, task: Task, planned: PlannedTask, now: str, columns: int, nam
 
 def _why(run: Run, task: Task, now: str) -> str:
     if not task.retry_at:
-        reason = task.reason if task.state == "failed" else ""
+        reason = task.reason if task.state in ("failed", "done") else ""
         return "  ".join(filter(None, (reason, cut_words(run, task))))
     left = seconds_between(now, task.retry_at)  # 0 where it is no time: it waits for the next start
     when = f"again in {spoken(max(0.0, left))}" if left else "again at the next start"

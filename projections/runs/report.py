@@ -103,6 +103,8 @@ def _facts(run: Run, log_id: str) -> list[str]:
         ("Last event", f"position {run.position}"),
         ("Its sum", code(run.sum)),
     ]
+    if asked.earlier is not None:
+        rows.append(("Repeats", f"run {code(asked.earlier.run_id)}, {len(asked.done)} tasks taken from it"))
     asking = run.asking
     if asking.calls:
         cost = "" if asking.cost_usd is None else f", {asking.cost_usd:.4f} USD"

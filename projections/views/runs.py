@@ -61,11 +61,13 @@ class Task(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Left(msgspec.Struct, frozen=True, array_like=True):
-    """The output of a task: artifacts with paths in the task's own folder below the run's, none in another's way."""
+    """The output of a task: artifacts with paths in the task's own folder below the run's, none in another's way; it
+    was told of at ``position``."""
 
     task_id: str
     name: str
     artifacts: list[Artifact] = []
+    position: int = 0
 
 
 class Plan(msgspec.Struct, frozen=True):
