@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from pmagent.contracts.oa_documents import Document
 from pmagent.contracts.orchestra_config import (
@@ -129,7 +129,8 @@ class InputFile(Document, frozen=True, kw_only=True):
 
 
 class Inputs(Document, frozen=True, kw_only=True):
-    """The inputs of a task's program: its arguments, as they are (no shell reads them), variables and files."""
+    """The inputs of a task's program: its arguments, as they are (no shell reads them), variables and files.
+    ``allow_cut``: it may start on files of earlier tasks in which bytes are missing."""
 
     args: Annotated[list[Argument], Meta(max_length=ARGS_MAX, description=f"a list of at most {ARGS_MAX} texts")] = []
     env: Annotated[
@@ -138,6 +139,7 @@ class Inputs(Document, frozen=True, kw_only=True):
     files: Annotated[
         list[InputFile], Meta(max_length=FILES_MAX, description=f"a list of at most {FILES_MAX} files")
     ] = []
+    allow_cut: bool | UnsetType = UNSET
 
 
 class Sandbox(Document, frozen=True, kw_only=True):
@@ -166,12 +168,15 @@ class LogEntry(Document, frozen=True, kw_only=True):
     payload: Annotated[dict[str, Any], Meta(max_length=100)]
 
 
-class Artifact(Document, frozen=True, kw_only=True):
-    """A file that a task left: path below the task's folder of artifacts, size, and SHA-256 of its bytes as hex."""
+class Artifact(Document, frozen=True, kw_only=True, omit_defaults=True):
+    """A file that a task left: path below the task's folder of artifacts, size, and SHA-256 of its bytes as hex.
+    ``gap_bytes``: so many bytes are missing in it, at the offset ``gap_at``."""
 
     path: RelativePath
     size_bytes: Count
     checksum: Annotated[Sha256, blob("size_bytes")]
+    gap_at: Count = 0
+    gap_bytes: Count = 0
 
 
 class Metrics(Document, frozen=True, kw_only=True):

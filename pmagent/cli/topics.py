@@ -49,6 +49,7 @@ def _environment() -> str:
         "  NO_COLOR                               set: no colour",
         "  CLICOLOR_FORCE                         set: colour, also into a pipe",
         "  COLUMNS                                how wide a line may be",
+        "  PAGER                                  shows long text on a terminal, cat: none; also --no-pager [less]",
     ]
     return "\n".join(
         ["Environment", "", *rows, "", f"A flag wins over a variable, a variable over {FILE}, that over the default.",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from pmagent.clean import pad, shorten
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.events.event import StoredEvent
 from pmagent.events.named_blobs import BlobsChecked
-from pmagent.log.summaries import sign, summary
+from pmagent.log.summaries import sign
 from pmagent.when import short, sized
 
 _SIGN_STYLES: Final = {"bad": "red", "good": "green", "decision": "bold", "fact": ""}
@@ -21,8 +22,8 @@ def marker(event: StoredEvent) -> Piece:
     return Styled(mark, _SIGN_STYLES[word])
 
 
-def event_line(event: StoredEvent, columns: int) -> list[Piece]:
-    """The pieces of the line, together at most ``columns`` wide."""
+def event_line(event: StoredEvent, columns: int, summary: Callable[[StoredEvent], str]) -> list[Piece]:
+    """The pieces of the line, together at most ``columns`` wide; ``summary`` comes last."""
     wide = columns >= 120
     type_width = 26 if wide else 22
     correlation_width = 16 if wide else 8
