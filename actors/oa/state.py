@@ -69,6 +69,7 @@ class Permit(msgspec.Struct, frozen=True):
     subject: str
     expires_at: str
     correlation: str
+    holder: str = ""
 
 
 class OaActorState(msgspec.Struct, frozen=True):
