@@ -66,7 +66,7 @@ def _screen(
     proof: dict[str, object], content: str | None,
 ) -> None:
     for cause in above:
-        output.line(*event_line(cause, output.columns))
+        output.line(*event_line(cause, output))
     for name in ("position", "time", "type", "kind", "actor", "id", "correlation", "causation", "batch"):
         output.line(Styled(f"{name:<{_LABEL}}", "cyan"), f"{getattr(event, name)}")
     output.line(Styled("data", "cyan"))
@@ -82,7 +82,7 @@ def _screen(
     if below:
         output.line(Styled("led to", "cyan"))
     for node in below:
-        output.line(*event_line(node.event, output.columns))
+        output.line(*event_line(node.event, output))
     if more:
         output.line(Styled(f"… and {more} more; --limit shows them", "dim"))
 
