@@ -11,7 +11,7 @@ from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.oa import mode_piece
 from pmagent.cli.output import Output, Styled, warned
 from pmagent.exitcodes import Exit
-from pmagent.when import short, spoken
+from pmagent.when import spoken
 
 if TYPE_CHECKING:
     from pmagent.service.host import Host
@@ -154,7 +154,7 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
     pause = document["paused"]
     if pause:
         why = f": {pause['reason']}" if pause["reason"] else ""
-        text = f" by {pause['operator_id']}, {short(pause['time'])} UTC{why}; {document['held']} effect(s) wait"
+        text = f" by {pause['operator_id']}, {output.moment(pause['time'])}{why}; {document['held']} effect(s) wait"
         output.line("effects    ", Styled("✗ paused", "red"), text, Styled("; pmagent resume", "dim"))
     _log_lines(output, document["log"])
     if document.get("distrust"):
@@ -192,7 +192,7 @@ def daemon_pieces(daemon: str, holder: str | None) -> tuple[Styled, str]:
 
 def _log_lines(output: Output, log: dict[str, Any]) -> None:
     if log["position"]:
-        output.line(f"log        position {log['position']} ({short(log['time'] or '')} UTC), log {log['log_id']}")
+        output.line(f"log        position {log['position']} ({output.moment(log['time'] or '')}), log {log['log_id']}")
         if log.get("ahead_s"):
             text = f"its time stands {spoken(log['ahead_s'])} ahead of this machine's clock; nothing waits for it"
             output.line("           ", Styled(text, "yellow"))
@@ -208,5 +208,5 @@ def _work_lines(output: Output, document: dict[str, Any]) -> None:
         output.line(text, shorten(job["what"], output.columns - len(text)))
     for effect in document["open_effects"]:
         held = Styled(", held", "yellow") if effect["held"] else Styled("", "dim")
-        since = f"since {short(effect['since'])} UTC"
+        since = f"since {output.moment(effect['since'])}"
         output.line(f"effect     {effect['type']} of position {effect['position']}, {since}", held)

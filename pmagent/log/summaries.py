@@ -81,10 +81,30 @@ def known() -> list[str]:
     return sorted({*_CORE, *(name for area in AREAS for name in lines_of(area))})
 
 
+def is_bookkeeping(event: StoredEvent) -> bool:
+    """Whether the event only tidies up: a permit that ends with its run, or an effect that its own actor takes back."""
+    if event.type == "effect.cancel_requested":
+        return True
+    reason = _TIDIED.get(event.type)
+    return reason is not None and payload(event).get("reason") == reason
+
+
+_TIDIED: Final = {"oa.permit_revoked": "its run is over", "effect.cancelled": "cancel_requested"}
+"""Types of events -> their reason when all went as it should."""
+
+_OUTCOMES: Final = {"done": ("✓", "good"), "failed": ("✗", "bad"), "stopped": ("✗", "bad"), "timed_out": ("✗", "bad")}
+
+
 def sign(event: StoredEvent) -> tuple[str, str]:
     """A sign, and its word: ``✗`` bad for what went wrong or was refused, ``✓`` good for what came about, ``▸``
     decision, ``•`` fact."""
     last = event.type.rsplit(".", 1)[-1]
+    if event.type in ("run.ended", "daemon.stopped"):
+        state = payload(event).get("state" if event.type == "run.ended" else "reason")
+        if state in _OUTCOMES:
+            return _OUTCOMES[state]
+    if event.type in _TIDIED and is_bookkeeping(event):
+        return ("▸", "decision") if event.kind == "decision" else ("•", "fact")
     if last.endswith(_BAD):
         return "✗", "bad"
     if last.endswith(_GOOD):
