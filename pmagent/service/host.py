@@ -53,6 +53,7 @@ from pmagent.service.io import RealIo, read_event
 from pmagent.service.log_files import check_files
 from pmagent.service.requests import OPERATOR, Requests
 from pmagent.service.secrets import known_secrets
+from pmagent.service.status import note_of
 from pmagent.service.writing import DocumentWriter, OldDocuments
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.presence import require_log, require_text
@@ -361,7 +362,7 @@ async def _live(
         finally:
             with anyio.CancelScope(shield=True):
                 await _stop(host, log_id, stop_reason())
-    final = taker.final(storage.tail())
+    final = taker.final(storage.tail(), lambda: note_of(engine, log_id, storage.tail()))
     if final is not None:
         taker.write(final)
     keeper.write()
