@@ -338,6 +338,7 @@ async def _live(
     for hear in (getattr(one, "hear", None) for one in resources):
         if hear is not None:
             runtime.listen(hear)
+    runtime.listen(io.hear)
     runtime.listen(host.hear)
     runtime.listen(taker.hear)
     runtime.listen(keeper.hear)

@@ -72,12 +72,9 @@ class Attempts:
             return await self._dry(event, io)
         request = await self._request(asked.requested, io)
         assigned: TaskAssigned = (await io.event(asked.assigned)).data
-        root = await anyio.to_thread.run_sync(os.path.realpath, str(io.workspace))
-        folder = f"{root}/{FOLDER}/{event.position}"
-        async with _folder(folder):
+        async with _folder(io.workspace, event.position) as (root, folder, hidden):
             before = await _before(assigned, io, f"{folder}/inputs")
             try:
-                hidden = await anyio.to_thread.run_sync(external_evidence, Path(root))
                 spec = spec_of(root, request.config, assigned, asked, f"{folder}/artifacts", before, hidden)
                 if spec.fs == "rw":
                     await anyio.to_thread.run_sync(ready, root, documents_of(root, request.config, asked.run_id))
@@ -133,15 +130,19 @@ def ready(root: str, documents: DocumentPaths) -> None:
 
 
 @asynccontextmanager
-async def _folder(folder: str) -> AsyncIterator[None]:
-    """The attempt's folder, while the block lasts."""
+async def _folder(workspace: Path, position: int) -> AsyncIterator[tuple[str, str, tuple[str, ...]]]:
+    """The workspace's real path, the attempt's folder while the block lasts, and evidence that lies elsewhere."""
+    folder = ""
 
-    def make() -> None:
+    def make() -> tuple[str, str, tuple[str, ...]]:
+        nonlocal folder
+        root = os.path.realpath(workspace)
+        folder = f"{root}/{FOLDER}/{position}"
         os.makedirs(f"{folder}/artifacts", mode=0o700)
+        return root, folder, external_evidence(Path(root))
 
     try:
-        await anyio.to_thread.run_sync(make)
-        yield
+        yield await anyio.to_thread.run_sync(make)
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(found.remove, folder)
