@@ -316,7 +316,8 @@ class TaskExited(RunAnswer, frozen=True, kw_only=True):
     """An attempt ended. Exactly one of ``exit_code`` and ``signal`` is set. ``exceeded``: which bound it was killed for
     ("": none). ``last_lines``: the last of what it said, made printable. ``artifacts`` lie in the blob store under
     their checksums, stdout and stderr among them; ``notes``: what was not kept, and limits that this machine could not
-    set; ``violations``: what it did that no tool may."""
+    set; ``violations``: what it did that no tool may; ``refusals``: why the proxy refused connections, the first few
+    reasons."""
 
     task_id: Identifier
     attempt: int
@@ -332,6 +333,7 @@ class TaskExited(RunAnswer, frozen=True, kw_only=True):
     notes: list[str] = []
     violations: list[str] = []
     contacts: list[NetContact] = []
+    refusals: list[str] = []
 
 
 @event_type("task.unstarted")
