@@ -16,6 +16,7 @@ from pmagent.contracts.orchestra_config import (
     FsMode,
     LlmSettings,
     NetMode,
+    PathText,
     PolicySettings,
     Retries,
     Seconds,
@@ -36,6 +37,7 @@ ARG_CHARS_MAX: Final = 1_000
 ENV_MAX: Final = 100
 ENV_CHARS_MAX: Final = 10_000
 FILES_MAX: Final = 100
+SEARCH_MAX: Final = 32
 UNENFORCED: Final = "not limited here: "
 """How a note begins that tells of the machine, and not of the task that it came with."""
 PATH_CHARS_MAX: Final = 255
@@ -103,6 +105,20 @@ Content = Annotated[
 ]
 Count = Annotated[int, Meta(ge=0, le=COUNT_MAX, description="a whole number, 0 or more")]
 ExitCode = Annotated[int, Meta(ge=0, le=255, description="an exit code, 0 to 255")]
+
+
+class Program(Document, frozen=True, kw_only=True):
+    """A whitelisted program as it was found. ``path`` is what runs; it leads to the file ``real`` by ``links`` (path ->
+    target; those that a sandbox must have). A sandbox shows the folders ``shows`` for it, read-only and without
+    ``hides``; it does not show ``lacks``, which the program needs."""
+
+    name: ToolName
+    path: PathText
+    real: str
+    links: dict[str, str] = {}
+    shows: list[str] = []
+    hides: list[str] = []
+    lacks: list[str] = []
 
 
 class InputFile(Document, frozen=True, kw_only=True):

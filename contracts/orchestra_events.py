@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from pmagent.contracts.oa_documents import Document
 from pmagent.contracts.orchestra import (
+    SEARCH_MAX,
     Artifact,
     Constraints,
     Count,
@@ -21,13 +22,14 @@ from pmagent.contracts.orchestra import (
     LocalId,
     PlanRequest,
     PlanText,
+    Program,
     Step,
     TaskAssignment,
     TaskResult,
     TaskState,
     Tools,
 )
-from pmagent.contracts.orchestra_config import OrchestraConfig
+from pmagent.contracts.orchestra_config import TOOLS_MAX, OrchestraConfig, PathText
 from pmagent.contracts.payload import Effect, OutwardRequest, Payload, Scope, blob, event_type
 from pmagent.contracts.reasoning import Identifier, Sha256
 
@@ -37,6 +39,7 @@ PLANNER_TRIES: Final = 3
 PLANNER_SECONDS: Final = 600.0
 """The longest time for one answer of a planner (seconds)."""
 REASON_CHARS_MAX: Final = 1_000
+MEND_CHARS_MAX: Final = 500
 SOURCE_CHARS_MAX: Final = 4_096
 """Longest name of a plan's file: the longest path."""
 LAST_LINES_MAX: Final = 20
@@ -61,7 +64,9 @@ class RunRequested(Payload, frozen=True, kw_only=True):
     """Run ``intent``. ``config`` is what the run goes by, flags included; ``plan`` None: the planner makes one, else
     ``source`` says where it came from. ``action`` is the class for which the OA must give a permit. ``plan_only``:
     plan, run nothing; ``dry_run``: decide everything, let a simulated tool answer; ``replans``: so often a plan of
-    which tasks failed is replaced in part; ``earlier``: the run that this one repeats."""
+    which tasks failed is replaced in part. ``search``: folders in which its programs are looked for besides the usual
+    ones; ``programs``: those of the whitelist that were found when it was requested; ``earlier``: the run that this one
+    repeats."""
 
     run_id: Identifier
     intent: Intent
@@ -72,6 +77,8 @@ class RunRequested(Payload, frozen=True, kw_only=True):
     plan_only: bool = False
     dry_run: bool = False
     replans: Replans = 0
+    search: Annotated[list[PathText], Meta(max_length=SEARCH_MAX)] = []
+    programs: Annotated[list[Program], Meta(max_length=TOOLS_MAX)] = []
     earlier: Earlier | None = None
 
     @property
@@ -316,8 +323,8 @@ class TaskExited(RunAnswer, frozen=True, kw_only=True):
     """An attempt ended. Exactly one of ``exit_code`` and ``signal`` is set. ``exceeded``: which bound it was killed for
     ("": none). ``last_lines``: the last of what it said, made printable. ``artifacts`` lie in the blob store under
     their checksums, stdout and stderr among them; ``notes``: what was not kept, and limits that this machine could not
-    set; ``violations``: what it did that no tool may; ``refusals``: why the proxy refused connections, the first few
-    reasons."""
+    set; ``violations``: what it did that no tool may. ``again``: another attempt may end otherwise; ``mend``: what
+    helps; ``refusals``: why the proxy refused connections, the first few reasons."""
 
     task_id: Identifier
     attempt: int
@@ -333,6 +340,8 @@ class TaskExited(RunAnswer, frozen=True, kw_only=True):
     notes: list[str] = []
     violations: list[str] = []
     contacts: list[NetContact] = []
+    again: bool = True
+    mend: Annotated[str, Meta(max_length=MEND_CHARS_MAX)] = ""
     refusals: list[str] = []
 
 

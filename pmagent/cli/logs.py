@@ -95,6 +95,20 @@ def logs(
     return Exit.DONE
 
 
+def show_alone(app: App, run_id: str) -> None:
+    """Write what the one program of a run wrote: its stdout to stdout, byte for byte where that is piped, and its
+    stderr to stderr."""
+    entry = Catalogue(app.layout, kept=ALL, checks=True).prefixed([RUNS], run_id, ALL)
+    with opened(app.layout) as jobs:
+        attempts = list(_attempts(jobs, entry.position, None, app.output, follow=False))
+        for ended in attempts[-1:]:
+            _Shown(app.output, jobs, ["stdout"], bare=True).text(ended)
+            app.output.flush()
+            stderr = _Shown(app.output, jobs, ["stderr"], bare=True).content(ended.exited.stderr)
+            for line in stderr.decode(errors="replace").splitlines():
+                app.output.note(line)
+
+
 class _Shown:
     """Shows the output of attempts. ``bare``: without headings, and byte for byte where it is piped."""
 
@@ -112,7 +126,7 @@ class _Shown:
             output.line(Styled(f"── {ended.name}, attempt {ended.exited.attempt}: {ended.how}", style))
         for name in self._streams:
             captured: Captured = getattr(ended.exited, name)
-            content = self._content(captured)
+            content = self.content(captured)
             if self._bare and not output.is_seen:
                 output.raw(content)
             elif content:
@@ -134,14 +148,15 @@ class _Shown:
         }  # fmt: skip
         for name in self._streams:
             captured: Captured = getattr(exited, name)
-            text = self._content(captured).decode(errors="replace")
+            text = self.content(captured).decode(errors="replace")
             made[name] = {
                 "text": text, "total_bytes": captured.total_bytes, "cut": captured.cut, "gap_at": captured.gap_at,
                 "gap_bytes": captured.gap_bytes,
             }
         return made
 
-    def _content(self, captured: Captured) -> bytes:
+    def content(self, captured: Captured) -> bytes:
+        """What was kept of a stream."""
         return self._jobs.blobs.get(captured.sha256) if captured.size_bytes else b""
 
 

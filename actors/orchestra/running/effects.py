@@ -20,15 +20,24 @@ import msgspec
 from pmagent.actors.checks.text import plain
 from pmagent.actors.core.actor import Io, Performers, Resources, StoredBlob
 from pmagent.actors.orchestra.running.artifact_paths import without_clashes
-from pmagent.actors.orchestra.running.sandbox_spec import HIDDEN, OUTPUT_BYTES, DocumentPaths, documents_of, spec_of
+from pmagent.actors.orchestra.running.sandbox_spec import (
+    HIDDEN,
+    OUTPUT_BYTES,
+    DocumentPaths,
+    absolute,
+    documents_of,
+    spec_of,
+)
 from pmagent.actors.sandbox import artifacts as found
 from pmagent.actors.sandbox.artifacts import Collected, Found
+from pmagent.actors.sandbox.programs import check_unchanged, git_folder, lacking
 from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import Contact, Outcome, SandboxRefused, SandboxUnavailable
-from pmagent.contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact
+from pmagent.contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact, Program
 from pmagent.contracts.orchestra_events import (
     CONTACTS_MAX,
     LAST_LINES_MAX,
+    MEND_CHARS_MAX,
     Captured,
     NetContact,
     RunRequested,
@@ -47,6 +56,10 @@ FOLDER: Final = f"{HIDDEN}/tasks"
 
 STREAMS: Final = ("stdout", "stderr")
 """Artifacts that every attempt has: what it wrote."""
+
+NOT_RUN: Final = (126, 127)
+"""Exit codes by which shells, and the programs that start others, say that a program could not be run, or was not
+found. Another attempt changes nothing."""
 
 LINE_CHARS_MAX: Final = 500
 PATH_SHOWN: Final = 100
@@ -78,8 +91,10 @@ class Attempts:
         async with _folder(folder):
             try:
                 before = await _before(assigned, io, f"{folder}/inputs")
-                hidden = await anyio.to_thread.run_sync(external_evidence, Path(root))
-                spec = spec_of(root, request.config, assigned, asked, f"{folder}/artifacts", before, hidden)
+                hidden, programs, git = await anyio.to_thread.run_sync(_found, root, request, assigned)
+                spec = spec_of(
+                    root, request.config, assigned, asked, f"{folder}/artifacts", before, hidden, programs, git
+                )
                 if spec.fs == "rw":
                     await anyio.to_thread.run_sync(ready, root, documents_of(root, request.config, asked.run_id))
                 outcome = await run(spec)
@@ -88,7 +103,12 @@ class Attempts:
                     request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt,
                     reason=refusal.message, mend=refusal.hint, security=False, again=False,
                 )
-            return await _kept(event, outcome, f"{folder}/artifacts", io)
+            exited = await _kept(event, outcome, f"{folder}/artifacts", io)
+            if outcome.exit_code not in NOT_RUN or outcome.timed_out or outcome.exceeded:
+                return exited
+            said = [word.strip("\"'`:,;()[]") for line in exited.last_lines for word in line.split()]
+            mend = await anyio.to_thread.run_sync(lacking, (*spec.argv[1:], *said), spec.workdir, spec.visible)
+            return msgspec.structs.replace(exited, again=False, mend=mend[:MEND_CHARS_MAX])
 
     async def _dry(self, event: Event, io: Io) -> TaskExited:
         """The outcome of the simulated tool of a dry run: success, and nothing done."""
@@ -118,6 +138,23 @@ class Attempts:
 def performers(_: Resources) -> Performers:
     """Attempts of tasks; the host's own, for they know what they left."""
     return {TaskAttemptRequested: Attempts()}
+
+
+def _found(
+    root: str, request: RunRequested, assigned: TaskAssigned
+) -> tuple[tuple[str, ...], list[Program], str]:
+    """What a task must not see, the run's programs that are still those that were found, and the repository of which
+    the workspace is a worktree. Blocks. Raises SandboxRefused for the task's own program."""
+    readable = absolute(root, request.config.security.fs.allow_read)
+    programs = []
+    for program in request.programs:
+        try:
+            check_unchanged(program, readable)
+            programs.append(program)
+        except SandboxRefused:
+            if program.name == assigned.assignment.tools[0]:
+                raise
+    return external_evidence(Path(root)), programs, git_folder(root) if root in readable else ""
 
 
 def ready(root: str, documents: DocumentPaths) -> None:
