@@ -20,7 +20,7 @@ FIRST_PHASE = "1"
 def template(phase: str) -> str:
     """A first config.toml, for a workspace in ``phase``."""
     return f"""\
-# Settings of this workspace. Flags and PMAGENT_* variables win over this file; pmagent doctor shows what holds.
+# Settings of this workspace. Flags and PMAGENT_* variables win over this file; pmagent doctor --settings shows what holds.
 
 [kernel]
 phase = {json.dumps(phase, ensure_ascii=False)}               # the phase that the surfaces name, a word or a number
