@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pmagent.contracts.payload import Payload, event_type
 
 
 @event_type("daemon.started")
 class DaemonStarted(Payload, frozen=True, kw_only=True):
     """An engine went live on this log. ``version`` is pmagent's, ``surface``: daemon, or the command that ran it.
-    ``libraries``: those that take part in decisions -> their versions; another version may decide otherwise."""
+    ``libraries``: those that take part in decisions -> their versions; another version may decide otherwise.
+    ``kernel_surfaces``: the accepted setting kernel.surfaces, by which this engine goes; "none": the workspace is meant
+    to have no kernel surfaces."""
 
     version: str
     python: str
     surface: str
     libraries: dict[str, str] = {}
+    kernel_surfaces: Literal["required", "none"] = "required"
 
 
 @event_type("daemon.stopped")

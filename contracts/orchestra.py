@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from pmagent.contracts.oa_documents import Document
 from pmagent.contracts.orchestra_config import (
     FsMode,
     LlmSettings,
     NetMode,
+    PathText,
     PolicySettings,
     Retries,
     Seconds,
@@ -36,6 +37,7 @@ ARG_CHARS_MAX: Final = 1_000
 ENV_MAX: Final = 100
 ENV_CHARS_MAX: Final = 10_000
 FILES_MAX: Final = 100
+SEARCH_MAX: Final = 32
 UNENFORCED: Final = "not limited here: "
 """How a note begins that tells of the machine, and not of the task that it came with."""
 PATH_CHARS_MAX: Final = 255
@@ -105,6 +107,20 @@ Count = Annotated[int, Meta(ge=0, le=COUNT_MAX, description="a whole number, 0 o
 ExitCode = Annotated[int, Meta(ge=0, le=255, description="an exit code, 0 to 255")]
 
 
+class Program(Document, frozen=True, kw_only=True):
+    """A whitelisted program as it was found. ``path`` is what runs; it leads to the file ``real`` by ``links`` (path ->
+    target; those that a sandbox must have). A sandbox shows the folders ``shows`` for it, read-only and without
+    ``hides``; it does not show ``lacks``, which the program needs."""
+
+    name: ToolName
+    path: PathText
+    real: str
+    links: dict[str, str] = {}
+    shows: list[str] = []
+    hides: list[str] = []
+    lacks: list[str] = []
+
+
 class InputFile(Document, frozen=True, kw_only=True):
     """A file that is written into the task's private folder before it starts."""
 
@@ -113,7 +129,8 @@ class InputFile(Document, frozen=True, kw_only=True):
 
 
 class Inputs(Document, frozen=True, kw_only=True):
-    """The inputs of a task's program: its arguments, as they are (no shell reads them), variables and files."""
+    """The inputs of a task's program: its arguments, as they are (no shell reads them), variables and files.
+    ``allow_cut``: it may start on files of earlier tasks in which bytes are missing."""
 
     args: Annotated[list[Argument], Meta(max_length=ARGS_MAX, description=f"a list of at most {ARGS_MAX} texts")] = []
     env: Annotated[
@@ -122,6 +139,7 @@ class Inputs(Document, frozen=True, kw_only=True):
     files: Annotated[
         list[InputFile], Meta(max_length=FILES_MAX, description=f"a list of at most {FILES_MAX} files")
     ] = []
+    allow_cut: bool | UnsetType = UNSET
 
 
 class Sandbox(Document, frozen=True, kw_only=True):
@@ -150,12 +168,15 @@ class LogEntry(Document, frozen=True, kw_only=True):
     payload: Annotated[dict[str, Any], Meta(max_length=100)]
 
 
-class Artifact(Document, frozen=True, kw_only=True):
-    """A file that a task left: path below the task's folder of artifacts, size, and SHA-256 of its bytes as hex."""
+class Artifact(Document, frozen=True, kw_only=True, omit_defaults=True):
+    """A file that a task left: path below the task's folder of artifacts, size, and SHA-256 of its bytes as hex.
+    ``gap_bytes``: so many bytes are missing in it, at the offset ``gap_at``."""
 
     path: RelativePath
     size_bytes: Count
     checksum: Annotated[Sha256, blob("size_bytes")]
+    gap_at: Count = 0
+    gap_bytes: Count = 0
 
 
 class Metrics(Document, frozen=True, kw_only=True):

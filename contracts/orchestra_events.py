@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from pmagent.contracts.oa_documents import Document
 from pmagent.contracts.orchestra import (
+    SEARCH_MAX,
     Artifact,
     Constraints,
     Count,
@@ -21,13 +22,14 @@ from pmagent.contracts.orchestra import (
     LocalId,
     PlanRequest,
     PlanText,
+    Program,
     Step,
     TaskAssignment,
     TaskResult,
     TaskState,
     Tools,
 )
-from pmagent.contracts.orchestra_config import OrchestraConfig
+from pmagent.contracts.orchestra_config import TOOLS_MAX, OrchestraConfig, PathText
 from pmagent.contracts.payload import Effect, OutwardRequest, Payload, Scope, blob, event_type
 from pmagent.contracts.reasoning import Identifier, Sha256
 
@@ -37,6 +39,7 @@ PLANNER_TRIES: Final = 3
 PLANNER_SECONDS: Final = 600.0
 """The longest time for one answer of a planner (seconds)."""
 REASON_CHARS_MAX: Final = 1_000
+MEND_CHARS_MAX: Final = 500
 SOURCE_CHARS_MAX: Final = 4_096
 """Longest name of a plan's file: the longest path."""
 LAST_LINES_MAX: Final = 20
@@ -48,12 +51,22 @@ StopCause = Literal["cancelled", "timed_out", "stopped"]
 Replans = Annotated[int, Meta(ge=0, le=REPLANS_MAX, description=f"a whole number from 0 to {REPLANS_MAX}")]
 
 
+class Earlier(Document, frozen=True, kw_only=True):
+    """The run of which another is a repetition. ``done``: the tasks whose results are taken from it, each with the
+    position of its ``task.finished``."""
+
+    run_id: Identifier
+    done: dict[LocalId, int] = {}
+
+
 @event_type("run.requested", request=True)
 class RunRequested(Payload, frozen=True, kw_only=True):
     """Run ``intent``. ``config`` is what the run goes by, flags included; ``plan`` None: the planner makes one, else
     ``source`` says where it came from. ``action`` is the class for which the OA must give a permit. ``plan_only``:
     plan, run nothing; ``dry_run``: decide everything, let a simulated tool answer; ``replans``: so often a plan of
-    which tasks failed is replaced in part."""
+    which tasks failed is replaced in part. ``search``: folders in which its programs are looked for besides the usual
+    ones; ``programs``: those of the whitelist that were found when it was requested; ``earlier``: the run that this
+    one repeats."""
 
     run_id: Identifier
     intent: Intent
@@ -64,6 +77,14 @@ class RunRequested(Payload, frozen=True, kw_only=True):
     plan_only: bool = False
     dry_run: bool = False
     replans: Replans = 0
+    search: Annotated[list[PathText], Meta(max_length=SEARCH_MAX)] = []
+    programs: Annotated[list[Program], Meta(max_length=TOOLS_MAX)] = []
+    earlier: Earlier | None = None
+
+    @property
+    def done(self) -> dict[str, int]:
+        """The tasks whose results are those of an earlier run, each with the position of its ``task.finished``."""
+        return self.earlier.done if self.earlier is not None else {}
 
 
 @event_type("run.cancel_requested", request=True)
@@ -272,14 +293,17 @@ class TaskAttemptRequested(OutwardRequest, frozen=True, kw_only=True):
         return Scope(self.action, f"run:{self.run_id}")
 
 
-class Captured(Document, frozen=True, kw_only=True):
+class Captured(Document, frozen=True, kw_only=True, omit_defaults=True):
     """The kept part of an output stream: the blob's SHA-256 and its size, of ``total`` bytes written; ``cut``: not
-    all."""
+    all. Of a stream of which beginning and end are kept, ``gap_bytes`` are missing at the blob's offset ``gap_at``,
+    where a line says so."""
 
     sha256: Annotated[Sha256, blob("size_bytes")]
     size_bytes: Count
     total_bytes: Count
     cut: bool
+    gap_at: Count = 0
+    gap_bytes: Count = 0
 
 
 class NetContact(Document, frozen=True, kw_only=True):
@@ -299,7 +323,8 @@ class TaskExited(RunAnswer, frozen=True, kw_only=True):
     """An attempt ended. Exactly one of ``exit_code`` and ``signal`` is set. ``exceeded``: which bound it was killed for
     ("": none). ``last_lines``: the last of what it said, made printable. ``artifacts`` lie in the blob store under
     their checksums, stdout and stderr among them; ``notes``: what was not kept, and limits that this machine could not
-    set; ``violations``: what it did that no tool may."""
+    set; ``violations``: what it did that no tool may. ``again``: another attempt may end otherwise; ``mend``: what
+    helps."""
 
     task_id: Identifier
     attempt: int
@@ -315,6 +340,8 @@ class TaskExited(RunAnswer, frozen=True, kw_only=True):
     notes: list[str] = []
     violations: list[str] = []
     contacts: list[NetContact] = []
+    again: bool = True
+    mend: Annotated[str, Meta(max_length=MEND_CHARS_MAX)] = ""
 
 
 @event_type("task.unstarted")

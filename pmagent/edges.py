@@ -158,6 +158,7 @@ ORCHESTRA: Final = Edge(
     },
     commands={
         "run": Command("pmagent.cli.run:run", "have a task done by tools in sandboxes"),
+        "rerun": Command("pmagent.cli.run:rerun", "repeat a run, or what failed in it"),
         "runs": Command("pmagent.cli.jobs:runs", "the runs there were, or one of them"),
         "logs": Command("pmagent.cli.logs:logs", "what the tasks of a run wrote"),
     },

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import posixpath
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,9 +19,11 @@ import anyio.to_thread
 from pmagent.actors.checks.text import plain
 from pmagent.actors.core.actor import Io, Performers
 from pmagent.actors.sandbox.artifacts import remove
+from pmagent.actors.sandbox.programs import found, git_folder
 from pmagent.actors.sandbox.runner import run
-from pmagent.actors.sandbox.spec import Limits, Outcome, SandboxRefused, SandboxSpec, SandboxUnavailable
+from pmagent.actors.sandbox.spec import Limits, Outcome, SandboxRefused, SandboxSpec, SandboxUnavailable, with_programs
 from pmagent.contracts.checks import OUTPUT_BYTES_MAX, CheckRan, CheckRunRequested, CheckUnstarted
+from pmagent.contracts.orchestra import Program
 from pmagent.events.event import Event
 from pmagent.events.evidence import external_evidence
 
@@ -43,7 +46,9 @@ async def run_check(event: Event, io: Io) -> CheckRan | CheckUnstarted:
     try:
         await anyio.to_thread.run_sync(_make, folder)
         hidden = await anyio.to_thread.run_sync(external_evidence, Path(root))
-        outcome = await run(check_spec(root, folder, asked, hidden))
+        programs = await anyio.to_thread.run_sync(found, asked.argv[:1], root, (), (root, *asked.reads))
+        git = await anyio.to_thread.run_sync(git_folder, root)
+        outcome = await run(check_spec(root, folder, asked, hidden, programs, git))
     except (SandboxRefused, SandboxUnavailable) as refusal:
         return CheckUnstarted(request=event.position, text=refusal.message, mend=refusal.hint)
     finally:
@@ -55,13 +60,16 @@ async def run_check(event: Event, io: Io) -> CheckRan | CheckUnstarted:
 PERFORMERS: Final[Performers] = {CheckRunRequested: run_check}
 
 
-def check_spec(root: str, folder: str, asked: CheckRunRequested, hidden: tuple[str, ...] = ()) -> SandboxSpec:
+def check_spec(
+    root: str, folder: str, asked: CheckRunRequested, hidden: tuple[str, ...] = (), programs: Sequence[Program] = (),
+    git: str = "",
+) -> SandboxSpec:
     """The sandbox of a check: the workspace at ``root`` to read, ``folder`` to write, and no network. A program named
-    by a relative path with a slash lies in the workspace."""
+    by a relative path with a slash lies in the workspace. ``programs`` and ``git`` as for a task."""
     program, *arguments = asked.argv
     if "/" in program:
         program = posixpath.normpath(posixpath.join(root, program))
-    return SandboxSpec(
+    spec = SandboxSpec(
         argv=(program, *arguments),
         workdir=root,
         allow_read=(root, *asked.reads),
@@ -78,6 +86,7 @@ def check_spec(root: str, folder: str, asked: CheckRunRequested, hidden: tuple[s
             cpu_seconds=math.ceil(asked.seconds) * _CORES,
         ),
     )
+    return with_programs(spec, programs, git)
 
 
 def ran(request: int, outcome: Outcome) -> CheckRan:

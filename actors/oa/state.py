@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from pmagent.actors.core.engine import Engine
+from pmagent.actors.kernel.mode import Expected
 from pmagent.contracts.kernel import Mode, Reason
 from pmagent.contracts.oa import OaPermitRequested
 
@@ -84,6 +85,7 @@ class OaActorState(msgspec.Struct, frozen=True):
     sessions: list[Session] = []
     permits: dict[int, Permit] = {}
     unwatched: bool = False
+    expected: Expected = Expected()
 
 
 def status(engine: Engine) -> dict[str, Any]:

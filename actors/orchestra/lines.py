@@ -16,7 +16,7 @@ def _task_finished(data: dict[str, Any]) -> str:
 def _tasks_changed(data: dict[str, Any]) -> str:
     listed = data.get("changes")
     changes = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    return shown([f"{shown(one.get('task_id'))[:8]} {shown(one.get('state'))}" for one in changes])
+    return shown([f"{shown(one.get('task_id'))} {shown(one.get('state'))}" for one in changes])
 
 
 def _tasks_planned(data: dict[str, Any]) -> str:

@@ -22,7 +22,6 @@ from pmagent.actors.sandbox.spec import (
     INPUTS,
     OWN_TMP,
     PROXY_ENV,
-    SEARCH,
     TASK,
     Limits,
     SandboxRefused,
@@ -156,7 +155,7 @@ def _namespaces(host: HostFacts) -> tuple[Argument, ...]:
 
 
 def _environment(spec: SandboxSpec) -> tuple[Argument, ...]:
-    own = {"PATH": ":".join(SEARCH), "HOME": OWN_TMP, "TMPDIR": OWN_TMP, "LANG": "C.UTF-8", "ARTIFACTS": ARTIFACTS}
+    own = {"PATH": ":".join(spec.search), "HOME": OWN_TMP, "TMPDIR": OWN_TMP, "LANG": "C.UTF-8", "ARTIFACTS": ARTIFACTS}
     if spec.inputs:
         own["INPUTS"] = INPUTS
     if spec.net == "allow":
@@ -210,8 +209,10 @@ def _task(spec: SandboxSpec, host: HostFacts) -> tuple[Argument, ...]:
 def _folders(spec: SandboxSpec, host: HostFacts) -> tuple[Argument, ...]:
     """Mounts of the host's folders, parents before what lies in them, so that the more exact one holds."""
     writable = spec.writable
-    readable = (path for path in (*spec.allow_read, *spec.allow_write) if path != OWN_TMP)
+    readable = [path for path in spec.visible if path != OWN_TMP]
     mounts: dict[str, tuple[Argument, ...]] = {path: ("--ro-bind-fd", HostPath(path), path) for path in readable}
+    links = (link for link in spec.links if not any(within(link[0], path) for path in readable))
+    mounts |= {path: ("--symlink", target, path) for path, target in links}
     mounts |= {path: ("--bind-fd", HostPath(path), path) for path in writable}
     kept = [*(guarded.path for guarded in host.guarded), *(hidden.path for hidden in host.hidden)]
     for path in kept:

@@ -58,7 +58,7 @@ def clear(spec: SandboxSpec, found: Before, guarded: Sequence[Guarded]) -> tuple
             out = dict.fromkeys(now.protected - known.protected - done, "")
             for link, target in now.links.items():
                 new = link not in done and known.links.get(link) != target
-                if new and _leads_out(link, target, spec.writable, kept):
+                if new and _leads_out(link, target, spec, kept):
                     out[link] = f", a link to {target}"
             reports += closed
             for path, what in sorted(out.items()):
@@ -74,16 +74,17 @@ def _known(folder: str, closed: list[str] | None = None) -> Known:
     return Known(protected_in(folder, closed, links), links)
 
 
-def _leads_out(link: str, target: str, writable: Sequence[str], kept: Sequence[str]) -> bool:
-    """Whether a link leads elsewhere than to what may be written, and to no program or library of the system either (a
-    virtual environment of Python has such links). An absolute target must say so itself: what one in /proc leads to
-    depends on who follows it."""
+def _leads_out(link: str, target: str, spec: SandboxSpec, kept: Sequence[str]) -> bool:
+    """Whether a link leads elsewhere than to what may be written, and to no program or library of the system or of
+    ``spec.shows`` either (a virtual environment of Python has such links). An absolute target must say so itself: what
+    one in /proc leads to depends on who follows it."""
+    writable = spec.writable
     real = os.path.realpath(link)
     targets = [real, *([os.path.normpath(target)] if target.startswith("/") else [])]
     if all(_among(target_path, writable) for target_path in targets):
         below = next(real.removeprefix(folder) for folder in writable if within(real, folder))
         return is_named(below) or _among(real, kept)
-    return not (os.path.isfile(real) and all(_among(target_path, SYSTEM) for target_path in targets))
+    return not (os.path.isfile(real) and all(_among(target_path, (*SYSTEM, *spec.shows)) for target_path in targets))
 
 
 def _among(path: str, folders: Sequence[str]) -> bool:

@@ -30,6 +30,7 @@ from pmagent.actors.sandbox.arguments import (
 from pmagent.actors.sandbox.protected import PACKAGES, names
 from pmagent.actors.sandbox.spec import (
     OWN_TMP,
+    PLACES,
     SEARCH,
     SYSTEM,
     SandboxRefused,
@@ -67,7 +68,7 @@ def look(spec: SandboxSpec) -> HostFacts:
         if not os.access(helper, os.X_OK):
             raise SandboxUnavailable(f"{helper} is not there; it sets a tool's limits", "apt-get install util-linux")
     given = {spec.inputs} if spec.inputs else set()
-    for path in sorted({*spec.allow_read, *spec.allow_write, spec.artifacts, *given} - {OWN_TMP}):
+    for path in sorted({*spec.visible, spec.artifacts, *given} - {OWN_TMP}):
         _check_plain(path)
     privileged = os.geteuid() == 0
     uid, gid, idmapped = _tool_ids(spec, privileged=privileged)
@@ -236,9 +237,9 @@ def _program(spec: SandboxSpec) -> str:
     if "/" not in name:
         found = shutil.which(name, path=":".join(SEARCH))
         if found is None:
-            raise SandboxRefused(f"there is no program {name} in {', '.join(SEARCH)}", "install it, or name its path")
+            raise SandboxRefused(f"there is no program {name} in {', '.join(PLACES)}", "install it in one of them")
         return found
-    shown = (*SYSTEM, *spec.allow_read, *spec.allow_write)
+    shown = (*SYSTEM, *spec.visible)
     if not name.startswith("/") or not any(within(os.path.normpath(name), folder) for folder in shown):
         raise SandboxRefused(f"the program {name} is not visible to tools", "name it without a path, or allow it")
     if not os.path.isfile(name):
@@ -251,7 +252,7 @@ def _hidden(spec: SandboxSpec) -> Iterator[Hidden]:
     Raises SandboxRefused where a link is on the way."""
     state = state_folder()
     own = (os.path.realpath(state),) if state is not None else ()
-    shown = {*spec.allow_read, *spec.allow_write} - {OWN_TMP}
+    shown = {*spec.visible} - {OWN_TMP}
     done: list[str] = []
     for path in sorted({*spec.hide, *own}, key=lambda path: path.split("/")):
         real = os.path.realpath(path)

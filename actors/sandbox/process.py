@@ -45,35 +45,38 @@ _NO_CGROUP: Final = (
 
 
 class Kept:
-    """The kept part of the stream ``descriptor``, the first ``limit`` bytes or the ``last``, and how many came."""
+    """The kept part of the stream ``descriptor``: its first ``limit`` bytes and, of the others, the last ``tail``; and
+    how many came."""
 
-    def __init__(self, descriptor: int, limit: int, *, last: bool = False) -> None:
+    def __init__(self, descriptor: int, limit: int, tail: int = 0) -> None:
         self.content = b""
         self.total = 0
         self._descriptor = descriptor
         self._limit = limit
-        self._last = last
+        self._tail = tail
         os.set_blocking(descriptor, False)
 
     async def read(self, heard: Callable[[bytes], None] | None, full: Callable[[], None] | None = None) -> None:
         """To its end; what is not kept is dropped, so that the writer is not held up. ``full`` is told when there is
         more than may be kept."""
-        found = bytearray()
+        first, last = bytearray(), bytearray()
         while True:
             await anyio.wait_readable(self._descriptor)
             chunk = os.read(self._descriptor, _CHUNK)
             if not chunk:
                 break
-            kept = chunk if self._last else chunk[: max(0, self._limit - len(found))]
-            found += kept
-            if self._last:
-                del found[: -self._limit]
+            room = max(0, self._limit - len(first))
+            kept = chunk if self._tail else chunk[:room]
+            first += kept[:room]
+            last += kept[room:]
+            if len(last) > self._tail:
+                del last[: len(last) - self._tail]
             self.total += len(chunk)
             if heard is not None and kept:
                 heard(kept)
             if full is not None and self.total > self._limit:
                 full()
-        self.content = bytes(found)
+        self.content = bytes(first + last)
 
 
 class SandboxProcess:
@@ -82,8 +85,8 @@ class SandboxProcess:
     def __init__(self, process: subprocess.Popen[bytes], held_by: Gated, limits: Limits, tail: int) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
-        self.stdout = Kept(process.stdout.fileno(), limits.output_bytes)
-        self.stderr = Kept(process.stderr.fileno(), tail or limits.output_bytes, last=bool(tail))
+        self.stdout = Kept(process.stdout.fileno(), limits.output_bytes, limits.tail_bytes)
+        self.stderr = Kept(process.stderr.fileno(), 0 if tail else limits.output_bytes, tail or limits.tail_bytes)
         self.exit_code: int | None = None
         """As bubblewrap tells it, 128 + n for signal n; None: it never started the program, or was killed with it."""
         self.seconds = 0.0
@@ -106,8 +109,8 @@ class SandboxProcess:
 
     @classmethod
     def start(cls, launch: Launch, limits: Limits, *, tail: int = 0) -> SandboxProcess:
-        """Start it; not in a worker thread, for bubblewrap dies with the thread that started it. Of stdout the first
-        ``limits.output_bytes`` are kept, and of stderr as much, or its last ``tail`` bytes.
+        """Start it; not in a worker thread, for bubblewrap dies with the thread that started it. Of stdout as much
+        is kept as ``limits`` say, and of stderr as much, or its last ``tail`` bytes.
 
         Raises OSError.
         """

@@ -42,6 +42,15 @@ PROTECTED: Final = _SHIPPED | frozenset((
 ))  # fmt: skip
 """Every such name, in lower case."""
 
+CREDENTIALS: Final = frozenset((
+    "credentials", "credentials.toml", "credentials.json", ".credentials", ".credentials.json", "credentials.db",
+    ".git-credentials", ".pypirc", ".pgpass", ".my.cnf", ".env", ".htpasswd", ".vault-token", "auth.json",
+    "application_default_credentials.json", "secrets.toml", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519",
+    ".aws", ".azure", ".gnupg", ".docker", ".kube",
+))  # fmt: skip
+"""Names of files and folders that hold credentials, in lower case: never shown in a folder that becomes visible only
+because a program lies in it."""
+
 PACKAGES: Final = frozenset(("node_modules", "site-packages", "vendor"))
 """Folders of installed packages: of the names below them, those that packages ship are nothing out of the ordinary."""
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Sequence
 from typing import Final, Literal
 
 import msgspec
 
 from pmagent.actors.sandbox.egress.rules import ContactRefused, rules
+from pmagent.contracts.orchestra import Program
 from pmagent.events.errors import PmagentError
 
 ARTIFACTS: Final = "/artifacts"
@@ -24,7 +26,10 @@ INPUTS: Final = "/inputs"
 """Where ``SandboxSpec.inputs`` lies inside; ``$INPUTS`` names it."""
 
 SEARCH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
-"""Where a bare program name is looked for: ``PATH`` inside."""
+"""Folders of the system's programs: ``PATH`` inside, where no others were found."""
+
+PLACES: Final = (".venv/bin", "$VIRTUAL_ENV/bin", "~/.cargo/bin", *SEARCH, "node_modules/.bin")
+"""Where programs are looked for, as people write it; ``programs.places`` are the folders."""
 
 IN_MEMORY: Final = (OWN_TMP, "/dev/shm", "/run")  # noqa: S108  (inside)
 """Folders inside that are the tool's alone, and lie in memory."""
@@ -88,6 +93,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Processor time of a process (RLIMIT_CPU)."""
     output_bytes: int = 2**20
     """Kept of stdout, and as much of stderr; what follows is read and dropped."""
+    tail_bytes: int = 0
+    """Of what follows, so many last bytes are kept too."""
     tmp_bytes: int = 64 * 2**20
     """Size of the private /tmp, and of /dev/shm."""
     tmp_entries: int = 100_000
@@ -111,6 +118,12 @@ class SandboxSpec(msgspec.Struct, frozen=True, kw_only=True):
     allow_read: tuple[str, ...] = ()
     allow_write: tuple[str, ...] = ()
     """Writable under ``rw`` only; under ``read-only`` visible, and not writable."""
+    shows: tuple[str, ...] = ()
+    """Folders of programs, and of a worktree's repository: visible, and never writable."""
+    links: tuple[tuple[str, str], ...] = ()
+    """Symbolic links outside of what is visible, by which programs in ``shows`` are reached: path and target."""
+    search: tuple[str, ...] = SEARCH
+    """``PATH`` inside."""
     net: Literal["deny", "allow"] = "deny"
     """``allow``: to ``allow_domains`` by the filtering proxy, and nowhere else."""
     allow_domains: tuple[str, ...] = ()
@@ -134,6 +147,11 @@ class SandboxSpec(msgspec.Struct, frozen=True, kw_only=True):
     def writable(self) -> tuple[str, ...]:
         """Paths of the host that it may write besides the artifacts."""
         return tuple(sorted({*self.allow_write} - {OWN_TMP})) if self.fs == "rw" else ()
+
+    @property
+    def visible(self) -> tuple[str, ...]:
+        """Paths of the host that it sees."""
+        return (*self.allow_read, *self.allow_write, *self.shows)
 
 
 class Contact(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,21 +211,40 @@ def within(path: str, folder: str) -> bool:
     return path == folder or folder == "/" or path.startswith(folder + "/")
 
 
+def with_programs(spec: SandboxSpec, programs: Sequence[Program], git: str = "") -> SandboxSpec:
+    """The spec with what these programs need, and the repository at ``git`` ("": none), to be read. The workspace's
+    ``node_modules/.bin`` comes last in ``PATH``, as where programs are looked for."""
+    paths = {program.name: program.path for program in programs}
+    folders = [folder for folder in dict.fromkeys(map(posixpath.dirname, paths.values())) if folder not in SEARCH]
+    last = [folder for folder in folders if folder.endswith("/.bin")]
+    shows = {folder for program in programs for folder in program.shows}
+    homes = [folder for folder in shows if folder.endswith("/.rustup")]
+    return msgspec.structs.replace(
+        spec,
+        argv=(paths.get(spec.argv[0], spec.argv[0]), *spec.argv[1:]),
+        shows=tuple(sorted({*shows, git} - {"", *spec.allow_read})),
+        links=tuple(sorted({link for program in programs for link in program.links.items()})),
+        search=(*(folder for folder in folders if folder not in last), *SEARCH, *last),
+        hide=tuple(dict.fromkeys((*spec.hide, *(path for program in programs for path in program.hides)))),
+        env={**({"RUSTUP_HOME": homes[0]} if homes else {}), **spec.env},  # HOME is another one inside
+    )
+
+
 def check(spec: SandboxSpec) -> None:
     """Raises SandboxRefused for what is never granted, whatever the machine; looks at nothing."""
     _check_network(spec)
     _check_words(spec)
     named = (spec.workdir, spec.artifacts, *((spec.inputs,) if spec.inputs else ()))
-    for path in (*named, *spec.allow_read, *spec.allow_write, *spec.hide, *spec.protect):
+    for path in (*named, *spec.visible, *spec.hide, *spec.protect, *(path for path, _ in spec.links)):
         normal = posixpath.normpath(path) == path and not path.startswith("//")
         if not path.startswith("/") or not normal or "\0" in path or _length(path) > _PATH_MAX:
             raise SandboxRefused(f"{path!r} is no absolute, normal path", "write it from / on, without . and ..")
-    for path in (*spec.allow_read, *spec.allow_write):
+    for path in spec.visible:
         if path == "/" or any(within(path, reserved) or within(reserved, path) for reserved in _RESERVED):
             raise SandboxRefused(f"{path} is the system's and is not shown to tools", "name a folder of your own")
         if within(path, TASK):
             raise SandboxRefused(f"{path} lies where the task's own folder is", "move it elsewhere")
-    for path in (*spec.allow_read, *spec.allow_write, spec.workdir):
+    for path in (*spec.visible, spec.workdir):
         if any(within(path, hidden) for hidden in spec.hide):
             raise SandboxRefused(f"{path} is hidden from tools", "name another folder")
     _check_files(spec.files, spec.limits.tmp_bytes)
@@ -272,5 +309,5 @@ def _check_files(files: tuple[tuple[str, bytes], ...], room: int) -> None:
 def _check_limits(limits: Limits) -> None:
     for name in limits.__struct_fields__:
         value = getattr(limits, name)
-        if not 0 < value < 2**62:
+        if not 0 <= value < 2**62 or not (value or name == "tail_bytes"):
             raise SandboxRefused(f"limit {name} is {value}", "limits are positive numbers")

@@ -8,7 +8,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -99,6 +99,7 @@ def all_checks(
         checks.append(Check("variables", "warn", f"mean nothing: {', '.join(unknown)}", "pmagent help environment"))
     layout = Layout(workspace)
     looks: dict[str, Callable[[Layout], Check]] = {**_LOOKS, "log": partial(_log, note=note)}
+    looks["programs"] = partial(_programs, environ=environ)
     for name, look in looks.items():
         try:
             checks.append(look(layout))
@@ -163,21 +164,55 @@ def _workspace(layout: Layout) -> Check:
 
 def _runs(layout: Layout) -> Check:
     """Whether a run could go by the workspace's configuration, and leave its documents where that says."""
-    from pmagent.actors.sandbox.spec import SEARCH
     from pmagent.orchestra.request import configured
 
+    source, _ = configured(layout.workspace)
+    return Check("runs", "ok", source or "no orchestra.config.yaml: the specification's values")
+
+
+def _programs(layout: Layout, environ: Mapping[str, str]) -> Check:
+    """Which programs tasks may start, where each was found, and which folders the sandbox shows for it."""
+    from pmagent.actors.sandbox.programs import add_line, git_folder, searched
+    from pmagent.actors.sandbox.spec import PLACES
+    from pmagent.orchestra.request import configured, programs_of
+
     source, config = configured(layout.workspace)
-    path = os.pathsep.join(SEARCH)
-    missing = [tool for tool in config.whitelist_tools if shutil.which(tool, path=path) is None]
-    text = source or "no orchestra.config.yaml: the specification's values"
-    return Check("runs", "ok", text + (f"; not in {path}: {', '.join(missing)}" if missing else ""))
+    programs = programs_of(config, layout.workspace, searched(environ))
+    root = os.path.realpath(layout.workspace)
+    text = [_shown(program.path, program.shows, root) for program in programs]
+    if git := git_folder(root):
+        text.append(_shown(f"{root}/.git", [git], root))
+    missing = [name for name in config.whitelist_tools if name not in {program.name for program in programs}]
+    lacks = dict.fromkeys(folder for program in programs for folder in program.lacks)
+    if missing:
+        text.append(f"not found in {', '.join(PLACES)}: {', '.join(missing)}")
+    mend = [add_line(folder) for folder in lacks]
+    if missing and source:
+        mend.append("install what is missing, or take it out of whitelist_tools")
+    return Check("programs", "warn" if mend else "ok", "; ".join(text), "; ".join(mend))
+
+
+def _shown(path: str, shows: Iterable[str], root: str) -> str:
+    folders = ", ".join(_near(folder, root) for folder in shows)
+    return f"{_near(path, root)} shows {folders}" if folders else _near(path, root)
+
+
+def _near(path: str, root: str) -> str:
+    """The path, from the workspace or this user's home on where it lies in it."""
+    home = os.path.realpath(os.path.expanduser("~"))
+    if path.startswith(f"{root}/"):
+        return path.removeprefix(f"{root}/")
+    return f"~{path.removeprefix(home)}" if path.startswith(f"{home}/") else path
 
 
 def _surfaces(layout: Layout) -> Check:
+    from pmagent.actors.kernel.mode import NO_SURFACES
     from pmagent.oa.reading import kernel_status
 
     status = kernel_status(layout.workspace)
     bad = [f"{name} {state.replace('_', ' ')}" for name, state in status["health"].items() if state != "ok"]
+    if status["reasons"] == [NO_SURFACES.text]:
+        return Check("surfaces", "ok", NO_SURFACES.text)
     text = f"mode {status['mode']}" + (f"; {', '.join(bad)}" if bad else "; all surfaces are valid")
     if status["reasons"]:
         text += f"; {'; '.join(status['reasons'])}"
@@ -378,6 +413,7 @@ def _program(name: str, use: str) -> Check:
 _LOOKS: Final[dict[str, Callable[[Layout], Check]]] = {
     "workspace": _workspace,
     "runs": _runs,
+    "programs": partial(_programs, environ={}),
     "surfaces": _surfaces,
     "log": partial(_log, note=lambda _: None),
     "trust": _trust,

@@ -142,9 +142,13 @@ def _holder(app: App) -> str | None:
 def _screen(output: Output, document: dict[str, Any]) -> None:
     output.line("daemon     ", *daemon_pieces(document["daemon"], document["holder"]))
     output.line(f"workspace  {document['workspace']}")
-    place = f", phase {document['phase'] or 'unknown'}, branch {document['branch'] or 'unknown'}"
-    output.line("mode       ", mode_piece(document["mode"]), place)
-    for reason in document["reasons"]:
+    reasons = document["reasons"]
+    if [reason.get("code") for reason in reasons] == ["no_surfaces"]:
+        output.line(f"mode       {reasons.pop()['text']}")
+    else:
+        place = f", phase {document['phase'] or 'unknown'}, branch {document['branch'] or 'unknown'}"
+        output.line("mode       ", mode_piece(document["mode"]), place)
+    for reason in reasons:
         mend = f"; mend: {reason['mend']}" if reason["mend"] else ""
         output.line(f"           {reason['text']}", Styled(mend, "dim"))
     pause = document["paused"]

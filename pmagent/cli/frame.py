@@ -34,6 +34,8 @@ class App:
         self.workspace_flag: str | None = None
         self.debug = False
         self.json = False
+        self.pager = True
+        """Whether long text may go to a pager."""
         self.trusting = False
         """Whether --trust-workspace was given: the configuration as it lies there is accepted."""
         self._resolved: Resolved | None = None
@@ -83,6 +85,10 @@ def shared_options() -> list[click.Parameter]:
             ["--trust-workspace"], is_flag=True, expose_value=False, callback=_set_trusting,
             help="Accept the workspace's configuration as it is (see pmagent trust).",
         ),
+        click.Option(
+            ["--no-pager"], is_flag=True, expose_value=False, hidden=True, callback=_set_no_pager,
+            help="Show long text without a pager.",
+        ),
     ]
 
 
@@ -104,6 +110,11 @@ def _set_utc(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
 def _set_trusting(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value:
         ctx.ensure_object(App).trusting = True
+
+
+def _set_no_pager(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.ensure_object(App).pager = False
 
 
 def _show_help(ctx: click.Context, _param: click.Parameter, value: bool) -> None:

@@ -12,7 +12,7 @@ from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.inputs import id_prefix
 from pmagent.cli.output import Output, PipeClosed, Styled
 from pmagent.cli.shell import complete_jobs
-from pmagent.contracts.orchestra_events import Captured, TaskExited
+from pmagent.contracts.orchestra_events import Captured, RunRequested, TaskExited
 from pmagent.contracts.payload import typed
 from pmagent.events.event import Event
 from pmagent.events.reader import Follower, Progress, event_at
@@ -68,7 +68,7 @@ def logs(
         raise click.UsageError("--follow shows text: leave it out, or --format json")
     entry = Catalogue(app.layout, kept=ALL, checks=True).prefixed([RUNS], id_prefix(run_id, "RUN_ID"), ALL)
     streams = [stream] if stream else ["stdout", "stderr"]
-    with opened(app.layout) as jobs:
+    with opened(app.layout) as jobs, app.output.paged(wanted=app.pager and not follow and format == "text"):
         shown = _Shown(app.output, jobs, streams, bare=task is not None and stream is not None)
         if follow:
             for ended in _attempts(jobs, entry.position, task, app.output, follow=True):
@@ -86,9 +86,27 @@ def logs(
             return Exit.DONE
         for ended in found:
             shown.text(ended)
-        if not found:
+        asked: RunRequested = jobs.at(entry.position).data
+        if asked.earlier is not None and (task in asked.done if task is not None else asked.done):
+            earlier = asked.earlier.run_id[:8]
+            app.output.note(f"taken from run {earlier}: {', '.join(asked.done)}; pmagent logs {earlier} shows them")
+        elif not found:
             app.output.note("nothing has been written: no attempt has ended that was asked for")
     return Exit.DONE
+
+
+def show_alone(app: App, run_id: str) -> None:
+    """Write what the one program of a run wrote: its stdout to stdout, byte for byte where that is piped, and its
+    stderr to stderr."""
+    entry = Catalogue(app.layout, kept=ALL, checks=True).prefixed([RUNS], run_id, ALL)
+    with opened(app.layout) as jobs:
+        attempts = list(_attempts(jobs, entry.position, None, app.output, follow=False))
+        for ended in attempts[-1:]:
+            _Shown(app.output, jobs, ["stdout"], bare=True).text(ended)
+            app.output.flush()
+            stderr = _Shown(app.output, jobs, ["stderr"], bare=True).content(ended.exited.stderr)
+            for line in stderr.decode(errors="replace").splitlines():
+                app.output.note(line)
 
 
 class _Shown:
@@ -108,7 +126,7 @@ class _Shown:
             output.line(Styled(f"── {ended.name}, attempt {ended.exited.attempt}: {ended.how}", style))
         for name in self._streams:
             captured: Captured = getattr(ended.exited, name)
-            content = self._content(captured)
+            content = self.content(captured)
             if self._bare and not output.is_seen:
                 output.raw(content)
             elif content:
@@ -116,7 +134,9 @@ class _Shown:
                     output.line(Styled("── stderr", "dim"))
                 output.block(content.decode(errors="replace").removesuffix("\n"))
             if captured.cut:
-                what = f"{sized(captured.size_bytes)} of {sized(captured.total_bytes)} were kept"
+                kept = f"{sized(captured.size_bytes)} of {sized(captured.total_bytes)} were kept"
+                missing = f"{sized(captured.gap_bytes)} of {sized(captured.total_bytes)} are missing"
+                what = f"{missing}, at byte {captured.gap_at}" if captured.gap_bytes else kept
                 output.note(Styled("note:", "yellow"), f" {ended.name}: {name} was cut, {what}")
 
     def document(self, ended: Ended) -> dict[str, Any]:
@@ -128,11 +148,15 @@ class _Shown:
         }  # fmt: skip
         for name in self._streams:
             captured: Captured = getattr(exited, name)
-            text = self._content(captured).decode(errors="replace")
-            made[name] = {"text": text, "total_bytes": captured.total_bytes, "cut": captured.cut}
+            text = self.content(captured).decode(errors="replace")
+            made[name] = {
+                "text": text, "total_bytes": captured.total_bytes, "cut": captured.cut, "gap_at": captured.gap_at,
+                "gap_bytes": captured.gap_bytes,
+            }
         return made
 
-    def _content(self, captured: Captured) -> bytes:
+    def content(self, captured: Captured) -> bytes:
+        """What was kept of a stream."""
         return self._jobs.blobs.get(captured.sha256) if captured.size_bytes else b""
 
 

@@ -46,9 +46,12 @@ def _snapshot_screen(output: Output, document: dict[str, Any]) -> None:
         return
     output.line(Styled("✓ taken", "green"), f": {document['path']}")
     reality = Styled("✓ green", "green") if state["reality_green"] else Styled("✗ not green", "red")
-    output.line(f"  branch    {state['branch']}")
-    output.line(f"  phase     {state['current_phase']}, last completed: {state['last_completed_phase'] or 'none'}")
-    output.line("  reality   ", reality)
+    if state.get("kernel_surfaces") == "none":
+        output.line("  no kernel surfaces: mode is not computed")
+    else:
+        output.line(f"  branch    {state['branch']}")
+        output.line(f"  phase     {state['current_phase']}, last completed: {state['last_completed_phase'] or 'none'}")
+        output.line("  reality   ", reality)
     for check in state["checks_summary"]:
         mark = {True: Styled("✓", "green"), False: Styled("✗", "red")}.get(check["passed"], "-")
         output.line("            ", mark, f" {check['name']}")
@@ -148,7 +151,8 @@ def _boot_screen(output: Output, document: dict[str, Any]) -> None:
         return
     kernel, session, may = envelope["kernel"], envelope["session_metadata"], envelope["interpretation"]
     output.line(Styled("✓ booted", "green"), f": {session['session_id']}")
-    output.line("  mode       ", mode_piece(kernel["mode"]), f", phase {kernel['phase']}, branch {kernel['branch']}")
+    place = f", phase {kernel['phase'] or '-'}, branch {kernel['branch'] or '-'}"
+    output.line("  mode       ", mode_piece(kernel["mode"]), place)
     output.line(f"  workspace  {session['workspace']}")
     output.line(f"  allowed    {', '.join(may['allowed_actions']) or 'nothing'}")
     output.line(f"  forbidden  {', '.join(may['forbidden_actions']) or 'nothing of the known'}")

@@ -12,10 +12,11 @@ import os
 import select
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TextIO
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TextIO
 
 import msgspec
 
@@ -98,6 +99,17 @@ class _Nowhere:
     def fileno(self) -> int:
         """There is none. Raises ValueError."""
         raise ValueError("no descriptor")
+
+
+class _Paged:
+    """A pager's standard input: what it shows is seen on a terminal."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.write, self.flush, self.fileno = stream.write, stream.flush, stream.fileno
+
+    def isatty(self) -> bool:
+        """Yes, in the end."""
+        return True
 
 
 class Output:
@@ -260,6 +272,40 @@ class Output:
         """Bytes as they are, on stdout: JSON for programs. To a terminal, the same JSON with everything escaped that
         ``clean`` would replace."""
         self._write(escaped_json(data) if self.is_seen else data)
+
+    @contextmanager
+    def paged(self, *, wanted: bool = True) -> Iterator[None]:
+        """What is written within goes to a terminal by a pager, as git does it: ``PAGER``, else less; none where that
+        is empty or ``cat``, or is not installed. A reader who leaves it early ends the block."""
+        import shlex
+        import signal
+        import subprocess
+
+        try:
+            command = shlex.split(self._environ.get("PAGER", "less"))
+        except ValueError:  # a quote that nobody closes
+            command = []
+        dumb = self._environ.get("TERM", "dumb") == "dumb"
+        if not wanted or dumb or not self.is_seen or command[:1] in ([], ["cat"]) or not shutil.which(command[0]):
+            yield
+            return
+        self.flush()
+        direct, environment = self._stdout, {"LESS": "FRX", "LV": "-c", **self._environ}
+        with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as pager:
+            assert pager.stdin is not None
+            self._stdout = _Paged(pager.stdin)
+            try:
+                yield
+                self.flush()
+            except PipeClosed:
+                pass
+            finally:
+                self._stdout = direct
+                before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the pager's while it shows
+                with suppress(BrokenPipeError):
+                    pager.stdin.close()
+                pager.wait()
+                signal.signal(signal.SIGINT, before)
 
     def flush(self) -> None:
         """Hand over what was written. Raises PipeClosed, Unwritten."""

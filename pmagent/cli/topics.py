@@ -49,10 +49,11 @@ def _environment() -> str:
         "  NO_COLOR                               set: no colour",
         "  CLICOLOR_FORCE                         set: colour, also into a pipe",
         "  COLUMNS                                how wide a line may be",
+        "  PAGER                                  shows long text on a terminal, cat: none; also --no-pager [less]",
     ]
     return "\n".join(
         ["Environment", "", *rows, "", f"A flag wins over a variable, a variable over {FILE}, that over the default.",
-         "In the file, PMAGENT_KERNEL_PHASE is phase under [kernel]. pmagent doctor --settings shows where each value came from.",
+         "In the file, PMAGENT_KERNEL_PHASE is phase under [kernel]. pmagent doctor --settings shows each value's origin.",
          "log_dir under [storage], the folder of the log and its blobs, is set in the file only."]
     )
 

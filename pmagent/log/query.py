@@ -47,8 +47,11 @@ def globs(patterns: Sequence[str]) -> re.Pattern[str]:
     return re.compile("|".join(translate(pattern) for pattern in patterns) or r"(?!)")
 
 
-def compiled(query: Query) -> Callable[[StoredEvent], bool]:
-    """A predicate for ``query``: several filters must all hold; of one filter given several times, one must.
+def compiled(
+    query: Query, told: Callable[[StoredEvent], str] = summary
+) -> Callable[[StoredEvent], bool]:
+    """A predicate for ``query``: several filters must all hold; of one filter given several times, one must. ``told``
+    gives the line of an event, which is searched too.
 
     Raises BadFilter.
     """
@@ -68,7 +71,7 @@ def compiled(query: Query) -> Callable[[StoredEvent], bool]:
             return False
         if tests and not _hold(tests, event):
             return False
-        return grep is None or grep.search(text_of(event)) is not None
+        return grep is None or grep.search(text_of(event, told)) is not None
 
     return matches
 
@@ -115,10 +118,10 @@ def _expression(text: str) -> re.Pattern[str] | None:
         raise BadFilter(f"--grep {text[:200]!r}: {why}", "a regular expression, as Python's re has it") from None
 
 
-def text_of(event: StoredEvent) -> str:
+def text_of(event: StoredEvent, told: Callable[[StoredEvent], str] = summary) -> str:
     """The text that ``grep`` searches: what a person could see of the event, and its data; clean, on one line."""
     data = bytes(memoryview(event.data)[:GREP_CHARS]).decode("utf-8", "replace")
-    seen = f"{event.actor} {event.type} {event.correlation} {event.id} {summary(event)} {data}"
+    seen = f"{event.actor} {event.type} {event.correlation} {event.id} {told(event)} {data}"
     return clean_line(seen[:GREP_CHARS])
 
 

@@ -63,7 +63,7 @@ async def boot(host: Host, arguments: dict[str, Any]) -> Answer:
     if isinstance(event.data, OaBootRefused):
         return Answer(document=_plain(boot_refusal(event.data)), exit_code=1)
     booted: OaSessionBooted = event.data
-    warnings = [f"the kernel is {booted.mode}: {reason.text}" for reason in booted.reasons]
+    warnings = [f"the kernel is {booted.mode}: {reason.text}" for reason in booted.reasons if reason.mode != "NORMAL"]
     return Answer(document=_plain(boot_answer(booted, event.time)), warnings=warnings)
 
 

@@ -5,20 +5,25 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from pmagent.actors.orchestra.planning.allowance import ToolRefused
 from pmagent.actors.orchestra.planning.config import FILE, BadConfig, Flags, effective, read_config
 from pmagent.actors.orchestra.planning.plan import make_plan, read_plan
+from pmagent.actors.orchestra.running.sandbox_spec import absolute
+from pmagent.actors.sandbox.programs import found
 from pmagent.contracts.oa_documents import Document
-from pmagent.contracts.orchestra import Intent, PlanText
+from pmagent.contracts.orchestra import SEARCH_MAX, Intent, PlanText, Program
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.contracts.orchestra_events import Replans, RunRequested
 from pmagent.contracts.shape import Misfit, fit
 from pmagent.events.errors import PmagentError
 from pmagent.jobs.kinds import Source
+from pmagent.orchestra.command import WHERE, not_listed, plan_of, program_of, whitelist_line
 from pmagent.orchestra.paths import ANY_ID, check_paths, normalized
 
 DEFAULTS: Final = OrchestraConfig(version="1.0")
@@ -32,7 +37,9 @@ class BadRun(PmagentError):
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of a command. ``config`` None: the workspace's, if it has one; ``plan`` None: a planner makes it."""
+    """The options of a command. ``config`` None: the workspace's, if it has one; ``plan`` None: a planner makes it.
+    ``search``: folders of programs that the command's environment names. ``words``: the one program to run, with its
+    arguments, instead of a plan."""
 
     intent: str
     config: Source | None = None
@@ -44,6 +51,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     action: str = "feature_work"
     plan_only: bool = False
     dry_run: bool = False
+    search: Sequence[str] = ()
+    words: Sequence[str] = ()
 
 
 class _Checked(Document, frozen=True, kw_only=True):
@@ -56,8 +65,8 @@ class _Checked(Document, frozen=True, kw_only=True):
 def as_request(options: RunOptions, workspace: Path, run_id: str) -> RunRequested:
     """The request for the run ``run_id`` (a UUID).
 
-    Raises BadRun, BadText, BadConfig, and BadPlan with its kinds: a plan of no good shape or order, or one that wishes
-    for more than the configuration grants.
+    Raises BadRun, NotListed, BadText, BadConfig, and BadPlan with its kinds: a plan of no good shape or order, or one
+    that asks for more than the configuration grants.
     """
     values = _checked_fields(options)
     try:
@@ -70,11 +79,22 @@ def as_request(options: RunOptions, workspace: Path, run_id: str) -> RunRequeste
     plan = None
     if options.plan is not None:
         plan = read_plan(options.plan.content, options.plan.where)
-        make_plan(plan, config, run_id, options.plan.where)
+        try:
+            make_plan(plan, config, run_id, options.plan.where)
+        except ToolRefused as error:
+            line = whitelist_line(config, (tool for task in plan.tasks for tool in task.tools))
+            hint = error.hint.removesuffix("; or add it there")
+            raise ToolRefused(error.message, f"{hint}; or write into {FILE}: {line}") from error
+    if options.words:
+        program = program_of(options.words, workspace, options.search)
+        if program not in config.whitelist_tools:
+            raise not_listed(program, config, options.config.where if options.config is not None else FILE)
+        plan = plan_of(program, options.words, retried=options.retries is not None)
+        make_plan(plan, config, run_id, WHERE)
     return RunRequested(
         run_id=run_id, intent=values.intent, config=config, action=options.action, plan=plan,
-        source=options.plan.where if options.plan is not None else "the plan",
-        plan_only=options.plan_only, dry_run=options.dry_run, replans=values.replan,
+        source=options.plan.where if options.plan is not None else WHERE if options.words else "the plan",
+        plan_only=options.plan_only, dry_run=options.dry_run, replans=values.replan, search=list(options.search),
     )
 
 
@@ -95,7 +115,8 @@ def warnings_of(config: OrchestraConfig) -> list[str]:
 
 
 def checked(asked: RunRequested, workspace: Path) -> RunRequested:
-    """The request as it may be recorded here, whoever sent it. Raises BadRun, BadConfig."""
+    """The request as it may be recorded here, whoever sent it, with the programs that are found here. Raises BadRun,
+    BadConfig."""
     try:
         fit(msgspec.to_builtins(asked.config), OrchestraConfig, "config")
         if asked.plan is not None:
@@ -104,7 +125,13 @@ def checked(asked: RunRequested, workspace: Path) -> RunRequested:
         raise BadRun(misfit.message, misfit.hint) from misfit
     config = normalized(asked.config, workspace)
     check_paths(config, workspace, asked.run_id)
-    return msgspec.structs.replace(asked, config=config)
+    return msgspec.structs.replace(asked, config=config, programs=programs_of(config, workspace, asked.search))
+
+
+def programs_of(config: OrchestraConfig, workspace: Path, search: Sequence[str]) -> list[Program]:
+    """The programs of the whitelist that are found here."""
+    root = os.path.realpath(workspace)
+    return found(config.whitelist_tools, root, search[:SEARCH_MAX], absolute(root, config.security.fs.allow_read))
 
 
 def _checked_fields(options: RunOptions) -> _Checked:

@@ -54,6 +54,7 @@ from pmagent.service.log_files import check_files
 from pmagent.service.requests import OPERATOR, Requests
 from pmagent.service.secrets import known_secrets
 from pmagent.service.writing import DocumentWriter, OldDocuments
+from pmagent.workspace.kernel_settings import expected
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.presence import require_log, require_text
 from pmagent.workspace.trust import require_accepted
@@ -348,7 +349,8 @@ async def _live(
     async with runtime.run(unfinished, hold_outward=True) as tasks:
         # Before anything that came due meanwhile: who takes up what was left has to know who lives now.
         started = DaemonStarted(
-            version=__version__, python=platform.python_version(), surface=surface, libraries=libraries()
+            version=__version__, python=platform.python_version(), surface=surface, libraries=libraries(),
+            kernel_surfaces=expected(layout.workspace.resolve()),
         )
         await runtime.append(started, f"daemon.started:{log_id}:{engine.sequencer.position}", "daemon")
         tasks.start_soon(_release_outward, host)

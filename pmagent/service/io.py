@@ -103,6 +103,10 @@ class RealIo:
         """See Io."""
         return RealStream(self._intake.stream(limit))
 
+    async def store_ends(self, head: bytes, tail: bytes, total: int) -> StoredBlob:
+        """See Io."""
+        return await anyio.to_thread.run_sync(self._intake.ends, head, tail, total)
+
     async def blob(self, sha256: str) -> bytes:
         """See Io."""
         return await anyio.to_thread.run_sync(self._intake.blob, sha256)

@@ -61,11 +61,13 @@ class Task(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Left(msgspec.Struct, frozen=True, array_like=True):
-    """The output of a task: artifacts with paths in the task's own folder below the run's, none in another's way."""
+    """The output of a task: artifacts with paths in the task's own folder below the run's, none in another's way; it
+    was told of at ``position``."""
 
     task_id: str
     name: str
     artifacts: list[Artifact] = []
+    position: int = 0
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -187,3 +189,8 @@ class Run(JobView, frozen=True, kw_only=True):
     def counts(self) -> Counter[TaskState]:
         """How many of the newest plan's tasks stand how."""
         return Counter(task.state for task in self.tasks)
+
+    def cut(self, task: Task) -> list[Artifact]:
+        """The files of a task in which bytes are missing, by their paths in its own folder."""
+        left = self.left[task.left].artifacts if task.left >= 0 else []
+        return [msgspec.structs.replace(one, path=one.path.partition("/")[2]) for one in left if one.gap_bytes]

@@ -31,6 +31,7 @@ from pmagent.replay.simulation.running import Running
 from pmagent.replay.simulation.world import World
 
 CODES: Final = (1, 2, 77, 126, 127, 255)
+NOT_RUN: Final = (126, 127)
 SIGNALS: Final = (6, 9, 11, 15, 64)
 BOUNDS: Final = ("memory", "output", "processes")
 CONTENTS: Final = (b"", *(b"rows watered: %d\n" % number for number in range(5)), b"row\n" * 30_000)
@@ -69,7 +70,8 @@ class Attempts:
         if faults.strike("attempt: cannot start at all"):
             return self._unstarted(event, again=False)
         if faults.strike("attempt: exits with a failure"):
-            return self._exited(event, exit_code=random.choice(CODES))
+            code = random.choice(CODES)
+            return self._exited(event, exit_code=code, again=code not in NOT_RUN)
         if faults.strike("attempt: killed by a signal"):
             return self._exited(event, exit_code=None, signal=random.choice(SIGNALS))
         if faults.strike("attempt: exceeds a bound"):

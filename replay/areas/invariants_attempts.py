@@ -184,7 +184,7 @@ def ended(run: Run, event: Event, request: int) -> None:
             task.closed = "it did what no tool may"
         case TaskExited(exit_code=0, timed_out=False, exceeded=""):
             task.closed = "it is done"
-        case TaskUnstarted(again=False):
+        case TaskUnstarted(again=False) | TaskExited(again=False):
             task.closed = "it can never start"
         case EffectRefused():
             task.closed = "it was refused"

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from pmagent.actors.sandbox.spec import PLACES
 from pmagent.contracts.checks import CheckAnswered, CheckRan, CheckRequested, CheckRunRequested
 from pmagent.oa import tools
 from pmagent.service.operations import call
@@ -117,7 +118,7 @@ def test_people_see_verdicts_and_what_could_not_be_run(place: Path) -> None:
         "✓ passed: Good: exit code 0",
         "✗ failed: Bad: exit code 1",
         *(f"✗ failed: {name}: it could not be run: there is no program no-such-program in "
-          "/usr/local/bin, /usr/bin, /bin" for name in ("Gone", "Lost")),
+          f"{', '.join(PLACES)}" for name in ("Gone", "Lost")),
     ]
     assert done.errors.count("error:") == 1
     assert "Gone, Lost: it could not be run" in done.errors

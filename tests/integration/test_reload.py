@@ -57,6 +57,7 @@ def test_a_reload_names_what_changed_and_what_needs_a_restart(
 def test_a_file_that_is_not_understood_changes_nothing_and_is_one_line(
     workspace: Path, config: Path, daemon: Daemon
 ) -> None:
+    assert reloaded(workspace, daemon, 1) == DaemonReloaded()
     before, end = config.read_text(), history(workspace)[-1].position
     config.write_text("[kernel]\nphse = 1\n")
     daemon.process.send_signal(signal.SIGHUP)
@@ -68,12 +69,19 @@ def test_a_file_that_is_not_understood_changes_nothing_and_is_one_line(
     refused = history(workspace)[-1].data
     assert (refused.changed, refused.restart) == ([], [])
     assert "kernel.phse" in refused.refused
-    assert reloaded(workspace, daemon, 2) == DaemonReloaded()
+    assert reloaded(workspace, daemon, 3) == DaemonReloaded()
     code, errors = daemon.end()
     assert code == 0
     assert "phse" not in errors
 
 
 def test_a_file_that_nobody_accepted_is_refused(workspace: Path, config: Path, daemon: Daemon) -> None:
+    assert reloaded(workspace, daemon, 1) == DaemonReloaded()
     config.write_text(config.read_text() + '\n[checks]\n"Foreign" = ["true"]\n')
-    assert "accepted" in reloaded(workspace, daemon, 1).refused
+    daemon.process.send_signal(signal.SIGHUP)
+    assert daemon.process.stderr is not None
+    line = next(line for line in daemon.process.stderr if b"not read again" in line)
+    assert b"Foreign" in line
+    assert daemon.end()[0] == 0
+    _, refused = [event.data for event in history(workspace, "daemon.reloaded")]
+    assert "Foreign" in refused.refused

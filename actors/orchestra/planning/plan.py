@@ -116,22 +116,30 @@ def answer(plan_id: str, tasks: Sequence[PlannedTask]) -> PlanAnswer:
     """The plan as L2 answers L1 (docs/design.md §14.1), and as plan.json holds it."""
     return PlanAnswer(
         plan_id=plan_id,
-        tasks=[
-            PlanTask(
-                task_id=task.task_id,
-                intent=task.intent,
-                tools=task.tools,
-                depends_on=task.depends_on,
-                parent_id=task.parent_id,
-                inputs=task.inputs,
-                constraints=msgspec.convert(msgspec.to_builtins(task.constraints), ConstraintOverrides),
-            )
-            for task in tasks
-        ],
+        tasks=[_listed(task, {}) for task in tasks],
         dag=Dag(
             nodes=[task.task_id for task in tasks],
             edges=[[one, task.task_id] for task in tasks for one in task.depends_on],
         ),
+    )
+
+
+def as_written(tasks: Sequence[PlannedTask]) -> PlanText:
+    """The plan of these tasks with the names that its author gave them, and with all limits written out."""
+    names = {task.task_id: task.name for task in tasks}
+    return PlanText(tasks=[_listed(task, names) for task in tasks])
+
+
+def _listed(task: PlannedTask, names: Mapping[str, str]) -> PlanTask:
+    """The task as a plan lists it; ids that ``names`` does not know stay."""
+    return PlanTask(
+        task_id=names.get(task.task_id, task.task_id),
+        intent=task.intent,
+        tools=task.tools,
+        depends_on=[names.get(one, one) for one in task.depends_on],
+        parent_id=names.get(task.parent_id, task.parent_id) if task.parent_id is not None else None,
+        inputs=task.inputs,
+        constraints=msgspec.convert(msgspec.to_builtins(task.constraints), ConstraintOverrides),
     )
 
 

@@ -20,15 +20,24 @@ import msgspec
 from pmagent.actors.checks.text import plain
 from pmagent.actors.core.actor import Io, Performers, Resources, StoredBlob
 from pmagent.actors.orchestra.running.artifact_paths import without_clashes
-from pmagent.actors.orchestra.running.sandbox_spec import HIDDEN, OUTPUT_BYTES, DocumentPaths, documents_of, spec_of
+from pmagent.actors.orchestra.running.sandbox_spec import (
+    HIDDEN,
+    OUTPUT_BYTES,
+    DocumentPaths,
+    absolute,
+    documents_of,
+    spec_of,
+)
 from pmagent.actors.sandbox import artifacts as found
 from pmagent.actors.sandbox.artifacts import Collected, Found
+from pmagent.actors.sandbox.programs import check_unchanged, git_folder, lacking
 from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import Outcome, SandboxRefused, SandboxUnavailable
-from pmagent.contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact
+from pmagent.contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact, Program
 from pmagent.contracts.orchestra_events import (
     CONTACTS_MAX,
     LAST_LINES_MAX,
+    MEND_CHARS_MAX,
     Captured,
     NetContact,
     RunRequested,
@@ -47,6 +56,10 @@ FOLDER: Final = f"{HIDDEN}/tasks"
 
 STREAMS: Final = ("stdout", "stderr")
 """Artifacts that every attempt has: what it wrote."""
+
+NOT_RUN: Final = (126, 127)
+"""Exit codes by which shells, and the programs that start others, say that a program could not be run, or was not
+found. Another attempt changes nothing."""
 
 LINE_CHARS_MAX: Final = 500
 PATH_SHOWN: Final = 100
@@ -75,10 +88,12 @@ class Attempts:
         root = await anyio.to_thread.run_sync(os.path.realpath, str(io.workspace))
         folder = f"{root}/{FOLDER}/{event.position}"
         async with _folder(folder):
-            before = await _before(assigned, io, f"{folder}/inputs")
             try:
-                hidden = await anyio.to_thread.run_sync(external_evidence, Path(root))
-                spec = spec_of(root, request.config, assigned, asked, f"{folder}/artifacts", before, hidden)
+                before = await _before(assigned, io, f"{folder}/inputs")
+                hidden, programs, git = await anyio.to_thread.run_sync(_found, root, request, assigned)
+                spec = spec_of(
+                    root, request.config, assigned, asked, f"{folder}/artifacts", before, hidden, programs, git
+                )
                 if spec.fs == "rw":
                     await anyio.to_thread.run_sync(ready, root, documents_of(root, request.config, asked.run_id))
                 outcome = await run(spec)
@@ -87,7 +102,12 @@ class Attempts:
                     request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt,
                     reason=refusal.message, mend=refusal.hint, security=False, again=False,
                 )
-            return await _kept(event, outcome, f"{folder}/artifacts", io)
+            exited = await _kept(event, outcome, f"{folder}/artifacts", io)
+            if outcome.exit_code not in NOT_RUN or outcome.timed_out or outcome.exceeded:
+                return exited
+            said = [word.strip("\"'`:,;()[]") for line in exited.last_lines for word in line.split()]
+            mend = await anyio.to_thread.run_sync(lacking, (*spec.argv[1:], *said), spec.workdir, spec.visible)
+            return msgspec.structs.replace(exited, again=False, mend=mend[:MEND_CHARS_MAX])
 
     async def _dry(self, event: Event, io: Io) -> TaskExited:
         """The outcome of the simulated tool of a dry run: success, and nothing done."""
@@ -117,6 +137,23 @@ class Attempts:
 def performers(_: Resources) -> Performers:
     """Attempts of tasks; the host's own, for they know what they left."""
     return {TaskAttemptRequested: Attempts()}
+
+
+def _found(
+    root: str, request: RunRequested, assigned: TaskAssigned
+) -> tuple[tuple[str, ...], list[Program], str]:
+    """What a task must not see, the run's programs that are still those that were found, and the repository of which
+    the workspace is a worktree. Blocks. Raises SandboxRefused for the task's own program."""
+    readable = absolute(root, request.config.security.fs.allow_read)
+    programs = []
+    for program in request.programs:
+        try:
+            check_unchanged(program, readable)
+            programs.append(program)
+        except SandboxRefused:
+            if program.name == assigned.assignment.tools[0]:
+                raise
+    return external_evidence(Path(root)), programs, git_folder(root) if root in readable else ""
 
 
 def ready(root: str, documents: DocumentPaths) -> None:
@@ -149,11 +186,17 @@ async def _folder(folder: str) -> AsyncIterator[None]:
 
 async def _before(assigned: TaskAssigned, io: Io, folder: str) -> str:
     """Lay out what the tasks before have left, each in a folder of its name, without what cannot lie beside the others
-    (``without_clashes``: the report tells of it); the folder of all, "" where it waited for none."""
+    (``without_clashes``: the report tells of it); the folder of all, "" where it waited for none. Raises SandboxRefused
+    for a file in which bytes are missing, unless the task takes such."""
     for name, position in assigned.after.items():
         finished: TaskFinished = (await io.event(position)).data
         await anyio.to_thread.run_sync(_make_folder, f"{folder}/{name}")
         for artifact in without_clashes("", finished.result.artifacts)[0]:
+            if artifact.gap_bytes and not assigned.assignment.inputs.allow_cut:
+                raise SandboxRefused(
+                    f"its input {name}/{artifact.path} is cut: {artifact.gap_bytes:,} bytes are missing",
+                    "let that task write less, or to files in $ARTIFACTS; or set inputs.allow_cut: true",
+                )
             content = await io.blob(artifact.checksum)
             await anyio.to_thread.run_sync(_put, f"{folder}/{name}/{artifact.path}", content)
     return folder if assigned.after else ""
@@ -171,17 +214,17 @@ def _put(path: str, content: bytes) -> None:
     os.chmod(path, 0o444)
 
 
-async def _stored(content: bytes, io: Io) -> StoredBlob:
-    async with io.store_stream(OUTPUT_BYTES) as stream:
-        await stream.write(content)
-        return await stream.finish()
-
-
 async def _captured(content: bytes, total: int, io: Io) -> Captured:
-    """The stream's blob; ``cut`` covers bytes that the sandbox dropped as well as those dropped here."""
-    stored = await _stored(content, io)
+    """The stream's blob. Of what the sandbox has cut, ``content`` is the beginning and the end."""
+    if total > len(content):
+        stored = await io.store_ends(content[:OUTPUT_BYTES], content[OUTPUT_BYTES:], total)
+    else:
+        async with io.store_stream() as stream:
+            await stream.write(content)
+            stored = await stream.finish()
     return Captured(
-        sha256=stored.sha256, size_bytes=stored.size, total_bytes=total, cut=stored.cut or total > len(content)
+        sha256=stored.sha256, size_bytes=stored.size, total_bytes=total, cut=stored.cut, gap_at=stored.gap_at,
+        gap_bytes=stored.gap,
     )
 
 
@@ -192,11 +235,14 @@ async def _kept(event: Event, outcome: Outcome, folder: str, io: Io) -> TaskExit
     stderr = await _captured(outcome.stderr, outcome.stderr_bytes, io)
     artifacts, skipped = await _collected(folder, io)
     own = [
-        Artifact(path=name, size_bytes=stream.size_bytes, checksum=stream.sha256)
+        Artifact(
+            path=name, size_bytes=stream.size_bytes, checksum=stream.sha256, gap_at=stream.gap_at,
+            gap_bytes=stream.gap_bytes,
+        )
         for name, stream in zip(STREAMS, (stdout, stderr), strict=True)
     ]
     cut = [
-        f"of {name}, {stream.size_bytes} of {stream.total_bytes} bytes were kept"
+        f"of {name}, {stream.gap_bytes} of {stream.total_bytes} bytes are missing"
         for name, stream in zip(STREAMS, (stdout, stderr), strict=True)
         if stream.cut
     ]
@@ -244,9 +290,12 @@ async def _collected(folder: str, io: Io) -> tuple[list[Artifact], list[str]]:
                 notes.append(f"artifact {path[:PATH_SHOWN]}…: with its secrets masked, the name is too long")
             else:
                 stored = await _content(file, io)
-                artifacts.append(Artifact(path=path, size_bytes=stored.size, checksum=stored.sha256))
+                artifacts.append(Artifact(
+                    path=path, size_bytes=stored.size, checksum=stored.sha256, gap_at=stored.gap_at,
+                    gap_bytes=stored.gap,
+                ))
                 if stored.cut:
-                    notes.append(f"of artifact {path}, {stored.size} of {stored.total} bytes were kept")
+                    notes.append(f"of artifact {path}, {stored.gap} of {stored.total} bytes are missing")
     return artifacts, [*notes, *(f"artifact {what}" for what in collected.skipped)]
 
 

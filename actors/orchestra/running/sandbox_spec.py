@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
 
+from pmagent.actors.core.intake import GAP_MARGIN
 from pmagent.actors.kernel.surfaces import SHARE
 from pmagent.actors.orchestra.planning.config import FILE as CONFIG_FILE
-from pmagent.actors.sandbox.spec import OWN_TMP, TASK, Limits, SandboxSpec, within
+from pmagent.actors.sandbox.spec import OWN_TMP, TASK, Limits, SandboxSpec, with_programs, within
+from pmagent.contracts.orchestra import Program
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.contracts.orchestra_events import TaskAssigned, TaskAttemptRequested
 
@@ -23,8 +25,12 @@ JOBS: Final = "jobs"
 SESSIONS: Final = "sessions"
 """Folder of the workspace that holds what was typed on whose word."""
 
-OUTPUT_BYTES: Final = 4 * 2**20
-"""So much of stdout is kept, and as much of stderr."""
+VENV: Final = ".venv"
+"""The workspace's virtual environment: later tasks may run programs of it, so no task writes it unless ``allow_write``
+names it."""
+
+OUTPUT_BYTES: Final = 2 * 2**20 + GAP_MARGIN
+"""So much of the beginning of stdout is kept, and as much of its end; the same of stderr."""
 
 _CORES: Final = 16
 """Processor time beyond what so many cores can give in a task's time is none that the time would leave."""
@@ -32,10 +38,11 @@ _CORES: Final = 16
 
 def spec_of(
     root: str, config: OrchestraConfig, assigned: TaskAssigned, asked: TaskAttemptRequested, artifacts: str,
-    inputs: str, hidden: tuple[str, ...] = (),
+    inputs: str, hidden: tuple[str, ...] = (), programs: Sequence[Program] = (), git: str = "",
 ) -> SandboxSpec:
     """The rights of an attempt in the workspace at ``root`` (absolute, without links). ``hidden``: paths that it must
-    not see, besides ``.pmagent``.
+    not see, besides ``.pmagent``. ``programs``: those that were found for the run; ``git``: the folder of the
+    repository of which the workspace is a worktree.
 
     ``read-only``: ``allow_read``, and nothing to write but the private /tmp and ``artifacts``; ``rw``: ``allow_write``
     too. ``inputs`` holds what the tasks before it have left. It starts in the workspace where that may be read; in the
@@ -43,11 +50,12 @@ def spec_of(
     """
     task = assigned.assignment
     sandbox, security = task.constraints.sandbox, config.security
-    readable = _absolute(root, security.fs.allow_read)
-    writable = _absolute(root, security.fs.allow_write) if sandbox.fs == "rw" else ()
+    readable = absolute(root, security.fs.allow_read)
+    writable = absolute(root, security.fs.allow_write) if sandbox.fs == "rw" else ()
     seconds = asked.seconds
     documents = documents_of(root, config, assigned.run_id)
-    return SandboxSpec(
+    packages = dict.fromkeys((f"{root}/{VENV}", *(_package(program.path) for program in programs)))
+    spec = SandboxSpec(
         argv=(task.tools[0], *task.inputs.args),
         workdir=TASK if task.inputs.files else root if root in readable else OWN_TMP,
         fs=sandbox.fs,
@@ -61,9 +69,25 @@ def spec_of(
         files=tuple((file.path, file.content.encode("utf-8")) for file in task.inputs.files),
         inputs=inputs,
         hide=(f"{root}/{HIDDEN}", *hidden),
-        protect=(f"{root}/{SHARE}", f"{root}/{CONFIG_FILE}", *documents.folders, *documents.files),
-        limits=Limits(seconds=seconds, output_bytes=OUTPUT_BYTES, cpu_seconds=int(seconds * _CORES) + 1),
+        protect=(
+            f"{root}/{SHARE}", f"{root}/{CONFIG_FILE}", *documents.folders, *documents.files,
+            *(path for path in packages if _is_below(path, root) and not any(within(one, path) for one in writable)),
+        ),
+        limits=Limits(
+            seconds=seconds, output_bytes=OUTPUT_BYTES, tail_bytes=OUTPUT_BYTES, cpu_seconds=int(seconds * _CORES) + 1
+        ),
     )
+    return with_programs(spec, programs, git)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path != folder and within(path, folder)
+
+
+def _package(path: str) -> str:
+    """The folder of the virtual environment, or of the installed packages, in whose ``bin`` or ``.bin`` a program
+    lies."""
+    return posixpath.dirname(posixpath.dirname(path))
 
 
 class DocumentPaths(msgspec.Struct, frozen=True):
@@ -81,10 +105,10 @@ class DocumentPaths(msgspec.Struct, frozen=True):
 def documents_of(root: str, config: OrchestraConfig, run_id: str) -> DocumentPaths:
     """Where the documents of the run lie, the status of all runs, and the logs of sessions."""
     paths = config.paths
-    writable = _absolute(root, config.security.fs.allow_write)
+    writable = absolute(root, config.security.fs.allow_write)
     folders, files = [f"{root}/{JOBS}", f"{root}/{SESSIONS}"], []
     for template in (f"{paths.runs}/{{run_id}}", paths.artifacts, paths.logs, paths.report):
-        (path,) = _absolute(root, (template,))
+        (path,) = absolute(root, (template,))
         own = _up_to("{run_id}", path)
         if own == path and template in (paths.logs, paths.report):
             own = posixpath.dirname(path)
@@ -105,7 +129,7 @@ def _named(run_id: str, templates: Iterable[str]) -> Iterator[str]:
     return (template.replace("{run_id}", run_id) for template in templates)
 
 
-def _absolute(root: str, paths: Iterable[str]) -> tuple[str, ...]:
+def absolute(root: str, paths: Iterable[str]) -> tuple[str, ...]:
     """The paths, from the workspace on; the system's folder for temporary files is the task's own instead."""
     found = (posixpath.normpath(posixpath.join(root, path)) for path in paths)
     return tuple(dict.fromkeys(found))

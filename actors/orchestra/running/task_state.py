@@ -179,10 +179,9 @@ def failure_of(outcome: Outcome) -> Failure | None:
         case TaskExited(exit_code=0):
             return None
         case TaskExited(exit_code=code):
-            return Failure(_with_last_line(f"exit code {code}", outcome))
+            return Failure(_with_last_line(f"exit code {code}", outcome), again=outcome.again)
         case TaskUnstarted(reason=reason, mend=mend):
-            text = f"{reason} (mend: {mend})" if mend else reason
-            return Failure(_short(text), again=outcome.again, security=outcome.security)
+            return Failure(_short(_mended(reason, mend)), again=outcome.again, security=outcome.security)
     return _cut_short(outcome)
 
 
@@ -203,7 +202,11 @@ def _cut_short(end: EffectEnd) -> Failure:
 def _with_last_line(what: str, outcome: TaskExited) -> str:
     """``what``, with the last line that the program wrote."""
     last = outcome.last_lines[-1].strip()[:LINE_CHARS_MAX] if outcome.last_lines else ""
-    return _short(f"{what}: {last}" if last else what)
+    return _short(_mended(f"{what}: {last}" if last else what, outcome.mend))
+
+
+def _mended(text: str, mend: str) -> str:
+    return f"{text} (mend: {mend})" if mend else text
 
 
 def _short(text: str) -> str:

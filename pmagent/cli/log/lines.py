@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from pmagent.clean import pad, shorten
@@ -9,7 +10,7 @@ from pmagent.cli.output import Output, Piece, Styled
 from pmagent.events.event import StoredEvent
 from pmagent.events.named_blobs import BlobsChecked
 from pmagent.ids import SHORT, short_id
-from pmagent.log.summaries import sign, summary
+from pmagent.log.summaries import sign
 from pmagent.when import sized
 
 _SIGN_STYLES: Final = {"bad": "red", "good": "green", "decision": "bold", "fact": ""}
@@ -26,9 +27,9 @@ def marker(event: StoredEvent) -> Piece:
     return Styled(mark, _SIGN_STYLES[word])
 
 
-def event_line(event: StoredEvent, output: Output) -> list[Piece]:
-    """The pieces of the line, together at most as wide as the output. Where that is narrow, the summary is worth more
-    than actor and correlation, which are left out."""
+def event_line(event: StoredEvent, output: Output, summary: Callable[[StoredEvent], str]) -> list[Piece]:
+    """The pieces of the line, together at most as wide as the output; ``summary`` comes last. Where the output is
+    narrow, the summary is worth more than actor and correlation, which are left out."""
     columns = output.columns
     if columns < NARROW:
         position = f"{event.position:>6}"

@@ -17,6 +17,7 @@ from pmagent.events.event import StoredEvent
 from pmagent.events.reader import CAUGHT_UP, Follower
 from pmagent.events.storage import StorageReader
 from pmagent.exitcodes import Exit
+from pmagent.log.names import TaskNames
 from pmagent.log.query import Query, compiled, globs
 from pmagent.log.ranges import Range, range_of, start_of_last
 from pmagent.log.source import Tapped, line_runs, store_at
@@ -66,15 +67,18 @@ def tail(
     query = Query(
         types=types, excluded=exclude, actors=actors, correlations=correlations, fields=match, grep=grep or ""
     )
-    matches = compiled(query)
-    if format == "text" and not (everything or types or match or grep or exit_on):
-        matches = _telling(matches)
+    compiled(query)
     count = _count(lines, app, since is not None or after is not None)
     seconds = duration(timeout) if timeout is not None else None
-    with closing(store_at(app.workspace).reader()) as storage:
+    store = store_at(app.workspace)
+    with closing(store.reader()) as storage:
+        told = TaskNames(storage, store.blobs()).summary
+        matches = compiled(query, told)
+        if format == "text" and not (everything or types or match or grep or exit_on):
+            matches = _telling(matches)
         span = range_of(storage, since, until, after or 0, app.output.now)
         start = start_of_last(storage, span, lambda run: [*filter(matches, run)], count)
-        show = _Show(app.output, matches, span, globs([exit_on]) if exit_on else None, format == "json")
+        show = _Show(app.output, matches, span, told, globs([exit_on]) if exit_on else None, format == "json")
         show.cursor = start - 1
         if format == "text" and app.output.is_seen:
             app.output.note(f"— times are {app.output.zone} —")
@@ -107,11 +111,13 @@ class _Show:
     """Shows the events that are wanted; ``cursor`` is the last position it has seen."""
 
     def __init__(
-        self, output: Output, matches: Callable[[StoredEvent], bool], span: Range, exit_on: Any, as_json: bool
+        self, output: Output, matches: Callable[[StoredEvent], bool], span: Range,
+        summary: Callable[[StoredEvent], str], exit_on: Any, as_json: bool,
     ) -> None:
         self.output = output
         self._matches = matches
         self._span = span
+        self._summary = summary
         self._exit_on = exit_on
         self._json = as_json
         self.cursor = 0
@@ -136,7 +142,7 @@ class _Show:
             self.output.raw(b"".join(lines[index] + b"\n" for index in wanted))
         else:
             for index in wanted:
-                self.output.line(*event_line(run[index], self.output))
+                self.output.line(*event_line(run[index], self.output, self._summary))
         self.output.flush()
 
     def _beyond(self, event: StoredEvent) -> bool:

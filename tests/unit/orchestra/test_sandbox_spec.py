@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from pmagent.actors.orchestra.running.sandbox_spec import documents_of, spec_of
-from pmagent.actors.sandbox.spec import TASK, SandboxRefused, SandboxSpec, check
+from pmagent.actors.sandbox.spec import SEARCH, TASK, SandboxRefused, SandboxSpec, check
+from pmagent.contracts.orchestra import Program
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.contracts.orchestra_events import TaskAssigned, TaskAttemptRequested
 from tests.support.orchestra import RUN, config
@@ -79,7 +80,27 @@ def test_what_is_pmagents_is_hidden_and_what_people_go_by_is_protected() -> None
     assert made.hide == (f"{ROOT}/.pmagent",)
     assert set(made.protect) == {
         f"{ROOT}/share", f"{ROOT}/orchestra.config.yaml", f"{ROOT}/jobs", f"{ROOT}/sessions", f"{ROOT}/runs/{RUN}",
+        f"{ROOT}/.venv",
     }  # fmt: skip
+
+
+def test_packages_with_programs_of_the_run_are_protected_unless_they_may_be_written_by_name() -> None:
+    programs = [
+        Program(name="lint", path=f"{ROOT}/node_modules/.bin/lint", real=f"{ROOT}/node_modules/lint/cli.js"),
+        Program(name="x", path="/home/u/venv/bin/x", real="/home/u/venv/bin/x", shows=["/home/u/venv"]),
+    ]
+
+    def protected(*write: str) -> set[str]:
+        settings = config(f"security: {{fs: {{allow_write: {list(write)}}}}}")
+        made = spec_of(ROOT, settings, *given({"fs": "rw"}), "/priv/artifacts", "/priv/inputs", (), programs, "/r/.git")
+        check(made)
+        assert made.shows == ("/home/u/venv", "/r/.git")
+        assert made.search == ("/home/u/venv/bin", *SEARCH, f"{ROOT}/node_modules/.bin")
+        return {path for path in made.protect if path.endswith(("node_modules", "venv"))}
+
+    assert protected("./") == {f"{ROOT}/.venv", f"{ROOT}/node_modules"}
+    assert protected("./", ".venv") == {f"{ROOT}/node_modules"}
+    assert protected("./", "node_modules", ".venv/lib") == set()
 
 
 def test_documents_are_protected_by_folders_but_where_tasks_may_write_right_beside_them() -> None:

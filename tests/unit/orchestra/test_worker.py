@@ -87,6 +87,14 @@ def test_attempts_are_one_and_the_retries_with_pauses_that_grow_by_the_base() ->
     assert told.result.metrics.duration_ms == 4 * 250
 
 
+def test_what_another_attempt_cannot_change_is_not_tried_again_and_says_what_helps() -> None:
+    harness = one(retries=3)
+    end(harness, 127, last_lines=["env: x: not found"], again=False, mend="allow it")
+    told = result(harness)
+    assert (told.attempts, told.reason) == (1, "exit code 127: env: x: not found (mend: allow it)")
+    assert pauses(harness) == []
+
+
 def test_a_later_attempt_may_end_well() -> None:
     harness = one(retries=1)
     end(harness, None, signal=11)

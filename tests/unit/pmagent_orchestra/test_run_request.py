@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.orchestra.planning.config import BadConfig
+from pmagent.contracts.orchestra import Program
 from pmagent.contracts.orchestra_config import OrchestraConfig, PathSettings, SecuritySettings
 from pmagent.events.errors import PmagentError
 from pmagent.jobs.kinds import Source
@@ -198,7 +199,9 @@ def test_whatever_a_path_says_a_run_stays_in_the_workspace_and_away_from_what_ru
 
 def test_the_request_of_another_process_is_checked_as_well(tmp_path: Path) -> None:
     made = asked(tmp_path)
-    assert checked(made, tmp_path) == made
+    taken = checked(msgspec.structs.replace(made, programs=[Program(name="ls", path="/x", real="/x")]), tmp_path)
+    assert msgspec.structs.replace(taken, programs=[]) == made
+    assert "/x" not in {program.path for program in taken.programs}
     elsewhere = msgspec.structs.replace(made, config=config(runs="/etc"))
     with pytest.raises(BadConfig):
         checked(elsewhere, tmp_path)
