@@ -39,6 +39,9 @@ STATE_COLUMNS: Final = 8
 TIME_COLUMNS: Final = 9
 _ORDER: Final[tuple[TaskState, ...]] = ("done", "failed", "running", "planned", "blocked")
 
+_REASONED: Final = ("failed", "skipped")
+"""States that are shown with their reason."""
+
 Pair = tuple[Task, PlannedTask]
 
 
@@ -93,7 +96,7 @@ def _task(task: Task, planned: PlannedTask) -> dict[str, Any]:
     return {
         "task_id": planned.task_id, "name": planned.name, "state": task.state, "attempts": task.attempts,
         "duration_ms": task.duration_ms if ended else 0, "exit_code": task.exit_code if ended else None,
-        "reason": task.reason if task.state == "failed" else "",
+        "reason": task.reason if task.word in _REASONED else "",
     }
 
 
@@ -206,11 +209,11 @@ def _foremost(pairs: list[Pair], room: int) -> list[Pair]:
 
 
 def _row(task: Task, planned: PlannedTask, now: str, columns: int, names: int) -> list[Piece]:
-    sign = mark("retry" if task.retry_at else task.state)
+    sign = mark("retry" if task.retry_at else task.word)
     spent, most = took(task.started, task.ended or now), 1 + planned.constraints.max_retries
     attempts = f"{task.attempts}/{most}" if task.attempts > 1 or task.retry_at else ""
     cells = [
-        f" {pad(planned.name, names)}", f"  {pad(task.state, STATE_COLUMNS)}", f"{spent:>{TIME_COLUMNS}}",
+        f" {pad(planned.name, names)}", f"  {pad(task.word, STATE_COLUMNS)}", f"{spent:>{TIME_COLUMNS}}",
         f"  {attempts}" if attempts else "", f"  {_why(task, now)}",
     ]
     return fitted(sign, cells, columns)
@@ -218,7 +221,7 @@ def _row(task: Task, planned: PlannedTask, now: str, columns: int, names: int) -
 
 def _why(task: Task, now: str) -> str:
     if not task.retry_at:
-        return task.reason if task.state == "failed" else ""
+        return task.reason if task.word in _REASONED else ""
     left = seconds_between(now, task.retry_at)  # 0 where it is no time: it waits for the next start
     when = f"again in {spoken(max(0.0, left))}" if left else "again at the next start"
     return f"{when}: {task.reason}"

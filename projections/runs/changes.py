@@ -66,4 +66,4 @@ def _of_tasks(run: Run, data: TasksChanged, time: str) -> Iterator[Change]:
         if change.step == "start":
             yield Change(time, name, "running")
         elif change.state in ("done", "failed"):
-            yield Change(time, name, change.state, task.reason, task.started)
+            yield Change(time, name, task.word, task.reason, task.started)

@@ -140,7 +140,7 @@ def given_plan(run: CoordinatedRun) -> Plan:
     """The plan that came with the request. Raises BadPlan."""
     plan = run.asked.plan
     assert plan is not None, "only asked for when there is one"
-    return make_plan(plan, run.asked.config, run.run_id, run.asked.source)
+    return make_plan(plan, run.asked.config, run.run_id, run.asked.source, options=run.asked.options)
 
 
 def made(run: CoordinatedRun, plan: Plan) -> Iterator[Payload]:
