@@ -1,6 +1,6 @@
 # Everything a developer or a machine starts. All paths are relative, so the folder may lie anywhere.
 .DEFAULT_GOAL := help
-.PHONY: help setup check test night planted lint types imports tests computing waiting demo bench schemas lock clean
+.PHONY: help setup check test night planted repositories lint types imports tests computing waiting demo bench schemas man lock clean
 SHELL := /bin/sh
 .SHELLFLAGS := -eu -c
 # Nothing of the caller's Python or pytest settings reaches the runs below.
@@ -25,9 +25,12 @@ test: setup ## setup and every check
 check: ## lint, types, import rules, tests, side by side (after setup)
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint imports types computing waiting
 
-night: setup ## every check with all examples, seeds and kills, and the planted bugs: over an hour
+night: setup repositories ## every check with all examples, seeds and kills, and the planted bugs: over an hour
 	@PMAGENT_TESTS=night $(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory planted
+
+repositories: setup ## make .repositories from published sources; tests of pmagent init run in them
+	@sh scripts/repositories.sh
 
 planted: setup ## plant each bug of tests/planted/bugs.toml in a copy; its test must fail (BUGS="ID ...": some)
 	$(BIN)/python -m tests.support.bugs $(BUGS)
@@ -62,9 +65,12 @@ bench: setup ## measure, beside peers and raw limits
 schemas: setup ## write contracts/schemas from the payload types
 	$(BIN)/python -I -m pmagent.contracts.generate
 
+man: setup ## write docs/man from the help
+	$(BIN)/python -I scripts/man.py
+
 lock: ## pin requirements*.txt anew from pyproject.toml
 	sh scripts/lock.sh
 
 clean: ## remove everything that can be made again
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	rm -rf .venv .repositories .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -60,9 +60,10 @@ class LogPlace(Document, frozen=True, kw_only=True):
     sum: str
 
 
-class StateDocument(Document, frozen=True, kw_only=True):
-    """``share/orchestrator_assistant/STATE.json``. ``generated_at`` is the observation's event
-    time."""
+class StateDocument(Document, frozen=True, kw_only=True, omit_defaults=True):
+    """``share/orchestrator_assistant/STATE.json``. ``generated_at`` is the observation's event time.
+    ``kernel_surfaces`` "none": the workspace has no surfaces, as its settings say; what is read from them is then ""
+    or false, and no mode is computed."""
 
     version: int
     source: str
@@ -79,6 +80,7 @@ class StateDocument(Document, frozen=True, kw_only=True):
     oa_tools: ToolsBlock
     reasoning_bridge: ReasoningBlock
     log: LogPlace
+    kernel_surfaces: Literal["required", "none"] = "required"
 
 
 class SnapshotAnswer(Document, frozen=True, kw_only=True, omit_defaults=True):

@@ -131,7 +131,8 @@ class InputFile(Document, frozen=True, kw_only=True):
 
 
 class Inputs(Document, frozen=True, kw_only=True):
-    """The inputs of a task's program: its arguments, as they are (no shell reads them), variables and files."""
+    """The inputs of a task's program: its arguments, as they are (no shell reads them), variables and files.
+    ``allow_cut``: it may start on files of earlier tasks in which bytes are missing."""
 
     args: Annotated[list[Argument], Meta(max_length=ARGS_MAX, description=f"a list of at most {ARGS_MAX} texts")] = []
     env: Annotated[
@@ -140,6 +141,7 @@ class Inputs(Document, frozen=True, kw_only=True):
     files: Annotated[
         list[InputFile], Meta(max_length=FILES_MAX, description=f"a list of at most {FILES_MAX} files")
     ] = []
+    allow_cut: bool | UnsetType = UNSET
 
 
 class Sandbox(Document, frozen=True, kw_only=True):
@@ -168,12 +170,15 @@ class LogEntry(Document, frozen=True, kw_only=True):
     payload: Annotated[dict[str, Any], Meta(max_length=100)]
 
 
-class Artifact(Document, frozen=True, kw_only=True):
-    """A file that a task left: path below the task's folder of artifacts, size, and SHA-256 of its bytes as hex."""
+class Artifact(Document, frozen=True, kw_only=True, omit_defaults=True):
+    """A file that a task left: path below the task's folder of artifacts, size, and SHA-256 of its bytes as hex.
+    ``gap_bytes``: so many bytes are missing in it, at the offset ``gap_at``."""
 
     path: RelativePath
     size_bytes: Count
     checksum: Annotated[Sha256, blob("size_bytes")]
+    gap_at: Count = 0
+    gap_bytes: Count = 0
 
 
 class Metrics(Document, frozen=True, kw_only=True):

@@ -53,6 +53,14 @@ StopCause = Literal["cancelled", "timed_out", "stopped"]
 Replans = Annotated[int, Meta(ge=0, le=REPLANS_MAX, description=f"a whole number from 0 to {REPLANS_MAX}")]
 
 
+class Earlier(Document, frozen=True, kw_only=True):
+    """The run of which another is a repetition. ``done``: the tasks whose results are taken from it, each with the
+    position of its ``task.finished``."""
+
+    run_id: Identifier
+    done: dict[LocalId, int] = {}
+
+
 @event_type("run.requested", request=True)
 class RunRequested(Payload, frozen=True, kw_only=True):
     """Run ``intent``. ``config`` is what the run goes by, flags included; ``plan`` None: the planner makes one, else
@@ -60,7 +68,7 @@ class RunRequested(Payload, frozen=True, kw_only=True):
     plan, run nothing; ``dry_run``: decide everything, let a simulated tool answer; ``replans``: so often a plan of
     which tasks failed is replaced in part. ``search``: folders in which its programs are looked for besides the usual
     ones; ``programs``: those of the whitelist that were found when it was requested; ``options``: of the plan's tasks
-    that have some."""
+    that have some; ``earlier``: the run that this one repeats."""
 
     run_id: Identifier
     intent: Intent
@@ -74,6 +82,12 @@ class RunRequested(Payload, frozen=True, kw_only=True):
     search: Annotated[list[PathText], Meta(max_length=SEARCH_MAX)] = []
     programs: Annotated[list[Program], Meta(max_length=TOOLS_MAX)] = []
     options: Annotated[dict[LocalId, TaskOptions], Meta(max_length=TASKS_MAX)] = {}
+    earlier: Earlier | None = None
+
+    @property
+    def done(self) -> dict[str, int]:
+        """The tasks whose results are those of an earlier run, each with the position of its ``task.finished``."""
+        return self.earlier.done if self.earlier is not None else {}
 
 
 @event_type("run.cancel_requested", request=True)
@@ -283,14 +297,17 @@ class TaskAttemptRequested(OutwardRequest, frozen=True, kw_only=True):
         return Scope(self.action, f"run:{self.run_id}")
 
 
-class Captured(Document, frozen=True, kw_only=True):
+class Captured(Document, frozen=True, kw_only=True, omit_defaults=True):
     """The kept part of an output stream: the blob's SHA-256 and its size, of ``total`` bytes written; ``cut``: not
-    all."""
+    all. Of a stream of which beginning and end are kept, ``gap_bytes`` are missing at the blob's offset ``gap_at``,
+    where a line says so."""
 
     sha256: Annotated[Sha256, blob("size_bytes")]
     size_bytes: Count
     total_bytes: Count
     cut: bool
+    gap_at: Count = 0
+    gap_bytes: Count = 0
 
 
 class NetContact(Document, frozen=True, kw_only=True):
@@ -311,7 +328,7 @@ class TaskExited(RunAnswer, frozen=True, kw_only=True):
     ("": none). ``last_lines``: the last of what it said, made printable. ``artifacts`` lie in the blob store under
     their checksums, stdout and stderr among them; ``notes``: what was not kept, and limits that this machine could not
     set; ``violations``: what it did that no tool may. ``again``: another attempt may end otherwise; ``mend``: what
-    helps."""
+    helps; ``refusals``: why the proxy refused connections, the first few reasons."""
 
     task_id: Identifier
     attempt: int
@@ -329,6 +346,7 @@ class TaskExited(RunAnswer, frozen=True, kw_only=True):
     contacts: list[NetContact] = []
     again: bool = True
     mend: Annotated[str, Meta(max_length=MEND_CHARS_MAX)] = ""
+    refusals: list[str] = []
 
 
 @event_type("task.unstarted")

@@ -84,6 +84,7 @@ OA: Final = Edge(
         ),
         "boot.oa": Operation(perform="pmagent.oa.operations:boot", again=True),
         "oa.permit": Operation(perform="pmagent.oa.operations:permit"),
+        "oa.permit_release": Operation(perform="pmagent.oa.operations:permit_release", again=True),
         "oa.context": Operation(perform="pmagent.oa.operations:context"),
         "oa.reason": Operation(
             perform="pmagent.oa.requests:reason", seconds="pmagent.oa.requests:answer_seconds", configured=True,
@@ -96,6 +97,7 @@ OA: Final = Edge(
             "The orchestrator assistant: its state, its guards, its reasoning.",
             {
                 "snapshot": Command("pmagent.cli.oa:snapshot", "read the surfaces, write STATE.json"),
+                "release": Command("pmagent.cli.oa:release", "give a permit back before it expires"),
                 "guard": Command("pmagent.cli.oa:guard", "run a guard; one JSON report"),
                 "decision": Command("pmagent.cli.oa_reasoning:decision", "ask whether an action is safe now"),
                 "generate": Command("pmagent.cli.oa_reasoning:generate", "generate an OPS block for a goal"),
@@ -153,11 +155,15 @@ ORCHESTRA: Final = Edge(
             perform="pmagent.jobs.asking:cancel_run", lowers=True, stops=True, unwritten=True, again=True
         ),
         "orchestra.written": Operation(perform="pmagent.jobs.asking:written", lowers=True, again=True),
+        "orchestra.apply": Operation(perform="pmagent.orchestra.applying:approve"),
+        "orchestra.applied": Operation(perform="pmagent.orchestra.applying:ended", lowers=True),
     },
     commands={
         "run": Command("pmagent.cli.run:run", "have a task done by tools in sandboxes"),
+        "rerun": Command("pmagent.cli.run:rerun", "repeat a run, or what failed in it"),
         "runs": Command("pmagent.cli.jobs:runs", "the runs there were, or one of them"),
         "logs": Command("pmagent.cli.logs:logs", "what the tasks of a run wrote"),
+        "apply": Command("pmagent.cli.apply:apply", "commit the files that a run's tasks left"),
     },
     views=("pmagent.console.pages.views.runs",),
     sections=(

@@ -51,12 +51,15 @@ class Actor(Protocol[S]):
 
 class StoredBlob(msgspec.Struct, frozen=True):
     """The result of a stream: ``sha256`` (hex) names the blob, which holds ``size`` bytes; ``total`` bytes had been
-    written to the stream, before masking; ``cut`` says that not all of it was kept."""
+    written to the stream, before masking; ``cut`` says that not all of it was kept: ``gap`` bytes are missing at the
+    offset ``gap_at`` of the blob."""
 
     sha256: str
     size: int
     total: int
     cut: bool
+    gap_at: int = 0
+    gap: int = 0
 
 
 class BlobStream(Protocol):
@@ -124,6 +127,11 @@ class Io(Protocol):
 
         Raises ValueError when ``limit`` is below 0 or above ``BLOB_BYTES_MAX``.
         """
+        ...
+
+    async def store_ends(self, head: bytes, tail: bytes, total: int) -> StoredBlob:
+        """Store what is known of content of ``total`` bytes: its beginning and its end, redacted, with a line between
+        them that tells how much is missing. Raises OSError."""
         ...
 
     async def blob(self, sha256: str) -> bytes:

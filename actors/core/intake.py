@@ -6,6 +6,7 @@ that names it is written.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import msgspec
@@ -18,6 +19,13 @@ from pmagent.events.event import DATA_BYTES_MAX, Draft, Event
 from pmagent.events.redact import Redactor
 from pmagent.events.storage import BLOB_BYTES_MAX, Blobs, BlobWriter
 
+GAP_MARGIN: Final = 64 * 1024
+"""Longer than any secret but a PEM block, in bytes."""
+
+HELD_BYTES: Final = 64 * 1024
+"""A stream keeps so many bytes in memory before it begins a file."""
+
+_KEY_EDGE: Final = re.compile(rb"-----(BEGIN|END) [A-Z0-9 ]*+(?:(?<=PRIVATE KEY)|(?<=PRIVATE KEY BLOCK))-----")
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -72,6 +80,21 @@ class Intake:
         """Put redacted ``content`` into the blob store; its SHA-256."""
         return self._blobs.put(self._redactor.content(content))
 
+    def ends(self, head: bytes, tail: bytes, total: int) -> StoredBlob:
+        """Store the beginning and the end of content of ``total`` bytes. ``GAP_MARGIN`` bytes on either side of the gap
+        are left out too: they may hold a part of a secret whose other part is missing. One line tells of it."""
+        before, after = self._redactor.content(head), self._redactor.content(tail)[GAP_MARGIN:]
+        before = before[: text_end(before, max(0, len(before) - GAP_MARGIN))]
+        if (key := _KEY_EDGE.search(after)) is not None and key[1] == b"END":
+            after = after[key.end() :]
+        after = after[after.find(b"\n", 0, GAP_MARGIN) + 1 :]
+        gap = max(1, total - len(before) - len(after))
+        line_end = b"" if before.endswith(b"\n") or not before else b"\n"
+        mark = f"… {gap / 2**20:.1f} MiB are missing here …\n".encode()
+        whole = before + line_end + mark + after
+        sha256 = self._blobs.put(whole)
+        return StoredBlob(sha256=sha256, size=len(whole), total=total, cut=True, gap_at=len(before), gap=gap)
+
     def stream(self, limit: int = BLOB_BYTES_MAX) -> ContentStream:
         """A stream into the blob store. Raises ValueError when ``limit`` is below 0 or above ``BLOB_BYTES_MAX``."""
         return ContentStream(self._redactor, self._blobs, limit)
@@ -91,25 +114,32 @@ class ContentStream:
         self._blobs = blobs
         self._limit = limit
         self._writer: BlobWriter | None = None
+        self._held = bytearray()
         self._total = 0
         self._cut = False
         self._ended = False
 
     def write(self, chunk: bytes) -> None:
         """Take more content. Raises OSError; ValueError when the stream has ended."""
-        writer = self._begun()
+        self._check()
         self._total += len(chunk)
         if not self._cut:
-            self._keep(writer, self._redaction.feed(chunk))
+            self._keep(self._redaction.feed(chunk))
 
     def finish(self) -> StoredBlob:
         """Store what was kept. Raises OSError; ValueError when the stream has ended."""
-        writer = self._begun()
+        self._check()
         if not self._cut:
-            self._keep(writer, self._redaction.finish())
-        sha256, size = writer.finish()
+            self._keep(self._redaction.finish())
+        if self._writer is None:
+            sha256, size = self._blobs.put(bytes(self._held)), len(self._held)
+        else:
+            sha256, size = self._writer.finish()
         self._ended = True
-        return StoredBlob(sha256=sha256, size=size, total=self._total, cut=self._cut)
+        gap = max(1, self._total - size) if self._cut else 0
+        return StoredBlob(
+            sha256=sha256, size=size, total=self._total, cut=self._cut, gap_at=size if self._cut else 0, gap=gap
+        )
 
     def abandon(self) -> None:
         """Leave nothing of it. Raises OSError."""
@@ -118,17 +148,21 @@ class ContentStream:
             if self._writer is not None:
                 self._writer.abandon()
 
-    def _begun(self) -> BlobWriter:
+    def _check(self) -> None:
         if self._ended:
             raise ValueError("this stream is finished, or abandoned")
-        if self._writer is None:
-            self._writer = self._blobs.writer()
-        return self._writer
 
-    def _keep(self, writer: BlobWriter, masked: bytes) -> None:
-        end = text_end(masked, self._limit - writer.size)
+    def _keep(self, masked: bytes) -> None:
+        size = len(self._held) if self._writer is None else self._writer.size
+        end = text_end(masked, self._limit - size)
         self._cut = end < len(masked)
-        writer.append(masked[:end])
+        if self._writer is None:
+            self._held += masked[:end]
+            if len(self._held) > HELD_BYTES:  # what is smaller needs no file of its own while it grows
+                self._writer = self._blobs.writer()
+                self._writer.append(bytes(self._held))
+        else:
+            self._writer.append(masked[:end])
 
 
 def text_end(content: bytes, limit: int) -> int:

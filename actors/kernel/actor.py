@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from pmagent.actors.core.engine import Engine
-from pmagent.actors.kernel.mode import judged
+from pmagent.actors.kernel.mode import Expected, judged
 from pmagent.contracts.daemon import DaemonStarted
 from pmagent.contracts.kernel import WATCHER, KernelModeDecided, KernelObserved, KernelReadRequested, Reason
 from pmagent.contracts.oa import OaBootRequested, OaSnapshotRequested
@@ -21,12 +21,13 @@ that may depend on them."""
 
 
 class KernelState(msgspec.Struct, frozen=True):
-    """The last decision. ``mode`` is "" before the first decision."""
+    """The last decision, and what is expected of the surfaces. ``mode`` is "" before the first decision."""
 
     mode: str = ""
     phase: str = ""
     branch: str = ""
     reasons: list[Reason] = []
+    expected: Expected = Expected()
 
 
 class KernelWatcher:
@@ -46,11 +47,12 @@ class KernelWatcher:
         return KernelState()
 
     def evolve(self, state: KernelState, event: Event) -> KernelState:
-        """Remember the watcher's own last decision."""
+        """Remember the watcher's own last decision, and whether surfaces are expected."""
         match event.data:
             case KernelModeDecided(mode=mode, phase=phase, branch=branch, reasons=reasons):
-                return KernelState(mode, phase, branch, reasons)
-        return state
+                return KernelState(mode, phase, branch, reasons, state.expected)
+        expected = state.expected.after(event)
+        return state if expected is state.expected else msgspec.structs.replace(state, expected=expected)
 
     def decide(self, state: KernelState, event: Event) -> Iterable[Payload]:
         """Ask for a reading, or say what a reading means if that is something new."""
@@ -62,7 +64,7 @@ class KernelWatcher:
             case OaBootRequested():
                 return [KernelReadRequested(why="boot")]
             case KernelObserved():
-                now = judged(event)
+                now = judged(event, state.expected)
                 if (now.mode, now.phase, now.branch, now.reasons) != (
                     state.mode, state.phase, state.branch, state.reasons,
                 ):

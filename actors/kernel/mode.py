@@ -8,8 +8,9 @@ from typing import cast
 import msgspec
 
 from pmagent.actors.kernel.coherence import BRANCH_CHECK, PHASE_CHECK, between_surfaces
-from pmagent.actors.kernel.surfaces import HANDOFF, REALITY, REQUIRED, Kernel, digest, kernel
-from pmagent.contracts.kernel import Mode, Reason, SurfaceReading
+from pmagent.actors.kernel.surfaces import CONTEXT, HANDOFF, REALITY, REQUIRED, Kernel, digest, kernel
+from pmagent.contracts.daemon import DaemonStarted
+from pmagent.contracts.kernel import KernelObserved, Mode, Reason, SurfaceReading
 from pmagent.events.event import Event
 
 BADNESS: dict[str, int] = {"NORMAL": 0, "DEGRADED": 1, "BLOCKED": 2}
@@ -37,15 +38,50 @@ class Judgement(msgspec.Struct, frozen=True):
     complete: bool
 
 
+class Expected(msgspec.Struct, frozen=True):
+    """Whether the log lets its workspace have no kernel surfaces: ``none``: the engine that started last was set so;
+    ``held``: an observation has shown a surface, so that its absence is a loss from then on."""
+
+    none: bool = False
+    held: bool = False
+
+    def after(self, event: Event) -> Expected:
+        """The expectation after ``event``."""
+        match event.data:
+            case DaemonStarted(kernel_surfaces=setting):
+                return self if self.none == (setting == "none") else Expected(setting == "none", self.held)
+            case KernelObserved(surfaces=readings) if not self.held and not are_absent(readings):
+                return Expected(self.none, held=True)
+        return self
+
+
+NO_SURFACES = Reason(code="no_surfaces", mode="NORMAL", text="no kernel surfaces: mode is not computed", mend="")
+_LOST = Reason(
+    code="surfaces_lost", mode="BLOCKED", mend="bring the surfaces back, or write new ones: pmagent init",
+    text='kernel.surfaces is "none", but this log has had surfaces',
+)
+
+
+def are_absent(readings: Sequence[SurfaceReading]) -> bool:
+    """Whether there is no kernel surface at all. The task context is the OA's own."""
+    return all(reading.status == "missing" for reading in readings if reading.name != CONTEXT)
+
+
 _JUDGED_MAX = 64
 _JUDGED_BYTES_MAX = 64 * 1024
 _judged: dict[bytes, tuple[Kernel, Judgement]] = {}
 """The latest observations and their judgements, by the bytes that the log has of them."""
 
 
-def judged(event: Event) -> Judgement:
-    """``judge`` of what ``event`` observed. Several actors ask, and surfaces mostly are as they were."""
-    return _known(event)[1]
+def judged(event: Event, expected: Expected) -> Judgement:
+    """``judge`` of what ``event`` observed. Several actors ask, and surfaces mostly are as they were. ``expected`` is
+    that after ``event``: where no surfaces are expected, and none were ever seen, permits go by NORMAL."""
+    found = _known(event)[1]
+    if not expected.none or found.complete:
+        return found
+    if expected.held:
+        return msgspec.structs.replace(found, mode="BLOCKED", reasons=[_LOST, *found.reasons])
+    return msgspec.structs.replace(found, mode="NORMAL", reasons=[NO_SURFACES], complete=True)
 
 
 def kernel_of(event: Event) -> Kernel:

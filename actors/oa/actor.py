@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from pmagent.actors.kernel.mode import judged
+from pmagent.actors.kernel.mode import Expected, judged
 from pmagent.actors.oa import permits, sessions
 from pmagent.actors.oa.policy import AUTHORITY
 from pmagent.actors.oa.state import WAITING_MAX, OaActorState, Session, Standing, Waiting, WaitingPermit
@@ -37,6 +37,7 @@ from pmagent.contracts.oa import (
     OaBootRequested,
     OaPermitGranted,
     OaPermitRefused,
+    OaPermitReleaseRequested,
     OaPermitRequested,
     OaPermitRevoked,
     OaSessionBooted,
@@ -59,8 +60,8 @@ class Oa:
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
             DaemonStarted, KernelReadRequested, KernelObserved, KernelModeDecided, OaSnapshotRequested, OaBootRequested,
-            OaPermitRequested, *EFFECT_ENDS, RequestRefused, ActorHalted, ActorResumed, RunRefused, RunEnded,
-            LogAdopted,
+            OaPermitRequested, OaPermitReleaseRequested, *EFFECT_ENDS, RequestRefused, ActorHalted, ActorResumed,
+            RunRefused, RunEnded, LogAdopted,
         )
     )
 
@@ -77,11 +78,13 @@ class Oa:
                 return _own(state, event)
             case DaemonStarted():
                 # Surfaces may have changed while no engine ran: what was observed before proves nothing now.
-                return replace(state, standing=None)
+                return replace(state, standing=None, expected=state.expected.after(event))
             case KernelReadRequested():
                 return _read_under_way(state, event)
             case KernelObserved() as observed:
-                return replace(_read_over(state, observed.request), standing=_standing(event))
+                expected = state.expected.after(event)
+                standing = _standing(event, expected)
+                return replace(_read_over(state, observed.request), standing=standing, expected=expected)
             case KernelModeDecided(mode=mode):
                 return replace(state, sessions=sessions.with_mode(state.sessions, mode))
             case OaSnapshotRequested():
@@ -117,6 +120,8 @@ class Oa:
                 return list(permits.ended(state, event, run_id))
             case OaPermitRequested() as asked if not _waits(state, event.position):
                 return [permits.answer(state, event.time, event.position, asked)]
+            case OaPermitReleaseRequested() as given_back:
+                return list(permits.released(state, event, given_back))
         if isinstance(event.data, EffectEnd):
             return list(_on_read_end(state, event, event.data))
         return []
@@ -168,8 +173,8 @@ def _read_over(state: OaActorState, request: int) -> OaActorState:
     return replace(state, reads=[read for read in state.reads if read != request])
 
 
-def _standing(event: Event) -> Standing:
-    now = judged(event)
+def _standing(event: Event, expected: Expected) -> Standing:
+    now = judged(event, expected)
     return Standing(now.mode, now.reasons, now.phase, now.branch, event.position, now.complete)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from pmagent.actors.core.engine import Engine
+from pmagent.actors.kernel.mode import Expected
 from pmagent.contracts.kernel import Mode, Reason
 from pmagent.contracts.oa import OaPermitRequested
 
@@ -69,6 +70,7 @@ class Permit(msgspec.Struct, frozen=True):
     subject: str
     expires_at: str
     correlation: str
+    holder: str = ""
 
 
 class OaActorState(msgspec.Struct, frozen=True):
@@ -83,6 +85,7 @@ class OaActorState(msgspec.Struct, frozen=True):
     sessions: list[Session] = []
     permits: dict[int, Permit] = {}
     unwatched: bool = False
+    expected: Expected = Expected()
 
 
 def status(engine: Engine) -> dict[str, Any]:

@@ -16,7 +16,7 @@ def _task_finished(data: dict[str, Any]) -> str:
 def _tasks_changed(data: dict[str, Any]) -> str:
     listed = data.get("changes")
     changes = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    return shown([f"{shown(one.get('task_id'))[:8]} {shown(one.get('state'))}" for one in changes])
+    return shown([f"{shown(one.get('task_id'))} {shown(one.get('state'))}" for one in changes])
 
 
 def _tasks_planned(data: dict[str, Any]) -> str:
@@ -33,6 +33,8 @@ LINES: Final[dict[str, Line]] = {
     "planner.call_requested": "ask {model} for a plan, attempt {attempt}, at most {seconds} s",
     "planner.failed": "no plan ({code}) after {duration_ms} ms: {text}",
     "planner.replied": "{model} answered after {duration_ms} ms, {tokens} tokens: {text}",
+    "run.apply_approved": "{operator_id} approves {files} for a commit, digest {digest}",
+    "run.apply_ended": "committed as {commit} {reason}",
     "run.begun": "the plan runs under permit {permit}",
     "run.cancel_answered": "accepted {accepted} {text}",
     "run.cancel_requested": "cancel {run_id}: {reason}",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import subprocess
 import time
@@ -22,7 +21,7 @@ import msgspec
 from pmagent.actors.sandbox.egress.gateway import Gateway
 from pmagent.actors.sandbox.launch import Gated, Launch, gated, start
 from pmagent.actors.sandbox.monitor import Monitor
-from pmagent.actors.sandbox.pid_namespace import PidNamespace
+from pmagent.actors.sandbox.pid_namespace import PidNamespace, ended, has_ended
 from pmagent.actors.sandbox.spec import Limits, Outcome, SandboxUnavailable
 
 Heard = Callable[[Literal["stdout", "stderr"], bytes], None]
@@ -45,35 +44,38 @@ _NO_CGROUP: Final = (
 
 
 class Kept:
-    """The kept part of the stream ``descriptor``, the first ``limit`` bytes or the ``last``, and how many came."""
+    """The kept part of the stream ``descriptor``: its first ``limit`` bytes and, of the others, the last ``tail``; and
+    how many came."""
 
-    def __init__(self, descriptor: int, limit: int, *, last: bool = False) -> None:
+    def __init__(self, descriptor: int, limit: int, tail: int = 0) -> None:
         self.content = b""
         self.total = 0
         self._descriptor = descriptor
         self._limit = limit
-        self._last = last
+        self._tail = tail
         os.set_blocking(descriptor, False)
 
     async def read(self, heard: Callable[[bytes], None] | None, full: Callable[[], None] | None = None) -> None:
         """To its end; what is not kept is dropped, so that the writer is not held up. ``full`` is told when there is
         more than may be kept."""
-        found = bytearray()
+        first, last = bytearray(), bytearray()
         while True:
             await anyio.wait_readable(self._descriptor)
             chunk = os.read(self._descriptor, _CHUNK)
             if not chunk:
                 break
-            kept = chunk if self._last else chunk[: max(0, self._limit - len(found))]
-            found += kept
-            if self._last:
-                del found[: -self._limit]
+            room = max(0, self._limit - len(first))
+            kept = chunk if self._tail else chunk[:room]
+            first += kept[:room]
+            last += kept[room:]
+            if len(last) > self._tail:
+                del last[: len(last) - self._tail]
             self.total += len(chunk)
             if heard is not None and kept:
                 heard(kept)
             if full is not None and self.total > self._limit:
                 full()
-        self.content = bytes(found)
+        self.content = bytes(first + last)
 
 
 class SandboxProcess:
@@ -82,8 +84,8 @@ class SandboxProcess:
     def __init__(self, process: subprocess.Popen[bytes], held_by: Gated, limits: Limits, tail: int) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
-        self.stdout = Kept(process.stdout.fileno(), limits.output_bytes)
-        self.stderr = Kept(process.stderr.fileno(), tail or limits.output_bytes, last=bool(tail))
+        self.stdout = Kept(process.stdout.fileno(), limits.output_bytes, limits.tail_bytes)
+        self.stderr = Kept(process.stderr.fileno(), 0 if tail else limits.output_bytes, tail or limits.tail_bytes)
         self.exit_code: int | None = None
         """As bubblewrap tells it, 128 + n for signal n; None: it never started the program, or was killed with it."""
         self.seconds = 0.0
@@ -106,8 +108,8 @@ class SandboxProcess:
 
     @classmethod
     def start(cls, launch: Launch, limits: Limits, *, tail: int = 0) -> SandboxProcess:
-        """Start it; not in a worker thread, for bubblewrap dies with the thread that started it. Of stdout the first
-        ``limits.output_bytes`` are kept, and of stderr as much, or its last ``tail`` bytes.
+        """Start it; not in a worker thread, for bubblewrap dies with the thread that started it. Of stdout as much
+        is kept as ``limits`` say, and of stderr as much, or its last ``tail`` bytes.
 
         Raises OSError.
         """
@@ -133,28 +135,30 @@ class SandboxProcess:
         With a ``prompt`` that is its standard input, and it is killed when it writes more than may be kept. Without
         one it stands at its gate (``arguments.GATE``) until all is ready.
         """
-        stopped, ended = anyio.Event(), anyio.Event()
+        told, over = anyio.CancelScope(), anyio.Event()
 
         async def attended() -> None:
             """Itself not to be cancelled: what is told to end is read and watched until it has."""
             try:
                 with anyio.CancelScope(shield=True):
-                    await self._to_its_end(heard, gateway, monitor, prompt, stopped)
+                    await self._to_its_end(heard, gateway, monitor, prompt, told)
             finally:
-                ended.set()
+                over.set()
 
         async with anyio.create_task_group() as group:
             group.start_soon(attended)
             try:
-                await ended.wait()
+                await over.wait()
             except anyio.get_cancelled_exc_class():
-                stopped.set()
+                told.cancel()
                 raise
 
     async def _to_its_end(
         self, heard: Heard | None, gateway: Gateway | None, monitor: Callable[[PidNamespace], Monitor] | None,
-        prompt: bytes | None, stopped: anyio.Event,
+        prompt: bytes | None, told: anyio.CancelScope,
     ) -> None:  # fmt: skip
+        """``told`` is cancelled when it is to end."""
+
         def tell(name: Literal["stdout", "stderr"]) -> Callable[[bytes], None] | None:
             return None if heard is None else lambda chunk: heard(name, chunk)
 
@@ -165,13 +169,18 @@ class SandboxProcess:
             if gateway is not None:
                 group.start_soon(gateway.serve)
             watching = anyio.CancelScope()
-            if monitor is not None:
-                group.start_soon(self._watch, monitor, watching)
-            with anyio.move_on_after(self._limits.seconds) as time_left:
-                await self._wait_or(stopped)
+            with anyio.move_on_after(self._limits.seconds) as time_left, told:
+                with anyio.move_on_after(_LOOK_SECONDS):  # most end in that time, and need no watch
+                    await self._over()
+                if monitor is not None and not has_ended(self._handle):
+                    group.start_soon(self._watch, monitor, watching)
+                    monitor = None
+                await self._over()
             self.timed_out = time_left.cancelled_caught
-            if self.timed_out or stopped.is_set():
+            if self.timed_out or told.cancel_called:
                 self._ending.set()
+                if monitor is not None:
+                    group.start_soon(self._watch, monitor, watching)
                 if self._inside is not None and self._standing.is_set():
                     self._inside.terminate()
                     with anyio.move_on_after(self._limits.grace_seconds):
@@ -184,19 +193,7 @@ class SandboxProcess:
 
     async def _over(self) -> None:
         """Wait until bubblewrap has ended."""
-        await anyio.wait_readable(self._handle)
-
-    async def _wait_or(self, stopped: anyio.Event) -> None:
-        """Return when it has ended, or is told to end."""
-
-        async def until_stopped() -> None:
-            await stopped.wait()
-            race.cancel_scope.cancel()
-
-        async with anyio.create_task_group() as race:
-            race.start_soon(until_stopped)
-            await self._over()
-            race.cancel_scope.cancel()
+        await ended(self._handle)
 
     async def end(self) -> None:
         """Kill all that still lives, and wait for it."""
@@ -284,7 +281,7 @@ class SandboxProcess:
             await self._say(b"\n")
             return
         # Without its prompt it does nothing. Once it is there, and not much earlier, it dies with this process.
-        while not inside.below() and not self._is_over():  # noqa: ASYNC110 - nobody tells of it
+        while not inside.below() and not has_ended(self._handle):  # noqa: ASYNC110 - nobody tells of it
             await anyio.sleep(_POLL_SECONDS)
         await self._say(prompt)
         self._gate.close()
@@ -293,27 +290,24 @@ class SandboxProcess:
         left = memoryview(words)
         with contextlib.suppress(BrokenPipeError):  # it does not care to read all of it, or has ended
             while left:
-                await anyio.wait_writable(self._gate)
-                left = left[os.write(self._gate.fileno(), left[:_CHUNK]) :]
-
-    def _is_over(self) -> bool:
-        ended = select.poll()
-        ended.register(self._handle, select.POLLIN)
-        return bool(ended.poll(0))
+                try:
+                    left = left[os.write(self._gate.fileno(), left[:_CHUNK]) :]
+                except BlockingIOError:
+                    await anyio.wait_writable(self._gate)
 
     async def _watch(self, monitor: Callable[[PidNamespace], Monitor], scope: anyio.CancelScope) -> None:
         """Look at what it uses until ``scope`` is cancelled; kill it when that is too much."""
-        pause = _LOOK_SECONDS
         with scope:
             await self._standing.wait()
             assert self._inside is not None
             watch = monitor(self._inside)
             try:
-                while not self.exceeded:
-                    await anyio.sleep(pause)
+                while True:
                     began = time.monotonic()
                     self.exceeded = await anyio.to_thread.run_sync(watch.look)
-                    pause = max(_LOOK_SECONDS, _REST * (time.monotonic() - began))
+                    if self.exceeded:
+                        break
+                    await anyio.sleep(max(_LOOK_SECONDS, _REST * (time.monotonic() - began)))
             finally:
                 watch.close()
             self._kill()

@@ -93,6 +93,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Processor time of a process (RLIMIT_CPU)."""
     output_bytes: int = 2**20
     """Kept of stdout, and as much of stderr; what follows is read and dropped."""
+    tail_bytes: int = 0
+    """Of what follows, so many last bytes are kept too."""
     tmp_bytes: int = 64 * 2**20
     """Size of the private /tmp, and of /dev/shm."""
     tmp_entries: int = 100_000
@@ -307,5 +309,5 @@ def _check_files(files: tuple[tuple[str, bytes], ...], room: int) -> None:
 def _check_limits(limits: Limits) -> None:
     for name in limits.__struct_fields__:
         value = getattr(limits, name)
-        if not 0 < value < 2**62:
+        if not 0 <= value < 2**62 or not (value or name == "tail_bytes"):
             raise SandboxRefused(f"limit {name} is {value}", "limits are positive numbers")

@@ -206,10 +206,13 @@ def _near(path: str, root: str) -> str:
 
 
 def _surfaces(layout: Layout) -> Check:
+    from pmagent.actors.kernel.mode import NO_SURFACES
     from pmagent.oa.reading import kernel_status
 
     status = kernel_status(layout.workspace)
     bad = [f"{name} {state.replace('_', ' ')}" for name, state in status["health"].items() if state != "ok"]
+    if status["reasons"] == [NO_SURFACES.text]:
+        return Check("surfaces", "ok", NO_SURFACES.text)
     text = f"mode {status['mode']}" + (f"; {', '.join(bad)}" if bad else "; all surfaces are valid")
     if status["reasons"]:
         text += f"; {'; '.join(status['reasons'])}"
@@ -376,7 +379,7 @@ def _clock() -> Check:
     now = datetime.now(UTC)
     if now < CLOCK_EARLIEST:
         return Check("clock", "fail", f"it says {now:%Y-%m-%d}", "set the clock")
-    return Check("clock", "ok", f"{now:%Y-%m-%d %H:%M:%S} UTC")
+    return Check("clock", "ok", f"{now:%Y-%m-%dT%H:%M:%SZ}")
 
 
 def _sandbox() -> Check:

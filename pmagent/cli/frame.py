@@ -34,6 +34,8 @@ class App:
         self.workspace_flag: str | None = None
         self.debug = False
         self.json = False
+        self.pager = True
+        """Whether long text may go to a pager."""
         self.trusting = False
         """Whether --trust-workspace was given: the configuration as it lies there is accepted."""
         self._resolved: Resolved | None = None
@@ -76,8 +78,16 @@ def shared_options() -> list[click.Parameter]:
             help="Show the traceback of an error.",
         ),
         click.Option(
+            ["--utc"], is_flag=True, expose_value=False, callback=_set_utc,
+            help="Show times in UTC on a terminal, too.",
+        ),
+        click.Option(
             ["--trust-workspace"], is_flag=True, expose_value=False, callback=_set_trusting,
             help="Accept the workspace's configuration as it is (see pmagent trust).",
+        ),
+        click.Option(
+            ["--no-pager"], is_flag=True, expose_value=False, hidden=True, callback=_set_no_pager,
+            help="Show long text without a pager.",
         ),
     ]
 
@@ -92,9 +102,19 @@ def _set_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None
         ctx.ensure_object(App).debug = True
 
 
+def _set_utc(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.ensure_object(App).output.utc = True
+
+
 def _set_trusting(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value:
         ctx.ensure_object(App).trusting = True
+
+
+def _set_no_pager(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.ensure_object(App).pager = False
 
 
 def _show_help(ctx: click.Context, _param: click.Parameter, value: bool) -> None:

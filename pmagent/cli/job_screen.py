@@ -9,18 +9,23 @@ that nobody reads, holds up no job.
 from __future__ import annotations
 
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
+import click
 
 from pmagent.clean import width
 from pmagent.cli.job_text import Rendering, change_line
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.events.log import now
+from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
+from pmagent.jobs.catalogue import Entry
 from pmagent.jobs.following import JobFollower
+from pmagent.jobs.history import opened
 from pmagent.jobs.kinds import JobRequest
 from pmagent.projections.views.jobs import Change, JobView
 from pmagent.workspace.layout import Layout
@@ -42,17 +47,49 @@ def follow_job(app: App, shown: Rendering, asked: Any, *, detach: bool = False, 
 
     Raises what ``JobFollower.run`` raises, and KeyboardInterrupt when the job was left.
     """
+    return _on_screen(app, shown, asked, partial(JobFollower.run, detach=detach), plain=plain, detach=detach)
+
+
+def attach(app: App, shown: Rendering, entry: Entry, *, plain: bool) -> Any:
+    """Show a job that was asked for before, as the command that asked for it would, until it is over: its view. Ctrl-C
+    leaves the job as it is. Blocking. Raises DaemonGone, KeyboardInterrupt."""
+    with opened(app.layout) as jobs:
+        asked = jobs.at(entry.position).data
+    follow = partial(JobFollower.attach, position=entry.position)
+    return _on_screen(app, shown, asked, follow, plain=plain, detach=True)
+
+
+def watch_list(app: App, lines: Callable[[int, int], list[list[Piece]]]) -> int:
+    """Show ``lines`` (so wide, so many) on the terminal, anew whenever the log has grown, until Ctrl-C."""
+    output, panel = app.output, _Panel(app.output)
+    if output.notes_screen() is None:
+        raise click.UsageError("--watch draws on a terminal, and there is none: pmagent log tail --follow shows events")
+    while (size := output.notes_screen()) is not None:
+        with opened(app.layout) as jobs:
+            position = jobs.storage.tail().position
+            panel.draw([], lines(size.columns - 1, max(1, size.lines - ROWS_LEFT - 1)), size.columns, size.lines)
+            while not jobs.storage.changes(position, TICK_SECONDS) and output.notes_screen() == size:
+                pass
+    return Exit.DONE
+
+
+def _on_screen(
+    app: App, shown: Rendering, asked: Any, follow: Callable[[JobFollower], Awaitable[JobView | None]], *,
+    plain: bool, detach: bool,
+) -> Any:
     screen = Screen(app.output, shown, plain=plain)
     follower = JobFollower(Layout(app.workspace.resolve()), JobRequest(shown.kind, asked), screen)
 
     async def go() -> JobView | None:
-        return await _run_on_screen(follower, screen, detach=detach)
+        return await _run_on_screen(follower, partial(follow, follower), screen, detach=detach)
 
     with flat_errors():
         return anyio.run(go)
 
 
-async def _run_on_screen(follower: JobFollower, screen: Screen, *, detach: bool) -> JobView | None:
+async def _run_on_screen(
+    follower: JobFollower, follow: Callable[[], Awaitable[JobView | None]], screen: Screen, *, detach: bool
+) -> JobView | None:
     job: JobView | None = None
     left = False
 
@@ -73,7 +110,7 @@ async def _run_on_screen(follower: JobFollower, screen: Screen, *, detach: bool)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(heed, signals)
                 tasks.start_soon(screen.show)
-                job = await follower.run(detach=detach)
+                job = await follow()
                 tasks.cancel_scope.cancel()
         finally:
             if left and job is None and follower.asking:

@@ -12,7 +12,7 @@ from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.inputs import id_prefix
 from pmagent.cli.output import Output, PipeClosed, Styled
 from pmagent.cli.shell import complete_jobs
-from pmagent.contracts.orchestra_events import Captured, TaskExited
+from pmagent.contracts.orchestra_events import Captured, RunRequested, TaskExited
 from pmagent.contracts.payload import typed
 from pmagent.events.event import Event
 from pmagent.events.reader import Follower, Progress, event_at
@@ -68,7 +68,7 @@ def logs(
         raise click.UsageError("--follow shows text: leave it out, or --format json")
     entry = Catalogue(app.layout, kept=ALL, checks=True).prefixed([RUNS], id_prefix(run_id, "RUN_ID"), ALL)
     streams = [stream] if stream else ["stdout", "stderr"]
-    with opened(app.layout) as jobs:
+    with opened(app.layout) as jobs, app.output.paged(wanted=app.pager and not follow and format == "text"):
         shown = _Shown(app.output, jobs, streams, bare=task is not None and stream is not None)
         if follow:
             for ended in _attempts(jobs, entry.position, task, app.output, follow=True):
@@ -86,7 +86,11 @@ def logs(
             return Exit.DONE
         for ended in found:
             shown.text(ended)
-        if not found:
+        asked: RunRequested = jobs.at(entry.position).data
+        if asked.earlier is not None and (task in asked.done if task is not None else asked.done):
+            earlier = asked.earlier.run_id[:8]
+            app.output.note(f"taken from run {earlier}: {', '.join(asked.done)}; pmagent logs {earlier} shows them")
+        elif not found:
             app.output.note("nothing has been written: no attempt has ended that was asked for")
     return Exit.DONE
 
@@ -130,7 +134,9 @@ class _Shown:
                     output.line(Styled("── stderr", "dim"))
                 output.block(content.decode(errors="replace").removesuffix("\n"))
             if captured.cut:
-                what = f"{sized(captured.size_bytes)} of {sized(captured.total_bytes)} were kept"
+                kept = f"{sized(captured.size_bytes)} of {sized(captured.total_bytes)} were kept"
+                missing = f"{sized(captured.gap_bytes)} of {sized(captured.total_bytes)} are missing"
+                what = f"{missing}, at byte {captured.gap_at}" if captured.gap_bytes else kept
                 output.note(Styled("note:", "yellow"), f" {ended.name}: {name} was cut, {what}")
 
     def document(self, ended: Ended) -> dict[str, Any]:
@@ -143,7 +149,10 @@ class _Shown:
         for name in self._streams:
             captured: Captured = getattr(exited, name)
             text = self.content(captured).decode(errors="replace")
-            made[name] = {"text": text, "total_bytes": captured.total_bytes, "cut": captured.cut}
+            made[name] = {
+                "text": text, "total_bytes": captured.total_bytes, "cut": captured.cut, "gap_at": captured.gap_at,
+                "gap_bytes": captured.gap_bytes,
+            }
         return made
 
     def content(self, captured: Captured) -> bytes:

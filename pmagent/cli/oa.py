@@ -46,9 +46,12 @@ def _snapshot_screen(output: Output, document: dict[str, Any]) -> None:
         return
     output.line(Styled("✓ taken", "green"), f": {document['path']}")
     reality = Styled("✓ green", "green") if state["reality_green"] else Styled("✗ not green", "red")
-    output.line(f"  branch    {state['branch']}")
-    output.line(f"  phase     {state['current_phase']}, last completed: {state['last_completed_phase'] or 'none'}")
-    output.line("  reality   ", reality)
+    if state.get("kernel_surfaces") == "none":
+        output.line("  no kernel surfaces: mode is not computed")
+    else:
+        output.line(f"  branch    {state['branch']}")
+        output.line(f"  phase     {state['current_phase']}, last completed: {state['last_completed_phase'] or 'none'}")
+        output.line("  reality   ", reality)
     for check in state["checks_summary"]:
         mark = {True: Styled("✓", "green"), False: Styled("✗", "red")}.get(check["passed"], "-")
         output.line("            ", mark, f" {check['name']}")
@@ -93,6 +96,35 @@ def _guard_screen(output: Output, name: str, report: dict[str, Any]) -> None:
             output.line(Styled(f"  {diagnostic['message']}; mend: {diagnostic['remediation']}", "dim"))
 
 
+@click.command(cls=Command, example="pmagent oa release 42 --holder claude-code")
+@click.argument("permit", type=click.IntRange(min=1))
+@click.option("--holder", required=True, metavar="NAME", help="The name that the permit was granted to.")
+@request_option()
+@format_option()
+@pass_app
+def release(app: App, permit: int, holder: str, request: str | None, format: str) -> int:
+    """Give back the permit that was granted at position PERMIT.
+
+    Nothing starts under it any more, and what runs under it is stopped.
+
+    Exit 1 when it is not live, or is held by another.
+    """
+    from pmagent.service.operations import call
+
+    arguments = {"permit": permit, "holder": holder, **same_request(request)}
+    answer = warned(app.output, call(app.workspace, "oa.permit_release", arguments, app.output.note))
+    app.output.answer(format, answer.document, lambda: _release_screen(app.output, answer.document))
+    return answer.exit_code
+
+
+def _release_screen(output: Output, document: dict[str, Any]) -> None:
+    if document["released"]:
+        output.line(Styled("✓ released", "green"), f": permit {document['permit']}")
+        return
+    output.line(Styled("✗ refused", "red"), f": {'; '.join(document['reasons'])}")
+    output.note(Styled("hint:", "cyan"), f" {'; '.join(document['mend'])}")
+
+
 @click.command(cls=Command, example="pmagent boot oa --format json")
 @request_option()
 @format_option()
@@ -119,7 +151,8 @@ def _boot_screen(output: Output, document: dict[str, Any]) -> None:
         return
     kernel, session, may = envelope["kernel"], envelope["session_metadata"], envelope["interpretation"]
     output.line(Styled("✓ booted", "green"), f": {session['session_id']}")
-    output.line("  mode       ", mode_piece(kernel["mode"]), f", phase {kernel['phase']}, branch {kernel['branch']}")
+    place = f", phase {kernel['phase'] or '-'}, branch {kernel['branch'] or '-'}"
+    output.line("  mode       ", mode_piece(kernel["mode"]), place)
     output.line(f"  workspace  {session['workspace']}")
     output.line(f"  allowed    {', '.join(may['allowed_actions']) or 'nothing'}")
     output.line(f"  forbidden  {', '.join(may['forbidden_actions']) or 'nothing of the known'}")

@@ -12,14 +12,17 @@ import os
 import select
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TextIO
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TextIO
 
 import msgspec
 
 from pmagent.clean import clean_block, clean_line, escaped_json, json_bytes
 from pmagent.events.errors import FULL, PmagentError
+from pmagent.when import SHORT, local, short
 
 if TYPE_CHECKING:
     from pmagent.service.answer import Answer
@@ -98,6 +101,17 @@ class _Nowhere:
         raise ValueError("no descriptor")
 
 
+class _Paged:
+    """A pager's standard input: what it shows is seen on a terminal."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.write, self.flush, self.fileno = stream.write, stream.flush, stream.fileno
+
+    def isatty(self) -> bool:
+        """Yes, in the end."""
+        return True
+
+
 class Output:
     """Writes to ``stdout`` and ``stderr`` (binary). ``environ`` decides about colour and width."""
 
@@ -111,6 +125,7 @@ class Output:
         self.color = _wants_color(environ, stdout)
         self._stderr_color = _wants_color(environ, stderr)
         self.wrote = False
+        self.utc = False
 
     @classmethod
     def standard(cls) -> Output:
@@ -124,6 +139,38 @@ class Output:
         if self._environ.get("COLUMNS", "").isdigit():
             return max(40, int(self._environ["COLUMNS"]))
         return max(40, shutil.get_terminal_size().columns) if _is_terminal(self._stdout) else PIPED_COLUMNS
+
+    @property
+    def is_local(self) -> bool:
+        """Whether times are shown in this machine's zone: on a terminal, unless --utc was given."""
+        return self.is_seen and not self.utc
+
+    @property
+    def now(self) -> datetime:
+        """The time, in the zone in which times are shown, and are meant."""
+        return datetime.now().astimezone() if self.is_local else datetime.now(UTC)
+
+    @property
+    def zone(self) -> str:
+        """The name of that zone, for a terminal. A pipe gets times with their Z."""
+        return (self.now.tzname() or "") if self.is_seen else ""
+
+    @property
+    def time_width(self) -> int:
+        """How wide ``time`` is at most."""
+        return SHORT if self.is_seen else 24
+
+    def time(self, time: str, *, brief: bool = False) -> str:
+        """A log time for a column: short on a terminal, else as RFC 3339 to the millisecond; ``brief``: to the second,
+        or the minute, in 17 characters."""
+        if self.is_seen:
+            return short(local(time)[0] if self.is_local else time)[: 16 if brief else SHORT].rstrip()
+        return f"{time[: 16 if brief else 23]}Z" if len(time) == 27 else time[:17]
+
+    def moment(self, time: str) -> str:
+        """A log time with its zone."""
+        zone = (local(time)[1] if self.is_local else "UTC") if self.is_seen else ""
+        return f"{self.time(time)} {zone}".rstrip()
 
     def shows(self, text: str) -> bool:
         """Whether stdout's encoding has each character of ``text``; what it has not, people see as ``?``."""
@@ -225,6 +272,40 @@ class Output:
         """Bytes as they are, on stdout: JSON for programs. To a terminal, the same JSON with everything escaped that
         ``clean`` would replace."""
         self._write(escaped_json(data) if self.is_seen else data)
+
+    @contextmanager
+    def paged(self, *, wanted: bool = True) -> Iterator[None]:
+        """What is written within goes to a terminal by a pager, as git does it: ``PAGER``, else less; none where that
+        is empty or ``cat``, or is not installed. A reader who leaves it early ends the block."""
+        import shlex
+        import signal
+        import subprocess
+
+        try:
+            command = shlex.split(self._environ.get("PAGER", "less"))
+        except ValueError:  # a quote that nobody closes
+            command = []
+        dumb = self._environ.get("TERM", "dumb") == "dumb"
+        if not wanted or dumb or not self.is_seen or command[:1] in ([], ["cat"]) or not shutil.which(command[0]):
+            yield
+            return
+        self.flush()
+        direct, environment = self._stdout, {"LESS": "FRX", "LV": "-c", **self._environ}
+        with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as pager:
+            assert pager.stdin is not None
+            self._stdout = _Paged(pager.stdin)
+            try:
+                yield
+                self.flush()
+            except PipeClosed:
+                pass
+            finally:
+                self._stdout = direct
+                before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the pager's while it shows
+                with suppress(BrokenPipeError):
+                    pager.stdin.close()
+                pager.wait()
+                signal.signal(signal.SIGINT, before)
 
     def flush(self) -> None:
         """Hand over what was written. Raises PipeClosed, Unwritten."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from pmagent.actors.oa.policy import CARE, WORK
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option
-from pmagent.cli.inputs import STDIN, can_answer, confirmed, job_id, source_from
+from pmagent.cli.inputs import STDIN, can_answer, confirmed, id_prefix, job_id, source_from
 from pmagent.cli.output import Styled
+from pmagent.cli.shell import complete_jobs
 from pmagent.exitcodes import Exit
+from pmagent.jobs.kinds import RUNS
 
 if TYPE_CHECKING:
     from pmagent.contracts.orchestra_events import RunRequested
@@ -45,6 +48,7 @@ class RunCommand(Command):
         "pmagent run 'Look around' --plan plan.yaml --plan-only",
         "pmagent run 'Look around' --plan plan.yaml --dry-run --format json",
         "pmagent run 'Look around' --plan plan.yaml --detach",
+        "pmagent run --follow 5b0c7a52",
     ],
 )
 @click.argument("intent", required=False)
@@ -59,6 +63,8 @@ class RunCommand(Command):
 @click.option("--action", type=click.Choice([*WORK, *CARE]), default="feature_work", show_default=True,
               help="The action class that the OA must permit.")
 @click.option("--detach", is_flag=True, help="Leave it to the daemon, and print the run's id.")
+@click.option("--follow", metavar="RUN_ID", shell_complete=partial(complete_jobs, only=[RUNS]),
+              help="Show a run that goes on already, to its end; Ctrl-C leaves it.")
 @request_option()
 @format_option()
 @pass_app
@@ -66,7 +72,7 @@ class RunCommand(Command):
 def run(
     context: click.Context, app: App, intent: str | None, plan: str | None, plan_only: bool, dry_run: bool,
     concurrency: int | None, retries: int | None, replan: int, out: str | None, config: str | None, action: str,
-    detach: bool, request: str | None, format: str,
+    detach: bool, follow: str | None, request: str | None, format: str,
 ) -> int:
     """Have INTENT done by the tasks of a plan, each a tool in a sandbox, in the order of their dependencies. With --
     and a program with its arguments, run that one alone, once, and write what it writes.
@@ -75,6 +81,10 @@ def run(
     task is done. 1: some failed, or the run was refused, cancelled or stopped. 2: its configuration or plan is wrong.
     6: a time limit, or the daemon took it and does not answer. 7: a forbidden wish or act. `pmagent runs` shows the
     outcome."""
+    if follow is not None:
+        if intent is not None or context.meta.get(_WORDS) or detach or request or plan or config:
+            raise click.UsageError("--follow shows a run that was asked for before: give its id alone")
+        return _follow(app, follow, format)
     _check_flags(plan=plan, config=config, plan_only=plan_only, dry_run=dry_run, replan=replan, detach=detach)
     from pmagent.actors.orchestra.planning.plan import BYTES_MAX
     from pmagent.actors.sandbox.programs import searched
@@ -153,7 +163,40 @@ def _check_flags(
         raise click.UsageError(f"--plan-only runs nothing, so {named} has no meaning with it")
 
 
-def _run(app: App, asked: RunRequested, format: str, *, detach: bool, alone: bool) -> int:
+@click.command(cls=Command, example=["pmagent rerun 5b0c7a52", "pmagent rerun 5b0c7a52 --failed"])
+@click.argument("run_id", shell_complete=partial(complete_jobs, only=[RUNS]))
+@click.option("--failed", is_flag=True, help="Only tasks that are not done; the results of the others are taken over.")
+@click.option("--detach", is_flag=True, help="Leave it to the daemon, and print the new run's id.")
+@request_option()
+@format_option()
+@pass_app
+def rerun(app: App, run_id: str, failed: bool, detach: bool, request: str | None, format: str) -> int:
+    """Repeat a run that is over: a new run by its recorded plan, configuration and action class.
+
+    RUN_ID may be the beginning of an id. With --failed, tasks that are done stay done, and what they have left is read
+    by the tasks that wait for them. Exit codes are those of pmagent run; 1 also where nothing can be repeated."""
+    from pmagent.jobs.catalogue import ALL, Catalogue
+    from pmagent.jobs.history import opened
+    from pmagent.orchestra.repeating import repeated
+
+    entry = Catalogue(app.layout, kept=ALL, checks=True).prefixed([RUNS], id_prefix(run_id, "RUN_ID"), ALL)
+    with opened(app.layout) as jobs:
+        asked = repeated(jobs, entry.position, job_id(request), failed=failed)
+    return _run(app, asked, format, detach=detach, alone=False)
+
+
+def _follow(app: App, run_id: str, format: str) -> int:
+    from pmagent.cli.job_screen import attach
+    from pmagent.cli.run_text import RUN, document, exit_code, summary
+    from pmagent.jobs.catalogue import ALL, Catalogue
+
+    entry = Catalogue(app.layout, kept=ALL, checks=True).prefixed([RUNS], id_prefix(run_id, "RUN_ID"), ALL)
+    run = attach(app, RUN, entry, plain=format == "json")
+    app.output.answer(format, document(run), lambda: summary(app.output, run))
+    return exit_code(run)
+
+
+def _run(app: App, asked: RunRequested, format: str, *, detach: bool, alone: bool = False) -> int:
     from pmagent.cli.job_screen import follow_job
     from pmagent.cli.run_text import RUN, document, exit_code, summary
 
@@ -161,7 +204,10 @@ def _run(app: App, asked: RunRequested, format: str, *, detach: bool, alone: boo
     if run is None:
         app.output.answer(format, {"run_id": asked.run_id, "state": "open"}, lambda: app.output.line(asked.run_id))
         if format != "json":
-            app.output.note(f"it goes on by itself; pmagent runs {asked.run_id[:8]} shows it, pmagent cancel ends it")
+            app.output.note(
+                f"it goes on by itself; pmagent runs {asked.run_id[:8]} shows it, pmagent cancel ends it, and "
+                "pmagent run --follow watches it"
+            )
         return Exit.DONE
     if alone and format != "json":
         from pmagent.cli.logs import show_alone

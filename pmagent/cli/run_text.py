@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -26,7 +27,8 @@ from pmagent.events.log import now
 from pmagent.exitcodes import Exit
 from pmagent.jobs.kinds import RUNS
 from pmagent.orchestra.paths import folder_of, report_of
-from pmagent.projections.runs.changes import saying
+from pmagent.projections.runs.changes import cut_words, saying
+from pmagent.projections.runs.chunks import chunked
 from pmagent.projections.runs.numbers import task_documents
 from pmagent.projections.views.jobs import End
 from pmagent.projections.views.runs import Run, Task
@@ -69,7 +71,7 @@ def document(run: Run) -> dict[str, Any]:
         "folder": folder_of(config, run.id),
         "report": report_of(config, run.id),
         "duration_ms": duration_ms(run),
-        "tasks": [_task(*pair) for pair in run.pairs],
+        "tasks": [_task(run, *pair) for pair in run.pairs],
     }
     if run.asked.plan_only:
         made["levels"] = levels(run)
@@ -84,6 +86,7 @@ def whole(run: Run) -> dict[str, Any]:
         "action": run.asked.action,
         "plan_id": run.plan.plan_id if run.plan is not None else None,
         "revision": run.revision,
+        "repeats": run.asked.earlier.run_id if run.asked.earlier is not None else None,
         "requested_at": run.at,
         "ended_at": run.ended or None,
         "names": {planned.task_id: planned.name for planned in run.planned_tasks},
@@ -91,12 +94,32 @@ def whole(run: Run) -> dict[str, Any]:
     }
 
 
-def _task(task: Task, planned: PlannedTask) -> dict[str, Any]:
+def narrowed(run: Run, states: Sequence[str], text: str, count: int) -> Run:
+    """The run with those of its tasks only that are in one of ``states`` (none: in any) and have ``text`` in name,
+    intent or reason; at most ``count``."""
+    wanted = text.casefold()
+
+    def found(task: Task, planned: PlannedTask) -> bool:
+        told = f"{planned.name}\n{planned.intent}\n{task.reason}"
+        return (not states or task.state in states) and wanted in told.casefold()
+
+    pairs = [pair for pair in run.pairs if found(*pair)][:count]
+    if run.plan is None:
+        return run
+    tasks = [planned for _, planned in pairs]
+    return msgspec.structs.replace(
+        run, plan=msgspec.structs.replace(run.plan, tasks=tasks), tasks=chunked([task for task, _ in pairs]),
+        places={task.task_id: place for place, task in enumerate(tasks)},
+    )
+
+
+def _task(run: Run, task: Task, planned: PlannedTask) -> dict[str, Any]:
     ended = task.left >= 0
     return {
         "task_id": planned.task_id, "name": planned.name, "state": task.state, "attempts": task.attempts,
         "duration_ms": task.duration_ms if ended else 0, "exit_code": task.exit_code if ended else None,
         "reason": task.reason if task.word in _REASONED else "",
+        "cut": [{"path": one.path, "gap_at": one.gap_at, "gap_bytes": one.gap_bytes} for one in run.cut(task)],
     }
 
 
@@ -154,6 +177,11 @@ def _failures(output: Output, run: Run) -> None:
         output.line("  ", mark("failed"), f" {name}: ", shorten(task.reason, output.columns - 6 - len(name)))
     if len(failed) > FAILED_SHOWN:
         output.line(f"  … and {len(failed) - FAILED_SHOWN} more: pmagent runs {run.id[:8]}")
+    cut = [(planned.name, words) for task, planned in run.pairs if (words := cut_words(run, task))]
+    for name, words in cut[:FAILED_SHOWN]:
+        output.line("  ", Styled(f"{name}: {words}", "yellow"))
+    if len(cut) > FAILED_SHOWN:
+        output.line(f"  … and {len(cut) - FAILED_SHOWN} more with output that was cut")
 
 
 def _levels(output: Output, run: Run) -> None:
@@ -184,7 +212,7 @@ def table(run: Run, now: str, columns: int, rows: int) -> list[list[Piece]]:
     if len(pairs) > room:
         pairs = _foremost(pairs, room - 1)
     names = name_columns([planned.name for _, planned in pairs], NAME_COLUMNS_MAX)
-    lines += [_row(task, planned, now, columns, names) for task, planned in pairs]
+    lines += [_row(run, task, planned, now, columns, names) for task, planned in pairs]
     if len(pairs) < len(run.tasks):
         lines.append(_rest(run, pairs, columns))
     return lines[:rows]
@@ -208,20 +236,21 @@ def _foremost(pairs: list[Pair], room: int) -> list[Pair]:
     return (running + failed)[: max(0, room)]
 
 
-def _row(task: Task, planned: PlannedTask, now: str, columns: int, names: int) -> list[Piece]:
+def _row(run: Run, task: Task, planned: PlannedTask, now: str, columns: int, names: int) -> list[Piece]:
     sign = mark("retry" if task.retry_at else task.word)
     spent, most = took(task.started, task.ended or now), 1 + planned.constraints.max_retries
     attempts = f"{task.attempts}/{most}" if task.attempts > 1 or task.retry_at else ""
     cells = [
         f" {pad(planned.name, names)}", f"  {pad(task.word, STATE_COLUMNS)}", f"{spent:>{TIME_COLUMNS}}",
-        f"  {attempts}" if attempts else "", f"  {_why(task, now)}",
+        f"  {attempts}" if attempts else "", f"  {_why(run, task, now)}",
     ]
     return fitted(sign, cells, columns)
 
 
-def _why(task: Task, now: str) -> str:
+def _why(run: Run, task: Task, now: str) -> str:
     if not task.retry_at:
-        return task.reason if task.word in _REASONED else ""
+        reason = task.reason if task.state in ("failed", "done") else ""
+        return "  ".join(filter(None, (reason, cut_words(run, task))))
     left = seconds_between(now, task.retry_at)  # 0 where it is no time: it waits for the next start
     when = f"again in {spoken(max(0.0, left))}" if left else "again at the next start"
     return f"{when}: {task.reason}"
@@ -235,4 +264,6 @@ def _rest(run: Run, pairs: list[Pair], columns: int) -> list[Piece]:
     return [Styled(shorten(f"   {more} {sum(counts.values())} more: {', '.join(words)}", columns), "dim")]
 
 
-RUN: Final = Rendering(RUNS, exit_code, table, _entry, whole, summary, _details, wide=14, next="the next pmagent run")
+RUN: Final = Rendering(
+    RUNS, exit_code, table, _entry, whole, summary, _details, wide=14, next="the next pmagent run", narrowed=narrowed
+)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -15,37 +16,83 @@ if TYPE_CHECKING:
     from pmagent.contracts.checks import CheckResult
 
 
-@click.command(cls=Command, example="pmagent init")
+_MEANING: Final = {
+    ".pmagent/config.toml": "settings: phase, checks, where the log lies",
+    "orchestra.config.yaml": "what runs may start, read and write",
+    "plan.yaml": "a plan that runs the tests found here",
+    "share/PM_BOOTSTRAP_STATE.json": "kernel surface: branch, phase, health",
+    "share/SSOT_SURFACE_V17.json": "kernel surface: the phase that counts",
+    "share/REALITY_GREEN_SUMMARY.json": "kernel surface: the checks and whether all passed",
+    "share/HANDOFF_KERNEL.json": "kernel surface: a mode that somebody declares",
+    "share/oa/CONTEXT.json": "kernel surface: the current task's context",
+}
+"""Path -> what the file is for."""
+
+_OFFER: Final = "ignore them?"
+
+
+@click.command(cls=Command, example=["pmagent init", "pmagent init --ignore"])
+@click.option("--ignore", is_flag=True, help="List the folders that pmagent computes in .git/info/exclude.")
+@click.option("--minimal", is_flag=True, help="Without kernel surfaces: no mode is computed.")
 @click.option("--new-log", is_flag=True, help="Begin a log, also where documents tell of one that is gone.")
 @format_option()
 @pass_app
-def init(app: App, new_log: bool, format: str) -> int:
-    """Make this git repository a workspace: write the missing kernel surfaces and .pmagent/config.toml.
+def init(app: App, ignore: bool, minimal: bool, new_log: bool, format: str) -> int:
+    """Make this git repository a workspace: write settings, a plan for the tests found here, and kernel surfaces.
 
-    Existing files are not touched. This accepts the workspace's configuration; the powers of an existing one are shown
-    (pmagent trust shows them again). --new-log begins a log at once: where STATE.json, jobs/, runs/ or sessions/ belong
-    to a log that is gone, no other command begins one."""
+    Existing files are not touched. The folders that pmagent computes (runs/, jobs/, …) are offered to git as ignored:
+    in .git/info/exclude, which is yours alone; .gitignore is the project's. This accepts the workspace's configuration;
+    the powers of an existing one are shown (pmagent trust shows them again). --new-log begins a log at once: where
+    STATE.json, jobs/, runs/ or sessions/ belong to a log that is gone, no other command begins one."""
     from pmagent.cli.trust_prompt import accept_as_is
     from pmagent.workspace.kernel_settings import PATH
     from pmagent.workspace.presence import begin_log
+    from pmagent.workspace.starter import CONFIG, PLAN, starter_files
     from pmagent.workspace.surfaces import init_workspace
 
-    found = any((app.workspace / name).exists() for name in (PATH, "orchestra.config.yaml"))
-    created = init_workspace(app.workspace)
-    accept_as_is(app.workspace.resolve(), app.output, always_shown=found)
+    present = [name for name in (PATH, CONFIG, PLAN) if os.path.lexists(app.workspace / name)]
+    created = init_workspace(app.workspace, files=starter_files(app.workspace, app.environ), minimal=minimal)
+    accept_as_is(app.workspace.resolve(), app.output, always_shown=any(name != PLAN for name in present))
     log_id = begin_log(app.layout) if new_log else None
     if format == "json":
         begun = {"log_id": log_id} if new_log else {}
-        app.output.document({"workspace": str(app.workspace), "created": created, **begun})
+        offered = _ignored(app, asked=ignore, answerable=False)
+        app.output.document(
+            {"workspace": str(app.workspace), "created": created, "present": present, **offered, **begun}
+        )
         return Exit.DONE
+    width = max(map(len, created), default=0)
     for path in created:
-        app.output.line(Styled("✓", "green"), f" {path}")
+        meaning = _MEANING.get(path, "")
+        app.output.line(Styled("✓", "green"), f" {path:<{width}}  {meaning}" if meaning else f" {path}")
+    if created and present:
+        app.output.line(f"left as they are: {', '.join(present)}")
     if new_log:
         app.output.line(Styled("✓", "green"), f" log {log_id}, in {app.layout.log}")
     elif not created:
         app.output.line("nothing to do: everything is there")
-    app.output.note("next: pmagent oa snapshot, or pmagent up and, in another shell, pmagent log tail -f")
+    _ignored(app, asked=ignore, answerable=True)
+    app.output.note(f'next: pmagent run "run the tests" --plan {PLAN}; pmagent status')
     return Exit.DONE
+
+
+def _ignored(app: App, *, asked: bool, answerable: bool) -> dict[str, object]:
+    """List the computed folders among the files that git ignores, where that is ``asked`` for or answered with yes."""
+    from pmagent.cli.inputs import can_answer, confirmed
+    from pmagent.workspace import git
+    from pmagent.workspace.starter import made_folders
+
+    lines = git.not_ignored(app.workspace, made_folders(app.workspace))
+    if lines and not asked and answerable:
+        app.output.note(f"not ignored by git, and computed by pmagent: {'  '.join(lines)}")
+        if can_answer(app.output):
+            asked = confirmed(app.output, _OFFER, "--ignore")
+        else:
+            app.output.note("pmagent init --ignore lists them in .git/info/exclude")
+    if lines and asked:
+        path = git.ignore(app.workspace, lines)
+        app.output.note(Styled("✓", "green"), f" ignored by git: {'  '.join(lines)} ({path})")
+    return {"ignore": lines, "ignored": bool(lines) and asked}
 
 
 @click.command(cls=Command, example="pmagent kernel refresh")

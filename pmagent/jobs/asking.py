@@ -50,12 +50,30 @@ class Edge(msgspec.Struct, frozen=True):
 async def _prepared_run(host: Host, asked: RunRequested) -> RunRequested:
     """The request as it may be recorded. Raises BadRun, BadConfig, NotAccepted, KernelUnread, SandboxUnavailable."""
     workspace = host.layout.workspace
+    await anyio.to_thread.run_sync(_check_repeats, host, asked)
     asked = await anyio.to_thread.run_sync(checked_run, asked, workspace)
     await anyio.to_thread.run_sync(require_covers, workspace, asked.config, "the run")
     if not (asked.plan_only or asked.dry_run):
         await anyio.to_thread.run_sync(bubblewrap)  # without one no task could begin
     await _known_mode(host, asked)
     return asked
+
+
+def _check_repeats(host: Host, asked: RunRequested) -> None:
+    """A run takes results only from the run that it repeats, by the same plan. Raises NotRepeatable, BadRun,
+    NoSuchJob."""
+    if asked.earlier is None:
+        return
+    from pmagent.jobs.catalogue import ALL, Catalogue
+    from pmagent.jobs.history import opened
+    from pmagent.orchestra.repeating import repeated
+
+    entry = Catalogue(host.layout).called([RUNS], asked.earlier.run_id, ALL)
+    with opened(host.layout) as jobs:
+        expected = repeated(jobs, entry.position, asked.run_id, failed=bool(asked.earlier.done))
+    if (asked.earlier, asked.plan, asked.dry_run) != (expected.earlier, expected.plan, expected.dry_run):
+        what = f"this run does not repeat {asked.earlier.run_id[:8]} as the log has it"
+        raise BadRun(what, "pmagent rerun makes a good request")
 
 
 async def _known_mode(host: Host, asked: RunRequested) -> None:

@@ -121,17 +121,21 @@ class Catalogue:
     # --- asking ---------------------------------------------------------------------------------------------------
 
     def listed(
-        self, kind: Kind, count: int, *, before: int = 0, state: str = "", text: str = "", look: int = LOOK_EVENTS
+        self, kind: Kind, count: int, *, before: int = 0, state: str = "", text: str = "",
+        failed: bool = False, look: int = LOOK_EVENTS,
     ) -> Listing:
         """The newest ``count`` jobs of this kind that were asked for before position ``before`` (0: the newest of all),
-        are in ``state`` and are about something with ``text`` in it, in whatever case. For it at most about ``look``
-        events are read that were not before. Raises CorruptLog; NotFound where there is no log."""
+        are in ``state``, ended without success where only ``failed`` ones are wanted, and are about something with
+        ``text`` in it, in whatever case. For it at most about ``look`` events are read that were not before. Raises
+        CorruptLog; NotFound where there is no log."""
         wanted = text.casefold()
         found: list[Entry] = []
         with self._lock, opened(self._layout) as jobs:
             self._catch_up(jobs)
             for entry in self._newest_first(jobs, look):
                 if entry.kind is not kind or (before and entry.position >= before) or state not in ("", entry.state):
+                    continue
+                if failed and entry.state not in kind.failures:
                     continue
                 if wanted and wanted not in (entry.title if entry.whole else _title(jobs, entry)).casefold():
                     continue

@@ -138,6 +138,25 @@ class JobFollower:
                 raise refusal
             await anyio.sleep(TRY_SECONDS)
 
+    async def attach(self, position: int) -> JobView:
+        """Follow a job that was requested at ``position`` before, whoever carries it. Raises DaemonGone when nobody
+        does."""
+        with opened(self.layout) as jobs:
+            if not self.layout.store.holder().live and not jobs.view(self.kind, position).over:
+                raise DaemonGone(
+                    f"nobody carries the {self.kind.word} {self.request.id[:8]} now",
+                    f"pmagent up takes it up; {self.shown} shows it",
+                )
+            self.asking = True
+            return await self._follow(jobs, position, partial(self._await_anybody, jobs.storage))
+
+    async def _await_anybody(self, storage: LogReader, position: int) -> None:
+        """``_await_daemon``; but the command of another shell, which may carry the job too, answers nobody."""
+        if held_by_job(self.layout) is None:
+            await self._await_daemon(storage, position)
+        else:
+            await anyio.to_thread.run_sync(storage.changes, position, LOOK_SECONDS)
+
     async def _carried(self, *, detach: bool) -> JobView | None:
         """``run``, once; asking again later is the same request."""
         if self.layout.store.holder().live:

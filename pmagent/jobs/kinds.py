@@ -37,10 +37,11 @@ class OpenJob(NamedTuple):
 
 class Kind(msgspec.Struct, frozen=True):
     """``request`` and ``cancellation`` are payload types; ``end_types`` are the types of events that end a job. ``ask``
-    and ``cancel`` are its operations, ``command`` lists them. ``states``: each in which a job may end, and "open".
-    ``about`` is the field of the request that says what it is about. ``heads``: the columns of a list for ``End.gist``
-    and for that field; ``example``: a command that asks for a job. ``open_in``: the actors' states -> the open jobs,
-    oldest first. ``remark``: the request that was asked for and the one in the log -> what is to be said of them.
+    and ``cancel`` are its operations, ``command`` lists them. ``states``: each in which a job may end, and "open";
+    ``successes``: those of a job that did what it should. ``about`` is the field of the request that says what it is
+    about. ``heads``: the columns of a list for ``End.gist`` and for that field; ``example``: a command that asks for a
+    job. ``open_in``: the actors' states -> the open jobs, oldest first. ``remark``: the request that was asked for and
+    the one in the log -> what is to be said of them.
 
     ``begun``, ``evolved`` and ``changes`` fold a job (``JobView``), ``end_of`` the payload of its end.
     """
@@ -52,6 +53,7 @@ class Kind(msgspec.Struct, frozen=True):
     ask: str
     cancel: str
     states: tuple[str, ...]
+    successes: tuple[str, ...]
     about: str
     heads: tuple[str, str]
     example: str
@@ -61,6 +63,11 @@ class Kind(msgspec.Struct, frozen=True):
     end_of: Callable[[Any], End]
     open_in: Callable[[Mapping[str, Any]], Iterable[OpenJob]]
     remark: Callable[[Any, Any], str]
+
+    @property
+    def failures(self) -> list[str]:
+        """The states of jobs that ended without success."""
+        return [state for state in self.states if state not in ("open", *self.successes)]
 
     @property
     def requested(self) -> str:
@@ -135,6 +142,7 @@ RUNS: Final = Kind(
     ask="orchestra.run",
     cancel="orchestra.cancel",
     states=("open", "done", "failed", "cancelled", "timed_out", "stopped", "refused", "planned"),
+    successes=("done", "planned"),
     about="intent",
     heads=("Done", "Intent"),
     example="pmagent run 'What to do' --plan FILE",
@@ -153,6 +161,7 @@ AUDITS: Final = Kind(
     ask="audit.run",
     cancel="audit.cancel",
     states=("open", "concluded", "failed", "cancelled", "refused"),
+    successes=("concluded",),
     about="repo_url",
     heads=("Score", "Repository"),
     example="pmagent audit REPO_URL PDF",

@@ -15,6 +15,7 @@ from pmagent.actors.core.lines import at_path
 from pmagent.clean import clean_line
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import StoredEvent
+from pmagent.ids import is_meant
 from pmagent.log.summaries import summary
 
 ENVELOPE: Final = ("position", "batch", "time", "id", "kind", "actor", "type", "correlation", "causation", "sum")
@@ -46,13 +47,16 @@ def globs(patterns: Sequence[str]) -> re.Pattern[str]:
     return re.compile("|".join(translate(pattern) for pattern in patterns) or r"(?!)")
 
 
-def compiled(query: Query) -> Callable[[StoredEvent], bool]:
-    """A predicate for ``query``: several filters must all hold; of one filter given several times, one must.
+def compiled(
+    query: Query, told: Callable[[StoredEvent], str] = summary
+) -> Callable[[StoredEvent], bool]:
+    """A predicate for ``query``: several filters must all hold; of one filter given several times, one must. ``told``
+    gives the line of an event, which is searched too.
 
     Raises BadFilter.
     """
     wanted, unwanted = globs(query.types), globs(query.excluded)
-    actors, correlations = frozenset(query.actors), frozenset(query.correlations)
+    actors, correlations = frozenset(query.actors), [one.removesuffix("…") for one in query.correlations]
     tests = _field_tests(query.fields)
     grep = _expression(query.grep)
 
@@ -63,11 +67,11 @@ def compiled(query: Query) -> Callable[[StoredEvent], bool]:
             return False
         if actors and event.actor not in actors:
             return False
-        if correlations and event.correlation not in correlations:
+        if correlations and not any(is_meant(one, event.correlation) for one in correlations):
             return False
         if tests and not _hold(tests, event):
             return False
-        return grep is None or grep.search(text_of(event)) is not None
+        return grep is None or grep.search(text_of(event, told)) is not None
 
     return matches
 
@@ -76,7 +80,7 @@ def needles(query: Query) -> list[list[bytes]]:
     """Bytes that a line matching ``query`` holds: at least one of each list. Other lines may hold
     all of that, too."""
     found = [_types(query.types)]
-    found += [_named(name, values) for name, values in (("actor", query.actors), ("correlation", query.correlations))]
+    found += [_named("actor", query.actors), [_begun(one) for one in query.correlations]]
     return [group for group in found if group]
 
 
@@ -91,6 +95,11 @@ def _types(patterns: Sequence[str]) -> list[bytes]:
 
 def _named(name: str, values: Sequence[str]) -> list[bytes]:
     return [f'"{name}":'.encode() + msgspec.json.encode(_text_as_stored(value)) for value in values]
+
+
+def _begun(correlation: str) -> bytes:
+    """What a line holds whose correlation is meant: its beginning, or that of its UUID."""
+    return msgspec.json.encode(_text_as_stored(correlation.removesuffix("…")))[1:-1]
 
 
 def _text_as_stored(value: str) -> str:
@@ -109,10 +118,10 @@ def _expression(text: str) -> re.Pattern[str] | None:
         raise BadFilter(f"--grep {text[:200]!r}: {why}", "a regular expression, as Python's re has it") from None
 
 
-def text_of(event: StoredEvent) -> str:
+def text_of(event: StoredEvent, told: Callable[[StoredEvent], str] = summary) -> str:
     """The text that ``grep`` searches: what a person could see of the event, and its data; clean, on one line."""
     data = bytes(memoryview(event.data)[:GREP_CHARS]).decode("utf-8", "replace")
-    seen = f"{event.actor} {event.type} {event.correlation} {event.id} {summary(event)} {data}"
+    seen = f"{event.actor} {event.type} {event.correlation} {event.id} {told(event)} {data}"
     return clean_line(seen[:GREP_CHARS])
 
 

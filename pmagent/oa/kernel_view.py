@@ -44,12 +44,12 @@ def read_view(workspace: str | os.PathLike[str] | None = None) -> View:
     """
     require_current(workspace_path(workspace), OaState.name)
     given = read_workspace(workspace_path(workspace))
-    mode = judge(given.observed.surfaces).mode
+    mode = "NORMAL" if given.without_surfaces else judge(given.observed.surfaces).mode
     fields: dict[str, Any] = {}
     for field, surface in SURFACES.items():
         content = given.readings()[surface].content or {}
         fields[field] = {} if _beyond(surface, content, SURFACE_BYTES_MAX) else content
-        mode = mode if fields[field] else "BLOCKED"
+        mode = mode if fields[field] or given.without_surfaces else "BLOCKED"
     state = given.state or {}
     fields["oa_state"] = {} if _beyond(STATE_PATH, state, SURFACE_BYTES_MAX) else state
     context, fault = _context(given)

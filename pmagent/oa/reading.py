@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from pmagent.actors.kernel import surfaces
-from pmagent.actors.kernel.mode import judge
+from pmagent.actors.kernel.mode import NO_SURFACES, judge
 from pmagent.actors.kernel.reader import read_surfaces
 from pmagent.actors.kernel.surfaces import BOOTSTRAP, HANDOFF, REALITY, SSOT
 from pmagent.actors.oa.policy import interpret
@@ -22,6 +22,7 @@ from pmagent.contracts.kernel import KernelObserved
 from pmagent.contracts.oa_documents import GuardMode, KernelStatus, RealityCheck
 from pmagent.events.errors import PmagentError
 from pmagent.oa.guards.configured import configured
+from pmagent.oa.guards.reading import read_workspace
 from pmagent.oa.guards.table import GUARDS, normalized
 from pmagent.oa.guards.table import run_guard as _run_guard
 from pmagent.projections.core.disk import DocumentUnwritable
@@ -43,8 +44,10 @@ def kernel_status(workspace: str | os.PathLike[str] | None = None) -> dict[str, 
 
     A missing or broken surface is an answer here (mode BLOCKED, with reasons), not an error.
     """
-    observed = _observe(workspace)
-    now = judge(observed.surfaces)
+    given = read_workspace(workspace_path(workspace))
+    observed, now = given.observed, judge(given.observed.surfaces)
+    if given.without_surfaces:
+        now = msgspec.structs.replace(now, mode="NORMAL", reasons=[NO_SURFACES])
     reality = surfaces.kernel(observed.surfaces).reality
     return _document(
         KernelStatus(

@@ -53,7 +53,9 @@ from pmagent.service.io import RealIo, read_event
 from pmagent.service.log_files import check_files
 from pmagent.service.requests import OPERATOR, Requests
 from pmagent.service.secrets import known_secrets
+from pmagent.service.status import note_of
 from pmagent.service.writing import DocumentWriter, OldDocuments
+from pmagent.workspace.kernel_settings import expected
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.presence import require_log, require_text
 from pmagent.workspace.trust import require_accepted
@@ -337,6 +339,7 @@ async def _live(
     for hear in (getattr(one, "hear", None) for one in resources):
         if hear is not None:
             runtime.listen(hear)
+    runtime.listen(io.hear)
     runtime.listen(host.hear)
     runtime.listen(taker.hear)
     runtime.listen(keeper.hear)
@@ -348,7 +351,8 @@ async def _live(
     async with runtime.run(unfinished, hold_outward=True) as tasks:
         # Before anything that came due meanwhile: who takes up what was left has to know who lives now.
         started = DaemonStarted(
-            version=__version__, python=platform.python_version(), surface=surface, libraries=libraries()
+            version=__version__, python=platform.python_version(), surface=surface, libraries=libraries(),
+            kernel_surfaces=expected(layout.workspace.resolve()),
         )
         await runtime.append(started, f"daemon.started:{log_id}:{engine.sequencer.position}", "daemon")
         tasks.start_soon(_release_outward, host)
@@ -361,7 +365,7 @@ async def _live(
         finally:
             with anyio.CancelScope(shield=True):
                 await _stop(host, log_id, stop_reason())
-    final = taker.final(storage.tail())
+    final = taker.final(storage.tail(), lambda: note_of(engine, log_id, storage.tail()))
     if final is not None:
         taker.write(final)
     keeper.write()

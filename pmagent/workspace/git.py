@@ -1,10 +1,13 @@
-"""Queries git about the workspace; the surfaces take only the branch from it."""
+"""Queries git about the workspace, of which the surfaces take only the branch; and the list of what it ignores."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 from pmagent.events.errors import PmagentError
 from pmagent.workspace.errors import WorkspaceError
@@ -60,6 +63,35 @@ def tracked(path: Path) -> str:
         if listed.stdout:
             return listed.stdout.split("\0", 1)[0]
     return ""
+
+
+def not_ignored(workspace: Path, folders: Iterable[str]) -> list[str]:
+    """Lines for git's list of ignored files: one for each of the folders (relative to ``workspace``) that git does not
+    ignore yet. Raises WorkspaceError."""
+    prefix = _git(workspace, "rev-parse", "--show-prefix").stdout.removesuffix("\n")
+    return [
+        "/" + _SPECIAL.sub(r"\\\g<0>", f"{prefix}{folder}/")
+        for folder in folders
+        if _git(workspace, "check-ignore", "--quiet", f"{folder}/any").returncode != 0
+    ]
+
+
+def ignore(workspace: Path, lines: Iterable[str]) -> Path:
+    """Add ``lines`` to the repository's own list of ignored files, ``.git/info/exclude``, which no commit contains; its
+    path. Raises WorkspaceError, OSError."""
+    named = _git(workspace, "rev-parse", "--git-path", "info/exclude").stdout.removesuffix("\n")
+    path = workspace / named  # of a worktree: an absolute path in the main repository
+    path.parent.mkdir(exist_ok=True)
+    with path.open("a+b") as file:
+        file.seek(0)
+        before = file.read()
+        begun = before and not before.endswith(b"\n")
+        file.write(b"\n" * bool(begun) + "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
+    return path
+
+
+_SPECIAL: Final = re.compile(r"[\\*?\[]")
+"""Characters that mean something in a list of ignored files."""
 
 
 def _git(workspace: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -3,7 +3,7 @@
 
 A setting ``[kernel] phase`` in the file is ``PMAGENT_KERNEL_PHASE`` in the environment. An unknown setting is an
 error: an unknown key names the nearest one that exists. The tables ``[checks]`` and ``[guards]`` have names of their
-own, and no variables (``config_programs``); nor has ``[storage]``.
+own, and no variables (``config_programs``); nor have the settings in ``_FILE_ONLY``.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ class KernelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     check_reads: Annotated[
         str, msgspec.Meta(description="folders that they may read besides the workspace, as PATH separates them")
     ] = ""
+    surfaces: Annotated[
+        Literal["required", "none"], msgspec.Meta(description="none: this workspace has no kernel surfaces")
+    ] = "required"
 
 
 class CliSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -227,12 +230,13 @@ def _settings() -> Iterator[Setting]:
             key = f"{section.name}.{field.name}"
             described = msgspec.inspect.type_info(field.type)
             text = (getattr(described, "extra_json_schema", None) or {}).get("description", "")
-            variable = "" if section.name in _FILE_ONLY else PREFIX + key.replace(".", "_").upper()
+            variable = "" if key in _FILE_ONLY else PREFIX + key.replace(".", "_").upper()
             yield Setting(key, variable, text, field.default, _kind(described))
 
 
-_FILE_ONLY: Final = ("storage",)
-"""Tables without variables: a variable would give every workspace the same log."""
+_FILE_ONLY: Final = ("storage.log_dir", "kernel.surfaces")
+"""Settings without variables: a variable would give every workspace the same log, or excuse a lack of surfaces that
+nobody has accepted."""
 
 
 def _kind(described: Any) -> type:

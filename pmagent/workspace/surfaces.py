@@ -4,15 +4,15 @@ atomically."""
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from pmagent.actors.kernel.reader import Files, RealFiles, glance, parse, read_surfaces
-from pmagent.actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, NAMES, SSOT, WORD_CHARS_MAX, kernel
+from pmagent.actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, NAMES, SHARE, SSOT, WORD_CHARS_MAX, kernel
 from pmagent.contracts.checks import CheckResult
 from pmagent.contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading
 from pmagent.events.atomic import write_atomic
@@ -38,25 +38,35 @@ CHECKS = {
 (STATE.json) are not among them: they would compare today's kernel with yesterday's copy of it."""
 
 LOG_CHECK = "Log Integrity"
+_NONE: Final[Mapping[str, bytes]] = {}
 
 
-def init_workspace(path: Path, *, now: str | None = None) -> list[str]:
+def init_workspace(
+    path: Path, *, now: str | None = None, files: Mapping[str, bytes] = _NONE, minimal: bool = False
+) -> list[str]:
     """Write the surfaces that are missing, coherent with those that are there, and ``.pmagent/config.toml``.
 
-    Returns the paths created, relative to ``path``. Touches no file that exists. Raises BadPath; WorkspaceError: no
-    git repository, or a surface that is there and cannot be understood. The phase of surfaces that are there is the
-    configured one from then on. Configured checks are not run; so they have not passed.
+    ``files`` (path -> content) are written with them. Returns the paths created, relative to ``path``. Touches no file
+    that exists. Raises BadPath; WorkspaceError: no git repository, or a surface that is there and cannot be understood.
+    The phase of surfaces that are there is the configured one from then on. Configured checks are not run; so they have
+    not passed. ``minimal``: the workspace gets no surfaces, nor does one whose settings say so already; raises
+    WorkspaceError where it has some, or settings that say nothing of it.
     """
     workspace = path.absolute()
     require_text(workspace)
     branch = git.branch(workspace)
     created = []
     old, paths, _ = _present(workspace, RealFiles(workspace))
+    without = _is_without(workspace, old, minimal=minimal)
     folder = _folder(workspace, FOLDER, 0o700)
-    if _create(folder / "config.toml", config.template(_phases_of(old)[0] or config.FIRST_PHASE).encode()):
+    settings = config.template(_phases_of(old)[0] or config.FIRST_PHASE, surfaces=not without)
+    if _create(folder / "config.toml", settings.encode()):
         created.append(config.PATH)
     if _create(folder / ".gitignore", GITIGNORE):
         created.append(f"{FOLDER}/.gitignore")
+    created += [name for name, content in files.items() if _create(workspace / name, content)]
+    if without:
+        return created
     new = _computed(workspace, old, paths, branch, now or _now(), ())
     for name, content in new.items():
         if name not in old and _create(_target(workspace, paths[name]), encoded(content)):
@@ -76,12 +86,26 @@ def refresh_surfaces(
     workspace = path.absolute()
     branch = git.branch(workspace)
     old, paths, left = _present(workspace, RealFiles(workspace))
+    if _is_without(workspace, old):
+        what = f'surfaces = "none" under [kernel] in {config.PATH}: this workspace has no surfaces to refresh'
+        raise WorkspaceError(what, "remove that line, and run: pmagent init")
     new = _computed(workspace, old, paths, branch, now or _now(), results)
     written = [name for name in new if name not in left]
     for name in written:
         write = _create if name == CONTEXT else write_atomic  # somebody may have written one meanwhile
         write(_target(workspace, paths[name]), encoded(new[name]))
     return [paths[name] for name in written]
+
+
+def _is_without(workspace: Path, old: dict[str, Content], *, minimal: bool = False) -> bool:
+    """Whether the workspace is to have no surfaces: by its settings, or where it has none, as the caller wants it."""
+    told = config.phases(workspace).surfaces
+    if minimal and told != "none" and (workspace / config.PATH).exists():
+        what = f"{config.PATH} exists, and does not say that this workspace has no surfaces"
+        raise WorkspaceError(what, 'write surfaces = "none" under [kernel] there, and run: pmagent init')
+    if minimal and old.keys() - {CONTEXT}:
+        raise WorkspaceError(f"there are surfaces in {SHARE}/", "without --minimal, pmagent init completes them")
+    return minimal or (told == "none" and not old.keys() - {CONTEXT})
 
 
 def _computed(

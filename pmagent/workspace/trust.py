@@ -40,6 +40,7 @@ _HARMLESS: Final = frozenset((
 ))  # fmt: skip
 """Settings that give no power."""
 _NARROWEST: Final[dict[str, object]] = {
+    "kernel.surfaces": "required",
     "reasoning.engine": "rules", "pla.credentials": "refuse", "pla.two_persons": True, "pla.device_serial": None,
 }  # fmt: skip
 """The value of a setting that gives least, where that is not "" or false."""

@@ -11,8 +11,9 @@ from typing import Any
 
 import msgspec
 
-from pmagent.actors.kernel.mode import kernel_of
+from pmagent.actors.kernel.mode import Expected, kernel_of
 from pmagent.actors.kernel.surfaces import HINT_REGISTRY, Bootstrap, Kernel, Reality, Ssot, kernel, named_in_state
+from pmagent.contracts.daemon import DaemonStarted
 from pmagent.contracts.kernel import KernelObserved
 from pmagent.contracts.oa_documents import (
     CheckVerdict,
@@ -36,18 +37,19 @@ REASONING = ReasoningBlock(
 
 
 class OaStateView(msgspec.Struct, frozen=True):
-    """The projection's state: the log's id and the document (None before the first valid
-    observation)."""
+    """The projection's state: the log's id, the document (None before the first valid observation), and whether
+    surfaces are expected."""
 
     log_id: str = ""
     document: StateDocument | None = None
+    expected: Expected = Expected()
 
 
 class OaState:
     """STATE.json as a function of a log prefix."""
 
     name = "oa_state"
-    hears: frozenset[type[msgspec.Struct]] = frozenset((LogCreated, KernelObserved))
+    hears: frozenset[type[msgspec.Struct]] = frozenset((LogCreated, DaemonStarted, KernelObserved))
 
     def initial(self) -> OaStateView:
         """No log yet, no document."""
@@ -58,9 +60,15 @@ class OaState:
         match event.data:
             case LogCreated(log_id=log_id):
                 return msgspec.structs.replace(state, log_id=log_id)
+            case DaemonStarted():
+                return _expecting(state, state.expected.after(event))
             case KernelObserved(existing=existing):
+                state = _expecting(state, state.expected.after(event))
                 place = LogPlace(log_id=state.log_id, position=event.position, sum=sum)
-                document = _document(kernel_of(event), existing, event.time, place)
+                seen = kernel_of(event)
+                document = _document(seen, existing, event.time, place)
+                if document is None and state.expected.none and not state.expected.held:
+                    document = _without(seen, event.time, place)
                 return msgspec.structs.replace(state, document=document) if document else state
         return state
 
@@ -89,6 +97,17 @@ def _document(seen: Kernel, existing: Iterable[str], time: str, place: LogPlace)
     if seen.bootstrap is None or seen.ssot is None or seen.reality is None:
         return None
     return _whole(seen, seen.bootstrap, seen.ssot, seen.reality, set(existing), time, place)
+
+
+def _expecting(state: OaStateView, expected: Expected) -> OaStateView:
+    return state if expected is state.expected else msgspec.structs.replace(state, expected=expected)
+
+
+def _without(seen: Kernel, time: str, place: LogPlace) -> StateDocument:
+    """The document of a workspace that has no surfaces, and is meant to have none."""
+    blank = Bootstrap("", None, None, {}, None), Ssot("", None, None, None), Reality(green=False, checks=[])
+    document = _whole(seen, *blank, set(), time, place)
+    return msgspec.structs.replace(document, kernel_surfaces="none")
 
 
 def _whole(

@@ -19,7 +19,7 @@ from pmagent.contracts.orchestra_events import (
 )
 from pmagent.events.event import Event
 from pmagent.projections.views.jobs import Change
-from pmagent.projections.views.runs import Run
+from pmagent.projections.views.runs import Run, Task
 
 
 def changes(before: Run, run: Run, event: Event) -> Iterator[Change]:
@@ -57,6 +57,11 @@ def saying(run: Run) -> str:
     return "asking the planner" + (f", attempt {run.call}" if run.call > 1 else "")
 
 
+def cut_words(run: Run, task: Task) -> str:
+    """How much is missing in which files of a task; "" where nothing is."""
+    return ", ".join(f"✂ {one.path}: {one.gap_bytes / 2**20:.1f} MiB missing" for one in run.cut(task))
+
+
 def _of_tasks(run: Run, data: TasksChanged, time: str) -> Iterator[Change]:
     for change in data.changes:
         place = run.places.get(change.task_id)
@@ -66,4 +71,5 @@ def _of_tasks(run: Run, data: TasksChanged, time: str) -> Iterator[Change]:
         if change.step == "start":
             yield Change(time, name, "running")
         elif change.state in ("done", "failed"):
-            yield Change(time, name, task.word, task.reason, task.started)
+            text = "; ".join(filter(None, (task.reason, cut_words(run, task))))
+            yield Change(time, name, task.word, text, task.started)

@@ -16,6 +16,7 @@ from pmagent.contracts.orchestra_events import (
     PlanFailed,
     PlanFinished,
     PlanMade,
+    PlannedTask,
     PlannerCallRequested,
     PlannerFailed,
     PlannerReplied,
@@ -131,6 +132,7 @@ def _plan_made(run: Run, event: Event, made: PlanMade) -> Run:
         if task.state != "done"
     ]
     tasks = [*(planned for _, planned in kept), *run.coming]
+    coming = [_coming(run, planned) for planned in run.coming]
     room = max(NOTES_MAX - len(run.replaced), 0)
     return replace(
         run,
@@ -138,12 +140,20 @@ def _plan_made(run: Run, event: Event, made: PlanMade) -> Run:
         coming=[],
         plan=Plan(made.plan_id, tasks),
         places={task.task_id: place for place, task in enumerate(tasks)},
-        tasks=chunked([*(task for task, _ in kept), *(Task(run.coming_at) for _ in run.coming)]),
-        revisions=[*run.revisions, Revision(made.revision, made.plan_id, event.time, len(run.coming), len(kept))],
+        tasks=chunked([*(task for task, _ in kept), *coming]),
+        revisions=[*run.revisions, Revision(made.revision, made.plan_id, event.time, made.tasks, made.kept)],
         replaced=[*run.replaced, *gone[:room]],
         replaced_more=run.replaced_more + len(gone[room:]),
         last_lines={},
     )
+
+
+def _coming(run: Run, planned: PlannedTask) -> Task:
+    """A task of a new plan; done, where its result is that of an earlier run."""
+    earlier = run.asked.earlier
+    if earlier is None or run.revision or planned.name not in earlier.done:
+        return Task(run.coming_at)
+    return Task(run.coming_at, "done", f"taken from run {earlier.run_id[:8]}", ended=run.coming_at)
 
 
 # --- the run -------------------------------------------------------------------------------------------------------
@@ -314,9 +324,10 @@ def _finished(run: Run, event: Event, finished: TaskFinished) -> Run:
     last_lines = run.last_lines
     if result.state == "done" and result.task_id in last_lines:
         last_lines = {task: lines for task, lines in last_lines.items() if task != result.task_id}
+    left = run.left.added(Left(result.task_id, name, kept, event.position))
     return replace(
-        run, tasks=_with(run, result.task_id, change), left=run.left.added(Left(result.task_id, name, kept)),
-        notes=notes, last_lines=last_lines, security=run.security or finished.security,
+        run, tasks=_with(run, result.task_id, change), left=left, notes=notes, last_lines=last_lines,
+        security=run.security or finished.security,
     )
 
 

@@ -103,6 +103,8 @@ def _facts(run: Run, log_id: str) -> list[str]:
         ("Last event", f"position {run.position}"),
         ("Its sum", code(run.sum)),
     ]
+    if asked.earlier is not None:
+        rows.append(("Repeats", f"run {code(asked.earlier.run_id)}, {len(asked.done)} tasks taken from it"))
     asking = run.asking
     if asking.calls:
         cost = "" if asking.cost_usd is None else f", {asking.cost_usd:.4f} USD"
@@ -198,7 +200,7 @@ def _artifacts(run: Run) -> list[str]:
     if not found:
         return []
     rows = (
-        (code(name), code(path, 255), str(size), code(checksum)) for name, path, size, checksum in found[:ROWS_MAX]
+        (code(name), code(path, 255), size, code(checksum)) for name, path, size, checksum in found[:ROWS_MAX]
     )
     return [
         "## Artifacts", "", f"In {code(at.artifacts, 1_100)}, in a folder for each task.", "",
@@ -207,10 +209,11 @@ def _artifacts(run: Run) -> list[str]:
     ]  # fmt: skip
 
 
-def _left(run: Run) -> Iterator[tuple[str, str, int, str]]:
+def _left(run: Run) -> Iterator[tuple[str, str, str, str]]:
     for left in run.left:
         for one in left.artifacts:
-            yield left.name, one.path, one.size_bytes, one.checksum
+            gap = f", {one.gap_bytes} missing" if one.gap_bytes else ""
+            yield left.name, one.path, f"{one.size_bytes}{gap}", one.checksum
 
 
 def _revisions(run: Run) -> list[str]:

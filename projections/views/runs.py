@@ -58,7 +58,7 @@ class Task(msgspec.Struct, frozen=True, array_like=True):
     def word(self) -> str:
         """Its state for people: a task that is done without having run, because its condition did not hold, was
         skipped, and says why."""
-        return "skipped" if self.state == "done" and self.reason and not self.attempts else self.state
+        return "skipped" if self.state == "done" and self.reason.startswith("skipped") else self.state
 
     @property
     def retry_at(self) -> str:
@@ -67,11 +67,13 @@ class Task(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Left(msgspec.Struct, frozen=True, array_like=True):
-    """The output of a task: artifacts with paths in the task's own folder below the run's, none in another's way."""
+    """The output of a task: artifacts with paths in the task's own folder below the run's, none in another's way; it
+    was told of at ``position``."""
 
     task_id: str
     name: str
     artifacts: list[Artifact] = []
+    position: int = 0
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -193,3 +195,8 @@ class Run(JobView, frozen=True, kw_only=True):
     def counts(self) -> Counter[TaskState]:
         """How many of the newest plan's tasks stand how."""
         return Counter(task.state for task in self.tasks)
+
+    def cut(self, task: Task) -> list[Artifact]:
+        """The files of a task in which bytes are missing, by their paths in its own folder."""
+        left = self.left[task.left].artifacts if task.left >= 0 else []
+        return [msgspec.structs.replace(one, path=one.path.partition("/")[2]) for one in left if one.gap_bytes]

@@ -269,6 +269,11 @@ def _plan_requested(run: Run, data: PlanRequested) -> None:
 def _plan_made(run: Run, made: PlanMade) -> None:
     """The plan can be run, and is within the configuration: held against it without the code that made it."""
     where, config = f"{run.where}: plan {made.revision}", run.asked.config
+    if not made.revision:
+        run.kept = [task for task in run.tasks if task.name in run.asked.done]
+        require(run.tasks[: len(run.kept)] == run.kept, f"{where}: tasks that are done do not come first")
+        for task in run.kept:
+            task.state, task.finished = "done", run.asked.done[task.name]
     new = run.tasks[len(run.kept) :]
     require((made.tasks, made.kept) == (len(new), len(run.kept)), f"{where} counts {made.tasks} and {made.kept}")
     seen = {task.id for task in run.kept}

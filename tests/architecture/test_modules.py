@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import graphlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import grimp
@@ -27,6 +29,15 @@ KEEPING = frozenset((
 """The modules of events that know how a log is kept. An import contract closes them to the product's packages."""
 MEASURING = {"segment_log": "benchmarks write logs without a lease", "segments": "and fill a segment",
              "verify": "and check what they wrote"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _trees_are_not_collected() -> Iterator[None]:
+    """Millions of nodes stay until the module's end: each round of the collector would visit all of them."""
+    gc.disable()
+    yield
+    parsed.cache_clear()
+    gc.enable()
 
 
 @functools.cache

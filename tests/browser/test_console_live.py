@@ -14,6 +14,7 @@ from playwright.sync_api import CDPSession, Page, Response, expect
 from benchmarks.console_load import Child
 from tests.browser.conftest import Enter
 from tests.conftest import fresh_example
+from tests.support.effort import rounds
 from tests.support.screens import Screens, Visit, require_chromium
 from tests.support.started import in_workspace, started
 from tests.support.stations import APPROVING, ASKING, Station, employ, entrance
@@ -26,7 +27,7 @@ STALE = re.compile(r"stale since \d\d:\d\d")
 LIVE_LOG = "/live/log?"
 
 RATE = 1_000
-SECONDS = 5
+SECONDS = rounds(5, 2)
 
 LONGEST = 0.5
 """Seconds of a processor; who presses a key waits for no task of the page's that takes longer."""

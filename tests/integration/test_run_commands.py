@@ -7,11 +7,19 @@ import signal
 from functools import cache
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import fastjsonschema
 import pytest
+from msgspec import structs, to_builtins
 
 from pmagent.contracts.generate import FOLDER
+from pmagent.jobs.catalogue import Catalogue
+from pmagent.jobs.history import opened
+from pmagent.jobs.kinds import RUNS
+from pmagent.orchestra.repeating import repeated
+from pmagent.orchestra.request import BadRun
+from pmagent.service.operations import call
 from pmagent.workspace.layout import Layout
 from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent, spawn
@@ -158,6 +166,73 @@ def test_a_detached_run_goes_on_in_the_daemon_is_listed_and_can_be_cancelled(wor
         assert again.code == 1
         assert again.document == {"run_id": run_id, "accepted": False, "text": "the run is cancelled already"}
     assert latest(workspace)["state"] == "cancelled"
+
+
+def test_a_detached_run_is_followed_with_the_screen_and_the_exit_code_of_a_run(workspace: Path) -> None:
+    in_workspace(workspace, LONG)
+    with running(workspace):
+        (run_id,) = run(workspace, "--detach").lines
+        with started(workspace, "run", "--follow", run_id[:8], terminal=(100, 24)) as left:
+            left.wait(lambda shown: "nap    running" in shown, "the long task")
+            left.type("\x03")
+            assert left.end().code == 130
+        assert latest(workspace)["state"] == "open"
+        with started(workspace, "runs", run_id, "--watch", terminal=(100, 24)) as followed:
+            followed.wait(lambda shown: "nap    running" in shown, "the long task")
+            assert pmagent(workspace, "cancel", run_id).code == 0
+            done = followed.end()
+    assert done.code == 1
+    assert "✗ cancelled" in done.text
+
+
+PARTS = """
+- {task_id: one, intent: x, tools: [echo], inputs: {args: [made by one]}}
+- {task_id: two, intent: x, tools: [cat], depends_on: [one], inputs: {args: [/inputs/one/stdout, wanted]}}
+"""
+
+
+@pytest.mark.usefixtures("daemon")
+def test_a_run_is_repeated_whole_or_for_what_failed(workspace: Path) -> None:
+    in_workspace(workspace, PARTS)
+    assert run(workspace, "--retries", "0").code == 1
+    first = latest(workspace)["run_id"]
+    (workspace / "wanted").write_text("and there\n")
+    whole = pmagent(workspace, "rerun", first, "--json")
+    assert whole.code == 0, whole.errors
+    assert [task["attempts"] for task in whole.document["tasks"]] == [1, 1]
+    done = pmagent(workspace, "rerun", first[:8], "--failed", "--json")
+    assert done.code == 0, done.errors
+    again = done.document["run_id"]
+    assert [task["attempts"] for task in done.document["tasks"]] == [0, 1]
+    shown = pmagent(workspace, "logs", again)
+    assert "made by one\nand there\n" in shown.text
+    assert f"taken from run {first[:8]}: one" in shown.errors
+    assert f"taken from run {first[:8]}" in pmagent(workspace, "runs", again).text
+    assert pmagent(workspace, "runs", again, "--json").document["repeats"] == first
+    nothing = pmagent(workspace, "rerun", again, "--failed")
+    assert nothing.code == 1, nothing.text
+    assert "every task" in nothing.errors
+    ended = spawn("log", "tail", "-n", "all", "--type", "task.finished", cwd=workspace)
+    assert [line.split("  ")[-1] for line in ended.lines] == [
+        "one done, 1 attempt(s)", "two failed, 1 attempt(s): exit code 1: cat: wanted: No such file or directory",
+        "one done, 1 attempt(s)", "two done, 1 attempt(s)", "two done, 1 attempt(s)",
+    ]  # fmt: skip
+    checks = ("log", "verify"), ("replay",), ("rebuild", "--check")
+    assert [pmagent(workspace, *check).code for check in checks] == [0, 0, 0]
+
+
+def test_a_forged_repetition_is_refused(workspace: Path) -> None:
+    in_workspace(workspace, PARTS)
+    assert run(workspace, "--retries", "0").code == 1
+    with opened(Layout(workspace)) as jobs:
+        first = Catalogue(Layout(workspace)).listed(RUNS, 1).entries[0]
+        asked = repeated(jobs, first.position, str(uuid4()), failed=True)
+    assert asked.earlier is not None
+    for done in ({**asked.earlier.done, "two": 1}, {"one": 1}):
+        forged = structs.replace(asked, earlier=structs.replace(asked.earlier, done=done))
+        with pytest.raises(BadRun, match="does not repeat"):
+            call(workspace, "orchestra.run", {"request": asked.run_id, **to_builtins(forged)})
+    assert latest(workspace)["run_id"] == first.job_id
 
 
 def test_a_detached_run_that_is_refused_says_so(workspace: Path) -> None:

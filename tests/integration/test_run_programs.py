@@ -203,6 +203,12 @@ tasks:
     assert reasons["t-b"].endswith("(continue_on_error)")
     assert reasons["never"] == "skipped: if: failure()"
     assert "cwd" in reasons["gone"]
+    again = spawn("rerun", "--failed", ran.document["run_id"], "--format", "json", cwd=project, HOME=str(home))
+    assert again.code == 0, again.errors
+    tasks = {task["name"]: (task["state"], task["attempts"]) for task in again.document["tasks"]}
+    assert tasks == {
+        "t-a": ("done", 0), "t-b": ("failed", 1), "after": ("done", 1), "never": ("done", 0), "gone": ("failed", 1),
+    }
     assert spawn("replay", cwd=project).code == 0
     assert spawn("rebuild", "--check", cwd=project).code == 0
 

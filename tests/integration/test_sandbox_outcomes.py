@@ -93,6 +93,18 @@ def test_endless_output_without_a_newline_is_cut_and_the_program_goes_on(tmp_pat
     assert not outcome.stderr_cut
 
 
+@each("written", [3, 10, 11, 14, 15, 70_000])
+def test_the_beginning_and_the_end_of_output_are_kept(tmp_path: Path, written: int) -> None:
+    content = bytes(97 + number % 26 for number in range(written))
+    code = (
+        f"import os\nall = bytes(97 + number % 26 for number in range({written}))\n"
+        "for at in range(0, len(all), 7): os.write(1, all[at : at + 7])"
+    )
+    outcome = sandboxed(tmp_path, code, limits=Limits(seconds=60, output_bytes=10, tail_bytes=4))
+    assert outcome.stdout == (content if written <= 14 else content[:10] + content[-4:])
+    assert (outcome.stdout_bytes, outcome.stdout_cut) == (written, written > 14)
+
+
 @pytest.mark.slow
 def test_sleeping_forever_gets_term_and_may_clean_up(
     tmp_path: Path, firsts: list[int], monkeypatch: pytest.MonkeyPatch

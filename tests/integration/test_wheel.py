@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import resource
+import shlex
 import shutil
 import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 from zipfile import ZipFile
 
 import pytest
 
 from pmagent._origin import PACKAGES
+from tests.support.sandboxes import needs_sandbox
 
 pytestmark = pytest.mark.slow
 
@@ -86,9 +92,12 @@ def pinned(library: Path) -> list[Path]:
     return [library / top for top in sorted(tops) if top != ".." and (library / top).exists()]
 
 
-def environment(clean: Path, wheel: Path, entries: Callable[[Path], list[Path]]) -> Installed:
+def environment(clean: Path, wheel: Path, entries: Callable[[Path], list[Path]], python: str = "") -> Installed:
     """A clean environment with the wheel; its dependencies are links to those this test runs with."""
-    venv.create(clean, with_pip=False, symlinks=True)
+    if python:
+        subprocess.run([python, "-I", "-m", "venv", "--without-pip", str(clean)], check=True)
+    else:
+        venv.create(clean, with_pip=False, symlinks=True)
     library = clean / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
     for entry in entries(Path(sysconfig.get_path("purelib"))):
         (library / entry.name).symlink_to(entry)
@@ -257,3 +266,95 @@ def test_without_its_extra_an_audit_names_what_is_missing(base: Installed, repos
     error = json.loads(answer.stdout)["error"]
     assert answer.returncode == 2
     assert all(f"'{package}" in error["hint"] for package in ("langgraph", "langchain-core")), error
+
+
+# --- the first hour: README and docs/first-hour.md, followed by an ordinary user ------------------------------------
+
+INSTALLING = ["uv tool install .", "pipx install ."]
+"""The lines of docs/first-hour.md for which the environment with the wheel stands."""
+ELSEWHERE = ["pmagent console", "pmagent pla demo"]
+"""Lines of README for a daemon, and for a workspace of its own; tests/integration/test_readme.py has them."""
+STRANGER = 54321
+PROCESSOR_SECONDS = 60.0
+COMMANDS = 5
+
+
+class Newcomer:
+    """An ordinary user with a home folder, and with pmagent from the wheel alone."""
+
+    def __init__(self, home: Path, wheel: Path) -> None:
+        self.home, self._privileged = home, os.getuid() == 0
+        home.chmod(0o755)
+        self.began = spent()
+        # The interpreter of these tests may lie where only root looks.
+        system = "/usr/bin/python3"
+        same = [system, "-I", "-c", f"import sys; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})"]
+        python = system if subprocess.run(same, check=False).returncode == 0 else ""
+        self.bin = environment(home / "env", wheel, pinned, python).bin
+        self.repository = home / "mine"
+        self.repository.mkdir()
+        (self.repository / "Makefile").write_text("all:\ntest:\n\t@echo 3 passed\n")
+        self.own(home, self.repository, self.repository / "Makefile")
+        self.do("git init -q -b main .")
+
+    def own(self, *paths: Path) -> None:
+        """Give the paths to the user."""
+        for path in paths if self._privileged else ():
+            os.chown(path, STRANGER, STRANGER)
+
+    def do(self, command: str) -> Answer:
+        """Type a command in the repository; it succeeds."""
+        who: Any = {"user": STRANGER, "group": STRANGER, "extra_groups": []} if self._privileged else {}
+        path = f"{self.bin}:/usr/bin:/bin"
+        program, *arguments = shlex.split(command)
+        done = subprocess.run(
+            [shutil.which(program, path=path) or program, *arguments], cwd=self.repository, check=False,
+            env={"PATH": path, "HOME": str(self.home)}, capture_output=True, text=True, timeout=600, **who,
+        )
+        assert done.returncode == 0, (command, done.stdout, done.stderr)
+        return done
+
+
+def typed(document: str) -> list[str]:
+    """The lines of a document's console blocks, without their comments."""
+    blocks = re.findall(r"^```console\n(.*?)^```$", (ROOT / document).read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    return [line.split("  #")[0].strip() for block in blocks for line in block.splitlines()]
+
+
+@pytest.fixture
+def newcomer(wheel: Path) -> Iterator[Newcomer]:
+    with TemporaryDirectory() as home:
+        yield Newcomer(Path(home), wheel)
+
+
+def spent() -> float:
+    """Processor time (seconds) of all processes that were started here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@needs_sandbox
+def test_the_first_hour_leads_an_ordinary_user_to_a_green_run(newcomer: Newcomer) -> None:
+    lines = typed("docs/first-hour.md")
+    assert lines[:2] == INSTALLING
+    run = ""
+    for number, line in enumerate(lines[2:], 2):  # of the two installations, one is needed
+        done = newcomer.do(line.replace("RUN", run))
+        if line.startswith("pmagent run "):
+            (run,) = re.findall(r"^  run +(\S+)$", done.stdout, re.MULTILINE)
+            assert number <= COMMANDS
+            assert spent() - newcomer.began <= PROCESSOR_SECONDS
+        if line == "pmagent logs RUN":
+            assert "3 passed" in done.stdout
+    assert run
+    untracked = newcomer.do("git status --short").stdout.split()[1::2]
+    assert untracked == [".pmagent/", "Makefile", "orchestra.config.yaml", "plan.yaml"]
+
+
+@needs_sandbox
+def test_the_commands_of_readme_work_from_top_to_bottom(newcomer: Newcomer) -> None:
+    lines = [line for line in typed("README.md") if line.startswith("pmagent ")]
+    assert len(lines) > 12
+    for line in lines:
+        if line not in ELSEWHERE:
+            assert newcomer.do(line).stdout, line

@@ -89,7 +89,7 @@ PLANTED: Planted = {
         (Engine, "complete", "if reading is not None:", "if False:"),
     ]),
     "a permit is granted on what was read before the start": ("read before the start", [
-        (Oa, "evolve", "return replace(state, standing=None)", "return state"),
+        (Oa, "evolve", "standing=None, ", ""),
     ]),
     "a resent fact is taken again": ("differs|twice", [
         (Engine, "accept", "self.sequencer.seen(draft.id) is not None", "False"),

@@ -21,8 +21,8 @@ def rounds(night: int, day: int) -> int:
 
 
 def examples(night: int) -> int:
-    """How many examples hypothesis makes: a fifth by day, ten at least."""
-    return night if NIGHT else min(night, max(10, night // 5))
+    """How many examples hypothesis makes: an eighth by day, ten at least."""
+    return night if NIGHT else min(night, max(10, night // 8))
 
 
 def some(items: Sequence[T], day: int) -> list[T]:

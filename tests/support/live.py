@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import msgspec
 
-from pmagent.actors.core.actor import BlobStream, Io, Performers
+from pmagent.actors.core.actor import BlobStream, Io, Performers, StoredBlob
 from pmagent.actors.core.engine import Engine, Output
 from pmagent.actors.core.intake import Intake
 from pmagent.actors.core.runtime import Runtime
@@ -189,6 +189,10 @@ class NoIo:
     def store_stream(self, limit: int = BLOB_BYTES_MAX) -> BlobStream:
         """See Io."""
         raise AssertionError(f"nothing here streams, not even {limit} bytes")
+
+    async def store_ends(self, head: bytes, tail: bytes, total: int) -> StoredBlob:
+        """See Io."""
+        raise AssertionError(f"nothing here stores {len(head) + len(tail)} of {total} bytes")
 
     async def blob(self, sha256: str) -> bytes:
         """See Io."""

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmagent.actors.core.actor import BlobStream, Io, StoredBlob
-from pmagent.actors.core.intake import Intake, text_end
+from pmagent.actors.core.intake import GAP_MARGIN, Intake, text_end
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
 from pmagent.events.redact import MASK, Redactor
@@ -72,7 +72,9 @@ async def test_it_is_masked_across_chunks_before_it_is_hashed(blobs: BlobStore) 
 @on_loop
 async def test_nothing_is_a_blob_too(blobs: BlobStore) -> None:
     assert await stored(real_io(blobs).store_stream()) == StoredBlob(sha256(b"").hexdigest(), 0, 0, cut=False)
-    assert await stored(real_io(blobs).store_stream(0), b"abc") == StoredBlob(sha256(b"").hexdigest(), 0, 3, cut=True)
+    assert await stored(real_io(blobs).store_stream(0), b"abc") == StoredBlob(
+        sha256(b"").hexdigest(), 0, 3, cut=True, gap=3
+    )
 
 
 @settings(max_examples=examples(200), deadline=None)
@@ -234,3 +236,56 @@ def test_memory_does_not_grow_with_the_content(tmp_path: Path, line: bytes) -> N
         tracemalloc.stop()
 
 
+KEY = b"-----BEGIN RSA PRIVATE KEY-----\n" + b"MIIEpAIBAAKCAQEAx\n" * 200 + b"-----END RSA PRIVATE KEY-----\n"
+
+
+def ends(whole: bytes, size: int) -> tuple[StoredBlob, bytes]:
+    """What is stored of the first and the last ``size`` bytes."""
+    memory = BlobStore(MemoryDisk(), "/blobs")
+    found = Intake(Redactor([SECRET]), memory).ends(whole[:size], whole[-size:], len(whole))
+    return found, memory.get(found.sha256)
+
+
+def test_of_content_that_is_cut_beginning_and_end_are_kept_and_a_line_tells_what_is_missing() -> None:
+    whole = b"".join(b"line %07d\n" % number for number in range(300_000))
+    size = MIB + GAP_MARGIN
+    found, kept = ends(whole, size)
+    lines = kept.decode().splitlines()
+    (at,) = (number for number, line in enumerate(lines) if line.startswith("… "))
+    before, after = "\n".join(lines[:at]).encode(), "\n".join([*lines[at + 1 :], ""]).encode()
+    assert whole.startswith(before)
+    assert whole.endswith(after)
+    assert MIB - 100 <= len(after) <= len(before) + 100
+    assert (found.cut, found.total, found.size) == (True, len(whole), len(kept))
+    assert kept[found.gap_at - 1 :].startswith((b"\n\xe2\x80\xa6", kept[found.gap_at - 1 : found.gap_at] + b"\n\xe2"))
+    assert found.gap == len(whole) - found.gap_at - len(after)
+    assert lines[at] == f"… {found.gap / MIB:.1f} MiB are missing here …"
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(
+    secret=st.sampled_from([SECRET.encode(), b"ghp_" + b"Ab9" * 12, KEY]), into=st.floats(0, 1),
+    at_end=st.booleans(), wrapped=st.booleans(),
+)
+def test_no_part_of_a_secret_that_the_gap_cuts_is_kept(
+    secret: bytes, into: float, at_end: bool, wrapped: bool
+) -> None:
+    size, gap = GAP_MARGIN + 50_000, 30_000
+    whole = bytearray(b"some words and more\n" * 20_000)[: 2 * size + gap]
+    start = (size + gap if at_end else size) - int(into * len(secret))
+    whole[start : start + len(secret)] = secret
+    if wrapped:
+        whole[start - 1 : start] = b"'"
+    _, kept = ends(bytes(whole), size)
+    parts = {secret[at : at + 6] for at in range(len(secret) - 5)}
+    assert not any(part in kept for part in parts)
+
+
+def test_a_private_key_that_begins_in_the_gap_is_left_out_to_its_end() -> None:
+    body = b"MIIEpAIBAAKCAQEAx\n" * 10_000
+    tail = body + b"-----END RSA PRIVATE KEY-----\nall is well\n"
+    memory = BlobStore(MemoryDisk(), "/blobs")
+    found = Intake(Redactor(), memory).ends(b"begun\n" * 20_000, tail, 10 * MIB)
+    kept = memory.get(found.sha256)
+    assert kept.endswith(b"all is well\n")
+    assert b"MIIE" not in kept

@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from pmagent.actors.orchestra.planning.allowance import LimitExceeded, check_allowed, constraints
 from pmagent.actors.orchestra.planning.conditions import holds
 from pmagent.actors.orchestra.planning.graph import BadPlan, check_waits, in_order, listed
-from pmagent.actors.orchestra.planning.written import as_written, expanded
+from pmagent.actors.orchestra.planning.written import expanded, parsed
 from pmagent.actors.orchestra.running.ids import derived
 from pmagent.contracts.oa_documents import Document
 from pmagent.contracts.orchestra import (
@@ -72,7 +72,7 @@ def read_plan(text: str | bytes, where: str = "the plan") -> tuple[PlanText, dic
         return as_plan(value, where), {}  # which refuses it
     if isinstance(value, dict):
         value = {name: part for name, part in value.items() if part is not None}
-    plan, options = expanded(as_written(value, where), where)
+    plan, options = expanded(parsed(value, where), where)
     return as_plan(plan, where), options
 
 
@@ -131,22 +131,30 @@ def answer(plan_id: str, tasks: Sequence[PlannedTask]) -> PlanAnswer:
     """The plan as L2 answers L1 (docs/design.md §14.1), and as plan.json holds it."""
     return PlanAnswer(
         plan_id=plan_id,
-        tasks=[
-            PlanTask(
-                task_id=task.task_id,
-                intent=task.intent,
-                tools=task.tools,
-                depends_on=task.depends_on,
-                parent_id=task.parent_id,
-                inputs=task.inputs,
-                constraints=msgspec.convert(msgspec.to_builtins(task.constraints), ConstraintOverrides),
-            )
-            for task in tasks
-        ],
+        tasks=[_listed(task, {}) for task in tasks],
         dag=Dag(
             nodes=[task.task_id for task in tasks],
             edges=[[one, task.task_id] for task in tasks for one in task.depends_on],
         ),
+    )
+
+
+def as_written(tasks: Sequence[PlannedTask]) -> PlanText:
+    """The plan of these tasks with the names that its author gave them, and with all limits written out."""
+    names = {task.task_id: task.name for task in tasks}
+    return PlanText(tasks=[_listed(task, names) for task in tasks])
+
+
+def _listed(task: PlannedTask, names: Mapping[str, str]) -> PlanTask:
+    """The task as a plan lists it; ids that ``names`` does not know stay."""
+    return PlanTask(
+        task_id=names.get(task.task_id, task.task_id),
+        intent=task.intent,
+        tools=task.tools,
+        depends_on=[names.get(one, one) for one in task.depends_on],
+        parent_id=names.get(task.parent_id, task.parent_id) if task.parent_id is not None else None,
+        inputs=task.inputs,
+        constraints=msgspec.convert(msgspec.to_builtins(task.constraints), ConstraintOverrides),
     )
 
 

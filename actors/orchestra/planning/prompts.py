@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.actors.orchestra.planning.graph import BadPlan
+from pmagent.actors.orchestra.planning.graph import BadPlan, listed
 from pmagent.actors.orchestra.planning.placeholders import filled
 from pmagent.actors.orchestra.planning.plan import Plan, as_plan, make_plan
 from pmagent.actors.orchestra.running.run_state import CoordinatedRun
@@ -27,6 +27,8 @@ TOLD_CHARS_MAX: Final = 200
 
 PROMPT_BYTES_MAX: Final = 768 * 1024
 """So large is a prompt at most, as JSON: it stands in one event."""
+
+replace = msgspec.structs.replace
 
 _FENCE: Final = re.compile(r"^[ \t]*```[^\n]*$", re.MULTILINE)
 _BEGINNING: Final = "You are asked for a plan."
@@ -137,15 +139,22 @@ def _candidates(text: str) -> Iterator[str]:
 
 
 def given_plan(run: CoordinatedRun) -> Plan:
-    """The plan that came with the request. Raises BadPlan."""
-    plan = run.asked.plan
+    """The plan that came with the request, tasks that are done since an earlier run first. Raises BadPlan."""
+    plan, source = run.asked.plan, run.asked.source
     assert plan is not None, "only asked for when there is one"
-    return make_plan(plan, run.asked.config, run.run_id, run.asked.source, options=run.asked.options)
+    made = make_plan(plan, run.asked.config, run.run_id, source, options=run.asked.options)
+    if not (done := run.asked.done):
+        return made
+    waits = {task.task_id: task.depends_on for task in plan.tasks}
+    if lost := [name for name in done if name not in waits or not done.keys() >= {*waits[name]}]:
+        raise BadPlan(f"{source}: cannot be done already: {listed(lost)}", "repeat the whole run: pmagent rerun RUN")
+    return replace(made, tasks=sorted(made.tasks, key=lambda task: task.name not in done))
 
 
 def made(run: CoordinatedRun, plan: Plan) -> Iterator[Payload]:
     """L2's answer to L1: the tasks, in as many events as they need, and that this is all."""
     run_id, revision = run.run_id, run.revision
+    earlier = [] if revision else [task for task in plan.tasks if task.name in run.asked.done]
     first, size = 0, 0
     for at, task in enumerate(plan.tasks):
         more = len(encode(task))
@@ -155,8 +164,8 @@ def made(run: CoordinatedRun, plan: Plan) -> Iterator[Payload]:
         size += more
     yield TasksPlanned(run_id=run_id, revision=revision, tasks=plan.tasks[first:])
     yield PlanMade(
-        run_id=run_id, revision=revision, plan_id=plan.plan_id, tasks=len(plan.tasks), kept=run.kept,
-        attempts=plan.attempts,
+        run_id=run_id, revision=revision, plan_id=plan.plan_id, tasks=len(plan.tasks) - len(earlier),
+        kept=run.kept + len(earlier), attempts=plan.attempts - sum(1 + one.constraints.max_retries for one in earlier),
     )
 
 

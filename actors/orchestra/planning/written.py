@@ -54,7 +54,7 @@ def expanded(given: WrittenPlan, where: str) -> tuple[dict[str, Any], dict[str, 
     return plan, options
 
 
-def as_written(value: Any, where: str) -> WrittenPlan:
+def parsed(value: Any, where: str) -> WrittenPlan:
     """The plan that a value from JSON or YAML is. Raises BadPlan."""
     try:
         return fit({"tasks": value} if isinstance(value, list) else value, WrittenPlan)

@@ -32,7 +32,7 @@ from pmagent.actors.sandbox import artifacts as found
 from pmagent.actors.sandbox.artifacts import Collected, Found
 from pmagent.actors.sandbox.programs import add_line, check_unchanged, git_folder, lacking
 from pmagent.actors.sandbox.runner import run
-from pmagent.actors.sandbox.spec import Outcome, SandboxRefused, SandboxSpec, SandboxUnavailable, within
+from pmagent.actors.sandbox.spec import Contact, Outcome, SandboxRefused, SandboxSpec, SandboxUnavailable, within
 from pmagent.contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact, Program
 from pmagent.contracts.orchestra_events import (
     CONTACTS_MAX,
@@ -63,6 +63,7 @@ found. Another attempt changes nothing."""
 
 LINE_CHARS_MAX: Final = 500
 PATH_SHOWN: Final = 100
+REFUSALS_MAX: Final = 3
 VIOLATIONS_MAX: Final = 100
 """So many things that a tool made and may not are told by name."""
 SIMULATED: Final = b"[dry run] nothing was started\n"
@@ -85,12 +86,10 @@ class Attempts:
             return await self._dry(event, io)
         request = await self._request(asked.requested, io)
         assigned: TaskAssigned = (await io.event(asked.assigned)).data
-        root = await anyio.to_thread.run_sync(os.path.realpath, str(io.workspace))
-        folder = f"{root}/{FOLDER}/{event.position}"
-        async with _folder(folder):
-            before = await _before(assigned, io, f"{folder}/inputs")
+        async with _folder(io.workspace, event.position) as (root, folder, hidden):
             try:
-                hidden, programs, git = await anyio.to_thread.run_sync(_found, root, request, assigned)
+                before = await _before(assigned, io, f"{folder}/inputs")
+                programs, git = await anyio.to_thread.run_sync(_found, root, request, assigned)
                 spec = spec_of(
                     root, request.config, assigned, asked, f"{folder}/artifacts", before, hidden, programs, git
                 )
@@ -140,11 +139,9 @@ def performers(_: Resources) -> Performers:
     return {TaskAttemptRequested: Attempts()}
 
 
-def _found(
-    root: str, request: RunRequested, assigned: TaskAssigned
-) -> tuple[tuple[str, ...], list[Program], str]:
-    """What a task must not see, the run's programs that are still those that were found, and the repository of which
-    the workspace is a worktree. Blocks. Raises SandboxRefused for the task's own program."""
+def _found(root: str, request: RunRequested, assigned: TaskAssigned) -> tuple[list[Program], str]:
+    """The run's programs that are still those that were found, and the repository of which the workspace is a worktree.
+    Blocks. Raises SandboxRefused for the task's own program."""
     readable = absolute(root, request.config.security.fs.allow_read)
     programs = []
     for program in request.programs:
@@ -154,7 +151,7 @@ def _found(
         except SandboxRefused:
             if program.name == assigned.assignment.tools[0]:
                 raise
-    return external_evidence(Path(root)), programs, git_folder(root) if root in readable else ""
+    return programs, git_folder(root) if root in readable else ""
 
 
 def _check_workdir(root: str, spec: SandboxSpec) -> None:
@@ -181,15 +178,19 @@ def ready(root: str, documents: DocumentPaths) -> None:
 
 
 @asynccontextmanager
-async def _folder(folder: str) -> AsyncIterator[None]:
-    """The attempt's folder, while the block lasts."""
+async def _folder(workspace: Path, position: int) -> AsyncIterator[tuple[str, str, tuple[str, ...]]]:
+    """The workspace's real path, the attempt's folder while the block lasts, and evidence that lies elsewhere."""
+    folder = ""
 
-    def make() -> None:
+    def make() -> tuple[str, str, tuple[str, ...]]:
+        nonlocal folder
+        root = os.path.realpath(workspace)
+        folder = f"{root}/{FOLDER}/{position}"
         os.makedirs(f"{folder}/artifacts", mode=0o700)
+        return root, folder, external_evidence(Path(root))
 
     try:
-        await anyio.to_thread.run_sync(make)
-        yield
+        yield await anyio.to_thread.run_sync(make)
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(found.remove, folder)
@@ -197,11 +198,17 @@ async def _folder(folder: str) -> AsyncIterator[None]:
 
 async def _before(assigned: TaskAssigned, io: Io, folder: str) -> str:
     """Lay out what the tasks before have left, each in a folder of its name, without what cannot lie beside the others
-    (``without_clashes``: the report tells of it); the folder of all, "" where it waited for none."""
+    (``without_clashes``: the report tells of it); the folder of all, "" where it waited for none. Raises SandboxRefused
+    for a file in which bytes are missing, unless the task takes such."""
     for name, position in assigned.after.items():
         finished: TaskFinished = (await io.event(position)).data
         await anyio.to_thread.run_sync(_make_folder, f"{folder}/{name}")
         for artifact in without_clashes("", finished.result.artifacts)[0]:
+            if artifact.gap_bytes and not assigned.assignment.inputs.allow_cut:
+                raise SandboxRefused(
+                    f"its input {name}/{artifact.path} is cut: {artifact.gap_bytes:,} bytes are missing",
+                    "let that task write less, or to files in $ARTIFACTS; or set inputs.allow_cut: true",
+                )
             content = await io.blob(artifact.checksum)
             await anyio.to_thread.run_sync(_put, f"{folder}/{name}/{artifact.path}", content)
     return folder if assigned.after else ""
@@ -219,17 +226,17 @@ def _put(path: str, content: bytes) -> None:
     os.chmod(path, 0o444)
 
 
-async def _stored(content: bytes, io: Io) -> StoredBlob:
-    async with io.store_stream(OUTPUT_BYTES) as stream:
-        await stream.write(content)
-        return await stream.finish()
-
-
 async def _captured(content: bytes, total: int, io: Io) -> Captured:
-    """The stream's blob; ``cut`` covers bytes that the sandbox dropped as well as those dropped here."""
-    stored = await _stored(content, io)
+    """The stream's blob. Of what the sandbox has cut, ``content`` is the beginning and the end."""
+    if total > len(content):
+        stored = await io.store_ends(content[:OUTPUT_BYTES], content[OUTPUT_BYTES:], total)
+    else:
+        async with io.store_stream() as stream:
+            await stream.write(content)
+            stored = await stream.finish()
     return Captured(
-        sha256=stored.sha256, size_bytes=stored.size, total_bytes=total, cut=stored.cut or total > len(content)
+        sha256=stored.sha256, size_bytes=stored.size, total_bytes=total, cut=stored.cut, gap_at=stored.gap_at,
+        gap_bytes=stored.gap,
     )
 
 
@@ -240,11 +247,14 @@ async def _kept(event: Event, outcome: Outcome, folder: str, io: Io) -> TaskExit
     stderr = await _captured(outcome.stderr, outcome.stderr_bytes, io)
     artifacts, skipped = await _collected(folder, io)
     own = [
-        Artifact(path=name, size_bytes=stream.size_bytes, checksum=stream.sha256)
+        Artifact(
+            path=name, size_bytes=stream.size_bytes, checksum=stream.sha256, gap_at=stream.gap_at,
+            gap_bytes=stream.gap_bytes,
+        )
         for name, stream in zip(STREAMS, (stdout, stderr), strict=True)
     ]
     cut = [
-        f"of {name}, {stream.size_bytes} of {stream.total_bytes} bytes were kept"
+        f"of {name}, {stream.gap_bytes} of {stream.total_bytes} bytes are missing"
         for name, stream in zip(STREAMS, (stdout, stderr), strict=True)
         if stream.cut
     ]
@@ -266,12 +276,23 @@ async def _kept(event: Event, outcome: Outcome, folder: str, io: Io) -> TaskExit
         notes=[*cut, *skipped, *dropped, *(f"{UNENFORCED}{what}" for what in outcome.unenforced)],
         violations=_violations(outcome.planted),
         contacts=[_contact(contact) for contact in outcome.contacts[:CONTACTS_MAX]],
+        refusals=_refusals(outcome.contacts),
     )
 
 
 def _violations(planted: tuple[str, ...]) -> list[str]:
     more = [f"it made {len(planted) - VIOLATIONS_MAX} more"] if len(planted) > VIOLATIONS_MAX else []
     return [*(f"it made {what}" for what in planted[:VIOLATIONS_MAX]), *more]
+
+
+def _refusals(contacts: tuple[Contact, ...]) -> list[str]:
+    """Why the proxy refused, each reason once; each names its host."""
+    reasons = (
+        one.reason if not one.host or one.host in one.reason else f"{one.host}:{one.port}: {one.reason}"
+        for one in contacts
+        if one.verdict == "refused"
+    )
+    return list(dict.fromkeys(reasons))[:REFUSALS_MAX]
 
 
 def _contact(contact: msgspec.Struct) -> NetContact:
@@ -292,9 +313,12 @@ async def _collected(folder: str, io: Io) -> tuple[list[Artifact], list[str]]:
                 notes.append(f"artifact {path[:PATH_SHOWN]}…: with its secrets masked, the name is too long")
             else:
                 stored = await _content(file, io)
-                artifacts.append(Artifact(path=path, size_bytes=stored.size, checksum=stored.sha256))
+                artifacts.append(Artifact(
+                    path=path, size_bytes=stored.size, checksum=stored.sha256, gap_at=stored.gap_at,
+                    gap_bytes=stored.gap,
+                ))
                 if stored.cut:
-                    notes.append(f"of artifact {path}, {stored.size} of {stored.total} bytes were kept")
+                    notes.append(f"of artifact {path}, {stored.gap} of {stored.total} bytes are missing")
     return artifacts, [*notes, *(f"artifact {what}" for what in collected.skipped)]
 
 

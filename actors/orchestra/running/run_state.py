@@ -83,10 +83,13 @@ def planned(run: CoordinatedRun) -> CoordinatedRun:
     """All tasks of the revision in hand are known: the board is set up."""
     tasks = run.tasks
     options = {index: task.options for index, task in enumerate(tasks) if isinstance(task.options, TaskOptions)}
-    made = states.board([task.task_id for task in tasks], [task.depends_on for task in tasks], run.kept, options)
-    end_positions = [run.end_positions[index] for index in range(run.kept)] + [0] * (len(tasks) - run.kept)
+    ends = [run.end_positions[index] for index in range(run.kept)]
+    if not run.revision:
+        ends = [run.asked.done[task.name] for task in tasks if task.name in run.asked.done]
+    made = states.board([task.task_id for task in tasks], [task.depends_on for task in tasks], len(ends), options)
     return replace(
-        run, doing="planned", request=0, faults=[], failures=[], board=made, end_positions=vector(end_positions)
+        run, doing="planned", request=0, faults=[], failures=[], kept=len(ends), board=made,
+        end_positions=vector(ends + [0] * (len(tasks) - len(ends))),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from pmagent.actors.core.intake import GAP_MARGIN
 from pmagent.actors.kernel.surfaces import SHARE
 from pmagent.actors.orchestra.planning.config import FILE as CONFIG_FILE
 from pmagent.actors.sandbox.spec import OWN_TMP, TASK, Limits, SandboxSpec, with_programs, within
@@ -28,8 +29,8 @@ VENV: Final = ".venv"
 """The workspace's virtual environment: later tasks may run programs of it, so no task writes it unless ``allow_write``
 names it."""
 
-OUTPUT_BYTES: Final = 4 * 2**20
-"""So much of stdout is kept, and as much of stderr."""
+OUTPUT_BYTES: Final = 2 * 2**20 + GAP_MARGIN
+"""So much of the beginning of stdout is kept, and as much of its end; the same of stderr."""
 
 _CORES: Final = 16
 """Processor time beyond what so many cores can give in a task's time is none that the time would leave."""
@@ -73,7 +74,9 @@ def spec_of(
             f"{root}/{SHARE}", f"{root}/{CONFIG_FILE}", *documents.folders, *documents.files,
             *(path for path in packages if _is_below(path, root) and not any(within(one, path) for one in writable)),
         ),
-        limits=Limits(seconds=seconds, output_bytes=OUTPUT_BYTES, cpu_seconds=int(seconds * _CORES) + 1),
+        limits=Limits(
+            seconds=seconds, output_bytes=OUTPUT_BYTES, tail_bytes=OUTPUT_BYTES, cpu_seconds=int(seconds * _CORES) + 1
+        ),
     )
     return with_programs(spec, programs, git)
 

@@ -154,7 +154,8 @@ def _fact(state: WardenState, event: Event) -> WardenState:
     match event.data:
         case DaemonStarted(surface=surface):
             after = replace(
-                state, lasting=surface == "daemon", running=True, kernel="", reasons=[], device=None, armed=False
+                state, lasting=surface == "daemon", running=True, kernel="", reasons=[], device=None, armed=False,
+                expected=state.expected.after(event),
             )
             if state.running:
                 return _ending(after, "the process before was cut off", failed=True)
@@ -165,8 +166,10 @@ def _fact(state: WardenState, event: Event) -> WardenState:
         case PlaEndRequested(operator_id=who):
             return _ending(state, f"ended by {who}")
         case KernelObserved():
-            now = judged(event)
-            return replace(state, kernel=now.mode, reasons=[reason.text for reason in now.reasons[:3]])
+            expected = state.expected.after(event)
+            now = judged(event, expected)
+            texts = [reason.text for reason in now.reasons[:3]]
+            return replace(state, kernel=now.mode, reasons=texts, expected=expected)
         case ActorResumed(name=name):
             return replace(state, halted=[one for one in state.halted if one != name])
     return _heard(state, event)

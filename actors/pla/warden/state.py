@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from pmagent.actors.kernel.mode import Expected
 from pmagent.contracts.kernel import Mode
 from pmagent.contracts.pla import ActionClass, KillSwitch, PlaMode
 from pmagent.contracts.pla_events import PlaProposed
@@ -75,6 +76,7 @@ class WardenState(msgspec.Struct, frozen=True):
     proposals: dict[str, ProposalView] = {}
     halted: list[str] = []
     paused_by: str = ""
+    expected: Expected = Expected()
 
     @property
     def open_proposals(self) -> list[ProposalView]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 
 import click
@@ -18,6 +19,7 @@ from pmagent.events.storage import BLOB_PREFIX, StorageReader
 from pmagent.events.store import LogStore
 from pmagent.exitcodes import Exit
 from pmagent.log.find import position_of
+from pmagent.log.names import TaskNames
 from pmagent.log.source import store_at
 from pmagent.log.tracing import Node, causes, consequences
 
@@ -38,13 +40,16 @@ def show(app: App, event: str, limit: int, blob: bool, format: str) -> int:
         above, _ = causes(storage, found)
         below, more = consequences(storage, found, limit, 1)
         proof = _proof(storage, found)
-    content = _blob(store, found) if blob else None
-    document = {
-        "event": plain(found), "verified": proof, "causes": [plain(cause) for cause in above[:-1]],
-        "consequences": [plain(node.event) for node in below], "more": more,
-        **({"content": content} if content is not None else {}),
-    }
-    app.output.answer(format, document, lambda: _screen(app.output, found, above[:-1], below, more, proof, content))
+        content = _blob(store, found) if blob else None
+        document = {
+            "event": plain(found), "verified": proof, "causes": [plain(cause) for cause in above[:-1]],
+            "consequences": [plain(node.event) for node in below], "more": more,
+            **({"content": content} if content is not None else {}),
+        }
+        told = TaskNames(storage, store.blobs()).summary
+        app.output.answer(
+            format, document, lambda: _screen(app.output, told, found, above[:-1], below, more, proof, content)
+        )
     return Exit.DONE
 
 
@@ -62,11 +67,11 @@ def _blob(store: LogStore, event: StoredEvent) -> str | None:
 
 
 def _screen(
-    output: Output, event: StoredEvent, above: list[StoredEvent], below: list[Node], more: int,
-    proof: dict[str, object], content: str | None,
+    output: Output, told: Callable[[StoredEvent], str], event: StoredEvent, above: list[StoredEvent],
+    below: list[Node], more: int, proof: dict[str, object], content: str | None,
 ) -> None:
     for cause in above:
-        output.line(*event_line(cause, output.columns))
+        output.line(*event_line(cause, output, told))
     for name in ("position", "time", "type", "kind", "actor", "id", "correlation", "causation", "batch"):
         output.line(Styled(f"{name:<{_LABEL}}", "cyan"), f"{getattr(event, name)}")
     output.line(Styled("data", "cyan"))
@@ -82,7 +87,7 @@ def _screen(
     if below:
         output.line(Styled("led to", "cyan"))
     for node in below:
-        output.line(*event_line(node.event, output.columns))
+        output.line(*event_line(node.event, output, told))
     if more:
         output.line(Styled(f"… and {more} more; --limit shows them", "dim"))
 

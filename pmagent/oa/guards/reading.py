@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from pmagent.actors.kernel.mode import are_absent
 from pmagent.actors.kernel.reader import Files, RealFiles, parse, read_surfaces
 from pmagent.actors.kernel.surfaces import Kernel, kernel
 from pmagent.contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading
@@ -30,6 +31,11 @@ class Given(msgspec.Struct, frozen=True):
     state: dict[str, Any] | None
     state_fault: str
     absent: list[str]
+
+    @property
+    def without_surfaces(self) -> bool:
+        """Whether there are no surfaces, and STATE.json says that there are meant to be none."""
+        return are_absent(self.observed.surfaces) and (self.state or {}).get("kernel_surfaces") == "none"
 
     def readings(self) -> dict[str, SurfaceReading]:
         """Surface name -> its reading."""

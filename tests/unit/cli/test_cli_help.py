@@ -28,8 +28,10 @@ from tests.support.sandboxes import OBSTACLE
 
 ROOT = Path(__file__).resolve().parents[3]
 ELSEWHERE = {
-    "pmagent up", "pmagent runs 5b0c7a52", "pmagent cancel 5b0c7a52", "pmagent logs 5b0c7a52",
-    "pmagent logs 5b0c7a52 history",
+    "pmagent up", "pmagent cancel 5b0c7a52", "pmagent logs 5b0c7a52",
+    "pmagent logs 5b0c7a52 history", "pmagent runs 5b0c7a52 --failed", "pmagent runs --watch",
+    "pmagent run --follow 5b0c7a52", "pmagent apply 5b0c7a52", "pmagent apply 5b0c7a52 rewrite",
+    "pmagent rerun 5b0c7a52", "pmagent rerun 5b0c7a52 --failed",
     "pmagent run 'Look around' --plan plan.yaml --detach", "pmagent audits 5b0c7a52",
     "pmagent audit https://github.com/OWNER/NAME report.pdf",
     "pmagent audit git@github.com:OWNER/NAME.git report.pdf --model anthropic:NAME --format json",
@@ -44,7 +46,7 @@ ELSEWHERE = {
     "pmagent pla propose --document proposal.json",
     "pmagent console", "pmagent console --operator ada --format json",
     "pmagent operators add eve --secret-stdin < secret.txt", "pmagent trust", "pmagent log adopt",
-    "pmagent log adopt --yes",
+    "pmagent log adopt --yes", "pmagent oa release 42 --holder claude-code",
 }
 """What runs for ever, or needs a network, a daemon, a device, a session, or a job of this name: the tests of these run
 the like."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shlex
 import subprocess
 from collections.abc import Iterator
@@ -116,3 +117,47 @@ def test_a_file_keeps_what_came_before_an_error(tmp_path: Path) -> None:
         write_file(tmp_path / "out", chunks())
     assert (tmp_path / "out").read_bytes() == b"good"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@each(
+    "environ, wanted, paged",
+    [
+        ({"PAGER": "sed s/^/paged:/", "TERM": "xterm"}, True, True),
+        ({"PAGER": "sed s/^/paged:/", "TERM": "xterm"}, False, False),
+        ({"PAGER": "sed s/^/paged:/", "TERM": "dumb"}, True, False),
+        ({"PAGER": "sed s/^/paged:/"}, True, False),
+        ({"PAGER": "cat", "TERM": "xterm"}, True, False),
+        ({"PAGER": "", "TERM": "xterm"}, True, False),
+        ({"PAGER": "'", "TERM": "xterm"}, True, False),
+        ({"PAGER": "no-such-pager", "TERM": "xterm"}, True, False),
+    ],
+)
+def test_long_text_goes_to_the_pager_of_a_terminal(
+    capfd: pytest.CaptureFixture[str], environ: dict[str, str], wanted: bool, paged: bool
+) -> None:
+    direct = Terminal()
+    output = Output(direct, io.BytesIO(), {"NO_COLOR": "1", "PATH": os.environ["PATH"], **environ})
+    with output.paged(wanted=wanted):
+        output.line("a\x1b[31mb")
+    output.line("behind")
+    shown = direct.getvalue().decode()
+    assert capfd.readouterr().out == ("paged:a\u241b[31mb\n" if paged else "")
+    assert shown.splitlines() == (["behind"] if paged else ["a\u241b[31mb", "behind"])
+
+
+def test_a_pipe_has_no_pager() -> None:
+    piped = io.BytesIO()
+    output = Output(piped, io.BytesIO(), {"PAGER": "false", "TERM": "xterm"})
+    with output.paged():
+        output.line("word")
+    assert piped.getvalue() == b"word\n"
+
+
+def test_a_reader_who_leaves_the_pager_ends_what_is_shown() -> None:
+    output = Output(Terminal(), io.BytesIO(), {"PAGER": "true", "TERM": "xterm", "PATH": os.environ["PATH"]})
+    shown = 0
+    with output.paged():
+        for shown in range(1_000_000):  # noqa: B007 - how far it came
+            output.line("a line that nobody reads")
+    assert shown < 999_999
+    output.line("behind")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from pmagent.actors.orchestra.running.sandbox_spec import OUTPUT_BYTES
 from pmagent.actors.sandbox.artifacts import Bounds
 from pmagent.actors.sandbox.spec import Limits
 from tests.support.cases import each
@@ -26,6 +27,10 @@ def test_every_test_that_is_named_exists() -> None:
     assert len(named) > 50
     assert named - defined == set()
 
+KEPT_OUTPUT = (
+    f"{LIMITS.output_bytes // MIB} MiB is kept; of a task's the first and the last {OUTPUT_BYTES // MIB} MiB"
+)
+
 
 @each(
     "what, said",
@@ -45,7 +50,7 @@ def test_every_test_that_is_named_exists() -> None:
         ),
         ("artifacts that are kept", f"{KEPT}, {BOUNDS.depth} deep"),
         ("room on each disk that it writes", f"{LIMITS.free_bytes // MIB} MiB and 1,000 files must stay free"),
-        ("stdout, stderr each", f"{LIMITS.output_bytes // MIB} MiB is kept"),
+        ("stdout, stderr each", KEPT_OUTPUT),
     ],
 )
 def test_the_limits_are_those_of_the_code(what: str, said: str) -> None:

@@ -1,0 +1,86 @@
+"""A workspace without kernel surfaces (``pmagent init --minimal``), by its commands."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import Ran, invoke, pmagent
+from tests.support.sandboxes import needs_sandbox
+
+STATE = "share/orchestrator_assistant/STATE.json"
+NONE = "no kernel surfaces: mode is not computed"
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    tmp_path.chmod(0o755)  # tools of root's commands run as somebody else
+    subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path)], check=True)
+    assert pmagent(tmp_path, "init", "--minimal").code == 0
+    return tmp_path
+
+
+def codes(done: Ran) -> list[str]:
+    return [reason["code"] for reason in done.document["reasons"]]
+
+
+@needs_sandbox
+def test_a_minimal_workspace_works_without_surfaces(bare: Path) -> None:
+    assert not (bare / "share").exists()
+    assert pmagent(bare, "run", "look", "--plan", str(bare / "plan.yaml")).code == 0
+    assert NONE in pmagent(bare, "status").text
+    assert codes(pmagent(bare, "status", "--format", "json")) == ["no_surfaces"]
+    assert pmagent(bare, "oa", "snapshot", "--format", "json").document["state"]["kernel_surfaces"] == "none"
+    assert pmagent(bare, "boot", "oa").code == 0
+    assert pmagent(bare, "oa", "guard", "--mode", "STRICT").code == 0
+    assert NONE in pmagent(bare, "doctor").text
+    assert pmagent(bare, "replay").code == 0
+    assert pmagent(bare, "rebuild", "--check").code == 0
+    assert pmagent(bare, "init").code == 0
+    assert not (bare / "share/PM_BOOTSTRAP_STATE.json").exists(), "init respects the setting"
+
+
+def test_a_minimal_workspace_that_had_surfaces_is_blocked_without_them(bare: Path) -> None:
+    """Also after the log's next start, and whatever STATE.json says."""
+    assert pmagent(bare, "oa", "snapshot").code == 0
+    surface = bare / "share/HANDOFF_KERNEL.json"
+    surface.write_text("{}")
+    assert pmagent(bare, "oa", "snapshot").code == 1
+    surface.unlink()
+    assert pmagent(bare, "oa", "snapshot").code == 1
+    status = pmagent(bare, "status", "--format", "json")
+    assert (status.document["mode"], codes(status)[0]) == ("BLOCKED", "surfaces_lost")
+
+
+def test_the_setting_counts_only_in_an_accepted_file(bare: Path) -> None:
+    config = bare / ".pmagent/config.toml"
+    config.write_text(config.read_text().replace('surfaces = "none"', 'surfaces = "required"'))
+    assert pmagent(bare, "trust", "--yes").code == 0
+    refused = pmagent(bare, "oa", "snapshot", environ={"PMAGENT_KERNEL_SURFACES": "none"})
+    assert refused.code == 1, "no variable sets it"
+    config.write_text(config.read_text().replace('surfaces = "required"', 'surfaces = "none"'))
+    refused = invoke("oa", "snapshot", "--workspace", str(bare))
+    assert refused.code != 0, "nobody has accepted the change"
+    assert pmagent(bare, "oa", "snapshot").code == 0
+
+
+def test_nothing_writes_surfaces_into_a_minimal_workspace(bare: Path) -> None:
+    refused = pmagent(bare, "kernel", "refresh")
+    assert refused.code == 2
+    assert ".pmagent/config.toml" in refused.errors
+    assert not (bare / "share").exists()
+
+
+def test_minimal_is_refused_where_there_are_surfaces_or_other_settings(bare: Path) -> None:
+    (bare / ".pmagent/config.toml").write_text("[kernel]\n")
+    refused = pmagent(bare, "init", "--minimal")
+    assert refused.code == 2
+    assert 'surfaces = "none"' in refused.errors
+    (bare / ".pmagent/config.toml").unlink()
+    (bare / "share").mkdir()
+    (bare / "share/HANDOFF_KERNEL.json").write_text("{}")
+    refused = pmagent(bare, "init", "--minimal")
+    assert refused.code == 2
+    assert not (bare / ".pmagent/config.toml").exists()
