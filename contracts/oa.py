@@ -13,7 +13,7 @@ from pmagent.contracts.payload import Payload, event_type
 GRANTOR: Final = "oa"
 """The actor that grants permits."""
 
-PERMIT_SECONDS = 3600.0
+PERMIT_SECONDS = 600.0
 """How long a permit lasts when the request does not say (seconds)."""
 
 
@@ -141,3 +141,29 @@ class OaPermitRevoked(Payload, frozen=True, kw_only=True):
 
     permit: int
     reason: str
+
+
+@event_type("oa.permit_release_requested", request=True)
+class OaPermitReleaseRequested(Payload, frozen=True, kw_only=True):
+    """The holder gives back the permit granted at position ``permit`` before it expires."""
+
+    permit: int
+    holder: str
+
+
+@event_type("oa.permit_released")
+class OaPermitReleased(Payload, frozen=True, kw_only=True):
+    """Answer to a release: the permit was live, and is revoked by the decision before this one."""
+
+    request: int
+    permit: int
+
+
+@event_type("oa.permit_release_refused")
+class OaPermitReleaseRefused(Payload, frozen=True, kw_only=True):
+    """Answer to a release that changes nothing: ``reasons`` say why, ``mend`` what to do."""
+
+    request: int
+    permit: int
+    reasons: list[str]
+    mend: list[str]

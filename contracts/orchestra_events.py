@@ -65,8 +65,8 @@ class RunRequested(Payload, frozen=True, kw_only=True):
     ``source`` says where it came from. ``action`` is the class for which the OA must give a permit. ``plan_only``:
     plan, run nothing; ``dry_run``: decide everything, let a simulated tool answer; ``replans``: so often a plan of
     which tasks failed is replaced in part. ``search``: folders in which its programs are looked for besides the usual
-    ones; ``programs``: those of the whitelist that were found when it was requested; ``earlier``: the run that this one
-    repeats."""
+    ones; ``programs``: those of the whitelist that were found when it was requested; ``earlier``: the run that this
+    one repeats."""
 
     run_id: Identifier
     intent: Intent

@@ -16,6 +16,9 @@ EngineName = Literal["rules", "langchain", "dspy"]
 MODEL_CHARS_MAX = 200
 """Longest name of a model."""
 
+EDITION = 1
+"""The edition of the rules that new requests ask for; recorded ones keep theirs."""
+
 TRIES = 3
 """So often a model is asked for output that fits (docs/design.md §13.3)."""
 
@@ -23,7 +26,8 @@ TRIES = 3
 @event_type("reasoning.requested", request=True)
 class ReasoningRequested(Payload, frozen=True, kw_only=True):
     """Run the envelope's program. ``engine`` answers; ``model`` names the model of an engine that needs one, e.g.
-    ``anthropic:claude-sonnet-4-5``; ``fallback``: the ``rules`` answer, as DEGRADED, when the engine cannot."""
+    ``anthropic:claude-sonnet-4-5``; ``fallback``: the ``rules`` answer, as DEGRADED, when the engine cannot.
+    ``edition`` of the rules: from 1 on they doubt a goal that they do not understand."""
 
     envelope: ReasoningEnvelope
     engine: EngineName = "rules"
@@ -31,6 +35,7 @@ class ReasoningRequested(Payload, frozen=True, kw_only=True):
     fallback: bool = False
     limits: ModelLimits = ModelLimits()
     price: ModelPrice | None = None
+    edition: Annotated[int, Meta(ge=0)] = 0
 
 
 @event_type("reasoning.concluded")

@@ -84,6 +84,7 @@ OA: Final = Edge(
         ),
         "boot.oa": Operation(perform="pmagent.oa.operations:boot", again=True),
         "oa.permit": Operation(perform="pmagent.oa.operations:permit"),
+        "oa.permit_release": Operation(perform="pmagent.oa.operations:permit_release", again=True),
         "oa.context": Operation(perform="pmagent.oa.operations:context"),
         "oa.reason": Operation(
             perform="pmagent.oa.requests:reason", seconds="pmagent.oa.requests:answer_seconds", configured=True,
@@ -96,6 +97,7 @@ OA: Final = Edge(
             "The orchestrator assistant: its state, its guards, its reasoning.",
             {
                 "snapshot": Command("pmagent.cli.oa:snapshot", "read the surfaces, write STATE.json"),
+                "release": Command("pmagent.cli.oa:release", "give a permit back before it expires"),
                 "guard": Command("pmagent.cli.oa:guard", "run a guard; one JSON report"),
                 "decision": Command("pmagent.cli.oa_reasoning:decision", "ask whether an action is safe now"),
                 "generate": Command("pmagent.cli.oa_reasoning:generate", "generate an OPS block for a goal"),

@@ -1,4 +1,4 @@
-"""Times and durations as people write and read them. All times are UTC, as in the log (``pmagent help times``)."""
+"""Times and durations as people write and read them (``pmagent help times``). The log's own times are UTC."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pmagent.events.event import format_time, parse_time
 
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _PART: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)")
+_SHORT: Final = re.compile(r"\d\d-\d\d(?: |$)")
 _CLOCK: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
 
 
@@ -34,7 +35,8 @@ def duration(text: str) -> float:
 def moment(text: str, now: datetime) -> str:
     """The log time that ``text`` means: ``10m`` (ago), ``14:30``, ``today``, ``yesterday``, ``now``, or ISO 8601.
 
-    A clock time is the last one that has passed. Without a zone, UTC is meant. Raises BadTime.
+    A clock time is the last one that has passed. Without a zone, that of ``now`` is meant. A time as ``short`` shows it
+    is understood, too. Raises BadTime.
     """
     text = text.strip()
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -48,8 +50,10 @@ def moment(text: str, now: datetime) -> str:
             return format_time(then if then <= now else then - timedelta(days=1))
         if _PART.match(text):
             return format_time(now - timedelta(seconds=duration(text)))
-        then = datetime.fromisoformat(text)
-        return format_time(then if then.tzinfo else then.replace(tzinfo=UTC))
+        then = datetime.fromisoformat(f"{now.year:04}-{text}" if _SHORT.match(text) else text)
+        if then.tzinfo is None:
+            then = then.replace(tzinfo=UTC) if now.tzinfo is UTC else then.astimezone()
+        return format_time(then)
     except (ValueError, OverflowError):
         raise BadTime(f"{text!r} is not a time", "e.g. 10m, 14:30, yesterday, 2026-11-21T14:30, pos:1200") from None
 
@@ -83,9 +87,27 @@ def took(started: str, ended: str) -> str:
     return spoken(max(seconds_between(started, ended), 0.0)) if started else ""
 
 
-def short(time: str) -> str:
-    """A log time in a column: month, day, time to the millisecond, e.g. ``11-21 19:50:00.123``."""
-    return f"{time[5:10]} {time[11:23]}" if len(time) == 27 else time[:18]
+def short(time: str, year: int | None = None) -> str:
+    """A log time in a column of ``SHORT`` characters: month, day, time to the millisecond, e.g. ``11-21 19:50:00.123``;
+    of another ``year`` than this with it, e.g. ``2024-11-21 19:50:00``."""
+    if len(time) != 27:
+        return time[:18]
+    is_this_year = time[:4] == f"{year or datetime.now(UTC).year:04}"
+    return f"{time[5:10]} {time[11:23]}" if is_this_year else f"{time[:10]} {time[11:19]}"
+
+
+SHORT: Final = 19
+"""The width of a column of short times."""
+
+
+def local(time: str) -> tuple[str, str]:
+    """A log time as this machine's clock shows it, in the log's own form but for the Z, and the zone's name. What is no
+    log time stays as it is."""
+    try:
+        there = parse_time(time).astimezone()
+    except (ValueError, OverflowError):
+        return time, ""
+    return f"{there.replace(tzinfo=None).isoformat(timespec='microseconds')} ", there.tzname() or ""
 
 
 def sized(size: int) -> str:

@@ -37,6 +37,7 @@ from pmagent.contracts.oa import (
     OaBootRequested,
     OaPermitGranted,
     OaPermitRefused,
+    OaPermitReleaseRequested,
     OaPermitRequested,
     OaPermitRevoked,
     OaSessionBooted,
@@ -59,8 +60,8 @@ class Oa:
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
             DaemonStarted, KernelReadRequested, KernelObserved, KernelModeDecided, OaSnapshotRequested, OaBootRequested,
-            OaPermitRequested, *EFFECT_ENDS, RequestRefused, ActorHalted, ActorResumed, RunRefused, RunEnded,
-            LogAdopted,
+            OaPermitRequested, OaPermitReleaseRequested, *EFFECT_ENDS, RequestRefused, ActorHalted, ActorResumed,
+            RunRefused, RunEnded, LogAdopted,
         )
     )
 
@@ -119,6 +120,8 @@ class Oa:
                 return list(permits.ended(state, event, run_id))
             case OaPermitRequested() as asked if not _waits(state, event.position):
                 return [permits.answer(state, event.time, event.position, asked)]
+            case OaPermitReleaseRequested() as given_back:
+                return list(permits.released(state, event, given_back))
         if isinstance(event.data, EffectEnd):
             return list(_on_read_end(state, event, event.data))
         return []

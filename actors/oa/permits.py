@@ -9,7 +9,15 @@ from collections.abc import Iterator
 from pmagent.actors.oa.policy import ACTIONS, allows
 from pmagent.actors.oa.state import PERMITS_MAX, OaActorState, Permit
 from pmagent.contracts.kernel import KernelModeDecided
-from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested, OaPermitRevoked
+from pmagent.contracts.oa import (
+    OaPermitGranted,
+    OaPermitRefused,
+    OaPermitReleased,
+    OaPermitReleaseRefused,
+    OaPermitReleaseRequested,
+    OaPermitRequested,
+    OaPermitRevoked,
+)
 from pmagent.contracts.payload import Correlated, Payload
 from pmagent.events.event import Event, time_after
 
@@ -100,7 +108,27 @@ def live(permits: dict[int, Permit], now: str) -> dict[int, Permit]:
 def granted(permits: dict[int, Permit], event: Event, payload: OaPermitGranted) -> dict[int, Permit]:
     """The live permits with the one that ``event`` granted; expired ones go when there would be too many."""
     kept = permits if len(permits) < PERMITS_MAX else live(permits, event.time)
-    return kept | {event.position: Permit(payload.action, payload.subject, payload.expires_at, event.correlation)}
+    return kept | {event.position: _permit(event, payload)}
+
+
+def _permit(event: Event, payload: OaPermitGranted) -> Permit:
+    return Permit(payload.action, payload.subject, payload.expires_at, event.correlation, payload.holder)
+
+
+def released(state: OaActorState, event: Event, asked: OaPermitReleaseRequested) -> Iterator[Payload | Correlated]:
+    """The permit is taken back because its holder needs it no more. An actor speaks only for itself."""
+    permit = live(state.permits, event.time).get(asked.permit)
+    reason = ""
+    if permit is None:
+        reason = f"there is no live permit {asked.permit}"
+    elif permit.holder != asked.holder or (event.kind == "decision" and event.actor != asked.holder):
+        reason = f"permit {asked.permit} is held by {permit.holder}"
+    if permit is None or reason:
+        mend = ["pmagent log tail --type oa.permit_granted shows permits and their holders"]
+        yield OaPermitReleaseRefused(request=event.position, permit=asked.permit, reasons=[reason], mend=mend)
+        return
+    yield Correlated(OaPermitRevoked(permit=asked.permit, reason="released by its holder"), permit.correlation)
+    yield OaPermitReleased(request=event.position, permit=asked.permit)
 
 
 def revoked(permits: dict[int, Permit], position: int) -> dict[int, Permit]:

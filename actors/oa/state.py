@@ -70,6 +70,7 @@ class Permit(msgspec.Struct, frozen=True):
     subject: str
     expires_at: str
     correlation: str
+    holder: str = ""
 
 
 class OaActorState(msgspec.Struct, frozen=True):

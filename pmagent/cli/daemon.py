@@ -11,7 +11,7 @@ from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.oa import mode_piece
 from pmagent.cli.output import Output, Styled, warned
 from pmagent.exitcodes import Exit
-from pmagent.when import short, spoken
+from pmagent.when import spoken
 
 if TYPE_CHECKING:
     from pmagent.service.host import Host
@@ -119,10 +119,8 @@ def status(app: App, require_daemon: bool, format: str) -> int:
     place; the exit code is then 0, as for any view of the log.
 
     The log's end comes from HEAD; `pmagent log verify` shows whether the whole log is intact."""
-    from pmagent.service.operations import call
-
-    answer = warned(app.output, call(app.workspace, "status", {}))
-    document = {"workspace": str(app.workspace), **answer.document, "holder": _holder(app)}
+    code, found = _found(app)
+    document = {"workspace": str(app.workspace), **found, "holder": _holder(app)}
     app.output.answer(format, document, lambda: _screen(app.output, document))
     if require_daemon and not document["running"]:
         hangs = document["daemon"] != "none"
@@ -130,7 +128,21 @@ def status(app: App, require_daemon: bool, format: str) -> int:
         app.output.note(Styled("error:", "red"), f" {what}")
         app.output.note(Styled("hint:", "cyan"), " pmagent doctor looks closer" if hangs else " start it: pmagent up")
         return Exit.UNREACHABLE
-    return answer.exit_code
+    return code
+
+
+def _found(app: App) -> tuple[int, dict[str, Any]]:
+    """The exit code, and the status of the daemon or the log."""
+    if not app.layout.store.holder().live:
+        from pmagent.service.noted import noted_status
+
+        noted = noted_status(app.workspace)
+        if noted is not None:
+            return Exit.DONE, noted
+    from pmagent.service.operations import call
+
+    answer = warned(app.output, call(app.workspace, "status", {}))
+    return answer.exit_code, answer.document
 
 
 def _holder(app: App) -> str | None:
@@ -154,7 +166,7 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
     pause = document["paused"]
     if pause:
         why = f": {pause['reason']}" if pause["reason"] else ""
-        text = f" by {pause['operator_id']}, {short(pause['time'])} UTC{why}; {document['held']} effect(s) wait"
+        text = f" by {pause['operator_id']}, {output.moment(pause['time'])}{why}; {document['held']} effect(s) wait"
         output.line("effects    ", Styled("✗ paused", "red"), text, Styled("; pmagent resume", "dim"))
     _log_lines(output, document["log"])
     if document.get("distrust"):
@@ -192,7 +204,7 @@ def daemon_pieces(daemon: str, holder: str | None) -> tuple[Styled, str]:
 
 def _log_lines(output: Output, log: dict[str, Any]) -> None:
     if log["position"]:
-        output.line(f"log        position {log['position']} ({short(log['time'] or '')} UTC), log {log['log_id']}")
+        output.line(f"log        position {log['position']} ({output.moment(log['time'] or '')}), log {log['log_id']}")
         if log.get("ahead_s"):
             text = f"its time stands {spoken(log['ahead_s'])} ahead of this machine's clock; nothing waits for it"
             output.line("           ", Styled(text, "yellow"))
@@ -208,5 +220,5 @@ def _work_lines(output: Output, document: dict[str, Any]) -> None:
         output.line(text, shorten(job["what"], output.columns - len(text)))
     for effect in document["open_effects"]:
         held = Styled(", held", "yellow") if effect["held"] else Styled("", "dim")
-        since = f"since {short(effect['since'])} UTC"
+        since = f"since {output.moment(effect['since'])}"
         output.line(f"effect     {effect['type']} of position {effect['position']}, {since}", held)

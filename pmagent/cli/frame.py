@@ -78,6 +78,10 @@ def shared_options() -> list[click.Parameter]:
             help="Show the traceback of an error.",
         ),
         click.Option(
+            ["--utc"], is_flag=True, expose_value=False, callback=_set_utc,
+            help="Show times in UTC on a terminal, too.",
+        ),
+        click.Option(
             ["--trust-workspace"], is_flag=True, expose_value=False, callback=_set_trusting,
             help="Accept the workspace's configuration as it is (see pmagent trust).",
         ),
@@ -96,6 +100,11 @@ def _set_workspace(ctx: click.Context, _param: click.Parameter, value: str | Non
 def _set_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value:
         ctx.ensure_object(App).debug = True
+
+
+def _set_utc(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.ensure_object(App).output.utc = True
 
 
 def _set_trusting(ctx: click.Context, _param: click.Parameter, value: bool) -> None:

@@ -8,10 +8,11 @@ from typing import Any, Final, NamedTuple
 from pmagent.clean import pad, shorten, width
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.events.log import now
+from pmagent.ids import beginnings
 from pmagent.jobs.catalogue import Entry
 from pmagent.jobs.kinds import Kind
 from pmagent.projections.views.jobs import Change, End, JobView
-from pmagent.when import seconds_between, short, spoken, took
+from pmagent.when import seconds_between, spoken, took
 
 MARKS: Final[dict[str, tuple[str, str]]] = {
     "done": ("✓", "green"), "failed": ("✗", "red"), "running": ("▸", "cyan"), "planned": ("·", "dim"),
@@ -49,7 +50,8 @@ def mark(word: str) -> Styled:
 
 def change_line(change: Change, job: str) -> list[Piece]:
     """A change as a line of its own: time (UTC), name, what, how long, why. ``job``: what the whole is called."""
-    pieces: list[Piece] = [Styled(change.time[11:23], "dim"), "  ", mark(change.word), " ", change.name or job, "  "]
+    time = Styled(f"{change.time[11:23]}Z", "dim")
+    pieces: list[Piece] = [time, "  ", mark(change.word), " ", change.name or job, "  "]
     pieces.append(Styled(change.word, MARKS.get(change.word, ("", ""))[1]))
     if change.since:
         pieces.append(f"  {spoken(seconds_between(change.since, change.time))}")
@@ -103,18 +105,26 @@ def reasons(output: Output, view: JobView) -> None:
         output.line(Styled(f"  mend: {mend}", "dim"))
 
 
-def listing(shown: Rendering, found: list[Entry], columns: int, *, narrows: bool) -> list[list[Piece]]:
+def listing(
+    output: Output, shown: Rendering, found: list[Entry], columns: int, *, narrows: bool
+) -> list[list[Piece]]:
     """A list of jobs for people; ``narrows``: not all were asked for."""
     kind, wide = shown.kind, shown.wide
     head, about = (head.upper() for head in kind.heads)
     if not found:
         return [[f"no such {kind.word}s" if narrows else f"no {kind.word}s yet: {kind.example}"]]
-    first = f"{kind.word.upper():<8}  {'ASKED FOR (UTC)':<18}  {'STATE':<11}  {head:>{wide}}  {about}"
+    ids = beginnings(job.job_id for job in found)
+    longest = max(map(len, ids.values()))
+    asked = f"ASKED FOR ({output.zone})" if output.zone else "ASKED FOR"
+    first = f"{kind.word.upper():<{longest}}  {asked:<{output.time_width}}  {'STATE':<11}  {head:>{wide}}  {about}"
     lines: list[list[Piece]] = [[Styled(shorten(first, columns), "bold")]]
     for job in found:
         parts: list[Piece] = [
-            job.job_id[:8], "  ", Styled(short(job.time), "dim"), "  ", mark(job.state), " ",
+            pad(ids[job.job_id], longest), "  ", Styled(pad(output.time(job.time), output.time_width), "dim"), "  ",
+            mark(job.state), " ",
             pad(job.state, 9), "  ", f"{job.ending.gist if job.ending is not None else '':>{wide}}", "  ",
         ]
-        lines.append([*parts, shorten(job.title, max(20, columns - 47 - wide))])
+        lines.append([
+            *parts, shorten(job.title, max(20, columns - 21 - longest - output.time_width - wide))
+        ])
     return lines

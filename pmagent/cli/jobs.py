@@ -148,7 +148,7 @@ def _all(
 
     def lines(columns: int, most: int) -> list[Any]:
         found = catalogue.listed(kind, min(count, most), **filters, look=ALL).entries
-        return listing(shown, found, columns, narrows=bool(filters))
+        return listing(output, shown, found, columns, narrows=bool(filters))
 
     if watch:
         return watch_list(app, lines)

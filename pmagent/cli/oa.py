@@ -96,6 +96,35 @@ def _guard_screen(output: Output, name: str, report: dict[str, Any]) -> None:
             output.line(Styled(f"  {diagnostic['message']}; mend: {diagnostic['remediation']}", "dim"))
 
 
+@click.command(cls=Command, example="pmagent oa release 42 --holder claude-code")
+@click.argument("permit", type=click.IntRange(min=1))
+@click.option("--holder", required=True, metavar="NAME", help="The name that the permit was granted to.")
+@request_option()
+@format_option()
+@pass_app
+def release(app: App, permit: int, holder: str, request: str | None, format: str) -> int:
+    """Give back the permit that was granted at position PERMIT.
+
+    Nothing starts under it any more, and what runs under it is stopped.
+
+    Exit 1 when it is not live, or is held by another.
+    """
+    from pmagent.service.operations import call
+
+    arguments = {"permit": permit, "holder": holder, **same_request(request)}
+    answer = warned(app.output, call(app.workspace, "oa.permit_release", arguments, app.output.note))
+    app.output.answer(format, answer.document, lambda: _release_screen(app.output, answer.document))
+    return answer.exit_code
+
+
+def _release_screen(output: Output, document: dict[str, Any]) -> None:
+    if document["released"]:
+        output.line(Styled("✓ released", "green"), f": permit {document['permit']}")
+        return
+    output.line(Styled("✗ refused", "red"), f": {'; '.join(document['reasons'])}")
+    output.note(Styled("hint:", "cyan"), f" {'; '.join(document['mend'])}")
+
+
 @click.command(cls=Command, example="pmagent boot oa --format json")
 @request_option()
 @format_option()

@@ -14,6 +14,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TextIO
 
@@ -21,6 +22,7 @@ import msgspec
 
 from pmagent.clean import clean_block, clean_line, escaped_json, json_bytes
 from pmagent.events.errors import FULL, PmagentError
+from pmagent.when import SHORT, local, short
 
 if TYPE_CHECKING:
     from pmagent.service.answer import Answer
@@ -123,6 +125,7 @@ class Output:
         self.color = _wants_color(environ, stdout)
         self._stderr_color = _wants_color(environ, stderr)
         self.wrote = False
+        self.utc = False
 
     @classmethod
     def standard(cls) -> Output:
@@ -136,6 +139,38 @@ class Output:
         if self._environ.get("COLUMNS", "").isdigit():
             return max(40, int(self._environ["COLUMNS"]))
         return max(40, shutil.get_terminal_size().columns) if _is_terminal(self._stdout) else PIPED_COLUMNS
+
+    @property
+    def is_local(self) -> bool:
+        """Whether times are shown in this machine's zone: on a terminal, unless --utc was given."""
+        return self.is_seen and not self.utc
+
+    @property
+    def now(self) -> datetime:
+        """The time, in the zone in which times are shown, and are meant."""
+        return datetime.now().astimezone() if self.is_local else datetime.now(UTC)
+
+    @property
+    def zone(self) -> str:
+        """The name of that zone, for a terminal. A pipe gets times with their Z."""
+        return (self.now.tzname() or "") if self.is_seen else ""
+
+    @property
+    def time_width(self) -> int:
+        """How wide ``time`` is at most."""
+        return SHORT if self.is_seen else 24
+
+    def time(self, time: str, *, brief: bool = False) -> str:
+        """A log time for a column: short on a terminal, else as RFC 3339 to the millisecond; ``brief``: to the second,
+        or the minute, in 17 characters."""
+        if self.is_seen:
+            return short(local(time)[0] if self.is_local else time)[: 16 if brief else SHORT].rstrip()
+        return f"{time[: 16 if brief else 23]}Z" if len(time) == 27 else time[:17]
+
+    def moment(self, time: str) -> str:
+        """A log time with its zone."""
+        zone = (local(time)[1] if self.is_local else "UTC") if self.is_seen else ""
+        return f"{self.time(time)} {zone}".rstrip()
 
     def shows(self, text: str) -> bool:
         """Whether stdout's encoding has each character of ``text``; what it has not, people see as ``?``."""

@@ -196,7 +196,7 @@ def _follow(app: App, run_id: str, format: str) -> int:
     return exit_code(run)
 
 
-def _run(app: App, asked: RunRequested, format: str, *, detach: bool, alone: bool) -> int:
+def _run(app: App, asked: RunRequested, format: str, *, detach: bool, alone: bool = False) -> int:
     from pmagent.cli.job_screen import follow_job
     from pmagent.cli.run_text import RUN, document, exit_code, summary
 

@@ -53,7 +53,7 @@ def _environment() -> str:
     ]
     return "\n".join(
         ["Environment", "", *rows, "", f"A flag wins over a variable, a variable over {FILE}, that over the default.",
-         "In the file, PMAGENT_KERNEL_PHASE is phase under [kernel]. pmagent doctor shows where each value came from.",
+         "In the file, PMAGENT_KERNEL_PHASE is phase under [kernel]. doctor --settings shows each value's origin.",
          "log_dir under [storage], the folder of the log and its blobs, is set in the file only."]
     )
 
@@ -75,7 +75,7 @@ Logs, progress, warnings and errors go to stderr. Text from agents and files is 
 characters are shown as their pictures (␛, ␍) and what would reorder or hide text as �. JSON is byte-faithful.
 
 Marks: ✓ came about, ✗ failed or refused, ▸ a decision, • a fact. Colour adds nothing that the words do not say.
-log tail has one event a line: position, time (UTC), actor, type, correlation, summary."""
+log tail has one event a line: position, time, actor, type, correlation, summary."""
 
 
 def _times() -> str:
@@ -88,7 +88,8 @@ Times
   2026-11-21T14:30        ISO 8601, also with a zone: 2026-11-21T15:30+01:00
   pos:1200                the event at position 1200
 
-Everything is UTC, as in the log; a zone can be given. Times in the log never decrease.
+A terminal shows this machine's zone, and means it; --utc shows and means UTC. Pipes, JSON and the log are UTC.
+Times are shown with their year where it is not this one. Times in the log never decrease.
 Durations (--timeout): 250ms, 30s, 10m, 1h30m; a bare number is seconds."""
 
 

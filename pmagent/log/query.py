@@ -15,6 +15,7 @@ from pmagent.actors.core.lines import at_path
 from pmagent.clean import clean_line
 from pmagent.events.errors import PmagentError
 from pmagent.events.event import StoredEvent
+from pmagent.ids import is_meant
 from pmagent.log.summaries import summary
 
 ENVELOPE: Final = ("position", "batch", "time", "id", "kind", "actor", "type", "correlation", "causation", "sum")
@@ -55,7 +56,7 @@ def compiled(
     Raises BadFilter.
     """
     wanted, unwanted = globs(query.types), globs(query.excluded)
-    actors, correlations = frozenset(query.actors), frozenset(query.correlations)
+    actors, correlations = frozenset(query.actors), [one.removesuffix("…") for one in query.correlations]
     tests = _field_tests(query.fields)
     grep = _expression(query.grep)
 
@@ -66,7 +67,7 @@ def compiled(
             return False
         if actors and event.actor not in actors:
             return False
-        if correlations and event.correlation not in correlations:
+        if correlations and not any(is_meant(one, event.correlation) for one in correlations):
             return False
         if tests and not _hold(tests, event):
             return False
@@ -79,7 +80,7 @@ def needles(query: Query) -> list[list[bytes]]:
     """Bytes that a line matching ``query`` holds: at least one of each list. Other lines may hold
     all of that, too."""
     found = [_types(query.types)]
-    found += [_named(name, values) for name, values in (("actor", query.actors), ("correlation", query.correlations))]
+    found += [_named("actor", query.actors), [_begun(one) for one in query.correlations]]
     return [group for group in found if group]
 
 
@@ -94,6 +95,11 @@ def _types(patterns: Sequence[str]) -> list[bytes]:
 
 def _named(name: str, values: Sequence[str]) -> list[bytes]:
     return [f'"{name}":'.encode() + msgspec.json.encode(_text_as_stored(value)) for value in values]
+
+
+def _begun(correlation: str) -> bytes:
+    """What a line holds whose correlation is meant: its beginning, or that of its UUID."""
+    return msgspec.json.encode(_text_as_stored(correlation.removesuffix("…")))[1:-1]
 
 
 def _text_as_stored(value: str) -> str:

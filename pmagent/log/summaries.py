@@ -29,6 +29,13 @@ def _not_let_in(data: dict[str, Any]) -> str:
     return f"{shown(data.get('operator_id')) or 'somebody'} was not let in: {shown(data.get('reason'))}"
 
 
+def _reloaded(data: dict[str, Any]) -> str:
+    if data.get("refused"):
+        return f"settings not read again: {shown(data['refused'])}"
+    text = f"settings read again; changed: {shown(data.get('changed')) or 'none'}"
+    return text + (f"; after a restart: {shown(data['restart'])}" if data.get("restart") else "")
+
+
 _CORE: Final[dict[str, Line]] = {
     "actor.halted": "{name} halted on event {input}: {error} in {place}",
     "actor.resumed": "{name} may decide again",
@@ -41,6 +48,7 @@ _CORE: Final[dict[str, Line]] = {
     "control.paused": "effects are paused by {operator_id} since {since} {reason}",
     "control.resume_requested": "{operator_id} resumes effects {reason}",
     "control.resumed": "effects start again, {held} were held; paused since {since}",
+    "daemon.reloaded": _reloaded,
     "daemon.started": "pmagent {version} ({surface}), Python {python}",
     "daemon.stopped": "{reason}",
     "effect.cancel_requested": "effect {request} is to be cancelled",
@@ -81,10 +89,30 @@ def known() -> list[str]:
     return sorted({*_CORE, *(name for area in AREAS for name in lines_of(area))})
 
 
+def is_bookkeeping(event: StoredEvent) -> bool:
+    """Whether the event only tidies up: a permit that ends with its run, or an effect that its own actor takes back."""
+    if event.type == "effect.cancel_requested":
+        return True
+    reason = _TIDIED.get(event.type)
+    return reason is not None and payload(event).get("reason") == reason
+
+
+_TIDIED: Final = {"oa.permit_revoked": "its run is over", "effect.cancelled": "cancel_requested"}
+"""Types of events -> their reason when all went as it should."""
+
+_OUTCOMES: Final = {"done": ("✓", "good"), "failed": ("✗", "bad"), "stopped": ("✗", "bad"), "timed_out": ("✗", "bad")}
+
+
 def sign(event: StoredEvent) -> tuple[str, str]:
     """A sign, and its word: ``✗`` bad for what went wrong or was refused, ``✓`` good for what came about, ``▸``
     decision, ``•`` fact."""
     last = event.type.rsplit(".", 1)[-1]
+    if event.type in ("run.ended", "daemon.stopped"):
+        state = payload(event).get("state" if event.type == "run.ended" else "reason")
+        if state in _OUTCOMES:
+            return _OUTCOMES[state]
+    if event.type in _TIDIED and is_bookkeeping(event):
+        return ("▸", "decision") if event.kind == "decision" else ("•", "fact")
     if last.endswith(_BAD):
         return "✗", "bad"
     if last.endswith(_GOOD):

@@ -16,6 +16,8 @@ from pmagent.contracts.oa import (
     OaBootRefused,
     OaBootRequested,
     OaPermitGranted,
+    OaPermitReleased,
+    OaPermitReleaseRequested,
     OaPermitRequested,
     OaSessionBooted,
     OaSnapshotRequested,
@@ -78,6 +80,19 @@ async def permit(host: Host, arguments: dict[str, Any]) -> Answer:
     granted = isinstance(event.data, OaPermitGranted)
     document = {"granted": granted, "position": event.position, **_plain(event.data)}
     return Answer(document=document, exit_code=0 if granted else 1)
+
+
+async def permit_release(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Give a permit back: ``{released, permit, …}``; exit code 1 with reasons when it is not live, or another's."""
+    try:
+        fields = {name: value for name, value in arguments.items() if name != "request"}
+        asked = msgspec.convert(fields, OaPermitReleaseRequested)
+    except msgspec.ValidationError as error:
+        raise BadOperation(f"this is no release of a permit: {error}", "it needs permit and holder") from error
+    answers = {"oa.permit_released", "oa.permit_release_refused"}
+    event = await host.ask(asked, request_of(arguments, "oa.permit_release"), answers)
+    released = isinstance(event.data, OaPermitReleased)
+    return Answer(document={"released": released, **_plain(event.data)}, exit_code=0 if released else 1)
 
 
 async def context(host: Host, arguments: dict[str, Any]) -> Answer:

@@ -18,7 +18,7 @@ import msgspec
 from pmagent.actors.model.models import Models
 from pmagent.actors.oa.reasoning.runs import sha256_of
 from pmagent.contracts.reasoning import DIAGNOSTIC_PROGRAMS, ShapeError, check_envelope
-from pmagent.contracts.reasoning_events import ReasoningConcluded, ReasoningRefused, ReasoningRequested
+from pmagent.contracts.reasoning_events import EDITION, ReasoningConcluded, ReasoningRefused, ReasoningRequested
 from pmagent.events.errors import LogLocked, PmagentError
 from pmagent.flat import flat_errors
 from pmagent.oa.abandon import AbandoningExecutor
@@ -101,7 +101,7 @@ def as_request(arguments: dict[str, Any]) -> ReasoningRequested:
     """The request that ``arguments`` are. Raises BadReasoning."""
     fields = {name: value for name, value in arguments.items() if name != "request"}
     try:
-        asked = msgspec.convert(fields, ReasoningRequested)
+        asked = msgspec.structs.replace(msgspec.convert(fields, ReasoningRequested), edition=EDITION)
         check_envelope(asked.envelope)
     except msgspec.ValidationError as error:
         raise BadReasoning(f"this is no reasoning that can be asked for: {error}", "correct it") from error

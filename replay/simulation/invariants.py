@@ -19,7 +19,7 @@ from pmagent.contracts.daemon import DaemonStarted
 from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused
 from pmagent.contracts.kernel import KernelObserved
 from pmagent.contracts.model import ModelAsked
-from pmagent.contracts.oa import OaPermitGranted, OaPermitRevoked
+from pmagent.contracts.oa import OaPermitGranted, OaPermitReleased, OaPermitRevoked
 from pmagent.contracts.payload import BlobSource, OutwardRequest, effect_of, in_blob, is_request, typed
 from pmagent.contracts.pla_events import PlaContractBroken
 from pmagent.events.event import Event, Tail
@@ -347,13 +347,17 @@ class Watch:
             require(bool(objections) or position not in refused, f"effect {position} was refused for nothing")
 
     def check_grants(self) -> None:
-        """No permit is granted on what was read before the last start."""
-        seen = False
+        """No permit is granted on what was read before the last start, and a released one is worth nothing."""
+        seen, revoked = False, set[int]()
         for event in self.history:
             if isinstance(event.data, (DaemonStarted, KernelObserved)):
                 seen = isinstance(event.data, KernelObserved)
             elif isinstance(event.data, OaPermitGranted):
                 require(seen, f"permit {event.position} was granted on what was read before the start")
+            elif isinstance(event.data, OaPermitRevoked):
+                revoked.add(event.data.permit)
+            elif isinstance(event.data, OaPermitReleased):
+                require(event.data.permit in revoked, f"permit {event.data.permit} was released and still counts")
 
     def check_ended(self) -> None:
         """After everything came to rest: each effect has its end, each request its one answer."""

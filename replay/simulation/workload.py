@@ -12,7 +12,7 @@ from pmagent.contracts.clock import TimerFired, TimerRequested
 from pmagent.contracts.control import EffectsPaused, EffectsResumed
 from pmagent.contracts.effect import EffectCancelRequested
 from pmagent.contracts.model import ModelAsked, ModelLimits, ModelMessage, ModelPrice
-from pmagent.contracts.oa import OaPermitGranted, OaPermitRequested
+from pmagent.contracts.oa import OaPermitGranted, OaPermitReleaseRequested, OaPermitRequested
 from pmagent.contracts.payload import Effect, OutwardRequest, Payload, Scope, effect_of, event_type
 from pmagent.events.event import Event, time_after
 
@@ -188,6 +188,8 @@ class Hand:
     def _on_permit(self, job: WorkAsked, grant: Event) -> Iterable[Payload]:
         if job.use == "late":
             yield TimerRequested(at=time_after(grant.time, job.after), name=f"{self.name}:{grant.position}")
+            if job.n % 2:
+                yield OaPermitReleaseRequested(permit=grant.position, holder=self.name)
         else:
             yield from self._use(job, grant.position)
 

@@ -249,7 +249,7 @@ def _informed(state: ReasonerState, run: Run) -> Iterator[Decision]:
     if run.asked.engine == "rules":
         yield from _end(state, run, conclusion.by_rules(run))
         return
-    verdict = answer(run.asked.envelope, run.evidence)
+    verdict = answer(run.asked.envelope, run.evidence, run.asked.edition)
     if not verdict.permitted:  # whatever a model would say: it is not asked
         yield from _end(state, run, conclusion.by_answer(run, verdict))
         return

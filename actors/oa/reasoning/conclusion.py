@@ -32,13 +32,13 @@ RESULT_BYTES_MAX: Final = 700_000
 
 def by_rules(run: Run) -> ReasoningConcluded:
     """The rules' answer, as the engine that was asked for."""
-    given = answer(run.asked.envelope, run.evidence)
+    given = answer(run.asked.envelope, run.evidence, run.asked.edition)
     return _answered(run, given, "rules", [_engine("rules", "the rules answered")])
 
 
 def by_fallback(run: Run, why: str) -> ReasoningConcluded:
     """The rules' answer in the place of an engine that has none, because of ``why``."""
-    given = answer(run.asked.envelope, run.evidence)
+    given = answer(run.asked.envelope, run.evidence, run.asked.edition)
     message = f"{_named(run)} gave no answer ({why}); the rules answered instead"
     notice = finding("engine", "warn", message, engine="rules")
     return _answered(run, msgspec.structs.replace(given, degraded=True), "rules", [notice])
@@ -47,8 +47,8 @@ def by_fallback(run: Run, why: str) -> ReasoningConcluded:
 def by_model(run: Run, verdict: ModelVerdict) -> ReasoningConcluded:
     """A model's answer, as far as the facts let it stand."""
     envelope, evidence = run.asked.envelope, run.evidence
-    payload, corrections = floor(envelope, evidence, verdict.payload)
-    by_facts = answer(envelope, evidence)
+    payload, corrections = floor(envelope, evidence, verdict.payload, run.asked.edition)
+    by_facts = answer(envelope, evidence, run.asked.edition)
     findings = [finding("condition", "warn", text) for text in verdict.conditions]
     findings += [finding("evidence", "warn", text) for text in verdict.warnings]
     emptied = isinstance(payload, OPSBlockGeneratorResult) and is_safe(payload) and not is_safe(verdict.payload)

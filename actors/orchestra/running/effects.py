@@ -86,12 +86,10 @@ class Attempts:
             return await self._dry(event, io)
         request = await self._request(asked.requested, io)
         assigned: TaskAssigned = (await io.event(asked.assigned)).data
-        root = await anyio.to_thread.run_sync(os.path.realpath, str(io.workspace))
-        folder = f"{root}/{FOLDER}/{event.position}"
-        async with _folder(folder):
+        async with _folder(io.workspace, event.position) as (root, folder, hidden):
             try:
                 before = await _before(assigned, io, f"{folder}/inputs")
-                hidden, programs, git = await anyio.to_thread.run_sync(_found, root, request, assigned)
+                programs, git = await anyio.to_thread.run_sync(_found, root, request, assigned)
                 spec = spec_of(
                     root, request.config, assigned, asked, f"{folder}/artifacts", before, hidden, programs, git
                 )
@@ -140,11 +138,9 @@ def performers(_: Resources) -> Performers:
     return {TaskAttemptRequested: Attempts()}
 
 
-def _found(
-    root: str, request: RunRequested, assigned: TaskAssigned
-) -> tuple[tuple[str, ...], list[Program], str]:
-    """What a task must not see, the run's programs that are still those that were found, and the repository of which
-    the workspace is a worktree. Blocks. Raises SandboxRefused for the task's own program."""
+def _found(root: str, request: RunRequested, assigned: TaskAssigned) -> tuple[list[Program], str]:
+    """The run's programs that are still those that were found, and the repository of which the workspace is a worktree.
+    Blocks. Raises SandboxRefused for the task's own program."""
     readable = absolute(root, request.config.security.fs.allow_read)
     programs = []
     for program in request.programs:
@@ -154,7 +150,7 @@ def _found(
         except SandboxRefused:
             if program.name == assigned.assignment.tools[0]:
                 raise
-    return external_evidence(Path(root)), programs, git_folder(root) if root in readable else ""
+    return programs, git_folder(root) if root in readable else ""
 
 
 def ready(root: str, documents: DocumentPaths) -> None:
@@ -171,15 +167,19 @@ def ready(root: str, documents: DocumentPaths) -> None:
 
 
 @asynccontextmanager
-async def _folder(folder: str) -> AsyncIterator[None]:
-    """The attempt's folder, while the block lasts."""
+async def _folder(workspace: Path, position: int) -> AsyncIterator[tuple[str, str, tuple[str, ...]]]:
+    """The workspace's real path, the attempt's folder while the block lasts, and evidence that lies elsewhere."""
+    folder = ""
 
-    def make() -> None:
+    def make() -> tuple[str, str, tuple[str, ...]]:
+        nonlocal folder
+        root = os.path.realpath(workspace)
+        folder = f"{root}/{FOLDER}/{position}"
         os.makedirs(f"{folder}/artifacts", mode=0o700)
+        return root, folder, external_evidence(Path(root))
 
     try:
-        await anyio.to_thread.run_sync(make)
-        yield
+        yield await anyio.to_thread.run_sync(make)
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(found.remove, folder)

@@ -71,7 +71,7 @@ def _screen(
     below: list[Node], more: int, proof: dict[str, object], content: str | None,
 ) -> None:
     for cause in above:
-        output.line(*event_line(cause, output.columns, told))
+        output.line(*event_line(cause, output, told))
     for name in ("position", "time", "type", "kind", "actor", "id", "correlation", "causation", "batch"):
         output.line(Styled(f"{name:<{_LABEL}}", "cyan"), f"{getattr(event, name)}")
     output.line(Styled("data", "cyan"))
@@ -87,7 +87,7 @@ def _screen(
     if below:
         output.line(Styled("led to", "cyan"))
     for node in below:
-        output.line(*event_line(node.event, output.columns, told))
+        output.line(*event_line(node.event, output, told))
     if more:
         output.line(Styled(f"… and {more} more; --limit shows them", "dim"))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import click
@@ -22,6 +21,7 @@ from pmagent.log.names import TaskNames
 from pmagent.log.query import Query, compiled, globs
 from pmagent.log.ranges import Range, range_of, start_of_last
 from pmagent.log.source import Tapped, line_runs, store_at
+from pmagent.log.summaries import is_bookkeeping
 from pmagent.when import duration
 
 LOOK_SECONDS: Final = 0.05
@@ -49,6 +49,7 @@ LOOK_SECONDS: Final = 0.05
 @click.option("--after", type=click.IntRange(min=0), metavar="POSITION", help="From the next position on; resumes.")
 @click.option("--grep", metavar="RE", help="Only events whose text or data matches the expression.")
 @click.option("--exit-on", metavar="GLOB", help="End with 0 when such a type is shown, 1 if none is; -f -n 0 waits.")
+@click.option("--all", "everything", is_flag=True, help="Also what only tidies up; JSON always has it.")
 @click.option("--timeout", metavar="DURATION", help="Follow for this time at most; with --exit-on, end with 6.")
 @click.option("--show-cursor", is_flag=True, help="Show at the end, on stderr, where to resume.")
 @format_option(lines=True)
@@ -56,11 +57,12 @@ LOOK_SECONDS: Final = 0.05
 def tail(
     app: App, match: Sequence[str], lines: str | None, follow: bool, types: Sequence[str], exclude: Sequence[str],
     actors: Sequence[str], correlations: Sequence[str], since: str | None, until: str | None, after: int | None,
-    grep: str | None, exit_on: str | None, timeout: str | None, show_cursor: bool, format: str,
+    grep: str | None, exit_on: str | None, everything: bool, timeout: str | None, show_cursor: bool, format: str,
 ) -> int:
     """The latest events, one a line; with -f, live from there on.
 
-    Needs no daemon. Different filters must all hold; of one filter given several times, one must.
+    Needs no daemon. Different filters must all hold; of one filter given several times, one must. Events that only tidy
+    up after a run are left out, unless --all, --type, --grep or a FIELD asks for them.
     """
     query = Query(
         types=types, excluded=exclude, actors=actors, correlations=correlations, fields=match, grep=grep or ""
@@ -72,10 +74,14 @@ def tail(
     with closing(store.reader()) as storage:
         told = TaskNames(storage, store.blobs()).summary
         matches = compiled(query, told)
-        span = range_of(storage, since, until, after or 0, datetime.now(UTC))
+        if format == "text" and not (everything or types or match or grep or exit_on):
+            matches = _telling(matches)
+        span = range_of(storage, since, until, after or 0, app.output.now)
         start = start_of_last(storage, span, lambda run: [*filter(matches, run)], count)
         show = _Show(app.output, matches, span, told, globs([exit_on]) if exit_on else None, format == "json")
         show.cursor = start - 1
+        if format == "text" and app.output.is_seen:
+            app.output.note(f"— times are {app.output.zone} —")
         try:
             code = _run(show, storage, start, follow=follow, seconds=seconds, exiting=exit_on is not None)
         except KeyboardInterrupt:
@@ -84,6 +90,10 @@ def tail(
         if show_cursor:
             app.output.note(f"— cursor {show.cursor} —")
         return code
+
+
+def _telling(matches: Callable[[StoredEvent], bool]) -> Callable[[StoredEvent], bool]:
+    return lambda event: matches(event) and not is_bookkeeping(event)
 
 
 def _count(lines: str | None, app: App, started: bool) -> int | None:
@@ -131,9 +141,8 @@ class _Show:
             lines = tap.lines(wanted[-1] + 1)
             self.output.raw(b"".join(lines[index] + b"\n" for index in wanted))
         else:
-            columns = self.output.columns
             for index in wanted:
-                self.output.line(*event_line(run[index], columns, self._summary))
+                self.output.line(*event_line(run[index], self.output, self._summary))
         self.output.flush()
 
     def _beyond(self, event: StoredEvent) -> bool:

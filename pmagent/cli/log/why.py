@@ -18,7 +18,7 @@ from pmagent.log.find import position_of
 from pmagent.log.names import TaskNames
 from pmagent.log.source import store_at
 from pmagent.log.tracing import Tree, drawn, tree
-from pmagent.when import seconds_between, short, spoken
+from pmagent.when import seconds_between, spoken
 
 
 @click.command(cls=Command, example="pmagent log why 4")
@@ -43,7 +43,7 @@ def _draw(output: Output, found: Tree, told: Callable[[StoredEvent], str]) -> No
     root, event = found.causes[0], found.causes[-1]
     times = {cause.position: cause.time for cause in found.causes}
     times |= {node.event.position: node.event.time for node in found.consequences}
-    output.line(Styled(f"first cause {short(root.time)} UTC", "dim"), Styled(
+    output.line(Styled(f"first cause {output.moment(root.time)}", "dim"), Styled(
         f"  correlation {event.correlation}" if event.correlation else "", "dim"))
     if found.cut:
         output.line(Styled(f"… the cause of {root.position} is {root.causation}; too many causes to show all", "dim"))

@@ -14,7 +14,6 @@ from pmagent.cli.pla.proposal_screen import list_proposals, show_proposal
 from pmagent.contracts.pla_words import OUTCOMES
 from pmagent.exitcodes import Exit
 from pmagent.pla.filters import STANDS, fits
-from pmagent.when import short
 
 
 @click.command(cls=Command, example=["pmagent pla status", "pmagent pla status --format json"])
@@ -55,7 +54,7 @@ def _status_screen(output: Output, document: dict[str, Any]) -> None:
     if session is None:
         output.line("session    none: it begins with pmagent pla mode SUGGEST")
     else:
-        began = f"since {short(session['began_at'])} UTC, by {session['operator_id']}"
+        began = f"since {output.moment(session['began_at'])}, by {session['operator_id']}"
         output.line(f"session    {session['session_id']}, {began}")
     if document["violations"] is not None:
         count, path = document["violations"]["count"], document["violations"]["path"]

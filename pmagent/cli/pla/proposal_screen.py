@@ -8,7 +8,7 @@ from typing import Any, Final
 from pmagent.clean import folded, pad, shorten
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.cli.pla.typed import in_short, show_typed
-from pmagent.when import short, spoken
+from pmagent.when import spoken
 
 _MARKS: Final = {
     "open": Styled("▸ open", "yellow"), "executing": Styled("▸ executing", "yellow"),
@@ -95,18 +95,19 @@ def _column(output: Output, before: Sequence[Piece], lines: Sequence[str]) -> No
 
 
 def _times(output: Output, document: dict[str, Any]) -> None:
-    output.line(f"  proposed    {short(document['proposed_at'])} UTC, in {document['proposed_in']}")
+    output.line(f"  proposed    {output.moment(document['proposed_at'])}, in {document['proposed_in']}")
     if document["stands"] == "open":
         two = "; by somebody else than who asked" if document["two_persons"] else ""
         output.line(f"  open for    {spoken(document['seconds_left'])} more, then it expires{two}")
     if document["decided_by"]:
-        at = short(document["decided_at"] or "")
-        output.line(f"  decided by  {document['decided_by']} over {document['decided_over']}, {at} UTC")
+        at = output.moment(document["decided_at"] or "")
+        output.line(f"  decided by  {document['decided_by']} over {document['decided_over']}, {at}")
     if document["execution_id"]:
         output.line(f"  execution   {document['execution_id']}")
     if document["stands"] == "closed":
         why = f": {document['why']}" if document["why"] else ""
-        output.line("  ended       ", shorten(f"{short(document['closed_at'] or '')} UTC{why}", output.columns - 14))
+        ended = f"{output.moment(document['closed_at'] or '')}{why}"
+        output.line("  ended       ", shorten(ended, output.columns - 14))
 
 
 def list_proposals(output: Output, documents: list[dict[str, Any]], *, narrowed: bool = False) -> None:
@@ -115,12 +116,15 @@ def list_proposals(output: Output, documents: list[dict[str, Any]], *, narrowed:
         none = "no proposals yet: pmagent pla mode SUGGEST, then pmagent pla propose 'type: …'"
         output.line("no such proposals" if narrowed else none)
         return
-    output.line(Styled(f"{'PROPOSAL':<17}  {'PROPOSED (UTC)':<18}  {'STATE':<17}  {'BY':<12}  WHAT", "bold"))
+    wide = output.time_width
+    proposed = f"PROPOSED ({output.zone})" if output.zone else "PROPOSED"
+    output.line(Styled(f"{'PROPOSAL':<17}  {proposed:<{wide}}  {'STATE':<17}  {'BY':<12}  WHAT", "bold"))
     for document in documents:
         stands = mark(document)
+        time = Styled(pad(output.time(document["proposed_at"]), wide), "dim")
         parts: list[Piece] = [
-            pad(document["proposal_id"], 17), "  ", Styled(short(document["proposed_at"]), "dim"), "  ",
+            pad(document["proposal_id"], 17), "  ", time, "  ",
             Styled(pad(stands.text, 17), stands.style), "  ", pad(document["requested_by"], 12), "  ",
         ]  # fmt: skip
         what = in_short(document["action_type"], document["payload"])
-        output.line(*parts, shorten(what, max(20, output.columns - 74)))
+        output.line(*parts, shorten(what, max(20, output.columns - 56 - wide)))

@@ -46,7 +46,7 @@ ELSEWHERE = {
     "pmagent pla propose --document proposal.json",
     "pmagent console", "pmagent console --operator ada --format json",
     "pmagent operators add eve --secret-stdin < secret.txt", "pmagent trust", "pmagent log adopt",
-    "pmagent log adopt --yes",
+    "pmagent log adopt --yes", "pmagent oa release 42 --holder claude-code",
 }
 """What runs for ever, or needs a network, a daemon, a device, a session, or a job of this name: the tests of these run
 the like."""

@@ -139,7 +139,7 @@ def test_following_ends_at_its_time_limit(logged: Path) -> None:
 
 def test_lines_are_no_wider_than_the_screen(logged: Path) -> None:
     write_log(logged, [note(50, {"text": "世界" * 5000}), note(51, {"text": "x" * 900_000})])
-    for columns in (100, 140):
+    for columns in (80, 100, 120, 140):
         done = pmagent(logged, "log", "tail", environ={"COLUMNS": str(columns)})
         assert max(len(line) for line in done.lines) <= columns
 
@@ -168,3 +168,56 @@ def test_an_error_behind_events_leaves_nothing_but_events_on_stdout(tmp_path: Pa
     done = pmagent(tmp_path, "log", "tail", "-n", "all", "--format", "json")
     assert (done.code, done.lines) == (4, stored[:24])
     assert "position 25" in done.errors
+
+
+RUN = "5b0c7a52-0000-4000-8000-000000000001"
+
+
+@pytest.fixture
+def ran(tmp_path: Path) -> Path:
+    """A workspace whose log ends as a run does in which all went well."""
+    write_log(tmp_path, [
+        note(1, {"text": "wanted"}, type="run.requested", correlation=RUN),
+        note(2, {"text": "another"}, type="run.requested", correlation=RUN.replace("5b0c7a52", "5b0c7a53")),
+        note(3, {"request": 7}, type="effect.cancel_requested", correlation=RUN, decision=True),
+        note(4, {"state": "done", "done": 1, "failed": 0, "reasons": []}, type="run.ended", correlation=RUN),
+        note(5, {"permit": 2, "reason": "its run is over"}, type="oa.permit_revoked", correlation=RUN, decision=True),
+        note(6, {"request": 7, "reason": "cancel_requested"}, type="effect.cancelled", correlation=RUN),
+        note(7, {"reason": "done"}, type="daemon.stopped", correlation=f"oa.permit-{RUN}"),
+    ])  # fmt: skip
+    return tmp_path
+
+
+def test_a_run_that_went_well_ends_well_and_what_only_tidies_up_is_asked_for(ran: Path) -> None:
+    last = pmagent(ran, "log", "tail", "-n", "2")
+    assert [line.split()[3:5] for line in last.lines] == [["✓", "run.ended"], ["✓", "daemon.stopped"]]
+    assert positions(ran) == [1, 2, 3, 5, 8]
+    assert positions(ran, "--all") == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert "✗" not in pmagent(ran, "log", "tail", "--all").text
+    assert positions(ran, "--type", "effect.*") == [4, 7]
+    assert positions(ran, "--grep", "its run is over") == [6]
+    assert len(pmagent(ran, "log", "tail", "--format", "json").lines) == 8
+
+
+def test_a_permit_that_is_taken_away_stays_a_cross(ran: Path) -> None:
+    write_log(ran, [
+        note(8, {"permit": 2, "reason": "mode BLOCKED"}, type="oa.permit_revoked"),
+        note(9, {"request": 7, "reason": "permit_revoked"}, type="effect.cancelled"),
+        note(10, {"state": "failed"}, type="run.ended"),
+    ])  # fmt: skip
+    assert [line.split()[3] for line in pmagent(ran, "log", "tail", "-n", "3").lines] == ["✗"] * 3
+
+
+def test_an_id_is_accepted_as_it_is_shown(ran: Path) -> None:
+    assert pmagent(ran, "log", "tail", "-n", "1").text.split()[5] == RUN[:8]
+    assert positions(ran, "--all", "--correlation", RUN[:8]) == [2, 4, 5, 6, 7, 8]
+    assert positions(ran, "--all", "--correlation", RUN[:8] + "…", "-n", "2") == [7, 8]
+    assert positions(ran, "--all", "--correlation", RUN) == [2, 4, 5, 6, 7]
+    assert positions(ran, "--correlation", RUN[:7]) == []
+
+
+def test_at_80_columns_the_summary_has_half_of_the_line(ran: Path) -> None:
+    write_log(ran, [note(8, {"reason": "x" * 200}, type="daemon.stopped", correlation=RUN)])
+    (line,) = pmagent(ran, "log", "tail", "-n", "1", environ={"COLUMNS": "80"}).lines
+    assert len(line) <= 80
+    assert line.count("x") >= 30

@@ -36,8 +36,8 @@ def test_what_runs_and_what_waits_is_told() -> None:
     lines = screen("build it").decode().splitlines()
     assert "run        build it, planning: build it" in lines
     assert "audit      audit-1, evidence: a repository" in lines
-    assert "effect     build it of position 5, since 11-22 12:00:00.000 UTC, held" in lines
-    assert "effect     model.call_requested of position 6, since 11-22 12:00:00.000 UTC" in lines
+    assert "effect     build it of position 5, since 2026-11-22T12:00:00.000Z, held" in lines
+    assert "effect     model.call_requested of position 6, since 2026-11-22T12:00:00.000Z" in lines
 
 
 @each("name", list(CORPUS))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pmagent.cli.output import Output
 from pmagent.events.event import parse_time
-from pmagent.when import BadTime, duration, moment, seconds_between, short, sized, spoken, took
+from pmagent.when import BadTime, duration, local, moment, seconds_between, short, sized, spoken, took
 from tests.support.cases import each
+from tests.unit.cli.test_cli_output import Terminal
 
 NOW = datetime(2026, 11, 21, 19, 50, 0, 123456, tzinfo=UTC)
 
@@ -37,12 +42,47 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         ("now", "2026-11-21T19:50:00.123456Z"),
         ("2026-11-21", "2026-11-21T00:00:00.000000Z"),
         ("2026-11-21T14:30", "2026-11-21T14:30:00.000000Z"),
+        ("11-20 14:30:05.250", "2026-11-20T14:30:05.250000Z"),
+        ("11-20", "2026-11-20T00:00:00.000000Z"),
         ("2026-11-21T14:30:00+02:00", "2026-11-21T12:30:00.000000Z"),
         ("2026-11-21T19:50:00.123456Z", "2026-11-21T19:50:00.123456Z"),
     ],
 )
 def test_moments(text: str, expected: str) -> None:
     assert moment(text, NOW) == expected
+
+
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This machine stands in Berlin."""
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("berlin")
+def test_local_times_are_shown_and_meant_in_the_zone_of_their_day() -> None:
+    assert local("2026-11-21T19:50:00.123456Z") == ("2026-11-21T20:50:00.123456 ", "CET")
+    assert local("2026-07-21T19:50:00.123456Z") == ("2026-07-21T21:50:00.123456 ", "CEST")
+    assert local("no time") == ("no time", "")
+    here = NOW.astimezone()
+    assert moment("2026-07-21T21:50", here) == "2026-07-21T19:50:00.000000Z"
+    assert moment("07-21 21:50:00", here) == "2026-07-21T19:50:00.000000Z"
+    assert moment("20:00", here) == "2026-11-21T19:00:00.000000Z"
+
+
+@pytest.mark.usefixtures("berlin")
+def test_a_terminal_shows_local_times_and_a_pipe_utc() -> None:
+    then = "2020-11-21T23:50:00.123456Z"
+    terminal, pipe = Output(Terminal(), Terminal(), {}), Output(io.BytesIO(), io.BytesIO(), {})
+    assert (terminal.time(then), terminal.moment(then)) == ("2020-11-22 00:50:00", "2020-11-22 00:50:00 CET")
+    assert terminal.time(then, brief=True) == "2020-11-22 00:50"
+    assert (pipe.time(then), pipe.zone) == ("2020-11-21T23:50:00.123Z", "")
+    assert len(pipe.time(then)) == pipe.time_width
+    terminal.utc = True
+    assert (terminal.moment(then), terminal.zone) == ("2020-11-21 23:50:00 UTC", "UTC")
 
 
 @each("text", ["", "soon", "25:00", "14:61", "2026-13-01", "99999999999999d", "pos:3"])
@@ -69,7 +109,8 @@ def test_spoken(seconds: float, text: str) -> None:
 
 
 def test_columns_and_sizes() -> None:
-    assert short("2026-11-21T19:50:00.123456Z") == "11-21 19:50:00.123"
+    assert short("2026-11-21T19:50:00.123456Z", 2026) == "11-21 19:50:00.123"
+    assert short("2025-11-21T19:50:00.123456Z", 2026) == "2025-11-21 19:50:00"
     assert seconds_between("2026-11-21T19:50:00.123456Z", "2026-11-21T19:50:01.123456Z") == 1
     assert seconds_between("nonsense", "2026-11-21T19:50:01.123456Z") == 0
     sizes = [sized(n) for n in (0, 1023, 1536, 1 << 26, 1 << 50)]

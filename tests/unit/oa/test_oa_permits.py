@@ -18,12 +18,15 @@ from pmagent.contracts.kernel import KernelReadRequested
 from pmagent.contracts.oa import (
     OaPermitGranted,
     OaPermitRefused,
+    OaPermitReleased,
+    OaPermitReleaseRefused,
+    OaPermitReleaseRequested,
     OaPermitRequested,
     OaPermitRevoked,
     OaSnapshotRequested,
 )
 from pmagent.contracts.payload import encode
-from pmagent.events.event import Event
+from pmagent.events.event import Event, time_after
 from tests.support.cases import each
 from tests.support.oa_loop import STARTED, Contents, Loop, Observe, boot, of, permit
 from tests.support.toys import START
@@ -192,3 +195,49 @@ def test_a_permit_is_over_at_the_very_moment_that_it_names() -> None:
 def test_as_many_uses_as_may_be_are_granted_and_no_more(running: Loop, uses: int, answer: type) -> None:
     (told,) = running.tell(msgspec.structs.replace(permit(), uses=uses))
     assert isinstance(told, answer)
+
+
+# -- given back -------------------------------------------------------------------------------------------------------
+
+
+def release(permit: int, holder: str = "orchestrator") -> OaPermitReleaseRequested:
+    return OaPermitReleaseRequested(permit=permit, holder=holder)
+
+
+def test_a_permit_lasts_ten_minutes_unless_asked_otherwise(running: Loop) -> None:
+    (granted,) = running.tell(permit())
+    assert granted.expires_at == time_after(running.now, 600.0)
+
+
+def test_a_released_permit_is_revoked_once(running: Loop) -> None:
+    running.tell(permit())
+    granted = running.last(OaPermitGranted)
+    revoked, released = running.tell(release(granted))
+    assert (revoked, released.permit) == (OaPermitRevoked(permit=granted, reason="released by its holder"), granted)
+    assert isinstance(released, OaPermitReleased)
+    assert running.oa.permits == {}
+    (again,) = running.tell(release(granted))
+    assert isinstance(again, OaPermitReleaseRefused)
+    assert str(granted) in again.reasons[0]
+
+
+def test_only_its_holder_releases_a_permit_and_only_a_live_one(running: Loop) -> None:
+    running.tell(permit(seconds=60.0))
+    granted = running.last(OaPermitGranted)
+    (another,) = running.tell(release(granted, "worker"))
+    assert isinstance(another, OaPermitReleaseRefused)
+    assert granted in running.oa.permits
+    running.seconds += 60.0
+    (late,) = running.tell(release(granted))
+    assert isinstance(late, OaPermitReleaseRefused)
+
+
+def test_an_actor_releases_no_permit_of_another(running: Loop) -> None:
+    running.tell(permit())
+    granted = running.last(OaPermitGranted)
+    forged = Event(
+        position=99, time=running.now, id="98.toy.0", kind="decision", actor="toy",
+        type="oa.permit_release_requested", correlation="", causation=98, raw=b"", data=release(granted),
+    )  # fmt: skip
+    (refused,) = Oa().decide(running.oa, forged)
+    assert isinstance(refused, OaPermitReleaseRefused)

@@ -16,11 +16,11 @@ from pmagent.actors.oa.reasoning.rules.facts import GUARD_RUN, forbidden, gather
 from pmagent.actors.oa.reasoning.rules.restrain import restrained
 from pmagent.contracts.oa_documents import OADiagnostic
 from pmagent.contracts.reasoning import PROGRAM_TOOLS, Payloads, ReasoningEnvelope
+from pmagent.contracts.reasoning_events import EDITION
 
 ENGINE: Final = "rules"
 
-ANSWERS: Final[Mapping[str, Callable[[ReasoningEnvelope, Sequence[Evidence]], Answer]]] = {
-    "SafeOPSDecision": safeops.answer,
+_ANSWERS: Final[Mapping[str, Callable[[ReasoningEnvelope, Sequence[Evidence]], Answer]]] = {
     "OPSBlockGenerator": opsblock.answer,
     "GuardFailureInterpreter": guardfailure.answer,
     "PhaseTransitionValidator": transition.answer,
@@ -60,14 +60,16 @@ def permitted(envelope: ReasoningEnvelope) -> Answer | None:
     return safeops.refused(program, [finding("tool", "block", message, f"allow {', '.join(PROGRAM_TOOLS[program])}")])
 
 
-def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
+def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence], edition: int = EDITION) -> Answer:
     """The rules' answer; its rationale names the inputs that decided."""
-    return ANSWERS[envelope.program_id](envelope, evidence)
+    if envelope.program_id == safeops.PROGRAM:
+        return safeops.answer(envelope, evidence, edition)
+    return _ANSWERS[envelope.program_id](envelope, evidence)
 
 
 def floor(
-    envelope: ReasoningEnvelope, evidence: Sequence[Evidence], payload: Payloads
+    envelope: ReasoningEnvelope, evidence: Sequence[Evidence], payload: Payloads, edition: int = EDITION
 ) -> tuple[Payloads, list[OADiagnostic]]:
     """A model's ``payload`` held against the facts: it is never looser than the rules' own answer, and each change is a
     diagnostic."""
-    return restrained(envelope, answer(envelope, evidence), payload)
+    return restrained(envelope, answer(envelope, evidence, edition), payload)

@@ -28,9 +28,11 @@ from pmagent.actors.oa.reasoning.rules.facts import (
 )
 from pmagent.actors.oa.reasoning.rules.goal_commands import stated
 from pmagent.actors.oa.reasoning.rules.text import listed, quoted
+from pmagent.actors.oa.reasoning.rules.understanding import not_understood, outward, removing
 from pmagent.actors.oa.reasoning.rules.vocabulary import stems, table
 from pmagent.contracts.oa_documents import OADiagnostic
 from pmagent.contracts.reasoning import ReasoningEnvelope, SafeOPSDecisionResult, safe_payload
+from pmagent.contracts.reasoning_events import EDITION
 
 PROGRAM = "SafeOPSDecision"
 
@@ -58,8 +60,8 @@ class Weighing(Making):
         self.note("condition", "warn", condition or why, mend, **details)
 
 
-def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
-    """The rules' verdict on the envelope's goal."""
+def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence], edition: int = EDITION) -> Answer:
+    """The rules' verdict on the envelope's goal; of edition 0 without doubt about words that are not understood."""
     facts = gather(envelope, evidence)
     if objections := forbidden(facts, PROGRAM):
         return refused(PROGRAM, objections)
@@ -72,6 +74,8 @@ def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
     _evidence(weighing, envelope, facts, action)
     _alignment(weighing, envelope, facts, action)
     _stakes(weighing, envelope, facts, action)
+    if edition:
+        _understanding(weighing, envelope.goal)
     return _concluded(weighing, action, facts)
 
 
@@ -196,6 +200,15 @@ def _stakes(weighing: Weighing, envelope: ReasoningEnvelope, facts: Facts, actio
         why = "no passed check of the reality summary is about a backup"
         weighing.doubts.append(why)
         weighing.note("evidence", "warn", why, REFRESH)
+
+
+def _understanding(weighing: Weighing, goal: str) -> None:
+    """Goals that send, reveal or remove something, and words that nobody here understands, are for a person."""
+    for why in (*outward(goal), *removing(goal)):
+        weighing.doubt(why, f"confirmed by a person, who knows what leaves or is lost: {why}")
+    if words := not_understood(goal):
+        why = f"not understood: {', '.join(words)}"
+        weighing.doubt(why, f"a person says what is meant by: {', '.join(words)}", "say it in plain English")
 
 
 def _backup_proven(envelope: ReasoningEnvelope, facts: Facts) -> bool:

@@ -114,6 +114,12 @@ def table(path: str) -> Table:
     return Table({name: _listed(each) for name, each in _found(path).items() if _is_list(each)})
 
 
+def known(*paths: str) -> Words:
+    """The families of words of these tables, all together. Raises KeyError if there is no table of that name."""
+    families = (each for path in paths for each in _found(path).values())
+    return frozenset().union(*(stems(each) for each in families if isinstance(each, str)))
+
+
 def texts(path: str) -> dict[str, str]:
     """The texts of the table ``path`` of the vocabulary, in its order. Raises KeyError if it has none of that name."""
     return dict(_found(path))

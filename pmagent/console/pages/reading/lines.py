@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
-from typing import Final
 from urllib.parse import quote
 
 from markupsafe import Markup
 
 from pmagent.clean import clean_line
 from pmagent.events.event import StoredEvent
+from pmagent.ids import short_id
 from pmagent.log.summaries import sign, summary
 from pmagent.when import short
-
-RUN_CHARS: Final = 12
-"""So much of a correlation stands in a row."""
 
 
 def rows(events: Iterable[StoredEvent]) -> Markup:
@@ -39,12 +36,11 @@ def _row(event: StoredEvent) -> str:
 
 
 def _belonging(correlation: str) -> str:
-    """The end of a correlation, where ids differ, as a link to what belongs to it."""
+    """A correlation in short, as a link to what belongs to it."""
     if not correlation:
         return ""
-    end = correlation if len(correlation) <= RUN_CHARS else "…" + correlation[1 - RUN_CHARS :]
     address = quote(correlation.encode("utf-8", "replace"), safe="")
-    return f'<a href="/log?correlation={address}" title="{_text(correlation)}">{_text(end)}</a>'
+    return f'<a href="/log?correlation={address}" title="{_text(correlation)}">{_text(short_id(correlation))}</a>'
 
 
 def _text(text: str) -> str:
