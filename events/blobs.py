@@ -19,6 +19,7 @@ from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.storage import BLOB_BYTES_MAX, CHUNK_BYTES
 
 _UNFINISHED: Final = re.compile(r"(?:[0-9a-f]{64}|stream)\.[0-9]+\.tmp")
+_NOTED: Final = 256
 _NO_FILE: Final = frozenset((errno.ELOOP, errno.EISDIR, errno.EINVAL, errno.ENXIO))
 """Errors of opening a link, a folder, or anything else that is no regular file."""
 
@@ -29,6 +30,8 @@ class BlobStore:
     def __init__(self, disk: Disk, folder: str) -> None:
         self._disk = disk
         self._folder = folder
+        self._durable: set[str] = set()
+        """Some of the blobs that this store has made durable."""
 
     def put(self, content: bytes) -> str:
         """See Blobs."""
@@ -38,7 +41,9 @@ class BlobStore:
         folder = f"{self._folder}/{digest[:2]}"
         self._disk.make_folder(folder)
         if digest in self._disk.names(folder) and self._found(digest) == content:
-            self._disk.sync_folder(folder)  # who put it there may have crashed before it was durable
+            if digest not in self._durable:
+                self._disk.sync_folder(folder)  # who put it there may have crashed before it was durable
+                self._note(digest)
             return digest
         temporary, file = self._create(f"{folder}/{digest}")
         try:
@@ -48,7 +53,13 @@ class BlobStore:
             file.close()
         self._disk.rename(temporary, f"{folder}/{digest}")
         self._disk.sync_folder(folder)
+        self._note(digest)
         return digest
+
+    def _note(self, digest: str) -> None:
+        if len(self._durable) >= _NOTED:
+            self._durable = set()
+        self._durable.add(digest)
 
     def get(self, sha256_hex: str) -> bytes:
         """See Blobs."""

@@ -22,6 +22,9 @@ from pmagent.events.storage import BLOB_BYTES_MAX, Blobs, BlobWriter
 GAP_MARGIN: Final = 64 * 1024
 """Longer than any secret but a PEM block, in bytes."""
 
+HELD_BYTES: Final = 64 * 1024
+"""A stream keeps so many bytes in memory before it begins a file."""
+
 _KEY_EDGE: Final = re.compile(rb"-----(BEGIN|END) [A-Z0-9 ]*+(?:(?<=PRIVATE KEY)|(?<=PRIVATE KEY BLOCK))-----")
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -111,23 +114,27 @@ class ContentStream:
         self._blobs = blobs
         self._limit = limit
         self._writer: BlobWriter | None = None
+        self._held = bytearray()
         self._total = 0
         self._cut = False
         self._ended = False
 
     def write(self, chunk: bytes) -> None:
         """Take more content. Raises OSError; ValueError when the stream has ended."""
-        writer = self._begun()
+        self._check()
         self._total += len(chunk)
         if not self._cut:
-            self._keep(writer, self._redaction.feed(chunk))
+            self._keep(self._redaction.feed(chunk))
 
     def finish(self) -> StoredBlob:
         """Store what was kept. Raises OSError; ValueError when the stream has ended."""
-        writer = self._begun()
+        self._check()
         if not self._cut:
-            self._keep(writer, self._redaction.finish())
-        sha256, size = writer.finish()
+            self._keep(self._redaction.finish())
+        if self._writer is None:
+            sha256, size = self._blobs.put(bytes(self._held)), len(self._held)
+        else:
+            sha256, size = self._writer.finish()
         self._ended = True
         gap = max(1, self._total - size) if self._cut else 0
         return StoredBlob(
@@ -141,17 +148,21 @@ class ContentStream:
             if self._writer is not None:
                 self._writer.abandon()
 
-    def _begun(self) -> BlobWriter:
+    def _check(self) -> None:
         if self._ended:
             raise ValueError("this stream is finished, or abandoned")
-        if self._writer is None:
-            self._writer = self._blobs.writer()
-        return self._writer
 
-    def _keep(self, writer: BlobWriter, masked: bytes) -> None:
-        end = text_end(masked, self._limit - writer.size)
+    def _keep(self, masked: bytes) -> None:
+        size = len(self._held) if self._writer is None else self._writer.size
+        end = text_end(masked, self._limit - size)
         self._cut = end < len(masked)
-        writer.append(masked[:end])
+        if self._writer is None:
+            self._held += masked[:end]
+            if len(self._held) > HELD_BYTES:  # what is smaller needs no file of its own while it grows
+                self._writer = self._blobs.writer()
+                self._writer.append(bytes(self._held))
+        else:
+            self._writer.append(masked[:end])
 
 
 def text_end(content: bytes, limit: int) -> int:

@@ -48,7 +48,7 @@ class EngineState(msgspec.Struct, frozen=True):
 
 class Snapshot(msgspec.Struct, frozen=True):
     """The cached folds of the log up to ``tail``. ``code`` identifies the code that made it; ``extra`` are other
-    folds of the same prefix (the projections'), by name."""
+    folds of the same prefix (the projections'), by name; ``status``: the status as of ``tail``, where it was noted."""
 
     format: int
     log_id: str
@@ -56,6 +56,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     code: str
     engine: EngineState
     extra: dict[str, bytes]
+    status: bytes = b""
 
 
 _encode = msgspec.msgpack.Encoder().encode

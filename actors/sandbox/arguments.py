@@ -23,7 +23,6 @@ from pmagent.actors.sandbox.spec import (
     OWN_TMP,
     PROXY_ENV,
     TASK,
-    Limits,
     SandboxRefused,
     SandboxSpec,
     check,
@@ -45,10 +44,12 @@ HELPERS: Final = (SETPRIV, PRLIMIT, SHELL)
 PROXY: Final = f"http://127.0.0.1:{PORT}"
 """The proxy as it is seen inside."""
 
-GATE: Final = (SHELL, "-c", 'read -r go && exec "$@" </dev/null', "gate")
+GATE: Final = (SHELL, "-c", 'read -r go && export LANG="$1" && shift && exec "$@" </dev/null', "gate")
 """Runs before the program and becomes it when a line comes from outside; without one it ends. It passes the program's
-words on as they are: the shell reads none of them."""
+words, which follow the program's ``LANG``, on as they are: the shell reads none of them. The helpers before it have no
+``LANG``: to load a locale would cost them more than their work."""
 
+_LANG: Final = "LANG"
 _INSIDE_ID: Final = 1000
 _SMALL: Final = str(2**20)
 _MASK_BYTES: Final = "4096"
@@ -137,7 +138,7 @@ def plan(spec: SandboxSpec, host: HostFacts) -> Plan:
         *("--chdir", spec.workdir),
         *("--seccomp", Content(seccomp.program(host.machine))),
     )
-    return Plan(options, (*_unprivileged(host), *_limited(spec.limits), host.program, *spec.argv[1:]))
+    return Plan(options, (*_unprivileged(host), *_limited(spec), host.program, *spec.argv[1:]))
 
 
 def _check_writable(path: str, protect: tuple[str, ...]) -> None:
@@ -155,14 +156,15 @@ def _namespaces(host: HostFacts) -> tuple[Argument, ...]:
 
 
 def _environment(spec: SandboxSpec) -> tuple[Argument, ...]:
-    own = {"PATH": ":".join(spec.search), "HOME": OWN_TMP, "TMPDIR": OWN_TMP, "LANG": "C.UTF-8", "ARTIFACTS": ARTIFACTS}
+    own = {"PATH": ":".join(spec.search), "HOME": OWN_TMP, "TMPDIR": OWN_TMP, "ARTIFACTS": ARTIFACTS}
     if spec.inputs:
         own["INPUTS"] = INPUTS
     if spec.net == "allow":
         own |= {name: "" if name.lower() == "no_proxy" else PROXY for name in sorted(PROXY_ENV)}
     options: list[Argument] = ["--clearenv"]
     for name, value in {**own, **dict(sorted(spec.env.items()))}.items():
-        options += ["--setenv", name, value]
+        if name != _LANG:
+            options += ["--setenv", name, value]
     return tuple(options)
 
 
@@ -179,9 +181,11 @@ def _system(spec: SandboxSpec, host: HostFacts) -> tuple[Argument, ...]:
         "/etc/passwd": f"tool:x:{uid}:{gid}::{OWN_TMP}:/usr/sbin/nologin\n",
         "/etc/group": f"tool:x:{gid}:\n",
         "/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
+        # No service of the host is reachable inside: to look for one takes time, and finds none.
+        "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
     }
     for path, text in stubs.items():
-        options += ["--perms", "0444", "--ro-bind-data", Content(text.encode()), path]
+        options += ["--perms", "0444", "--file", Content(text.encode()), path]
     size = str(spec.limits.tmp_bytes)
     # A few sysctls are writable by anybody's bits, and leave it to the kernel to look at rights.
     options += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
@@ -268,7 +272,8 @@ def _unprivileged(host: HostFacts) -> tuple[str, ...]:
     return (SETPRIV, *ids, "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--")
 
 
-def _limited(limits: Limits) -> tuple[str, ...]:
+def _limited(spec: SandboxSpec) -> tuple[str, ...]:
+    limits = spec.limits
     return (
         PRLIMIT,
         f"--data={limits.memory_bytes}",
@@ -279,4 +284,5 @@ def _limited(limits: Limits) -> tuple[str, ...]:
         f"--cpu={limits.cpu_seconds}:{limits.cpu_seconds + 1}",  # XCPU, a second later KILL
         "--",
         *GATE,
+        spec.env.get(_LANG, "C.UTF-8"),
     )

@@ -46,7 +46,7 @@ ENTRIES_MAX: Final = 200_000
 
 _ETC: Final = (
     "/etc/ld.so.cache", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates.conf", "/etc/alternatives",
-    "/etc/localtime", "/etc/nsswitch.conf", "/etc/mime.types",
+    "/etc/localtime", "/etc/mime.types",
 )  # fmt: skip
 _IDS: Final = range(0x7000_0000, 0x7800_0000)
 """Ids that no user of the host has: each run of a privileged service gets one of its own."""

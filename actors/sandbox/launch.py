@@ -39,12 +39,13 @@ class Launch(NamedTuple):
 def start(launch: Launch, stdin: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
     """The started process, with unbuffered pipes. Raises OSError; ValueError for an option with a NUL, which would be
     two in a file. Then nothing runs."""
-    if any("\0" in option for option in launch.options):
+    options = os.fsencode("\0".join((*launch.options, "")))
+    if options.count(b"\0") != len(launch.options):
         raise ValueError("an option of bubblewrap holds a NUL character")
     words, arguments = list(launch.command), -1
     try:
         if launch.program:
-            arguments = in_memory(b"".join(os.fsencode(option) + b"\0" for option in launch.options))
+            arguments = in_memory(options)
             words = [*launch.program, *BOUND, str(arguments), "--", *words]
         return subprocess.Popen(
             words, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, cwd="/",
@@ -135,7 +136,13 @@ def _as_named(path: str) -> int:
 
 def in_memory(data: bytes) -> int:
     """A descriptor from which ``data`` is read. Raises OSError."""
-    with open(os.memfd_create("sandbox", os.MFD_CLOEXEC), "wb") as file:
-        file.write(data)
-        file.seek(0)
-        return os.dup(file.fileno())
+    descriptor = os.memfd_create("sandbox", os.MFD_CLOEXEC)
+    try:
+        left = memoryview(data)
+        while left:
+            left = left[os.write(descriptor, left) :]
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor

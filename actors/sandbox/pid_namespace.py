@@ -20,6 +20,19 @@ from pmagent.actors.sandbox.spec import ARTIFACTS
 _RESIDENT = re.compile(r"^(?:RssAnon|RssShmem|VmPTE):\s+(\d+) kB$", re.MULTILINE)
 
 
+def has_ended(handle: int) -> bool:
+    """Whether the process of a pidfd has ended."""
+    asked = select.poll()
+    asked.register(handle, select.POLLIN)
+    return bool(asked.poll(0))
+
+
+async def ended(handle: int) -> None:
+    """Wait until the process of a pidfd has ended."""
+    if not has_ended(handle):
+        await anyio.wait_readable(handle)
+
+
 class PidNamespace:
     """A sandbox's processes: ``first`` is the pid, out here, of its namespace's process 1, ``handle`` a pidfd of it."""
 
@@ -34,11 +47,12 @@ class PidNamespace:
             try:
                 handle = os.pidfd_open(first)
                 stack.callback(os.close, handle)
-                status = Path(f"/proc/{first}/status").read_text(encoding="utf-8", errors="replace")
+                with open(f"/proc/{first}/status", "rb", buffering=0) as file:
+                    status = file.read()
             except (ProcessLookupError, FileNotFoundError):
                 return None
-            ids = next(line.split()[1:] for line in status.splitlines() if line.startswith("NSpid:"))
-            if len(ids) < 2 or ids[-1] != "1":  # the number belongs to another process by now
+            ids = status.partition(b"\nNSpid:")[2].partition(b"\n")[0].split()
+            if len(ids) < 2 or ids[-1] != b"1":  # the number belongs to another process by now
                 return None
             stack.pop_all()
             return cls(first, handle)
@@ -46,9 +60,7 @@ class PidNamespace:
     def namespace(self, kind: str) -> int:
         """A descriptor of its namespace ("net", …). Raises OSError; ProcessLookupError when it has ended."""
         descriptor = os.open(f"/proc/{self._first}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC)
-        ended = select.poll()
-        ended.register(self._handle, select.POLLIN)
-        if ended.poll(0):  # so the number may have been another's when it was opened
+        if has_ended(self._handle):  # so the number may have been another's when it was opened
             os.close(descriptor)
             raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))
         return descriptor
@@ -61,7 +73,8 @@ class PidNamespace:
         the same, past every limit of the sandbox. With 1 it does not (Linux, fs/coredump.c). Of sockets (``@``, 6.16)
         that is not known.
         """
-        goes = Path("/proc/sys/kernel/core_pattern").read_bytes()[:1]
+        with open("/proc/sys/kernel/core_pattern", "rb", buffering=0) as file:
+            goes = file.read(1)
         try:
             with contextlib.suppress(ProcessLookupError):
                 resource.prlimit(self._first, resource.RLIMIT_CORE, (1, 1))
@@ -95,7 +108,7 @@ class PidNamespace:
 
     async def gone(self) -> None:
         """Wait until the first process has ended: then no process of its namespace is left."""
-        await anyio.wait_readable(self._handle)
+        await ended(self._handle)
 
     def wait(self) -> None:
         """``gone``, blocking."""

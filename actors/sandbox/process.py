@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import subprocess
 import time
@@ -22,7 +21,7 @@ import msgspec
 from pmagent.actors.sandbox.egress.gateway import Gateway
 from pmagent.actors.sandbox.launch import Gated, Launch, gated, start
 from pmagent.actors.sandbox.monitor import Monitor
-from pmagent.actors.sandbox.pid_namespace import PidNamespace
+from pmagent.actors.sandbox.pid_namespace import PidNamespace, ended, has_ended
 from pmagent.actors.sandbox.spec import Limits, Outcome, SandboxUnavailable
 
 Heard = Callable[[Literal["stdout", "stderr"], bytes], None]
@@ -136,28 +135,30 @@ class SandboxProcess:
         With a ``prompt`` that is its standard input, and it is killed when it writes more than may be kept. Without
         one it stands at its gate (``arguments.GATE``) until all is ready.
         """
-        stopped, ended = anyio.Event(), anyio.Event()
+        told, over = anyio.CancelScope(), anyio.Event()
 
         async def attended() -> None:
             """Itself not to be cancelled: what is told to end is read and watched until it has."""
             try:
                 with anyio.CancelScope(shield=True):
-                    await self._to_its_end(heard, gateway, monitor, prompt, stopped)
+                    await self._to_its_end(heard, gateway, monitor, prompt, told)
             finally:
-                ended.set()
+                over.set()
 
         async with anyio.create_task_group() as group:
             group.start_soon(attended)
             try:
-                await ended.wait()
+                await over.wait()
             except anyio.get_cancelled_exc_class():
-                stopped.set()
+                told.cancel()
                 raise
 
     async def _to_its_end(
         self, heard: Heard | None, gateway: Gateway | None, monitor: Callable[[PidNamespace], Monitor] | None,
-        prompt: bytes | None, stopped: anyio.Event,
+        prompt: bytes | None, told: anyio.CancelScope,
     ) -> None:  # fmt: skip
+        """``told`` is cancelled when it is to end."""
+
         def tell(name: Literal["stdout", "stderr"]) -> Callable[[bytes], None] | None:
             return None if heard is None else lambda chunk: heard(name, chunk)
 
@@ -168,13 +169,18 @@ class SandboxProcess:
             if gateway is not None:
                 group.start_soon(gateway.serve)
             watching = anyio.CancelScope()
-            if monitor is not None:
-                group.start_soon(self._watch, monitor, watching)
-            with anyio.move_on_after(self._limits.seconds) as time_left:
-                await self._wait_or(stopped)
+            with anyio.move_on_after(self._limits.seconds) as time_left, told:
+                with anyio.move_on_after(_LOOK_SECONDS):  # most end in that time, and need no watch
+                    await self._over()
+                if monitor is not None and not has_ended(self._handle):
+                    group.start_soon(self._watch, monitor, watching)
+                    monitor = None
+                await self._over()
             self.timed_out = time_left.cancelled_caught
-            if self.timed_out or stopped.is_set():
+            if self.timed_out or told.cancel_called:
                 self._ending.set()
+                if monitor is not None:
+                    group.start_soon(self._watch, monitor, watching)
                 if self._inside is not None and self._standing.is_set():
                     self._inside.terminate()
                     with anyio.move_on_after(self._limits.grace_seconds):
@@ -187,19 +193,7 @@ class SandboxProcess:
 
     async def _over(self) -> None:
         """Wait until bubblewrap has ended."""
-        await anyio.wait_readable(self._handle)
-
-    async def _wait_or(self, stopped: anyio.Event) -> None:
-        """Return when it has ended, or is told to end."""
-
-        async def until_stopped() -> None:
-            await stopped.wait()
-            race.cancel_scope.cancel()
-
-        async with anyio.create_task_group() as race:
-            race.start_soon(until_stopped)
-            await self._over()
-            race.cancel_scope.cancel()
+        await ended(self._handle)
 
     async def end(self) -> None:
         """Kill all that still lives, and wait for it."""
@@ -287,7 +281,7 @@ class SandboxProcess:
             await self._say(b"\n")
             return
         # Without its prompt it does nothing. Once it is there, and not much earlier, it dies with this process.
-        while not inside.below() and not self._is_over():  # noqa: ASYNC110 - nobody tells of it
+        while not inside.below() and not has_ended(self._handle):  # noqa: ASYNC110 - nobody tells of it
             await anyio.sleep(_POLL_SECONDS)
         await self._say(prompt)
         self._gate.close()
@@ -296,27 +290,24 @@ class SandboxProcess:
         left = memoryview(words)
         with contextlib.suppress(BrokenPipeError):  # it does not care to read all of it, or has ended
             while left:
-                await anyio.wait_writable(self._gate)
-                left = left[os.write(self._gate.fileno(), left[:_CHUNK]) :]
-
-    def _is_over(self) -> bool:
-        ended = select.poll()
-        ended.register(self._handle, select.POLLIN)
-        return bool(ended.poll(0))
+                try:
+                    left = left[os.write(self._gate.fileno(), left[:_CHUNK]) :]
+                except BlockingIOError:
+                    await anyio.wait_writable(self._gate)
 
     async def _watch(self, monitor: Callable[[PidNamespace], Monitor], scope: anyio.CancelScope) -> None:
         """Look at what it uses until ``scope`` is cancelled; kill it when that is too much."""
-        pause = _LOOK_SECONDS
         with scope:
             await self._standing.wait()
             assert self._inside is not None
             watch = monitor(self._inside)
             try:
-                while not self.exceeded:
-                    await anyio.sleep(pause)
+                while True:
                     began = time.monotonic()
                     self.exceeded = await anyio.to_thread.run_sync(watch.look)
-                    pause = max(_LOOK_SECONDS, _REST * (time.monotonic() - began))
+                    if self.exceeded:
+                        break
+                    await anyio.sleep(max(_LOOK_SECONDS, _REST * (time.monotonic() - began)))
             finally:
                 watch.close()
             self._kill()

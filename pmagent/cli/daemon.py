@@ -119,10 +119,8 @@ def status(app: App, require_daemon: bool, format: str) -> int:
     place; the exit code is then 0, as for any view of the log.
 
     The log's end comes from HEAD; `pmagent log verify` shows whether the whole log is intact."""
-    from pmagent.service.operations import call
-
-    answer = warned(app.output, call(app.workspace, "status", {}))
-    document = {"workspace": str(app.workspace), **answer.document, "holder": _holder(app)}
+    code, found = _found(app)
+    document = {"workspace": str(app.workspace), **found, "holder": _holder(app)}
     app.output.answer(format, document, lambda: _screen(app.output, document))
     if require_daemon and not document["running"]:
         hangs = document["daemon"] != "none"
@@ -130,7 +128,21 @@ def status(app: App, require_daemon: bool, format: str) -> int:
         app.output.note(Styled("error:", "red"), f" {what}")
         app.output.note(Styled("hint:", "cyan"), " pmagent doctor looks closer" if hangs else " start it: pmagent up")
         return Exit.UNREACHABLE
-    return answer.exit_code
+    return code
+
+
+def _found(app: App) -> tuple[int, dict[str, Any]]:
+    """The exit code, and the status of the daemon or the log."""
+    if not app.layout.store.holder().live:
+        from pmagent.service.noted import noted_status
+
+        noted = noted_status(app.workspace)
+        if noted is not None:
+            return Exit.DONE, noted
+    from pmagent.service.operations import call
+
+    answer = warned(app.output, call(app.workspace, "status", {}))
+    return answer.exit_code, answer.document
 
 
 def _holder(app: App) -> str | None:

@@ -111,13 +111,14 @@ class SnapshotTaker:
             else:
                 self.ready = self._encode(export_engine(self._engine), Tail(position, 0, last.time, sums[-1]))
 
-    def final(self, tail: Tail) -> bytes | None:
-        """The snapshot at an orderly end, if the engine stands at the durable tail."""
+    def final(self, tail: Tail, status: Callable[[], bytes] = bytes) -> bytes | None:
+        """The snapshot at an orderly end, if the engine stands at the durable tail; ``status`` computes what it notes
+        of that."""
         if not self._engine.quiescent or self._engine.sequencer.position != tail.position or not tail.position:
             return None
         if self._owing:
             return None
-        return self._encode(export_engine(self._engine), tail)
+        return self._encode(export_engine(self._engine), tail, status())
 
     def write(self, content: bytes) -> None:
         """Put it into the cache. One that cannot be kept makes the next start slower and nothing else, so what stood in
@@ -134,10 +135,10 @@ class SnapshotTaker:
         """Whether a start from a snapshot would not know of documents that are still to be written."""
         return self._documents.owing
 
-    def _encode(self, engine: EngineState, tail: Tail) -> bytes | None:
+    def _encode(self, engine: EngineState, tail: Tail, status: bytes = b"") -> bytes | None:
         """None where a projection is halted: the next start folds everything anew."""
         try:
             folds = self._documents.export()
         except ProjectionHalted:
             return None
-        return encode_snapshot(Snapshot(FORMAT, self._log_id, tail, code_digest(), engine, folds))
+        return encode_snapshot(Snapshot(FORMAT, self._log_id, tail, code_digest(), engine, folds, status))

@@ -53,6 +53,7 @@ from pmagent.service.io import RealIo, read_event
 from pmagent.service.log_files import check_files
 from pmagent.service.requests import OPERATOR, Requests
 from pmagent.service.secrets import known_secrets
+from pmagent.service.status import note_of
 from pmagent.service.writing import DocumentWriter, OldDocuments
 from pmagent.workspace.kernel_settings import expected
 from pmagent.workspace.layout import Layout
@@ -338,6 +339,7 @@ async def _live(
     for hear in (getattr(one, "hear", None) for one in resources):
         if hear is not None:
             runtime.listen(hear)
+    runtime.listen(io.hear)
     runtime.listen(host.hear)
     runtime.listen(taker.hear)
     runtime.listen(keeper.hear)
@@ -363,7 +365,7 @@ async def _live(
         finally:
             with anyio.CancelScope(shield=True):
                 await _stop(host, log_id, stop_reason())
-    final = taker.final(storage.tail())
+    final = taker.final(storage.tail(), lambda: note_of(engine, log_id, storage.tail()))
     if final is not None:
         taker.write(final)
     keeper.write()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +26,9 @@ _NAP_SECONDS = 60.0
 _HELD_BYTES = 65_536
 """Small chunks wait until they are so many bytes: a thread for each would cost more than the work in it."""
 
+_RECENT_EVENTS = 1024
+_RECENT_BYTES = 4096
+
 
 class RealStream:
     """The ``BlobStream`` of the daemon: masking and files in threads."""
@@ -33,6 +36,7 @@ class RealStream:
     def __init__(self, content: ContentStream) -> None:
         self._content = content
         self._held = bytearray()
+        self._done = False
 
     async def __aenter__(self) -> Self:
         """See BlobStream."""
@@ -52,14 +56,22 @@ class RealStream:
 
     async def finish(self) -> StoredBlob:
         """See BlobStream."""
-        await self._pass_on()
-        return await anyio.to_thread.run_sync(self._content.finish)
+        held, self._held = bytes(self._held), bytearray()
+        stored = await anyio.to_thread.run_sync(self._finished, held)
+        self._done = True
+        return stored
 
     async def abandon(self) -> None:
         """See BlobStream. Not to be cancelled: it is what a cancellation leads to."""
         self._held.clear()
+        if self._done:
+            return
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._content.abandon)
+
+    def _finished(self, last: bytes) -> StoredBlob:
+        self._content.write(last)
+        return self._content.finish()
 
     async def _pass_on(self) -> None:
         held, self._held = bytes(self._held), bytearray()
@@ -75,6 +87,15 @@ class RealIo:
         self._intake = intake
         self._read = read
         self._clock = LogClock(stood)
+        self._recent: dict[int, Event] = {}
+
+    def hear(self, events: Sequence[Event], _sums: Sequence[str]) -> None:
+        """Listener: keep small durable events at hand, for a performer mostly asks for one that is not old."""
+        for event in events:
+            if len(event.raw) <= _RECENT_BYTES:
+                self._recent[event.position] = event
+        while len(self._recent) > _RECENT_EVENTS:
+            del self._recent[next(iter(self._recent))]
 
     @property
     def workspace(self) -> Path:
@@ -113,7 +134,8 @@ class RealIo:
 
     async def event(self, position: int) -> Event:
         """See Io."""
-        return await anyio.to_thread.run_sync(self._read, position)
+        known = self._recent.get(position)
+        return known if known is not None else await anyio.to_thread.run_sync(self._read, position)
 
 
 def read_event(store: LogStore, position: int) -> Event:

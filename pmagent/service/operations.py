@@ -2,6 +2,8 @@
 
 ``call`` sends the operation to the daemon that holds the lock, over its socket; without one it opens a host in this
 process for as long as the operation takes. Each operation returns a document and the exit code that goes with it.
+
+The engine is imported where it is used: a command that only asks a daemon needs none of it.
 """
 
 from __future__ import annotations
@@ -10,26 +12,18 @@ import time
 from collections.abc import Collection, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
 import msgspec
 
-from pmagent.actors.areas import AREAS
 from pmagent.actors.core.area import load
-from pmagent.actors.core.extras import EXTRAS, install, install_command
 from pmagent.edge import Operation
 from pmagent.edges import AREA_OF, OPERATIONS
 from pmagent.events.errors import LogLocked, NotFound, PmagentError
 from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
-from pmagent.projections.core.disk import noted_halts
-from pmagent.projections.core.documents import Documents
-from pmagent.projections.core.projection import Halt, ProjectionHalted
-from pmagent.projections.rebuild import rewrite_documents
-from pmagent.projections.registry import all_projections
-from pmagent.service.admission import admitted
 from pmagent.service.answer import Answer, BadOperation, OutcomeOpen
 from pmagent.service.client import (
     PATIENCE_SECONDS,
@@ -42,16 +36,13 @@ from pmagent.service.client import (
     call_daemon,
     new_request,
 )
-from pmagent.service.folding import folded
-from pmagent.service.host import Host, open_host
 from pmagent.service.log_files import check_files
-from pmagent.service.pausing import refuse_if_paused
-from pmagent.service.status import status_of
 from pmagent.service.wire import LOOKING
 from pmagent.workspace.layout import Layout
-from pmagent.workspace.presence import log_gone, require_workspace
-from pmagent.workspace.trust import require_accepted, require_known, unaccepted_of
-from pmagent.workspace.user_registry import distrust
+
+if TYPE_CHECKING:
+    from pmagent.projections.core.projection import Halt
+    from pmagent.service.host import Host
 
 
 class NotInstalled(PmagentError):
@@ -62,6 +53,9 @@ class NotInstalled(PmagentError):
 
 async def status(host: Host, _: dict[str, Any]) -> Answer:
     """The current status: mode and reasons, sessions, permits, open effects, halted actors, the log's end."""
+    from pmagent.service.status import status_of
+    from pmagent.workspace.trust import unaccepted_of
+
     halts = host.halted_projections
     document = status_of(host.runtime.engine, host.storage.log_id(), host.tail, halts, running=True)
     unaccepted = await anyio.to_thread.run_sync(unaccepted_of, host.layout.workspace)
@@ -89,6 +83,8 @@ async def rebuild(host: Host, _: dict[str, Any]) -> Answer:
 def _rebuilt(documents: Iterable[tuple[str, bool]], halts: Collection[Halt]) -> Answer:
     """Of a path that came twice, what happened to it last is the last. A halted projection is a bug of ours, and the
     others are written all the same."""
+    from pmagent.projections.core.projection import ProjectionHalted
+
     written = dict(documents)
     document = {
         "documents": sorted(written), "written": [path for path, done in written.items() if done],
@@ -104,6 +100,8 @@ async def perform(host: Host, name: str, arguments: dict[str, Any]) -> Answer:
     if not operation.lowers:
         _require_installed(name)
     if operation.configured and goes_by_configuration(host.layout.workspace, name, arguments):
+        from pmagent.workspace.trust import require_accepted
+
         await anyio.to_thread.run_sync(require_accepted, host.layout.workspace)
     act = operation.perform if callable(operation.perform) else load(operation.perform)
     answer: Answer = await act(host, arguments)
@@ -111,6 +109,9 @@ async def perform(host: Host, name: str, arguments: dict[str, Any]) -> Answer:
 
 
 def _require_installed(name: str) -> None:
+    from pmagent.actors.areas import AREAS
+    from pmagent.actors.core.extras import EXTRAS, install, install_command
+
     for area in AREAS:
         if area.name == AREA_OF.get(name) and area.lacks:
             what = f"area {area.name} is not installed: it lacks {', '.join(area.lacks)}"
@@ -177,9 +178,11 @@ def _as_logged(workspace: Path, name: str, arguments: dict[str, Any], error: Dae
 
 def _only_reads_during_job(layout: Layout, name: str) -> bool:
     """Whether the log is read as it stands: who holds it carries a job of its own, and takes no requests."""
+    if name not in LOOKING or layout.store.holder().role == "daemon":
+        return False
     from pmagent.jobs.registry import held_by_job
 
-    return name in LOOKING and held_by_job(layout) is not None
+    return held_by_job(layout) is not None
 
 
 def _answer_seconds(name: str, arguments: dict[str, Any]) -> float:
@@ -190,6 +193,8 @@ def _answer_seconds(name: str, arguments: dict[str, Any]) -> float:
 
 def _without_daemon(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:
     operation = OPERATIONS.get(name, _UNKNOWN)
+    from pmagent.workspace.presence import require_workspace
+
     answer: Answer
     if operation.alone:
         answer = load(operation.alone)(workspace, name, arguments)
@@ -210,6 +215,10 @@ _UNKNOWN: Final = Operation(perform="")
 
 
 async def _in_process(workspace: Path, name: str, operation: Operation, arguments: dict[str, Any]) -> Answer:
+    from pmagent.service.host import open_host
+    from pmagent.service.pausing import refuse_if_paused
+    from pmagent.workspace.trust import require_known
+
     if operation.lowers:
         require_known(workspace)
     by_arguments = isinstance(operation.configured, str) and not goes_by_configuration(workspace, name, arguments)
@@ -225,12 +234,19 @@ async def _in_process(workspace: Path, name: str, operation: Operation, argument
 
 def status_alone(workspace: Path, _name: str, _arguments: dict[str, Any]) -> Answer:
     """``offline_status``; a log that should be here and is not is a warning."""
+    from pmagent.workspace.presence import log_gone
+
     gone = log_gone(Layout(workspace))
     return Answer(document=offline_status(workspace), warnings=[f"{gone.message}: {gone.hint}"] if gone else [])
 
 
 def rebuild_alone(workspace: Path, _name: str, _arguments: dict[str, Any]) -> Answer:
     """``rebuild`` without a daemon; it reads the log, and needs no lock."""
+    from pmagent.projections.core.documents import Documents
+    from pmagent.projections.rebuild import rewrite_documents
+    from pmagent.projections.registry import all_projections
+    from pmagent.service.admission import admitted
+
     admitted(Layout(workspace))
     documents = Documents(all_projections())
     written = list(rewrite_documents(workspace, documents))
@@ -239,6 +255,12 @@ def rebuild_alone(workspace: Path, _name: str, _arguments: dict[str, Any]) -> An
 
 def offline_status(workspace: Path) -> dict[str, Any]:
     """The status as the log has it, without a daemon; nothing is written. Raises CorruptLog, HistoryError."""
+    from pmagent.projections.core.disk import noted_halts
+    from pmagent.service.folding import folded
+    from pmagent.service.status import status_of
+    from pmagent.workspace.trust import unaccepted_of
+    from pmagent.workspace.user_registry import distrust
+
     with folded(workspace) as (engine, log_id, tail):
         status = status_of(engine, log_id, tail, noted_halts(workspace), running=False)
     status["distrust"] = _message(distrust(Layout(workspace)))

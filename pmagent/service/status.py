@@ -15,6 +15,7 @@ from pmagent.events.event import Tail
 from pmagent.events.log import LogClock, ahead_seconds
 from pmagent.jobs.registry import KINDS
 from pmagent.projections.core.projection import Halt
+from pmagent.service.noted import NotedStatus, code_stamp
 
 
 def status_of(
@@ -57,6 +58,13 @@ def status_of(
             "ahead_s": ahead_seconds(tail.time),
         },
     }
+
+
+def note_of(engine: Engine, log_id: str, tail: Tail) -> bytes:
+    """The status at an orderly end, for ``noted_status``."""
+    gate: GateState = engine.states["gate"]
+    ends = [permit.expires_at for permit in gate.permits.values() if permit.uses_left > 0]
+    return msgspec.json.encode(NotedStatus(code_stamp(), status_of(engine, log_id, tail, running=False), ends))
 
 
 _WHAT_CHARS: Final = 200

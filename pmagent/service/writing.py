@@ -22,7 +22,7 @@ from pmagent.projections.core.projection import Halt
 from pmagent.projections.rebuild import rewrite_documents
 from pmagent.projections.registry import all_projections
 
-PAUSE_FACTOR: Final = 3.0
+PAUSE_FACTOR: Final = 19.0
 """After documents have been written nothing is written for so many times as long as that took, unless somebody waits
 for it: a long run's documents are large, and change all the time."""
 PAUSE_SECONDS_MAX: Final = 10.0

@@ -32,7 +32,7 @@ from pmagent.actors.sandbox import artifacts as found
 from pmagent.actors.sandbox.artifacts import Collected, Found
 from pmagent.actors.sandbox.programs import check_unchanged, git_folder, lacking
 from pmagent.actors.sandbox.runner import run
-from pmagent.actors.sandbox.spec import Outcome, SandboxRefused, SandboxUnavailable
+from pmagent.actors.sandbox.spec import Contact, Outcome, SandboxRefused, SandboxUnavailable
 from pmagent.contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact, Program
 from pmagent.contracts.orchestra_events import (
     CONTACTS_MAX,
@@ -63,6 +63,7 @@ found. Another attempt changes nothing."""
 
 LINE_CHARS_MAX: Final = 500
 PATH_SHOWN: Final = 100
+REFUSALS_MAX: Final = 3
 VIOLATIONS_MAX: Final = 100
 """So many things that a tool made and may not are told by name."""
 SIMULATED: Final = b"[dry run] nothing was started\n"
@@ -85,12 +86,10 @@ class Attempts:
             return await self._dry(event, io)
         request = await self._request(asked.requested, io)
         assigned: TaskAssigned = (await io.event(asked.assigned)).data
-        root = await anyio.to_thread.run_sync(os.path.realpath, str(io.workspace))
-        folder = f"{root}/{FOLDER}/{event.position}"
-        async with _folder(folder):
+        async with _folder(io.workspace, event.position) as (root, folder, hidden):
             try:
                 before = await _before(assigned, io, f"{folder}/inputs")
-                hidden, programs, git = await anyio.to_thread.run_sync(_found, root, request, assigned)
+                programs, git = await anyio.to_thread.run_sync(_found, root, request, assigned)
                 spec = spec_of(
                     root, request.config, assigned, asked, f"{folder}/artifacts", before, hidden, programs, git
                 )
@@ -139,11 +138,9 @@ def performers(_: Resources) -> Performers:
     return {TaskAttemptRequested: Attempts()}
 
 
-def _found(
-    root: str, request: RunRequested, assigned: TaskAssigned
-) -> tuple[tuple[str, ...], list[Program], str]:
-    """What a task must not see, the run's programs that are still those that were found, and the repository of which
-    the workspace is a worktree. Blocks. Raises SandboxRefused for the task's own program."""
+def _found(root: str, request: RunRequested, assigned: TaskAssigned) -> tuple[list[Program], str]:
+    """The run's programs that are still those that were found, and the repository of which the workspace is a worktree.
+    Blocks. Raises SandboxRefused for the task's own program."""
     readable = absolute(root, request.config.security.fs.allow_read)
     programs = []
     for program in request.programs:
@@ -153,7 +150,7 @@ def _found(
         except SandboxRefused:
             if program.name == assigned.assignment.tools[0]:
                 raise
-    return external_evidence(Path(root)), programs, git_folder(root) if root in readable else ""
+    return programs, git_folder(root) if root in readable else ""
 
 
 def ready(root: str, documents: DocumentPaths) -> None:
@@ -170,15 +167,19 @@ def ready(root: str, documents: DocumentPaths) -> None:
 
 
 @asynccontextmanager
-async def _folder(folder: str) -> AsyncIterator[None]:
-    """The attempt's folder, while the block lasts."""
+async def _folder(workspace: Path, position: int) -> AsyncIterator[tuple[str, str, tuple[str, ...]]]:
+    """The workspace's real path, the attempt's folder while the block lasts, and evidence that lies elsewhere."""
+    folder = ""
 
-    def make() -> None:
+    def make() -> tuple[str, str, tuple[str, ...]]:
+        nonlocal folder
+        root = os.path.realpath(workspace)
+        folder = f"{root}/{FOLDER}/{position}"
         os.makedirs(f"{folder}/artifacts", mode=0o700)
+        return root, folder, external_evidence(Path(root))
 
     try:
-        await anyio.to_thread.run_sync(make)
-        yield
+        yield await anyio.to_thread.run_sync(make)
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(found.remove, folder)
@@ -264,12 +265,23 @@ async def _kept(event: Event, outcome: Outcome, folder: str, io: Io) -> TaskExit
         notes=[*cut, *skipped, *dropped, *(f"{UNENFORCED}{what}" for what in outcome.unenforced)],
         violations=_violations(outcome.planted),
         contacts=[_contact(contact) for contact in outcome.contacts[:CONTACTS_MAX]],
+        refusals=_refusals(outcome.contacts),
     )
 
 
 def _violations(planted: tuple[str, ...]) -> list[str]:
     more = [f"it made {len(planted) - VIOLATIONS_MAX} more"] if len(planted) > VIOLATIONS_MAX else []
     return [*(f"it made {what}" for what in planted[:VIOLATIONS_MAX]), *more]
+
+
+def _refusals(contacts: tuple[Contact, ...]) -> list[str]:
+    """Why the proxy refused, each reason once; each names its host."""
+    reasons = (
+        one.reason if not one.host or one.host in one.reason else f"{one.host}:{one.port}: {one.reason}"
+        for one in contacts
+        if one.verdict == "refused"
+    )
+    return list(dict.fromkeys(reasons))[:REFUSALS_MAX]
 
 
 def _contact(contact: msgspec.Struct) -> NetContact:

@@ -47,12 +47,12 @@ def test_the_arguments_are_exactly_these() -> None:
         "--unshare-user --disable-userns --uid 1000 --gid 1000 "
         "--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --unshare-net "
         "--new-session --cap-drop ALL --hostname sandbox --clearenv "
-        "--setenv PATH /usr/local/bin:/usr/bin:/bin --setenv HOME /tmp --setenv TMPDIR /tmp --setenv LANG C.UTF-8 "
+        "--setenv PATH /usr/local/bin:/usr/bin:/bin --setenv HOME /tmp --setenv TMPDIR /tmp "
         "--setenv ARTIFACTS /artifacts --setenv A 1 --setenv B 2 "
         "--ro-bind /usr /usr --symlink usr/bin /bin --perms 0755 --dir /etc "
         "--ro-bind /etc/ld.so.cache /etc/ld.so.cache "
-        "--perms 0444 --ro-bind-data {41} /etc/passwd --perms 0444 --ro-bind-data {13} /etc/group "
-        "--perms 0444 --ro-bind-data {34} /etc/hosts "
+        "--perms 0444 --file {41} /etc/passwd --perms 0444 --file {13} /etc/group "
+        "--perms 0444 --file {34} /etc/hosts --perms 0444 --file {77} /etc/nsswitch.conf "
         "--proc /proc --ro-bind /proc/sys /proc/sys --dev /dev --perms 1777 --size 67108864 --tmpfs /dev/shm "
         "--perms 1777 --size 67108864 --tmpfs /tmp --perms 1777 --size 1048576 --tmpfs /run "
         "--perms 0755 --dir /tmp/task "
@@ -61,7 +61,8 @@ def test_the_arguments_are_exactly_these() -> None:
     )
     assert found.command == (
         "/usr/bin/prlimit", "--data=4294967296", "--as=274877906944", "--nproc=64", "--fsize=268435456", "--nofile=256",
-        "--cpu=300:301", "--", "/bin/sh", "-c", 'read -r go && exec "$@" </dev/null', "gate", "/usr/bin/ls", "-l",
+        "--cpu=300:301", "--", "/bin/sh", "-c",
+        'read -r go && export LANG="$1" && shift && exec "$@" </dev/null', "gate", "C.UTF-8", "/usr/bin/ls", "-l",
     )  # fmt: skip
 
 
