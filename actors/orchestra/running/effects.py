@@ -85,27 +85,24 @@ class Attempts:
             return await self._dry(event, io)
         request = await self._request(asked.requested, io)
         assigned: TaskAssigned = (await io.event(asked.assigned)).data
-        async with _folder(io.workspace, event.position) as (root, folder, hidden):
-            try:
+        try:
+            async with _folder(io.workspace, event.position, request, assigned) as (root, folder, looked):
                 before = await _before(assigned, io, f"{folder}/inputs")
-                programs, git = await anyio.to_thread.run_sync(_found, root, request, assigned)
-                spec = spec_of(
-                    root, request.config, assigned, asked, f"{folder}/artifacts", before, hidden, programs, git
-                )
+                spec = spec_of(root, request.config, assigned, asked, f"{folder}/artifacts", before, *looked)
                 if spec.fs == "rw":
                     await anyio.to_thread.run_sync(ready, root, documents_of(root, request.config, asked.run_id))
                 outcome = await run(spec)
-            except (SandboxRefused, SandboxUnavailable) as refusal:
-                return TaskUnstarted(
-                    request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt,
-                    reason=refusal.message, mend=refusal.hint, security=False, again=False,
-                )
-            exited = await _kept(event, outcome, f"{folder}/artifacts", io)
-            if outcome.exit_code not in NOT_RUN or outcome.timed_out or outcome.exceeded:
-                return exited
-            said = [word.strip("\"'`:,;()[]") for line in exited.last_lines for word in line.split()]
-            mend = await anyio.to_thread.run_sync(lacking, (*spec.argv[1:], *said), spec.workdir, spec.visible)
-            return msgspec.structs.replace(exited, again=False, mend=mend[:MEND_CHARS_MAX])
+                exited = await _kept(event, outcome, f"{folder}/artifacts", io)
+                if outcome.exit_code not in NOT_RUN or outcome.timed_out or outcome.exceeded:
+                    return exited
+                said = [word.strip("\"'`:,;()[]") for line in exited.last_lines for word in line.split()]
+                mend = await anyio.to_thread.run_sync(lacking, (*spec.argv[1:], *said), spec.workdir, spec.visible)
+                return msgspec.structs.replace(exited, again=False, mend=mend[:MEND_CHARS_MAX])
+        except (SandboxRefused, SandboxUnavailable) as refusal:
+            return TaskUnstarted(
+                request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt,
+                reason=refusal.message, mend=refusal.hint, security=False, again=False,
+            )
 
     async def _dry(self, event: Event, io: Io) -> TaskExited:
         """The outcome of the simulated tool of a dry run: success, and nothing done."""
@@ -137,9 +134,11 @@ def performers(_: Resources) -> Performers:
     return {TaskAttemptRequested: Attempts()}
 
 
-def _found(root: str, request: RunRequested, assigned: TaskAssigned) -> tuple[list[Program], str]:
-    """The run's programs that are still those that were found, and the repository of which the workspace is a worktree.
-    Blocks. Raises SandboxRefused for the task's own program."""
+def _found(
+    root: str, request: RunRequested, assigned: TaskAssigned
+) -> tuple[tuple[str, ...], list[Program], str]:
+    """What a task must not see, the run's programs that are still those that were found, and the repository of which
+    the workspace is a worktree. Blocks. Raises SandboxRefused for the task's own program."""
     readable = absolute(root, request.config.security.fs.allow_read)
     programs = []
     for program in request.programs:
@@ -149,7 +148,7 @@ def _found(root: str, request: RunRequested, assigned: TaskAssigned) -> tuple[li
         except SandboxRefused:
             if program.name == assigned.assignment.tools[0]:
                 raise
-    return programs, git_folder(root) if root in readable else ""
+    return external_evidence(Path(root)), programs, git_folder(root) if root in readable else ""
 
 
 def ready(root: str, documents: DocumentPaths) -> None:
@@ -166,16 +165,19 @@ def ready(root: str, documents: DocumentPaths) -> None:
 
 
 @asynccontextmanager
-async def _folder(workspace: Path, position: int) -> AsyncIterator[tuple[str, str, tuple[str, ...]]]:
-    """The workspace's real path, the attempt's folder while the block lasts, and evidence that lies elsewhere."""
+async def _folder(
+    workspace: Path, position: int, request: RunRequested, assigned: TaskAssigned
+) -> AsyncIterator[tuple[str, str, tuple[tuple[str, ...], list[Program], str]]]:
+    """The workspace's real path, the attempt's folder while the block lasts, and what was ``_found``. Entering raises
+    SandboxRefused."""
     folder = ""
 
-    def make() -> tuple[str, str, tuple[str, ...]]:
+    def make() -> tuple[str, str, tuple[tuple[str, ...], list[Program], str]]:
         nonlocal folder
         root = os.path.realpath(workspace)
         folder = f"{root}/{FOLDER}/{position}"
         os.makedirs(f"{folder}/artifacts", mode=0o700)
-        return root, folder, external_evidence(Path(root))
+        return root, folder, _found(root, request, assigned)
 
     try:
         yield await anyio.to_thread.run_sync(make)
