@@ -72,11 +72,13 @@ _REQUESTS_KEPT: Final = 64
 
 class Attempts:
     """The performer of ``task.attempt_requested``. Remembers the requests of runs that it has read, and that a
-    workspace's blobs hold what the simulated tool writes: always the same."""
+    workspace's blobs hold what the simulated tool writes, always the same, and what most tools write to stderr:
+    nothing."""
 
     def __init__(self) -> None:
         self._requests: OrderedDict[tuple[str, int], RunRequested] = OrderedDict()
-        self._simulated: dict[str, tuple[Captured, Captured]] = {}
+        self._simulated: dict[str, Captured] = {}
+        self._nothing: dict[str, Captured] = {}
 
     async def __call__(self, event: Event, io: Io) -> TaskExited | TaskUnstarted:
         """Run the program once. A program that cannot be started is an outcome; OSError (a full disk) is raised."""
@@ -92,7 +94,9 @@ class Attempts:
                 if spec.fs == "rw":
                     await anyio.to_thread.run_sync(ready, root, documents_of(root, request.config, asked.run_id))
                 outcome = await run(spec)
-                exited = await _kept(event, outcome, f"{folder}/artifacts", io)
+                stdout = await self._captured(outcome.stdout, outcome.stdout_bytes, io)
+                stderr = await self._captured(outcome.stderr, outcome.stderr_bytes, io)
+                exited = await _kept(event, outcome, stdout, stderr, f"{folder}/artifacts", io)
                 if outcome.exit_code not in NOT_RUN or outcome.timed_out or outcome.exceeded:
                     return exited
                 said = [word.strip("\"'`:,;()[]") for line in exited.last_lines for word in line.split()]
@@ -109,14 +113,23 @@ class Attempts:
         asked: TaskAttemptRequested = event.data
         key = str(io.workspace)
         if key not in self._simulated:
-            self._simulated[key] = await _captured(SIMULATED, len(SIMULATED), io), await _captured(b"", 0, io)
-        simulated, nothing = self._simulated[key]
+            self._simulated[key] = await _captured(SIMULATED, len(SIMULATED), io)
+        simulated, nothing = self._simulated[key], await self._captured(b"", 0, io)
         return TaskExited(
             request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt, exit_code=0,
             signal=None, timed_out=False, exceeded="", duration_ms=0, stdout=simulated, stderr=nothing,
             last_lines=[SIMULATED.decode().strip()],
             artifacts=[Artifact(path="stdout", size_bytes=simulated.size_bytes, checksum=simulated.sha256)],
         )
+
+    async def _captured(self, content: bytes, total: int, io: Io) -> Captured:
+        key = str(io.workspace)
+        if total or key not in self._nothing:
+            captured = await _captured(content, total, io)
+            if total:
+                return captured
+            self._nothing[key] = captured
+        return self._nothing[key]
 
     async def _request(self, position: int, io: Io) -> RunRequested:
         key = (str(io.workspace), position)
@@ -230,11 +243,11 @@ async def _captured(content: bytes, total: int, io: Io) -> Captured:
     )
 
 
-async def _kept(event: Event, outcome: Outcome, folder: str, io: Io) -> TaskExited:
-    """The attempt's outcome, when all that it left is in the blob store."""
+async def _kept(
+    event: Event, outcome: Outcome, stdout: Captured, stderr: Captured, folder: str, io: Io
+) -> TaskExited:
+    """The attempt's outcome, when all that it left is in the blob store, as its output is."""
     asked: TaskAttemptRequested = event.data
-    stdout = await _captured(outcome.stdout, outcome.stdout_bytes, io)
-    stderr = await _captured(outcome.stderr, outcome.stderr_bytes, io)
     artifacts, skipped = await _collected(folder, io)
     own = [
         Artifact(
