@@ -1,6 +1,6 @@
 # Everything a developer or a machine starts. All paths are relative, so the folder may lie anywhere.
 .DEFAULT_GOAL := help
-.PHONY: help setup check test night planted repositories lint types imports tests computing waiting demo bench schemas lock clean
+.PHONY: help setup check test night planted repositories lint types imports tests computing waiting demo bench schemas man lock clean
 SHELL := /bin/sh
 .SHELLFLAGS := -eu -c
 # Nothing of the caller's Python or pytest settings reaches the runs below.
@@ -64,6 +64,9 @@ bench: setup ## measure, beside peers and raw limits
 
 schemas: setup ## write contracts/schemas from the payload types
 	$(BIN)/python -I -m pmagent.contracts.generate
+
+man: setup ## write docs/man from the help
+	$(BIN)/python -I scripts/man.py
 
 lock: ## pin requirements*.txt anew from pyproject.toml
 	sh scripts/lock.sh

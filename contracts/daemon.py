@@ -26,3 +26,13 @@ class DaemonStopped(Payload, frozen=True, kw_only=True):
     """Orderly end. ``reason``: done, SIGTERM, SIGINT or error. A log whose last start has none was cut off."""
 
     reason: str
+
+
+@event_type("daemon.reloaded")
+class DaemonReloaded(Payload, frozen=True, kw_only=True):
+    """SIGHUP: the settings were read again. ``changed``: keys with another value; ``restart``: those that differ from
+    the start's, and hold only from the next one on. ``refused`` says why the file was not taken ("": it was)."""
+
+    changed: list[str] = []
+    restart: list[str] = []
+    refused: str = ""

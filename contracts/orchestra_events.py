@@ -324,7 +324,7 @@ class TaskExited(RunAnswer, frozen=True, kw_only=True):
     ("": none). ``last_lines``: the last of what it said, made printable. ``artifacts`` lie in the blob store under
     their checksums, stdout and stderr among them; ``notes``: what was not kept, and limits that this machine could not
     set; ``violations``: what it did that no tool may. ``again``: another attempt may end otherwise; ``mend``: what
-    helps."""
+    helps; ``refusals``: why the proxy refused connections, the first few reasons."""
 
     task_id: Identifier
     attempt: int
@@ -342,6 +342,7 @@ class TaskExited(RunAnswer, frozen=True, kw_only=True):
     contacts: list[NetContact] = []
     again: bool = True
     mend: Annotated[str, Meta(max_length=MEND_CHARS_MAX)] = ""
+    refusals: list[str] = []
 
 
 @event_type("task.unstarted")

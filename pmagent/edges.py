@@ -155,12 +155,15 @@ ORCHESTRA: Final = Edge(
             perform="pmagent.jobs.asking:cancel_run", lowers=True, stops=True, unwritten=True, again=True
         ),
         "orchestra.written": Operation(perform="pmagent.jobs.asking:written", lowers=True, again=True),
+        "orchestra.apply": Operation(perform="pmagent.orchestra.applying:approve"),
+        "orchestra.applied": Operation(perform="pmagent.orchestra.applying:ended", lowers=True),
     },
     commands={
         "run": Command("pmagent.cli.run:run", "have a task done by tools in sandboxes"),
         "rerun": Command("pmagent.cli.run:rerun", "repeat a run, or what failed in it"),
         "runs": Command("pmagent.cli.jobs:runs", "the runs there were, or one of them"),
         "logs": Command("pmagent.cli.logs:logs", "what the tasks of a run wrote"),
+        "apply": Command("pmagent.cli.apply:apply", "commit the files that a run's tasks left"),
     },
     views=("pmagent.console.pages.views.runs",),
     sections=(

@@ -72,4 +72,5 @@ def exited(data: dict[str, Any]) -> str:
     bad = f"; VIOLATION: {shown(data['violations'])}" if data.get("violations") else ""
     lines = data.get("last_lines")
     last = f": {shown(lines[-1])}" if isinstance(lines, list) and lines else ""
-    return f"{how}{late}{over} after {shown(data.get('duration_ms'))} ms{bad}{last}"
+    refused = f", the proxy refused: {shown(data['refusals'])}" if data.get("refusals") else ""
+    return f"{how}{late}{over}{refused} after {shown(data.get('duration_ms'))} ms{bad}{last}"

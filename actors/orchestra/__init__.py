@@ -8,7 +8,7 @@ from pmagent.actors.core.area import Area
 AREA: Final = Area(
     name="orchestra",
     families=("plan", "planner", "run", "task", "tasks"),
-    contracts=("pmagent.contracts.orchestra_events",),
+    contracts=("pmagent.contracts.orchestra_events", "pmagent.contracts.orchestra_apply"),
     actors={
         "orchestrator": "pmagent.actors.orchestra.running.orchestrator:Orchestrator",
         "coordinator": "pmagent.actors.orchestra.running.coordinator:Coordinator",

@@ -33,6 +33,8 @@ LINES: Final[dict[str, Line]] = {
     "planner.call_requested": "ask {model} for a plan, attempt {attempt}, at most {seconds} s",
     "planner.failed": "no plan ({code}) after {duration_ms} ms: {text}",
     "planner.replied": "{model} answered after {duration_ms} ms, {tokens} tokens: {text}",
+    "run.apply_approved": "{operator_id} approves {files} for a commit, digest {digest}",
+    "run.apply_ended": "committed as {commit} {reason}",
     "run.begun": "the plan runs under permit {permit}",
     "run.cancel_answered": "accepted {accepted} {text}",
     "run.cancel_requested": "cancel {run_id}: {reason}",

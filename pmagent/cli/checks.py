@@ -379,7 +379,7 @@ def _clock() -> Check:
     now = datetime.now(UTC)
     if now < CLOCK_EARLIEST:
         return Check("clock", "fail", f"it says {now:%Y-%m-%d}", "set the clock")
-    return Check("clock", "ok", f"{now:%Y-%m-%d %H:%M:%S} UTC")
+    return Check("clock", "ok", f"{now:%Y-%m-%dT%H:%M:%SZ}")
 
 
 def _sandbox() -> Check:

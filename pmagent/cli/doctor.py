@@ -11,10 +11,12 @@ from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
 
 
-@click.command(cls=Command, example=["pmagent doctor", "pmagent doctor --format json"])
+@click.command(cls=Command, example=["pmagent doctor", "pmagent doctor --settings", "pmagent doctor --format json"])
+@click.option("--settings", "with_settings", is_flag=True,
+              help="Also each setting, and where it comes from; JSON always has them.")
 @format_option()
 @pass_app
-def doctor(app: App, format: str) -> int:
+def doctor(app: App, with_settings: bool, format: str) -> int:
     """Check installation, workspace, settings, surfaces, log, daemon, permissions, operators, disk, clock, programs.
 
     Exit 1 when a check fails; warnings alone are no failure."""
@@ -28,9 +30,10 @@ def doctor(app: App, format: str) -> int:
     else:
         for check in checks:
             _check_line(app.output, check.state, check.name, check.text, check.remedy)
-        app.output.line("")
-        app.output.line(Styled("settings", "bold"))
-        for setting in settings:
+        if with_settings:
+            app.output.line("")
+            app.output.line(Styled("settings", "bold"))
+        for setting in settings if with_settings else ():
             app.output.line(f"  {setting['key']:<30} {setting['value']}", Styled(f"  ({setting['origin']})", "dim"))
     return Exit.NO if failed else Exit.DONE
 

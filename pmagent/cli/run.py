@@ -82,8 +82,7 @@ def run(
     6: a time limit, or the daemon took it and does not answer. 7: a forbidden wish or act. `pmagent runs` shows the
     outcome."""
     if follow is not None:
-        given = (intent, request, plan, config, context.meta.get(_WORDS) or None)
-        if detach or any(one is not None for one in given):
+        if intent is not None or context.meta.get(_WORDS) or detach or request or plan or config:
             raise click.UsageError("--follow shows a run that was asked for before: give its id alone")
         return _follow(app, follow, format)
     _check_flags(plan=plan, config=config, plan_only=plan_only, dry_run=dry_run, replan=replan, detach=detach)
@@ -183,7 +182,7 @@ def rerun(app: App, run_id: str, failed: bool, detach: bool, request: str | None
     entry = Catalogue(app.layout, kept=ALL, checks=True).prefixed([RUNS], id_prefix(run_id, "RUN_ID"), ALL)
     with opened(app.layout) as jobs:
         asked = repeated(jobs, entry.position, job_id(request), failed=failed)
-    return _run(app, asked, format, detach=detach)
+    return _run(app, asked, format, detach=detach, alone=False)
 
 
 def _follow(app: App, run_id: str, format: str) -> int:

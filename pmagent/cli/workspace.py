@@ -51,7 +51,7 @@ def init(app: App, ignore: bool, minimal: bool, new_log: bool, format: str) -> i
     from pmagent.workspace.surfaces import init_workspace
 
     present = [name for name in (PATH, CONFIG, PLAN) if os.path.lexists(app.workspace / name)]
-    created = init_workspace(app.workspace, files=starter_files(app.workspace), minimal=minimal)
+    created = init_workspace(app.workspace, files=starter_files(app.workspace, app.environ), minimal=minimal)
     accept_as_is(app.workspace.resolve(), app.output, always_shown=any(name != PLAN for name in present))
     log_id = begin_log(app.layout) if new_log else None
     if format == "json":

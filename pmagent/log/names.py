@@ -48,7 +48,8 @@ class TaskNames:
 
     def _read(self, event: StoredEvent, known: int) -> dict[str, str]:
         """The names in the plans between ``known`` and the event; no further back than the run's request."""
-        from pmagent.contracts.payload import typed  # few lines need it
+        from pmagent.contracts.orchestra_events import TasksPlanned  # few lines need it
+        from pmagent.contracts.payload import typed
 
         types = [b'"type":"%b"' % name.encode() for name in (_REQUESTED, _PLANNED)]
         needles = ([b'"correlation":"%b"' % event.correlation.encode()], types)
@@ -61,7 +62,8 @@ class TaskNames:
                     if stored.correlation != event.correlation:
                         continue
                     if stored.type == _PLANNED:
-                        names |= {task.task_id: task.name for task in typed(stored, self._blobs).data.tasks}
+                        planned: TasksPlanned = typed(stored, self._blobs).data
+                        names |= {task.task_id: task.name for task in planned.tasks}
                     elif stored.type == _REQUESTED:
                         known = stored.position
             end, window = start - 1, 2 * window

@@ -29,6 +29,13 @@ def _not_let_in(data: dict[str, Any]) -> str:
     return f"{shown(data.get('operator_id')) or 'somebody'} was not let in: {shown(data.get('reason'))}"
 
 
+def _reloaded(data: dict[str, Any]) -> str:
+    if data.get("refused"):
+        return f"settings not read again: {shown(data['refused'])}"
+    text = f"settings read again; changed: {shown(data.get('changed')) or 'none'}"
+    return text + (f"; after a restart: {shown(data['restart'])}" if data.get("restart") else "")
+
+
 _CORE: Final[dict[str, Line]] = {
     "actor.halted": "{name} halted on event {input}: {error} in {place}",
     "actor.resumed": "{name} may decide again",
@@ -41,6 +48,7 @@ _CORE: Final[dict[str, Line]] = {
     "control.paused": "effects are paused by {operator_id} since {since} {reason}",
     "control.resume_requested": "{operator_id} resumes effects {reason}",
     "control.resumed": "effects start again, {held} were held; paused since {since}",
+    "daemon.reloaded": _reloaded,
     "daemon.started": "pmagent {version} ({surface}), Python {python}",
     "daemon.stopped": "{reason}",
     "effect.cancel_requested": "effect {request} is to be cancelled",

@@ -180,6 +180,7 @@ Description=pmagent in {_escaped(str(workspace))}
 [Service]
 Type=notify
 ExecStart={" ".join(_quoted(word) for word in command)}
+ExecReload=/bin/kill -HUP $MAINPID
 WorkingDirectory={_escaped(str(workspace))}
 Restart=on-failure
 RestartSec=2

@@ -30,6 +30,7 @@ from pmagent.service.alerts import alert, alert_lost, tell_halt
 from pmagent.service.background import READY, STOPPING, Notifier
 from pmagent.service.host import Host, load_parts, open_host
 from pmagent.service.operations import perform
+from pmagent.service.reload import Reloader, has_terminal, values
 from pmagent.service.shapes import work_out_shapes
 from pmagent.service.wire import (
     BEAT_SECONDS,
@@ -78,9 +79,11 @@ async def _serve(workspace: Path, ready: Callable[[Host], None] | None, notifier
     load_parts()
     work_out_shapes()
     reason = ["error"]  # until somebody asks for the end
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    on_terminal = has_terminal()
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
         async with open_host(workspace, "daemon", lambda: reason[0]) as host:
             spare_collector()
+            reloader = Reloader(host, await anyio.to_thread.run_sync(values, workspace))
             host.runtime.listen(alert)
             host.documents.on_halt = tell_halt
             for halt in host.halted_projections:
@@ -100,6 +103,9 @@ async def _serve(workspace: Path, ready: Callable[[Host], None] | None, notifier
                     ready(host)
                 _tell(notifier, READY)
                 async for number in signals:
+                    if number == signal.SIGHUP and has_terminal() == on_terminal:
+                        await reloader.reload()
+                        continue
                     reason[0] = signal.Signals(number).name
                     break
                 _log.info("stopping", reason=reason[0])

@@ -31,7 +31,7 @@ phase = {json.dumps(phase, ensure_ascii=False)}               # the phase that t
 # last_completed_phase = "0"
 """
     return f"""\
-# Settings of this workspace. Flags and PMAGENT_* variables win over this file; pmagent doctor shows what holds.
+# Settings of this workspace; flags and PMAGENT_* variables win over them. pmagent doctor --settings shows what holds.
 
 {kernel if surfaces else _WITHOUT}
 # [storage]

@@ -9,18 +9,21 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from pmagent.actors.kernel.surfaces import PATHS, SHARE
 from pmagent.actors.orchestra.planning.config import FILE as CONFIG
 from pmagent.actors.orchestra.running.sandbox_spec import JOBS, SESSIONS
+from pmagent.actors.sandbox.programs import add_line, searched
+from pmagent.actors.sandbox.spec import PLACES
 from pmagent.clean import clean_line
 from pmagent.contracts.orchestra_config import OrchestraConfig
-from pmagent.orchestra.request import configured
+from pmagent.orchestra.request import configured, programs_of
 from pmagent.projections.oa.state import PATH as STATE
 from pmagent.workspace import git
 
@@ -60,25 +63,25 @@ class Suite(NamedTuple):
     lack: str = ""
 
 
-def starter_files(workspace: Path) -> dict[str, bytes]:
+def starter_files(workspace: Path, environ: Mapping[str, str]) -> dict[str, bytes]:
     """Path -> content of the starter files that the workspace does not have yet. Raises BadText, BadConfig for a
-    configuration that exists and is not understood."""
-    found = suites(workspace)
+    configuration that exists and is not understood; OSError."""
+    present = suites(workspace)
     files = {}
-    if not os.path.lexists(workspace / CONFIG):
-        files[CONFIG] = _config_text(found).encode()
+    config = configured(workspace)[1]
+    if os.path.lexists(workspace / CONFIG):
+        present = [_within(suite, config) for suite in present]
     else:
-        allowed = configured(workspace)[1]
-        found = [_within(suite, allowed) for suite in found]
+        files[CONFIG] = _config_text(present).encode()
+    present = [_installed(workspace, suite, config, searched(environ)) for suite in present]
     if not os.path.lexists(workspace / PLAN):
-        files[PLAN] = _plan_text(found).encode()
+        files[PLAN] = _plan_text(present).encode()
     return files
 
 
 def suites(workspace: Path) -> list[Suite]:
     """The test suites of the repository. ``make`` counts only where nothing else was found: it starts the others."""
-    found = [suite for look in (_pytest, _node, _cargo, _go) for suite in look(workspace)] or [*_make(workspace)]
-    return [_installed(workspace, suite) for suite in found]
+    return [suite for look in (_pytest, _node, _cargo, _go) for suite in look(workspace)] or [*_make(workspace)]
 
 
 def _pytest(workspace: Path) -> Iterator[Suite]:
@@ -120,13 +123,14 @@ def _make(workspace: Path) -> Iterator[Suite]:
             return
 
 
-def _installed(workspace: Path, suite: Suite) -> Suite:
-    own = (".venv/bin", "venv/bin", "node_modules/.bin", os.path.expanduser("~/.cargo/bin"))
-    path = os.pathsep.join([*(str(workspace / folder) for folder in own), os.environ.get("PATH", os.defpath)])
-    if shutil.which(suite.tool, path=path) is not None:
+def _installed(workspace: Path, suite: Suite, config: OrchestraConfig, search: Sequence[str]) -> Suite:
+    """The suite, with what its program lacks to run in a sandbox by ``config``."""
+    if suite.lack:
         return suite
-    where = " in .venv" if suite.tool == "pytest" else ""
-    return suite._replace(lack=f"install {suite.tool}{where}")
+    programs = programs_of(msgspec.structs.replace(config, whitelist_tools=[suite.tool]), workspace, search)
+    if not programs:
+        return suite._replace(lack=f"install {suite.tool}{' in .venv' if suite.tool == 'pytest' else ''}")
+    return suite._replace(lack=add_line(programs[0].lacks[0]) if programs[0].lacks else "")
 
 
 def _within(suite: Suite, config: OrchestraConfig) -> Suite:
@@ -177,8 +181,8 @@ def _config_text(found: list[Suite]) -> str:
 # pmagent asks again before anything that is added here takes effect (pmagent trust).
 version: "1.0"
 
-# Programs that tasks may start, found in .venv/bin, node_modules/.bin and the system's folders. An interpreter or a
-# test runner means any code, inside the sandbox.
+# Programs that tasks may start. Looked for in {", ".join(PLACES)}.
+# An interpreter or a test runner means any code, inside the sandbox.
 whitelist_tools: [{", ".join(whitelist)}]
 
 policies:

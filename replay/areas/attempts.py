@@ -112,11 +112,11 @@ class Attempts:
         return Artifact(path=path, size_bytes=len(content), checksum=sha256(content).hexdigest())
 
     def _flood(self) -> dict[str, Any]:
+        left = [self._left(f"{'x' * 200}/{number}") for number in range(ARTIFACTS_MAX)]
         return {
             "last_lines": ["A\x1b[5m" * 12_000] * LAST_LINES_MAX,
-            "artifacts": [
-                self._left(f"{'x' * 200}/{number}") for number in range(ARTIFACTS_MAX)
-            ],
+            "artifacts": [msgspec.structs.replace(one, gap_at=one.size_bytes, gap_bytes=2**30) for one in left],
+            "refusals": ["x.example is not allowed"] * 3,
             "notes": ["too large to keep"] * 500,
         }
 

@@ -26,6 +26,7 @@ LOOKS_SO = re.compile(r"sha256|checksum|digest|hash")
 HISTORIES = Path(__file__).parents[1] / "histories"
 
 DIGESTS = {
+    "AppliedFile.before", "RunApplyApproved.digest", "RunApplyApproved.head", "RunApplyEnded.commit",
     "HidCommitRequested.digest", "HidLinked.contract_hash", "HidPrepareRequested.digest", "HidPrepared.digest",
     "HidTold.digest", "KernelModeDecided.digest", "OaContextAnswered.sha256", "OaContextWritten.sha256",
     "PdfReading.sha256", "PlaApproved.digest", "PlaDecisionRefused.digest", "PlaDecisionRequested.digest",

@@ -32,7 +32,7 @@ from pmagent.actors.sandbox import artifacts as found
 from pmagent.actors.sandbox.artifacts import Collected, Found
 from pmagent.actors.sandbox.programs import check_unchanged, git_folder, lacking
 from pmagent.actors.sandbox.runner import run
-from pmagent.actors.sandbox.spec import Outcome, SandboxRefused, SandboxUnavailable
+from pmagent.actors.sandbox.spec import Contact, Outcome, SandboxRefused, SandboxUnavailable
 from pmagent.contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact, Program
 from pmagent.contracts.orchestra_events import (
     CONTACTS_MAX,
@@ -63,6 +63,7 @@ found. Another attempt changes nothing."""
 
 LINE_CHARS_MAX: Final = 500
 PATH_SHOWN: Final = 100
+REFUSALS_MAX: Final = 3
 VIOLATIONS_MAX: Final = 100
 """So many things that a tool made and may not are told by name."""
 SIMULATED: Final = b"[dry run] nothing was started\n"
@@ -279,12 +280,23 @@ async def _kept(
         notes=[*cut, *skipped, *dropped, *(f"{UNENFORCED}{what}" for what in outcome.unenforced)],
         violations=_violations(outcome.planted),
         contacts=[_contact(contact) for contact in outcome.contacts[:CONTACTS_MAX]],
+        refusals=_refusals(outcome.contacts),
     )
 
 
 def _violations(planted: tuple[str, ...]) -> list[str]:
     more = [f"it made {len(planted) - VIOLATIONS_MAX} more"] if len(planted) > VIOLATIONS_MAX else []
     return [*(f"it made {what}" for what in planted[:VIOLATIONS_MAX]), *more]
+
+
+def _refusals(contacts: tuple[Contact, ...]) -> list[str]:
+    """Why the proxy refused, each reason once; each names its host."""
+    reasons = (
+        one.reason if not one.host or one.host in one.reason else f"{one.host}:{one.port}: {one.reason}"
+        for one in contacts
+        if one.verdict == "refused"
+    )
+    return list(dict.fromkeys(reasons))[:REFUSALS_MAX]
 
 
 def _contact(contact: msgspec.Struct) -> NetContact:

@@ -172,7 +172,7 @@ def failure_of(outcome: Outcome) -> Failure | None:
         case TaskExited(exceeded=bound) if bound:
             return Failure(_short(f"killed: {bound}"))
         case TaskExited(timed_out=True):
-            return Failure(f"timed out after {outcome.duration_ms / 1000:.1f} s")
+            return Failure(_short(f"timed out after {outcome.duration_ms / 1000:.1f} s{_refused(outcome)}"))
         case TaskExited(exit_code=None, signal=signal):
             name = _SIGNALS.get(signal or 0, str(signal))
             return Failure(_with_last_line(f"killed by signal {name}", outcome))
@@ -200,13 +200,18 @@ def _cut_short(end: EffectEnd) -> Failure:
 
 
 def _with_last_line(what: str, outcome: TaskExited) -> str:
-    """``what``, with the last line that the program wrote."""
+    """``what``, why the proxy refused connections, and the last line that the program wrote."""
     last = outcome.last_lines[-1].strip()[:LINE_CHARS_MAX] if outcome.last_lines else ""
+    what += _refused(outcome)
     return _short(_mended(f"{what}: {last}" if last else what, outcome.mend))
 
 
 def _mended(text: str, mend: str) -> str:
     return f"{text} (mend: {mend})" if mend else text
+
+
+def _refused(outcome: TaskExited) -> str:
+    return f", the proxy refused: {'; '.join(outcome.refusals)}" if outcome.refusals else ""
 
 
 def _short(text: str) -> str:

@@ -55,6 +55,11 @@ def test_the_screen_says_for_each_whether_it_is_well(tmp_path: Path) -> None:
     assert "→ pmagent init" in done.text
 
 
+def test_settings_are_shown_on_request(healthy: Path) -> None:
+    assert "console.port" not in pmagent(healthy, "doctor").text
+    assert "console.port" in pmagent(healthy, "doctor", "--settings").text
+
+
 def test_a_setting_that_is_not_understood_fails_and_the_rest_is_looked_at(healthy: Path) -> None:
     (healthy / ".pmagent" / "config.toml").write_text("[kernel]\nphse = 1\n")
     found = looked(healthy, "settings")

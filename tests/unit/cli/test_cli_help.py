@@ -30,7 +30,8 @@ ROOT = Path(__file__).resolve().parents[3]
 ELSEWHERE = {
     "pmagent up", "pmagent cancel 5b0c7a52", "pmagent logs 5b0c7a52",
     "pmagent logs 5b0c7a52 history", "pmagent runs 5b0c7a52 --failed", "pmagent runs --watch",
-    "pmagent run --follow 5b0c7a52", "pmagent rerun 5b0c7a52", "pmagent rerun 5b0c7a52 --failed",
+    "pmagent run --follow 5b0c7a52", "pmagent apply 5b0c7a52", "pmagent apply 5b0c7a52 rewrite",
+    "pmagent rerun 5b0c7a52", "pmagent rerun 5b0c7a52 --failed",
     "pmagent run 'Look around' --plan plan.yaml --detach", "pmagent audits 5b0c7a52",
     "pmagent audit https://github.com/OWNER/NAME report.pdf",
     "pmagent audit git@github.com:OWNER/NAME.git report.pdf --model anthropic:NAME --format json",

@@ -13,6 +13,7 @@ from pmagent.contracts.orchestra_events import RunCancelRequested, RunEnded, Run
 from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.event import Event, StoredEvent
 from pmagent.events.reader import Needles, matching_runs
+from pmagent.ids import beginnings
 from pmagent.jobs import catalogue as catalogue_module
 from pmagent.jobs.catalogue import Catalogue, Entry
 from pmagent.jobs.history import NoSuchJob
@@ -280,4 +281,5 @@ def test_it_says_the_same_as_the_command(tmp_path: Path) -> None:
     workspace = recorded(tmp_path, "runs")
     done = invoke("runs", "-n", "100", "--workspace", str(workspace))
     shown = [line.split()[0] for line in done.out.decode().splitlines()[1:]]
-    assert shown == [entry.job_id[:8] for entry in whole(Catalogue(Layout(workspace)), RUNS)]
+    ids = [entry.job_id for entry in whole(Catalogue(Layout(workspace)), RUNS)]
+    assert shown == [beginnings(ids)[one] for one in ids]

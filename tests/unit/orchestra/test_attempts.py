@@ -13,7 +13,7 @@ import pytest
 from pmagent.actors.core.actor import StoredBlob
 from pmagent.actors.orchestra.running import effects
 from pmagent.actors.orchestra.running.effects import VIOLATIONS_MAX, Attempts
-from pmagent.actors.sandbox.spec import Outcome
+from pmagent.actors.sandbox.spec import Contact, Outcome
 from pmagent.contracts.orchestra import Artifact
 from pmagent.contracts.orchestra_events import TaskAttemptRequested, TaskExited, TaskUnstarted
 from pmagent.events.event import Event
@@ -129,3 +129,17 @@ def test_a_task_does_not_start_on_an_input_that_was_cut_unless_its_plan_allows_i
         assert "a/stdout" in outcome.reason
         assert "allow_cut" in outcome.mend
         assert not outcome.again
+
+
+def test_the_reasons_of_the_proxy_are_told_once_and_name_the_host() -> None:
+    def contact(host: str, reason: str, verdict: Any = "refused") -> Contact:
+        return Contact(host=host, port=443, address="", verdict=verdict, reason=reason, bytes_out=0, bytes_in=0)
+
+    contacts = (
+        contact("a.example", "cut", "allowed"), contact("a.example", "a.example is not allowed"),
+        contact("a.example", "a.example is not allowed"), contact("b.example", "port 8080 is not allowed"),
+        contact("", "no request came in time"), contact("c.example", "c.example is not allowed"),
+    )
+    assert effects._refusals(contacts) == [
+        "a.example is not allowed", "b.example:443: port 8080 is not allowed", "no request came in time",
+    ]

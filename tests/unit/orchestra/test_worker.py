@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from pmagent.actors.core.lines import line
+from pmagent.actors.orchestra.lines import LINES
 from pmagent.contracts.clock import TimerFired, TimerRequested
 from pmagent.contracts.effect import EffectCancelled, EffectCancelRequested, EffectFailed, EffectInterrupted
 from pmagent.contracts.orchestra import Artifact
@@ -252,3 +254,19 @@ def test_a_dry_run_says_so_to_who_performs() -> None:
     harness = Harness()
     harness.request(plan({"a": []}), dry_run=True)
     assert harness.of(TaskAttemptRequested)[0].simulated
+
+
+@each(
+    "more, reason",
+    [
+        ({"code": 56, "last_lines": ["403"]}, "exit code 56, the proxy refused: x.example is not allowed; no: 403"),
+        ({"code": None, "timed_out": True}, "timed out after 0.2 s, the proxy refused: x.example is not allowed; no"),
+        ({"code": 0}, ""),
+    ],
+)
+def test_a_failed_task_tells_why_the_proxy_refused(more: dict[str, Any], reason: str) -> None:
+    harness = one(retries=0)
+    ended = exited(attempt(harness), **more, refusals=["x.example is not allowed", "no"])
+    harness.end(attempt(harness), ended)
+    assert result(harness).reason == reason
+    assert "the proxy refused: x.example is not allowed" in line(LINES["task.exited"], msgspec.to_builtins(ended))

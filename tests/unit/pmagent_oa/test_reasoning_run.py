@@ -25,6 +25,7 @@ from pmagent.oa.reasoning_bridge import PROGRAM_IDS, EnvelopeError, ReasoningEnv
 from pmagent.oa.requests import BadReasoning, KernelUnread, ModelOutOfReach
 from pmagent.service import operations
 from pmagent.service.answer import Answer, BadOperation
+from pmagent.service.host import Host
 from pmagent.service.wire import reachable
 from pmagent.workspace.layout import Layout
 from pmagent.workspace.trust import accept
@@ -322,7 +323,11 @@ def test_a_red_kernel_lets_only_the_interpreter_answer(workspace: Path) -> None:
 def test_before_the_surfaces_have_been_read_only_the_interpreter_runs(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    async def never(_: Host) -> None:
+        await anyio.sleep_forever()
+
     monkeypatch.setattr(requests, "OBSERVED_SECONDS", 0)
+    monkeypatch.setattr(Host, "ready", never)
     for program in PROGRAM_IDS:
         envelope = build_envelope(program, "phase 1 to phase 2", workspace=workspace)
         if program == "GuardFailureInterpreter":

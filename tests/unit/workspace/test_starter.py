@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from pmagent.actors.orchestra.planning.config import read_config
 from pmagent.actors.orchestra.planning.plan import make_plan, read_plan
+from pmagent.actors.sandbox import programs
+from pmagent.actors.sandbox.spec import SYSTEM
 from pmagent.events.errors import PmagentError
 from pmagent.orchestra.paths import ANY_ID
 from pmagent.workspace import starter
@@ -40,6 +42,8 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "bin/git").symlink_to(git)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(programs, "SEARCH", (str(tmp_path / "bin"),))
+    monkeypatch.setattr(programs, "SYSTEM", (*SYSTEM, str(tmp_path / "bin")))
     subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path / "mine")], check=True)
     return tmp_path / "mine"
 
@@ -53,7 +57,7 @@ def fresh(repository: Path) -> Path:
 
 
 def tools(workspace: Path) -> list[str]:
-    return [task.tools[0] for task in read_plan(starter_files(workspace)[PLAN], PLAN).tasks]
+    return [task.tools[0] for task in read_plan(starter_files(workspace, {})[PLAN], PLAN).tasks]
 
 
 PYTEST = {".venv/bin/pytest": PROGRAM}
@@ -62,7 +66,7 @@ FOUND = [
     ({"tests/test_one.py": "", **PYTEST}, ["pytest"]),
     ({"src/mine/deep/tests/conftest.py": "", **PYTEST}, ["pytest"]),
     ({"tests/helper.py": "", **PYTEST}, ["git"]),
-    ({"venv/pyvenv.cfg": "", "venv/lib/site/test_of_others.py": "", "venv/bin/pytest": PROGRAM}, ["git"]),
+    ({"env/pyvenv.cfg": "", "env/lib/site/test_of_others.py": "", "env/bin/pytest": PROGRAM}, ["git"]),
     ({"package.json": '{"scripts": {"test": "tape"}}'}, ["npm"]),
     ({"package.json": '{"scripts": {"test": "x"}}', "pnpm-lock.yaml": ""}, ["pnpm"]),
     ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, ["git"]),
@@ -99,7 +103,7 @@ def test_a_suite_that_cannot_run_yet_is_a_comment_that_says_what_it_lacks(
     files: dict[str, str], lack: str, repository: Path
 ) -> None:
     install(repository, "npm")
-    made = starter_files(fill(fresh(repository), files))
+    made = starter_files(fill(fresh(repository), files), {})
     text = made[PLAN].decode()
     assert lack in text
     assert [task.tools for task in read_plan(text, PLAN).tasks] == [["git"]]
@@ -107,9 +111,17 @@ def test_a_suite_that_cannot_run_yet_is_a_comment_that_says_what_it_lacks(
     assert read_plan(uncommented, PLAN).tasks[0].tools[0] in read_config(made[CONFIG]).whitelist_tools
 
 
+def test_a_program_that_needs_more_than_a_sandbox_shows_is_a_comment_with_the_line_to_add(repository: Path) -> None:
+    elsewhere = fill(repository.parent, {"opt/tools/bin/pytest": PROGRAM})
+    fill(repository, {"tests/test_one.py": "", ".venv/bin/python": PROGRAM})
+    (repository / ".venv/bin/pytest").symlink_to(elsewhere / "opt/tools/bin/pytest")
+    assert tools(repository) == ["git"]
+    assert f'"{elsewhere}/opt/tools" to security.fs.allow_read' in starter_files(repository, {})[PLAN].decode()
+
+
 def test_an_existing_configuration_is_kept_and_the_plan_stays_within_it(repository: Path) -> None:
     fill(repository, {CONFIG: 'version: "1.0"\nwhitelist_tools: [git]\n', "tests/test_one.py": "", **PYTEST})
-    (made,) = starter_files(repository).items()
+    (made,) = starter_files(repository, {}).items()
     assert made[0] == PLAN
     assert tools(repository) == ["git"]
     assert b"add pytest to whitelist_tools" in made[1]
@@ -117,7 +129,7 @@ def test_an_existing_configuration_is_kept_and_the_plan_stays_within_it(reposito
 
 def test_an_existing_configuration_that_is_not_understood_is_an_error(repository: Path) -> None:
     with pytest.raises(PmagentError, match=CONFIG):
-        starter_files(fill(repository, {CONFIG: "polices: {}\n"}))
+        starter_files(fill(repository, {CONFIG: "polices: {}\n"}), {})
     assert pmagent(repository, "init").code == 2
     assert not (repository / ".pmagent").exists()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from binascii import unhexlify
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from hashlib import sha256
 from typing import Any, Final
@@ -18,7 +18,7 @@ from pmagent.events.line import TAIL_BYTES, decode_line
 from pmagent.events.reader import event_at
 from pmagent.events.storage import BLOB_PREFIX, StorageReader
 from pmagent.events.store import LogStore
-from pmagent.log.summaries import summary
+from pmagent.log.names import TaskNames
 from pmagent.log.tracing import Node, Tree, tree
 
 LIMIT: Final = 200
@@ -74,17 +74,18 @@ def seen(store: LogStore, position: int, limit: int) -> EventView:
             raise NotFound(f"the log has no position {position}; it ends with {end}", "Log shows its end")
         proof = _proof(storage, position)
         try:
-            found = tree(storage, position, limit, DEPTH, until(LOOK_SECONDS), gist)
+            told = TaskNames(storage, store.blobs()).summary
+            found = tree(storage, position, limit, DEPTH, until(LOOK_SECONDS), lambda event: gist(event, told))
             return EventView(position, end, found.causes[-1], found, proof, None)
         except (CorruptLog, NotFound) as error:
             event = _decoded(proof) if not proof.problem else None
             return EventView(position, end, event, None, proof, error)
 
 
-def gist(event: StoredEvent) -> StoredEvent:
+def gist(event: StoredEvent, told: Callable[[StoredEvent], str]) -> StoredEvent:
     """The event with its summary for data, which has the same summary: thousands of them may be held, however large
     they are."""
-    text = summary(event).encode("utf-8", "replace").decode()
+    text = told(event).encode("utf-8", "replace").decode()
     return msgspec.structs.replace(event, data=msgspec.Raw(msgspec.json.encode(text)))
 
 
