@@ -30,9 +30,9 @@ from pmagent.actors.orchestra.running.sandbox_spec import (
 )
 from pmagent.actors.sandbox import artifacts as found
 from pmagent.actors.sandbox.artifacts import Collected, Found
-from pmagent.actors.sandbox.programs import check_unchanged, git_folder, lacking
+from pmagent.actors.sandbox.programs import add_line, check_unchanged, git_folder, lacking
 from pmagent.actors.sandbox.runner import run
-from pmagent.actors.sandbox.spec import Contact, Outcome, SandboxRefused, SandboxUnavailable
+from pmagent.actors.sandbox.spec import Contact, Outcome, SandboxRefused, SandboxSpec, SandboxUnavailable, within
 from pmagent.contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact, Program
 from pmagent.contracts.orchestra_events import (
     CONTACTS_MAX,
@@ -92,6 +92,8 @@ class Attempts:
             async with _folder(io.workspace, event.position, request, assigned) as (root, folder, looked):
                 before = await _before(assigned, io, f"{folder}/inputs")
                 spec = spec_of(root, request.config, assigned, asked, f"{folder}/artifacts", before, *looked)
+                if spec.workdir != root:
+                    await anyio.to_thread.run_sync(_check_workdir, root, spec)
                 if spec.fs == "rw":
                     await anyio.to_thread.run_sync(ready, root, documents_of(root, request.config, asked.run_id))
                 outcome = await run(spec)
@@ -163,6 +165,16 @@ def _found(
             if program.name == assigned.assignment.tools[0]:
                 raise
     return external_evidence(Path(root)), programs, git_folder(root) if root in readable else ""
+
+
+def _check_workdir(root: str, spec: SandboxSpec) -> None:
+    """Look whether the folder of the workspace that a task names is one, and can be seen. Raises SandboxRefused."""
+    if not within(spec.workdir, root):
+        return
+    if os.path.realpath(spec.workdir) != spec.workdir or not os.path.isdir(spec.workdir):
+        raise SandboxRefused(f"cwd: {spec.workdir} is no folder, or leads through a link", "correct it")
+    if not any(within(spec.workdir, path) for path in spec.visible):
+        raise SandboxRefused(f"cwd: {spec.workdir} is not visible to tasks", add_line(spec.workdir))
 
 
 def ready(root: str, documents: DocumentPaths) -> None:
