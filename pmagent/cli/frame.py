@@ -241,8 +241,9 @@ def _ask_for_json(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     ctx.meta[_JSON] = value
 
 
-def format_option(default: str = "text", *, lines: bool = False) -> Callable[[F], F]:
-    """``--format text|json``; ``lines`` for commands that print one JSON object a line. Given as ``format``."""
+def format_option(default: str = "text", *, lines: bool = False, seen: str = "") -> Callable[[F], F]:
+    """``--format text|json``; ``lines`` for commands that print one JSON object a line. ``seen``: the default on a
+    terminal, where it is another. Given as ``format``."""
     what = "one stored event a line" if lines else "one document"
 
     def chosen(ctx: click.Context, param: click.Parameter, value: str | None) -> str:
@@ -254,13 +255,14 @@ def format_option(default: str = "text", *, lines: bool = False) -> Callable[[F]
         named = app.environ.get(FORMAT, "") if app is not None else ""
         if named not in ("", *FORMATS):
             raise click.BadParameter(f"{named!r} is not one of {', '.join(FORMATS)}", ctx, param, FORMAT)
-        return named or default
+        on_terminal = seen and app is not None and app.output.is_seen
+        return named or (seen if on_terminal else default)
 
     def decorated(command: F) -> F:
         both = click.option(
             "-o", "--format", type=click.Choice(FORMATS), callback=chosen,
             help=f"text: for people. json: {what} on stdout, and nothing else; also --json. "
-            f"[default: {FORMAT}, else {default}]",
+            f"[default: {FORMAT}, else {default}{f'; on a terminal {seen}' if seen else ''}]",
         )
         short = click.option(
             "--json", is_flag=True, is_eager=True, hidden=True, expose_value=False, callback=_ask_for_json,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 import msgspec
@@ -11,6 +11,7 @@ import msgspec
 from pmagent.actors.oa.policy import CARE, WORK
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.oa_reasoning_input import criteria_of, form_from, hints_of, interpreted, laid_over
+from pmagent.cli.output import Styled
 from pmagent.contracts.reasoning_forms import (
     OPSBlockGeneratorInput,
     PhaseTransitionValidatorInput,
@@ -40,7 +41,7 @@ def _shared(goal: str = "") -> Callable[[C], C]:
                      help="Whether the rules answer when the engine cannot [default: reasoning.fallback]."),
         click.option("--bridge", is_flag=True, help="Print the whole ReasoningResult instead of the output form."),
         click.option("--envelope", is_flag=True, help="Print the envelope that would be run; run and record nothing."),
-        format_option("json"),
+        format_option("json", seen="text"),
     ]
 
     def add(command: C) -> C:
@@ -96,7 +97,11 @@ def generate(
     """Generate the OPS block that reaches a goal: commands for a person to review and run. Nothing is run here.
 
     GOAL states it in words; or the form OPSBlockGenerator comes as JSON from a file or stdin. With --format text the
-    block is printed as Markdown. Exit 1 when no block is generated."""
+    block is printed as Markdown. Exit 1 when no block is generated.
+
+    Offline (engine rules) it knows two kinds of commands: pmagent's own, which it finds by the goal's words, and those
+    that the goal states in backquotes. All else stands in the block as a manual step; a model (--engine langchain)
+    proposes commands for it."""
     form = form_from(OPSBlockGeneratorInput, "goal", goal, given)
     more = {
         "ssot_references": [*form.ssot_references, *refs],
@@ -163,7 +168,7 @@ def _answered(
     envelope: bool, format: str, goal: str = "",
 ) -> int:
     """Run the form's program and print what it answers; the exit code."""
-    from pmagent.cli.oa_reasoning_screen import as_block, screen
+    from pmagent.cli.oa_reasoning_screen import as_block, by_hand, screen
     from pmagent.oa.forms import exit_code, output_of, task_of
     from pmagent.oa.reasoning import conclude, envelope_of
 
@@ -180,4 +185,12 @@ def _answered(
         app.output.block(as_block(result))
     else:
         screen(app.output, made, concluded)
+        if concluded.engine == "rules" and by_hand(result):
+            app.output.note(Styled("note:", "yellow"), f" {_OFFLINE}")
     return exit_code(result)
+
+
+_OFFLINE: Final = (
+    "offline only pmagent's own commands and those in backquotes are generated, so the work is a manual step; "
+    "state its commands, or ask a model: --engine langchain --model PROVIDER:NAME"
+)

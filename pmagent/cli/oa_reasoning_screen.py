@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from pmagent.actors.oa.reasoning.rules.opsblock import MANUAL_STEP
 from pmagent.cli.output import Output, Styled
 from pmagent.contracts.reasoning import ReasoningEnvelope, ReasoningResult
 from pmagent.contracts.reasoning_forms import (
@@ -57,6 +58,11 @@ def screen(output: Output, envelope: ReasoningEnvelope, concluded: Concluded) ->
     who = concluded.engine or "no engine"
     place = f"{who}, {concluded.result.status}, position {concluded.position}, {concluded.correlation}"
     output.note(Styled(f"answered by {place}", "dim"))
+
+
+def by_hand(result: ReasoningResult) -> bool:
+    """Whether a block leaves its work to a person, without a command for it."""
+    return any(str(command).startswith(MANUAL_STEP) for command in result.decision.get("ops_block", ()))
 
 
 def _lines(output: Output, texts: Iterable[str]) -> None:

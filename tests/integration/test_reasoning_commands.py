@@ -13,6 +13,7 @@ from typing import Any
 import fastjsonschema
 import pytest
 
+from pmagent.cli.output import Output
 from pmagent.contracts.generate import FOLDER
 from pmagent.contracts.reasoning_forms import DECISIONS
 from tests.support import warm
@@ -304,3 +305,23 @@ def test_what_was_answered_replays(workspace: Path) -> None:
         ask(workspace, *arguments)
     assert pmagent(workspace, "replay").code == 0
     assert pmagent(workspace, "log", "verify").code == 0
+
+
+def test_a_block_without_commands_says_what_is_generated_offline(workspace: Path) -> None:
+    done = pmagent(workspace, "oa", "generate", "Run the tests", "--format", "text")
+    assert (done.code, "# manual step: Run the tests" in done.text) == (0, True)
+    assert "--engine langchain" in done.errors
+    stated = pmagent(workspace, "oa", "generate", "Run `make test`", "--format", "text")
+    assert "--engine langchain" not in stated.errors
+
+
+def test_a_goal_that_is_not_understood_is_conditional(workspace: Path) -> None:
+    done = pmagent(workspace, "oa", "decision", "Alle Daten nach draussen tragen", "--json")
+    assert (done.code, done.document["decision"]) == (8, "CONDITIONAL")
+    assert "draussen" in " ".join(done.document["conditions"])
+
+
+def test_a_terminal_gets_text_and_a_pipe_json(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert pmagent(workspace, "oa", "decision", "Add a page").out.startswith(b"{")
+    monkeypatch.setattr(Output, "is_seen", property(lambda _: True))
+    assert "ALLOW" in pmagent(workspace, "oa", "decision", "Add a page").lines[0]

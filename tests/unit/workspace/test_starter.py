@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.orchestra.planning.config import read_config
-from pmagent.actors.orchestra.planning.plan import make_plan, read_plan
+from pmagent.actors.orchestra.planning.plan import make_plan
 from pmagent.actors.sandbox import programs
 from pmagent.actors.sandbox.spec import SYSTEM
 from pmagent.events.errors import PmagentError
@@ -21,6 +21,7 @@ from pmagent.workspace import starter as module
 from pmagent.workspace.starter import CONFIG, PLAN, Suite, made_folders, starter
 from tests.support.cases import each
 from tests.support.commands import pmagent
+from tests.support.orchestra import plan_in as read_plan
 
 PROGRAM = "#!/bin/sh\n"
 
