@@ -43,7 +43,7 @@ class Suite(NamedTuple):
 
 SUITES = {
     "all": Suite((*CHANCES, *CONSEQUENCES), {
-        "mixed": (None, 60), "audits": (AUDITS, 16), "thoughts": (THOUGHTS, 16), "runs": (RUNS, 16),
+        "mixed": (None, 60), "audits": (AUDITS, 16), "thoughts": (THOUGHTS, 16), "runs": (RUNS, 24),
         "checks": (CHECKS, 16),
     }),
     "foreign": Suite((*FOREIGN_CHANCES, *FOREIGN_CONSEQUENCES), {"demands": (DEMANDS, 40)}),
