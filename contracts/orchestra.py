@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from pmagent.contracts.oa_documents import Document
@@ -33,7 +34,8 @@ EDGES_MAX: Final = 100_000
 TASK_TOOLS_MAX: Final = 32
 INTENT_CHARS_MAX: Final = 16_384
 ARGS_MAX: Final = 256
-ARG_CHARS_MAX: Final = 1_000
+ARG_CHARS_MAX: Final = 131_071
+"""The longest that a program can be given (Linux, MAX_ARG_STRLEN)."""
 ENV_MAX: Final = 100
 ENV_CHARS_MAX: Final = 10_000
 FILES_MAX: Final = 100
@@ -50,7 +52,7 @@ COUNT_MAX: Final = 2**53 - 1
 """Largest count: every reader of JSON keeps it exact."""
 
 TaskState = Literal["planned", "running", "blocked", "done", "failed"]
-Step = Literal["start", "succeed", "fail", "block", "unblock", "give_up"]
+Step = Literal["start", "succeed", "fail", "block", "unblock", "give_up", "skip"]
 """How a task gets from one state to another; ``pmagent.actors.orchestra.running.states.STEPS`` is the table."""
 
 Intent = Annotated[
@@ -305,6 +307,58 @@ class PlanText(Document, frozen=True, kw_only=True):
     dag: Dag | None = None
 
 
+MatrixValue = Annotated[
+    str, Meta(min_length=1, max_length=64, description="a text (in YAML: in quotes) of 1 to 64 characters")
+]
+MatrixValues = Annotated[
+    list[MatrixValue], Meta(min_length=1, max_length=256, description="a list of 1 to 256 texts (in YAML: in quotes)")
+]
+Folder = Annotated[
+    str,
+    Meta(
+        max_length=PATH_CHARS_MAX, pattern=rf"^(?:{_PART}(?:/{_PART})*)?" + END,
+        description=f"a path below the workspace: relative, without . and .., at most {PATH_CHARS_MAX} characters",
+    ),
+]
+Condition = Annotated[str, Meta(max_length=4_000, description="a condition, such as failure() or always()")]
+Env = Annotated[
+    dict[EnvName, EnvValue], Meta(max_length=ENV_MAX, description=f"a mapping of at most {ENV_MAX} names to texts")
+]
+
+
+class TaskOptions(Document, frozen=True, kw_only=True, omit_defaults=True):
+    """The folder of the workspace in which a task starts ("": as usual), the condition under which it runs ("":
+    all that it waits for succeeded), and whether the run goes on as if it had succeeded when it has failed."""
+
+    cwd: Folder = ""
+    condition: Condition = ""
+    continue_on_error: bool = False
+
+
+class WrittenTask(PlanTask, frozen=True, kw_only=True):
+    """A task as a person writes it. ``matrix``: it stands for a task for each combination of these values, which
+    ``${{ matrix.NAME }}`` names."""
+
+    env: Env = {}
+    matrix: Annotated[
+        dict[EnvName, MatrixValues], Meta(max_length=8, description="a mapping of at most 8 names to lists of texts")
+    ] = {}
+    cwd: Folder = ""
+    condition: Condition = msgspec.field(default="", name="if")
+    continue_on_error: bool = False
+
+
+class WrittenPlan(Document, frozen=True, kw_only=True):
+    """A plan as a person writes it; ``env`` holds for all of its tasks."""
+
+    plan_id: PlanId | None = None
+    env: Env = {}
+    tasks: Annotated[
+        list[WrittenTask], Meta(min_length=1, max_length=TASKS_MAX, description=f"a list of 1 to {TASKS_MAX} tasks")
+    ]
+    dag: Dag | None = None
+
+
 class AssignedConstraints(Document, frozen=True, kw_only=True):
     """The limits of one worker."""
 
@@ -320,6 +374,7 @@ class TaskAssignment(Document, frozen=True, kw_only=True):
     tools: Tools
     inputs: Inputs
     constraints: AssignedConstraints
+    cwd: Folder | UnsetType = UNSET
 
 
 class TaskResult(Document, frozen=True, kw_only=True):

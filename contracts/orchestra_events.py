@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from pmagent.contracts.oa_documents import Document
 from pmagent.contracts.orchestra import (
     SEARCH_MAX,
+    TASKS_MAX,
     Artifact,
     Constraints,
     Count,
@@ -25,6 +26,7 @@ from pmagent.contracts.orchestra import (
     Program,
     Step,
     TaskAssignment,
+    TaskOptions,
     TaskResult,
     TaskState,
     Tools,
@@ -65,8 +67,8 @@ class RunRequested(Payload, frozen=True, kw_only=True):
     ``source`` says where it came from. ``action`` is the class for which the OA must give a permit. ``plan_only``:
     plan, run nothing; ``dry_run``: decide everything, let a simulated tool answer; ``replans``: so often a plan of
     which tasks failed is replaced in part. ``search``: folders in which its programs are looked for besides the usual
-    ones; ``programs``: those of the whitelist that were found when it was requested; ``earlier``: the run that this
-    one repeats."""
+    ones; ``programs``: those of the whitelist that were found when it was requested; ``options``: of the plan's tasks
+    that have some; ``earlier``: the run that this one repeats."""
 
     run_id: Identifier
     intent: Intent
@@ -79,6 +81,7 @@ class RunRequested(Payload, frozen=True, kw_only=True):
     replans: Replans = 0
     search: Annotated[list[PathText], Meta(max_length=SEARCH_MAX)] = []
     programs: Annotated[list[Program], Meta(max_length=TOOLS_MAX)] = []
+    options: Annotated[dict[LocalId, TaskOptions], Meta(max_length=TASKS_MAX)] = {}
     earlier: Earlier | None = None
 
     @property
@@ -196,6 +199,7 @@ class PlannedTask(Document, frozen=True, kw_only=True):
     depends_on: list[Identifier]
     parent_id: Identifier | None
     constraints: Constraints
+    options: TaskOptions | UnsetType = UNSET
 
 
 @event_type("tasks.planned")
@@ -384,11 +388,13 @@ class TaskFinished(Payload, frozen=True, kw_only=True):
 
 @event_type("plan.finished")
 class PlanFinished(PlanStep, frozen=True, kw_only=True):
-    """L2 tells L1 that every task of the plan has ended, and how many so and so."""
+    """L2 tells L1 that every task of the plan has ended, and how many so and so; ``tolerated`` more have failed, and
+    may."""
 
     done: int
     failed: int
     security: bool
+    tolerated: int | UnsetType = UNSET
 
 
 @event_type("run.stopping")

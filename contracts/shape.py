@@ -102,15 +102,16 @@ def _check_struct(value: Any, cls: type[msgspec.Struct], path: str) -> None:
     if not isinstance(value, dict):
         raise Misfit(f"{path or 'the whole'} is {shown(value)}", f"it must be a mapping: {_names(cls)}")
     hints = get_type_hints(cls, include_extras=True)
-    known = [field.name for field in msgspec.structs.fields(cls)]
+    known = [field.encode_name for field in msgspec.structs.fields(cls)]
     for name in value:
-        if name not in hints:
+        if name not in known:
             raise Misfit(f"there is no {_joined(path, _cut(name))}", nearest(name, known))
     for field in msgspec.structs.fields(cls):
-        if field.name in value:
-            _check(value[field.name], hints[field.name], _joined(path, field.name))
+        name, place = field.encode_name, _joined(path, field.encode_name)
+        if name in value:
+            _check(value[name], hints[field.name], place)
         elif field.required:
-            raise Misfit(f"{_joined(path, field.name)} is missing", f"it must be {_wanted(hints[field.name], '')}")
+            raise Misfit(f"{place} is missing", f"it must be {_wanted(hints[field.name], '')}")
 
 
 def _leaf(value: Any, kind: Any, path: str, inherited: str) -> None:
@@ -144,7 +145,7 @@ def _wanted(kind: Any, inherited: str) -> str:
 
 
 def _names(cls: type[msgspec.Struct]) -> str:
-    return ", ".join(field.name for field in msgspec.structs.fields(cls))
+    return ", ".join(field.encode_name for field in msgspec.structs.fields(cls))
 
 
 def _joined(path: str, name: str) -> str:

@@ -19,6 +19,12 @@ def _tasks_changed(data: dict[str, Any]) -> str:
     return shown([f"{shown(one.get('task_id'))} {shown(one.get('state'))}" for one in changes])
 
 
+def _apply_approved(data: dict[str, Any]) -> str:
+    listed = data.get("files")
+    paths = [at_path(one, "artifact.path") for one in listed] if isinstance(listed, list) else []
+    return f"{shown(data.get('operator_id'))} approves for a commit: {shown(paths)}, digest {shown(data.get('digest'))}"
+
+
 def _tasks_planned(data: dict[str, Any]) -> str:
     listed = data.get("tasks")
     names = [at_path(task, "name") for task in listed] if isinstance(listed, list) else []
@@ -33,7 +39,7 @@ LINES: Final[dict[str, Line]] = {
     "planner.call_requested": "ask {model} for a plan, attempt {attempt}, at most {seconds} s",
     "planner.failed": "no plan ({code}) after {duration_ms} ms: {text}",
     "planner.replied": "{model} answered after {duration_ms} ms, {tokens} tokens: {text}",
-    "run.apply_approved": "{operator_id} approves {files} for a commit, digest {digest}",
+    "run.apply_approved": _apply_approved,
     "run.apply_ended": "committed as {commit} {reason}",
     "run.begun": "the plan runs under permit {permit}",
     "run.cancel_answered": "accepted {accepted} {text}",

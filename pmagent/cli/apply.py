@@ -59,7 +59,7 @@ def apply(
         told(commit="", reason=error.message if isinstance(error, NotApplicable) else type(error).__name__)
         raise
     told(commit=made, reason="")
-    text = Styled("✓ committed", "green"), f": {len(offer.changes)} files in {made[:12]}"
+    text = Styled("✓ committed", "green"), f": {_files(offer)} in {made[:12]}"
     app.output.answer(format, _document(offer) | {"commit": made}, lambda: app.output.line(*text))
     return Exit.DONE
 
@@ -78,7 +78,11 @@ def _approved(app: App, offer: Offer, format: str) -> bool:
     if not (can_answer(output) and output.is_seen):
         output.note(f"nothing was changed; with --digest {offer.digest} exactly this is approved")
         return False
-    return confirmed(output, f"write and commit these {len(offer.changes)} files?", "--digest HEX")
+    return confirmed(output, f"write and commit {_files(offer)}?", "--digest HEX")
+
+
+def _files(offer: Offer) -> str:
+    return f"{len(offer.changes)} file{'s' if len(offer.changes) != 1 else ''}"
 
 
 def _message(offer: Offer, given: str | None, approval: int) -> str:

@@ -19,7 +19,7 @@ MARKS: Final[dict[str, tuple[str, str]]] = {
     "blocked": ("·", "dim"), "retry": ("↻", "yellow"), "open": ("▸", "cyan"), "refused": ("✗", "red"),
     "cancelled": ("✗", "yellow"), "stopped": ("✗", "red"), "timed_out": ("✗", "red"), "stopping": ("▸", "yellow"),
     "waiting": ("·", "dim"), "evidence": ("▸", "cyan"), "judging": ("▸", "cyan"), "judged": ("▸", "cyan"),
-    "ruled": ("✓", "green"), "not judged": ("-", "yellow"), "concluded": ("✓", "green"),
+    "skipped": ("-", "dim"), "ruled": ("✓", "green"), "not judged": ("-", "yellow"), "concluded": ("✓", "green"),
 }
 """Mark and style of a state, of a job or a part of it."""
 

@@ -41,6 +41,9 @@ STATE_COLUMNS: Final = 8
 TIME_COLUMNS: Final = 9
 _ORDER: Final[tuple[TaskState, ...]] = ("done", "failed", "running", "planned", "blocked")
 
+_REASONED: Final = ("failed", "skipped")
+"""States that are shown with their reason."""
+
 Pair = tuple[Task, PlannedTask]
 
 
@@ -115,7 +118,7 @@ def _task(run: Run, task: Task, planned: PlannedTask) -> dict[str, Any]:
     return {
         "task_id": planned.task_id, "name": planned.name, "state": task.state, "attempts": task.attempts,
         "duration_ms": task.duration_ms if ended else 0, "exit_code": task.exit_code if ended else None,
-        "reason": task.reason if task.state == "failed" else "",
+        "reason": task.reason if task.word in _REASONED else "",
         "cut": [{"path": one.path, "gap_at": one.gap_at, "gap_bytes": one.gap_bytes} for one in run.cut(task)],
     }
 
@@ -234,11 +237,11 @@ def _foremost(pairs: list[Pair], room: int) -> list[Pair]:
 
 
 def _row(run: Run, task: Task, planned: PlannedTask, now: str, columns: int, names: int) -> list[Piece]:
-    sign = mark("retry" if task.retry_at else task.state)
+    sign = mark("retry" if task.retry_at else task.word)
     spent, most = took(task.started, task.ended or now), 1 + planned.constraints.max_retries
     attempts = f"{task.attempts}/{most}" if task.attempts > 1 or task.retry_at else ""
     cells = [
-        f" {pad(planned.name, names)}", f"  {pad(task.state, STATE_COLUMNS)}", f"{spent:>{TIME_COLUMNS}}",
+        f" {pad(planned.name, names)}", f"  {pad(task.word, STATE_COLUMNS)}", f"{spent:>{TIME_COLUMNS}}",
         f"  {attempts}" if attempts else "", f"  {_why(run, task, now)}",
     ]
     return fitted(sign, cells, columns)

@@ -43,12 +43,16 @@ def repeated(jobs: Jobs, position: int, run_id: str, *, failed: bool) -> RunRequ
 
 
 def _done(run: Run) -> dict[str, int]:
-    """The tasks that are done, each with the position of its ``task.finished``, in this run or an earlier one."""
-    return {
-        planned.name: run.left[task.left].position if task.left >= 0 else run.asked.done[planned.name]
-        for task, planned in run.pairs
-        if task.state == "done"
-    }
+    """The tasks that are done, and all that they waited for, each with the position of its ``task.finished``, in this
+    run or an earlier one. What followed a task that was skipped, or may fail, is repeated with it."""
+    done: dict[str, int] = {}
+    kept: set[str] = set()
+    for task, planned in run.pairs:  # each comes after what it waits for
+        ran = task.state == "done" and task.word != "skipped"
+        if ran and kept.issuperset(planned.depends_on):
+            kept.add(planned.task_id)
+            done[planned.name] = run.left[task.left].position if task.left >= 0 else run.asked.done[planned.name]
+    return done
 
 
 def _check_kept(jobs: Jobs, run: str, task: str, position: int) -> None:

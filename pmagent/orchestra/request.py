@@ -11,13 +11,13 @@ from typing import Final
 
 import msgspec
 
-from pmagent.actors.orchestra.planning.allowance import ToolRefused
+from pmagent.actors.orchestra.planning.allowance import LimitExceeded, ToolRefused
 from pmagent.actors.orchestra.planning.config import FILE, BadConfig, Flags, effective, read_config
 from pmagent.actors.orchestra.planning.plan import make_plan, read_plan
 from pmagent.actors.orchestra.running.sandbox_spec import absolute
 from pmagent.actors.sandbox.programs import found
 from pmagent.contracts.oa_documents import Document
-from pmagent.contracts.orchestra import SEARCH_MAX, Intent, PlanText, Program
+from pmagent.contracts.orchestra import SEARCH_MAX, Intent, PlanText, Program, TaskOptions
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.contracts.orchestra_events import Replans, RunRequested
 from pmagent.contracts.shape import Misfit, fit
@@ -28,6 +28,10 @@ from pmagent.orchestra.paths import ANY_ID, check_paths, normalized
 
 DEFAULTS: Final = OrchestraConfig(version="1.0")
 """The configuration of a workspace that has none: the specification's values."""
+
+
+TASK_WORDS_BYTES_MAX: Final = 120 * 1024
+"""Arguments and variables of a task; a sandbox takes 128 KiB, its own variables included."""
 
 
 class BadRun(PmagentError):
@@ -76,26 +80,40 @@ def as_request(options: RunOptions, workspace: Path, run_id: str) -> RunRequeste
         if options.out is None or "paths.runs is " not in error.message:
             raise
         raise BadConfig(f"--out is {error.message.partition('paths.runs is ')[2]}", error.hint) from error
-    plan = None
+    plan, given = None, dict[str, TaskOptions]()
     if options.plan is not None:
-        plan = read_plan(options.plan.content, options.plan.where)
+        plan, given = read_plan(options.plan.content, options.plan.where)
         try:
-            make_plan(plan, config, run_id, options.plan.where)
+            make_plan(plan, config, run_id, options.plan.where, options=given)
         except ToolRefused as error:
             line = whitelist_line(config, (tool for task in plan.tasks for tool in task.tools))
             hint = error.hint.removesuffix("; or add it there")
             raise ToolRefused(error.message, f"{hint}; or write into {FILE}: {line}") from error
+        _check_words(plan, options.plan.where)
     if options.words:
         program = program_of(options.words, workspace, options.search)
         if program not in config.whitelist_tools:
             raise not_listed(program, config, options.config.where if options.config is not None else FILE)
         plan = plan_of(program, options.words, retried=options.retries is not None)
         make_plan(plan, config, run_id, WHERE)
+        _check_words(plan, WHERE)
     return RunRequested(
         run_id=run_id, intent=values.intent, config=config, action=options.action, plan=plan,
         source=options.plan.where if options.plan is not None else WHERE if options.words else "the plan",
         plan_only=options.plan_only, dry_run=options.dry_run, replans=values.replan, search=list(options.search),
+        options=given,
     )
+
+
+def _check_words(plan: PlanText, where: str) -> None:
+    """Look whether each task's arguments and variables are no more than a program takes. Raises LimitExceeded."""
+    for task in plan.tasks:
+        words = (*task.inputs.args, *task.inputs.env, *task.inputs.env.values())
+        if sum(len(word.encode("utf-8", "replace")) + 1 for word in words) > TASK_WORDS_BYTES_MAX:
+            raise LimitExceeded(
+                f"{where}: {task.task_id}: arguments and variables have more than {TASK_WORDS_BYTES_MAX} bytes",
+                "give long content as a file: inputs.files",
+            )
 
 
 def configured(workspace: Path) -> tuple[str, OrchestraConfig]:

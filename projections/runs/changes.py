@@ -72,4 +72,4 @@ def _of_tasks(run: Run, data: TasksChanged, time: str) -> Iterator[Change]:
             yield Change(time, name, "running")
         elif change.state in ("done", "failed"):
             text = "; ".join(filter(None, (task.reason, cut_words(run, task))))
-            yield Change(time, name, change.state, text, task.started)
+            yield Change(time, name, task.word, text, task.started)

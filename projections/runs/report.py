@@ -131,7 +131,7 @@ def _tasks(pairs: Pairs) -> list[str]:
             code(planned.name),
             inline(planned.intent, 120),
             code(_command(planned)),
-            task.state,
+            task.word,
             str(task.attempts),
             duration(task.duration_ms) if task.attempts else NONE,
         )

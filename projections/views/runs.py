@@ -55,6 +55,12 @@ class Task(msgspec.Struct, frozen=True, array_like=True):
     left: int = -1
 
     @property
+    def word(self) -> str:
+        """Its state for people: a task that is done without having run, because its condition did not hold, was
+        skipped, and says why."""
+        return "skipped" if self.state == "done" and self.reason.startswith("skipped") else self.state
+
+    @property
     def retry_at(self) -> str:
         """When its next attempt begins; "" while it does not wait for one."""
         return self.tries[-1].retry_at if self.state == "running" and self.tries else ""

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Final
 
 from pmagent.contracts.effect import EffectCancelled, EffectInterrupted, EffectRefused
+from pmagent.contracts.orchestra import TaskOptions
 from pmagent.contracts.orchestra_events import (
     PlannedTask,
     PlannerFailed,
@@ -53,6 +54,20 @@ class Task:
         """Position of the end of an attempt that was cut off, if it was the last."""
         self.result = ""
         self.finished = 0
+        self.skipped = False
+
+    @property
+    def options(self) -> TaskOptions:
+        """Those of the plan."""
+        return self.planned.options or TaskOptions()
+
+    @property
+    def outcome(self) -> str:
+        """How it counts for those that wait for it: good, bad or skipped; "" while it has not ended."""
+        if self.state == "done":
+            return "skipped" if self.skipped else "good"
+        tolerated = self.options.continue_on_error and self.result == "failed"
+        return ("good" if tolerated else "bad") if self.state == "failed" else ""
 
 
 class Run:
@@ -91,9 +106,8 @@ class Run:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many tasks are done, and how many have failed."""
-        states = [task.state for task in self.tasks]
-        return states.count("done"), states.count("failed")
+        """How many tasks are done, and how many have failed that must not."""
+        return sum(task.state == "done" for task in self.tasks), sum(task.outcome == "bad" for task in self.tasks)
 
     def task(self, id: str) -> Task | None:
         """The task of the plan in hand with this id."""
@@ -117,7 +131,7 @@ def assigned(run: Run, event: Event) -> None:
     own = (run.event.position, run.permit, run.asked.action, run.asked.dry_run)
     recorded = (data.requested, data.permit, data.action, data.simulated)
     require(recorded == own, f"{where}: {recorded}, not {own}")
-    waits = {one.name: one.finished for one in run.tasks if one.id in task.planned.depends_on}
+    waits = {one.name: one.finished for one in run.tasks if one.id in task.planned.depends_on and one.finished}
     require(data.after == waits, f"{where}: after {data.after}, not {waits}")
     require(1 <= data.worker <= run.asked.config.concurrency.max_workers, f"{where}: place {data.worker}")
     limits = task.planned.constraints
@@ -125,6 +139,7 @@ def assigned(run: Run, event: Event) -> None:
     same = (given.max_duration_sec, given.max_retries, given.sandbox) == (
         limits.max_duration_sec, limits.max_retries, limits.sandbox
     )
+    same = same and (data.assignment.cwd or "") == task.options.cwd
     require(same and data.assignment.tools == task.planned.tools, f"{where}: not as it was planned")
     task.assigned = event.position
 

@@ -40,6 +40,7 @@ from pmagent.replay.simulation.world import require
 STEPS: Final = {
     "start": ("planned", "running"), "succeed": ("running", "done"), "fail": ("running", "failed"),
     "block": ("planned", "blocked"), "unblock": ("blocked", "planned"), "give_up": ("blocked", "failed"),
+    "skip": ("blocked", "done"),
 }
 """The specification's transitions, by the word that the log has for each."""
 
@@ -230,8 +231,26 @@ def _check_waiting(run: Run) -> None:
     require(not set(states.values()) <= set(ENDED), f"{run.where}: all tasks have ended, and the plan has not")
     for task in run.tasks:
         if task.state == "blocked":
-            waits = {states[one] for one in task.planned.depends_on}
-            require("failed" not in waits and waits != {"done"}, f"{run.where}: {task.name} waits for {sorted(waits)}")
+            outcomes = _outcomes(run, task)
+            waits = "" in outcomes and ("bad" not in outcomes or task.options.condition)
+            require(bool(waits), f"{run.where}: {task.name} waits for {sorted(outcomes)}")
+
+
+def _outcomes(run: Run, task: Task) -> set[str]:
+    """How those that a task waits for have ended."""
+    return {one.outcome for one in run.tasks if one.id in task.planned.depends_on}
+
+
+def _may_run(task: Task, outcomes: set[str]) -> bool:
+    """Whether a task's condition holds; told without the code that reads conditions."""
+    match task.options.condition:
+        case "":
+            return outcomes <= {"good"}
+        case "always()":
+            return "" not in outcomes
+        case "failure()":
+            return "" not in outcomes and "bad" in outcomes
+    raise AssertionError(f"the simulation draws no condition {task.options.condition}")
 
 
 def _plan_requested(run: Run, data: PlanRequested) -> None:
@@ -239,11 +258,11 @@ def _plan_requested(run: Run, data: PlanRequested) -> None:
     require(data.revision == run.revision + 1 <= run.asked.replans, f"{where} follows {run.revision}")
     require(not run.stopping, f"{where} is asked for though the run is to end")
     if data.revision:
-        failed = [task for task in run.tasks if task.state == "failed"]
+        failed = [task for task in run.tasks if task.outcome == "bad"]
         require(run.finished and bool(failed), f"{where} is asked for though nothing failed")
         require(not run.security, f"{where} is asked for after a violation")
     run.revision, run.calls, run.mute = data.revision, 0, False
-    run.kept = [task for task in run.tasks if task.state == "done"]
+    run.kept = [task for task in run.tasks if task.state == "done" and not task.skipped]
     run.tasks, run.planned, run.begun, run.finished = list(run.kept), False, False, False
 
 
@@ -281,22 +300,24 @@ def _changed(run: Run, change: Any) -> None:
     assert task is not None, "just required"
     require((run.begun or run.stopping > 0) and not run.finished, f"{where} though the plan does not run")
     require((task.state, change.state) == STEPS[change.step], f"{where} from {task.state} to {change.state}")
-    waits = [run.task(name) for name in task.planned.depends_on]
-    undone = [one.name for one in waits if one is not None and one.state != "done"]
-    lost = [one.name for one in waits if one is not None and one.state == "failed"]
+    outcomes = _outcomes(run, task)
+    ready, lost = _may_run(task, outcomes), "bad" in outcomes and not task.options.condition
     match change.step:
         case "start":
-            require(run.begun and not undone, f"{where} before {undone} are done")
+            require(run.begun and ready, f"{where} after {sorted(outcomes)}")
             earlier = [one.name for one in run.tasks[: run.tasks.index(task)] if one.state == "planned"]
             require(not earlier, f"{where} before {earlier}, which come first")
             require(task.size <= run.free, f"{where} on {task.size} places, {run.free} are free")
             task.holds = task.size
         case "unblock":
-            require(not undone, f"{where} before {undone} are done")
+            require(ready, f"{where} after {sorted(outcomes)}")
         case "block":
-            require(bool(undone) or run.stopping > 0, f"{where} and waits for nothing")
+            require(not ready or run.stopping > 0, f"{where} and waits for nothing")
         case "give_up":
-            require(bool(lost) or run.stopping > 0, f"{where} though nothing failed that it waits for")
+            require(lost or run.stopping > 0, f"{where} though nothing failed that it waits for")
+        case "skip":
+            require("" not in outcomes and not ready and not lost, f"{where} after {sorted(outcomes)}")
+            task.skipped = True
         case "succeed" | "fail":
             result = "done" if change.step == "succeed" else "failed"
             require(task.result == result, f"{where}; its result is {task.result or 'not there'}")
@@ -308,6 +329,8 @@ def _plan_finished(run: Run, data: PlanFinished) -> None:
     require(not run.finished, f"{where} a second time")
     going = [task.name for task in run.tasks if task.state not in ENDED]
     require(not going, f"{where} though {going} have not ended")
+    tolerated = sum(task.state == "failed" and task.outcome == "good" for task in run.tasks)
+    require((data.tolerated or 0) == tolerated, f"{where}: {data.tolerated} may have failed, not {tolerated}")
     require((data.done, data.failed) == run.counts, f"{where} with {data.done} and {data.failed}, not {run.counts}")
     require(data.security == run.security, f"{where}: a violation is told: {data.security}")
     run.finished, run.last = True, run.counts
@@ -323,7 +346,7 @@ def _ended(run: Run, data: RunEnded, where: str) -> None:
     require((data.done, data.failed) == run.last, f"{where} with {data.done} and {data.failed}, not {run.last}")
     require(data.security == run.security, f"{where}: a violation is told: {data.security}")
     if data.state == "done":
-        require(all(task.state == "done" for task in run.tasks), f"{where} as done")
+        require(all(task.outcome != "bad" for task in run.tasks), f"{where} as done")
     if data.state == "failed":
         failed = run.last[1] > 0 or run.revision > 0
         require(failed, f"{where} as failed, and nothing failed")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.contracts.orchestra import PlanText
+from pmagent.contracts.orchestra import PlanText, TaskOptions
 from pmagent.contracts.orchestra_config import (
     ConcurrencySettings,
     OrchestraConfig,
@@ -27,6 +27,9 @@ WRONG: Final = (
     "wider sandbox", "parents in a circle", "dag contradicts",
 )
 """Defects of a plan; each is a fault of its own."""
+
+CONDITIONS: Final = ("always()", "failure()")
+"""Those that the laws of runs know."""
 
 Task = dict[str, Any]
 
@@ -55,12 +58,14 @@ class Runs:
         random = self._world.random
         config = self._config()
         planner = random.random() < 0.35
+        plan = None if planner else self._plan(config)
         return RunRequested(
             run_id=name,
             intent=f"water the trays with {self._secret}",
             config=config,
             action=random.choice(ACTIONS),
-            plan=None if planner else self._plan(config),
+            plan=plan,
+            options=_options(int(name[-12:], 16), plan) if plan is not None else {},
             plan_only=random.random() < 0.08,
             dry_run=random.random() < 0.1,
             replans=random.choice((0, 0, 0, 1, 2)),
@@ -87,6 +92,13 @@ class Runs:
             if world.faults.strike(f"plan: {what}"):
                 dag = spoil(tasks, what)
         return msgspec.convert({"tasks": tasks, "dag": dag}, PlanText)
+
+
+def _options(n: int, plan: PlanText) -> dict[str, TaskOptions]:
+    """Options for the tasks of some plans; without chance, of which all else is drawn."""
+    kinds = (None, TaskOptions(continue_on_error=True), *(TaskOptions(condition=one) for one in CONDITIONS))
+    found = {task.task_id: kinds[(n // 3 + place) % len(kinds)] for place, task in enumerate(plan.tasks)}
+    return {name: own for name, own in found.items() if own is not None} if n % 3 == 0 else {}
 
 
 def run_id(n: int) -> str:

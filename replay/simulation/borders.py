@@ -15,6 +15,7 @@ from pmagent.actors.core.intake import Intake
 from pmagent.actors.core.integrity import EngineBroken
 from pmagent.actors.core.outcomes import fact_of, unrecorded
 from pmagent.contracts.clock import TimerFired
+from pmagent.contracts.effect import EffectCancelled
 from pmagent.contracts.payload import encode, type_of
 from pmagent.events.event import Draft, Event
 from pmagent.replay.simulation.faults import Faults
@@ -69,9 +70,10 @@ class Borders:
             setattr(engine.effects, "book", book)  # noqa: B010
 
     def draft(self, intake: Intake, event: Event, payload: msgspec.Struct, word: str) -> Draft:
-        """The outcome's draft, as in ``pmagent.actors.core.runtime``: one that cannot be kept is unknown."""
+        """The outcome's draft, as in ``pmagent.actors.core.runtime``: one that cannot be kept is unknown. A
+        cancellation is the scheduler's own, and too small to need a blob."""
         try:
-            if self.faults.strike("outcome: cannot be kept"):
+            if not isinstance(payload, EffectCancelled) and self.faults.strike("outcome: cannot be kept"):
                 raise OSError(errno.ENOSPC, "no space left on device")
             outcome, _, area, correlation, causation = fact_of(event, payload)
             return intake.fact(outcome, f"{event.position}.{word}", area, correlation, causation)

@@ -93,12 +93,13 @@ class Machine:
                 world.disk.crash_after = world.random.randrange(12)
                 self._power = fault == "crash: power"
         try:
-            action(*arguments)
+            try:
+                action(*arguments)
+            except (Interrupted, EngineBroken) as error:
+                end_broken(self, error)
         except (Crashed, OSError, OutcomeUnknown) as error:
             world.ended(error)
             self._die()
-        except (Interrupted, EngineBroken) as error:
-            end_broken(self, error)
 
     def _die(self) -> None:
         world, disk = self._world, self._world.disk

@@ -173,3 +173,51 @@ def _drain(terminal: int) -> None:
     with suppress(OSError):  # nobody writes to it any more
         while os.read(terminal, 65536):
             pass
+
+
+def test_a_plan_with_a_matrix_folders_conditions_and_tasks_that_may_fail(project: Path, home: Path) -> None:
+    (project / "src").mkdir()
+    plan = """
+env: {SHARED: "for all"}
+tasks:
+- task_id: t
+  intent: x
+  tools: [sh]
+  matrix: {v: [a, b]}
+  cwd: src
+  continue_on_error: true
+  inputs: {args: ["-c", "echo ${{ matrix.v }} $SHARED ${PWD##*/}; test ${{ matrix.v }} = a"]}
+  constraints: {max_retries: 0}
+- {task_id: after, intent: x, tools: [ls], depends_on: [t], inputs: {args: [/inputs]}}
+- {task_id: never, intent: x, tools: [ls], depends_on: [t], if: failure()}
+- {task_id: gone, intent: x, tools: [ls], cwd: nosuch, continue_on_error: true}
+"""
+    ran = run(project, home, plan)
+    assert ran.code == 0, ran.errors
+    tasks = {task["name"]: (task["state"], task["attempts"]) for task in ran.document["tasks"]}
+    assert tasks == {
+        "t-a": ("done", 1), "t-b": ("failed", 1), "after": ("done", 1), "never": ("done", 0), "gone": ("failed", 1),
+    }
+    assert {"a for all src\n", "b for all src\n"} < set(stdout_of(project, ran).splitlines(keepends=True))
+    reasons = {task["name"]: task["reason"] for task in ran.document["tasks"]}
+    assert reasons["t-b"].endswith("(continue_on_error)")
+    assert reasons["never"] == "skipped: if: failure()"
+    assert "cwd" in reasons["gone"]
+    again = spawn("rerun", "--failed", ran.document["run_id"], "--format", "json", cwd=project, HOME=str(home))
+    assert again.code == 0, again.errors
+    tasks = {task["name"]: (task["state"], task["attempts"]) for task in again.document["tasks"]}
+    assert tasks == {
+        "t-a": ("done", 0), "t-b": ("failed", 1), "after": ("done", 1), "never": ("done", 0), "gone": ("failed", 1),
+    }
+    assert spawn("replay", cwd=project).code == 0
+    assert spawn("rebuild", "--check", cwd=project).code == 0
+
+
+def test_an_argument_may_be_as_long_as_a_program_takes(project: Path, home: Path) -> None:
+    long = "x" * 100_000
+    script = '"-c", "echo ${#1}", sh'
+    ran = run(project, home, f"- {{task_id: a, intent: x, tools: [sh], inputs: {{args: [{script}, {long}]}}}}\n")
+    assert (ran.code, stdout_of(project, ran)) == (0, "100000\n"), ran.errors
+    ran = run(project, home, f'- {{task_id: a, intent: x, tools: [sh], inputs: {{args: [{long}, {long}]}}}}\n')
+    assert ran.code == 2
+    assert "inputs.files" in ran.errors

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pmagent.actors.orchestra.planning.config import read_config
 from pmagent.actors.orchestra.planning.graph import BadPlan, DependencyCycle, in_levels
-from pmagent.actors.orchestra.planning.plan import Plan, make_plan, read_plan
+from pmagent.actors.orchestra.planning.plan import Plan, make_plan
 from pmagent.actors.orchestra.running.states import (
     DEPENDENCY_FAILED,
     STEPS,
@@ -25,6 +25,7 @@ from pmagent.actors.orchestra.running.states import (
 )
 from pmagent.contracts.orchestra import TaskState
 from pmagent.contracts.orchestra_events import TaskChange
+from tests.support.orchestra import plan_in as read_plan
 
 RUN = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
 CONFIG = read_config('version: "1.0"')

@@ -18,7 +18,7 @@ PLANTED: Planted = {
     "a task starts before what it waits for": ("starts before .* are done|IllegalStep", [
         (states, "begun", "if any(board.letters[one]", "if False and any(board.letters[one]"),
     ]),
-    "a task becomes ready when the first that it waits for is done": ("unblocks before .* are done|IllegalStep", [
+    "a task becomes ready when the first that it waits for is done": ("unblocks after .*|IllegalStep", [
         (states, "_freed", "and all(letters[other]", "and any(letters[other]"),
     ]),
     "a run takes more places than it has": ("places, .* are free|coordinator halted", [
@@ -69,11 +69,23 @@ PLANTED: Planted = {
         (states, "ended", "return [own, *_freed(board.stepped([own]), index)]",
          "return [own, *_given_up(board.stepped([own]), index)]"),
     ]),
-    "those that wait for a failed task are forgotten": ("waits for .*failed", [
+    "those that wait for a failed task are forgotten": ("waits for .*bad", [
         (states, "ended", "return [own, *_given_up(board, index)]", "return [own]"),
     ]),
-    "those that wait through another are forgotten": ("waits for .*failed", [
+    "those that wait through another are forgotten": ("waits for .*bad", [
         (states, "_given_up", "while level:", "for _ in range(1):"),
+    ]),
+    "a task runs though its condition does not hold": ("(unblocks|starts) after", [
+        (states, "_next_step", 'failure=failed) else "skip"', 'failure=failed) else "unblock"'),
+    ]),
+    "a task that may fail counts as failed": ("skips after", [
+        (states, "_next_step", 'in (LETTERS["done"], TOLERATED)', 'in (LETTERS["done"],)'),
+    ]),
+    "what was skipped counts as a success": ("(unblocks|starts|blocks|skips)", [
+        (states, "_next_step", 'in (LETTERS["done"], TOLERATED)', 'in (LETTERS["done"], TOLERATED, SKIPPED)'),
+    ]),
+    "a run is told to have failed for tasks that may": ("is finished with|may have failed", [
+        (run_state, "_on", 'failed=board.count("failed") - tolerated', 'failed=board.count("failed")'),
     ]),
     "a failed task is dropped": ("nobody goes on with|has 0 answers", [
         (Worker, "decide", "return concluded(over, event)", "return concluded(over, event)[:1]"),
@@ -147,7 +159,7 @@ PLANTED: Planted = {
         (run_state, "task_ended", "security=run.security or finished.security", "security=False"),
     ]),
     "a task is told to follow nothing": ("assignment .* after", [
-        (run_state, "_assigned", "for one in run.board.order.waits[index]", "for one in []"),
+        (run_state, "_assigned", "for one in before if", "for one in [] if"),
     ]),
     "a run of a known id is taken": ("coordinator halted|no open run|has 0 answers|and was at|its timer fires", [
         (orchestrator, "_objection", "if asked.run_id in state.runs:", "if False:"),

@@ -14,6 +14,7 @@ from pmagent.actors.core.engine import Engine, Output
 from pmagent.actors.kernel.reader import read_surfaces
 from pmagent.actors.kernel.surfaces import HANDOFF
 from pmagent.actors.orchestra.planning.config import read_config
+from pmagent.actors.orchestra.planning.plan import read_plan
 from pmagent.actors.registry import all_actors
 from pmagent.contracts.clock import TimerFired, TimerRequested
 from pmagent.contracts.daemon import DaemonStarted
@@ -71,6 +72,11 @@ def config(text: str = "", **limits: Any) -> OrchestraConfig:
         changed = msgspec.structs.replace(getattr(read, section), **{key: value})
         read = msgspec.structs.replace(read, **{section: changed})
     return read
+
+
+def plan_in(text: str | bytes, where: str = "the plan") -> PlanText:
+    """The plan in a text that a person wrote, without the options of its tasks."""
+    return read_plan(text, where)[0]
 
 
 def plan(waits: Waits, **more: Any) -> PlanText:

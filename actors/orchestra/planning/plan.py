@@ -7,9 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from pmagent.actors.orchestra.planning.allowance import LimitExceeded, check_allowed, constraints
+from pmagent.actors.orchestra.planning.conditions import holds
 from pmagent.actors.orchestra.planning.graph import BadPlan, check_waits, in_order, listed
+from pmagent.actors.orchestra.planning.written import expanded, parsed
 from pmagent.actors.orchestra.running.ids import derived
 from pmagent.contracts.oa_documents import Document
 from pmagent.contracts.orchestra import (
@@ -23,6 +26,7 @@ from pmagent.contracts.orchestra import (
     PlanText,
     TaskAssignment,
     TaskDocument,
+    TaskOptions,
     Timestamps,
 )
 from pmagent.contracts.orchestra_config import OrchestraConfig
@@ -43,6 +47,7 @@ PLAN_NAME: Final = "/plan"
 """The name that the plan's own id derives from; no task can have it."""
 
 NOTHING_KEPT: Final[Mapping[str, str]] = {}
+NO_OPTIONS: Final[Mapping[str, TaskOptions]] = {}
 
 
 class Plan(Document, frozen=True):
@@ -58,10 +63,17 @@ class Plan(Document, frozen=True):
         return sum(1 + task.constraints.max_retries for task in self.tasks)
 
 
-def read_plan(text: str | bytes, where: str = "the plan") -> PlanText:
-    """The plan in a JSON or YAML text: the list of tasks, or a mapping of plan_id, tasks and dag. Raises BadText where
-    it is neither JSON nor YAML, BadPlan where it is not of a plan's shape."""
-    return as_plan(from_either(decoded(text, where, BYTES_MAX), where), where)
+def read_plan(text: str | bytes, where: str = "the plan") -> tuple[PlanText, dict[str, TaskOptions]]:
+    """The plan in a JSON or YAML text that a person wrote, and the options of its tasks: the list of tasks, or a
+    mapping of plan_id, env, tasks and dag. Raises BadText where it is neither JSON nor YAML, BadPlan where it is not of
+    a plan's shape."""
+    value = from_either(decoded(text, where, BYTES_MAX), where)
+    if not isinstance(value, list | dict):
+        return as_plan(value, where), {}  # which refuses it
+    if isinstance(value, dict):
+        value = {name: part for name, part in value.items() if part is not None}
+    plan, options = expanded(parsed(value, where), where)
+    return as_plan(plan, where), options
 
 
 def as_plan(value: Any, where: str) -> PlanText:
@@ -83,7 +95,7 @@ def as_plan(value: Any, where: str) -> PlanText:
 
 def make_plan(
     given: PlanText, config: OrchestraConfig, run_id: str, where: str = "the plan", revision: int = 0,
-    kept: Mapping[str, str] = NOTHING_KEPT,
+    kept: Mapping[str, str] = NOTHING_KEPT, options: Mapping[str, TaskOptions] = NO_OPTIONS,
 ) -> Plan:
     """The plan for the run ``run_id`` (a UUID): the same for the same arguments. A task's id becomes the UUID version 5
     of the author's within the run, whatever it looks like, so that no two runs share a task. A later ``revision`` may
@@ -104,9 +116,12 @@ def make_plan(
     for task in given.tasks:
         _check_files(task, where)
     check_allowed(given.tasks, config, where)
+    for option in options.values():
+        if option.condition:
+            holds(option.condition, success=True, failure=False)
     ids = {**kept, **{name: derived(run_id, name if not revision else f"/{revision}/{name}") for name in tasks}}
     order = in_order({name: [one for one in needed if one in tasks] for name, needed in waits.items()})
-    made = [_planned(tasks[name], ids, config) for name in order]
+    made = [_planned(tasks[name], ids, config, options.get(name, UNSET)) for name in order]
     _check_sizes(made, where)
     plan_id = derived(run_id, PLAN_NAME if not revision else f"{PLAN_NAME}/{revision}")
     return Plan(given.plan_id or plan_id, made)
@@ -172,10 +187,13 @@ def assignment(task: PlannedTask) -> TaskAssignment:
         constraints=AssignedConstraints(
             max_duration_sec=own.max_duration_sec, max_retries=own.max_retries, sandbox=own.sandbox
         ),
+        cwd=task.options.cwd or UNSET if isinstance(task.options, TaskOptions) else UNSET,
     )
 
 
-def _planned(task: PlanTask, ids: Mapping[str, str], config: OrchestraConfig) -> PlannedTask:
+def _planned(
+    task: PlanTask, ids: Mapping[str, str], config: OrchestraConfig, options: TaskOptions | UnsetType
+) -> PlannedTask:
     return PlannedTask(
         task_id=ids[task.task_id],
         name=task.task_id,
@@ -185,6 +203,7 @@ def _planned(task: PlanTask, ids: Mapping[str, str], config: OrchestraConfig) ->
         depends_on=[ids[name] for name in task.depends_on],
         parent_id=None if task.parent_id is None else ids[task.parent_id],
         constraints=constraints(task, config),
+        options=options,
     )
 
 

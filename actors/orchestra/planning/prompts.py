@@ -142,7 +142,7 @@ def given_plan(run: CoordinatedRun) -> Plan:
     """The plan that came with the request, tasks that are done since an earlier run first. Raises BadPlan."""
     plan, source = run.asked.plan, run.asked.source
     assert plan is not None, "only asked for when there is one"
-    made = make_plan(plan, run.asked.config, run.run_id, source)
+    made = make_plan(plan, run.asked.config, run.run_id, source, options=run.asked.options)
     if not (done := run.asked.done):
         return made
     waits = {task.task_id: task.depends_on for task in plan.tasks}

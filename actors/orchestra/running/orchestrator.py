@@ -322,7 +322,7 @@ def _finished(run: Run, finished: PlanFinished) -> Iterator[Payload]:
     elif failed and run.revision < run.replans and not security:
         yield PlanRequested(run_id=run.run_id, revision=run.revision + 1, request=request_for(run.request))
     elif failed:
-        why = f"{failed} of {done + failed} tasks failed"
+        why = f"{failed} of {done + failed + (finished.tolerated or 0)} tasks failed"
         yield from _ended(run, "failed", [why], [], done, failed, security=security)
     else:
         yield from _ended(run, "done", [], [], done, failed, security=security)

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
 import msgspec
+from msgspec import UNSET
 
 from pmagent.actors.orchestra.planning.plan import assignment
 from pmagent.actors.orchestra.running import states
 from pmagent.actors.orchestra.running.states import Board
 from pmagent.actors.orchestra.running.vector import Vector, vector
+from pmagent.contracts.orchestra import TaskOptions
 from pmagent.contracts.orchestra_events import (
     PlanFinished,
     PlannedTask,
@@ -80,10 +82,11 @@ class CoordinatedRun(msgspec.Struct, frozen=True):
 def planned(run: CoordinatedRun) -> CoordinatedRun:
     """All tasks of the revision in hand are known: the board is set up."""
     tasks = run.tasks
+    options = {index: task.options for index, task in enumerate(tasks) if isinstance(task.options, TaskOptions)}
     ends = [run.end_positions[index] for index in range(run.kept)]
     if not run.revision:
         ends = [run.asked.done[task.name] for task in tasks if task.name in run.asked.done]
-    made = states.board([task.task_id for task in tasks], [task.depends_on for task in tasks], len(ends))
+    made = states.board([task.task_id for task in tasks], [task.depends_on for task in tasks], len(ends), options)
     return replace(
         run, doing="planned", request=0, faults=[], failures=[], kept=len(ends), board=made,
         end_positions=vector(ends + [0] * (len(tasks) - len(ends))),
@@ -95,7 +98,7 @@ def again(run: CoordinatedRun, revision: int) -> CoordinatedRun:
     board = run.board
     if board is None:
         return replace(run, revision=revision, request=0, attempt=0, planner_permit=0, faults=[])
-    done = board.indexes("done")
+    done = board.finished()
     return replace(
         run,
         doing="idle",
@@ -193,9 +196,10 @@ def _on(run: CoordinatedRun, changes: list[TaskChange]) -> Iterator[Payload]:
         yield _assigned(run, index)
         run = occupied(run, run.tasks[index].task_id)
     if not starts and board.is_over():
+        tolerated = board.letters.count(states.TOLERATED)
         yield PlanFinished(
-            run_id=run.run_id, revision=run.revision, done=board.count("done"), failed=board.count("failed"),
-            security=run.security,
+            run_id=run.run_id, revision=run.revision, done=board.count("done"),
+            failed=board.count("failed") - tolerated, security=run.security, tolerated=tolerated or UNSET,
         )
 
 
@@ -216,6 +220,7 @@ def _parts(changes: Sequence[TaskChange]) -> Iterator[list[TaskChange]]:
 
 def _assigned(run: CoordinatedRun, index: int) -> TaskAssigned:
     assert run.board is not None, "only a run with a board assigns"
+    before = run.board.order.waits[index]
     return TaskAssigned(
         run_id=run.run_id,
         requested=run.requested,
@@ -223,7 +228,7 @@ def _assigned(run: CoordinatedRun, index: int) -> TaskAssigned:
         action=run.asked.action,
         name=run.tasks[index].name,
         worker=_free_slots(run, index)[0],
-        after={run.tasks[one].name: run.end_positions[one] for one in run.board.order.waits[index]},
+        after={run.tasks[one].name: run.end_positions[one] for one in before if run.end_positions[one]},
         simulated=run.asked.dry_run,
         backoff_base_sec=run.asked.config.retries.backoff_base_sec,
         assignment=assignment(run.tasks[index]),

@@ -46,7 +46,7 @@ def spec_of(
 
     ``read-only``: ``allow_read``, and nothing to write but the private /tmp and ``artifacts``; ``rw``: ``allow_write``
     too. ``inputs`` holds what the tasks before it have left. It starts in the workspace where that may be read; in the
-    folder of its own files where it has some.
+    folder of its own files where it has some; in the folder that it names where it names one.
     """
     task = assigned.assignment
     sandbox, security = task.constraints.sandbox, config.security
@@ -54,10 +54,11 @@ def spec_of(
     writable = absolute(root, security.fs.allow_write) if sandbox.fs == "rw" else ()
     seconds = asked.seconds
     documents = documents_of(root, config, assigned.run_id)
+    usual = TASK if task.inputs.files else root if root in readable else OWN_TMP
     packages = dict.fromkeys((f"{root}/{VENV}", *(_package(program.path) for program in programs)))
     spec = SandboxSpec(
         argv=(task.tools[0], *task.inputs.args),
-        workdir=TASK if task.inputs.files else root if root in readable else OWN_TMP,
+        workdir=f"{root}/{task.cwd}" if task.cwd else usual,
         fs=sandbox.fs,
         allow_read=readable,
         allow_write=writable,

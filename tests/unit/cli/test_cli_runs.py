@@ -17,7 +17,8 @@ from tests.support.cases import each
 from tests.support.commands import Ran, invoke
 from tests.support.orchestra import RUN as CUT
 from tests.support.orchestra import exited
-from tests.support.pages import RunHarness, recorded, written
+from tests.support.pages import RunHarness, pages, recorded, text, written
+from tests.support.pages import page as shown_page
 
 FAILED = "00000000-0000-4000-8000-000000000002"
 """In the recorded history: a succeeds, b fails twice, c reads what a wrote."""
@@ -96,6 +97,8 @@ def test_output_that_was_cut_is_marked_in_every_view(cut: Path) -> None:
     (fetch, page) = of(cut, "runs", CUT, "--json").document["tasks"]
     assert (fetch["artifacts"][0]["gap_at"], fetch["artifacts"][0]["gap_bytes"]) == (7, 46 * 2**20)
     assert page["artifacts"] == []
+    with pages(cut) as client:
+        assert "✂ stdout: 46.0 MiB missing" in text(shown_page(client, f"/runs/{CUT}"))
 
 
 def test_following_a_run_that_is_over_answers_as_the_run_did(cut: Path, workspace: Path) -> None:

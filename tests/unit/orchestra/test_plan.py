@@ -18,10 +18,11 @@ from pmagent.actors.orchestra.planning.graph import (
     SelfDependency,
     UnknownDependency,
 )
-from pmagent.actors.orchestra.planning.plan import Plan, answer, assignment, document, make_plan, read_plan
+from pmagent.actors.orchestra.planning.plan import Plan, answer, assignment, document, make_plan
 from pmagent.contracts.orchestra import PlanAnswer, TaskDocument
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from tests.support.cases import each
+from tests.support.orchestra import plan_in as read_plan
 
 RUN = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
 OTHER = "5b0c7a52-3f7e-4c1d-9a55-000000000002"
@@ -175,7 +176,7 @@ def test_a_task_begins_planned_and_its_worker_gets_program_and_arguments_as_they
         (BadPlan, [task("a", constraints={"max_duration_sec": 0})], "tasks[0].constraints.max_duration_sec is 0",
          "it must be a number of seconds above 0, at most 86400"),
         (BadPlan, [task("a", inputs={"args": ["x", 7]})], "tasks[0].inputs.args[1] is 7",
-         "it must be a text (in YAML: in quotes) without NUL, at most 1000 characters"),
+         "it must be a text (in YAML: in quotes) without NUL, at most 131071 characters"),
         (BadPlan, [task("a", inputs={"env": {"A=B": "1"}})], 'tasks[0].inputs.env: a name is "A=B"',
          "it must be a variable's name: letters, digits and _, at most 128, no digit first"),
         (BadPlan, {"tasks": [task("a")], "plan_id": "one"}, 'plan_id is "one"', "it must be a UUID in lower case"),

@@ -33,7 +33,7 @@ def test_the_table_has_the_specifications_states_and_transitions_and_no_other() 
     assert set(STEPS) == set(get_args(Step))
     assert set(STEPS.values()) == {
         ("planned", "running"), ("running", "done"), ("running", "failed"),
-        ("planned", "blocked"), ("blocked", "planned"), ("blocked", "failed"),
+        ("planned", "blocked"), ("blocked", "planned"), ("blocked", "failed"), ("blocked", "done"),
     }
     assert {state for pair in STEPS.values() for state in pair} == set(get_args(TaskState))
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.actors.orchestra.planning.config import read_config
-from pmagent.actors.orchestra.planning.plan import read_plan
 from pmagent.contracts.text import BadText, decoded, from_either, from_json, from_yaml
 from tests.support.cases import each
+from tests.support.orchestra import plan_in as read_plan
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)

@@ -136,7 +136,8 @@ def test_what_is_approved_is_committed_by_the_persons_git_and_recorded(place: Pl
     again = place.apply()
     assert (again.code, "nothing to apply" in again.text) == (0, True)
     assert pmagent(place.path, "replay").code == 0
-    assert head[:12] in pmagent(place.path, "log", "tail", "--type", "run.apply_ended").text
+    lines = pmagent(place.path, "log", "tail", "--type", "run.apply_*").lines
+    assert ["ada approves for a commit: src/new.py; src/old.py" in lines[0], head in lines[1]] == [True, True]
 
 
 def test_one_task_is_applied_alone(place: Place) -> None:

@@ -9,11 +9,13 @@ from typing import Any
 import msgspec
 
 from pmagent.actors.orchestra.planning.config import read_config
-from pmagent.actors.orchestra.planning.plan import make_plan, read_plan
+from pmagent.actors.orchestra.planning.plan import make_plan
+from pmagent.actors.orchestra.planning.plan import read_plan as parsed
 from pmagent.cli.topics import TOPICS
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.orchestra.request import DEFAULTS
 from tests.support.orchestra import RUN
+from tests.support.orchestra import plan_in as read_plan
 
 MANUAL = (Path(__file__).resolve().parents[3] / "docs" / "orchestra.md").read_text("utf-8")
 
@@ -27,9 +29,14 @@ def keys(value: dict[str, Any], above: str = "") -> set[str]:
 
 
 def test_the_manuals_plan_and_configuration_are_good() -> None:
-    plan, config = re.findall(r"^```yaml\n(.*?)^```$", MANUAL, re.DOTALL | re.MULTILINE)
+    plan, more, config = re.findall(r"^```yaml\n(.*?)^```$", MANUAL, re.DOTALL | re.MULTILINE)
     made = make_plan(read_plan(plan), read_config(config), RUN)
     assert [task.name for task in made.tasks] == ["files", "page"]
+    given, options = parsed(more)
+    wider = read_config('version: "1.0"\nwhitelist_tools: [pytest, ruff, cat]\n')
+    made = make_plan(given, wider, RUN, options=options)
+    assert [task.name for task in made.tasks] == ["test-unit", "test-web", "lint", "tell"]
+    assert {task.inputs.env["CI"] for task in made.tasks} == {"1"}
 
 
 def test_the_helps_plan_is_good_with_the_specifications_configuration() -> None:

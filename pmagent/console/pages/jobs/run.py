@@ -19,6 +19,7 @@ from pmagent.events.log import now
 from pmagent.jobs.history import Cancelling, Jobs
 from pmagent.jobs.story import RunStory
 from pmagent.orchestra.paths import folder_of
+from pmagent.projections.runs.changes import cut_words
 from pmagent.projections.runs.folders import documents
 from pmagent.projections.runs.paths import run_paths
 from pmagent.projections.runs.report import state_of
@@ -225,7 +226,8 @@ def _row(run: Run, task: Task, planned: PlannedTask) -> TaskRow:
     return TaskRow(
         planned.name, shown_state(task), shorten(planned.intent, 160),
         shorten(shlex.join([planned.tools[0], *planned.inputs.args]), 160), attempts_of(task, planned),
-        took_of(run, task), exit_of(task.exit_code), task.reason, task_address(run.id, planned.task_id),
+        took_of(run, task), exit_of(task.exit_code), task.reason or cut_words(run, task),
+        task_address(run.id, planned.task_id),
     )  # fmt: skip
 
 
