@@ -32,6 +32,9 @@ from pmagent.events.event import Draft, Event
 from pmagent.events.storage import Storage
 from pmagent.events.writer import Writer
 
+_SMALL_BYTES = 8192
+"""An outcome of so many bytes is redacted sooner than a thread has taken it."""
+
 Listener = Callable[[Sequence[Event], Sequence[str]], None]
 """Hears of durable events, with their sums, in order; called on the event loop and must not wait."""
 
@@ -302,7 +305,7 @@ class Runtime:
 
     async def _conclude_in_thread(self, actions: Sequence[Action]) -> None:
         for action in actions:
-            if isinstance(action, Conclude):
+            if isinstance(action, Conclude) and not _is_small(action.outcome):
                 draft = await anyio.to_thread.run_sync(self.intake.outcome, action.event, action.outcome)
                 self._finish(action.event, draft)
             else:
@@ -361,3 +364,10 @@ class Runtime:
         if self.failure is None:
             await self._stop_effects()
             await self.append(payload, id, actor)
+
+
+def _is_small(outcome: msgspec.Struct) -> bool:
+    try:
+        return len(msgspec.json.encode(outcome)) <= _SMALL_BYTES
+    except (TypeError, ValueError, OverflowError, RecursionError):  # the intake tells of it
+        return False

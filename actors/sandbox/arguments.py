@@ -36,20 +36,30 @@ MASKED: Final = (".git", ".pmagent", "orchestra.config.yaml")
 """Of these, the ones that a writable folder gets a read-only stand-in for where it lacks them."""
 
 SETPRIV: Final = "/usr/bin/setpriv"
-PRLIMIT: Final = "/usr/bin/prlimit"
 SHELL: Final = "/bin/sh"
-HELPERS: Final = (SETPRIV, PRLIMIT, SHELL)
+HELPERS: Final = (SETPRIV, SHELL)
 """Of the system: they run inside, before the program, and become it."""
 
 PROXY: Final = f"http://127.0.0.1:{PORT}"
 """The proxy as it is seen inside."""
 
-GATE: Final = (SHELL, "-c", 'read -r go && export LANG="$1" && shift && exec "$@" </dev/null', "gate")
-"""Runs before the program and becomes it when a line comes from outside; without one it ends. It passes the program's
-words, which follow the program's ``LANG``, on as they are: the shell reads none of them. The helpers before it have no
-``LANG``: to load a locale would cost them more than their work."""
+_LIMITS: Final = (
+    'ulimit -d "$1" && ulimit -v "$2" && { ulimit -p "$3" || ulimit -u "$3"; } 2>/dev/null && ulimit -f "$4" && '
+    'ulimit -n "$5" && ulimit -S -t "$6" && ulimit -H -t "$7"'
+)
+"""Hard limits, in the shell's units (``_limited``). Some shells call that of processes ``-u``."""
+
+GATE: Final = (
+    SHELL, "-c", f'{_LIMITS} && read -r go && export LANG="$8" && shift 8 && exec "$@" </dev/null', "gate",
+)  # fmt: skip
+"""Runs before the program: sets its limits, and becomes it when a line comes from outside; without one, or where a
+limit cannot be set, it ends. It passes the program's words, which follow the limits and the program's ``LANG``, on as
+they are: the shell reads none of them. What runs before it has no ``LANG``: to load a locale would cost it more than
+its work."""
 
 _LANG: Final = "LANG"
+_KIB: Final = 1024
+_BLOCK: Final = 512
 _INSIDE_ID: Final = 1000
 _SMALL: Final = str(2**20)
 _MASK_BYTES: Final = "4096"
@@ -274,15 +284,8 @@ def _unprivileged(host: HostFacts) -> tuple[str, ...]:
 
 def _limited(spec: SandboxSpec) -> tuple[str, ...]:
     limits = spec.limits
-    return (
-        PRLIMIT,
-        f"--data={limits.memory_bytes}",
-        f"--as={limits.address_bytes}",
-        f"--nproc={limits.processes}",
-        f"--fsize={limits.file_bytes}",
-        f"--nofile={limits.open_files}",
-        f"--cpu={limits.cpu_seconds}:{limits.cpu_seconds + 1}",  # XCPU, a second later KILL
-        "--",
-        *GATE,
-        spec.env.get(_LANG, "C.UTF-8"),
-    )
+    values = (
+        limits.memory_bytes // _KIB, limits.address_bytes // _KIB, limits.processes, limits.file_bytes // _BLOCK,
+        limits.open_files, limits.cpu_seconds, limits.cpu_seconds + 1,  # XCPU, a second later KILL
+    )  # fmt: skip
+    return (*GATE, *map(str, values), spec.env.get(_LANG, "C.UTF-8"))

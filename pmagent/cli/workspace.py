@@ -47,24 +47,32 @@ def init(app: App, ignore: bool, minimal: bool, new_log: bool, format: str) -> i
     from pmagent.cli.trust_prompt import accept_as_is
     from pmagent.workspace.kernel_settings import PATH
     from pmagent.workspace.presence import begin_log
-    from pmagent.workspace.starter import CONFIG, PLAN, starter_files
+    from pmagent.workspace.starter import CONFIG, PLAN, starter
     from pmagent.workspace.surfaces import init_workspace
 
     present = [name for name in (PATH, CONFIG, PLAN) if os.path.lexists(app.workspace / name)]
-    created = init_workspace(app.workspace, files=starter_files(app.workspace, app.environ), minimal=minimal)
+    first = starter(app.workspace, app.environ)
+    created = init_workspace(app.workspace, files=first.files, minimal=minimal)
     accept_as_is(app.workspace.resolve(), app.output, always_shown=any(name != PLAN for name in present))
     log_id = begin_log(app.layout) if new_log else None
     if format == "json":
         begun = {"log_id": log_id} if new_log else {}
         offered = _ignored(app, asked=ignore, answerable=False)
         app.output.document(
-            {"workspace": str(app.workspace), "created": created, "present": present, **offered, **begun}
-        )
+            {"workspace": str(app.workspace), "created": created, "present": present,
+             "lacking": [{"tool": one.tool, "found": one.found, "mend": one.lack} for one in first.lacking],
+             **offered, **begun}
+        )  # fmt: skip
         return Exit.DONE
     width = max(map(len, created), default=0)
     for path in created:
         meaning = _MEANING.get(path, "")
         app.output.line(Styled("✓", "green"), f" {path:<{width}}  {meaning}" if meaning else f" {path}")
+    for one in first.lacking:
+        app.output.note(
+            Styled("warning:", "yellow"), f" {one.found} shows tests for {one.tool}, which {PLAN} does not run yet"
+        )
+        app.output.note(Styled("hint:", "cyan"), f" {one.lack}, and take the task out of its comment")
     if created and present:
         app.output.line(f"left as they are: {', '.join(present)}")
     if new_log:

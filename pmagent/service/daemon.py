@@ -11,13 +11,13 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import Final
 
 import anyio
 import anyio.to_thread
 import msgspec
 import structlog
-from anyio.abc import SocketAttribute, SocketListener, SocketStream
-from anyio.streams.buffered import BufferedByteReceiveStream
+from anyio.abc import SocketAttribute, SocketListener
 
 from pmagent.actors.core.area import load
 from pmagent.actors.core.engine import describe_failure
@@ -44,7 +44,6 @@ from pmagent.service.wire import (
     has_left,
     peer_uid,
     reachable,
-    receive_line,
     stops,
 )
 from pmagent.workspace.layout import Layout
@@ -142,17 +141,20 @@ class _Connection:
 async def _serve_connections(host: Host, listener: SocketListener) -> None:
     """Answer each connection. Only so many are open at once, so that the log and the documents always find a free
     descriptor. A client that has sent no whole request keeps nobody waiting: where there is no place left, the one that
-    has been idle for longest gives up its own; only where all are being answered do further ones wait."""
+    has been idle for longest gives up its own; only where all are being answered do further ones wait.
+
+    The sockets are used as they are: the streams made for them would cost more than most requests."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     places = max(1, min(CONNECTIONS_MAX, soft // 4))
     connections: dict[_Connection, None] = {}  # the oldest first
     left = anyio.Event()
+    listening: socket.socket = listener.extra(SocketAttribute.raw_socket)
 
-    async def answer(stream: SocketStream, connection: _Connection) -> None:
+    async def answer(client: socket.socket, connection: _Connection) -> None:
         nonlocal left
         try:
-            with connection.scope:
-                await _answer(host, stream, connection)
+            with client, connection.scope:
+                await _answer(host, client, connection)
         finally:
             del connections[connection]
             left.set()
@@ -160,10 +162,17 @@ async def _serve_connections(host: Host, listener: SocketListener) -> None:
 
     async with anyio.create_task_group() as tasks:
         while True:
-            stream = await listener.accept()
+            try:
+                client, _ = listening.accept()
+            except BlockingIOError:
+                await anyio.wait_readable(listening)
+                continue
+            except ConnectionAbortedError:
+                continue
+            client.settimeout(0)
             connection = _Connection()
             connections[connection] = None
-            tasks.start_soon(answer, stream, connection)
+            tasks.start_soon(answer, client, connection)
             while len(connections) >= places:
                 idle = next((one for one in connections if one.idle and one is not connection), None)
                 if idle is not None:
@@ -172,41 +181,81 @@ async def _serve_connections(host: Host, listener: SocketListener) -> None:
                 await left.wait()
 
 
-async def _answer(host: Host, stream: SocketStream, connection: _Connection) -> None:
+async def _answer(host: Host, client: socket.socket, connection: _Connection) -> None:
     """One request, one reply; whatever is wrong with it is its sender's."""
-    async with stream:
-        raw: socket.socket = stream.extra(SocketAttribute.raw_socket)
-        if peer_uid(raw) not in (os.getuid(), 0):
+    try:
+        if peer_uid(client) not in (os.getuid(), 0):
             _log.warning("refused a connection of another user")
             return
         try:
-            with anyio.fail_after(REQUEST_SECONDS):
-                line = await receive_line(BufferedByteReceiveStream(stream), REQUEST_BYTES_MAX)
+            line = await _line(client)
             if connection.scope.cancel_called:
                 return  # its place was given away before anything was taken
             connection.idle = False
             request = _request(line)
             if request.heartbeat:
-                _beat(raw, 0.0)
+                _beat(client, 0.0)
             # Looked at behind the word that it is taken: see ``wire``.
-            if has_left(raw) and not _runs_without_client(host, request):
+            if has_left(client) and not _runs_without_client(host, request):
                 if request.operation not in LOOKING:
                     what = "a request is dropped: its client went away before it was taken"
                     _log.warning(what, operation=request.operation, request=request.arguments.get("request", ""))
                 return
-            with _beating(raw) if request.heartbeat else nullcontext():
+            with _beating(client) if request.heartbeat else nullcontext():
                 reply = await _reply(host, request)
-        except (anyio.EndOfStream, anyio.BrokenResourceError):
+        except EOFError:
             return  # somebody only looked whether we answer, or went away
         except TimeoutError:
             _log.warning("a client sent no request in time")
             return
         except BadMessage as error:
             reply = _failure(error)
+        await _send(client, json_bytes(reply) + b"\n")
+    except ConnectionError:
+        _log.warning("a client went away before its answer")
+
+
+async def _line(client: socket.socket) -> bytes:
+    """The request, without its newline. Raises BadMessage when it is longer than ``REQUEST_BYTES_MAX``, EOFError when
+    the client left without a whole one, TimeoutError."""
+    content = _received(client)  # mostly it is there already
+    end = content.find(b"\n")
+    if end < 0:
+        with anyio.fail_after(REQUEST_SECONDS):
+            while end < 0 and len(content) <= REQUEST_BYTES_MAX:
+                await anyio.wait_readable(client)
+                more = _received(client)
+                end = more.find(b"\n") + len(content) if b"\n" in more else -1
+                content += more
+    if not 0 <= end <= REQUEST_BYTES_MAX:
+        raise BadMessage(f"a message over the socket is longer than {REQUEST_BYTES_MAX} bytes")
+    return bytes(content[:end])
+
+
+_CHUNK: Final = 256 * 1024
+
+
+def _received(client: socket.socket) -> bytearray:
+    """What there is; nothing where there is nothing yet. Raises EOFError at the end."""
+    try:
+        content = client.recv(_CHUNK)
+    except BlockingIOError:
+        return bytearray()
+    except ConnectionError as error:
+        raise EOFError from error
+    if not content:
+        raise EOFError
+    return bytearray(content)
+
+
+async def _send(client: socket.socket, content: bytes) -> None:
+    """Raises ConnectionError."""
+    left = memoryview(content)
+    while left:
         try:
-            await stream.send(json_bytes(reply) + b"\n")
-        except anyio.BrokenResourceError:
-            _log.warning("a client went away before its answer")
+            left = left[client.send(left) :]
+        except BlockingIOError:
+            await anyio.wait_writable(client)
 
 
 def _request(line: bytes) -> Request:

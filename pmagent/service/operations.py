@@ -54,14 +54,25 @@ class NotInstalled(PmagentError):
 async def status(host: Host, _: dict[str, Any]) -> Answer:
     """The current status: mode and reasons, sessions, permits, open effects, halted actors, the log's end."""
     from pmagent.service.status import status_of
-    from pmagent.workspace.trust import unaccepted_of
 
     halts = host.halted_projections
     document = status_of(host.runtime.engine, host.storage.log_id(), host.tail, halts, running=True)
-    unaccepted = await anyio.to_thread.run_sync(unaccepted_of, host.layout.workspace)
+    unaccepted = await _unaccepted(host.layout.workspace)
     seen = {"distrust": _message(host.keeper.failure), "unaccepted": unaccepted, "unwritten": _unwritten(host)}
     return Answer(document={**document, **seen})
 
+
+async def _unaccepted(workspace: Path) -> str | None:
+    """``unaccepted_of``, read anew when one of the files has changed."""
+    from pmagent.workspace.trust import marks_of, unaccepted_of
+
+    marks = marks_of(workspace)
+    if _accepted.get(workspace, ((), None))[0] != marks:
+        _accepted[workspace] = marks, await anyio.to_thread.run_sync(unaccepted_of, workspace)
+    return _accepted[workspace][1]
+
+
+_accepted: Final[dict[Path, tuple[tuple[object, ...], str | None]]] = {}
 
 _UNWRITTEN_SHOWN: Final = 20
 

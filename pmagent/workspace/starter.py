@@ -27,7 +27,7 @@ from pmagent.orchestra.request import configured, programs_of
 from pmagent.projections.oa.state import PATH as STATE
 from pmagent.workspace import git
 
-__all__ = ["CONFIG", "PLAN", "Suite", "made_folders", "starter_files", "suites"]
+__all__ = ["CONFIG", "PLAN", "Starter", "Suite", "made_folders", "starter", "suites"]
 
 PLAN: Final = "plan.yaml"
 
@@ -63,9 +63,17 @@ class Suite(NamedTuple):
     lack: str = ""
 
 
-def starter_files(workspace: Path, environ: Mapping[str, str]) -> dict[str, bytes]:
-    """Path -> content of the starter files that the workspace does not have yet. Raises BadText, BadConfig for a
-    configuration that exists and is not understood; OSError."""
+class Starter(NamedTuple):
+    """Path -> content of the starter files that a workspace does not have yet, and the suites that its plan only names,
+    because they lack something."""
+
+    files: dict[str, bytes]
+    lacking: list[Suite]
+
+
+def starter(workspace: Path, environ: Mapping[str, str]) -> Starter:
+    """The files for a workspace. Raises BadText, BadConfig for a configuration that exists and is not understood;
+    OSError."""
     present = suites(workspace)
     files = {}
     config = configured(workspace)[1]
@@ -76,7 +84,7 @@ def starter_files(workspace: Path, environ: Mapping[str, str]) -> dict[str, byte
     present = [_installed(workspace, suite, config, searched(environ)) for suite in present]
     if not os.path.lexists(workspace / PLAN):
         files[PLAN] = _plan_text(present).encode()
-    return files
+    return Starter(files, [suite for suite in present if suite.lack and PLAN in files])
 
 
 def suites(workspace: Path) -> list[Suite]:

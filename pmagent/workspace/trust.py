@@ -138,6 +138,25 @@ def unaccepted_of(workspace: Path) -> str | None:
     return None
 
 
+def marks_of(workspace: Path) -> tuple[object, ...]:
+    """What tells whether a file that ``unaccepted_of`` reads has changed."""
+    registry = Registry()
+    try:
+        entry = registry.path(ACCEPTED, workspace)
+    except (PmagentError, OSError) as error:
+        return (str(error),)
+    files = (workspace / FILE, workspace / RUNS_FILE, entry, entry.parent, registry.folder)
+    return tuple(_mark(path) for path in files)
+
+
+def _mark(path: Path) -> tuple[object, ...]:
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        return (error.errno,)
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
 def require_accepted(workspace: Path) -> None:
     """Raises NotAccepted, RegistryUnusable, OSError."""
     _require(workspace, offer(workspace))

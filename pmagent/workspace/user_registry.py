@@ -138,12 +138,12 @@ class Registry:
 
     def read(self, part: str, workspace: Path, kind: type[T]) -> T | None:
         """The entry of ``workspace`` in ``part``; None where there is none. Raises RegistryUnusable."""
-        return self._read(self._path(part, workspace), kind)
+        return self._read(self.path(part, workspace), kind)
 
     def write(self, part: str, workspace: Path, entry: msgspec.Struct) -> None:
         """Replace the entry of ``workspace`` in ``part``. Raises RegistryUnusable; OSError when it cannot be
         written."""
-        path = self._path(part, workspace)
+        path = self.path(part, workspace)
         if path.is_relative_to(os.path.realpath(workspace)):
             raise RegistryUnusable(
                 f"the registry {shown(self.folder)} lies in the workspace, which it is to vouch for",
@@ -158,7 +158,7 @@ class Registry:
     def forget(self, part: str, workspace: Path) -> None:
         """Remove the entry of ``workspace`` from ``part``, if there is one. Raises OSError, RegistryUnusable."""
         self._check()
-        self._path(part, workspace).unlink(missing_ok=True)
+        self.path(part, workspace).unlink(missing_ok=True)
 
     def log_of(self, workspace: Path) -> KnownLog | None:
         """The entry of the log of ``workspace``. Raises RegistryUnusable."""
@@ -180,7 +180,8 @@ class Registry:
         """Hold nothing of the log of ``workspace`` any more. Raises RegistryUnusable, OSError."""
         self.forget(LOGS, workspace)
 
-    def _path(self, part: str, workspace: Path) -> Path:
+    def path(self, part: str, workspace: Path) -> Path:
+        """Where the entry of ``workspace`` in ``part`` lies. Raises RegistryUnusable."""
         name = sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:40]
         return self.folder / part / f"{name}.json"
 

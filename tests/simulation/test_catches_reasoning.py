@@ -56,8 +56,8 @@ PLANTED: Planted = {
         (reasoner, "_end", "    if run.ask:\n", "    if False:\n"),
     ]),
     "a model's verdict stands whatever the rules say": ("looser than the rules|is permitted though", [
-        (conclusion, "by_model",
-         "floor(envelope, evidence, verdict.payload, run.asked.edition)", "verdict.payload, []"),
+        (conclusion, "by_model", "floor(envelope, evidence, verdict.payload, run.asked.edition)",
+         "verdict.payload, []"),
     ]),
     "a verdict may be looser than the rules": ("looser than the rules", [
         (restrain, "_verdict", "STRICTNESS[payload.allowed_action] >= STRICTNESS[rules.allowed_action]", "True"),

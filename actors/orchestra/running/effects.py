@@ -73,11 +73,13 @@ _REQUESTS_KEPT: Final = 64
 
 class Attempts:
     """The performer of ``task.attempt_requested``. Remembers the requests of runs that it has read, and that a
-    workspace's blobs hold what the simulated tool writes: always the same."""
+    workspace's blobs hold what the simulated tool writes, always the same, and what most tools write to stderr:
+    nothing."""
 
     def __init__(self) -> None:
         self._requests: OrderedDict[tuple[str, int], RunRequested] = OrderedDict()
-        self._simulated: dict[str, tuple[Captured, Captured]] = {}
+        self._simulated: dict[str, Captured] = {}
+        self._nothing: dict[str, Captured] = {}
 
     async def __call__(self, event: Event, io: Io) -> TaskExited | TaskUnstarted:
         """Run the program once. A program that cannot be started is an outcome; OSError (a full disk) is raised."""
@@ -86,42 +88,51 @@ class Attempts:
             return await self._dry(event, io)
         request = await self._request(asked.requested, io)
         assigned: TaskAssigned = (await io.event(asked.assigned)).data
-        async with _folder(io.workspace, event.position) as (root, folder, hidden):
-            try:
+        try:
+            async with _folder(io.workspace, event.position, request, assigned) as (root, folder, looked):
                 before = await _before(assigned, io, f"{folder}/inputs")
-                programs, git = await anyio.to_thread.run_sync(_found, root, request, assigned)
-                spec = spec_of(
-                    root, request.config, assigned, asked, f"{folder}/artifacts", before, hidden, programs, git
-                )
-                await anyio.to_thread.run_sync(_check_workdir, root, spec)
+                spec = spec_of(root, request.config, assigned, asked, f"{folder}/artifacts", before, *looked)
+                if spec.workdir != root:
+                    await anyio.to_thread.run_sync(_check_workdir, root, spec)
                 if spec.fs == "rw":
                     await anyio.to_thread.run_sync(ready, root, documents_of(root, request.config, asked.run_id))
                 outcome = await run(spec)
-            except (SandboxRefused, SandboxUnavailable) as refusal:
-                return TaskUnstarted(
-                    request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt,
-                    reason=refusal.message, mend=refusal.hint, security=False, again=False,
-                )
-            exited = await _kept(event, outcome, f"{folder}/artifacts", io)
-            if outcome.exit_code not in NOT_RUN or outcome.timed_out or outcome.exceeded:
-                return exited
-            said = [word.strip("\"'`:,;()[]") for line in exited.last_lines for word in line.split()]
-            mend = await anyio.to_thread.run_sync(lacking, (*spec.argv[1:], *said), spec.workdir, spec.visible)
-            return msgspec.structs.replace(exited, again=False, mend=mend[:MEND_CHARS_MAX])
+                stdout = await self._captured(outcome.stdout, outcome.stdout_bytes, io)
+                stderr = await self._captured(outcome.stderr, outcome.stderr_bytes, io)
+                exited = await _kept(event, outcome, stdout, stderr, f"{folder}/artifacts", io)
+                if outcome.exit_code not in NOT_RUN or outcome.timed_out or outcome.exceeded:
+                    return exited
+                said = [word.strip("\"'`:,;()[]") for line in exited.last_lines for word in line.split()]
+                mend = await anyio.to_thread.run_sync(lacking, (*spec.argv[1:], *said), spec.workdir, spec.visible)
+                return msgspec.structs.replace(exited, again=False, mend=mend[:MEND_CHARS_MAX])
+        except (SandboxRefused, SandboxUnavailable) as refusal:
+            return TaskUnstarted(
+                request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt,
+                reason=refusal.message, mend=refusal.hint, security=False, again=False,
+            )
 
     async def _dry(self, event: Event, io: Io) -> TaskExited:
         """The outcome of the simulated tool of a dry run: success, and nothing done."""
         asked: TaskAttemptRequested = event.data
         key = str(io.workspace)
         if key not in self._simulated:
-            self._simulated[key] = await _captured(SIMULATED, len(SIMULATED), io), await _captured(b"", 0, io)
-        simulated, nothing = self._simulated[key]
+            self._simulated[key] = await _captured(SIMULATED, len(SIMULATED), io)
+        simulated, nothing = self._simulated[key], await self._captured(b"", 0, io)
         return TaskExited(
             request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt, exit_code=0,
             signal=None, timed_out=False, exceeded="", duration_ms=0, stdout=simulated, stderr=nothing,
             last_lines=[SIMULATED.decode().strip()],
             artifacts=[Artifact(path="stdout", size_bytes=simulated.size_bytes, checksum=simulated.sha256)],
         )
+
+    async def _captured(self, content: bytes, total: int, io: Io) -> Captured:
+        key = str(io.workspace)
+        if total or key not in self._nothing:
+            captured = await _captured(content, total, io)
+            if total:
+                return captured
+            self._nothing[key] = captured
+        return self._nothing[key]
 
     async def _request(self, position: int, io: Io) -> RunRequested:
         key = (str(io.workspace), position)
@@ -139,9 +150,11 @@ def performers(_: Resources) -> Performers:
     return {TaskAttemptRequested: Attempts()}
 
 
-def _found(root: str, request: RunRequested, assigned: TaskAssigned) -> tuple[list[Program], str]:
-    """The run's programs that are still those that were found, and the repository of which the workspace is a worktree.
-    Blocks. Raises SandboxRefused for the task's own program."""
+def _found(
+    root: str, request: RunRequested, assigned: TaskAssigned
+) -> tuple[tuple[str, ...], list[Program], str]:
+    """What a task must not see, the run's programs that are still those that were found, and the repository of which
+    the workspace is a worktree. Blocks. Raises SandboxRefused for the task's own program."""
     readable = absolute(root, request.config.security.fs.allow_read)
     programs = []
     for program in request.programs:
@@ -151,7 +164,7 @@ def _found(root: str, request: RunRequested, assigned: TaskAssigned) -> tuple[li
         except SandboxRefused:
             if program.name == assigned.assignment.tools[0]:
                 raise
-    return programs, git_folder(root) if root in readable else ""
+    return external_evidence(Path(root)), programs, git_folder(root) if root in readable else ""
 
 
 def _check_workdir(root: str, spec: SandboxSpec) -> None:
@@ -178,16 +191,19 @@ def ready(root: str, documents: DocumentPaths) -> None:
 
 
 @asynccontextmanager
-async def _folder(workspace: Path, position: int) -> AsyncIterator[tuple[str, str, tuple[str, ...]]]:
-    """The workspace's real path, the attempt's folder while the block lasts, and evidence that lies elsewhere."""
+async def _folder(
+    workspace: Path, position: int, request: RunRequested, assigned: TaskAssigned
+) -> AsyncIterator[tuple[str, str, tuple[tuple[str, ...], list[Program], str]]]:
+    """The workspace's real path, the attempt's folder while the block lasts, and what was ``_found``. Entering raises
+    SandboxRefused."""
     folder = ""
 
-    def make() -> tuple[str, str, tuple[str, ...]]:
+    def make() -> tuple[str, str, tuple[tuple[str, ...], list[Program], str]]:
         nonlocal folder
         root = os.path.realpath(workspace)
         folder = f"{root}/{FOLDER}/{position}"
         os.makedirs(f"{folder}/artifacts", mode=0o700)
-        return root, folder, external_evidence(Path(root))
+        return root, folder, _found(root, request, assigned)
 
     try:
         yield await anyio.to_thread.run_sync(make)
@@ -240,11 +256,11 @@ async def _captured(content: bytes, total: int, io: Io) -> Captured:
     )
 
 
-async def _kept(event: Event, outcome: Outcome, folder: str, io: Io) -> TaskExited:
-    """The attempt's outcome, when all that it left is in the blob store."""
+async def _kept(
+    event: Event, outcome: Outcome, stdout: Captured, stderr: Captured, folder: str, io: Io
+) -> TaskExited:
+    """The attempt's outcome, when all that it left is in the blob store, as its output is."""
     asked: TaskAttemptRequested = event.data
-    stdout = await _captured(outcome.stdout, outcome.stdout_bytes, io)
-    stderr = await _captured(outcome.stderr, outcome.stderr_bytes, io)
     artifacts, skipped = await _collected(folder, io)
     own = [
         Artifact(

@@ -17,8 +17,8 @@ from pmagent.actors.sandbox import programs
 from pmagent.actors.sandbox.spec import SYSTEM
 from pmagent.events.errors import PmagentError
 from pmagent.orchestra.paths import ANY_ID
-from pmagent.workspace import starter
-from pmagent.workspace.starter import CONFIG, PLAN, Suite, made_folders, starter_files
+from pmagent.workspace import starter as module
+from pmagent.workspace.starter import CONFIG, PLAN, Suite, made_folders, starter
 from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.orchestra import plan_in as read_plan
@@ -58,7 +58,7 @@ def fresh(repository: Path) -> Path:
 
 
 def tools(workspace: Path) -> list[str]:
-    return [task.tools[0] for task in read_plan(starter_files(workspace, {})[PLAN], PLAN).tasks]
+    return [task.tools[0] for task in read_plan(starter(workspace, {}).files[PLAN], PLAN).tasks]
 
 
 PYTEST = {".venv/bin/pytest": PROGRAM}
@@ -104,7 +104,7 @@ def test_a_suite_that_cannot_run_yet_is_a_comment_that_says_what_it_lacks(
     files: dict[str, str], lack: str, repository: Path
 ) -> None:
     install(repository, "npm")
-    made = starter_files(fill(fresh(repository), files), {})
+    made = starter(fill(fresh(repository), files), {}).files
     text = made[PLAN].decode()
     assert lack in text
     assert [task.tools for task in read_plan(text, PLAN).tasks] == [["git"]]
@@ -117,12 +117,12 @@ def test_a_program_that_needs_more_than_a_sandbox_shows_is_a_comment_with_the_li
     fill(repository, {"tests/test_one.py": "", ".venv/bin/python": PROGRAM})
     (repository / ".venv/bin/pytest").symlink_to(elsewhere / "opt/tools/bin/pytest")
     assert tools(repository) == ["git"]
-    assert f'"{elsewhere}/opt/tools" to security.fs.allow_read' in starter_files(repository, {})[PLAN].decode()
+    assert f'"{elsewhere}/opt/tools" to security.fs.allow_read' in starter(repository, {}).files[PLAN].decode()
 
 
 def test_an_existing_configuration_is_kept_and_the_plan_stays_within_it(repository: Path) -> None:
     fill(repository, {CONFIG: 'version: "1.0"\nwhitelist_tools: [git]\n', "tests/test_one.py": "", **PYTEST})
-    (made,) = starter_files(repository, {}).items()
+    (made,) = starter(repository, {}).files.items()
     assert made[0] == PLAN
     assert tools(repository) == ["git"]
     assert b"add pytest to whitelist_tools" in made[1]
@@ -130,9 +130,16 @@ def test_an_existing_configuration_is_kept_and_the_plan_stays_within_it(reposito
 
 def test_an_existing_configuration_that_is_not_understood_is_an_error(repository: Path) -> None:
     with pytest.raises(PmagentError, match=CONFIG):
-        starter_files(fill(repository, {CONFIG: "polices: {}\n"}), {})
+        starter(fill(repository, {CONFIG: "polices: {}\n"}), {})
     assert pmagent(repository, "init").code == 2
     assert not (repository / ".pmagent").exists()
+
+
+def test_init_names_tests_that_cannot_run_yet(repository: Path) -> None:
+    fill(repository, {"tests/test_one.py": ""})
+    done = pmagent(repository, "init", "--format", "json").document
+    assert done["lacking"] == [{"tool": "pytest", "found": "tests/test_one.py", "mend": "install pytest in .venv"}]
+    assert pmagent(repository, "init", "--format", "json").document["lacking"] == []
 
 
 def test_init_leaves_files_of_the_user_alone_and_names_them(repository: Path) -> None:
@@ -148,8 +155,8 @@ def test_init_leaves_files_of_the_user_alone_and_names_them(repository: Path) ->
     st.text(min_size=1, max_size=40), st.sampled_from(["", "install it"]),
 ), max_size=4, unique_by=lambda suite: suite.tool))  # fmt: skip
 def test_configuration_and_plan_fit_each_other_whatever_the_files_are_called(found: list[Suite]) -> None:
-    config = read_config(starter._config_text(found))
-    plan = read_plan(starter._plan_text(found), PLAN)
+    config = read_config(module._config_text(found))
+    plan = read_plan(module._plan_text(found), PLAN)
     make_plan(plan, config, ANY_ID, PLAN)
     assert [task.tools[0] for task in plan.tasks] == [suite.tool for suite in found if not suite.lack] or ["git"]
 
