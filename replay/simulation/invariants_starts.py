@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from pmagent.actors.kernel.mode import NO_SURFACES, are_absent
 from pmagent.actors.oa.policy import allows
 from pmagent.contracts.effect import EffectCancelRequested, EffectRefused
 from pmagent.contracts.kernel import KernelModeDecided, KernelObserved
@@ -36,6 +37,8 @@ class Starts:
         self._mode: KernelModeDecided | None = None
         self._observed = False
         """Whether the surfaces were read since the last start of the process."""
+        self._held = False
+        """Whether there has ever been a surface."""
         self._newest: dict[type, int] = {}
         """The outward request of each type that was started last, since then."""
         self._runs: dict[str, Event] = {}
@@ -60,9 +63,11 @@ class Starts:
                 self._revoked.add(permit)
             case OutwardRequest(permit=permit):
                 self._using.setdefault(permit, []).append(at)
-            case KernelObserved():
+            case KernelObserved(surfaces=readings):
                 self._observed = True
-            case KernelModeDecided():
+                self._held = self._held or not are_absent(readings)
+            case KernelModeDecided(reasons=reasons):
+                require(not self._held or NO_SURFACES not in reasons, f"{at}: surfaces that were lost are not missed")
                 self._mode = data
             case ModelAsked():
                 self._questions[at] = event

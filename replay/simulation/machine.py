@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -49,7 +49,9 @@ Performer = Callable[[Running], None]
 
 class Machine:
     """One process after another over one disk. ``perform`` is the outside world's side of an effect, ``observe`` looks
-    at the surfaces as the watcher does."""
+    at the surfaces as the watcher does. ``kernel_surfaces`` is what each process is set to."""
+
+    kernel_surfaces: Literal["required", "none"] = "required"
 
     def __init__(
         self, world: World, actors: Callable[[], Sequence[AnyActor]], documents: Callable[[], Documents] | None,
@@ -172,7 +174,9 @@ class Machine:
         self.surface = "oa.status" if command else world.random.choice(("daemon", "daemon", "orchestra.run"))
         if self.always_daemon and not command:
             self.surface = "daemon"
-        started = DaemonStarted(version="sim", python="3", surface=self.surface)
+        started = DaemonStarted(
+            version="sim", python="3", surface=self.surface, kernel_surfaces=self.kernel_surfaces
+        )
         self.append(started, f"daemon.started:{self.boot}", "daemon")
         self._in_process(FIRST_SECONDS, "first look", lambda: self.observe() if self.scheduler.unread else None)
         if command:  # it opens the log for something else, and is done soon

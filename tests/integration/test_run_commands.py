@@ -213,8 +213,8 @@ def test_a_run_is_repeated_whole_or_for_what_failed(workspace: Path) -> None:
     assert nothing.code == 1, nothing.text
     assert "every task" in nothing.errors
     ended = spawn("log", "tail", "-n", "all", "--type", "task.finished", cwd=workspace)
-    assert [line.split("  ")[-1] for line in ended.lines] == [
-        "one done, 1 attempt(s)", "two failed, 1 attempt(s): exit code 1: cat: wanted: No such file or directory",
+    assert [line.split("  ")[-1].split(": ")[0] for line in ended.lines] == [
+        "one done, 1 attempt(s)", "two failed, 1 attempt(s)",
         "one done, 1 attempt(s)", "two done, 1 attempt(s)", "two done, 1 attempt(s)",
     ]  # fmt: skip
     checks = ("log", "verify"), ("replay",), ("rebuild", "--check")
