@@ -54,10 +54,12 @@ def program_of(words: Sequence[str], workspace: Path, search: Sequence[str]) -> 
 
 
 def plan_of(program: str, words: Sequence[str], *, retried: bool) -> PlanText:
-    """The plan that runs the command once; ``retried``: as often as the configuration says. Raises BadPlan."""
+    """The plan that runs the command once; ``retried``: as often as the configuration says. It may write where the
+    configuration lets tasks write. Raises BadPlan."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", program).lstrip("._-")[:64] or "command"
     task = {"task_id": name, "intent": intent_of(words), "tools": [program], "inputs": {"args": list(words[1:])}}
-    return as_plan([task if retried else {**task, "constraints": {"max_retries": 0}}], WHERE)
+    once = {} if retried else {"max_retries": 0}
+    return as_plan([{**task, "constraints": {**once, "sandbox": {"fs": "rw"}}}], WHERE)
 
 
 def whitelist_line(config: OrchestraConfig, tools: Iterable[str]) -> str:

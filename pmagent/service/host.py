@@ -51,6 +51,7 @@ from pmagent.service.cache import load as load_snapshot
 from pmagent.service.folding import fold_into
 from pmagent.service.io import RealIo, read_event
 from pmagent.service.log_files import check_files
+from pmagent.service.noted import code_stamp
 from pmagent.service.requests import OPERATOR, Requests
 from pmagent.service.secrets import known_secrets
 from pmagent.service.status import note_of
@@ -324,6 +325,7 @@ async def _live(
     old = OldDocuments(layout.workspace, blobs)
     fold_into(storage, engine, documents, blobs, start, old.write)
     taker = SnapshotTaker(layout.snapshot, log_id, engine, documents, keeper.snapshot_written)
+    code_stamp()  # of the code that runs, which is kept: at the end another release may lie there
     intake = Intake(Redactor(known_secrets(os.environ)), blobs)
     io = RealIo(layout.workspace, intake, partial(read_event, store), storage.tail().time)
 

@@ -48,8 +48,12 @@ class _Taken(msgspec.Struct, frozen=True):
 
 @cache
 def code_stamp() -> str:
-    """A digest over places, sizes and times of the program's own files: another one means other code, perhaps."""
-    return sha256(repr(sorted(_sources(PLACE))).encode()).hexdigest()
+    """A digest over places, sizes and times of the program's own files: another one means other code, perhaps. "":
+    there is none, for the files come and go."""
+    try:
+        return sha256(repr(sorted(_sources(PLACE))).encode()).hexdigest()
+    except OSError:
+        return ""
 
 
 def _sources(folder: str) -> Iterator[tuple[str, int, int]]:
@@ -58,7 +62,7 @@ def _sources(folder: str) -> Iterator[tuple[str, int, int]]:
         with os.scandir(pending.pop()) as entries:
             for entry in entries:
                 if entry.name.endswith((".py", ".toml")):
-                    status = entry.stat()
+                    status = entry.stat(follow_symlinks=False)
                     yield entry.path, status.st_size, status.st_mtime_ns
                 elif entry.name.isidentifier() and entry.name != "__pycache__" and entry.is_dir():
                     pending.append(entry.path)
@@ -98,7 +102,7 @@ def _noted(layout: Layout) -> NotedStatus | None:
     except msgspec.DecodeError:
         return None
     same = (taken.log_id, taken.tail.position, taken.tail.sum) == (log_id, tail.position, tail.sum)
-    return noted if same and noted.code == code_stamp() else None
+    return noted if same and noted.code and noted.code == code_stamp() else None
 
 
 def _unaccepted(workspace: Path) -> str | None:

@@ -130,6 +130,22 @@ def test_the_daemon_serves_this_user_and_root(live: LiveHost, monkeypatch: pytes
     assert call(live.workspace, "status").document["running"] is True
 
 
+def test_a_live_status_tells_of_a_configuration_that_changes(live: LiveHost) -> None:
+    def unaccepted() -> object:
+        return call(live.workspace, "status").document["unaccepted"]
+
+    config = live.workspace / ".pmagent" / "config.toml"
+    before = config.read_bytes() if config.exists() else None
+    assert unaccepted() is None
+    config.write_text('[guards]\nunit = ["python3", "-c", "0"]\n', encoding="utf-8")
+    assert unaccepted() is not None
+    if before is None:
+        config.unlink()
+    else:
+        config.write_bytes(before)
+    assert unaccepted() is None
+
+
 @each("user", [os.getuid() + 1, 65534, 54321])
 def test_a_command_asks_no_other_users_daemon(live: LiveHost, monkeypatch: pytest.MonkeyPatch, user: int) -> None:
     monkeypatch.setattr(client, "peer_uid", lambda _: user)

@@ -212,7 +212,7 @@ def test_a_run_is_repeated_whole_or_for_what_failed(workspace: Path) -> None:
     nothing = pmagent(workspace, "rerun", again, "--failed")
     assert nothing.code == 1, nothing.text
     assert "every task" in nothing.errors
-    ended = spawn("log", "tail", "-n", "all", "--type", "task.finished", cwd=workspace)
+    ended = spawn("log", "tail", "-n", "all", "--type", "task.finished", cwd=workspace, COLUMNS="240")
     assert [line.split("  ")[-1] for line in ended.lines] == [
         "one done, 1 attempt(s)", "two failed, 1 attempt(s): exit code 1: cat: wanted: No such file or directory",
         "one done, 1 attempt(s)", "two done, 1 attempt(s)", "two done, 1 attempt(s)",

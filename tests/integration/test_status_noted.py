@@ -73,16 +73,19 @@ def _with(**changes: object) -> Callable[[bytes], bytes]:
     return change
 
 
-def _of_other_code(raw: bytes) -> bytes:
-    snapshot = decode_snapshot(raw)
-    assert snapshot is not None
-    status = msgspec.json.decode(snapshot.status, type=NotedStatus)
-    return _with(status=msgspec.json.encode(msgspec.structs.replace(status, code="other")))(raw)
+def _of_other_code_named(code: str) -> Callable[[bytes], bytes]:
+    def change(raw: bytes) -> bytes:
+        snapshot = decode_snapshot(raw)
+        assert snapshot is not None
+        status = msgspec.json.decode(snapshot.status, type=NotedStatus)
+        return _with(status=msgspec.json.encode(msgspec.structs.replace(status, code=code)))(raw)
+
+    return change
 
 
 CHANGES = {
     "none noted": _with(status=b""), "another log": _with(log_id="0" * 32), "an earlier end": _with(tail=Tail(1)),
-    "of other code": _of_other_code, "damaged": lambda raw: raw[:-20],
+    "of other code": _of_other_code_named("other"), "damaged": lambda raw: raw[:-20],
 }  # fmt: skip
 
 
@@ -93,6 +96,12 @@ def test_a_snapshot_that_does_not_fit_is_not_believed(lived: Path) -> None:
         assert noted_status(lived) is not None
         _snapshot(lived, change)
         assert noted_status(lived) is None, name
+
+
+def test_nothing_is_believed_of_code_that_cannot_be_identified(lived: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noted, "code_stamp", lambda: "")
+    _snapshot(lived, _of_other_code_named(""))
+    assert noted_status(lived) is None
 
 
 def test_a_snapshot_that_the_registry_does_not_name_is_not_believed(lived: Path) -> None:

@@ -40,6 +40,32 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "blobs" / NAME[:2] / NAME
 
 
+class _Counting(RealDisk):
+    synced = 0
+
+    def sync_folder(self, path: str) -> None:
+        self.synced += 1
+        super().sync_folder(path)
+
+
+def test_a_blob_that_this_store_has_made_durable_is_not_synced_again(tmp_path: Path) -> None:
+    disk = _Counting()
+    store = BlobStore(disk, str(tmp_path / "blobs"))
+    store.put(CONTENT)
+    before = disk.synced
+    assert store.put(CONTENT) == NAME
+    assert disk.synced == before
+    BlobStore(disk, str(tmp_path / "blobs")).put(CONTENT)
+    assert disk.synced > before, "who put it there may have crashed before it was durable"
+
+
+def test_a_blob_that_was_removed_is_stored_again(store: BlobStore, file: Path) -> None:
+    store.put(CONTENT)
+    file.unlink()
+    assert store.put(CONTENT) == NAME
+    assert store.get(NAME) == CONTENT
+
+
 def test_content_is_found_by_its_hash(store: BlobStore, file: Path) -> None:
     assert store.put(CONTENT) == store.put(CONTENT) == NAME
     assert store.get(NAME) == CONTENT

@@ -70,6 +70,7 @@ def test_the_plan_is_the_command_once_unless_retries_are_asked_for(workspace: Pa
     (task,) = asked.plan.tasks
     assert (task.tools, task.inputs.args, task.constraints.max_retries) == (["ls"], list(words[1:]), 0)
     assert (task.intent, asked.source) == ("ls -l 'a b' --plan --", "the command")
+    assert task.constraints.sandbox.fs == "rw", "it writes where tasks may write"
     again = plan_of("g++", ["g++"], retried=True).tasks[0]
     assert (again.task_id, again.constraints.max_retries) == ("g-", None)
 
