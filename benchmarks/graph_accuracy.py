@@ -45,7 +45,7 @@ class Drawn(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """What was read, what there is, and how much of it is the same."""
+    """Counts: the things read, the things that there are, and those that are the same."""
 
     read: int
     true: int
@@ -98,7 +98,7 @@ def total(results: Iterable[Accuracy]) -> Accuracy:
 
 
 def read_graph(name: str) -> Drawn:
-    """What is read from the text of a program, and of what it imports: of its graphs, that of ``graph``."""
+    """The graph that is read from the text of a program and of its imports: the one named ``graph``, else the last."""
     graphs = read_graphs(name)
     if not graphs:
         return Drawn(frozenset(), frozenset())

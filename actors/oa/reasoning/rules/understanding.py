@@ -1,7 +1,7 @@
 """The words of a goal that the rules do not understand, and those by which it sends, reveals or removes; pure.
 
 A goal is understood when it is English: each clause begins with a known word, and an unknown word stands only where a
-noun may, as the name of something. What is not understood is never taken for harmless.
+noun may, as the name of something. Words that are not understood are never taken for harmless.
 """
 
 from __future__ import annotations
