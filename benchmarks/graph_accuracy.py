@@ -143,13 +143,13 @@ def _settled(edges: set[Edge]) -> frozenset[Edge]:
 
 
 def drawn_graph(name: str) -> Drawn:
-    """What ``get_graph()`` says of a program, and what its runs show besides."""
+    """The graph of a program by ``get_graph()``, and the edges that its runs show besides."""
     module = importlib.import_module(f"benchmarks.graph_programs.{name}")
     return drawn(module.graph, getattr(module, "RUNS", ()))
 
 
 def drawn(graph: Any, runs: Sequence[dict[str, Any]] = ()) -> Drawn:
-    """What ``get_graph()`` says of a compiled graph, and what running it shows besides."""
+    """A compiled graph by ``get_graph()``, and the edges that running it shows besides."""
     drawing = graph.get_graph()
     edges: set[Edge] = set()
     for edge in drawing.edges:

@@ -1,4 +1,4 @@
-"""Whose code is about to run: ours, or that of the directory we were started in (docs/design.md §10).
+"""The code that is about to run: ours, or that of the directory we were started in (docs/design.md §10).
 
 We run inside repositories that agents write. A ``msgspec.py`` there would be imported instead of what we depend on by
 ``python -m pmagent`` or ``PYTHONPATH=. pmagent``. So this module, which imports nothing but what the interpreter has

@@ -118,7 +118,7 @@ def _may_be_name(word: str, before: list[str]) -> bool:
 
 
 def outward(goal: str) -> list[str]:
-    """What ``goal`` says that sends or reveals, each naming the word; [] where it does neither."""
+    """The objections to ``goal`` as one that sends or reveals, each naming the word; [] else."""
     found = [f"the goal names {quoted(kept[0])!r}, where secrets are kept" for kept in [_KEPT.search(goal)] if kept]
     found += ["the goal names somebody's address"] if _ADDRESS.search(goal) else []
     for clause in _clauses(goal):
@@ -145,7 +145,7 @@ def outward(goal: str) -> list[str]:
 
 
 def removing(goal: str) -> list[str]:
-    """What ``goal`` says that takes something away for good, or touches all of it; [] where it does neither."""
+    """The objections to ``goal`` as one that takes something away for good, or touches all of it; [] else."""
     found = []
     for clause in _clauses(goal):
         cut = [stem(word) for word in clause]
