@@ -77,12 +77,12 @@ def run(
     detach: bool, follow: str | None, request: str | None, format: str,
 ) -> int:
     """Have INTENT done by the tasks of a plan, each a tool in a sandbox, in the order of their dependencies. With --
-    and a program with its arguments, run that one alone, once, and write what it writes.
+    and a program with its arguments, run that one alone, once, and pass on its output.
 
     Progress goes to stderr. Ctrl-C ends the run in order: its tasks are stopped, its documents written. Exit 0: every
     task is done. 1: some failed, or the run was refused, cancelled or stopped. 2: its configuration or plan is wrong.
-    6: a time limit, or the daemon took it and does not answer. 7: a forbidden wish or act. `pmagent runs` shows the
-    outcome."""
+    6: a time limit, or the daemon took it and does not answer. 7: policy forbids what the
+    plan asks for, or a tool broke a rule of its sandbox. `pmagent runs` shows the outcome."""
     if follow is not None:
         if intent is not None or context.meta.get(_WORDS) or detach or request or plan or config:
             raise click.UsageError("--follow shows a run that was asked for before: give its id alone")
