@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Final
 
 from pmagent.actors.sandbox.arguments import is_repository
-from pmagent.actors.sandbox.protected import CREDENTIALS, PACKAGES, names
+from pmagent.actors.sandbox.protected import CREDENTIALS, PACKAGES, PROTECTED, names
 from pmagent.actors.sandbox.spec import OWN_TMP, SEARCH, SYSTEM, SandboxRefused, within
 from pmagent.contracts.orchestra import SEARCH_MAX, Program
 
@@ -83,7 +83,10 @@ def check_unchanged(program: Program, readable: Sequence[str]) -> None:
 
 
 def add_line(folder: str) -> str:
-    """The one line that lets tasks read ``folder``."""
+    """The one line that lets tasks read ``folder``. None is offered for the home folder, nor for one where credentials
+    lie: a repository, or a task, may have named it so that somebody adds it."""
+    if within(_home(), folder) or not {*folder.lower().split("/")}.isdisjoint(PROTECTED | CREDENTIALS):
+        return f"install the program elsewhere: {folder} may hold credentials"
     return f'add "{folder}" to security.fs.allow_read in orchestra.config.yaml'
 
 

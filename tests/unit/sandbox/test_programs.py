@@ -214,6 +214,19 @@ def test_no_environment_makes_this_users_home_visible(home: Path, root: Path) ->
     assert found.lacks
 
 
+@pytest.mark.parametrize("base", [".ssh", ".", "..", "x/.aws/bin"])
+def test_nobody_is_advised_to_show_credentials(home: Path, root: Path, base: str) -> None:
+    """A repository chooses what its environment names."""
+    program(root / ".venv/bin/tool")
+    (root / ".venv/pyvenv.cfg").write_text(f"home = {home}/{base}\n")
+    with pytest.raises(SandboxRefused) as refused:
+        check_unchanged(one("tool", root), [str(root)])
+    assert "allow_read" not in refused.value.hint
+    program(home / base / "run")
+    (root / "run").symlink_to(home / base / "run")
+    assert "allow_read" not in lacking(["run"], str(root), [str(root)])
+
+
 def test_the_line_for_what_a_sandbox_lacks_names_the_prefix(home: Path, root: Path) -> None:
     venv(root / ".venv", home / ".pyenv/versions/3.11.7/bin/python3.11")
     line = lacking(["-m", ".venv/bin/python", "nothing"], str(root), [str(root)])
