@@ -219,6 +219,20 @@ def commit(workspace: Path, offer: Offer, message: str) -> str:
     return _git(root, "rev-parse", "HEAD").decode().strip()
 
 
+def different(workspace: Path, offer: Offer, made: str) -> list[str]:
+    """The paths at which the commit ``made`` does not hold what was approved, as git's filters store it: a hook, or a
+    program that wrote there at the same time, may have changed it. Raises NotApplicable."""
+    root = workspace.resolve()
+    listed = _git(root, "ls-tree", "-z", made, "--", *(change.path for change in offer.changes))
+    found = {name: entry.split()[2] for entry, _, name in (one.partition(b"\t") for one in listed.split(b"\0")[:-1])}
+    return [
+        change.path
+        for change in offer.changes
+        if found.get(os.fsencode(change.path))
+        != _git(root, "hash-object", f"--path={change.path}", "--stdin", given=change.after).strip()
+    ]
+
+
 def _write(root: Path, path: str, content: bytes) -> None:
     """A file in place of another, with its permissions. Raises NotApplicable, OSError."""
     try:

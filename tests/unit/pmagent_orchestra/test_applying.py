@@ -197,6 +197,19 @@ def test_a_commit_that_git_refuses_leaves_everything_as_it_was(place: Place) -> 
     assert "not today" in ended.data.reason
 
 
+def test_a_commit_that_holds_something_else_is_no_success_and_recorded_as_such(place: Place) -> None:
+    place.git("config", "core.autocrlf", "input")  # what a filter makes of it is no difference
+    place.write(".git/hooks/pre-commit", b"#!/bin/sh\necho other > src/old.py && git add src/old.py\n")
+    (place.path / ".git/hooks/pre-commit").chmod(0o755)
+    done = place.apply("--digest", place.digest())
+    assert done.code == 1
+    assert "src/old.py" in done.errors
+    assert "src/new.py" not in done.errors
+    _, ended = place.facts()
+    assert ended.data.commit == place.git("rev-parse", "HEAD").strip()
+    assert "src/old.py" in ended.data.reason
+
+
 @each(
     "path",
     [

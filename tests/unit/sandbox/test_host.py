@@ -82,7 +82,7 @@ def test_packages_behind_a_link_are_guarded_where_they_lie_and_refuse_nothing(tm
     (folder / "real").mkdir(parents=True)
     writable(folder)
     names = ("link", "out", "whole", "missing")
-    for name, target in zip(names, ("real", tmp_path, "."), strict=False):
+    for name, target in zip(names, ("real", str(tmp_path), "."), strict=False):
         (folder / name).symlink_to(target)
     packages = tuple(f"{folder}/{name}" for name in names)
     found = look(spec(tmp_path, fs="rw", allow_write=(str(folder),), packages=packages)).guarded
