@@ -9,7 +9,7 @@ nothing. So a repository cannot choose which folders of this user become visible
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -46,10 +46,10 @@ def found(
     hides: dict[str, list[str]] = {}
     programs = []
     for name in wanted:
-        path = _which(name, places(root, search))
-        if path is not None:
+        for path in _called(name, places(root, search)):
             with suppress(SandboxRefused):  # its interpreter's links are a circle, or unnameable: it cannot run
                 programs.append(_described(name, path, root, search, _of_host(readable), hides))
+                break
     return programs
 
 
@@ -181,13 +181,12 @@ def _described(
     )
 
 
-def _which(name: str, folders: Iterable[str]) -> str | None:
+def _called(name: str, folders: Iterable[str]) -> Iterator[str]:
     for folder in folders:
         for known in filter(None, (name, _OTHER_NAMES.get(name, ""))):
             path = f"{folder}/{known}"
             if _is_plain(path) and os.path.isfile(path) and os.access(path, os.X_OK):
-                return path
-    return None
+                yield path
 
 
 def _is_guardable(folder: str, hides: dict[str, list[str]]) -> bool:
@@ -209,7 +208,8 @@ def _prefix(file: str) -> str:
 
 def _withheld(folder: str) -> list[str]:
     """The paths in ``folder`` that the sandbox shows as empty: protected names, and names of files that hold
-    credentials. Raises SandboxRefused where there are too many, or a folder cannot be looked through."""
+    credentials. Raises SandboxRefused where there are too many, where a name cannot be recorded, or where a folder
+    cannot be looked through."""
     hidden: set[str] = set()
     pending = [(folder, False)]
     while pending:
@@ -230,6 +230,8 @@ def _withheld(folder: str) -> list[str]:
                 real = os.path.realpath(entry.path)
                 if within(real, folder):
                     hidden.add(real)
+        if not all(map(_is_plain, hidden)):
+            raise SandboxRefused(f"{folder} has a file to hide whose name is no text", "rename it")
         if len(hidden) > HIDES_MAX:
             raise SandboxRefused(f"{folder} has more than {HIDES_MAX} files to hide", "name it in allow_read")
     return sorted(hidden)

@@ -187,7 +187,8 @@ def test_an_environment_whose_interpreter_is_a_circle_has_no_programs(root: Path
     program(root / ".venv/bin/tool")
     (root / ".venv/pyvenv.cfg").write_text("home = /usr/bin\n")
     (root / ".venv/bin/python").symlink_to("python")
-    assert found(["tool"], str(root)) == []
+    program(root / "node_modules/.bin/tool")
+    assert one("tool", root).path == f"{root}/node_modules/.bin/tool"
 
 
 def test_names_that_are_no_text_are_no_programs(home: Path, root: Path) -> None:
@@ -201,6 +202,10 @@ def test_names_that_are_no_text_are_no_programs(home: Path, root: Path) -> None:
     for base in (b"/x\xff", b"/x\0y", b"/x\x1b[31m", b"/" + b"x" * 5_000):
         (root / ".venv/pyvenv.cfg").write_bytes(b"home = " + base + b"\n")
         assert one("tool", root).lacks == []
+    venv(root / ".venv2", home / ".pyenv/versions/3.11.7/bin/python3.11")
+    assert one("tool2", root, program(root / ".venv2/bin/tool2").parent).lacks == []
+    program(home / ".pyenv/versions/3.11.7" / os.fsdecode(b"od\xffd/.env"))
+    assert one("tool2", root, root / ".venv2/bin").lacks == [f"{home}/.pyenv/versions/3.11.7"]
     (root / "odd").symlink_to(odd)
     assert lacking(["odd"], str(root), [str(root)]) == ""
 
