@@ -83,19 +83,22 @@ class Tree:
     ) -> Mark:
         """Make ``pieces`` the content of ``path``, as one step: a temporary file beside it, then a new name. Folders
         on the way are made. A link or a folder at ``path`` itself is refused, where not even the last part of it is
-        ``own``. ``sync``: durable when this returns. ``shared``: others may read what is made, as the umask says.
+        ``own``. ``sync``: durable when this returns. ``shared``: others may read what is made, as the umask says; a
+        file that takes another's place has that one's permissions.
 
         Raises LeadsOut, OSError; what stood there stays then, except when only the last sync failed.
         """
         with self._folder(path, make=True, own=own, shared=shared) as (folder, name):
-            mode = 0o644 if shared else 0o600
+            mode, kept = 0o644 if shared else 0o600, 0
             with suppress(FileNotFoundError):
                 found = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 if own and not stat.S_ISREG(found.st_mode):
                     _move_aside(folder, name)
                 elif stat.S_ISLNK(found.st_mode):
                     raise OSError(errno.ELOOP, "refusing to replace a symbolic link")
-                elif not shared:  # somebody may have let others read it
+                elif shared:
+                    kept = found.st_mode & 0o777
+                else:  # somebody may have let others read it
                     mode |= stat.S_IMODE(found.st_mode) & 0o044
             temporary = f".pmagent.{os.getpid()}.{os.urandom(6).hex()}.tmp"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -103,8 +106,8 @@ class Tree:
             try:
                 with open(descriptor, "wb") as file:
                     file.writelines(pieces)
-                    if not shared:
-                        os.fchmod(descriptor, mode)
+                    if kept or not shared:
+                        os.fchmod(descriptor, kept or mode)
                     file.flush()
                     if sync:
                         os.fsync(descriptor)

@@ -49,15 +49,12 @@ _LIMITS: Final = (
 )
 """Hard limits, in the shell's units (``_limited``). Some shells call that of processes ``-u``."""
 
-GATE: Final = (
-    SHELL, "-c", f'{_LIMITS} && read -r go && export LANG="$8" && shift 8 && exec "$@" </dev/null', "gate",
-)  # fmt: skip
-"""Runs before the program: sets its limits, and becomes it when a line comes from outside; without one, or where a
-limit cannot be set, it ends. It passes the program's words, which follow the limits and the program's ``LANG``, on as
-they are: the shell reads none of them. The shell itself has no ``LANG``: to load a locale would cost it more than
-its work."""
-
 _LANG: Final = "LANG"
+_CARRIED: Final = "PROGRAM_ENV_"
+_SHELLS_OWN: Final = frozenset((
+    "BASHOPTS", "BASH_VERSINFO", "EUID", "FUNCNAME", "GROUPS", "OPTIND", "PPID", "SHELLOPTS", "UID", "_",
+))  # fmt: skip
+"""Variables that some shells do not let be set to any value."""
 _KIB: Final = 1024
 _BLOCK: Final = 512
 _INSIDE_ID: Final = 1000
@@ -172,10 +169,31 @@ def _environment(spec: SandboxSpec) -> tuple[Argument, ...]:
     if spec.net == "allow":
         own |= {name: "" if name.lower() == "no_proxy" else PROXY for name in sorted(PROXY_ENV)}
     options: list[Argument] = ["--clearenv"]
-    for name, value in {**own, **dict(sorted(spec.env.items()))}.items():
-        if name != _LANG:
+    for name, value in own.items():
+        if name not in spec.env:
             options += ["--setenv", name, value]
+    carried = _carried(spec)
+    for name, value in sorted(spec.env.items()):
+        if name != _LANG:
+            options += ["--setenv", carried.get(name, name), value]
     return tuple(options)
+
+
+def _carried(spec: SandboxSpec) -> dict[str, str]:
+    """The program's own variables, under names that no loader or shell obeys: what runs before it, as root with
+    capabilities until setpriv gives them up, must not load what ``LD_PRELOAD`` names. Shorter names first, so that the
+    gate sets none that carries another still."""
+    names = sorted(spec.env.keys() - {_LANG} - _SHELLS_OWN, key=lambda name: (len(name), name))
+    return {name: _CARRIED + name for name in names}
+
+
+def gate(spec: SandboxSpec) -> tuple[str, ...]:
+    """Runs before the program: sets its limits, and becomes it when a line comes from outside; without one, or where a
+    limit cannot be set, it ends. It passes the program's words, which follow the limits and the program's ``LANG``, on
+    as they are: the shell reads none of them. It alone sets the program's variables. What runs before it has no
+    ``LANG``: to load a locale would cost it more than its work."""
+    own = "".join(f' && export {name}="${other}" && unset {other}' for name, other in _carried(spec).items())
+    return (SHELL, "-c", f'{_LIMITS} && read -r go && export LANG="$8" && shift 8{own} && exec "$@" </dev/null', "gate")
 
 
 def _system(spec: SandboxSpec, host: HostFacts) -> tuple[Argument, ...]:
@@ -288,4 +306,4 @@ def _limited(spec: SandboxSpec) -> tuple[str, ...]:
         limits.memory_bytes // _KIB, limits.address_bytes // _KIB, limits.processes, limits.file_bytes // _BLOCK,
         limits.open_files, limits.cpu_seconds, limits.cpu_seconds + 1,  # XCPU, a second later KILL
     )  # fmt: skip
-    return (*GATE, *map(str, values), spec.env.get(_LANG, "C.UTF-8"))
+    return (*gate(spec), *map(str, values), spec.env.get(_LANG, "C.UTF-8"))

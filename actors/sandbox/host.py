@@ -267,7 +267,8 @@ def _hidden(spec: SandboxSpec) -> Iterator[Hidden]:
 def _guarded(spec: SandboxSpec, hidden: tuple[Hidden, ...]) -> Iterator[Guarded]:
     """Every protected path in a writable folder, and the first part that is missing of those that do not exist."""
     writable = spec.writable
-    kept = (*spec.protect, *spec.hide)
+    packages = [path for path in map(os.path.realpath, spec.packages) if not any(within(one, path) for one in writable)]
+    kept = (*spec.protect, *spec.hide, *packages)
     wanted = {path for path in kept if any(within(path, folder) for folder in writable)}
     for folder in writable:
         if os.path.isdir(folder):

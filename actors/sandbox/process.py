@@ -114,7 +114,7 @@ class SandboxProcess:
         Raises OSError.
         """
         with ExitStack() as held, ExitStack() as theirs:
-            # The program's stdin is the gate too: it waits there for a line (``arguments.GATE``), or for its prompt.
+            # The program's stdin is the gate too: it waits there for a line (``arguments.gate``), or for its prompt.
             held_by = gated(launch, held, theirs)
             process = held.enter_context(start(held_by.launch, held_by.reading))
             try:
@@ -133,7 +133,7 @@ class SandboxProcess:
         is cancelled, and KILL after the grace; or by KILL when it has used more than it may.
 
         With a ``prompt`` that is its standard input, and it is killed when it writes more than may be kept. Without
-        one it stands at its gate (``arguments.GATE``) until all is ready.
+        one it stands at its gate (``arguments.gate``) until all is ready.
         """
         told, over = anyio.CancelScope(), anyio.Event()
 

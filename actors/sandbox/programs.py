@@ -9,11 +9,12 @@ nothing. So a repository cannot choose which folders of this user become visible
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from pmagent.actors.sandbox.arguments import is_repository
-from pmagent.actors.sandbox.protected import CREDENTIALS, PACKAGES, names
+from pmagent.actors.sandbox.protected import CREDENTIALS, PACKAGES, PROTECTED, names
 from pmagent.actors.sandbox.spec import OWN_TMP, SEARCH, SYSTEM, SandboxRefused, within
 from pmagent.contracts.orchestra import SEARCH_MAX, Program
 
@@ -45,9 +46,10 @@ def found(
     hides: dict[str, list[str]] = {}
     programs = []
     for name in wanted:
-        path = _which(name, places(root, search))
-        if path is not None:
-            programs.append(_described(name, path, root, search, _of_host(readable), hides))
+        for path in _called(name, places(root, search)):
+            with suppress(SandboxRefused):  # its interpreter's links are a circle, or unnameable: it cannot run
+                programs.append(_described(name, path, root, search, _of_host(readable), hides))
+                break
     return programs
 
 
@@ -81,7 +83,10 @@ def check_unchanged(program: Program, readable: Sequence[str]) -> None:
 
 
 def add_line(folder: str) -> str:
-    """The one line that lets tasks read ``folder``."""
+    """The one line that lets tasks read ``folder``. None is offered for the home folder, nor for one where credentials
+    lie: a repository, or a task, may have named it so that somebody adds it."""
+    if within(_home(), folder) or not {*folder.lower().split("/")}.isdisjoint(PROTECTED | CREDENTIALS):
+        return f"install the program elsewhere: {folder} may hold credentials"
     return f'add "{folder}" to security.fs.allow_read in orchestra.config.yaml'
 
 
@@ -91,7 +96,10 @@ def lacking(words: Iterable[str], folder: str, shown: Sequence[str]) -> str:
     for word in words:
         path = os.path.normpath(os.path.join(folder, word)) if word and "\0" not in word else ""
         if len(path) > 1 and os.path.isfile(path) and not _is_system(path):
-            real, _ = followed(path)
+            try:
+                real, _ = followed(path)
+            except SandboxRefused:
+                continue
             if not any(within(real, one) for one in (*_of_host(shown), *SYSTEM)):
                 return add_line(_installed(real) or _prefix(real))
     return ""
@@ -99,7 +107,8 @@ def lacking(words: Iterable[str], folder: str, shown: Sequence[str]) -> str:
 
 def git_folder(root: str) -> str:
     """The folder of the repository of which ``root`` is a worktree; "" where it is none, or that repository does not
-    know it: a ``.git`` file alone, which an archive may hold, makes no other repository visible."""
+    know it: a ``.git`` file alone, which an archive may hold, makes no other repository visible. Nor does one in which
+    worktrees lie, as in some bare repositories: their files would be visible, too."""
     own = f"{root}/.git"
     admin = os.path.realpath(_pointer(own, b"gitdir:", root) or root)
     common = os.path.dirname(os.path.dirname(admin))
@@ -107,14 +116,18 @@ def git_folder(root: str) -> str:
         return ""
     if os.path.realpath(_pointer(f"{admin}/gitdir", b"", admin) or "/") != os.path.realpath(own):
         return ""
-    return common if _is_plain(common) and is_repository(os.listdir(common)) else ""
+    if not _is_plain(common) or not is_repository(os.listdir(common)):
+        return ""
+    known = (f"{common}/worktrees/{name}" for name in os.listdir(f"{common}/worktrees"))
+    trees = (os.path.realpath(os.path.dirname(_pointer(f"{one}/gitdir", b"", one) or root)) for one in known)
+    return "" if any(within(tree, common) for tree in (root, *trees)) else common
 
 
 def followed(path: str) -> tuple[str, dict[str, str]]:
     """The file that ``path`` (absolute) leads to, and each link on the way with its target. Raises SandboxRefused for a
-    circle."""
+    circle, and for a target that cannot be recorded as text."""
     links: dict[str, str] = {}
-    here, rest = "", path.split("/")[1:]
+    here, rest, followings = "", path.split("/")[1:], 0
     while rest:
         name, *rest = rest
         if name in ("", "."):
@@ -124,8 +137,11 @@ def followed(path: str) -> tuple[str, dict[str, str]]:
             here = step
             continue
         links[step] = target = os.readlink(step)
-        if len(links) > LINKS_MAX or len(rest) > _PATH_CHARS:
+        followings += 1  # also of a link that was followed before: a circle may consist of one
+        if followings > LINKS_MAX or len(rest) > _PATH_CHARS:
             raise SandboxRefused(f"{path} leads through more than {LINKS_MAX} links", "find out what made them")
+        if not _is_plain(target):
+            raise SandboxRefused(f"{path} leads through a link to an unprintable or overlong name", "rename it")
         rest = [*target.split("/"), *rest]
         here = "" if target.startswith("/") else here
     return here or "/", links
@@ -152,7 +168,8 @@ def _described(
         if _is_system(file) or any(within(file, shown) for shown in readable):
             continue
         folder = next((one for one in own if within(file, one)), "") or _installed(file)
-        if folder and os.path.realpath(folder) == folder and _is_guardable(folder, hides):
+        narrow = folder and not within(_home(), folder)  # an environment can be the whole home folder
+        if narrow and os.path.realpath(folder) == folder and _is_guardable(folder, hides):
             shows.add(folder)
         elif not any(within(file, link) for link in links):
             lacks.add(_prefix(file))
@@ -164,13 +181,12 @@ def _described(
     )
 
 
-def _which(name: str, folders: Iterable[str]) -> str | None:
+def _called(name: str, folders: Iterable[str]) -> Iterator[str]:
     for folder in folders:
         for known in filter(None, (name, _OTHER_NAMES.get(name, ""))):
             path = f"{folder}/{known}"
             if _is_plain(path) and os.path.isfile(path) and os.access(path, os.X_OK):
-                return path
-    return None
+                yield path
 
 
 def _is_guardable(folder: str, hides: dict[str, list[str]]) -> bool:
@@ -192,7 +208,8 @@ def _prefix(file: str) -> str:
 
 def _withheld(folder: str) -> list[str]:
     """The paths in ``folder`` that the sandbox shows as empty: protected names, and names of files that hold
-    credentials. Raises SandboxRefused where there are too many, or a folder cannot be looked through."""
+    credentials. Raises SandboxRefused where there are too many, where a name cannot be recorded, or where a folder
+    cannot be looked through."""
     hidden: set[str] = set()
     pending = [(folder, False)]
     while pending:
@@ -213,6 +230,8 @@ def _withheld(folder: str) -> list[str]:
                 real = os.path.realpath(entry.path)
                 if within(real, folder):
                     hidden.add(real)
+        if not all(map(_is_plain, hidden)):
+            raise SandboxRefused(f"{folder} has a file to hide whose name is no text", "rename it")
         if len(hidden) > HIDES_MAX:
             raise SandboxRefused(f"{folder} has more than {HIDES_MAX} files to hide", "name it in allow_read")
     return sorted(hidden)
@@ -262,7 +281,8 @@ def _base(venv: str) -> str:
     for line in _start(f"{venv}/{_CONFIG}").splitlines():
         key, _, value = line.partition(b"=")
         if key.strip() == b"home" and value.strip().startswith(b"/"):
-            return os.path.normpath(os.fsdecode(value.strip()))
+            base = os.path.normpath(os.fsdecode(value.strip()))
+            return base if _is_plain(base) else ""
     return ""
 
 

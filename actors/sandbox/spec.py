@@ -141,6 +141,9 @@ class SandboxSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Paths in what it may read that it sees as empty and cannot fill."""
     protect: tuple[str, ...] = ()
     """Paths that are never writable, also where they do not exist: the surfaces and the policy of the workspace."""
+    packages: tuple[str, ...] = ()
+    """Folders that hold programs of later tasks, never writable either. One that is a link cannot be kept from being
+    replaced; where it leads stays as it is."""
     limits: Limits = Limits()
 
     @property
@@ -235,7 +238,7 @@ def check(spec: SandboxSpec) -> None:
     _check_network(spec)
     _check_words(spec)
     named = (spec.workdir, spec.artifacts, *((spec.inputs,) if spec.inputs else ()))
-    for path in (*named, *spec.visible, *spec.hide, *spec.protect, *(path for path, _ in spec.links)):
+    for path in (*named, *spec.visible, *spec.hide, *spec.protect, *spec.packages, *(path for path, _ in spec.links)):
         normal = posixpath.normpath(path) == path and not path.startswith("//")
         if not path.startswith("/") or not normal or "\0" in path or _length(path) > _PATH_MAX:
             raise SandboxRefused(f"{path!r} is no absolute, normal path", "write it from / on, without . and ..")

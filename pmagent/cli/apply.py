@@ -35,10 +35,10 @@ def apply(
     Each file goes to its own path in the workspace. On a terminal, typing yes approves the shown difference; elsewhere
     the digest that is shown with it does, in a second call. Then the files are written and committed by your own git,
     with its hooks and nothing else staged, and the log holds the approval and the commit. Exit 1: not approved, or it
-    cannot be done; the workspace is as it was."""
+    cannot be done, and the workspace is as it was; or a hook changed what was committed."""
     from pmagent.jobs.catalogue import ALL, Catalogue
     from pmagent.jobs.history import opened
-    from pmagent.orchestra.applying import NotApplicable, commit, offered
+    from pmagent.orchestra.applying import NotApplicable, commit, different, offered
 
     entry = Catalogue(app.layout, kept=ALL, checks=True).prefixed([RUNS], id_prefix(run_id, "RUN_ID"), ALL)
     with opened(app.layout) as jobs:
@@ -58,6 +58,10 @@ def apply(
     except BaseException as error:
         told(commit="", reason=error.message if isinstance(error, NotApplicable) else type(error).__name__)
         raise
+    if others := different(app.workspace, offer, made):
+        what = f"the commit {made[:12]} holds something else than was approved in {', '.join(others[:3])}"
+        told(commit=made, reason=what)
+        raise NotApplicable(what, f"a hook or another program changed it; look at: git show {made[:12]}")
     told(commit=made, reason="")
     text = Styled("✓ committed", "green"), f": {_files(offer)} in {made[:12]}"
     app.output.answer(format, _document(offer) | {"commit": made}, lambda: app.output.line(*text))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial
 from importlib import import_module
+from operator import attrgetter
 from typing import Any, Final
 
 import anyio
@@ -71,7 +72,8 @@ def _check_repeats(host: Host, asked: RunRequested) -> None:
     entry = Catalogue(host.layout).called([RUNS], asked.earlier.run_id, ALL)
     with opened(host.layout) as jobs:
         expected = repeated(jobs, entry.position, asked.run_id, failed=bool(asked.earlier.done))
-    if (asked.earlier, asked.plan, asked.dry_run) != (expected.earlier, expected.plan, expected.dry_run):
+    alike = attrgetter("earlier", "plan", "options", "dry_run")
+    if alike(asked) != alike(expected):
         what = f"this run does not repeat {asked.earlier.run_id[:8]} as the log has it"
         raise BadRun(what, "pmagent rerun makes a good request")
 

@@ -7,6 +7,7 @@ import difflib
 import os
 import stat
 import subprocess
+from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -16,13 +17,14 @@ import anyio.to_thread
 import msgspec
 
 from pmagent.actors.orchestra.running.effects import STREAMS
+from pmagent.actors.sandbox.arguments import is_repository
 from pmagent.actors.sandbox.protected import is_named
 from pmagent.contracts.control import Channel, OperatorId
 from pmagent.contracts.orchestra import Artifact
 from pmagent.contracts.orchestra_apply import FILES_MAX, AppliedFile, RunApplyApproved, RunApplyEnded
 from pmagent.contracts.orchestra_events import REASON_CHARS_MAX
 from pmagent.events.errors import NotFound, PmagentError
-from pmagent.events.tree import Tree
+from pmagent.events.tree import LeadsOut, Tree
 from pmagent.jobs.catalogue import ALL, Catalogue
 from pmagent.jobs.history import Jobs, opened
 from pmagent.jobs.kinds import RUNS
@@ -65,8 +67,9 @@ class Change(msgspec.Struct, frozen=True):
         heading = f"{'new file' if self.before is None else 'changed'}: {self.path} (task {self.task})"
         try:
             if b"\0" not in old + new:
-                lines = old.decode().splitlines(), new.decode().splitlines()
-                return [heading, *difflib.unified_diff(*lines, "before", "after", lineterm="")]
+                lines = _lines(old.decode()), _lines(new.decode())
+                found = difflib.unified_diff(*lines, "before", "after", lineterm="")
+                return [heading, *(shown for line in found for shown in line.split("\n"))]
         except UnicodeDecodeError:
             pass
         return [heading, f"binary: {len(old)} bytes, then {len(new)}, SHA-256 {self.artifact.checksum}"]
@@ -93,6 +96,12 @@ class Offer(msgspec.Struct, frozen=True):
         return _digest(msgspec.json.encode([self.run.id, self.head, self.files]))
 
 
+def _lines(text: str) -> list[str]:
+    """As git sees them: no other character ends a line, and the last may lack its end."""
+    *lines, last = text.split("\n")
+    return [*lines, f"{last}\n\\ No newline at end of file"] if last else lines
+
+
 def offered(jobs: Jobs, position: int, task: str, workspace: Path) -> Offer:
     """The changes by the files that the done tasks of the run requested at ``position`` have left ("": all of them);
     files that stand there already as they are left out. Raises NotApplicable, NotFound, CorruptLog, OSError."""
@@ -108,10 +117,11 @@ def offered(jobs: Jobs, position: int, task: str, workspace: Path) -> Offer:
             what = f"the tasks {other} and {name} have both left {artifact.path}, with different content"
             raise NotApplicable(what, "name the task to apply")
         _check_place(root, artifact)
+    _check_no_repository(root, left)
     if len(left) > FILES_MAX:
         raise NotApplicable(f"{len(left)} files are more than the {FILES_MAX} of one commit", "name the task to apply")
     _git(root, "rev-parse", "--show-toplevel", hint="run it in a git repository")
-    head = _git(root, "rev-parse", "--quiet", "--verify", "HEAD", codes=(0, 1)).decode().strip()
+    head = _head(root)
     found = [
         Change(name, artifact, _content(root / path), jobs.blobs.get(artifact.checksum))
         for path, (name, artifact) in sorted(left.items())
@@ -152,6 +162,19 @@ def _check_place(root: Path, artifact: Artifact) -> None:
             raise NotApplicable(f"{path} cannot be written: {at.relative_to(root)} is {what}", "move it out of the way")
 
 
+def _check_no_repository(root: Path, paths: Iterable[str]) -> None:
+    """Look whether the files, with those that are there, would make a folder one that git obeys as a repository."""
+    entries: dict[str, set[str]] = {}
+    for path in paths:
+        parts = path.split("/")
+        for number, part in enumerate(parts):
+            entries.setdefault("/".join(parts[:number]), set()).add(part)
+    for folder, names in entries.items():
+        if is_repository({*names, *(os.listdir(root / folder) if (root / folder).is_dir() else ())}):
+            what = f"{folder or '.'} would become a repository, whose settings git obeys"
+            raise NotApplicable(what, "write it yourself, if you must")
+
+
 def _check_clean(root: Path, paths: list[str]) -> None:
     """Nothing that is not committed is overwritten, and nothing that git ignores is committed."""
     if not paths:
@@ -166,6 +189,10 @@ def _check_clean(root: Path, paths: list[str]) -> None:
         raise NotApplicable(f"git ignores {name}", "look at: git check-ignore -v")
 
 
+def _head(root: Path) -> str:
+    return _git(root, "rev-parse", "--quiet", "--verify", "HEAD", codes=(0, 1)).decode().strip()
+
+
 def _content(path: Path) -> bytes | None:
     return path.read_bytes() if os.path.lexists(path) else None
 
@@ -175,6 +202,8 @@ def commit(workspace: Path, offer: Offer, message: str) -> str:
     fails, the files are as they were. Raises NotApplicable, OSError."""
     root, paths = workspace.resolve(), [change.path for change in offer.changes]
     _check_clean(root, paths)
+    if _head(root) != offer.head:
+        raise NotApplicable("another commit is checked out than when this was shown", "look at it again: pmagent apply")
     for change in offer.changes:
         _check_place(root, change.artifact)
         if _content(root / change.path) != change.before:
@@ -190,12 +219,26 @@ def commit(workspace: Path, offer: Offer, message: str) -> str:
     return _git(root, "rev-parse", "HEAD").decode().strip()
 
 
+def different(workspace: Path, offer: Offer, made: str) -> list[str]:
+    """The paths at which the commit ``made`` does not hold what was approved, as git's filters store it: a hook, or a
+    program that wrote there at the same time, may have changed it. Raises NotApplicable."""
+    root = workspace.resolve()
+    listed = _git(root, "ls-tree", "-z", made, "--", *(change.path for change in offer.changes))
+    found = {name: entry.split()[2] for entry, _, name in (one.partition(b"\t") for one in listed.split(b"\0")[:-1])}
+    return [
+        change.path
+        for change in offer.changes
+        if found.get(os.fsencode(change.path))
+        != _git(root, "hash-object", f"--path={change.path}", "--stdin", given=change.after).strip()
+    ]
+
+
 def _write(root: Path, path: str, content: bytes) -> None:
-    """A file in place of another, with its permissions."""
-    mode = (root / path).stat().st_mode if (root / path).exists() else 0
-    Tree(root).replace(path, [content], shared=True)
-    if mode:
-        os.chmod(root / path, stat.S_IMODE(mode))
+    """A file in place of another, with its permissions. Raises NotApplicable, OSError."""
+    try:
+        Tree(root).replace(path, [content], shared=True)
+    except LeadsOut:
+        raise NotApplicable(f"{path} leads out of the workspace by now", "look at it again: pmagent apply") from None
 
 
 def _undo(root: Path, offer: Offer) -> None:

@@ -14,6 +14,7 @@ import pytest
 from msgspec import structs, to_builtins
 
 from pmagent.contracts.generate import FOLDER
+from pmagent.contracts.orchestra import TaskOptions
 from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import opened
 from pmagent.jobs.kinds import RUNS
@@ -228,8 +229,10 @@ def test_a_forged_repetition_is_refused(workspace: Path) -> None:
         first = Catalogue(Layout(workspace)).listed(RUNS, 1).entries[0]
         asked = repeated(jobs, first.position, str(uuid4()), failed=True)
     assert asked.earlier is not None
-    for done in ({**asked.earlier.done, "two": 1}, {"one": 1}):
-        forged = structs.replace(asked, earlier=structs.replace(asked.earlier, done=done))
+    both = {**asked.earlier.done, "two": 1}, {"one": 1}
+    forgeries: list[dict[str, Any]] = [{"earlier": structs.replace(asked.earlier, done=done)} for done in both]
+    for forgery in (*forgeries, {"options": {"two": TaskOptions(continue_on_error=True)}}):
+        forged = structs.replace(asked, **forgery)
         with pytest.raises(BadRun, match="does not repeat"):
             call(workspace, "orchestra.run", {"request": asked.run_id, **to_builtins(forged)})
     assert latest(workspace)["run_id"] == first.job_id

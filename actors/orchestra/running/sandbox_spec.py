@@ -70,9 +70,9 @@ def spec_of(
         files=tuple((file.path, file.content.encode("utf-8")) for file in task.inputs.files),
         inputs=inputs,
         hide=(f"{root}/{HIDDEN}", *hidden),
-        protect=(
-            f"{root}/{SHARE}", f"{root}/{CONFIG_FILE}", *documents.folders, *documents.files,
-            *(path for path in packages if _is_below(path, root) and not any(within(one, path) for one in writable)),
+        protect=(f"{root}/{SHARE}", f"{root}/{CONFIG_FILE}", *documents.folders, *documents.files),
+        packages=tuple(
+            path for path in packages if _is_below(path, root) and not any(within(one, path) for one in writable)
         ),
         limits=Limits(
             seconds=seconds, output_bytes=OUTPUT_BYTES, tail_bytes=OUTPUT_BYTES, cpu_seconds=int(seconds * _CORES) + 1

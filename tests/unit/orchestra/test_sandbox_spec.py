@@ -80,8 +80,8 @@ def test_what_is_pmagents_is_hidden_and_what_people_go_by_is_protected() -> None
     assert made.hide == (f"{ROOT}/.pmagent",)
     assert set(made.protect) == {
         f"{ROOT}/share", f"{ROOT}/orchestra.config.yaml", f"{ROOT}/jobs", f"{ROOT}/sessions", f"{ROOT}/runs/{RUN}",
-        f"{ROOT}/.venv",
     }  # fmt: skip
+    assert made.packages == (f"{ROOT}/.venv",)
 
 
 def test_packages_with_programs_of_the_run_are_protected_unless_they_may_be_written_by_name() -> None:
@@ -96,7 +96,7 @@ def test_packages_with_programs_of_the_run_are_protected_unless_they_may_be_writ
         check(made)
         assert made.shows == ("/home/u/venv", "/r/.git")
         assert made.search == ("/home/u/venv/bin", *SEARCH, f"{ROOT}/node_modules/.bin")
-        return {path for path in made.protect if path.endswith(("node_modules", "venv"))}
+        return set(made.packages)
 
     assert protected("./") == {f"{ROOT}/.venv", f"{ROOT}/node_modules"}
     assert protected("./", ".venv") == {f"{ROOT}/node_modules"}

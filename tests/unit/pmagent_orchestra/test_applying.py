@@ -197,6 +197,19 @@ def test_a_commit_that_git_refuses_leaves_everything_as_it_was(place: Place) -> 
     assert "not today" in ended.data.reason
 
 
+def test_a_commit_that_holds_something_else_is_no_success_and_recorded_as_such(place: Place) -> None:
+    place.git("config", "core.autocrlf", "input")  # what a filter makes of it is no difference
+    place.write(".git/hooks/pre-commit", b"#!/bin/sh\necho other > src/old.py && git add src/old.py\n")
+    (place.path / ".git/hooks/pre-commit").chmod(0o755)
+    done = place.apply("--digest", place.digest())
+    assert done.code == 1
+    assert "src/old.py" in done.errors
+    assert "src/new.py" not in done.errors
+    _, ended = place.facts()
+    assert ended.data.commit == place.git("rev-parse", "HEAD").strip()
+    assert "src/old.py" in ended.data.reason
+
+
 @each(
     "path",
     [
@@ -241,6 +254,41 @@ def test_hostile_content_does_nothing_to_the_terminal(tmp_path: Path) -> None:
     shown = place.apply()
     assert b"\x1b" not in shown.out
     assert "binary" in shown.text
+
+
+@each("change", ["a\r\nb\n", "a\u2028b\n", "a\nb", "a\x0cb\n"])
+def test_every_change_is_seen(tmp_path: Path, change: str) -> None:
+    """Only a line feed ends a line, and the last line may lack it."""
+    place = Place(tmp_path / change.encode().hex(), {"a": {"src/lines.py": change.encode()}})
+    place.write("src/lines.py", b"a\nb\n")
+    place.git("add", "src/lines.py")
+    place.git("commit", "--quiet", "--message", "lines")
+    (file,) = place.apply("--json").document["files"]
+    assert [line for line in file["difference"] if re.match("[+-](?![+-])", line)]
+    assert ("\\ No newline at end of file" in file["difference"]) is not change.endswith("\n")
+
+
+def test_no_folder_becomes_a_repository_that_git_obeys(tmp_path: Path) -> None:
+    """Not even by two tasks, each of which leaves a part of it, or one after the other."""
+    config = b"[core]\nbare = false\nfsmonitor = touch /tmp/x\n"
+    one, other = {"x/HEAD": b"ref: refs/heads/m\n", "x/config": config}, {"x/objects/a": NEW, "x/refs/a": NEW}
+    place = Place(tmp_path / "w", {"a": one, "b": other})
+    before = place.state()
+    assert "repository" in place.apply().errors
+    assert place.apply("a", "--digest", place.digest("a")).code == 0
+    assert "repository" in place.apply("b").errors
+    assert place.state()[1:] == before[1:]
+
+
+def test_a_commit_comes_only_on_top_of_what_was_shown(place: Place) -> None:
+    with opened(Layout(place.path)) as jobs:
+        asked = next(at for at in range(1, 50) if jobs.at(at).type == "run.requested")
+        offer = applying.offered(jobs, asked, "", place.path)
+    place.git("commit", "--quiet", "--allow-empty", "--message", "meanwhile")
+    before = place.state()
+    with pytest.raises(applying.NotApplicable):
+        applying.commit(place.path, offer, "x")
+    assert place.state() == before
 
 
 def test_an_end_without_an_approval_is_refused(place: Place) -> None:

@@ -77,6 +77,20 @@ def test_the_same_folders_give_the_same_guards_and_nothing_is_guarded_twice(tmp_
     assert look(spec(tmp_path, allow_write=(str(folder),))).guarded == ()
 
 
+def test_packages_behind_a_link_are_guarded_where_they_lie_and_refuse_nothing(tmp_path: Path) -> None:
+    folder = tmp_path.resolve() / "w"
+    (folder / "real").mkdir(parents=True)
+    writable(folder)
+    names = ("link", "out", "whole", "missing")
+    for name, target in zip(names, ("real", str(tmp_path), "."), strict=False):
+        (folder / name).symlink_to(target)
+    packages = tuple(f"{folder}/{name}" for name in names)
+    found = look(spec(tmp_path, fs="rw", allow_write=(str(folder),), packages=packages)).guarded
+    assert {Path(one.path).name: one.missing for one in found if Path(one.path).name in {"real", *names, "w"}} == {
+        "real": False, "missing": True,
+    }  # fmt: skip
+
+
 def test_a_tool_is_never_given_the_ids_of_root(tmp_path: Path) -> None:
     first, second = look(spec(tmp_path)), look(spec(tmp_path))
     assert first.uid > 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.actors.sandbox.programs import check_unchanged, found, git_folder, lacking, places, searched
+from pmagent.actors.sandbox.programs import check_unchanged, followed, found, git_folder, lacking, places, searched
 from pmagent.actors.sandbox.spec import SEARCH, SandboxRefused, SandboxSpec, check, with_programs
 from pmagent.contracts.orchestra import Program
 
@@ -166,6 +166,70 @@ def test_links_in_a_circle_are_refused(root: Path) -> None:
     (root / ".venv/bin").mkdir(parents=True)
     (root / ".venv/bin/a").symlink_to("a")
     assert found(["a"], str(root)) == []
+    for circle in ({"a": "a"}, {"a": "b", "b": "a"}, {"a": "../bin/./a"}):
+        for name, target in circle.items():
+            (root / ".venv/bin" / name).unlink(missing_ok=True)
+            (root / ".venv/bin" / name).symlink_to(target)
+        with pytest.raises(SandboxRefused):
+            followed(f"{root}/.venv/bin/a")
+
+
+def test_links_that_lead_back_and_forth_end_soon(root: Path) -> None:
+    """Each of these links leads through the one before it twice."""
+    (root / "0").mkdir()
+    for number in range(1, 40):
+        (root / str(number)).symlink_to(f"{number - 1}/../{number - 1}")
+    with pytest.raises(SandboxRefused):
+        followed(f"{root}/39")
+
+
+def test_an_environment_whose_interpreter_is_a_circle_has_no_programs(root: Path) -> None:
+    program(root / ".venv/bin/tool")
+    (root / ".venv/pyvenv.cfg").write_text("home = /usr/bin\n")
+    (root / ".venv/bin/python").symlink_to("python")
+    program(root / "node_modules/.bin/tool")
+    assert one("tool", root).path == f"{root}/node_modules/.bin/tool"
+
+
+def test_names_that_are_no_text_are_no_programs(home: Path, root: Path) -> None:
+    """The log holds text."""
+    odd = program(home / os.fsdecode(b"od\xffd"))
+    (root / ".venv/bin").mkdir(parents=True)
+    (root / ".venv/bin/linked").symlink_to(odd)
+    (root / ".venv/bin/escaped").symlink_to(program(home / "a\x1b[31mb"))
+    assert found(["linked", "escaped"], str(root)) == []
+    program(root / ".venv/bin/tool")
+    for base in (b"/x\xff", b"/x\0y", b"/x\x1b[31m", b"/" + b"x" * 5_000):
+        (root / ".venv/pyvenv.cfg").write_bytes(b"home = " + base + b"\n")
+        assert one("tool", root).lacks == []
+    venv(root / ".venv2", home / ".pyenv/versions/3.11.7/bin/python3.11")
+    assert one("tool2", root, program(root / ".venv2/bin/tool2").parent).lacks == []
+    program(home / ".pyenv/versions/3.11.7" / os.fsdecode(b"od\xffd/.env"))
+    assert one("tool2", root, root / ".venv2/bin").lacks == [f"{home}/.pyenv/versions/3.11.7"]
+    (root / "odd").symlink_to(odd)
+    assert lacking(["odd"], str(root), [str(root)]) == ""
+
+
+def test_no_environment_makes_this_users_home_visible(home: Path, root: Path) -> None:
+    (home / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    program(home / "bin/tool")
+    assert searched({"VIRTUAL_ENV": str(home)}) == [f"{home}/bin"]
+    found = one("tool", root, home / "bin")
+    assert found.shows == []
+    assert found.lacks
+
+
+@pytest.mark.parametrize("base", [".ssh", ".", "..", "x/.aws/bin"])
+def test_nobody_is_advised_to_show_credentials(home: Path, root: Path, base: str) -> None:
+    """A repository chooses what its environment names."""
+    program(root / ".venv/bin/tool")
+    (root / ".venv/pyvenv.cfg").write_text(f"home = {home}/{base}\n")
+    with pytest.raises(SandboxRefused) as refused:
+        check_unchanged(one("tool", root), [str(root)])
+    assert "allow_read" not in refused.value.hint
+    program(home / base / "run")
+    (root / "run").symlink_to(home / base / "run")
+    assert "allow_read" not in lacking(["run"], str(root), [str(root)])
 
 
 def test_the_line_for_what_a_sandbox_lacks_names_the_prefix(home: Path, root: Path) -> None:
@@ -200,6 +264,19 @@ def test_a_repository_that_does_not_know_the_worktree_stays_invisible(home: Path
     git = repository(home / "main/.git")
     worktree(root, git)
     (git / "HEAD" if break_ == "HEAD" else git / f"worktrees/wt/{break_}").unlink()
+    assert git_folder(str(root)) == ""
+
+
+def test_a_repository_in_which_worktrees_lie_stays_invisible(home: Path, root: Path) -> None:
+    """Their files would become visible; an archive that was unpacked in the home folder would be one."""
+    git = repository(home)
+    worktree(root, git)
+    assert git_folder(str(root)) == ""
+    git = repository(home / "bare")
+    worktree(root, git)
+    assert git_folder(str(root)) == str(git)
+    (git / "worktrees/other").mkdir()
+    (git / "worktrees/other/gitdir").write_text(f"{git}/other/.git\n")
     assert git_folder(str(root)) == ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pmagent.actors.sandbox.arguments import GATE, Content, Guarded, Hidden, HostFacts, HostPath, plan
+from pmagent.actors.sandbox.arguments import Content, Guarded, Hidden, HostFacts, HostPath, gate, plan
 from pmagent.actors.sandbox.spec import Limits, SandboxRefused, SandboxSpec, within
 from tests.support.cases import each
 
@@ -48,7 +49,7 @@ def test_the_arguments_are_exactly_these() -> None:
         "--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --unshare-net "
         "--new-session --cap-drop ALL --hostname sandbox --clearenv "
         "--setenv PATH /usr/local/bin:/usr/bin:/bin --setenv HOME /tmp --setenv TMPDIR /tmp "
-        "--setenv ARTIFACTS /artifacts --setenv A 1 --setenv B 2 "
+        "--setenv ARTIFACTS /artifacts --setenv PROGRAM_ENV_A 1 --setenv PROGRAM_ENV_B 2 "
         "--ro-bind /usr /usr --symlink usr/bin /bin --perms 0755 --dir /etc "
         "--ro-bind /etc/ld.so.cache /etc/ld.so.cache "
         "--perms 0444 --file {41} /etc/passwd --perms 0444 --file {13} /etc/group "
@@ -60,8 +61,27 @@ def test_the_arguments_are_exactly_these() -> None:
         "--remount-ro /dev --remount-ro / --chdir /srv/data --seccomp"
     )
     assert found.command == (
-        *GATE, "4194304", "268435456", "64", "524288", "256", "300", "301", "C.UTF-8", "/usr/bin/ls", "-l",
+        *gate(spec(env={"B": "2", "A": "1"})),
+        "4194304", "268435456", "64", "524288", "256", "300", "301", "C.UTF-8", "/usr/bin/ls", "-l",
     )  # fmt: skip
+
+
+def test_only_the_gate_gives_the_program_its_variables() -> None:
+    """What runs before it, as root, obeys none of them; and each arrives as it is, whatever its name and value."""
+    names = ("LD_PRELOAD", "IFS", "ENV", "PROGRAM_ENV_A", "PROGRAM_ENV_PROGRAM_ENV_A", "A", "PS4")
+    env = {name: f"$(false) `false` '\\n\n\"{number}" for number, name in enumerate(names)} | {"PPID": "1"}
+    sandbox_spec = spec(env=env | {"LD_PRELOAD": ""})
+    options = plan(sandbox_spec, ROOT).options
+    given = {str(options[at + 1]): str(options[at + 2]) for at, one in enumerate(options) if one == "--setenv"}
+    assert not given.keys() & {"LD_PRELOAD", "IFS", "ENV", "PS4", "A"}
+    limits = ["unlimited", "unlimited", "10000", "unlimited", "64", "1000", "1001"]
+    command = (*gate(sandbox_spec), *limits, "C", "/usr/bin/env", "-0")
+    done = subprocess.run(command, input=b"go\n", env=given, capture_output=True, check=True)
+    found = dict(one.split("=", 1) for one in done.stdout.decode().split("\0") if one)
+    assert {name: found.get(name) for name in env if name != "PPID"} == {
+        name: value for name, value in sandbox_spec.env.items() if name != "PPID"
+    }
+    assert not [name for name in found if name.startswith("PROGRAM_ENV_") and name not in env]
 
 
 def test_started_as_root_the_tool_becomes_somebody_else_and_gives_everything_up() -> None:
