@@ -152,10 +152,13 @@ def board(
     ids: Sequence[str], waits: Sequence[Sequence[str]], done: int = 0, options: Mapping[int, TaskOptions] = NO_OPTIONS
 ) -> Board:
     """The board of tasks, each waiting for those of ``waits`` at its index; the first ``done`` of them are done since
-    an earlier plan, the others planned. ``options`` of tasks that have some, by index. Raises ValueError where a task
-    waits for one that does not come before it."""
+    an earlier plan, the others planned. ``options`` of tasks that have some, by index. A task that is done may have
+    followed one that failed, and that this plan has no more. Raises ValueError where a task waits for one that does not
+    come before it."""
     by_id = {name: index for index, name in enumerate(ids)}
-    needed = [[by_id[one] for one in names] for names in waits]
+    needed = [
+        [by_id[one] for one in names if index >= done or one in by_id] for index, names in enumerate(waits)
+    ]
     if len(by_id) < len(ids) or any(one >= index for index, wanted in enumerate(needed) for one in wanted):
         raise ValueError("the plan's tasks do not stand in an order in which they may run")
     behind: list[list[int]] = [[] for _ in ids]
