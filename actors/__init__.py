@@ -1,2 +1,1 @@
-"""Who says it: the actors, the sans-I/O engine that runs them, and the anyio runtime at the edge
-(docs/design.md §3)."""
+"""The actors, the sans-I/O engine that runs them, and the anyio runtime at the edge (docs/design.md §3)."""

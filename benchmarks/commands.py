@@ -1,4 +1,4 @@
-"""What a command costs that only looks: ``pmagent status`` without a daemon and with one, beside ``pmagent log tail``
+"""The cost of a command that only looks: ``pmagent status`` without a daemon and with one, beside ``pmagent log tail``
 (processor time of the whole command); and a daemon's requests, beside a socket that echoes.
 """
 

@@ -52,7 +52,7 @@ class Follower(asyncio.Protocol):
         transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio.Protocol. What it is told is looked at when somebody waits for it: while events are appended
+        """See asyncio.Protocol. The data is looked at when somebody waits for it: while events are appended
         browsers only read."""
         self._got.append((time.time(), data))
         if self._browsers.waiting:
@@ -180,7 +180,7 @@ class Browsers:
         self._idle = []
 
     def answer(self) -> dict[str, object]:
-        """What is said of a command."""
+        """The answer to a command."""
         late, self.late = self.late, []
         return {"wrong": self._wrong, "late": late, "cpu": time.process_time()}
 

@@ -1,8 +1,8 @@
-"""What the console costs the log, and how much memory many browsers take.
+"""The console's cost to the log, and the memory that many browsers take.
 
 A real daemon with its console process appends 1,000 facts a second, in turns without browsers and with 200 that follow
-the log page, in a process of their own. Each browser checks that it is told every event, once and in order. What is
-compared is how long an append takes until it is durable, in the daemon.
+the log page, in a process of their own. Each browser checks that it is told every event, once and in order. The
+benchmark compares how long an append takes until it is durable, in the daemon.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Child:
         return found
 
     def ask(self, **command: Any) -> dict[str, Any]:
-        """What it answers to a command."""
+        """Its answer to a command."""
         self.tell(**command)
         return self.answer()
 
@@ -210,7 +210,7 @@ def run(bench: Bench) -> list[Row]:
 
 
 def _memory(bench: Bench, found: Stage) -> list[Row]:
-    """What the console holds while more and more browsers follow, or come back from further and further behind, or do
+    """The console's memory while more and more browsers follow, or come back from further and further behind, or do
     not read what they are sent."""
     found.offer(bench.count(LONG, 300), 0)
     none = found.memory()

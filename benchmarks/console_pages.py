@@ -1,7 +1,7 @@
 """How long the console takes for a page, at three lengths of log: answered in process, without network and guard.
 
-Each length is a process of its own. What has to look through the log does so for a bounded time, and says where it
-stopped; so no page may take much longer than that, however long the log is.
+Each length is a process of its own. A page that has to look through the log does so for a bounded time, and says where
+it stopped; so no page may take much longer than that, however long the log is.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class RowStepRequested(Payload, frozen=True, kw_only=True):
 
 @event_type("bench.row_step_done")
 class RowStepDone(Payload, frozen=True, kw_only=True):
-    """What the step came to."""
+    """The result of the step."""
 
     task: int
     left: int

@@ -45,7 +45,7 @@ class Drawn(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """What was read, what there is, and how much of it is the same."""
+    """Counts: the things read, the things that there are, and those that are the same."""
 
     read: int
     true: int
@@ -98,7 +98,7 @@ def total(results: Iterable[Accuracy]) -> Accuracy:
 
 
 def read_graph(name: str) -> Drawn:
-    """What is read from the text of a program, and of what it imports: of its graphs, that of ``graph``."""
+    """The graph that is read from the text of a program and of its imports: the one named ``graph``, else the last."""
     graphs = read_graphs(name)
     if not graphs:
         return Drawn(frozenset(), frozenset())
@@ -143,13 +143,13 @@ def _settled(edges: set[Edge]) -> frozenset[Edge]:
 
 
 def drawn_graph(name: str) -> Drawn:
-    """What ``get_graph()`` says of a program, and what its runs show besides."""
+    """The graph of a program by ``get_graph()``, and the edges that its runs show besides."""
     module = importlib.import_module(f"benchmarks.graph_programs.{name}")
     return drawn(module.graph, getattr(module, "RUNS", ()))
 
 
 def drawn(graph: Any, runs: Sequence[dict[str, Any]] = ()) -> Drawn:
-    """What ``get_graph()`` says of a compiled graph, and what running it shows besides."""
+    """A compiled graph by ``get_graph()``, and the edges that running it shows besides."""
     drawing = graph.get_graph()
     edges: set[Edge] = set()
     for edge in drawing.edges:

@@ -1,4 +1,4 @@
-"""What every benchmark uses: where its files lie, how runs alternate, and what a result is.
+"""Parts that every benchmark uses: where its files lie, how runs alternate, and what a result is.
 
 Figures are medians of runs that alternate with the raw limit or peer they stand beside, so that a disk or a
 neighbour that slows down for a while slows both.
@@ -55,8 +55,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bench(msgspec.Struct, frozen=True):
-    """What a benchmark gets. ``folder``: an empty folder on the disk that is measured. ``quick``: sizes so small that
-    it takes about a second; the figures then mean nothing."""
+    """The inputs of a benchmark. ``folder``: an empty folder on the disk that is measured. ``quick``: sizes so small
+    that it takes about a second; the figures then mean nothing."""
 
     folder: Path
     quick: bool = False

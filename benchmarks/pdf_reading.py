@@ -1,6 +1,6 @@
 """A report of 1,000 pages, ingested and queried at three sizes; PyMuPDF's own ``get_text`` beside it.
 
-What is ours on top of it: a process of its own with limits, the look of every line, paragraphs, segments, and an index
+We add to it: a process of its own with limits, the look of every line, paragraphs, segments, and an index
 in memory. The peer reads the text of every page, in this process, and does nothing with it. A query has no peer here.
 """
 

@@ -57,7 +57,7 @@ def request(plan: PlanText, workers: int, tool: str = "echo", number: int = 1) -
 
 
 def exited(event: Event) -> TaskExited:
-    """What a simulated tool answers."""
+    """The answer of a simulated tool."""
     asked: TaskAttemptRequested = event.data
     return TaskExited(
         request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt, exit_code=0,

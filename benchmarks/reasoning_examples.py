@@ -98,7 +98,7 @@ def agreement(examples: Sequence[Example]) -> dict[str, Agreement]:
 
 
 def answered(one: Example) -> Answer:
-    """What the engine answers to the example, with the tools played back."""
+    """The engine's answer to the example, with the tools played back."""
     given = permitted(one.envelope)
     if given is None:
         given = answer(one.envelope, [one.play(tool, args) for tool, args in plan(one.envelope)])

@@ -53,7 +53,7 @@ Player = Callable[[str, Content], Evidence]
 
 
 class Label(msgspec.Struct, frozen=True):
-    """What the example expects; None where it does not say. ``verdict``: PROCEED, WARN, ABORT, READY or NOT_READY."""
+    """The expected answer; None where it does not say. ``verdict``: PROCEED, WARN, ABORT, READY or NOT_READY."""
 
     verdict: str | None = None
     status: str | None = None

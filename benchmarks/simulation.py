@@ -1,7 +1,7 @@
 """Simulated worlds: how many a processor gets through in a second, and how much time passes in them.
 
-Each measurement is a process of its own, and counts that process's processor time. What lets a world's hours pass is
-mostly waiting, so the events that were appended and checked are told too.
+Each measurement is a process of its own, and counts that process's processor time. A world's hours pass
+mostly in waiting, so the events that were appended and checked are told too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LOADS = {
     TWICE: None,
     "typing only": Load(demands=0, thoughts=0, runs=0, checks=0, audits=0, changes=2, typings=6),
 }
-"""What goes on in them; None: all that ``pmagent sim`` draws, documents included."""
+"""The work in them; None: all that ``pmagent sim`` draws, documents included."""
 
 
 def run(bench: Bench) -> list[Row]:

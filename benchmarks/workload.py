@@ -1,4 +1,4 @@
-"""What is measured with: event types, an actor that works in steps, and logs of a given length.
+"""The material of measurements: event types, an actor that works in steps, and logs of a given length.
 
 A step is six events, as in the histories that Temporal's replayer was measured with: a fact asks for it, the actor
 decides and requests an effect, its outcome comes as a fact, the actor notes it and requests a second effect, whose
@@ -63,7 +63,7 @@ class StepDone(Payload, frozen=True, kw_only=True):
 
 @event_type("bench.step_noted")
 class StepNoted(Payload, frozen=True, kw_only=True):
-    """What the actor makes of the outcome."""
+    """The actor's note of the outcome."""
 
     n: int
     done: int
@@ -137,7 +137,7 @@ def draft(payload: msgspec.Struct, id: str, actor: str = "bench", causation: int
 
 
 def outcome(request: Event) -> Draft:
-    """What the performer of ``request`` answers."""
+    """The answer of the performer of ``request``."""
     data = request.data
     done: msgspec.Struct
     if isinstance(data, StepRequested):

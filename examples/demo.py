@@ -94,7 +94,7 @@ def change_surface() -> None:
 
 
 def make_audited() -> None:
-    """What is audited: a small agent project with its history, and the report that tells of it."""
+    """Make the audited project: a small agent project with its history, and the report that tells of it."""
     for script, made in (("make_repository.py", AUDITED), ("make_report.py", REPORT)):
         subprocess.run([sys.executable, "-I", str(ROOT / "examples" / "audited" / script), str(made)], check=True)
 
@@ -148,7 +148,7 @@ def main() -> None:
 
 
 def run_live() -> None:
-    """What is done while the daemon runs."""
+    """The commands that run beside a daemon."""
     say("the OA's state from the kernel surfaces, and a session")
     pmagent("oa", "snapshot", "--format", "text")
     pmagent("boot", "oa", "--format", "text")

@@ -21,7 +21,7 @@ _KINDS = (("keyboard", 6), ("mouse", 2))
 
 
 def lacking(devices: "Sequence[Device]") -> str:
-    """Which of keyboard and mouse USB does not show, or "". Nothing is sent to either."""
+    """The kind of device, keyboard or mouse, that USB does not show, or "". Nothing is sent to either."""
     for kind, usage in _KINDS:
         if not any(device.usage_page == _DESKTOP and device.usage == usage for device in devices):
             return kind

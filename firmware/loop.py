@@ -119,7 +119,7 @@ def serve(core: Core, board: Board) -> None:
 def run(core: Core, board: Board, rounds: int = -1) -> None:
     """Rounds without end, or so many.
 
-    Whatever is raised in one ends all typing for good: the core types nothing any more, the light flickers, and the
+    Any exception in a round ends all typing for good: the core types nothing any more, the light flickers, and the
     watchdog, which is not fed, resets the board. Everything is released on every way out.
     """
     try:

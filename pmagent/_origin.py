@@ -1,10 +1,10 @@
-"""Whose code is about to run: ours, or that of the directory we were started in (docs/design.md §10).
+"""The code that is about to run: ours, or that of the directory we were started in (docs/design.md §10).
 
 We run inside repositories that agents write. A ``msgspec.py`` there would be imported instead of what we depend on by
 ``python -m pmagent`` or ``PYTHONPATH=. pmagent``. So this module, which imports nothing but what the interpreter has
 loaded already, runs before any other of ours.
 
-What it cannot see: the name ``pmagent`` itself (this file would not run), and standard modules that were
+It cannot see two things: the name ``pmagent`` itself (this file would not run), and standard modules that were
 shadowed before it. Both are ruled out by ``python -I``, which is how we start every process.
 """
 

@@ -101,8 +101,8 @@ SHORT: Final = 19
 
 
 def local(time: str) -> tuple[str, str]:
-    """A log time as this machine's clock shows it, in the log's own form but for the Z, and the zone's name. What is no
-    log time stays as it is."""
+    """A log time as this machine's clock shows it, in the log's own form but for the Z, and the zone's name. Any other
+    text stays as it is."""
     try:
         there = parse_time(time).astimezone()
     except (ValueError, OverflowError):

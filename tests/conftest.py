@@ -1,4 +1,4 @@
-"""What tests of several areas need: the surfaces of the example workspace, and observations made of them."""
+"""Fixtures for tests of several areas: the surfaces of the example workspace, and observations made of them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, Any, Any]:
-    """What is collected lives until the end: the garbage collector is kept off it, while it is made and afterwards. A
+    """Keep the garbage collector off the tests while they are collected, and afterwards: they live until the end. A
     full round over fifteen thousand tests costs a third of a second, and each daemon inside a test begins with one."""
     gc.disable()
     try:

@@ -2,9 +2,9 @@
 
 It judges each observation with the same pure function as the kernel watcher, instead of waiting for the
 watcher's ``kernel.mode_decided``: that event is written only when something changed, so it cannot answer a
-request; and a permit is then never judged by an older observation than the newest in the log. What people are
-told (escalations) and what is taken back (permits) follows from ``kernel.mode_decided``, so that the log
-shows mode change -> effect.
+request; and a permit is then never judged by an older observation than the newest in the log. Escalations to
+people, and the permits that are taken back, follow from ``kernel.mode_decided``, so that the log shows
+mode change -> effect.
 
 A snapshot or boot waits for the reading that the watcher asks for because of it (``causation`` ties the two).
 However that reading ends, the request is answered.

@@ -1,7 +1,7 @@
 """From a spec to the exact arguments of bubblewrap; pure.
 
 The root inside is built from nothing: system run-time folders, what was asked for, a private /tmp, and nothing else.
-What the host is like comes in as ``HostFacts``; what must be handed over as an open file (bubblewrap takes descriptors)
+``HostFacts`` describe the host; anything that must be handed over as an open file (bubblewrap takes descriptors)
 stands in the arguments as ``Content`` or ``HostPath``, for the runner to open. So the same spec on the same host gives
 the same arguments, and they can be read, compared and tested without a process.
 """

@@ -1,6 +1,6 @@
 """Looks at the machine and at the folders that were asked for, before a run; blocking.
 
-Whatever cannot be granted is refused here, before anything is started, with the path or package that it is about.
+A grant that is impossible is refused here, before anything is started, with the path or package that it is about.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def places(root: str, search: Sequence[str] = ()) -> list[str]:
 
 
 def searched(environ: Mapping[str, str]) -> list[str]:
-    """What this environment adds to the places: the activated virtual environment, and folders of installed
+    """The places that this environment adds: the activated virtual environment, and folders of installed
     interpreters on its PATH."""
     active = environ.get("VIRTUAL_ENV", "")
     on_path = (entry for entry in environ.get("PATH", "").split(os.pathsep) if os.path.isabs(entry))
@@ -91,7 +91,7 @@ def add_line(folder: str) -> str:
 
 
 def lacking(words: Iterable[str], folder: str, shown: Sequence[str]) -> str:
-    """What to do when a program was not found inside, or could not run: the first of ``words`` that names a file from
+    """Advice when a program was not found inside, or could not run: the first of ``words`` that names a file from
     ``folder`` on which exists here and leads to a place that is not ``shown``; "" where none does."""
     for word in words:
         path = os.path.normpath(os.path.join(folder, word)) if word and "\0" not in word else ""

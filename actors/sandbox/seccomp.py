@@ -1,7 +1,7 @@
 """The seccomp filter of the sandbox, as the classic BPF program that the kernel takes; pure.
 
 A program is a list of ``struct sock_filter`` over ``struct seccomp_data`` (linux/filter.h, linux/seccomp.h): a binary
-search for the stretch of numbers that a call lies in, and at its end the answer. What ``syscalls`` does not list is
+search for the stretch of numbers that a call lies in, and at its end the answer. A call that is not in ``syscalls`` is
 refused. Arguments are compared by their low 32 bits, for they are ints and a caller may put anything into the upper
 half; of a pointer, both halves are.
 """

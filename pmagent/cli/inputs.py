@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shlex
 import sys
 import termios
 import uuid
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 
 import click
@@ -58,6 +61,15 @@ def confirmed(output: Output, question: str, flag: str) -> bool:
     termios.tcflush(sys.stdin, termios.TCIFLUSH)
     output.note(Styled(question, "bold"), " type yes and Enter:")
     return sys.stdin.readline().strip() == "yes"
+
+
+def from_here(workspace: Path, name: str) -> str:
+    """The workspace's file ``name`` as a shell takes it in the current directory; from outside, its whole path."""
+    try:
+        here, top = Path.cwd(), workspace.resolve()
+    except OSError:  # the current directory is gone
+        return shlex.quote(str(workspace / name))
+    return shlex.quote(os.path.relpath(top / name, here) if here.is_relative_to(top) else str(top / name))
 
 
 def source_of(where: str) -> str:

@@ -100,7 +100,7 @@ async def _run_on_screen(
             if asked or detach or not follower.asking:
                 break
             asked = True
-            screen.say(f"the {follower.kind.word} is being stopped; once more leaves it as it is")
+            screen.say(f"the {follower.kind.word} is being stopped; a second Ctrl-C or SIGTERM leaves it as it is")
             tasks.start_soon(follower.cancel, f"cancelled by {number.name}")
         left = True
         tasks.cancel_scope.cancel()

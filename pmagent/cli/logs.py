@@ -156,7 +156,7 @@ class _Shown:
         return made
 
     def content(self, captured: Captured) -> bytes:
-        """What was kept of a stream."""
+        """The part of a stream that was kept."""
         return self._jobs.blobs.get(captured.sha256) if captured.size_bytes else b""
 
 

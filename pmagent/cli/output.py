@@ -275,7 +275,7 @@ class Output:
 
     @contextmanager
     def paged(self, *, wanted: bool = True) -> Iterator[None]:
-        """What is written within goes to a terminal by a pager, as git does it: ``PAGER``, else less; none where that
+        """To a terminal, show the output of the block by a pager, as git does: ``PAGER``, else less; none where that
         is empty or ``cat``, or is not installed. A reader who leaves it early ends the block."""
         import shlex
         import signal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -10,7 +11,7 @@ import click
 
 from pmagent.actors.oa.policy import CARE, WORK
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option
-from pmagent.cli.inputs import STDIN, can_answer, confirmed, id_prefix, job_id, source_from
+from pmagent.cli.inputs import STDIN, BadInput, can_answer, confirmed, from_here, id_prefix, job_id, source_from
 from pmagent.cli.output import Styled
 from pmagent.cli.shell import complete_jobs
 from pmagent.exitcodes import Exit
@@ -18,6 +19,7 @@ from pmagent.jobs.kinds import RUNS
 
 if TYPE_CHECKING:
     from pmagent.contracts.orchestra_events import RunRequested
+    from pmagent.jobs.kinds import Source
 
 _OWN: Final = "orchestra.config.yaml"
 _WORDS: Final = "pmagent.run.words"
@@ -75,12 +77,12 @@ def run(
     detach: bool, follow: str | None, request: str | None, format: str,
 ) -> int:
     """Have INTENT done by the tasks of a plan, each a tool in a sandbox, in the order of their dependencies. With --
-    and a program with its arguments, run that one alone, once, and write what it writes.
+    and a program with its arguments, run that one alone, once, and pass on its output.
 
     Progress goes to stderr. Ctrl-C ends the run in order: its tasks are stopped, its documents written. Exit 0: every
     task is done. 1: some failed, or the run was refused, cancelled or stopped. 2: its configuration or plan is wrong.
-    6: a time limit, or the daemon took it and does not answer. 7: a forbidden wish or act. `pmagent runs` shows the
-    outcome."""
+    6: a time limit, or the daemon took it and does not answer. 7: policy forbids what the
+    plan asks for, or a tool broke a rule of its sandbox. `pmagent runs` shows the outcome."""
     if follow is not None:
         if intent is not None or context.meta.get(_WORDS) or detach or request or plan or config:
             raise click.UsageError("--follow shows a run that was asked for before: give its id alone")
@@ -90,16 +92,19 @@ def run(
     from pmagent.actors.sandbox.programs import searched
     from pmagent.orchestra.command import NotListed, intent_of
     from pmagent.orchestra.request import RunOptions, as_request, warnings_of
+    from pmagent.workspace.presence import require_workspace
 
     words = tuple(context.meta.get(_WORDS, ()))
     if intent is None and not words:
         raise click.UsageError("Missing argument 'INTENT'.")
     if words and replan:
         raise click.UsageError("--replan asks a planner, and -- names the one program to run")
+    if words:  # before its program is looked for: where no workspace is, no whitelist would help
+        require_workspace(app.workspace)
     options = RunOptions(
         intent=intent if intent is not None else intent_of(words), words=words,
         config=source_from(config, BYTES_MAX, "it has to hold a configuration"),
-        plan=source_from(plan, BYTES_MAX, "it has to hold a plan"),
+        plan=_plan_of(app, plan),
         concurrency=concurrency, retries=retries, replan=replan, out=out, action=action, plan_only=plan_only,
         dry_run=dry_run, search=searched(app.environ),
     )
@@ -115,6 +120,19 @@ def run(
     for warning in warnings_of(asked.config):
         app.output.note(Styled("warning:", "yellow"), f" {warning}")
     return _run(app, asked, format, detach=detach, alone=bool(words))
+
+
+def _plan_of(app: App, path: str | None) -> Source | None:
+    """The plan that the command names. Raises BadInput, which names the file where it lies in the workspace's folder
+    and not in the current one."""
+    from pmagent.actors.orchestra.planning.plan import BYTES_MAX
+
+    try:
+        return source_from(path, BYTES_MAX, "it has to hold a plan")
+    except BadInput as error:
+        if path is None or path == STDIN or os.path.lexists(path) or not (app.workspace / path).is_file():
+            raise
+        raise BadInput(error.message, f"the workspace has one: --plan {from_here(app.workspace, path)}") from error
 
 
 def _allowed(app: App, words: Sequence[str], search: Sequence[str]) -> bool:
@@ -216,7 +234,9 @@ def _run(app: App, asked: RunRequested, format: str, *, detach: bool, alone: boo
         reasons = [task["reason"] for task in document(run)["tasks"] if task["reason"]] or run.reasons
         done = exit_code(run) == Exit.DONE
         mark = Styled("✓ done", "green") if done else Styled(f"✗ {run.state}", "red")
-        app.output.note(mark, "".join(f": {reason}" for reason in reasons), f"; pmagent runs {asked.run_id[:8]}")
+        app.output.note(mark, f": {'; '.join(reasons)}" if reasons else "", f"; pmagent runs {asked.run_id[:8]}")
+        for mend in run.mend:
+            app.output.note(Styled("hint:", "cyan"), f" {mend}")
         return exit_code(run)
     app.output.answer(format, document(run), lambda: summary(app.output, run))
     return exit_code(run)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.inputs import from_here
 from pmagent.cli.output import Styled
 from pmagent.exitcodes import Exit
 
@@ -77,10 +78,10 @@ def init(app: App, ignore: bool, minimal: bool, new_log: bool, format: str) -> i
         app.output.line(f"left as they are: {', '.join(present)}")
     if new_log:
         app.output.line(Styled("✓", "green"), f" log {log_id}, in {app.layout.log}")
-    elif not created:
+    ignored = _ignored(app, asked=ignore, answerable=True)["ignored"]
+    if not created and not new_log and not ignored:
         app.output.line("nothing to do: everything is there")
-    _ignored(app, asked=ignore, answerable=True)
-    app.output.note(f'next: pmagent run "run the tests" --plan {PLAN}; pmagent status')
+    app.output.note(f'next: pmagent run "run the tests" --plan {from_here(app.workspace, PLAN)}; pmagent status')
     return Exit.DONE
 
 

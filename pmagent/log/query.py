@@ -98,7 +98,7 @@ def _named(name: str, values: Sequence[str]) -> list[bytes]:
 
 
 def _begun(correlation: str) -> bytes:
-    """What a line holds whose correlation is meant: its beginning, or that of its UUID."""
+    """The bytes that a line of this correlation holds: its beginning, or that of its UUID."""
     return msgspec.json.encode(_text_as_stored(correlation.removesuffix("…")))[1:-1]
 
 

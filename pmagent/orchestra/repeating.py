@@ -44,7 +44,7 @@ def repeated(jobs: Jobs, position: int, run_id: str, *, failed: bool) -> RunRequ
 
 def _done(run: Run) -> dict[str, int]:
     """The tasks that are done, and all that they waited for, each with the position of its ``task.finished``, in this
-    run or an earlier one. What followed a task that was skipped, or may fail, is repeated with it."""
+    run or an earlier one. A task that followed one that was skipped, or may fail, is repeated with it."""
     done: dict[str, int] = {}
     kept: set[str] = set()
     for task, planned in run.pairs:  # each comes after what it waits for

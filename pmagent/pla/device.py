@@ -2,8 +2,8 @@
 
     python -I -m pmagent.pla.device --link PATH [--typed FILE]
 
-``PATH`` becomes a link to the terminal; whatever opens it holds the line, as DTR tells a real device. What is "typed"
-goes nowhere but to ``FILE``, as text, and to stdout, where each thing that happens is a line of JSON with ``at``
+``PATH`` becomes a link to the terminal; whatever opens it holds the line, as DTR tells a real device. Text that is
+"typed" goes nowhere but to ``FILE``, and to stdout, where each thing that happens is a line of JSON with ``at``
 (nanoseconds of CLOCK_MONOTONIC).
 
 Commands come on stdin, one word a line, and are told on stdout when they are done:

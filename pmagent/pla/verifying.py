@@ -1,7 +1,7 @@
 """Session logs checked: by themselves, and against the log that they were computed from (docs/design.md §16.8).
 
-By itself a file shows each byte that was changed, and each line that was removed, put in or moved. What it cannot show
-is that its end was cut off, or that all of it was made anew with other checksums: that takes the log, or the checksum
+By itself a file shows each byte that was changed, and each line that was removed, put in or moved. It cannot show
+that its end was cut off, or that all of it was made anew with other checksums: that takes the log, or the checksum
 that somebody wrote down.
 """
 

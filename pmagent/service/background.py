@@ -42,6 +42,12 @@ class NotStarted(PmagentError):
         self.exit_code = code if 0 < code < 128 else 70
 
 
+class AlreadyRunning(PmagentError):
+    """A daemon has this workspace already."""
+
+    exit_code = 1
+
+
 class StillThere(PmagentError):
     """The daemon did not end in time; it may still do so."""
 
@@ -70,8 +76,14 @@ class Notifier:
 
 
 def start(workspace: Path) -> int:
-    """Start a daemon of its own session and return its process id when it answers commands. Raises NotStarted."""
+    """Start a daemon of its own session and return its process id when it answers commands. Raises
+    AlreadyRunning, before anything of that daemon's is touched; NotStarted."""
     layout = Layout(workspace)
+    holder = layout.store.holder()
+    if holder.live and holder.role == "daemon":
+        raise AlreadyRunning(
+            f"a daemon is running here already (pid {holder.pid})", "pmagent restart stops it and starts another"
+        )
     layout.prepare()
     output = layout.home / OUTPUT
     with (

@@ -236,7 +236,7 @@ _CHUNK: Final = 256 * 1024
 
 
 def _received(client: socket.socket) -> bytearray:
-    """What there is; nothing where there is nothing yet. Raises EOFError at the end."""
+    """The bytes that have come; none where there are none yet. Raises EOFError at the end."""
     try:
         content = client.recv(_CHUNK)
     except BlockingIOError:

@@ -1,6 +1,6 @@
 """Configured checks and guards: the operation that runs them, and asking for it (docs/checks.md).
 
-What is run is what ``.pmagent/config.toml`` says when the operation begins: a request names checks, never programs. So
+``.pmagent/config.toml``, as it is when the operation begins, names the programs: a request names only checks. So
 nobody who can only talk to the daemon gets a program started that the workspace does not configure.
 """
 

@@ -132,8 +132,8 @@ class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PlaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The keyboard device, who operates it, and how proposals come about. What a daemon or a command goes by is what
-    its own environment and the workspace's file say: nobody who only talks to a daemon loosens them. Policies and
+    """The keyboard device, who operates it, and how proposals come about. A daemon or a command goes by its own
+    environment and the workspace's file: nobody who only talks to a daemon loosens them. Policies and
     limits are those of ``CredentialPolicy`` and ``ModelLimits``; a test holds them together."""
 
     device: Annotated[

@@ -139,7 +139,7 @@ def unaccepted_of(workspace: Path) -> str | None:
 
 
 def marks_of(workspace: Path) -> tuple[object, ...]:
-    """What tells whether a file that ``unaccepted_of`` reads has changed."""
+    """A value that changes when a file that ``unaccepted_of`` reads has changed."""
     registry = Registry()
     try:
         entry = registry.path(ACCEPTED, workspace)

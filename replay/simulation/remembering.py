@@ -16,7 +16,7 @@ from pmagent.contracts.payload import Correlated, Payload
 from pmagent.events.event import Event
 
 COSTLY: Final = (AUDITOR,)
-"""Whose decisions are remembered: an invocation of the audit's graph costs as much as a hundred other reactions."""
+"""Actors whose decisions are remembered: an invocation of the audit's graph costs as much as a hundred reactions."""
 AFRESH: Final = 8
 """Each seed that is divisible by this remembers nothing."""
 

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("screens")]
 
 
 def typed(station: Station) -> str:
-    """What the machine has got so far."""
+    """The text that the machine has got so far."""
     assert station.device is not None
     return station.device.typed
 
@@ -39,7 +39,7 @@ def fill(page: Page, proposal: dict[str, Any]) -> None:
 
 
 def decisions(station: Station, proposal: dict[str, Any]) -> list[str]:
-    """Who asked for an approval of it, and was followed."""
+    """The operators whose request to approve it was followed."""
     return [
         event["operator_id"] for event in station.events("pla.approved")
         if event["proposal_id"] == proposal["proposal_id"]

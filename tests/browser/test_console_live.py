@@ -71,7 +71,7 @@ def is_fresh(page: Page, end: int) -> None:
 
 
 def mark(page: Page) -> None:
-    """What is gone when the page is loaded anew."""
+    """Set a mark that is gone when the page is loaded anew."""
     page.evaluate("window.mine = true")
 
 

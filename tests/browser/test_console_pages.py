@@ -58,7 +58,7 @@ def pages(station: Station) -> list[str]:
 
 
 def violations(page: Page, rules: dict[str, Any]) -> list[Any]:
-    """What axe finds: rule, and some of the elements that break it."""
+    """The findings of axe: rule, and some of the elements that break it."""
     found: list[Any] = page.evaluate(
         "async (rules) => (await axe.run(document, rules)).violations"
         ".map((one) => [one.id, one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160))])",

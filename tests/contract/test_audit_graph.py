@@ -84,7 +84,7 @@ def test_a_node_is_a_function_of_the_state(name: str) -> None:
     ],
 )
 def test_a_tool_takes_what_the_specification_gives_it(name: str, given: Sequence[Any]) -> None:
-    """What is ours comes behind it, and may be left out."""
+    """Our own parameters come behind it, and may be left out."""
     parameters = list(inspect.signature(getattr(pmagent.audit, name)).parameters.values())
     taken = [one.name if one.default is one.empty else (one.name, one.default) for one in parameters[: len(given)]]
     assert taken == list(given)

@@ -153,7 +153,7 @@ def test_an_applied_rule_comes_back_from_the_log_as_it_went(item: RuleItem) -> N
 
 @given(st.sampled_from(list(msgspec.structs.fields(OpinionItem))).map(lambda field: field.name), SCALARS)
 def test_log_and_model_refuse_the_same_opinions(name: str, value: Any) -> None:
-    """Whatever takes a field's place. A float that is whole is a whole number to the log, which knows only JSON."""
+    """Any value takes a field's place. A float that is whole is a whole number to the log, which knows only JSON."""
     opinion = {"judge": "Defense", "criterion_id": "a", "score": 3, "argument": "b", "cited_evidence": ["a#1"]}
     opinion[name] = value
     accepted = [_accepts(opinion, OpinionItem), _accepts(opinion, JudicialOpinion)]

@@ -62,7 +62,11 @@ def _is_digest(field: inspect.Field) -> bool:
     return isinstance(of, inspect.StrType) and bool(LOOKS_SO.search(field.name) or "{64}" in (of.pattern or ""))
 
 
-FIELDS = {name: field for cls in types().values() for name, field in fields(inspect.type_info(cls))}
+FIELDS = {
+    name: field for cls in types().values() if cls.__module__.startswith("pmagent.")
+    for name, field in fields(inspect.type_info(cls))
+}
+"""Those of the product; other tests may have types of their own."""
 
 
 def test_a_field_that_looks_like_a_blobs_name_is_declared() -> None:

@@ -57,7 +57,7 @@ HOLES = {
     "1.0 for an integer": ["coordinate_with_fraction_of_zero", "bounds_with_fraction_of_zero"],
     "true for an integer": ["coordinate_true"],
 }
-"""What the schemas that the specification came with let pass, in proposals and executions alike."""
+"""Faults that the schemas of the specification let pass, in proposals and executions alike."""
 
 TYPED = ("action_proposal", "action_execute")
 OTHER_HOLES = {

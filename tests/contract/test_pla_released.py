@@ -1,4 +1,4 @@
-"""What was released of the PLA's contracts still holds (docs/design.md §16.1)."""
+"""The PLA's contracts still hold as they were released (docs/design.md §16.1)."""
 
 from __future__ import annotations
 

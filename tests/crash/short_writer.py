@@ -5,7 +5,7 @@ in JSON, a run is forked and its process id told on stdout; it waits for a secon
 it before, and when it has ended its exit code is told. Each acknowledged batch is one line in the file TOLD: position
 and sum. A run ends with 0 or, after an error of the disk, with 70.
 
-What a run makes of system calls is its own work on the log: everything was imported before, and a first run, which
+All system calls of a run are its own work on the log: everything was imported before, and a first run, which
 nobody sees, has filled what is filled once.
 """
 
@@ -65,7 +65,7 @@ def begin(folder: str, told: str, ready: int, go: int) -> None:
 def one(folder: str, told: str) -> None:
     """Fork a run, tell who it is, let it go when somebody says so, and tell how it ended.
 
-    Who it is is told when it has nothing more to do before it goes: else a tracer that is quick counts a call more.
+    The id is told when the run has nothing more to do before it goes: else a tracer that is quick counts a call more.
     """
     (waiting, ready), (go, going) = os.pipe(), os.pipe()
     child = os.fork()

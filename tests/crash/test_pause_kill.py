@@ -26,7 +26,7 @@ PLAN = "- {task_id: say, intent: say something, tools: [echo], inputs: {args: [h
 
 
 def ask(workspace: Path, *arguments: str) -> Any:
-    """What a command answers, as a document."""
+    """The answer to a command, as a document."""
     done = pmagent(workspace, *arguments, "--format", "json")
     assert done.code == 0, done.errors
     return done.document

@@ -57,7 +57,7 @@ class Daemons:
     def begin(self, what: str = "never") -> None:
         """The same, and wait until the device is linked."""
         self.start(what)
-        # What is done with the mode needs the device; the link may have been made before or after "up".
+        # Orders about the mode need the device; the link may have been made before or after "up".
         if not self.ask("pla.status", whose=False)["device"]:
             self.wait("hid.linked")
 
@@ -110,7 +110,7 @@ class Daemons:
             return
 
     def outcome(self, proposal_id: str) -> str:
-        """What became of a proposal, when that is known, or is not going to be."""
+        """The outcome of a proposal, when that is known, or is not going to be."""
         try:
             said: str = self.ask("pla.outcome", whose=False, proposal_id=proposal_id, seconds=60.0)["outcome"]
         except RemoteError as error:
@@ -151,7 +151,7 @@ def device(workspace: Path) -> Iterator[Device]:
 
 
 def text(number: int) -> str:
-    """What is to be typed the n-th time; nothing of it is like the others."""
+    """The text to be typed the n-th time; nothing of it is like the others."""
     return f"{number} is the number of this line, which is to be typed here"
 
 
@@ -255,7 +255,7 @@ def test_a_daemon_that_was_stopped_before_it_gave_the_order_does_not_give_it_lat
 
 
 def _types_once_more(daemon: Daemons, number: int) -> None:
-    """What comes after is a session like any other."""
+    """Type once more, in a session like any other."""
     daemon.armed()
     proposal = daemon.proposed(text(number))
     daemon.approve(proposal)

@@ -131,7 +131,7 @@ EVERY_AUDIT = {
 
 
 def audits(history: Path) -> set[str]:
-    """What came to pass in audits: how they failed, and what was special about the others."""
+    """The ends of audits: how they failed, and what was special about the others."""
     log = SegmentReader(RealDisk(), str(history / "log"))
     found: set[str] = set()
     for one in events(log):
@@ -173,7 +173,7 @@ EVERY_TYPING = {
 
 
 def typings(history: Path) -> set[str]:
-    """What came of proposals and decisions, and why modes changed."""
+    """The ends of proposals and decisions, and why modes changed."""
     log = SegmentReader(RealDisk(), str(history / "log"))
     found: set[str] = set()
     for one in events(log):

@@ -41,7 +41,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
 
 
 def listed(workspace: Path) -> list[dict[str, Any]]:
-    """What ``pmagent audits`` lists; nothing where there is no log."""
+    """The list of ``pmagent audits``; empty where there is no log."""
     if not (Layout(workspace).log / "HEAD").exists():
         return []
     found: list[dict[str, Any]] = pmagent(workspace, "audits", "--format", "json").document["audits"]

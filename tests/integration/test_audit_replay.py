@@ -51,7 +51,7 @@ print(json.dumps(found))
 
 
 def replayed(log: Path, folder: Path) -> dict[str, object]:
-    """What a replay in a process of its own comes to, and which of the wires it touched."""
+    """The result of a replay in a process of its own, and which of the wires it touched."""
     done = subprocess.run(
         [sys.executable, "-c", REPLAY, str(log)], cwd=folder, env={"PYTHONPATH": str(ROOT), "PATH": "/nowhere"},
         capture_output=True, check=True,

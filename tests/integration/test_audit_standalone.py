@@ -41,7 +41,7 @@ def run(command: str) -> None:
 
 @pytest.fixture
 def sources(tmp_path: Path) -> dict[str, Any]:
-    """What the graph is invoked with: a repository with a few commits, a report with an image, a rubric."""
+    """The graph's inputs: a repository with a few commits, a report with an image, a rubric."""
     repository = tmp_path / "project"
     (repository / "src").mkdir(parents=True)
     environment = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
@@ -83,7 +83,7 @@ def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def judge_of(asked: dict[str, Any]) -> str:
-    """Who is asked: the persona that the system's message names in the shape of the answer."""
+    """The judge that is asked: the persona that the system's message names in the shape of the answer."""
     system = asked["messages"][0]["content"]
     return next(judge for judge in JUDGES if f'"judge": "{judge}"' in system)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.service.background import NOTIFY, Notifier, StillThere, stop, unit, unit_file, unit_name
+from pmagent.service.background import NOTIFY, OUTPUT, Notifier, StillThere, stop, unit, unit_file, unit_name
 from pmagent.service.wire import reachable
 from pmagent.workspace.layout import Layout
 from tests.support.cases import each
@@ -35,8 +35,13 @@ def test_it_starts_answers_restarts_and_stops(workspace: Path) -> None:
         assert (started.code, str(first) in started.text) == (0, True)
         assert json.loads(spawn("status", "--json", cwd=workspace).text)["running"]
         assert os.getsid(first) == first, "it does not end with the terminal"
+        output = Layout(workspace).home / OUTPUT
+        output.write_text("from before\n" + output.read_text())
+        said = output.stat().st_size
         again = spawn("up", "--detach", cwd=workspace)
         assert (again.code, str(first) in again.errors) == (1, True)
+        assert "daemon.out" not in again.errors
+        assert output.stat().st_size == said, "the running daemon's messages are kept"
         assert spawn("restart", cwd=workspace).code == 0
         assert daemon_pid(workspace) != first
     finally:

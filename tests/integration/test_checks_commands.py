@@ -138,7 +138,7 @@ def test_secrets_that_a_check_writes_are_masked_wherever_it_is_told(repository: 
 
 
 def test_surfaces_are_read_after_the_checks_have_run(repository: Path) -> None:
-    """What somebody writes meanwhile is not undone."""
+    """A change that somebody makes meanwhile is not undone."""
     with gated(repository) as gate:
         configure(repository, Slow=gate.argv)
         process = gate.start("kernel", "refresh")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import subprocess
@@ -181,7 +182,7 @@ def test_filters_hold_live(tmp_path: Path) -> None:
         with tailing(tmp_path, "-f", "--type", "test.*", "--exclude", "test.b", "data.n=3", "data.n=6") as tail:
             assert "caught up" in tail.note()
             writer.append("a", "b", "b", "a", "b")
-            assert [tail.line().split()[4:6] for _ in range(2)] == [["•", "test.a"], ["•", "test.a"]]
+            assert ["• test.a " in tail.line() for _ in range(2)] == [True, True]
             code, out, _ = tail.end(signal.SIGINT)
     assert (code, out) == (130, "")
 
@@ -228,7 +229,9 @@ def test_what_a_daemon_does_is_seen_as_it_happens(workspace: Path) -> None:
         assert spawn("boot", "oa", cwd=workspace).code == 0
         code, out, _ = tail.end()
     assert code == 0
-    assert [line.split()[5] for line in out.splitlines()] == ["oa.boot_requested", "oa.session_booted"]
+    assert re.findall(r"oa\.\w+", out)[:1] == ["oa.boot_requested"]
+    assert len(out.splitlines()) == 2
+    assert " oa.session_booted " in out.splitlines()[1]
 
 
 def test_the_example_of_up_runs_until_a_signal(workspace: Path) -> None:

@@ -37,7 +37,7 @@ def types(workspace: Path) -> list[str]:
 
 
 def given(monkeypatch: pytest.MonkeyPatch, text: str | bytes) -> None:
-    """What stdin holds."""
+    """Put this text on stdin."""
     raw = text if isinstance(text, bytes) else text.encode()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(raw)))
 

@@ -42,6 +42,43 @@ def test_a_minimal_workspace_works_without_surfaces(bare: Path) -> None:
     assert not (bare / "share/PM_BOOTSTRAP_STATE.json").exists(), "init respects the setting"
 
 
+def test_init_names_the_plan_as_the_current_folder_reaches_it(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    below = bare / "a folder"
+    below.mkdir()
+    for folder, plan in ((bare, "plan.yaml"), (below, "../plan.yaml"), (bare.parent, str(bare / "plan.yaml"))):
+        monkeypatch.chdir(folder)
+        assert f"--plan {plan};" in pmagent(bare, "init").errors
+    monkeypatch.chdir(below)
+    missing = pmagent(bare, "run", "x", "--plan", "plan.yaml")
+    assert (missing.code, "--plan ../plan.yaml" in missing.errors) == (2, True)
+    nowhere = pmagent(bare, "run", "x", "--plan", "other.yaml")
+    assert (nowhere.code, "../other.yaml" in nowhere.errors) == (2, False)
+
+
+def test_init_does_not_say_that_there_was_nothing_to_do_where_it_changed_what_git_ignores(bare: Path) -> None:
+    assert "nothing to do" in pmagent(bare, "init").text
+    ignored = pmagent(bare, "init", "--ignore")
+    assert ("nothing to do" in ignored.text, "ignored by git" in ignored.errors) == (False, True)
+    assert "nothing to do" in pmagent(bare, "init", "--ignore").text
+
+
+def test_one_command_outside_a_workspace_leads_to_init(tmp_path: Path) -> None:
+    done = pmagent(tmp_path, "run", "--", "make")
+    assert done.code == 1
+    assert "pmagent init" in done.errors
+    assert "whitelist_tools" not in done.errors
+
+
+def test_reasons_of_a_refused_command_are_told_apart(bare: Path) -> None:
+    config = bare / ".pmagent/config.toml"
+    config.write_text(config.read_text().replace('surfaces = "none"', 'surfaces = "required"'))
+    done = pmagent(bare, "run", "--", "echo", "hi")
+    assert done.code == 1
+    assert "is missing; share/" in done.errors
+    assert "is missing: share/" not in done.errors
+    assert "pmagent init" in done.errors
+
+
 def test_a_minimal_workspace_that_had_surfaces_is_blocked_without_them(bare: Path) -> None:
     """Also after the log's next start, and whatever STATE.json says."""
     assert pmagent(bare, "oa", "snapshot").code == 0

@@ -24,7 +24,7 @@ from tests.support.models import scripted
 
 
 def told(host: Host) -> list[Event]:
-    """What is durable."""
+    """The events that are durable."""
     return [typed(stored) for stored in events(host.storage)]
 
 

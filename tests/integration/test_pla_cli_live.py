@@ -243,7 +243,7 @@ def test_a_second_look_at_the_device_does_not_disturb_the_daemon(lab: Lab) -> No
 
 
 def test_what_was_shown_in_another_mode_is_not_typed(lab: Lab) -> None:
-    """Who says yes to what would be recorded only has not said yes to its being typed."""
+    """An operator who says yes to a mere record has not said yes to typing."""
     before = lab.device.typed
     lab.pla("mode", "SUGGEST")
     lab.proposed("type: later")

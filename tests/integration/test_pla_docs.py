@@ -1,4 +1,4 @@
-"""What docs/pla.md tells people to type works as it stands there, in its order; its tables are the code's."""
+"""The commands of docs/pla.md work as they stand there, in its order; its tables are the code's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLOCKS = re.findall(r"^```console\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 
 def commands(block: str) -> list[list[str]]:
-    """What is typed, without ``pmagent pla`` and without comments."""
+    """The commands to type, without ``pmagent pla`` and without comments."""
     found = [shlex.split(line.split("  #")[0]) for line in block.splitlines()]
     assert all(words[:2] == ["pmagent", "pla"] for words in found)
     return [words[2:] for words in found]

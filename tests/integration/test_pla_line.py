@@ -107,7 +107,7 @@ def test_unplugged_while_it_types_nobody_knows_and_it_comes_back_disarmed(tmp_pa
 
 
 async def is_armed(line: Held) -> bool:
-    """What its next report says."""
+    """Whether it is armed, by its next report."""
     fact = await line.facts.until(lambda fact: isinstance(fact, HidReported), len(line.facts.all) - 1)
     assert isinstance(fact, HidReported)
     return fact.led_state

@@ -65,12 +65,12 @@ def begin_typing(workspace: Path, device: Device, before: Callable[[], None] = l
 
 
 def ask(workspace: Path, operation: str, **arguments: Any) -> Any:
-    """What the daemon answers."""
+    """The daemon's answer."""
     return call(workspace, operation, {**arguments, **WHO}).document
 
 
 def stopped(device: Device) -> str:
-    """What had been typed when the light went off."""
+    """The text that had been typed when the light went off."""
     device.wait(lambda told: told.get("light") is False)
     typed = device.typed
     assert TEXT.startswith(typed)

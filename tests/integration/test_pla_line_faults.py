@@ -124,7 +124,7 @@ def test_a_fault_in_the_answer_to_it(tmp_path: Path) -> None:
 
 
 def test_parts_come_through_faults(tmp_path: Path) -> None:
-    """What may be repeated is, and each part is held to its number."""
+    """Requests that may be repeated are, and each part is held to its number."""
 
     async def scene(direction: str, wanted: bytes, device: Pretend, pipe: FaultPipe, line: Held) -> None:
         faults = iter([dropped, passing, garbled, passing, doubled])

@@ -52,8 +52,8 @@ def test_a_device_that_falls_silent_is_lost_as_stale_and_comes_back(
 
 
 def test_a_device_that_reads_nothing_gets_nothing_later(tmp_path: Path) -> None:
-    """It goes on reporting, so only its silence on requests tells. What it did not read in time is of a link that
-    is over: read after all, it types nothing."""
+    """It goes on reporting, so only its silence on requests tells. A request that it did not read in time is of a link
+    that is over: read after all, it types nothing."""
 
     async def scene(device: Pretend, line: Held) -> None:
         first = await line.linked()

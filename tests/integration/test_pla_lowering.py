@@ -1,4 +1,4 @@
-"""Whoever wants the PLA to stop is not kept from it by settings that are broken meanwhile."""
+"""Settings that are broken meanwhile keep nobody from stopping the PLA."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ MODEL = "given:scripted"
 
 
 def reply(**fields: Any) -> AIMessage:
-    """What a model says."""
+    """A model's reply."""
     action = {
         "action_type": "TYPE_TEXT",
         "payload": {"text": "tail log\n"},

@@ -1,4 +1,4 @@
-"""Whoever waits for what is typed, when the daemon that typed it dies, waits no more, and keeps no daemon from
+"""A command that waits for an outcome stops waiting when the daemon that typed it dies, and keeps no daemon from
 starting: a daemon has a line, and finds out."""
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ __all__ = ["planner_program"]
 
 
 def happened(host: Host) -> list[Event]:
-    """What is durable."""
+    """The events that are durable."""
     return [typed(stored, host._blobs) for stored in events(host.storage)]
 
 

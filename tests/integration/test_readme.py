@@ -1,4 +1,4 @@
-"""What README and docs tell people to type works as it stands there."""
+"""The commands of README and docs work as they stand there."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def repository(tmp_path: Path) -> Path:
 
 
 SECONDS = 1200.0
-"""What takes longer hangs. A demo is dozens of commands, each a process of its own: it takes minutes where others work,
-too."""
+"""A command that takes longer hangs. A demo is dozens of commands, each a process of its own: it takes minutes where
+others work, too."""
 
 
 def run(arguments: list[str], cwd: Path, how: Callable[..., Any] = warm.run) -> subprocess.CompletedProcess[str]:

@@ -30,7 +30,7 @@ def daemon(workspace: Path, config: Path) -> Iterator[Daemon]:  # noqa: ARG001 -
 
 
 def reloaded(workspace: Path, daemon: Daemon, times: int) -> DaemonReloaded:
-    """What the daemon says of its settings, the ``times``-th time that it is asked to read them."""
+    """The daemon's report on its settings, the ``times``-th time that it is asked to read them."""
     before = history(workspace)[-1].position
     daemon.process.send_signal(signal.SIGHUP)
     await_event(workspace, "daemon.reloaded", after=before)

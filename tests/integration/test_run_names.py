@@ -14,7 +14,7 @@ from tests.support.sandboxes import needs_sandbox
 pytestmark = [needs_sandbox, pytest.mark.slow]
 
 NAME = "p=pw; p=${p}d="
-"""What stands before a secret, in two parts: a plan's own secrets are masked before its tasks see them."""
+"""The text before a secret, in two parts: a plan's own secrets are masked before its tasks see them."""
 
 SETTINGS = 'version: "1.0"\nwhitelist_tools: [sh, find]\nretries: {max: 0}\n'
 

@@ -1,4 +1,4 @@
-"""Who opens the log for something else takes no run up, whatever became due meanwhile."""
+"""A process that opens the log for something else takes no run up, whatever became due meanwhile."""
 
 from __future__ import annotations
 

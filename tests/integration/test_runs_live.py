@@ -57,7 +57,7 @@ class Seen:
         return finished
 
     def said(self, workspace: Path, name: str, stream: str = "stdout") -> str:
-        """What the task wrote, from the blob store."""
+        """The task's output, from the blob store."""
         artifacts = {one.path: one.checksum for one in self.task(name).result.artifacts}
         digest = artifacts[stream]
         return (Layout(workspace).blobs / digest[:2] / digest).read_text("utf-8")

@@ -1,4 +1,4 @@
-"""What the limit on core dumps rests on: a sandbox's first process starts no other before it is let; and what is left
+"""The grounds of the limit on core dumps: a sandbox's first process starts no other before it is let; and what is left
 where it cannot be set."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a task finds when it starts: its files, its inputs, and nothing of what is hidden."""
+"""A task finds its files and its inputs when it starts, and nothing of what is hidden."""
 
 from __future__ import annotations
 

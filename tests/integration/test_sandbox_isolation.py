@@ -1,5 +1,5 @@
-"""What nobody behind bubblewrap can do: each tried for real, inside the real sandbox, and shown to work outside where
-that matters. What every caller keeps is tried by each; the rest is about what tasks alone may have."""
+"""Nobody behind bubblewrap can do these things: each is tried for real, inside the real sandbox, and works outside
+where that matters. Each caller is tried on limits that all keep; the rest is about what tasks alone may have."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ pytestmark = needs_sandbox
 
 @pytest.fixture(autouse=True, params=["another user's", "root's"])
 def owner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whose the writable folders are; for an ordinary user they are their own."""
+    """The owner of the writable folders; for an ordinary user they are their own."""
     if request.param == "root's":
         if os.geteuid() != 0:
             pytest.skip("started by an ordinary user")

@@ -36,7 +36,7 @@ pytestmark = needs_sandbox
 
 @pytest.fixture(autouse=True, params=["another user's", "root's"])
 def owner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whose the writable folders are; for an ordinary user they are their own."""
+    """The owner of the writable folders; for an ordinary user they are their own."""
     if request.param == "root's":
         if os.geteuid() != 0:
             pytest.skip("started by an ordinary user")
@@ -50,7 +50,7 @@ def write(path):
 
 
 def attempts(tmp_path: Path, folder: Path, *codes: str, **more: object) -> list[str]:
-    """What each of these statements, run in ``folder``, comes to."""
+    """The result of each of these statements, run in ``folder``."""
     lines = "".join(f"print(tried(lambda: {code}))\n" for code in codes)
     code = f"{TRY}{WRITE}os.chdir({str(folder)!r})\n{lines}"
     return output_of(tmp_path, code, fs="rw", allow_write=(str(folder),), **more).split()

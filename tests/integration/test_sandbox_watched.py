@@ -1,4 +1,4 @@
-"""What no kernel limit bounds is looked at while a run goes on, and too much of it ends the run."""
+"""Resources that no kernel limit bounds are watched during a run, and too much use of one ends it."""
 
 from __future__ import annotations
 

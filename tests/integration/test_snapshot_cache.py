@@ -39,7 +39,7 @@ def lived(workspace: Path) -> Layout:
 
 
 def load(layout: Layout) -> tuple[int, Engine, Documents]:
-    """What a start would take from the cache: the position (0: nothing), and the folds."""
+    """The state that a start would take from the cache: the position (0: nothing), and the folds."""
     storage = SegmentReader(RealDisk(), str(layout.log))
     engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
     digest = sha256(layout.snapshot.read_bytes()).hexdigest() if layout.snapshot.exists() else ""

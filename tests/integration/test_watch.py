@@ -23,7 +23,7 @@ Observations = MemoryObjectReceiveStream[KernelObserved]
 
 @asynccontextmanager
 async def watching(workspace: Path, known: str = "") -> AsyncIterator[Observations]:
-    """What the watcher tells while the block runs; it is cancelled at the end."""
+    """The watcher's observations while the block runs; it is cancelled at the end."""
     send, receive = anyio.create_memory_object_stream[KernelObserved](100)
 
     async def run() -> None:

@@ -25,7 +25,7 @@ SUMMARY = "share/REALITY_GREEN_SUMMARY.json"
 
 
 def test_commands_at_the_same_time_take_turns_without_a_daemon(workspace: Path) -> None:
-    """Who finds the log held by another command waits for it to end, instead of giving up."""
+    """A command that finds the log held by another waits for it to end, instead of giving up."""
     call(workspace, "oa.snapshot")
     names = ["oa.snapshot", "boot.oa", "status"] * 3
     with ThreadPoolExecutor(len(names)) as pool:

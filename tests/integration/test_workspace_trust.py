@@ -247,7 +247,7 @@ def test_what_was_shown_is_what_is_accepted(stranger: Path) -> None:
 def test_a_damaged_record_refuses_and_says_where_it_lies(stranger: Path) -> None:
     accept(stranger)
     [entry] = [
-        path for path in (Registry().folder / "accepted").iterdir()
+        path for path in (Registry().folder / "accepted").glob("[!.]*")
         if json.loads(path.read_bytes())["workspace"] == str(stranger)
     ]
     entry.write_bytes(b"{")

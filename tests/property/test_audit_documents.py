@@ -1,4 +1,4 @@
-"""Whatever happens to audits, their documents have their shapes, and are the same however the log was folded."""
+"""The documents of audits have their shapes, whatever happens, and are the same however the log was folded."""
 
 from __future__ import annotations
 

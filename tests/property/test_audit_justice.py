@@ -40,7 +40,7 @@ TEXTS = st.sampled_from(
 
 
 class Trial(NamedTuple):
-    """What an audit is synthesized from."""
+    """The material of an audit's synthesis."""
 
     rubric: Rubric
     evidences: dict[str, list[Evidence]]

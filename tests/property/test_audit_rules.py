@@ -1,4 +1,4 @@
-"""What holds of the offline judges for any evidence."""
+"""The laws of the offline judges, for any evidence."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_a_judge_is_asked_only_where_there_is_something_to_judge_by(
 def test_any_value_anywhere_in_a_rubric_leaves_a_rubric_or_one_error_that_points_into_it(
     value: Any, data: st.DataObject
 ) -> None:
-    """Whatever takes the place of any part: the rubric is read, or the pointer leads to the part or what holds it."""
+    """Any value takes the place of any part: the rubric is read, or the pointer leads to the part or what holds it."""
     document = json.loads(json.dumps(default_rubric().document))
     path: list[Any] = []
     place: Any = document

@@ -1,4 +1,4 @@
-"""Whatever the order in which answers come, and whatever judges say, an audit has one end, and the same rulings."""
+"""An audit has one end, and the same rulings, in whatever order answers come and whatever judges say."""
 
 from __future__ import annotations
 

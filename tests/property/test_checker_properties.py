@@ -1,4 +1,4 @@
-"""Whatever happens to runs, permits, the mode and the process: few run at once, and every request is answered once."""
+"""Few checks run at once, and every request is answered once, whatever happens to runs, permits, mode and process."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def end(what: str, run: Event, n: int) -> Any:
 
 
 def check(bench: CheckBench) -> None:
-    """What must hold at any time."""
+    """The laws that hold at any time."""
     assert len(bench.runs) <= AT_ONCE
     assert not bench.engine.halted
     state = bench.engine.states[CHECKER]

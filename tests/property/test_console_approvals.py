@@ -30,7 +30,7 @@ PEOPLE = list(ROLES)
 CHANGES = (
     "", "", "", "", "unread", "first", "digest", "mode", "seen", "nonce", "other", "address", "who",
 )  # fmt: skip
-"""What is done to a form before it is sent; mostly nothing."""
+"""Changes to a form before it is sent; mostly none."""
 
 steps = st.lists(
     st.one_of(
@@ -46,7 +46,7 @@ steps = st.lists(
 
 Step = tuple[Any, ...]
 Sent = tuple[str, dict[str, str], str]
-"""Who sent which form to which proposal's address."""
+"""The sender, the form, and the proposal whose address it went to."""
 
 
 class Tab:
@@ -57,7 +57,7 @@ class Tab:
 
 
 class Life:
-    """What happens, and what was sent."""
+    """The events so far, and the forms that were sent."""
 
     def __init__(self, approvals: ApprovalHarness) -> None:
         self.approvals = approvals
@@ -142,7 +142,7 @@ class Life:
         self._told((sender, fields, name), tab.word, answers[0], whole=change not in ("unread", "first", "seen"))
 
     def _told(self, sent: Sent, word: str, answer: tuple[int, str], *, whole: bool) -> None:
-        """Whoever is sent on has decided; whoever is not, is told why. A form that lacks something (not ``whole``) is
+        """A person who is sent on has decided; others are told why not. A form that lacks something (not ``whole``) is
         refused also behind one that did not."""
         status, address = answer
         mine = {at for at, other in self.sent.items() if same(other, sent)}

@@ -1,4 +1,4 @@
-"""Whatever is sent: only what equals ours passes, limits hold at every time, and sessions end when they should."""
+"""Only what equals ours passes, limits hold at every time, and sessions end when they should, whatever is sent."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_the_way_back_leads_to_no_other_site_however_a_browser_reads_it(address:
 
 
 class Model:
-    """What should be: the sessions that last, by cookie."""
+    """The sessions that should last, by cookie."""
 
     def __init__(self) -> None:
         self.sessions: dict[str, tuple[str, int, float, float]] = {}
@@ -174,7 +174,7 @@ class Model:
         self.roles = {"ada": "approve", "bob": "view"}
 
     def role(self, cookie: str, now: float) -> str | None:
-        """What somebody with this cookie may do; None: nothing."""
+        """The role of somebody with this cookie; None: none."""
         if cookie not in self.sessions:
             return None
         name, issue, began, last = self.sessions[cookie]

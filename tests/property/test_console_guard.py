@@ -1,4 +1,4 @@
-"""Whatever request comes, from whomever: it reaches a page exactly when each of the guard's conditions holds."""
+"""A request, whatever it is and from whomever, reaches a page exactly when each of the guard's conditions holds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.effort import examples
 from tests.support.entrances import HOST, ORIGIN, GuardedConsole, unsynced
 
 WHO = ("ada", "vic", "gone", "")
-"""Who approves; who views; who has signed out; nobody."""
+"""One who approves; one who views; one who has signed out; nobody."""
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def _written(
 
 
 def _signed_in(request: dict[str, Any]) -> str:
-    """Who it comes from."""
+    """The person it comes from."""
     known = request["who"] in ("ada", "vic") and request["cookies"] == 1 and request["path"] != "/static/x"
     return request["who"] if known else ""
 

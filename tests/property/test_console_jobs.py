@@ -88,7 +88,7 @@ def anew(layout: Layout, count: int, before: int, state: str) -> list[tuple[int,
 
 
 def called(story_cache: StoryCache[RunStory], run_id: str) -> Any:
-    """What a page would tell of the run; None: there is none."""
+    """The run as a page would tell it; None: there is none."""
     try:
         with story_cache.story(run_id) as (story, _):
             run = story.view

@@ -1,4 +1,4 @@
-"""Whatever happens on the way, a browser is told each event that it wants once, in order, and of each change."""
+"""A browser is told each event that it wants once, in order, and of each change, whatever happens on the way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever actors do and wherever the log is cut: recovery, replay and restart from a snapshot come to the same."""
+"""Recovery, replay and restart from a snapshot come to the same, whatever actors do and wherever the log is cut."""
 
 from __future__ import annotations
 

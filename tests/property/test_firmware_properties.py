@@ -1,4 +1,4 @@
-"""Whatever arrives and whatever happens, the device types what was approved, once, while it may."""
+"""The device types what was approved, once, while it may, whatever arrives and whatever happens."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Approved(dict[str, list[tuple[Any, ...]]]):
 
 
 def watched(steps: list[dict[str, Any]], begin_ms: int = 0) -> Monitor:
-    """What comes of a script, under watch."""
+    """Run a script under watch."""
     holder: list[Monitor] = []
     monitor = Monitor(Approved(holder), begin_ms)
     holder.append(monitor)

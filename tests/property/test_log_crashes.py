@@ -1,4 +1,4 @@
-"""Whatever a crash leaves of a log, it opens with everything that was acknowledged; damage to that is refused."""
+"""A log opens after any crash with everything that was acknowledged; damage to that is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever happens to calls, timers and permits: the gateway's limits hold and each question ends once."""
+"""The gateway's limits hold and each question ends once, whatever happens to calls, timers and permits."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ def end(bench: GatewayBench, what: str, n: int) -> None:
 
 
 def check(bench: GatewayBench) -> None:
-    """What must hold at any time."""
+    """The laws that hold at any time."""
     open_calls = Counter(call.correlation for call in bench.calls)
     assert all(number <= LIMITS.concurrency for number in open_calls.values())
 
 
 def check_history(bench: GatewayBench) -> None:
-    """What must hold of everything that happened."""
+    """The laws of everything that happened."""
     first: dict[str, str] = {}
     for asked in bench.of(ModelAsked):
         first.setdefault(asked.correlation, asked.time)

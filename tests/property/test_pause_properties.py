@@ -1,5 +1,5 @@
-"""Whatever is asked for, revoked and ended while effects are paused, wherever the log is cut: nothing outward starts
-in a pause, and what was held starts in its order or has one end that says why."""
+"""Nothing outward starts in a pause, and each held effect starts in its order or has one end that says why, whatever
+is asked for, revoked and ended meanwhile, and wherever the log is cut."""
 
 from __future__ import annotations
 

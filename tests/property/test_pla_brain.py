@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order: each request to the brain has exactly one answer, and one proposal is open."""
+"""Each request to the brain has exactly one answer, and one proposal is open, whatever happens in whatever order."""
 
 from __future__ import annotations
 

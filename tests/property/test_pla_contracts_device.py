@@ -34,7 +34,7 @@ def hexed(data: bytes) -> str:
 
 
 def digest_of(document: dict[str, Any]) -> str:
-    """What an operator would have been shown for it."""
+    """The digest that an operator would have been shown for it."""
     action = {"action_type": document.get("action_type"), "payload": document.get("payload")}
     return hexed(json.dumps(action, sort_keys=True, separators=(",", ":")).encode())
 

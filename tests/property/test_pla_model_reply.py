@@ -1,4 +1,4 @@
-"""Whatever a model replies: it is no proposal, or exactly one action within the bounds of the contracts."""
+"""A model's reply is no proposal, or exactly one action within the bounds of the contracts, whatever it says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a tool throws at its proxy: the host that is allowed hears one request that is meant for it, or nothing."""
+"""The allowed host hears one request that is meant for it, or nothing, whatever a tool throws at its proxy."""
 
 from __future__ import annotations
 

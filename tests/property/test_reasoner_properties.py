@@ -1,4 +1,4 @@
-"""Whatever tools and models answer, and whenever the kernel changes or the process ends: what a run may do holds."""
+"""A run keeps to its limits, whatever tools and models answer, and whenever the kernel changes or the process ends."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class Table(RunBench):
         return [event for event in self.engine.effects.open.values() if type(event.data) is kind]
 
     def settle(self) -> None:
-        """What was taken back ends, as the runtime has it end."""
+        """Effects that were taken back end, as the runtime has them end."""
         for position, reason in list(self.engine.effects.cancelled.items()):
             self.end(self.engine.effects.open[position], EffectCancelled(request=position, reason=reason))
 
@@ -159,7 +159,7 @@ class Table(RunBench):
         self.end(timer, TimerFired(request=timer.position, name=timer.data.name))
 
     def finish_all(self) -> None:
-        """Whatever is open ends: calls fail, timers fire."""
+        """All that is open ends: calls fail, timers fire."""
         while self.engine.effects.open:
             if self.open(OaToolRequested):
                 self.do("tool", "as it is")
@@ -180,13 +180,13 @@ class Table(RunBench):
                 self.end(event, EffectInterrupted(request=event.position, reason="crash"))
 
     def check(self) -> None:
-        """What must hold of everything that happened so far."""
+        """The laws of everything that happened so far."""
         check_reasoning(self.history)
         check_models(self.history)
         assert not [event for event in self.history if event.type == "actor.halted"]
 
     def check_ended(self) -> None:
-        """What must hold when nothing is left to happen."""
+        """The laws that hold when nothing is left to happen."""
         self.check()
         check_models_ended(self.history)
         check_idle(self.engine.states)
@@ -302,7 +302,7 @@ def test_a_process_that_ends_anywhere_changes_none_of_it(
 
 
 def test_the_choices_lead_to_every_kind_of_end(observe: Observe, example_contents: Contents) -> None:
-    """What is drawn above is not all refused at the door."""
+    """The runs drawn above are not all refused at the door."""
     table = Table(observe, example_contents)
     for program in PROGRAM_IDS:
         for engine, model in (("rules", ""), ("langchain", "toy:one"), ("dspy", "toy:one")):

@@ -21,7 +21,7 @@ from tests.support.secrets import ALNUM, BLANK_PEM, CONTENT_FORMS, KEYS, KNOWN, 
 SECRETS = [KNOWN, "hunter2hunter2", "aabaab", "ключ-секрет", "пароль中文字", "\udcff\udcfe-env"]
 MASKER = ContentMasker(SECRETS)
 AROUND = 6_000
-"""What is seen around a window in most tests here; no secret of ``PARTS`` is longer, whatever they make together."""
+"""The context around a window in most tests here; no secret of ``PARTS`` is longer, whatever they make together."""
 
 LINE = b"\n. \n"
 UNBROKEN_MAX = 1_200

@@ -153,7 +153,7 @@ def test_a_plan_calls_only_what_is_allowed_and_each_tool_once(run: tuple[Reasoni
 def test_nothing_is_permitted_while_the_kernel_is_blocked_or_reality_not_green(
     run: tuple[ReasoningEnvelope, list[Evidence]], data: st.DataObject
 ) -> None:
-    """Whoever says so: the envelope, a tool, or the caller."""
+    """The envelope, a tool or the caller says so."""
     envelope, evidence = run
     claim: Content = data.draw(st.sampled_from([{"mode": "BLOCKED"}, {"reality_green": False}]))
     where = data.draw(st.sampled_from(["caller", "kernel_status", "envelope"]))

@@ -1,4 +1,4 @@
-"""Whatever happens to runs, their documents have their shapes, and are the same however the log was folded."""
+"""The documents of runs have their shapes, whatever happens, and are the same however the log was folded."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def test_each_other_end_says_why_it_is_one_and_whether_another_attempt_may_help(
 
 
 def test_the_steps_lead_to_every_kind_of_end() -> None:
-    """What is drawn above is not all refused at the door."""
+    """The steps drawn above are not all refused at the door."""
     seen = set()
     for what in ("done", "code", "cancel", "BLOCKED", "never"):
         mill = Mill()

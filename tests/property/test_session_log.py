@@ -1,4 +1,4 @@
-"""Whatever happens to sessions, each entry fits its contract, each chain holds, and each violation is told once."""
+"""Each entry fits its contract, each chain holds, and each violation is told once, whatever happens to sessions."""
 
 from __future__ import annotations
 

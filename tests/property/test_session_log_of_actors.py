@@ -1,4 +1,4 @@
-"""What the real warden and HID link do, under any faults, is told in the session logs: all of it, and nothing else."""
+"""The session logs tell all that the real warden and HID link do, under any faults, and nothing else."""
 
 from __future__ import annotations
 

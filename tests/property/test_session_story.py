@@ -1,4 +1,4 @@
-"""What the console folds of one session, from where it began, is what folding the whole log gives."""
+"""The console's fold of one session, from where it began, is what folding the whole log gives."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ NEEDS_EVERYTHING = {
     "a permit's expiry is not looked at", "another log's snapshot counts",
     "a snapshot of another history of the log counts", "documents show what is not durable",
 }
-"""What a world with nothing but demands does not show, or not so soon, or says in other words."""
+"""Faults that a world with nothing but demands does not show, or not so soon, or says in other words."""
 
 
 def found() -> bool:

@@ -171,7 +171,7 @@ RARE = {
     "the device takes old orders, and forgets what it typed", "a reset takes a kill away",
     "credentials are approved without a word", "a rejection needs no reason",
 }
-"""What takes more than one unlucky moment."""
+"""Faults that take more than one unlucky moment."""
 
 FAULTS = [pytest.param(fault, marks=[pytest.mark.slow] if fault in RARE else []) for fault in PLANTED]
 

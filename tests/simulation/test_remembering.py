@@ -1,5 +1,5 @@
-"""What is computed once stays as strong: decisions that follow from something hidden are found, and so is a second run
-that comes to something else."""
+"""Tests stay as strong when results are computed once: decisions that follow from something hidden are found, and so
+is a second run that comes to something else."""
 
 from __future__ import annotations
 

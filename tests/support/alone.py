@@ -17,7 +17,7 @@ class Alone(Generic[S]):
         self._actor = actor
 
     def made(self, state: S, event: Event) -> list[Any]:
-        """What it decides on what has just been folded."""
+        """Its decisions on the event that has just been folded."""
         decided = self._actor.decide(self._actor.evolve(state, event), event)
         return [one.payload if isinstance(one, Correlated) else one for one in decided]
 

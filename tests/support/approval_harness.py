@@ -131,7 +131,7 @@ class ApprovalHarness(PageContext):
         return Answer(document=fields, exit_code=1 if fields["code"] else 0)
 
     async def page(self, request: Request, template: str, *, status: int = 200, **context: Any) -> Response:
-        """What the page would be made of."""
+        """Keep the template and the context that the page would be made of."""
         del request
         self.shown = {"template": template, **context}
         return Response(status_code=status)

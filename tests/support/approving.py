@@ -72,7 +72,7 @@ class _Forms(HTMLParser):
 
 
 def forms(source: str, action: str) -> list[dict[str, str]]:
-    """What the forms of a page that are sent to ``action`` send by themselves."""
+    """The fields of the forms of a page that are sent to ``action``, as they stand."""
     return [fields for where, fields in _Forms(source).forms if where == action]
 
 

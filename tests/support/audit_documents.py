@@ -40,7 +40,7 @@ def text(events: Sequence[Event], path: str = REPORT) -> str:
 
 
 def value(events: Sequence[Event], path: str = JOB) -> Any:
-    """What a JSON document says."""
+    """The content of a JSON document."""
     return json.loads(text(events, path))
 
 
@@ -52,7 +52,7 @@ def view(events: Sequence[Event], audit_id: str = AUDIT) -> Audit:
 
 
 def copied(documents: Documents, projection: Audits) -> Documents:
-    """What a start from the snapshot cache would have."""
+    """The documents that a start from the snapshot cache would have."""
     other = Documents([projection])
     other.restore(other.decoded(documents.export()))
     return other

@@ -75,7 +75,7 @@ def finding(goal: str, path: str = "src/app.py", line: int = 3, **more: Any) -> 
 
 
 def survey(*found: Finding, **more: Any) -> RepoSurvey:
-    """What a repository has: a little, and these findings."""
+    """A small survey of a repository, with these findings."""
     findings = list(found) or [finding("state.typed"), finding("state.reducers", line=4)]
     counts: dict[str, int] = {}
     for one in findings:
@@ -92,7 +92,7 @@ def survey(*found: Finding, **more: Any) -> RepoSurvey:
 
 
 def reading(**more: Any) -> PdfReading:
-    """What a report has."""
+    """A small reading of a report."""
     fields: dict[str, Any] = {
         "sha256": sha256(b"report").hexdigest(), "title": "Report", "pages": 2, "text_pages": 2, "ocr_pages": 0,
         "characters": 2_000, "segments": 2, "tables": 0, "headings": [Heading(text="State", page=1, level=1)],

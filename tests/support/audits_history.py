@@ -38,7 +38,7 @@ SCORES = {"Prosecutor": 2, "Defense": 4, "TechLead": 3}
 LIMITS = ModelLimits(attempts=1, calls=200, concurrency=1)
 
 Say = Callable[[str, str, int, list[str]], str]
-"""What a judge says: persona, criterion, round, keys of the evidence."""
+"""A judge's answer: persona, criterion, round, keys of the evidence."""
 
 
 def opinion(judge: str, criterion: str, score: int, keys: Sequence[str]) -> str:

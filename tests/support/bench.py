@@ -16,7 +16,7 @@ SCORES = {"Prosecutor": 2, "Defense": 4, "TechLead": 3}
 
 
 class Question(NamedTuple):
-    """What a request asks: whom, of which criterion, in which round."""
+    """The judge, the criterion and the round of a request."""
 
     judge: str
     criterion: str
@@ -62,7 +62,7 @@ class Bench:
 
 
 def question_of(request: Mapping[str, Any]) -> Question:
-    """What a request asks: the shape of the answer in the system's message says whom, the first document the rest."""
+    """The question of a request: the answer's shape in the system's message says whom, the first document the rest."""
     said = {role: [one["content"] for one in request["messages"] if one["role"] == role] for role in ("system", "user")}
     document = json.loads(said["user"][0])
     judge = next(name for name in JUDGES if f'"judge": "{name}"' in said["system"][0])
@@ -91,6 +91,6 @@ def sitting(bench: Bench) -> Iterator[dict[str, str]]:
 
 
 def environment(server: Provider) -> dict[str, str]:
-    """What a process needs to ask this server as ``openai:…``, and nobody else."""
+    """The environment of a process that asks this server as ``openai:…``, and nobody else."""
     proxies = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
     return {"OPENAI_API_KEY": "test-key-of-nobody", "OPENAI_API_BASE": server.url, **dict.fromkeys(proxies, "")}

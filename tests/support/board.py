@@ -171,7 +171,7 @@ class FakeBoard:
         return self.uart
 
     def modules(self) -> dict[str, ModuleType]:
-        """What may be imported on the board."""
+        """The modules that may be imported on the board."""
         board = self
 
         class Runtime:
@@ -267,5 +267,5 @@ class FakeBoard:
 
     @property
     def keys(self) -> list[bytes]:
-        """What the keyboard sent."""
+        """The reports of the keyboard."""
         return [report for usage, report in self.reports if usage == 6]

@@ -18,7 +18,7 @@ ONE = "exec-00000001"
 
 
 class Host:
-    """What holds the other end of the line: sends a request each fortieth round, and knows the answers."""
+    """The other end of the line: sends a request each fortieth round, and knows the answers."""
 
     def __init__(self, board: FakeBoard, *requests: Callable[[str], dict[str, Any]]) -> None:
         self.board, self.requests = board, list(requests)

@@ -87,7 +87,7 @@ class CheckBench(Bench):
             self.finish(position, EffectCancelled(request=position, reason=reason))
 
     def answers(self, request: int) -> list[CheckAnswered]:
-        """What a request was answered; one at most, if all is well."""
+        """The answers to a request; one at most, if all is well."""
         return [event.data for event in self.of(CheckAnswered) if event.data.request == request]
 
     def results(self, request: int) -> dict[str, CheckResult]:

@@ -49,7 +49,7 @@ def claim() -> int:
 
 
 def wrong(prompt: bytes) -> list[str]:
-    """What is wrong with how it was called."""
+    """The faults in how it was called."""
     models = [argument for argument in sys.argv[1:] if argument.startswith("--model=")]
     rest = [argument for argument in sys.argv[1:] if argument not in models]
     found = [f"argument {one}" for one in set(rest) ^ set(FLAGS)]
@@ -74,7 +74,7 @@ def write(content: bytes) -> None:
 
 
 def misbehave(how: dict[str, Any]) -> None:
-    """What it is told to do besides answering, or instead of it."""
+    """Do as it is told besides answering, or instead of it."""
     if "grandchild" in how:
         subprocess.Popen([sys.executable, "-I", __file__, "linger"], start_new_session=True)
     if "version" in how:

@@ -40,12 +40,12 @@ class Ran(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What it wrote to stdout."""
+        """Its output on stdout."""
         return self.out.decode()
 
     @property
     def errors(self) -> str:
-        """What it wrote to stderr."""
+        """Its output on stderr."""
         return self.err.decode()
 
     @property

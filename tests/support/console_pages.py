@@ -23,7 +23,7 @@ ADDRESSES = ("href", "src", "action", "formaction", "data-tail", "poster", "srcs
 
 
 class Page(HTMLParser):
-    """A page, parsed: its elements with their attributes, and its text. What does not nest is an error."""
+    """A page, parsed: its elements with their attributes, and its text. An element that does not nest is an error."""
 
     def __init__(self, source: str) -> None:
         super().__init__(convert_charrefs=True)

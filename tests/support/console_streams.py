@@ -41,7 +41,7 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class EventSource:
-    """What a browser makes of the bytes of an event stream (WHATWG HTML, 9.2.6): ``told``, and ``last_id`` to come back
+    """A browser's reading of the bytes of an event stream (WHATWG HTML, 9.2.6): ``told``, and ``last_id`` to come back
     with. Bytes may be cut anywhere; what is cut off at the end is forgotten with the connection."""
 
     def __init__(self) -> None:

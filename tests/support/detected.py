@@ -17,7 +17,7 @@ def source(text: str, path: str = "app/main.py") -> Source:
 
 
 def detected(reader: Detector, *programs: str, **named: str) -> list[Finding]:
-    """What ``reader`` finds in these files. Those of ``programs`` are ``app/m0.py``, ``app/m1.py`` …; ``named`` ones
+    """``reader``'s findings in these files. Those of ``programs`` are ``app/m0.py``, ``app/m1.py`` …; ``named`` ones
     stand at the name's path: ``tests__test_it`` is ``tests/test_it.py``."""
     files = {f"app/m{number}.py": text for number, text in enumerate(programs)}
     files |= {f"{name.replace('__', '/')}.py": text for name, text in named.items()}

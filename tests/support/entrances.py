@@ -45,7 +45,7 @@ class Clock:
 
 
 class Answer(msgspec.Struct):
-    """What came back."""
+    """An answer that came back."""
 
     status: int
     headers: list[tuple[str, str]]
@@ -111,7 +111,7 @@ class GuardedConsole:
 
     @property
     def cookie_name(self) -> str:
-        """What the console's cookie is called."""
+        """The name of the console's cookie."""
         return cookie_name(self.context.workspace)
 
     def add(self, name: str, role: Role, secret: str | None = None) -> Operator:
@@ -177,7 +177,7 @@ ABSENT = "(absent)"
 async def asked(
     app: ASGIApp, method: str, target: str, headers: Headers, body: list[bytes] | AsyncIterator[bytes]
 ) -> Answer:
-    """What an ASGI application answers to one request, whose body comes in these pieces."""
+    """The answer of an ASGI application to one request, whose body comes in these pieces."""
     path, _, query = target.partition("?")
     scope: dict[str, Any] = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",

@@ -131,7 +131,7 @@ class Later:
         return line
 
     def let_go(self) -> bytes:
-        """What was held back; nothing is any more."""
+        """Let go what was held back."""
         self._holding = False
         held, self._held = self._held, b""
         return held

@@ -27,7 +27,7 @@ def same(wanted: "Any", got: "Any") -> bool:
 
 
 def play(exchange: "dict[str, Any]", digest: "Sha256" = sha256) -> list[str]:
-    """What differs in an exchange: texts, none when all is as it says."""
+    """The differences in an exchange: texts, none when all is as it says."""
     core = Core(*DEVICE, sha256=digest)
     now = exchange.get("begin_ms", 0)
     machine: dict[str, Any] = {"killed": False, "dtr": True, "usb": True, "caps_lock": False, "room": 4096}
@@ -68,14 +68,14 @@ def differs(what: str, wanted: "Any", got: "Any") -> str:
 
 
 def frame(case: "dict[str, Any]") -> list[str]:
-    """What differs in a frame."""
+    """The differences in a frame."""
     line = case["line"]
     found = decode(line.encode()) if len(line) < LINE_MAX else None
     return [] if same(case.get("object"), found) else [differs(repr(line), case.get("object"), found)]
 
 
 def stream(case: "dict[str, Any]") -> list[str]:
-    """What differs in a stream: chunks of bytes, and the lines that they end."""
+    """The differences in a stream: chunks of bytes, and the lines that they end."""
     reader = LineReader()
     found: list[Any] = []
     for chunk in case["chunks"]:
@@ -85,7 +85,7 @@ def stream(case: "dict[str, Any]") -> list[str]:
 
 
 def digested(case: "dict[str, Any]") -> list[str]:
-    """What differs in a digest: canonical form and SHA-256."""
+    """The differences in a digest: canonical form and SHA-256."""
     wrong: list[str] = []
     try:
         canonical = write(read(case["json"].encode()))
@@ -99,7 +99,7 @@ def digested(case: "dict[str, Any]") -> list[str]:
 
 
 def all_of(vectors: "dict[str, Any]") -> list[str]:
-    """What differs in all vectors, by their names: frames, digests, exchanges."""
+    """The differences in all vectors, by their names: frames, digests, exchanges."""
     wrong: list[str] = []
     for case in vectors["frames"]["lines"]:
         wrong.extend(frame(case))
@@ -113,7 +113,7 @@ def all_of(vectors: "dict[str, Any]") -> list[str]:
 
 
 def recorded(steps: "list[dict[str, Any]]", digest: "Sha256" = sha256) -> "list[Any]":
-    """What comes of a script: all bytes that were sent, and all reports with the number of their step."""
+    """The output of a script: all bytes that were sent, and all reports with the number of their step."""
     core = Core(*DEVICE, sha256=digest)
     now, sent, reports = 0, [], []
     for number, step in enumerate(steps):

@@ -53,7 +53,7 @@ class _Host:
         self.said: list[str] = []
 
     def lines(self) -> list[str]:
-        """What arrives in one step: nothing, a line, or what became of one on its way."""
+        """The arrivals of one step: nothing, a line, or what became of one on its way."""
         chance = self.chance
         if chance.random() < 0.4:
             return []

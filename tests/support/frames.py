@@ -23,7 +23,7 @@ def chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def jpeg(width: int = 4, height: int = 3) -> bytes:
-    """What a JPEG begins and ends with; no decoder makes a picture of it."""
+    """The beginning and the end of a JPEG; no decoder makes a picture of it."""
     table = b"\xff\xdb" + struct.pack(">H", 67) + bytes(65)
     frame = b"\xff\xc0" + struct.pack(">HBHHB", 11, 8, height, width, 1) + b"\x01\x11\x00"
     return (
@@ -39,7 +39,7 @@ def bmp(width: int = 4, height: int = 3) -> bytes:
 
 
 def webp(width: int = 4, height: int = 3, kind: str = "VP8X") -> bytes:
-    """What a WebP of this kind begins with, as long as it says."""
+    """The beginning of a WebP of this kind, as long as it says."""
     match kind:
         case "VP8X":
             body = bytes(4) + (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")

@@ -44,11 +44,11 @@ MARKUP: Final[dict[str, str]] = {
     "template": "{{ 7*7 }}{% include 'base.html' %}${7*7}",
     "entity": "&lt;script&gt;alert(1)&lt;/script&gt;&#x202e;",
 }
-"""What a page would obey that trusts what it shows."""
+"""Texts that a page would obey if it trusted what it shows."""
 
 
 class Furnished:
-    """What there is: ids by which pages are reached."""
+    """The content of a workspace: ids by which pages are reached."""
 
     def __init__(self, station: Station) -> None:
         self.station = station

@@ -15,7 +15,7 @@ from langgraph.types import Command, Send
 def f(state): return state
 b = StateGraph(dict)
 """
-"""What most programs begin with; their own lines begin behind it."""
+"""The lines with which most programs begin; their own begin behind them."""
 
 
 def source(path: str, text: str, role: Role = "code") -> Source:
@@ -44,7 +44,7 @@ def graph_of(body: str) -> CodeGraph:
 
 
 def findings_of(body: str) -> list[Finding]:
-    """What the graphs of a program, of which the head is given, show."""
+    """The findings in the graphs of a program, of which the head is given."""
     return list(reader_of({"program.py": HEAD + dedent(body)}).findings())
 
 

@@ -73,7 +73,7 @@ def record(workspace: Path, name: str, folder: Path = FOLDER) -> Path:
 
 
 def problems(history: Path, actors: Sequence[AnyActor], otherwise: Otherwise | None = None) -> list[str]:
-    """What is wrong with a history under today's code: it must verify, open, replay as it was recorded or as
+    """The faults of a history under today's code: it must verify, open, replay as it was recorded or as
     ``otherwise`` lists (default: the table that ships), and give its documents."""
     about = msgspec.json.decode((history / ABOUT).read_bytes(), type=History)
     log = str(history / "log")

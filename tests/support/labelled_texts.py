@@ -12,7 +12,7 @@ from tests.support.secrets import KEYS, NAMED
 PASSWORDS: Final = (
     "Tr0ub4dor&3", "P@ssw0rd!", "hunter2hunter2", "x7Kp9QwZ3mLt", "S3cr3t!pw", "Winter2026!", "qW8#rT5$yU",
 )  # fmt: skip
-"""What people take for passwords."""
+"""Texts that people take for passwords."""
 
 TOKENS: Final = tuple(
     "".join(random.Random(seed).choices(alphabet, k=length))

@@ -114,7 +114,7 @@ class Boss:
             if word == "fetch":
                 yield FetchRequested(n=n, permit=state.permit)
             elif word == "cancel":
-                # What was asked for in the same breath stands right before this one.
+                # The request from the same breath stands right before this one.
                 yield EffectCancelRequested(request=event.position + n if n else state.made[-1])
             else:
                 made += 1

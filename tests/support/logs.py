@@ -100,7 +100,7 @@ def head_bytes(tail: Tail, log_id: str = LOG_ID) -> bytes:
 
 
 def all_events(disk: Disk, until: int | None = None) -> list[StoredEvent]:
-    """What a reader in another process gets."""
+    """The events that a reader in another process gets."""
     reader = SegmentReader(disk, FOLDER)
     try:
         return list(events(reader, 1, until))

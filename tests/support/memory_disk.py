@@ -19,7 +19,7 @@ _NUMBERS = count(1)
 
 
 class Content:
-    """What a file holds now, and what it is known to hold on the disk."""
+    """The data that a file holds now, and what it is known to hold on the disk."""
 
     def __init__(self) -> None:
         self.inode = next(_NUMBERS)
@@ -156,7 +156,7 @@ class MemoryDisk:
         kept = {path: content for path, content in self.durable_names.items() if dirname(path) != folder}
         self.durable_names = kept | {path: c for path, c in self.contents.items() if dirname(path) == folder}
 
-    # What tests do to it
+    # For tests
 
     def read(self, path: str) -> bytes:
         """The content of a file."""
@@ -189,7 +189,7 @@ class MemoryDisk:
 
 
 def _survives(content: Content, keep: Callable[[], bool]) -> bytes:
-    """What a file holds after a power loss: each sector as it was or as it was to be; the length alike."""
+    """The data of a file after a power loss: each sector as it was or as it was to be; the length alike."""
     old, new = content.durable, bytes(content.data)
     if old == new:
         return old

@@ -25,7 +25,7 @@ class MicroPythonFailed(AssertionError):
 
 
 def run(program: str, folder: Path, heap: str = HEAP) -> str:
-    """What ``program`` prints. It imports from the project (read-only); ``folder`` is for its output meanwhile."""
+    """The output of ``program``. It imports from the project (read-only); ``folder`` is for its output meanwhile."""
     out, err = folder / "stdout", folder / "stderr"
     wasi = WasiConfig()
     wasi.argv = ["micropython", "-X", f"heapsize={heap}", "-c", program]

@@ -128,7 +128,7 @@ class Mill(Harness):
             raise AssertionError("it does not come to an end")
 
     def check(self) -> None:
-        """What always holds."""
+        """The laws that always hold."""
         check_runs(self.history)
         still = RunCheck()
         for event in self.history:
@@ -136,7 +136,7 @@ class Mill(Harness):
         still.check_still()
 
     def check_ended(self) -> None:
-        """What holds when everything has come to rest: no run is open, nor any effect."""
+        """The laws that hold when everything has come to rest: no run is open, nor any effect."""
         self.check()
         states = self.engine.states
         assert (states["orchestrator"].runs, states["coordinator"].runs, states["worker"].jobs) == ({}, {}, {})

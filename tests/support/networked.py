@@ -50,7 +50,7 @@ async def allowed(folder: Path, code: str, world: Upstream, **more: Any) -> Outc
 
 
 def ran(folder: Path, code: str, behave: Behave | None = None, **more: Any) -> tuple[list[str], Outcome, Host]:
-    """What a program said that ended well, with one host outside."""
+    """The words of a program that ended well, with one host outside."""
 
     async def body() -> tuple[Outcome, Host]:
         async with host(behave or answering()) as made:

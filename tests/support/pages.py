@@ -142,7 +142,7 @@ def read(page: str) -> _Reader:
 
 
 def text(page: str) -> str:
-    """What a page says, blanks as one."""
+    """The text of a page, blanks as one."""
     return re.sub(r"\s+", " ", " ".join(read(page).texts))
 
 

@@ -137,7 +137,7 @@ class PlaHarness(Bench):
         return self
 
     def obedient(self, event: Event) -> msgspec.Struct | None:
-        """What a device that works answers."""
+        """The answer of a device that works."""
         asked: Any = event.data
         at, boot = event.position, self.boot
         match asked:

@@ -42,7 +42,7 @@ class BrainHarness(PlaHarness):
         self.mode(*(modes or ("SUGGEST",)))
 
     def obedient(self, event: Event) -> msgspec.Struct | None:
-        """What the camera, the model and the device answer."""
+        """The answer of the camera, the model or the device."""
         if isinstance(event.data, PlaFrameRequested):
             return self.camera(event)
         if isinstance(event.data, ModelCallRequested):
@@ -82,7 +82,7 @@ class BrainHarness(PlaHarness):
         return state
 
     def questions(self) -> list[list[ModelMessage]]:
-        """What the model was asked, message by message."""
+        """The questions to the model, message by message."""
         return [event.data.messages for event in self.of(ModelAsked)]
 
 
@@ -93,7 +93,7 @@ def asked(action: Action | None = None, **more: Any) -> PlaProposalRequested:
 
 
 def frame(event: Event, **more: Any) -> PlaFrameObserved:
-    """What the camera took."""
+    """The frame that the camera took."""
     fields: dict[str, Any] = {
         "name": "frame-1.png", "media_type": "image/png", "sha256": "ab" * 32, "size": 1000, "width": 640,
         "height": 480, "ocr_text": "login:", "ocr": "tesseract 5.3.0",

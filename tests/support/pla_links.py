@@ -47,7 +47,7 @@ def answer(link: HostLink, fields: dict[str, Any], now: float = 0.0) -> dict[str
 
 
 def ops(sent: bytes) -> list[str]:
-    """What the lines ask for."""
+    """The requests of the lines."""
     return [json.loads(line[:-5])["op"] for line in sent.split(b"\n") if line.startswith(b"{")]
 
 

@@ -92,7 +92,7 @@ def on_terminal(
 
 
 def _read(master: int) -> bytes:
-    """What is shown next; nothing when nobody holds the terminal any more."""
+    """The next output; nothing when nobody holds the terminal any more."""
     try:
         return os.read(master, 4096)
     except OSError:  # EIO

@@ -61,7 +61,7 @@ class Pretended:
         return ""
 
     def end(self, execution_id: str, state: str) -> None:
-        """What is being typed comes to its end."""
+        """The execution that is being typed comes to its end."""
         was, of = self.known.get(execution_id, ("", ""))
         if was == "RUNNING":
             self.known[execution_id] = (state, of)

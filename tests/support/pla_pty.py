@@ -23,11 +23,11 @@ from tests.support.pla_wired import TIME, arm, commit, event, prepare
 
 T = TypeVar("T")
 SECONDS = 120.0
-"""What takes longer does not come any more."""
+"""An event that takes longer does not come any more."""
 
 
 class Told(Generic[T]):
-    """What somebody tells, in order."""
+    """All that somebody tells, in order."""
 
     def __init__(self) -> None:
         self.all: list[T] = []
@@ -75,7 +75,7 @@ class Pretend:
 
     @property
     def text(self) -> str:
-        """What has been typed."""
+        """The text that has been typed."""
         return self._typed.read_text() if self._typed.exists() else ""
 
     async def heard(self, op: str) -> int:

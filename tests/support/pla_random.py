@@ -93,7 +93,7 @@ class Press(PlaHarness):
     # --- the device ---------------------------------------------------------------------------------------------------
 
     def treat(self, event: Event) -> msgspec.Struct | None:
-        """What comes of a request to the device."""
+        """The answer to a request to the device."""
         self.performed = len(self.history)
         way = self.ways.pop(0) if self.ways else "obey"
         if event.position in self.under_way and way in ("not sent", "never arrives", "refuse"):
@@ -120,7 +120,7 @@ class Press(PlaHarness):
         return HidSilent(request=event.position, boot_id=self.pretended.boot, code="no_answer", text="t", sent=sent)
 
     def _answered(self, event: Event, way: str) -> msgspec.Struct | None:
-        """What the device does, and says."""
+        """Let the device act; its answer."""
         of, at, asked = self.pretended, event.position, event.data
         boot = "f" * 16 if way == "another boot" else of.boot
         wrong = boot_of(asked) not in ("", of.boot)
@@ -407,6 +407,6 @@ STEPS: Final[dict[str, Callable[[Press, int], object]]] = {
     "crash": Press.crashes,
     "stop": Press.stops,
 }
-"""What may happen."""
+"""The steps that may happen."""
 FAILURES: Final[dict[str, Callable[[Press, int], object]]] = {"break": Press.breaks, "resume": Press.resumes}
-"""What may happen where actors fail."""
+"""The steps that may happen where actors fail."""

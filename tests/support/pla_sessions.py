@@ -194,7 +194,7 @@ def shown(documents: Documents) -> dict[str, bytes]:
 
 
 def plain(parts: Taken) -> dict[str, bytes]:
-    """What was given out, as bytes."""
+    """The documents that were given out, as bytes."""
     return {path: whole(part.content(), NO_BLOBS) for path, part in parts.items()}
 
 
@@ -204,7 +204,7 @@ def entries(events: Sequence[Event], path: str = f"sessions/{SESSION}.jsonl") ->
 
 
 def job(events: Sequence[Event], session_id: str = SESSION) -> Any:
-    """What the session's job says."""
+    """The session's job document."""
     return json.loads(shown(folded(events))[f"jobs/{session_id}.json"])
 
 
@@ -216,7 +216,7 @@ def view(events: Sequence[Event], session_id: str = SESSION) -> Session:
 
 
 def copied(documents: Documents, projection: Sessions) -> Documents:
-    """What a start from the snapshot cache would have."""
+    """The documents that a start from the snapshot cache would have."""
     other = Documents([projection])
     other.restore(other.decoded(documents.export()))
     return other

@@ -43,13 +43,13 @@ class StandIn:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """What it was called with, each time."""
+        """Its calls, each with its arguments."""
         numbers = sorted(int(file.stem.removeprefix("call-")) for file in self.folder.glob("call-*.json"))
         return [json.loads((self.folder / f"call-{number}.json").read_text()) for number in numbers]
 
     @property
     def prompts(self) -> list[str]:
-        """What it was asked, each time."""
+        """Its prompts, one for each call."""
         return [call["prompt"] for call in self.calls]
 
     def wait_hanging(self) -> None:

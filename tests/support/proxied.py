@@ -23,7 +23,7 @@ BROKEN = b" [broken off]"
 """Stands at the end of what came on a connection that was reset."""
 
 Behave = Callable[[anyio.abc.SocketStream, bytearray], Awaitable[None]]
-"""What a host does on one connection; what it hears, it adds to the second."""
+"""A host's work on one connection; it adds what it hears to the second."""
 
 
 class Host:

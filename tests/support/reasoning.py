@@ -41,7 +41,7 @@ RESULTS: dict[str, dict[str, Any]] = {
     "oa.guard.run": {"ok": True, "mode": "HINT", "mismatches": [], "missing_surfaces": []},
     "oa.handoff_kernel": {},
 }
-"""What each tool says of a kernel in order."""
+"""The tools' answers about a kernel in order."""
 
 GOALS = {
     "SafeOPSDecision": "Add a page to the manual",
@@ -83,7 +83,7 @@ def proceeding(**more: Any) -> str:
 
 
 LANGCHAIN: dict[str, Any] = {"engine": "langchain", "model": "object:test"}
-"""What a request says that a model is to answer."""
+"""The fields of a request that a model is to answer."""
 
 Reply = Callable[[Event], msgspec.Struct]
 
@@ -175,5 +175,5 @@ def scripted(bench: RunBench, *contents: str | tuple[str, dict[str, Any]]) -> li
 
 
 def messages(result: ReasoningResult, category: str) -> list[str]:
-    """What the result's diagnostics of one category say."""
+    """The messages of the result's diagnostics of one category."""
     return [one.message for one in result.diagnostics if one.category == category]

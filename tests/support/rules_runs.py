@@ -69,7 +69,7 @@ class RulesRun:
         return made
 
     def ask(self) -> Answer:
-        """What a run answers: the envelope's objection, else the rules on the evidence."""
+        """The answer of a run: the envelope's objection, else the rules on the evidence."""
         return permitted(self.envelope) or answer(self.envelope, self.evidence)
 
     def verdict(self) -> str:

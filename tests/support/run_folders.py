@@ -56,7 +56,7 @@ def text(events: Sequence[Event], name: str, run_id: str = RUN) -> str:
 
 
 def value(events: Sequence[Event], path: str) -> Any:
-    """What a JSON document says."""
+    """The content of a JSON document."""
     content = shown(folded(events))[path]
     assert isinstance(content, bytes)
     return json.loads(content)
@@ -106,7 +106,7 @@ PLAIN = frozenset(
 
 
 def skeleton(markdown: str) -> list[tuple[str, int, str]]:
-    """What the Markdown consists of, without its texts: types, nesting, and languages of blocks."""
+    """The structure of the Markdown, without its texts: types, nesting, and languages of blocks."""
     return [(token.type, token.level, token.info) for token in parsed(markdown)]
 
 
@@ -147,7 +147,7 @@ def fences(markdown: str, language: str = "") -> list[list[str]]:
 
 
 def copied(documents: Documents, projection: RunFolders | None = None) -> Documents:
-    """What a start from the snapshot cache would have."""
+    """The documents that a start from the snapshot cache would have."""
     other = Documents([projection or RunFolders()])
     other.restore(other.decoded(documents.export()))
     return other

@@ -18,7 +18,7 @@ from pmagent.actors.sandbox.spec import Limits, Outcome, SandboxSpec
 PYTHON = os.path.realpath(sys.executable)
 _HOME = os.path.realpath(sys.base_prefix)
 PYTHON_FOLDERS = () if _HOME.startswith("/usr") else (_HOME,)
-"""What must be readable for Python to run inside."""
+"""The folders that must be readable for Python to run inside."""
 
 OTHER = 54321
 """An id of nobody, for folders that tools may write when the tests run as root."""

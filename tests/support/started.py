@@ -61,7 +61,7 @@ class Started:
 
     @property
     def shown(self) -> str:
-        """What stderr shows so far."""
+        """The text on stderr so far."""
         return self.screen.text if self.screen else self.said.decode(errors="replace")
 
     def type(self, text: str) -> None:

@@ -18,10 +18,10 @@ from tests.support.daemons import Daemon
 from tests.support.pla_live import Device, await_event, configure
 
 ASKING: Final = "ada"
-"""Who asks for things on the command line."""
+"""The operator who asks for things on the command line."""
 APPROVING: Final = "bert"
 LOOKING: Final = "vera"
-"""Who may only look."""
+"""The operator who may only look."""
 
 
 def employ(workspace: Path) -> None:
@@ -104,7 +104,7 @@ class Station:
         return command(self.workspace, *arguments, expect=expect)
 
     def document(self, *arguments: str, expect: int = 0) -> Any:
-        """What it answers with ``--format json``."""
+        """Its answer with ``--format json``."""
         return self.pmagent(*arguments, "--format", "json", expect=expect).document
 
     def process(self, *arguments: str, expect: int = 0) -> Ran:

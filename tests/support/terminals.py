@@ -17,7 +17,7 @@ _PART = re.compile(r"\x1b\[(\d*)([AJKm])|(\r)|(\n)|([^\x00-\x1f\x7f-\x9f]+)")
 
 
 class Terminal:
-    """Lines of ``columns``; the last ``rows`` of them can be written over. What it does not know is an error: a
+    """Lines of ``columns``; the last ``rows`` of them can be written over. An unknown sequence is an error: a
     program that we start says nothing that moves the cursor otherwise."""
 
     def __init__(self, columns: int, rows: int) -> None:

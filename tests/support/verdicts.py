@@ -71,5 +71,5 @@ def ruling(opinions: Sequence[JudicialOpinion], *items: Evidence, rubric: Rubric
 
 
 def rules(result: CriterionResult) -> dict[str, tuple[float | None, float | None]]:
-    """What each rule did: before, after."""
+    """The effect of each rule: before, after."""
     return {one.rule: (one.before, one.after) for one in result.rules}

@@ -1,4 +1,4 @@
-"""What the commands print for the OA's answers: exactly the keys of the contract."""
+"""The commands' output for the OA's answers: exactly the keys of the contract."""
 
 from __future__ import annotations
 

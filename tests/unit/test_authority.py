@@ -1,4 +1,4 @@
-"""Whose permits count: the authority that one actor of an engine bears."""
+"""The permits that count: the authority that one actor of an engine bears."""
 
 from __future__ import annotations
 

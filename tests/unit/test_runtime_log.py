@@ -245,7 +245,7 @@ async def test_an_error_beside_it_still_stops_in_order() -> None:
 
 
 def cut(history: Sequence[Event], until: int) -> MemoryStorage:
-    """What a crash leaves when only so many events have become durable."""
+    """The storage that a crash leaves when only so many events have become durable."""
     storage = MemoryStorage()
     committer = Committer(storage)
     committer.submit(history[:until])

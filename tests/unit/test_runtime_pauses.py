@@ -65,7 +65,7 @@ async def resume(rig: Rig) -> EffectsResumed:
 
 
 async def settled(rig: Rig) -> None:
-    """Whatever was going to start has started: an inward effect that is asked for now has come to its end."""
+    """All effects that were going to start have started: an inward one that is asked for now has come to its end."""
     (inward,) = await rig.tell("once")
     await rig.end_of(inward)
 

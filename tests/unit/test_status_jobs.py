@@ -74,7 +74,7 @@ def test_permits_that_may_still_be_used_are_told_until_they_expire(monkeypatch: 
 
 
 def _unused(court: Court) -> list[Permit]:
-    """What the gate holds once somebody was granted a permit and has not used it."""
+    """The gate's permits once somebody was granted one and has not used it."""
     asked = OaPermitRequested(action="diagnostic", subject="x", holder="tester", uses=1, seconds=60)
     court.tell(asked)
     return list(court.engine.states["gate"].permits.values())

@@ -50,7 +50,7 @@ def disk() -> MemoryDisk:
 
 
 async def stored(stream: BlobStream, *chunks: bytes) -> StoredBlob:
-    """What becomes of ``chunks``."""
+    """The blob that becomes of ``chunks``."""
     async with stream:
         for chunk in chunks:
             await stream.write(chunk)
@@ -240,7 +240,7 @@ KEY = b"-----BEGIN RSA PRIVATE KEY-----\n" + b"MIIEpAIBAAKCAQEAx\n" * 200 + b"--
 
 
 def ends(whole: bytes, size: int) -> tuple[StoredBlob, bytes]:
-    """What is stored of the first and the last ``size`` bytes."""
+    """The blob that is stored of the first and the last ``size`` bytes."""
     memory = BlobStore(MemoryDisk(), "/blobs")
     found = Intake(Redactor([SECRET]), memory).ends(whole[:size], whole[-size:], len(whole))
     return found, memory.get(found.sha256)

@@ -107,7 +107,7 @@ def made_from(run: CoordinatedRun, text: str) -> Plan:
     """The plan in a planner's answer, which must hold JSON. Raises BadPlan, which says what is wrong with it.
 
     The whole answer is read; else the first fenced block in it that is JSON; else what stands from its first bracket to
-    its last. What is JSON and no plan is refused like any other.
+    its last. JSON that is no plan is refused like any other answer.
     """
     value = _json_in(text)
     kept = {task.name: task.task_id for task in run.tasks[: run.kept]}

@@ -15,7 +15,7 @@ from pmagent.events.unseen import UNSEEN
 _INDENT: Final = "  "
 _json: Final = json.JSONEncoder(ensure_ascii=False).encode
 _UNPRINTABLE: Final = re.compile(f"[\xa0\ufffe\uffff{UNSEEN}]")
-"""What YAML calls so, and what people would not see."""
+"""Characters that YAML calls unprintable, and those that people would not see."""
 _BLOCK_LINE: Final = re.compile("[\t\x20-\x7e\xa1-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
 
 

@@ -1,6 +1,6 @@
 """A plan as a person writes it: with a shared environment, matrices, folders and conditions; pure.
 
-A task with a matrix stands for one task for each combination of its values. What is recorded and run is the plan
+A task with a matrix stands for one task for each combination of its values. The plan is recorded and run
 without matrices, and the options of its tasks beside it.
 """
 

@@ -1,4 +1,4 @@
-"""Which of a task's artifacts can lie beside each other as files; pure.
+"""The artifacts of a task that can lie beside each other as files; pure.
 
 They were files once, but their names have been masked since: two may have one name by now, one may lie below another,
 and a name may have become longer than a file system takes.

@@ -153,8 +153,8 @@ def performers(_: Resources) -> Performers:
 def _found(
     root: str, request: RunRequested, assigned: TaskAssigned
 ) -> tuple[tuple[str, ...], list[Program], str]:
-    """What a task must not see, the run's programs that are still those that were found, and the repository of which
-    the workspace is a worktree. Blocks. Raises SandboxRefused for the task's own program."""
+    """The paths a task must not see, the run's programs that are still those that were found, and the repository of
+    which the workspace is a worktree. Blocks. Raises SandboxRefused for the task's own program."""
     readable = absolute(root, request.config.security.fs.allow_read)
     programs = []
     for program in request.programs:

@@ -1,6 +1,6 @@
 """A serial port, open: bytes in and out, and its end. The one place that knows pyserial and pyserial-asyncio.
 
-What they leave open is closed here: the terminal is set raw whatever it was; a second opener is kept out; nothing waits
+It closes what they leave open: the terminal is set raw whatever it was; a second opener is kept out; nothing waits
 for a device that does not read, not even closing; DTR falls when this process ends, however it ends. A pseudo terminal
 has no DTR: there the other side sees that nobody holds it.
 """

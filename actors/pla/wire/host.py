@@ -356,7 +356,7 @@ class HostLink:
     def _send(self, request: _Request, now: float) -> None:
         self._number = self._number % NUMBER_MAX + 1
         request.number, request.due = self._number, now + request.seconds
-        # What the device has of a line without its end ends there, as a damaged one, so that an order of which nobody
+        # This ends a line of which the device has only a part, as a damaged one, so that an order of which nobody
         # knows is not carried out late: not one of ours, nor of another host whose going the device could not see.
         spoilt = _SPOILT if request.op == "hello" or self._unanswered else b""
         self._out = spoilt + encode({"n": request.number, "op": request.op, **request.fields})

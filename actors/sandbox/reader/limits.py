@@ -1,6 +1,6 @@
 """Becomes a module with few means: ``main`` with the arguments MEMORY SECONDS LIFELINE MODULE; see ``run``.
 
-What reads repositories and PDFs of others runs below this. The limits are set by the process itself, before it has read
+Readers of others' repositories and PDFs run below this. The process itself sets the limits, before it has read
 a byte of them, so that nothing has to happen between fork and exec in a program that has threads.
 """
 

@@ -1,1 +1,1 @@
-"""What other programs of this folder import."""
+"""Modules that other programs of this folder import."""

@@ -1,4 +1,4 @@
-"""Whose process is at the other end of a connection: only this user's (and root's) are listened to.
+"""The owner of the process at the other end of a connection: only this user's (and root's) are listened to.
 
 A loopback port is open to everybody on the machine, and so is a cookie: browsers send it to whatever listens on another
 port of the same host. A cookie is therefore bound to the user who sends it. Linux tells whose a loopback connection is:
@@ -69,7 +69,7 @@ def serves(address: Address) -> bool:
 
 
 def _holder(local: End, remote: End, state: int) -> int | None:
-    """Whose the socket from ``local`` to ``remote`` is. Only one that somebody holds open counts: what is left of one
+    """The user of the socket from ``local`` to ``remote``. Only one that somebody holds open counts: the rest of one
     that its process has closed is said to be root's. Raises OSError, ValueError."""
     try:
         return _parse(local, remote, state)

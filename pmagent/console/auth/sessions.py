@@ -46,7 +46,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 class Sessions:
     """The sessions of one console. ``seconds``: how long one lasts at the longest; ``clock``: seconds since 1970.
 
-    What the file says that cannot be trusted or understood counts for nothing: everybody signs in again.
+    Entries of the file that cannot be trusted or understood count for nothing: everybody signs in again.
     """
 
     def __init__(self, path: Path, seconds: float, clock: Callable[[], float]) -> None:

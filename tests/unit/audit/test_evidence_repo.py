@@ -113,7 +113,7 @@ def test_which_flaws_were_looked_for_is_told_by_their_ids() -> None:
 
 @each("goal", GOALS_OF_CODE)
 def test_no_word_of_the_rubric_becomes_evidence(goal: str) -> None:
-    """What is good or bad is the rubric's opinion; evidence holds facts alone."""
+    """The rubric has opinions of good and bad; evidence holds facts alone."""
     opinion = "Zweifelsfrei meisterhaft"
     texts: dict[str, Any] = dict.fromkeys(
         ("success_pattern", "failure_pattern", "forensic_instruction", "name"), opinion

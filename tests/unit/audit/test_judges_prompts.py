@@ -1,4 +1,4 @@
-"""What judges that are models are told: three personas, one document, nothing of the audited outside of it."""
+"""The prompts of judges that are models: three personas, one document, nothing of the audited outside of it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def evidence(**more: Any) -> Evidence:
 
 
 def brief(judge: Judge = "Prosecutor", *found: Evidence, logic: Any = None, **more: Any) -> Brief:
-    """What a judge is asked about the criterion ``state``, in the first round unless ``more`` says otherwise."""
+    """The question to a judge about the criterion ``state``, in the first round unless ``more`` says otherwise."""
     told = {} if logic is None else {"judicial_logic": logic}
     fields: dict[str, Any] = {"round": 1, "dimension": dimension("state", **told), "evidence": found or [evidence()]}
     return Brief(judge=judge, **(fields | more))

@@ -1,4 +1,4 @@
-"""What a repository has no occasion for does not count against it, where a rubric says so; and only there."""
+"""A repository loses nothing by a thing that it has no occasion for, where a rubric says so; and only there."""
 
 from __future__ import annotations
 

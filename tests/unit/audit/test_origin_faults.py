@@ -70,7 +70,7 @@ TOOLS = ["tools.temporary_clone", "tools.no_unsafe_calls", "security.os_system",
 
 
 def surveyed(files: Mapping[str, str]) -> RepoSurvey:
-    """What a survey finds in these files."""
+    """The survey of these files."""
     sources = [parsed(path, files[path].encode()) for path in sorted(files) if path.endswith(".py")]
     seen = survey()
     facts = survey_code(sources, [], sorted(files), lambda path: files[path].encode(), seen.history)

@@ -1,4 +1,4 @@
-"""What a foreign rubric's texts mean: goals by their words, terms by their quotation marks."""
+"""The meaning of a foreign rubric's texts: goals by their words, terms by their quotation marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a program does by conditions that cannot be known: what it may do has been read."""
+"""All that a program may do by conditions that cannot be known has been read."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def bodies(draw: st.DrawFn, depth: int = 2) -> str:
 
 
 class Graph:
-    """What a run of the program adds."""
+    """The nodes and edges that a run of the program adds."""
 
     def __init__(self) -> None:
         self.nodes: set[str] = set()
@@ -97,7 +97,7 @@ class Opened:
 
 
 def ran(program: str, seed: int) -> Graph | None:
-    """What the program adds in one of its runs, or in a part of it: until it fails."""
+    """The graph of one run of the program, or of a part of it: until it fails."""
     chance, graph, calls = random.Random(seed), Graph(), itertools.count()
 
     def raises() -> None:

@@ -43,7 +43,7 @@ def parse(text: str) -> ast.Module:
 
 
 def check(text: str) -> None:
-    """What is read is in itself sound, and the same each time."""
+    """The reading is sound in itself, and the same each time."""
     graphs, findings, examined = read(text, parse(text))
     assert (graphs, findings, examined) == read(text, parse(text))
     last = text.count("\n") + 1

@@ -1,4 +1,4 @@
-"""Whatever graph a program builds, and whichever way it is written: it is read as it is, or said not to be."""
+"""A program's graph, in whichever way it is written, is read as it is, or said not to be."""
 
 from __future__ import annotations
 

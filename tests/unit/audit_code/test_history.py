@@ -1,4 +1,4 @@
-"""What a history tells, and that it is not told more than it says."""
+"""The findings of a history, which say no more than it does."""
 
 from __future__ import annotations
 

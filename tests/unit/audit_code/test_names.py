@@ -1,4 +1,4 @@
-"""What an expression names: through imports, aliases, scopes, assignments; and nothing where that cannot be told."""
+"""The name of an expression: through imports, aliases, scopes, assignments; none where that cannot be told."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def module(text: str) -> Module:
 
 
 def named(text: str) -> str:
-    """What the first argument of the call ``HERE(…)`` is called."""
+    """The name of the first argument of the call ``HERE(…)``."""
     found = module(text)
     for call, site in found.calls():
         if last_name(call.func) == "HERE":

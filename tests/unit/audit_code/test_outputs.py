@@ -1,4 +1,4 @@
-"""What is done with what models answer: bound, validated, asked for again, or taken as text."""
+"""The use of models' answers: bound, validated, asked for again, or taken as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What looks like a key and is none; what is one all the same."""
+"""Texts that look like keys and are none; keys that do not look like them."""
 
 from __future__ import annotations
 

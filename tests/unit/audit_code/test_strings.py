@@ -1,4 +1,4 @@
-"""What a string expression says without being run."""
+"""The value of a string expression, without running it."""
 
 from __future__ import annotations
 

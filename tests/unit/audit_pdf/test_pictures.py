@@ -1,4 +1,4 @@
-"""What a report shows: embedded images and vector drawings, as PNG."""
+"""The pictures of a report: embedded images and vector drawings, as PNG."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMITS = AuditLimits(pdf_seconds=60)
 
 
 def pictures(made: Report | bytes, limit: int = LIMITS.pictures) -> tuple[PictureReading, dict[str, bytes]]:
-    """What is found, without a process of its own: for PDFs that do no harm."""
+    """The pictures found without a process of its own: for PDFs that do no harm."""
     data = made if isinstance(made, bytes) else made.bytes()
     task = Task(what="pictures", pdf=data, sha256="", seconds=60, pages=100, pictures=limit)
     answer = gallery.collect(task)
@@ -30,7 +30,7 @@ def pictures(made: Report | bytes, limit: int = LIMITS.pictures) -> tuple[Pictur
 
 
 def pictures_apart(made: Report | bytes, folder: Path) -> tuple[PictureReading, dict[str, bytes]]:
-    """What is found by a process of its own."""
+    """The pictures found by a process of its own."""
     path = folder / "r.pdf"
     path.write_bytes(made if isinstance(made, bytes) else made.bytes())
     return checked(*read_pictures(str(path), LIMITS))

@@ -1,4 +1,4 @@
-"""What cannot be read ends in one clear error, and nothing outlives it."""
+"""A report that cannot be read ends in one clear error, and nothing outlives it."""
 
 from __future__ import annotations
 

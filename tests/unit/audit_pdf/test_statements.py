@@ -1,4 +1,4 @@
-"""What a report claims of its code, and what it does not."""
+"""The claims of a report about its code, and texts that are none."""
 
 from __future__ import annotations
 

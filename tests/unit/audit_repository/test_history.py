@@ -1,4 +1,4 @@
-"""What the times of commits tell, and how they are read from git."""
+"""The times of commits: their meaning, and how they are read from git."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What git lists of a commit's files, and how their names are shown."""
+"""The files of a commit as git lists them, and how their names are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What git's complaint means, and how much of it is shown."""
+"""The meaning of git's complaints, and how much of them is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What audits leave in the workspace, as their events come."""
+"""The documents that audits leave in the workspace, as their events come."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def surveyed(event: Event) -> AuditSurveyed:
 
 
 def test_an_older_report_never_comes_back_when_its_audit_is_given_out_late() -> None:
-    """Whatever is retired when, what lies at a path in the end is of the audit that concluded last."""
+    """The file at a path is in the end of the audit that concluded last, in whatever order audits are retired."""
     court = concluded()
     for number in range(2, 6):
         court.ask(audit_id=OTHER[:-1] + str(number), repo_url=f"https://example.org/{number}.git")

@@ -1,4 +1,4 @@
-"""What a check wrote becomes plain text: nothing that moves a cursor, and nothing hidden."""
+"""A check's output becomes plain text: nothing that moves a cursor, and nothing hidden."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pmagent.clean import clean_line
 from tests.support.cases import each
 
 STAND_INS = ("\ufffd", *map(chr, range(0x2400, 0x2422)))
-"""What the terminal's writer puts in the place of what it does not let through."""
+"""The terminal's writer puts these in the place of characters that it does not let through."""
 
 
 @each(

@@ -44,7 +44,7 @@ def on(workspace: Path, *arguments: str) -> tuple[int, str, str]:
 
 
 def says(errors: str) -> None:
-    """What happened, and what to do next, in two lines."""
+    """Two lines: the event, and what to do next."""
     first, second = errors.splitlines()
     assert first.startswith("error: ")
     assert second.startswith("hint: ")

@@ -48,8 +48,8 @@ ELSEWHERE = {
     "pmagent operators add eve --secret-stdin < secret.txt", "pmagent trust", "pmagent log adopt",
     "pmagent log adopt --yes", "pmagent oa release 42 --holder claude-code",
 }
-"""What runs for ever, or needs a network, a daemon, a device, a session, or a job of this name: the tests of these run
-the like."""
+"""Commands that run for ever, or need a network, a daemon, a device, a session, or a job of this name: their own tests
+run the like."""
 PLAN = "- {task_id: look, intent: look around, tools: [ls], inputs: {args: [share]}}\n"
 
 

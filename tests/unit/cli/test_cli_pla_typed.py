@@ -1,4 +1,4 @@
-"""What would be typed is shown so that nothing of it is hidden, on any screen, whatever it holds."""
+"""The text to be typed is shown so that nothing of it is hidden, on any screen, whatever it holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the PLA's commands spell out is what the contracts have: written twice, so that help needs no contracts."""
+"""The PLA's commands spell out the words of the contracts: written twice, so that help needs no contracts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reasoning commands take, and what they refuse: in one clear error, with nothing recorded."""
+"""The input of the reasoning commands: bad input is refused in one clear error, with nothing recorded."""
 
 from __future__ import annotations
 

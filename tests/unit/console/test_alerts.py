@@ -1,4 +1,4 @@
-"""What an operator is told unasked: which events are alerts, the newest first, read once."""
+"""Alerts to an operator: which events they are, the newest first, read once."""
 
 from __future__ import annotations
 

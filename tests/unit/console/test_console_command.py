@@ -52,7 +52,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def stdin(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
-    """What the command reads."""
+    """Put this content on the command's stdin."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
 

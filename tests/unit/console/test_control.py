@@ -1,4 +1,4 @@
-"""What is set from the console: the stop switch, modes, arming, the end of a session; and what is refused how."""
+"""Settings from the console: the stop switch, modes, arming, the end of a session; and what is refused how."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the guard refuses by the head of a request, and what every answer carries."""
+"""The guard refuses requests by their head, and every answer carries its headers."""
 
 from __future__ import annotations
 

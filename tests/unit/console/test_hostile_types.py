@@ -92,7 +92,7 @@ def test_what_gathers_from_all_of_them_does_nothing(browser: Reader, address: st
 
 
 def _active(page: Page) -> list[dict[str, str]]:
-    """What runs, or shows what is elsewhere."""
+    """The elements that run, or show things from elsewhere."""
     assert {meta.get("content") for meta in page.all("meta") if "http-equiv" in meta} <= AGAIN
     loaded = ("script", "link", "img", "image", "use", "video", "audio", "source", "template")
     return [attributes for tag, attributes in page.elements if tag in loaded]

@@ -78,7 +78,7 @@ async def serving(slow_seconds: float = 60.0) -> AsyncIterator[Served]:
 
 
 class Heard:
-    """What has come on a connection."""
+    """The bytes and events that have come on a connection."""
 
     def __init__(self, stream: SocketStream) -> None:
         self.source = EventSource()
@@ -192,7 +192,7 @@ async def test_who_leaves_is_forgotten() -> None:
 
 
 class Logged:
-    """What uvicorn and asyncio log in a block, as warnings or worse."""
+    """The records that uvicorn and asyncio log in a block, as warnings or worse."""
 
     def __enter__(self) -> list[str]:
         self._records: list[str] = []

@@ -1,4 +1,4 @@
-"""What pages have in common: the frame, the theme, the help, and the parts that they are made of."""
+"""The common parts of pages: the frame, the theme, the help, and the parts that they are made of."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def vera(host: LiveHost) -> Iterator[Console]:
 
 
 def parts(source: str, **context: object) -> str:
-    """What a template makes that uses the parts."""
+    """The page of a template that uses the parts."""
     made = environment(Path("/workspace")).from_string(f'{{%- import "parts.html" as parts with context -%}}{source}')
     return made.render(visitor=None, **context)
 

@@ -21,7 +21,7 @@ from tests.support.orchestra import RUN, config, plan
 
 
 def now(browser: Console, query: str = "") -> str:
-    """What the page says."""
+    """The text of the page."""
     return told(page_of(browser.get(f"/{query}"), 200))
 
 

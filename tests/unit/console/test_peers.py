@@ -1,4 +1,4 @@
-"""Whose process is at the other end, told by the machine itself."""
+"""The owner of the process at the other end, told by the machine itself."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Netlink:
 
 
 def told(monkeypatch: pytest.MonkeyPatch, sender: int) -> int:
-    """Whose the connection is, by what ``sender`` says; with no table to look into."""
+    """The owner of the connection, by what ``sender`` says; with no table to look into."""
     monkeypatch.setattr(peers, "TABLE", Path("/nowhere"))
     with monkeypatch.context() as patch:
         made: Any = lambda *_: Netlink(sender)  # noqa: E731 - in the place of a class

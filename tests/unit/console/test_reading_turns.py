@@ -1,4 +1,4 @@
-"""Whose turn it is to read the log: nobody's reads, however many, keep another operator's waiting."""
+"""Turns at reading the log: nobody's reads, however many, keep another operator's waiting."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 class Row(NamedTuple):
-    """What a route answers as it is meant: ``ask`` asks it so, ``status`` is the answer, ``leads`` where it leads to.
+    """A route's answer as it is meant: ``ask`` asks it so, ``status`` is the answer, ``leads`` where it leads to.
     ``none``: what it answers to an id that there is not; 0: it has none. ``open``: needs no session. ``looking``: may
     be posted by who may only look."""
 
@@ -230,8 +230,8 @@ TABLE: Final[dict[tuple[str, str], Row]] = {
         _checked("documents", "/integrity/documents"), 303, leads="/integrity#documents"
     ),
 }  # fmt: skip
-"""Every route, by method and path. What cannot be shown here as it is meant (a job that is cancelled) is shown by
-``test_runs_live.py`` and ``test_audits_page.py``."""
+"""Every route, by method and path. A route that cannot be shown here as it is meant (a job that is cancelled) is
+shown by ``test_runs_live.py`` and ``test_audits_page.py``."""
 
 ROUTES: Final = list(TABLE)
 POSTS: Final = [path for method, path in TABLE if method == "POST"]

@@ -1,4 +1,4 @@
-"""What programs wrote, as it is shown: all of it or both ends, each character to be seen."""
+"""The output of programs, as it is shown: all of it or both ends, each character to be seen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.pages import assert_unseen
 
 
 def plain(markup: str) -> str:
-    """What a reader sees of it."""
+    """The text that a reader sees of it."""
     return html.unescape(re.sub(r"<[^>]+>", "", markup))
 
 

@@ -228,7 +228,7 @@ def test_the_table_of_tasks_is_filtered_and_paged(tmp_path: Path) -> None:
 
 
 def cut(history: Sequence[Event], kind: type[msgspec.Struct]) -> Sequence[Event]:
-    """What was there right after the first event of this kind."""
+    """The history right after the first event of this kind."""
     return history[: next(number for number, event in enumerate(history, 1) if type(event.data) is kind)]
 
 

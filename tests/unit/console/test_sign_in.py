@@ -17,7 +17,7 @@ from tests.support.entrances import SECRET, GuardedConsole, cheap_secrets, unsyn
 
 @pytest.fixture
 def derived(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was derived, in order."""
+    """The secrets that were derived, in order."""
     return cheap_secrets(monkeypatch)
 
 
@@ -33,7 +33,7 @@ def guarded(tmp_path: Path, derived: list[str], monkeypatch: pytest.MonkeyPatch)
 
 
 def signed_in(guarded: GuardedConsole, name: str, secret: str, before: str = "") -> Entered:
-    """What comes of it."""
+    """The result of signing in."""
     return anyio.run(guarded.entrance.sign_in, name, secret, before)
 
 

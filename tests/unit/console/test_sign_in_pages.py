@@ -55,13 +55,13 @@ def token(browser: Console, name: str = "ada") -> str:
 
 
 def typed(browser: Console, name: str, secret: str, **more: str) -> Any:
-    """What comes of typing name and secret."""
+    """The answer to name and secret, typed."""
     fields = {"name": name, "secret": secret, **more}
     return browser.client.post("/sign-in", data=fields, headers={"origin": ORIGIN})
 
 
 def recorded(live: LiveHost, after: int) -> list[tuple[str, dict[str, Any]]]:
-    """What the log tells of the console, behind a position."""
+    """The log's events of the console, behind a position."""
     with closing(Layout(live.workspace).store.reader()) as storage:
         told = [event for run, _ in line_runs(storage, after + 1) for event in run]
     return [(event.type, msgspec.json.decode(event.data)) for event in told if event.type.startswith("console.")]

@@ -30,7 +30,7 @@ NAMED: Final = re.compile(r"pmagent( [a-z-]+)+( |$)")
 
 
 class Codes(HTMLParser):
-    """What a page shows as ``code``."""
+    """The texts that a page shows as ``code``."""
 
     def __init__(self, source: str) -> None:
         super().__init__()

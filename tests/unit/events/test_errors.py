@@ -1,4 +1,4 @@
-"""What the log's errors say: what happened, where, and what to do next (docs/design.md §11.5)."""
+"""The log's errors say what happened, where, and what to do next (docs/design.md §11.5)."""
 
 from __future__ import annotations
 

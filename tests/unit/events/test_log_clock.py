@@ -23,11 +23,11 @@ class Machine:
         self.steady = 5_000 * SECOND
 
     def time_ns(self) -> int:
-        """What can be set."""
+        """The clock that can be set."""
         return self.real
 
     def clock_gettime_ns(self, _: int) -> int:
-        """What cannot."""
+        """The clock that cannot."""
         return self.steady
 
     def wait(self, seconds: float) -> None:

@@ -111,7 +111,7 @@ def test_masking_content_twice_is_masking_it_once(text: str) -> None:
 
 @given(st.text("abc", max_size=30), st.lists(st.lists(st.integers(0, 40), max_size=4), max_size=5))
 def test_a_masked_text_knows_what_stood_where(text: str, rounds: list[list[int]]) -> None:
-    """Whatever is put on what: what is not replaced stands, in order, between what is."""
+    """The text that is not replaced stands, in order, between the pieces, whatever is put on what."""
     masked = MaskedText(text)
     for number, ends in enumerate(rounds):
         at = sorted({end for end in ends if end <= len(masked.text)})

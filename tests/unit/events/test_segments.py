@@ -1,4 +1,4 @@
-"""What stands at the ends of segment files, and which files are segments; finding positions is test_log_follow's."""
+"""The ends of segment files, and which files are segments; finding positions is test_log_follow's."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ EVERY = "".join(filter(is_typable, map(chr, range(128))))
 
 
 def by_adafruit(act: Callable[[Any, Any, Any], None]) -> list[tuple[int, bytes]]:
-    """What the real library sends by itself."""
+    """The reports that the real library sends by itself."""
     board = FakeBoard()
     with board.program():
         from adafruit_hid.keyboard import Keyboard

@@ -32,7 +32,7 @@ _OUTSIDE_TEXTS = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
 
 
 def refusal(raw: str) -> str:
-    """The device's word for what is wrong with a document; "" where it takes it. What is approved is taken as right."""
+    """The device's word for what is wrong with a document; "" where it takes it. The approval is taken as right."""
     try:
         found = json.loads(raw)
     except ValueError:

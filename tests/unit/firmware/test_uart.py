@@ -30,7 +30,7 @@ def uart_of(board: FakeBoard) -> Uart:
 
 
 def status(host: Host) -> Any:
-    """What the device says of itself, the last that was heard."""
+    """The device's last status that was heard."""
     return [line for line in host.told if line and line.get("op") == "status"][-1]
 
 
@@ -76,7 +76,7 @@ def test_with_a_uart_or_for_repair_boot_shows_no_line(setting: str, console: boo
 
 
 def test_a_line_that_boot_has_shown_for_another_setting_is_not_taken() -> None:
-    """Whoever holds that line could put the board into its bootloader."""
+    """A holder of that line could put the board into its bootloader."""
     board = FakeBoard(setting="uart")
     board.line = Line()
     board.run(10)

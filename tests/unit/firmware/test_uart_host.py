@@ -17,7 +17,7 @@ SHORT = TypeText(text="Typed once, or not.\n")
 
 
 def shown(board: FakeBoard) -> str:
-    """What the machine's screen shows of the keyboard's reports."""
+    """The text on the machine's screen after the keyboard's reports."""
     screen = Screen()
     found = ""
     for usage, report in board.reports:

@@ -1,4 +1,4 @@
-"""What exceptions mean: status first, then the kind of error; nobody's package is imported to ask."""
+"""The meaning of exceptions: status first, then the kind of error; nobody's package is imported to ask."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOW = parse_time(START)
 
 
 class Response(msgspec.Struct):
-    """What a client keeps of an HTTP response."""
+    """The part of an HTTP response that a client keeps."""
 
     status_code: int
     headers: dict[str, str] = {}

@@ -318,7 +318,7 @@ def test_a_late_reply_right_after_anothers_changes_nothing() -> None:
 
 
 def test_a_halted_gateway_answers_its_questions_when_it_is_resumed() -> None:
-    """What ends while it is halted cannot be decided on; nobody waits for ever, and what runs is stopped."""
+    """Calls that end while it is halted cannot be decided on; nobody waits for ever, and what runs is stopped."""
 
     class Failing(Gateway):
         """Raises while ``broken``."""

@@ -28,7 +28,7 @@ PRICE = ModelPrice(input_usd=2.0, output_usd=8.0)
 
 
 def spent(bench: GatewayBench, run: str = "run") -> Any:
-    """What the run has used."""
+    """The run's use of its limits."""
     return bench.engine.states["model"].runs[run]
 
 

@@ -24,7 +24,7 @@ from tests.support.models import live_gateway, scripted
 
 
 def unavailable(models: Models, name: str, engine: Engine = "langchain") -> ModelUnavailable:
-    """What is said of the model."""
+    """The error about the model."""
     with pytest.raises(ModelUnavailable) as caught:
         models.check(engine, name)
     assert caught.value.exit_code == 2

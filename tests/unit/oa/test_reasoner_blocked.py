@@ -1,4 +1,4 @@
-"""What a run answers that a BLOCKED kernel does not let answer: why, as far as its envelope shows it."""
+"""The answer of a run that a BLOCKED kernel stops: why it is blocked, as far as its envelope shows it."""
 
 from __future__ import annotations
 

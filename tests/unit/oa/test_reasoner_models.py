@@ -291,7 +291,7 @@ def test_what_does_not_fit_is_told_in_words_of_our_own() -> None:
 
 
 def objection_from_below(frames: int, text: str) -> str:
-    """What is said of an answer by somebody who calls from so many frames further down."""
+    """The error about an answer, for somebody who calls from so many frames further down."""
     if frames:
         return objection_from_below(frames - 1, text)
     with pytest.raises(ShapeError) as caught:

@@ -1,4 +1,4 @@
-"""What a task left lies beside each other as files, also when its names have been masked."""
+"""The artifacts of a task lie beside each other as files, also when their names have been masked."""
 
 from __future__ import annotations
 

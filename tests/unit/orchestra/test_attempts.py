@@ -1,4 +1,4 @@
-"""What is told of an attempt is bounded, whatever its tool did."""
+"""The report of an attempt is bounded, whatever its tool did."""
 
 from __future__ import annotations
 

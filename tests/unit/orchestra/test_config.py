@@ -23,7 +23,7 @@ SECTIONS = "version, policies, whitelist_tools, llm, retries, concurrency, paths
 
 
 def refusal(text: str) -> tuple[str, str]:
-    """What a configuration is refused with: message, less the file's name, and hint."""
+    """The refusal of a configuration: message, less the file's name, and hint."""
     with pytest.raises(BadConfig) as caught:
         read_config(HEAD + text, "o.yaml")
     assert caught.value.exit_code == 2

@@ -273,7 +273,7 @@ def test_a_run_ends_when_who_plans_or_works_is_halted(actor: type[Any], monkeypa
 
 @each("name, stops", [("coordinator", 1), ("worker", 1), ("orchestrator", 1), ("reasoner", 0)])
 def test_a_run_is_stopped_when_who_carries_it_out_decides_again(name: str, stops: int) -> None:
-    """What such an actor missed while it was halted nobody knows; what others missed is not the run's."""
+    """Nobody knows what such an actor missed while it was halted; others missed nothing of the run."""
     harness = waiting_run()
     harness.tell(ActorResumed(name=name))
     assert len(harness.of(RunStopping)) == stops

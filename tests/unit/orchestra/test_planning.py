@@ -1,4 +1,4 @@
-"""What a planner is asked, and what its answers are worth: prompts say it all once, answers count in any wrapping."""
+"""A planner's prompts and the worth of its answers: prompts say it all once, answers count in any wrapping."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def test_of_a_long_history_the_latest_is_told() -> None:
 
 
 def name(harness: Harness, attempt: Event) -> str:
-    """What the task of an attempt is called in its plan."""
+    """The name that the task of an attempt has in its plan."""
     tasks = (task for planned in harness.of(TasksPlanned) for task in planned.tasks)
     return next(task.name for task in tasks if task.task_id == attempt.data.task_id)
 

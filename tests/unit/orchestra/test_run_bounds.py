@@ -1,4 +1,4 @@
-"""Whatever contracts allow, what follows from one fact fits into the engine's bounds, and no run stays open."""
+"""The consequences of one fact fit into the engine's bounds, whatever contracts allow, and no run stays open."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def many(count: int = MANY) -> dict[str, list[str]]:
 
 
 def held(harness: Harness, reason: str = "crash") -> None:
-    """What is attempted is cut off."""
+    """All attempts are cut off."""
     for event in harness.open(TaskAttemptRequested):
         harness.end(event, EffectInterrupted(request=event.position, reason=reason))
 

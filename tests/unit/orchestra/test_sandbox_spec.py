@@ -1,4 +1,4 @@
-"""What a task's program may have, from its assignment and the run's configuration."""
+"""The means of a task's program, from its assignment and the run's configuration."""
 
 from __future__ import annotations
 

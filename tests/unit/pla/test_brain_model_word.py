@@ -1,4 +1,4 @@
-"""What a model says, by itself: one action that the operator's policy lets through is proposed, and nothing else."""
+"""A model's answer by itself: one action that the operator's policy lets through is proposed, and nothing else."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_whatever_is_written_is_an_action_or_one_clear_error(rest: str) -> None:
 
 
 def _said(goal: str) -> str:
-    """What is said of a goal: the error's message, or that there is an action."""
+    """The verdict on a goal: the error's message, or that there is an action."""
     try:
         action = parse_goal(goal)
     except GoalError as error:

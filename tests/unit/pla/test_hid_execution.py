@@ -45,7 +45,7 @@ from tests.support.toys import Poked
 
 
 def told(state: Any, of: str = "", boot: str = BOOT, **more: Any) -> Any:
-    """What the device knows."""
+    """The device's knowledge of an execution."""
 
     def answer(event: Event) -> HidTold:
         return HidTold(

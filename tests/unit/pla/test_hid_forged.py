@@ -1,4 +1,4 @@
-"""What nobody approved, or was approved otherwise, is not begun."""
+"""An action that nobody approved, or that was approved otherwise, is not begun."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever is halted while something is typed: the order is not waited for any more, which has the device disarmed."""
+"""The order is not waited for any more if an actor is halted while something is typed: the device is disarmed."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ EVERYTHING = "".join(chr(code) for code in range(32, 127)) + "\n\taaAA"
 
 
 def shown(reports: list[tuple[object, ...]]) -> str:
-    """What a screen makes of reports."""
+    """The text on a screen after these reports."""
     screen = Screen()
     found = ""
     for report in reports:

@@ -1,4 +1,4 @@
-"""What the warden remembers, of its own decisions and of others' words: of whose they are alone, of nobody else's."""
+"""The warden's memory of its own decisions and of others' words: of whose they are alone, of nobody else's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a device says of an execution has counts that go with its state; else nothing of it is taken."""
+"""A device's answer about an execution has counts that go with its state; else nothing of it is taken."""
 
 from __future__ import annotations
 

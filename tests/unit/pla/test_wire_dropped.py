@@ -1,4 +1,4 @@
-"""What nobody waits for any more, and has not left, never leaves: also where nothing else is to be sent."""
+"""A request that has not left, and that nobody waits for any more, never leaves, even if nothing else is to be sent."""
 
 from __future__ import annotations
 

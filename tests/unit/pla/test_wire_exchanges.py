@@ -1,4 +1,4 @@
-"""What is said to the device for each request, and what comes of it when the line does what it likes."""
+"""The messages to the device for each request, and the outcome when the line does what it likes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes of requests when a device says what it likes, or the line does."""
+"""The outcome of requests when a device says what it likes, or the line does."""
 
 from __future__ import annotations
 

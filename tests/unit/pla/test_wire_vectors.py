@@ -1,4 +1,4 @@
-"""What the firmware's vectors have the device say is what the host understands."""
+"""The host understands what the firmware's vectors have the device say."""
 
 from __future__ import annotations
 

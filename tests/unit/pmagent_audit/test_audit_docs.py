@@ -1,4 +1,4 @@
-"""What the manual of audits names is there."""
+"""All that the manual of audits names is there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def part(title: str) -> str:
 
 
 def named(text: str) -> set[str]:
-    """What stands in backticks."""
+    """The words in backticks."""
     return set(re.findall(r"`([^`\n]+)`", text))
 
 

@@ -1,4 +1,4 @@
-"""What is shown of an audit is what its events say."""
+"""The view of an audit shows what its events say."""
 
 from __future__ import annotations
 

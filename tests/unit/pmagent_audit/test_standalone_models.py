@@ -70,7 +70,7 @@ def given(**changed: Any) -> AIMessage:
 
 
 def brief(judge: Judge = "Defense") -> Brief:
-    """What a judge is asked."""
+    """The question to a judge."""
     found = [
         Evidence(goal=goal, found=True, content="x", location="src/app.py:3", rationale="AST", confidence=0.9)
         for goal in ("repo.scope: what was examined", "state.typed: a typed state")

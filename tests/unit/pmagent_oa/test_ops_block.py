@@ -72,7 +72,7 @@ def headings(tokens: list[Token]) -> list[tuple[str, str]]:
 
 
 def plain(token: Token) -> str:
-    """What a reader sees of an inline token."""
+    """The text that a reader sees of an inline token."""
     return "".join(child.content for child in token.children or ())
 
 
@@ -154,7 +154,7 @@ def test_no_text_of_marks_breaks_out(text: str) -> None:
 @settings(max_examples=examples(200), deadline=None)
 @given(st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=80))
 def test_a_line_says_the_same_to_its_reader(text: str) -> None:
-    """What is escaped is seen again as it was; only what cannot be seen, and line breaks, become blanks."""
+    """A text is seen again as it was after its escaping; only what cannot be seen, and line breaks, become blanks."""
     made = inline(text)
     tokens = [token for token in parsed(made) if token.type == "inline"]
     seen = " ".join(plain(tokens[0]).split()) if tokens else ""

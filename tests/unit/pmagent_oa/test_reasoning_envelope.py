@@ -42,7 +42,7 @@ def given(green: Contents, **more: Any) -> dict[str, Any]:
 
 
 def held(workspace: Path, name: str) -> Any:
-    """What the surface's file holds."""
+    """The content of the surface's file."""
     return json.loads((workspace / PATHS[name]).read_text())
 
 

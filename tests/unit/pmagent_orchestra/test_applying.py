@@ -78,7 +78,7 @@ class Place:
         return str(document["digest"])
 
     def facts(self) -> list[Any]:
-        """What the log holds of it."""
+        """The facts that the log holds of it."""
         with opened(Layout(self.path)) as jobs:
             tail = store_at(self.path).reader().tail().position
             found = [jobs.at(position) for position in range(1, tail + 1)]

@@ -1,4 +1,4 @@
-"""What the manual of runs and the help show is read as it stands there, and its defaults are the program's."""
+"""The examples of the manual of runs and of the help are read as they stand there; the defaults are the program's."""
 
 from __future__ import annotations
 

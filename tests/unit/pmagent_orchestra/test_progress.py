@@ -1,4 +1,4 @@
-"""What is shown of a run is what its events say: folded from histories that the real actors made."""
+"""The view of a run shows what its events say: folded from histories that the real actors made."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def folded(harness: Harness, until: int | None = None) -> tuple[Run, list[Change
 
 
 def words(changes: list[Change]) -> list[tuple[str, str]]:
-    """Who, and what."""
+    """The names of the tasks, and their words."""
     return [(change.name, change.word) for change in changes]
 
 

@@ -19,7 +19,7 @@ IDS: dict[str, Any] = {"session_id": "pla-12345678", "proposal_id": "prop-123456
 
 
 def told(*payloads: msgspec.Struct) -> list[Any]:
-    """What is told of these, as they become durable."""
+    """The alerts of these, as they become durable."""
     events = [
         Event(
             position=number, id=f"e{number}", time="2026-11-22T09:00:00.000000Z", type=type_of(data), kind="decision",

@@ -1,4 +1,4 @@
-"""Who talks to the daemon's socket is no friend: arguments that are none are refused before anything is recorded."""
+"""The daemon's socket trusts nobody: arguments that are none are refused before anything is recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log may hold of a request has to be what is to be approved."""
+"""The action of a request in the log has to be the one that is to be approved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is recorded of a wish: the action as it may stand in the log, and the digest of the one that would be typed."""
+"""The record of a wish: the action as it may stand in the log, and the digest of the one that would be typed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is masked in the log is held in plain only as long as it may be typed."""
+"""A text that is masked in the log is held in plain only as long as it may be typed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/session-log.md says of session logs is so."""
+"""The statements of docs/session-log.md about session logs are true."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_page_has_each_detail_of_a_typed_text() -> None:
 
 
 def test_the_projection_knows_of_every_decision_of_the_plas_actors() -> None:
-    """What is none: what operators and borders say, and what performers bring."""
+    """No decision: the words of operators and borders, and the facts that performers bring."""
     said = {name for name, cls in types().items() if name.startswith("pla.") and cls not in WRITERS}
     facts = {name for name in said if name.endswith("_requested")} | {"pla.frame_observed", "pla.frame_failed"}
     assert said == facts | {"pla.contract_broken", "pla.revealed"}

@@ -1,4 +1,4 @@
-"""What is found in a session log that somebody changed, cut or made anew."""
+"""Faults found in a session log that somebody changed, cut or made anew."""
 
 from __future__ import annotations
 

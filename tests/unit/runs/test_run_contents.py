@@ -1,4 +1,4 @@
-"""What the documents of a run say, as a function of its events."""
+"""The content of a run's documents, as a function of its events."""
 
 from __future__ import annotations
 

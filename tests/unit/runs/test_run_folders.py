@@ -282,7 +282,7 @@ def test_a_start_from_the_snapshot_cache_goes_on_with_the_same_documents() -> No
 
 
 def test_the_types_that_it_hears_are_those_of_a_runs_history() -> None:
-    """What a run's documents show is heard: nothing else in the log leads to another document."""
+    """All that a run's documents show is heard: nothing else in the log leads to another document."""
     harness = done()
     unheard = {event.type for event in harness.history if type(event.data) not in RunFolders.hears}
     of_runs = {name for name in unheard if name.split(".")[0] in ("run", "plan", "planner", "task", "tasks")}

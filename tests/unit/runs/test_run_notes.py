@@ -1,4 +1,4 @@
-"""What was not kept, or not limited, in the report."""
+"""The report's notes of outputs that were not kept, and of limits that were not enforced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run left is read without trusting it, and removed whatever it is."""
+"""A run's leftovers are read without trusting them, and removed whatever they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is found out about folders before a run."""
+"""The facts found about folders before a run."""
 
 from __future__ import annotations
 

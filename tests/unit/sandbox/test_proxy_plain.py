@@ -16,7 +16,7 @@ POST = b"POST http://api.example.org/x HTTP/1.1\r\nHost: api.example.org\r\n"
 
 
 Said = tuple[bytes, list[bytes], list[tuple[str, str]]]
-"""What the tool got, what the host heard on each connection, and the verdicts with their reasons."""
+"""The tool's answer, the words the host heard on each connection, and the verdicts with their reasons."""
 
 
 def said(request: bytes, behave: Behave) -> Said:

@@ -165,7 +165,7 @@ def test_hosts_of_ipv6_are_reached_as_well() -> None:
 
 
 def told(world: Upstream, request: bytes = GET, caps: Caps | None = None) -> tuple[bytes, Contact]:
-    """What one request got, and its contact."""
+    """The answer to one request, and its contact."""
 
     async def body() -> tuple[bytes, Contact]:
         async with proxied(world, caps) as proxy:

@@ -1,4 +1,4 @@
-"""What a tool may ask of its proxy, and what of it goes on."""
+"""The requests that a tool may make of its proxy, and what of them goes on."""
 
 from __future__ import annotations
 

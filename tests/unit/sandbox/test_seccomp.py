@@ -14,7 +14,7 @@ from tests.support.cases import each
 from tests.support.filters import ALLOW, KILL, LACKING, NATIVE, REFUSED, answer
 
 HIGH = 0xDEADBEEF << 32
-"""What a caller may put into the upper half of an argument."""
+"""A value that a caller may put into the upper half of an argument."""
 
 machines = pytest.mark.parametrize("machine", syscalls.MACHINES)
 

@@ -264,7 +264,7 @@ def test_something_that_is_no_folder_in_the_way_is_named(repository: Path) -> No
 
 
 def test_one_refresh_is_enough_when_the_phases_were_half_broken(repository: Path) -> None:
-    """What can be understood of a broken SSOT surface counts in the first run, not only in the second."""
+    """Parts of a broken SSOT surface that can be understood count in the first run, not only in the second."""
     init_workspace(repository, now=NOW)
     broken = load(repository, SSOT) | {"phases": [1], "current_phase": None, "last_completed_phase": "23"}
     (repository / SSOT).write_text(json.dumps(broken))

@@ -1,7 +1,7 @@
 """The words of a goal that the rules do not understand, and those by which it sends, reveals or removes; pure.
 
 A goal is understood when it is English: each clause begins with a known word, and an unknown word stands only where a
-noun may, as the name of something. What is not understood is never taken for harmless.
+noun may, as the name of something. Words that are not understood are never taken for harmless.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _may_be_name(word: str, before: list[str]) -> bool:
 
 
 def outward(goal: str) -> list[str]:
-    """What ``goal`` says that sends or reveals, each naming the word; [] where it does neither."""
+    """The objections to ``goal`` as one that sends or reveals, each naming the word; [] else."""
     found = [f"the goal names {quoted(kept[0])!r}, where secrets are kept" for kept in [_KEPT.search(goal)] if kept]
     found += ["the goal names somebody's address"] if _ADDRESS.search(goal) else []
     for clause in _clauses(goal):
@@ -145,7 +145,7 @@ def outward(goal: str) -> list[str]:
 
 
 def removing(goal: str) -> list[str]:
-    """What ``goal`` says that takes something away for good, or touches all of it; [] where it does neither."""
+    """The objections to ``goal`` as one that takes something away for good, or touches all of it; [] else."""
     found = []
     for clause in _clauses(goal):
         cut = [stem(word) for word in clause]

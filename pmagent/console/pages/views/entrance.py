@@ -19,8 +19,7 @@ _OWN_PAGE: Final = re.compile(r"/(?![/\\])[\x21-\x7e]*")
 
 
 async def enter(request: Request) -> Response:
-    """``/enter?token=``: the one-time address. What merely looks ahead (HEAD, a browser that prefetches) uses up
-    nothing."""
+    """``/enter?token=``: the one-time address. A look ahead (HEAD, a browser that prefetches) uses up nothing."""
     ahead = "prefetch" in request.headers.get("sec-purpose", request.headers.get("purpose", ""))
     if request.method == "HEAD" or ahead:
         return Response(status_code=204 if request.method == "HEAD" else 403)

@@ -1,4 +1,4 @@
-"""What a form of a decision says: what was shown, what it lacks, its id; and the difference to how things are."""
+"""The form of a decision: what was shown, what it lacks, its id; and the difference to how things are."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_what_was_revealed_is_not_carried_along() -> None:
 
 
 def said(document: dict[str, Any], verdict: Any = "APPROVED", **more: str) -> Sent:
-    """What ``form`` says."""
+    """The decision that ``form`` sends."""
     return sent(form(document, **more), verdict)
 
 

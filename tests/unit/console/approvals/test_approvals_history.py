@@ -1,4 +1,4 @@
-"""What the log tells of one proposal: why it was made and what came of it, read on from where the last look ended."""
+"""The story of one proposal in the log: why it was made and what came of it, read on from where the last look ended."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Told(PageContext):
         return Answer(document={"reasons": [text], "mend": [text], "code": text}, exit_code=1)
 
     async def read(self, reader: Callable[..., T], *arguments: Any) -> T:
-        """What the log says, by what is asked for."""
+        """The log's answer, by what is asked for."""
         del arguments
         name, text = getattr(reader, "__name__", ""), self.text
         made: Any = {
@@ -126,7 +126,7 @@ class Told(PageContext):
         return made  # type: ignore[no-any-return]
 
     def story(self) -> Story:
-        """What the log says of the proposal."""
+        """The log's story of the proposal."""
         text = self.text
         step = Step(13, TIME, text, text, text)
         return Story(
