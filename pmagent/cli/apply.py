@@ -39,7 +39,9 @@ def apply(
     from pmagent.jobs.catalogue import ALL, Catalogue
     from pmagent.jobs.history import opened
     from pmagent.orchestra.applying import NotApplicable, commit, different, offered
+    from pmagent.workspace.trust import require_accepted
 
+    require_accepted(app.workspace.resolve())  # git obeys the settings of a repository that came with its .git
     entry = Catalogue(app.layout, kept=ALL, checks=True).prefixed([RUNS], id_prefix(run_id, "RUN_ID"), ALL)
     with opened(app.layout) as jobs:
         offer = offered(jobs, entry.position, task, app.workspace)

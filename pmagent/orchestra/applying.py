@@ -260,7 +260,8 @@ def _git(
     exit code that is none of ``codes``."""
     environment = {name: value for name, value in os.environ.items() if name not in _ELSEWHERE}
     literal = ["--literal-pathspecs"] if arguments[0] != "check-ignore" else []  # it knows no others
-    command = ["git", *literal, "-C", str(root), *arguments]
+    # To look starts no program that the repository's settings name.
+    command = ["git", *literal, "-c", "core.fsmonitor=false", "-C", str(root), *arguments]
     try:
         done = subprocess.run(command, input=given, capture_output=True, env=environment, check=False)
     except FileNotFoundError:

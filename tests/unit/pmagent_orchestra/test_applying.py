@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Mapping
 from hashlib import sha256
@@ -22,7 +23,7 @@ from pmagent.service.operations import call
 from pmagent.workspace.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.cases import each
-from tests.support.commands import Ran, owned, pmagent
+from tests.support.commands import Ran, invoke, owned, pmagent
 from tests.support.orchestra import RUN, exited
 from tests.support.pages import RunHarness, written
 
@@ -266,6 +267,18 @@ def test_every_change_is_seen(tmp_path: Path, change: str) -> None:
     (file,) = place.apply("--json").document["files"]
     assert [line for line in file["difference"] if re.match("[+-](?![+-])", line)]
     assert ("\\ No newline at end of file" in file["difference"]) is not change.endswith("\n")
+
+
+def test_nothing_of_a_repository_from_others_runs_before_it_is_accepted(place: Place) -> None:
+    """It may have come with its .git, in an archive."""
+    mark = place.path.parent / "mark"
+    place.git("config", "core.fsmonitor", f"touch {mark}; false")
+    assert place.apply().code == 1
+    assert not mark.exists()
+    other = place.path.parent / "copy"
+    shutil.copytree(place.path, other, symlinks=True)
+    refused = invoke("apply", RUN[:8], environ={"PMAGENT_WORKSPACE": str(other)})
+    assert (refused.code, refused.text) == (7, "")
 
 
 def test_no_folder_becomes_a_repository_that_git_obeys(tmp_path: Path) -> None:
