@@ -126,7 +126,9 @@ def _task(run: Run, task: Task, planned: PlannedTask) -> dict[str, Any]:
 def levels(run: Run) -> list[list[str]]:
     """The tasks' names: those of a level wait only for earlier ones."""
     names = {planned.task_id: planned.name for planned in run.planned_tasks}
-    found = in_levels({planned.task_id: planned.depends_on for planned in run.planned_tasks})
+    found = in_levels({
+        planned.task_id: [one for one in planned.depends_on if one in names] for planned in run.planned_tasks
+    })
     return [[names[task_id] for task_id in level] for level in found]
 
 

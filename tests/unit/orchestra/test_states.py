@@ -130,6 +130,13 @@ def test_tasks_out_of_order_make_no_board(ids: list[str], waits: list[list[str]]
         board(ids, waits)
 
 
+def test_a_task_that_is_done_may_have_followed_one_that_is_replaced() -> None:
+    kept = board(["report", "again"], [["failed"], ["report"]], 1)
+    assert (kept.letters, kept.order.waits) == ("dp", [[], [0]])
+    with pytest.raises(KeyError):
+        board(["report", "again"], [["failed"], ["report"]])
+
+
 def test_many_layers_that_wait_for_each_other_fail_at_once() -> None:
     layers = [[f"{layer}.{place}" for place in range(10)] for layer in range(20)]
     waits = {name: layers[number - 1] if number else [] for number, layer in enumerate(layers) for name in layer}
