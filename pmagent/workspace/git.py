@@ -78,11 +78,14 @@ def not_ignored(workspace: Path, folders: Iterable[str]) -> list[str]:
 
 def ignore(workspace: Path, lines: Iterable[str]) -> Path:
     """Add ``lines`` to the repository's own list of ignored files, ``.git/info/exclude``, which no commit contains; its
-    path. Raises WorkspaceError, OSError."""
+    path. It follows no link of that file or its folder. Raises WorkspaceError, OSError."""
     named = _git(workspace, "rev-parse", "--git-path", "info/exclude").stdout.removesuffix("\n")
     path = workspace / named  # of a worktree: an absolute path in the main repository
     path.parent.mkdir(exist_ok=True)
-    with path.open("a+b") as file:
+    if path.parent.is_symlink() or path.is_symlink():
+        raise WorkspaceError(f"{named} is a link, so nothing is written there", "write the lines where git reads them")
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    with open(descriptor, "a+b") as file:
         file.seek(0)
         before = file.read()
         begun = before and not before.endswith(b"\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -177,6 +178,22 @@ def test_ignoring_is_offered_once_and_stays_out_of_the_projects_own_list(reposit
     assert "share/" not in untracked()
     assert not (repository / ".gitignore").exists()
     assert pmagent(repository, "init", "--ignore", "--format", "json").document["ignore"] == []
+
+
+@pytest.mark.parametrize("linked", ["info/exclude", "info"])
+def test_a_list_that_leads_elsewhere_is_not_written(repository: Path, tmp_path: Path, linked: str) -> None:
+    there = tmp_path / "there"
+    link = repository / ".git" / linked
+    if linked == "info":
+        there.mkdir()
+        shutil.rmtree(link)
+    else:
+        there.write_text("")
+        link.unlink(missing_ok=True)
+    link.symlink_to(there)
+    refused = pmagent(repository, "init", "--ignore")
+    assert (refused.code, "is a link" in refused.errors) == (2, True)
+    assert not any(there.iterdir()) if there.is_dir() else there.read_text() == ""
 
 
 def test_a_folder_of_a_worktree_is_ignored_by_its_own_path(repository: Path) -> None:
