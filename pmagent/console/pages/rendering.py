@@ -6,6 +6,7 @@ Every value that a template shows passes ``shown``: what ``pmagent.clean`` forbi
 
 from __future__ import annotations
 
+import itertools
 import shlex
 import unicodedata
 from collections.abc import Sequence
@@ -19,11 +20,13 @@ from jinja2 import DictLoader, Environment, StrictUndefined, Undefined
 from markupsafe import Markup, escape
 
 from pmagent import __version__
+from pmagent.actors.pla.switch import SAID, said
 from pmagent.clean import clean_block, clean_line
 from pmagent.edges import SECTIONS
 from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.event import parse_time
 from pmagent.events.log import LogClock
+from pmagent.pla.risk import deeds
 from pmagent.when import short, sized, spoken
 from pmagent.workspace.layout import Layout
 
@@ -46,8 +49,9 @@ def environment(workspace: Path) -> Environment:
     )
     made.filters |= {
         "visible": visible, "when": when, "ago": ago, "sized": sized, "spoken": spoken, "command": command,
-        "one_line": one_line,
+        "one_line": one_line, "said": said,
     }
+    made.globals |= {"annotated": annotated, "deeds": deeds, "switch_words": SAID}
     made.globals |= {"version": __version__, "navigation": SECTIONS, "workspace_name": workspace.name or str(workspace)}
     made.globals["now"] = LogClock(_stood(workspace)).now  # what expires does so by the log's time
     return made
@@ -85,6 +89,20 @@ def visible(text: str) -> Markup:
         climbing = climbing + 1 if char > "\u02ff" and unicodedata.category(char) in ("Mn", "Me") else 0
         parts.append(_seen(char) if climbing <= CLIMBING_MAX else _mark(f"U+{ord(char):04X}", "combining"))
     return Markup("".join(parts))  # noqa: S704 - escaped character by character
+
+
+def annotated(text: str, deeds: Sequence[tuple[int, int, str]], typed: int) -> Markup:
+    """``visible``, with the words marked that suggest what it does (begin, end, what), and the first ``typed``
+    characters as typed already."""
+    cuts = sorted({0, typed, len(text), *(at for begin, end, _ in deeds for at in (begin, end))})
+    parts = Markup("")
+    for begin, end in itertools.pairwise(cuts):
+        piece = visible(text[begin:end])
+        deed = next((what for first, last, what in deeds if first <= begin < last), "")
+        if deed:
+            piece = Markup('<mark class="deed" title="{}">{}</mark>').format(deed, piece)
+        parts += Markup('<span class="sent">{}</span>').format(piece) if end <= typed else piece
+    return parts
 
 
 @lru_cache(maxsize=8192)

@@ -14,7 +14,7 @@
   const STOP_MS = 1_800; // what stops something is answered by then, or could not be delivered
   const REFRESH_MS = 500;
   const HIDDEN_MS = 10_000; // a page out of sight gives its connection back
-  const UNFINISHED_MS = 2_000; // what goes on without an event for each step is looked at again so often
+  const UNFINISHED_MS = 1_000; // what goes on without an event for each step is looked at again so often
   const HIDDEN_LOOK_MS = 20_000;
   const AGAIN_MS = 5_000;
   const SKEW_MS = 3_000; // so long a page may take to be made; beyond that the two clocks differ
