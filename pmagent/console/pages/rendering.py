@@ -27,15 +27,19 @@ from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.event import parse_time
 from pmagent.events.log import LogClock
 from pmagent.pla.risk import deeds
-from pmagent.when import short, sized, spoken
+from pmagent.when import sized, spoken
 from pmagent.workspace.layout import Layout
 
 TEMPLATES: Final = Path(__file__).parents[1] / "templates"
 STATIC: Final = Path(__file__).parents[1] / "static"
 
+TIME_CHARS: Final = 27
+"""The length of a log time."""
+MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 CLIMBING_MAX: Final = 4
 """So many combining marks upon each other are shown as such."""
 
+_KEYS: Final = str.maketrans("␊␉", "⏎⇥")
 _MARKS: Final = {" ": ("·", "blank"), "\t": ("⇥", "tab"), "\n": ("⏎", "newline")}
 
 
@@ -76,8 +80,8 @@ def shown(value: Any) -> Any:
 
 
 def one_line(text: Any) -> str:
-    """``text`` on one line; its line breaks are seen."""
-    return clean_line(str(text))
+    """``text`` on one line; its line breaks and tabs are seen, by the marks that exact bytes have."""
+    return clean_line(str(text)).translate(_KEYS)
 
 
 def visible(text: str) -> Markup:
@@ -121,11 +125,29 @@ def _mark(mark: str, name: str) -> str:
 
 
 def when(time: str | None) -> Markup:
-    """A log time, short and in UTC; the whole of it in the element's attributes."""
+    """A log time, to the second, in UTC, which it names; the whole of it in the element's attributes. The page's script
+    shows it by the reader's clock, and how long ago it was."""
     if not time:
         return Markup("")
     whole = clean_line(time)
-    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(whole, short(whole))
+    return Markup('<time datetime="{0}" title="{1}">{2}</time>').format(whole, in_utc(whole), _spelled(whole))
+
+
+def in_utc(time: str) -> str:
+    """A log time, whole, as people read it."""
+    return f"{time[:10]} {time[11:-1]} UTC" if len(time) == TIME_CHARS else time
+
+
+def _spelled(time: str) -> str:
+    """The day with the month's name, and the year where it is not this one: 11-10 is another day elsewhere."""
+    if len(time) != TIME_CHARS:
+        return time[:TIME_CHARS]
+    try:
+        then = parse_time(time)
+    except ValueError:
+        return time
+    year = "" if then.year == datetime.now(UTC).year else f" {then.year}"
+    return f"{then.day} {MONTHS[then.month - 1]}{year} {then:%H:%M:%S} UTC"
 
 
 def ago(time: str | None) -> str:

@@ -10,6 +10,7 @@
   const BODY = document.body;
   const SILENT_MS = 2_500; // the server says each second where the log is, and whether the daemon answers
   const WATCH_MS = 250;
+  const AGO_MS = 10_000;
   const RECONNECT_MS = 10_000;
   const STOP_MS = 1_800; // what stops something is answered by then, or could not be delivered
   const REFRESH_MS = 500;
@@ -386,6 +387,7 @@
     const fresh = own("tr", parsed);
     const part = document.createDocumentFragment();
     part.append(...(top ? fresh.reverse() : fresh).map((row) => document.adoptNode(row)));
+    localise(part);
     rows[top ? "prepend" : "append"](part);
     for (let extra = rows.rows.length - rowsMax(rows); extra > 0; extra -= 1) rows.rows[top ? rows.rows.length - 1 : 0].remove();
     own("[data-when-empty]").forEach((one) => { one.hidden = true; });
@@ -424,6 +426,30 @@
     }
   }
 
+  /* Times come in UTC, and are shown by the reader's own clock; the server's words stay in the title. */
+  const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
+
+  function ago(seconds) {
+    if (seconds < 60) return `${Math.max(0, Math.floor(seconds))} s ago`;
+    if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+    return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h ago` : "";
+  }
+
+  function localise(root) {
+    const now = serverNow();
+    const today = new Date(now);
+    for (const one of own("time[datetime]:not(.until)", root)) {
+      const then = new Date(one.dateTime);
+      if (Number.isNaN(then.getTime())) continue;
+      const exact = "exact" in one.dataset;
+      const year = then.getFullYear() === today.getFullYear() ? "" : ` ${then.getFullYear()}`;
+      const day = then.toDateString() === today.toDateString() ? "" : `${then.getDate()} ${MONTHS[then.getMonth()]}${year} `;
+      const since = exact ? "" : ago((now - then) / 1000);
+      const text = `${day}${clock(then)}${exact ? `.${String(then.getMilliseconds()).padStart(3, "0")}` : since && ` · ${since}`}`;
+      if (one.textContent !== text) one.textContent = text;
+    }
+  }
+
   const title = document.title;
   let waiting = Number(byId("waiting")?.dataset.count) || 0;
 
@@ -432,6 +458,13 @@
     document.title = count ? `(${count}) ${title}` : title;
     if (count > waiting) announce(count === 1 ? "An approval is asked for." : `${count} approvals are asked for.`);
     waiting = count;
+  }
+
+  /* A row of the log is as wide as its link; where text is selected nobody wants to leave. */
+  function rowOpened(event) {
+    const row = event.target.closest("table.log tbody tr");
+    if (!row || event.target.closest("a") || !document.getSelection()?.isCollapsed || event.ctrlKey || event.metaKey) return;
+    row.querySelector("th a")?.click();
   }
 
   /* --- copying --------------------------------------------------------------------------------------------------------- */
@@ -453,6 +486,8 @@
   function wake(root) {
     own("[data-copy][hidden], #hold, #followed", root).forEach((one) => { one.hidden = false; });
     countDown();
+    localise(root);
+    own(".utc", root).forEach((one) => { one.hidden = true; });
   }
 
   let outOfSight = 0;
@@ -471,6 +506,7 @@
   wake(document);
   badge();
   document.addEventListener("click", copied);
+  document.addEventListener("click", rowOpened);
   document.addEventListener("submit", stopping);
   document.addEventListener("focusout", () => { if (passedOver) refreshSoon(); });
   byId("hold")?.addEventListener("click", hold);
@@ -478,6 +514,7 @@
   addEventListener("pagehide", close);
   addEventListener("pageshow", (event) => { if (event.persisted) { open(); refreshSoon(); } });
   setInterval(countDown, 1_000);
+  setInterval(() => { if (!document.hidden && !tail()) localise(document); }, AGO_MS);
   setInterval(watchSilence, WATCH_MS);
   setInterval(() => { if (document.hidden && !source) refreshSoon(); }, HIDDEN_LOOK_MS);
   setInterval(() => { if (!document.hidden && document.querySelector("[data-again]")) refreshSoon(); }, UNFINISHED_MS);
