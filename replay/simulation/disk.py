@@ -73,7 +73,9 @@ class SimDisk:
         self.full = False
         self.watched = True
         """Off while the simulation itself looks at the disk: no fault strikes then."""
-        self.operations = 0
+        self.reading = False
+        """Whether the last operation was a read. Reads behind one another are one operation, however many they are:
+        nothing is done between them."""
 
     # --- the Disk protocol ----------------------------------------------------------------------------------------
 
@@ -153,7 +155,7 @@ class SimDisk:
         """An operation begins; the process may end here."""
         if not self.watched:
             return
-        self.operations += 1
+        self.reading = False
         if self.crash_after is not None:
             self.step_to_end()
 
@@ -401,9 +403,12 @@ class SimFile:
 
     def read_at(self, offset: int, size: int) -> bytes:
         """See DiskFile."""
-        self._step()
-        if self._disk.watched and self._disk.strike("disk: read error"):
-            raise OSError(errno.EIO, "Input/output error")
+        disk = self._disk
+        if not disk.reading or self._generation != disk.generation:
+            self._step()
+            if disk.strike("disk: read error"):
+                raise OSError(errno.EIO, "Input/output error")
+            disk.reading = disk.watched
         return bytes(memoryview(self._inode.data)[offset : offset + size])
 
     def size(self) -> int:
@@ -445,6 +450,6 @@ class SimFile:
         if self._generation != disk.generation:
             raise Crashed
         if disk.watched:  # the same as step(), without the call: hardly anything is done as often
-            disk.operations += 1
+            disk.reading = False
             if disk.crash_after is not None:
                 disk.step_to_end()

@@ -19,7 +19,7 @@ CHANCES: Final[dict[str, float]] = {
     "crash: power, soon after a start": 0.3,
     "disk: full": 0.05,
     "disk: write error": 0.01,
-    "disk: read error": 0.005,
+    "disk: read error": 0.01,
     "disk: sync error": 0.01,
     "effect: fails": 0.2,
     "effect: hangs": 0.1,
