@@ -191,6 +191,13 @@ AUDIT: Final = Edge(
     commands={
         "audit": Command("pmagent.cli.audit:audit", "judge a repository and its report"),
         "audits": Command("pmagent.cli.jobs:audits", "the audits there were, or one of them"),
+        "graph": Commands(
+            "check LangGraph programs",
+            "LangGraph programs, read from their source; nothing of them is run.",
+            {
+                "lint": Command("pmagent.cli.graph:lint", "find faults in the graphs of a program"),
+            },
+        ),
     },
     views=("pmagent.console.pages.views.audits",),
     sections=(
