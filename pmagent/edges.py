@@ -164,6 +164,7 @@ ORCHESTRA: Final = Edge(
         "runs": Command("pmagent.cli.jobs:runs", "the runs there were, or one of them"),
         "logs": Command("pmagent.cli.logs:logs", "what the tasks of a run wrote"),
         "apply": Command("pmagent.cli.apply:apply", "commit the files that a run's tasks left"),
+        "prune": Command("pmagent.cli.prune:prune", "remove what old runs left on disk"),
     },
     views=("pmagent.console.pages.views.runs",),
     sections=(
