@@ -33,7 +33,7 @@ CHANGES: Final = ("stop", "mode")
 
 URGENT_SECONDS: Final = 3600.0
 """So long a bad alert stands at the head of the page."""
-_SCHEDULED: Final = ("timer.requested", "hid.ping_requested")
+_SCHEDULED: Final = ("timer.requested", "run.requested", "hid.ping_requested")
 """Effects that wait for a time, all day long."""
 
 _ALERTS: Final[WeakKeyDictionary[PageContext, Alerts]] = WeakKeyDictionary()
