@@ -36,7 +36,7 @@ SEND_BYTES: Final = 64 * 1024
 """The size of one write, about: many events share it."""
 SKIP_EVENTS: Final = 10_000
 """A page that is so far behind is stale, whatever has happened."""
-TOPICS_MAX: Final = 32
+TOPICS_MAX: Final = 64
 RETRY_MS: Final = (500, 1500)
 """A browser comes back after so many milliseconds; not all of them at once."""
 

@@ -20,6 +20,7 @@ from jinja2 import DictLoader, Environment, StrictUndefined, Undefined
 from markupsafe import Markup, escape
 
 from pmagent import __version__
+from pmagent.actors.alerts.actor import ALERTING
 from pmagent.actors.pla.switch import SAID, said
 from pmagent.clean import clean_block, clean_line
 from pmagent.edges import SECTIONS
@@ -57,6 +58,7 @@ def environment(workspace: Path) -> Environment:
     }
     made.globals |= {"annotated": annotated, "deeds": deeds, "switch_words": SAID}
     made.globals |= {"version": __version__, "navigation": SECTIONS, "workspace_name": workspace.name or str(workspace)}
+    made.globals["alerting"] = ",".join(sorted(ALERTING))
     made.globals["now"] = LogClock(_stood(workspace)).now  # what expires does so by the log's time
     return made
 

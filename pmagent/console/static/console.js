@@ -451,13 +451,16 @@
   }
 
   const title = document.title;
-  let waiting = Number(byId("waiting")?.dataset.count) || 0;
+  const counted = (id) => Number(byId(id)?.dataset.count) || 0;
+  let waiting = counted("waiting");
+  let alerted = counted("alerted");
 
   function badge() {
-    const count = Number(byId("waiting")?.dataset.count) || 0;
-    document.title = count ? `(${count}) ${title}` : title;
+    const [count, alerts] = [counted("waiting"), counted("alerted")];
+    document.title = count + alerts ? `(${count + alerts}) ${title}` : title;
     if (count > waiting) announce(count === 1 ? "An approval is asked for." : `${count} approvals are asked for.`);
-    waiting = count;
+    if (alerts > alerted) announce(alerts === 1 ? "An alert is open." : `${alerts} alerts are open.`);
+    [waiting, alerted] = [count, alerts];
   }
 
   /* A row of the log is as wide as its link; where text is selected nobody wants to leave. */
