@@ -174,7 +174,7 @@ def audited(project: Path, tree: Path, rubric: Path, kept: Path, model: str | No
                 arguments, cwd=root / "work", env=environment, capture_output=True, text=True, check=False
             )
 
-        for command in ((sys.executable, HOME / "build.py", project, tree, root), (program, "init")):
+        for command in ((sys.executable, HOME / "build.py", project, tree, root), ("git", "init"), (program, "init")):
             done = run(*command)
             if done.returncode:
                 raise SystemExit(f"error: {project.name}: {done.stderr.strip() or done.stdout.strip()}")
