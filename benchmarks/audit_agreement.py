@@ -29,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -96,8 +97,8 @@ def always_the_mean(pairs: Iterable[Pair]) -> list[Pair]:
 
 
 def words(text: str) -> set[str]:
-    """A text's words, without case and punctuation."""
-    return set(re.findall(r"[\w./-]*\w", text.casefold()))
+    """A text's words, without case, punctuation and the typesetter's ligatures."""
+    return set(re.findall(r"[\w./-]*\w", unicodedata.normalize("NFKC", text).casefold()))
 
 
 def same_sentence(claim: str, quoted: str) -> bool:

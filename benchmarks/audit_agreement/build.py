@@ -85,8 +85,8 @@ def build_repository(history: dict[str, Any], tree: dict[str, bytes], target: Pa
 
 
 def inline(text: str) -> str:
-    """Code and bold of one line."""
-    text = html.escape(text, quote=False)
+    """Code and bold of one line. Spans keep f and its neighbour from becoming one sign, which few programs still do."""
+    text = re.sub(r"(?<=f)([fil])", r"<span>\1</span>", html.escape(text, quote=False))
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
     return re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", text)
 
