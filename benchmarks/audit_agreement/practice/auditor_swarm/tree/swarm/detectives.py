@@ -27,7 +27,7 @@ class RepoInvestigator:
                 continue
             for call in ast.walk(tree):
                 if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in (
-                        "add_node", "add_edge", "add_conditional_edges", "with_structured_output"):
+                        "add_node", "add_edge", "add_conditional_edges", "with_structured_output", "system"):
                     yield Evidence(goal="graph", found=True, location=f"{path.relative_to(root)}:{call.lineno}",
                                    content=ast.unparse(call))
 
