@@ -31,7 +31,7 @@ from pmagent.replay.simulation.disk import SimFile
 from pmagent.replay.simulation.machine import Machine
 from tests.support.cases import each
 from tests.support.commands import pmagent
-from tests.support.planted import Planted, plant, plant_all
+from tests.support.planted import Planted, by_day, plant, plant_all
 from tests.support.simulated import DEMANDS, failure
 
 SCOPE = "(permit.action, permit.subject) != (scope.action, scope.subject)"
@@ -121,7 +121,7 @@ def found() -> bool:
     return bool(failure(load=DEMANDS))
 
 
-@pytest.mark.parametrize("fault", PLANTED)
+@pytest.mark.parametrize("fault", by_day(PLANTED))
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, exchanges = PLANTED[fault]
     plant_all(monkeypatch, exchanges)
