@@ -10,8 +10,15 @@ from typing import Any
 
 import pytest
 
+from tests.support.effort import some
+
 Planted = dict[str, tuple[str, list[tuple[Any, ...]]]]
 """A fault -> the pattern of a message that tells of it, and the arguments of ``plant`` that put it into the code."""
+
+
+def by_day(planted: Planted) -> list[str]:
+    """The faults to put in: by day half of them, all by night."""
+    return some([*planted], len(planted) // 2)
 
 
 def plant_all(patch: pytest.MonkeyPatch, exchanges: Iterable[tuple[Any, ...]]) -> None:
