@@ -7,6 +7,7 @@ redirection, and tells nothing of address or answer but codes and the system's o
 from __future__ import annotations
 
 import json
+import os
 import smtplib
 import ssl
 import sys
@@ -31,7 +32,7 @@ def main() -> int:
         outcome = {"ok": False, "again": True, "error": error.strerror or type(error).__name__}
     except (HTTPException, smtplib.SMTPException) as error:
         outcome = {"ok": False, "again": True, "error": f"no answer that is understood ({type(error).__name__})"}
-    json.dump(outcome, sys.stdout)
+    os.write(1, json.dumps(outcome).encode())
     return 0
 
 

@@ -51,7 +51,7 @@ def notified(host: LiveHost) -> Iterator[None]:
     try:
         yield
     finally:
-        host.portal.call(lambda: scopes[0].cancel())
+        host.portal.call(scopes[0].cancel)
         task.result(SECONDS)
 
 
