@@ -164,6 +164,7 @@ ORCHESTRA: Final = Edge(
         "runs": Command("pmagent.cli.jobs:runs", "the runs there were, or one of them"),
         "logs": Command("pmagent.cli.logs:logs", "what the tasks of a run wrote"),
         "apply": Command("pmagent.cli.apply:apply", "commit the files that a run's tasks left"),
+        "prune": Command("pmagent.cli.prune:prune", "remove what old runs left on disk"),
     },
     views=("pmagent.console.pages.views.runs",),
     sections=(
@@ -191,6 +192,13 @@ AUDIT: Final = Edge(
     commands={
         "audit": Command("pmagent.cli.audit:audit", "judge a repository and its report"),
         "audits": Command("pmagent.cli.jobs:audits", "the audits there were, or one of them"),
+        "graph": Commands(
+            "check LangGraph programs",
+            "LangGraph programs, read from their source; nothing of them is run.",
+            {
+                "lint": Command("pmagent.cli.graph:lint", "find faults in the graphs of a program"),
+            },
+        ),
     },
     views=("pmagent.console.pages.views.audits",),
     sections=(
