@@ -297,6 +297,7 @@ PLA: Final = Edge(
 
 ALERTS: Final = Edge(
     area="alerts",
+    services=("pmagent.alerts.notifying:notify",),
     status="pmagent.alerts.operations:status",
     operations={
         "alerts.list": Operation(
@@ -305,9 +306,20 @@ ALERTS: Final = Edge(
         "alerts.acknowledge": Operation(
             perform="pmagent.alerts.operations:acknowledge", lowers=True, unwritten=True, again=True
         ),
+        "notify.test": Operation(
+            perform="pmagent.alerts.notifying:send_trial", seconds="pmagent.alerts.notifying:trial_seconds",
+            configured=True, unwritten=True,
+        ),
     },
     commands={
         "alerts": Command("pmagent.cli.alerts:alerts", "what somebody has to look at, and acknowledging it"),
+        "notify": Commands(
+            "notifications of alerts and requests",
+            "Notifications of alerts and requests, over the channels of the settings.",
+            {
+                "test": Command("pmagent.cli.alerts:notify_test", "send a trial message over each channel"),
+            },
+        ),
     },
     views=("pmagent.console.pages.views.alerts",),
     sections=(
