@@ -11,7 +11,8 @@ CORE: Final = Edge(
     services=("pmagent.service.host:fail_with_log", "pmagent.console.supervisor:supervise_console"),
     operations={
         "status": Operation(
-            perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True
+            perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True,
+            quick="pmagent.service.operations:status_now",
         ),
         "rebuild": Operation(
             perform="pmagent.service.operations:rebuild", alone="pmagent.service.operations:rebuild_alone"
