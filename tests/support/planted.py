@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from textwrap import dedent
 from typing import Any
 
@@ -16,7 +16,7 @@ Planted = dict[str, tuple[str, list[tuple[Any, ...]]]]
 """A fault -> the pattern of a message that tells of it, and the arguments of ``plant`` that put it into the code."""
 
 
-def by_day(planted: Planted) -> list[str]:
+def by_day(planted: Mapping[str, object]) -> list[str]:
     """The faults to put in: by day half of them, all by night."""
     return some([*planted], len(planted) // 2)
 
