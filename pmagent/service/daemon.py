@@ -28,7 +28,7 @@ from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
 from pmagent.service.alerts import alert, alert_lost, tell_halt
 from pmagent.service.background import READY, STOPPING, Notifier
-from pmagent.service.host import Host, load_parts, open_host
+from pmagent.service.host import Host, asker, load_parts, open_host
 from pmagent.service.operations import perform
 from pmagent.service.reload import Reloader, has_terminal, values
 from pmagent.service.shapes import work_out_shapes
@@ -42,6 +42,7 @@ from pmagent.service.wire import (
     Reply,
     Request,
     has_left,
+    peer_pid,
     peer_uid,
     reachable,
     stops,
@@ -193,6 +194,7 @@ async def _answer(host: Host, client: socket.socket, connection: _Connection) ->
                 return  # its place was given away before anything was taken
             connection.idle = False
             request = _request(line)
+            asker.set(peer_pid(client))
             if request.heartbeat:
                 _beat(client, 0.0)
             # Looked at behind the word that it is taken: see ``wire``.

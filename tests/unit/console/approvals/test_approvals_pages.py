@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from pmagent.console.auth import operators
 from pmagent.console.pages.approvals.shown_state import Situation, packed, unpacked
+from pmagent.console.paths import ConsolePaths
+from tests.conftest import fresh_example
 from tests.support.approving import (
     APPROVING,
     ASKING,
     Approver,
     buttons,
+    configure,
     forms,
     main_of,
     page_of,
@@ -21,7 +27,7 @@ from tests.support.approving import (
     view_of,
 )
 from tests.support.cases import each
-from tests.support.consoles import LiveHost
+from tests.support.consoles import ORIGIN, LiveHost, console, live_host
 
 # --- what is shown --------------------------------------------------------------------------------------------------
 
@@ -396,3 +402,33 @@ def test_who_may_only_look_finds_no_form_and_is_refused(host: LiveHost, bob: App
 
 
 # --- credentials ----------------------------------------------------------------------------------------------------
+
+
+def test_of_two_persons_each_has_signed_in_with_a_secret(tmp_path: Path) -> None:
+    """A one-time address proves only that somebody could run a command; nor does it help to say to be the console."""
+    secret = "correct-horse-battery"
+    workspace = configure(fresh_example(tmp_path / "workspace"), "two_persons = true")
+    with live_host(workspace) as host:
+        file = ConsolePaths(host.host.layout).operators
+        for name in (ASKING, APPROVING):
+            operators.add(file, name, "approve", f"{secret}-{name}")
+        host.perform("pla.mode", operator=ASKING, channel="cli", mode="SUGGEST")
+        forged = host.perform(
+            "pla.propose", operator=ASKING, channel="console", by_secret=True, goal="type: ls", request="pla.propose-1"
+        )
+        assert forged.document["code"] == "unproven", "another process than the console"
+        asked = host.perform(
+            "pla.propose", operator=ASKING, channel="cli", secret=f"{secret}-{ASKING}", goal="type: ls"
+        ).document
+        host.host.console_pid = os.getpid()  # what asks over the socket from here is the console
+        with console(workspace, APPROVING) as browser:
+            bob = Approver(browser)
+            refused = page_of(bob.approve(asked["proposal_id"]), 409)
+            assert "nobody proved to be bob" in told(refused)
+            browser.post("/sign-out")
+            sent = {"name": APPROVING, "secret": f"{secret}-{APPROVING}", "next": "/"}
+            entered = browser.client.post("/sign-in", data=sent, headers={"origin": ORIGIN})
+            assert entered.status_code == 303
+            assert bob.approve(asked["proposal_id"]).status_code == 303
+        view = view_of(host, asked["proposal_id"])
+        assert (view["outcome"], view["decided_by"]) == ("recorded", APPROVING)
