@@ -47,7 +47,7 @@ def test_a_card_has_every_fact_that_the_command_line_shows(host: LiveHost, bob: 
 
 def test_a_card_says_what_it_may_do_who_it_reaches_and_what_stops_it(host: LiveHost, bob: Approver) -> None:
     text = told(bob.card(proposed(host)["proposal_id"]))
-    assert "high risk" in text
+    assert "medium risk" in text
     assert "a line break: Enter runs or sends what stands there" in text
     assert "what Enter has run or sent is done" in text
     assert "no device is linked now" in text
@@ -326,7 +326,7 @@ def test_a_form_that_says_two_things_is_none(host: LiveHost, bob: Approver, forg
 
 @each("field, value", [("read", ""), ("first", ""), ("first", "000000")])
 def test_without_the_second_step_nothing_is_recorded(host: LiveHost, bob: Approver, field: str, value: str) -> None:
-    name = proposed(host)["proposal_id"]
+    name = proposed(host, 'type: "rm -r build\\n"')["proposal_id"]
     before = host.position
     page = page_of(bob.approve(name, **{field: value}), 422)
     assert "Nothing was recorded yet" in told(page)
