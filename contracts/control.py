@@ -16,6 +16,8 @@ from pmagent.contracts.payload import END, Payload, event_type
 OperatorId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+" + END, min_length=2, max_length=64)]
 Channel = Literal["cli", "console", "api", "document", "daemon"]
 """Over which way somebody acted."""
+Severity = Literal["urgent", "bad", "warn"]
+"""Of an alert. ``urgent``: nobody knows what happened, or nothing works any more."""
 
 REASON_CHARS_MAX = 500
 FOLDER_CHARS_MAX = 8192

@@ -22,7 +22,7 @@ from pmagent.jobs.story import RunStory
 from pmagent.service.client import new_request
 
 LIVE_RUN: Final = ("run.", "plan", "task", "effect.", "request.refused")
-LIVE_RUNS: Final = ("run.", "plan.", "tasks.changed", "request.refused")
+LIVE_RUNS: Final = ("run.", "plan.", "tasks.", "task.assigned", "task.finished", "request.refused")
 
 
 async def one(request: Request, run_id: str) -> Response:
