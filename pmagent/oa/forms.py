@@ -126,7 +126,7 @@ def without_surfaces(result: ReasoningResult) -> ReasoningResult:
     """The result as a workspace is told that is set to have no kernel surfaces: there ``pmagent init`` writes none."""
     mend = 'remove surfaces = "none" from .pmagent/config.toml, then pmagent init; without surfaces nothing is decided'
     told = [
-        msgspec.structs.replace(one, remediation=mend) if one.remediation in (INIT, REFRESH) else one
+        msgspec.structs.replace(one, remediation=mend) if INIT in (text := one.remediation or "") or REFRESH in text else one
         for one in result.diagnostics
     ]
     return msgspec.structs.replace(result, diagnostics=told)
