@@ -56,7 +56,7 @@ from pmagent.service.noted import code_stamp
 from pmagent.service.pruning import finish_all
 from pmagent.service.requests import OPERATOR, Requests
 from pmagent.service.secrets import known_secrets
-from pmagent.service.status import note_of
+from pmagent.service.status import Standing, note_of
 from pmagent.service.writing import DocumentWriter, OldDocuments
 from pmagent.workspace.kernel_settings import expected
 from pmagent.workspace.layout import Layout
@@ -114,6 +114,7 @@ class Host:
         self.storage = storage
         self.resources = resources
         """Those that the areas keep, by their classes."""
+        self.standing = Standing()
         self._heard = storage.tail().position
         self._news = anyio.Event()
         self._asking: dict[str, Draft] = {}
