@@ -125,11 +125,12 @@ def output_of(envelope: ReasoningEnvelope, result: ReasoningResult) -> Output:
 def without_surfaces(result: ReasoningResult) -> ReasoningResult:
     """The result as a workspace is told that is set to have no kernel surfaces: there ``pmagent init`` writes none."""
     mend = 'remove surfaces = "none" from .pmagent/config.toml, then pmagent init; without surfaces nothing is decided'
-    told = [
-        msgspec.structs.replace(one, remediation=mend) if INIT in (text := one.remediation or "") or REFRESH in text else one
-        for one in result.diagnostics
-    ]
-    return msgspec.structs.replace(result, diagnostics=told)
+
+    def told(one: OADiagnostic) -> OADiagnostic:
+        text = one.remediation or ""
+        return msgspec.structs.replace(one, remediation=mend) if INIT in text or REFRESH in text else one
+
+    return msgspec.structs.replace(result, diagnostics=[*map(told, result.diagnostics)])
 
 
 def exit_code(result: ReasoningResult) -> Exit:
