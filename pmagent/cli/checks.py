@@ -100,6 +100,7 @@ def all_checks(
     layout = Layout(workspace)
     looks: dict[str, Callable[[Layout], Check]] = {**_LOOKS, "log": partial(_log, note=note)}
     looks["programs"] = partial(_programs, environ=environ)
+    looks["notifications"] = partial(_notifications, environ=environ)
     for name, look in looks.items():
         try:
             checks.append(look(layout))
@@ -410,6 +411,19 @@ def _program(name: str, use: str) -> Check:
     return Check(name, "warn", f"not installed; {use}", f"install {name}, if you want that")
 
 
+def _notifications(layout: Layout, environ: Mapping[str, str]) -> Check:
+    """Whether each channel that is configured can be used, and what the last tries came to; nothing is sent."""
+    from pmagent.alerts.channels import CHANNELS, channel_of
+    from pmagent.alerts.ledger import troubles
+
+    settings = resolve(str(layout.workspace), environ).settings.notifications
+    named = [name for name in CHANNELS if channel_of(name, settings, environ) is not None]
+    found = troubles(layout)
+    if found:
+        return Check("notifications", "warn", "; ".join(found), "pmagent notify test tries again")
+    return Check("notifications", "ok", f"sent over {', '.join(named)}" if named else "no channel is configured")
+
+
 _LOOKS: Final[dict[str, Callable[[Layout], Check]]] = {
     "workspace": _workspace,
     "runs": _runs,
@@ -424,5 +438,6 @@ _LOOKS: Final[dict[str, Callable[[Layout], Check]]] = {
     "permissions": _permissions,
     "privacy": _privacy,
     "operators": _operators,
+    "notifications": partial(_notifications, environ={}),
     "disk": _space,
 }

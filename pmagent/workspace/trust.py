@@ -39,11 +39,13 @@ UNLIMITED: Final = 1e300
 
 _HARMLESS: Final = frozenset((
     "kernel.phase", "kernel.last_completed_phase", "cli.color", "cli.tail_lines", "console.port", "pla.operator",
+    "notifications.least", "notifications.requests",
 ))  # fmt: skip
 """Settings that give no power."""
 _NARROWEST: Final[dict[str, object]] = {
     "kernel.surfaces": "required",
     "reasoning.engine": "rules", "pla.credentials": "refuse", "pla.two_persons": True, "pla.device_serial": None,
+    "notifications.smtp_tls": "starttls",
 }  # fmt: skip
 """The value of a setting that gives least, where that is not "" or false."""
 _PRICES: Final = ("input_usd", "output_usd")

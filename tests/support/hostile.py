@@ -48,8 +48,8 @@ DRAWN = {
 
 def unseen_in(text: str) -> set[str]:
     """The characters of ``text``, but for line breaks, that are not seen, are obeyed, or reorder others."""
-    unseen = {char for char in text if char != "\n" and unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}}
-    return unseen - DRAWN
+    hidden = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    return {char for char in set(text) - DRAWN if char != "\n" and unicodedata.category(char) in hidden}
 
 
 def assert_harmless(screen: bytes) -> None:
