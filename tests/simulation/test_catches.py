@@ -25,6 +25,8 @@ from pmagent.events.event import Event
 from pmagent.events.head import HeadFile
 from pmagent.events.redact import Redactor
 from pmagent.events.segment_store import SegmentStorage
+from pmagent.events.sequencer import Sequencer
+from pmagent.projections.runs import numbers
 from pmagent.replay.replayer import Replayer
 from pmagent.replay.simulation import machine
 from pmagent.replay.simulation.disk import SimFile
@@ -119,6 +121,30 @@ NEEDS_EVERYTHING = {
 def found() -> bool:
     """Whether some seed fails."""
     return bool(failure(load=DEMANDS))
+
+
+FOUND: Planted = {
+    "a start notes recent facts in another order": ("differs", [
+        (Sequencer, "remember_all", "together.sort(key=itemgetter(1))", "pass"),
+    ]),
+    "a queued job has progress": ("a projection raised", [
+        (numbers, "job", ' and state != "queued"', ""),
+    ]),
+    "recovery starts once more what it released itself": ("known already|performed twice", [
+        (Machine, "_start", "unfinished = self.engine.effects.unfinished()\n", "\n",
+         "completed = self.engine.complete(now)\n",
+         "completed = self.engine.complete(now)\n    unfinished = self.engine.effects.unfinished()\n"),
+    ]),
+}
+"""Defects that this simulation found once, put in again. Each has a small test of its own, too."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FOUND)
+def test_what_was_found_once_is_found_again(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    says, exchanges = FOUND[fault]
+    plant_all(monkeypatch, exchanges)
+    assert re.search(says, failure(fault))
 
 
 @pytest.mark.parametrize("fault", by_day(PLANTED))
