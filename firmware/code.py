@@ -208,7 +208,7 @@ def begun() -> "Core":
     reason = last_word(microcontroller.cpu.reset_reason)
     return Core(
         device_id(microcontroller.cpu), boot_id, CONTRACT_VERSION, CONTRACT_HASH, FIRMWARE_VERSION, reason,
-        sha256=hashed(),
+        sha256=hashed(), practice=False,
     )  # fmt: skip
 
 

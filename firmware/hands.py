@@ -65,7 +65,7 @@ class Hands:
         keyboard, mouse = self._hold()
         if report[0] == "keyboard":
             if report[1] or report[2]:
-                keyboard.press(*[_LEFT_CTRL + bit for bit in range(4) if report[1] >> bit & 1], *report[2])
+                keyboard.press(*[_LEFT_CTRL + bit for bit in range(8) if report[1] >> bit & 1], *report[2])
             else:
                 keyboard.release_all()
         elif report[0] == "release":

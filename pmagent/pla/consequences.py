@@ -8,6 +8,7 @@ import msgspec
 
 from pmagent.firmware.actions import Move
 from pmagent.firmware.core import ACTION_MS, REPORT_MS
+from pmagent.firmware.layout import presses
 
 Reversible = Literal["yes", "no", "not known"]
 
@@ -25,8 +26,11 @@ def cost(document: dict[str, Any]) -> Cost:
     """The cost of carrying out a proposal. A text of which parts are masked counts by what it hides."""
     payload = document["payload"]
     match document["action_type"]:
+        case "TYPE_TEXT" if not document["masked"]:
+            layout = payload.get("layout", "us")
+            reports = 2 * sum(len(presses(character, layout) or ".") for character in payload["text"])
         case "TYPE_TEXT":
-            reports = 2 * document["chars"]  # each character: its keys down, all keys up
+            reports = 2 * document["chars"]  # each character: its keys down, all keys up; dead keys are not counted
         case "MOUSE_MOVE":
             reports = Move(payload["x"], payload["y"]).of
         case _:
