@@ -164,6 +164,7 @@ ORCHESTRA: Final = Edge(
         "runs": Command("pmagent.cli.jobs:runs", "the runs there were, or one of them"),
         "logs": Command("pmagent.cli.logs:logs", "what the tasks of a run wrote"),
         "apply": Command("pmagent.cli.apply:apply", "commit the files that a run's tasks left"),
+        "prune": Command("pmagent.cli.prune:prune", "remove what old runs left on disk"),
     },
     views=("pmagent.console.pages.views.runs",),
     sections=(
@@ -191,6 +192,13 @@ AUDIT: Final = Edge(
     commands={
         "audit": Command("pmagent.cli.audit:audit", "judge a repository and its report"),
         "audits": Command("pmagent.cli.jobs:audits", "the audits there were, or one of them"),
+        "graph": Commands(
+            "check LangGraph programs",
+            "LangGraph programs, read from their source; nothing of them is run.",
+            {
+                "lint": Command("pmagent.cli.graph:lint", "find faults in the graphs of a program"),
+            },
+        ),
     },
     views=("pmagent.console.pages.views.audits",),
     sections=(
@@ -287,6 +295,30 @@ PLA: Final = Edge(
     ),
 )  # fmt: skip
 
+ALERTS: Final = Edge(
+    area="alerts",
+    status="pmagent.alerts.operations:status",
+    operations={
+        "alerts.list": Operation(
+            perform="pmagent.alerts.operations:listing", alone="pmagent.alerts.operations:listing_alone", looks=True
+        ),
+        "alerts.acknowledge": Operation(
+            perform="pmagent.alerts.operations:acknowledge", lowers=True, unwritten=True, again=True
+        ),
+    },
+    commands={
+        "alerts": Command("pmagent.cli.alerts:alerts", "what somebody has to look at, and acknowledging it"),
+    },
+    views=("pmagent.console.pages.views.alerts",),
+    sections=(
+        Section(
+            15, "alerts", "/alerts", "Alerts", "t",
+            "What somebody has to look at, the gravest first, until it is acknowledged.",
+            ("pmagent", "alerts"),
+        ),
+    ),
+)  # fmt: skip
+
 EDGES: Final = (
     CORE,
     KERNEL,
@@ -297,6 +329,7 @@ EDGES: Final = (
     AUDIT,
     OA,
     PLA,
+    ALERTS,
 )  # fmt: skip
 """In the order in which help lists their commands."""
 

@@ -1,10 +1,13 @@
-"""The Orchestra's events, each in one line."""
+"""The Orchestra's events, each in one line, and its alerts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
+from pmagent.actors.core.alerts import Alert, Judged, Judges, reasons
 from pmagent.actors.core.lines import Line, at_path, exited, shown
+from pmagent.events.event import Event
 
 
 def _task_finished(data: dict[str, Any]) -> str:
@@ -57,3 +60,20 @@ LINES: Final[dict[str, Line]] = {
     "tasks.changed": _tasks_changed,
     "tasks.planned": _tasks_planned,
 }
+
+
+_ENDS: Final = {"failed": "A run failed", "timed_out": "A run took too long", "stopped": "A run was stopped by the OA"}
+
+
+def _ended(event: Event) -> Iterator[Judged]:
+    """A run that somebody cancelled is no alert."""
+    data = event.data
+    if data.state in _ENDS:
+        run = event.correlation
+        yield Alert(
+            kind="run_failed", severity="bad", title=_ENDS[data.state], subject=run, page=f"/runs/{run}",
+            detail=reasons(data.reasons) or f"{data.failed} task(s) failed",
+        )  # fmt: skip
+
+
+ALERTS: Final[Judges] = {"run.ended": _ended}

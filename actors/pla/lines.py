@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
-from pmagent.actors.core.lines import Line, shown
+from pmagent.actors.core.lines import Line, line, shown
+from pmagent.actors.pla.switch import said
 
 
 def _to_type(data: dict[str, Any]) -> str:
@@ -25,7 +27,11 @@ def _proposed(data: dict[str, Any]) -> str:
     return f"{shown(data.get('proposal_id'))}{warned}: {_to_type(data)}"
 
 
-LINES: Final[dict[str, Line]] = {
+def _told(made: Line, data: dict[str, Any]) -> str:
+    return said(line(made, data))
+
+
+_LINES: Final[dict[str, Line]] = {
     "hid.arm_requested": "arm {device_id}",
     "hid.armed": "armed, for {lease_ms} ms at a time",
     "hid.commit_requested": "carry out {execution_id}, once",
@@ -75,3 +81,5 @@ LINES: Final[dict[str, Line]] = {
     "pla.session_ended": "{session_id} {state}: {reason}",
     "pla.violation": "VIOLATION {kind} of {contract}: {text}; {handling}",
 }
+
+LINES: Final[dict[str, Line]] = {type: partial(_told, made) for type, made in _LINES.items()}

@@ -168,6 +168,7 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
         why = f": {pause['reason']}" if pause["reason"] else ""
         text = f" by {pause['operator_id']}, {output.moment(pause['time'])}{why}; {document['held']} effect(s) wait"
         output.line("effects    ", Styled("✗ paused", "red"), text, Styled("; pmagent resume", "dim"))
+    _alert_line(output, document.get("alerts") or {})
     _log_lines(output, document["log"])
     if document.get("distrust"):
         output.line(Styled("✗ not trusted", "red"), f" {document['distrust']}")
@@ -200,6 +201,15 @@ def daemon_pieces(daemon: str, holder: str | None) -> tuple[Styled, str]:
     text, style = _DAEMON.get(daemon, ("- not running", "yellow"))
     whose = f" ({holder})" if holder else ""
     return Styled(text, style), whose if daemon == "running" else f"{whose}; this is what the log says"
+
+
+def _alert_line(output: Output, alerts: dict[str, Any]) -> None:
+    """Open alerts and requests, if there are any."""
+    words = {"urgent": "urgent", "request": "waiting for a decision", "bad": "bad", "warn": "warning"}
+    found = [f"{alerts[name]} {word}" for name, word in words.items() if alerts.get(name)]
+    if found:
+        style = "red" if alerts["urgent"] or alerts["bad"] else "yellow"
+        output.line("alerts     ", Styled(", ".join(found), style), Styled("; pmagent alerts", "dim"))
 
 
 def _log_lines(output: Output, log: dict[str, Any]) -> None:

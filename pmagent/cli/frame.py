@@ -241,9 +241,11 @@ def _ask_for_json(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     ctx.meta[_JSON] = value
 
 
-def format_option(default: str = "text", *, lines: bool = False, seen: str = "") -> Callable[[F], F]:
+def format_option(
+    default: str = "text", *, lines: bool = False, seen: str = "", more: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[F], F]:
     """``--format text|json``; ``lines`` for commands that print one JSON object a line. ``seen``: the default on a
-    terminal, where it is another. Given as ``format``."""
+    terminal, where it is another. ``more``: further formats, each with its help. Given as ``format``."""
     what = "one stored event a line" if lines else "one document"
 
     def chosen(ctx: click.Context, param: click.Parameter, value: str | None) -> str:
@@ -258,10 +260,12 @@ def format_option(default: str = "text", *, lines: bool = False, seen: str = "")
         on_terminal = seen and app is not None and app.output.is_seen
         return named or (seen if on_terminal else default)
 
+    others = "".join(f"{name}: {meaning}. " for name, meaning in more.items())
+
     def decorated(command: F) -> F:
         both = click.option(
-            "-o", "--format", type=click.Choice(FORMATS), callback=chosen,
-            help=f"text: for people. json: {what} on stdout, and nothing else; also --json. "
+            "-o", "--format", type=click.Choice((*FORMATS, *more)), callback=chosen,
+            help=f"text: for people. json: {what} on stdout, and nothing else; also --json. {others}"
             f"[default: {FORMAT}, else {default}{f'; on a terminal {seen}' if seen else ''}]",
         )
         short = click.option(

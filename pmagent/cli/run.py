@@ -198,6 +198,8 @@ def rerun(app: App, run_id: str, failed: bool, detach: bool, request: str | None
     from pmagent.orchestra.repeating import repeated
 
     entry = Catalogue(app.layout, kept=ALL, checks=True).prefixed([RUNS], id_prefix(run_id, "RUN_ID"), ALL)
+    if failed:
+        entry.require_kept()
     with opened(app.layout) as jobs:
         asked = repeated(jobs, entry.position, job_id(request), failed=failed)
     return _run(app, asked, format, detach=detach, alone=False)

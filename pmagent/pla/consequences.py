@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from pmagent.actors.pla.switch import said
 from pmagent.firmware.actions import Move
 from pmagent.firmware.core import ACTION_MS, REPORT_MS
 from pmagent.firmware.layout import presses
@@ -84,7 +85,7 @@ def means(pla: dict[str, Any], *, paused: bool) -> Means:
         if not device["compatible"]:
             hindered.append(f"the device's contract is another: {device['text']}")
         if device["kill_switch_state"] != "ARMED":
-            hindered.append(f"the kill switch is {device['kill_switch_state']}")
+            hindered.append(said(f"the kill switch is {device['kill_switch_state']}"))
         if device.get("caps_lock"):
             hindered.append("Caps Lock is on, and with it no letter is typed")
     if not pla["armed"]:

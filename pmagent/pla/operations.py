@@ -249,7 +249,12 @@ async def status(host: Host, arguments: dict[str, Any]) -> Answer:
     """Mode, session, device, and the proposal that is open."""
     trouble = host.resources[Line].trouble
     why = trouble.message if trouble is not None else None
-    return read(host.runtime.engine, STATUS, arguments, host.runtime.now(), running=True, trouble=why)
+    answer = read(host.runtime.engine, STATUS, arguments, host.runtime.now(), running=True, trouble=why)
+    executing, progress = reading.warden(host.runtime.engine).executing, host.resources[Line].progress
+    if progress is not None and executing is not None and executing.execution_id == progress.execution_id:
+        typing = {"execution_id": progress.execution_id, "done": progress.done, "of": progress.of}
+        answer.document["typing"] = typing
+    return answer
 
 
 async def listing(host: Host, arguments: dict[str, Any]) -> Answer:

@@ -55,7 +55,8 @@ def open_work(engine: Engine) -> Iterator[str]:
 
 def status_document(engine: Engine, now: str, *, running: bool, trouble: str | None = None) -> dict[str, Any]:
     """Session, mode, device, and the proposal that is open or carried out. ``running``: a daemon tells it, so it is how
-    things are; else it is what the log says. ``trouble``: why there is no device."""
+    things are; else it is what the log says. ``trouble``: why there is no device. ``typing`` is for who
+    holds the device's line to tell: how many of its reports an execution has sent."""
     state = warden(engine)
     session = {"session_id": state.session_id, "began_at": state.began_at, "operator_id": state.operator_id}
     device = state.device
@@ -71,6 +72,7 @@ def status_document(engine: Engine, now: str, *, running: bool, trouble: str | N
         "device": msgspec.structs.asdict(device) if device is not None else None,
         "trouble": trouble,
         "armed": state.armed,
+        "typing": None,
         "proposal": proposal_document(current, now) if current is not None else None,
         "halted": sorted(name for name in engine.halted if name in RELIED_ON),
     }

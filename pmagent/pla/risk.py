@@ -113,3 +113,13 @@ def _of_keys(keys: frozenset[str]) -> tuple[Tier, str]:
     if keys & _PROGRAMS_OWN or any(re.fullmatch(r"f[0-9]+", key) for key in keys):
         return "medium", "what this key does depends on the program in front"
     return "low", "one key, that runs or sends nothing" if len(keys) == 1 else "keys that run or send nothing"
+
+
+def deeds(text: str) -> list[tuple[int, int, str]]:
+    """Where the words stand that suggest what a text does: begin, end and what it is, in order; none within another."""
+    found = [(match.start(), match.end(), what) for pattern, what in _DEED_PATTERNS for match in pattern.finditer(text)]
+    kept: list[tuple[int, int, str]] = []
+    for one in sorted(found, key=lambda each: (each[0], -each[1])):
+        if not kept or one[0] >= kept[-1][1]:
+            kept.append(one)
+    return kept

@@ -28,12 +28,13 @@ from pmagent.actors.core.ledger import Unfinished
 from pmagent.actors.core.runtime import Runtime
 from pmagent.actors.registry import all_actors, libraries
 from pmagent.actors.sandbox.orphans import sweep
+from pmagent.contracts.control import PruneEnded
 from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
 from pmagent.contracts.effect import EffectCancelled, RequestRefused
 from pmagent.contracts.payload import effect_of, typed
 from pmagent.edge import Edge
 from pmagent.edges import EDGES
-from pmagent.events.errors import PmagentError
+from pmagent.events.errors import CorruptLog, PmagentError
 from pmagent.events.event import Draft, Event, Tail
 from pmagent.events.log import opening_events
 from pmagent.events.reader import event_at
@@ -52,6 +53,7 @@ from pmagent.service.folding import fold_into
 from pmagent.service.io import RealIo, read_event
 from pmagent.service.log_files import check_files
 from pmagent.service.noted import code_stamp
+from pmagent.service.pruning import finish_all
 from pmagent.service.requests import OPERATOR, Requests
 from pmagent.service.secrets import known_secrets
 from pmagent.service.status import note_of
@@ -324,6 +326,13 @@ async def _live(
     start = load_snapshot(layout.snapshot, keeper.snapshot, log_id, storage, engine, documents)
     old = OldDocuments(layout.workspace, blobs)
     fold_into(storage, engine, documents, blobs, start, old.write)
+    ended: list[PruneEnded] = []
+    if not adopting:
+        try:
+            ended = list(finish_all(storage, blobs, documents.pruning))
+        except (OSError, CorruptLog) as error:  # they stay, and the next start tries again
+            what = f"blobs of pruned runs cannot be removed: {error}"
+            old.unwritten = old.unwritten or DocumentUnwritable(what, "mend that; the next start removes them")
     taker = SnapshotTaker(layout.snapshot, log_id, engine, documents, keeper.snapshot_written)
     code_stamp()  # of the code that runs, which is kept: at the end another release may lie there
     intake = Intake(Redactor(known_secrets(os.environ)), blobs)
@@ -357,6 +366,8 @@ async def _live(
             kernel_surfaces=expected(layout.workspace.resolve()),
         )
         await runtime.append(started, f"daemon.started:{log_id}:{engine.sequencer.position}", "daemon")
+        for one in ended:
+            await runtime.append(one, f"control.prune_ended:{log_id}:{one.pruned}", "daemon")
         tasks.start_soon(_release_outward, host)
         await host.writer.first()
         tasks.start_soon(host.writer.go)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pmagent.actors.orchestra.running.form import ends_at
 from pmagent.contracts.orchestra import ARTIFACTS_MAX, Artifact
 from pmagent.contracts.orchestra_events import (
     LAST_LINES_MAX,
@@ -25,7 +26,9 @@ from pmagent.contracts.orchestra_events import (
     TaskUnstarted,
 )
 from pmagent.events.event import Event
+from pmagent.replay.areas.kernel import timer
 from pmagent.replay.areas.runs import Task, plan, spoil
+from pmagent.replay.simulation.chance import between
 from pmagent.replay.simulation.performance import Performance, Performances, PerformerContext
 from pmagent.replay.simulation.running import Running
 from pmagent.replay.simulation.world import World
@@ -53,6 +56,7 @@ class Attempts:
 
     def __init__(self, world: World, secret: str) -> None:
         self._world = world
+        self._random = world.chance.stream("attempts")
         self._secret = secret
 
     def seconds(self, asked: TaskAttemptRequested, usual: float) -> tuple[float, bool]:
@@ -62,7 +66,7 @@ class Attempts:
 
     def outcome(self, event: Event, *, timed_out: bool) -> TaskExited | TaskUnstarted:
         """How the attempt that ``event`` requests ends."""
-        faults, random = self._world.faults, self._world.random
+        faults, random = self._world.faults, self._random
         if timed_out:
             return self._exited(event, exit_code=None, signal=9, timed_out=True)
         if faults.strike("attempt: cannot start now"):
@@ -89,7 +93,7 @@ class Attempts:
         return TaskUnstarted(
             request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt,
             reason=f"no sandbox with {self._secret}", mend="pmagent doctor", again=again,
-            security=not again and self._world.random.random() < 0.5,
+            security=not again and self._random.random() < 0.5,
         )
 
     def _exited(self, event: Event, **more: Any) -> TaskExited:
@@ -100,7 +104,7 @@ class Attempts:
             "exit_code": 0, "signal": None, "timed_out": False, "exceeded": "", "stdout": captured, "stderr": captured,
             "last_lines": [f"watered with token={self._secret}"],
             "artifacts": [left, self._left("rows/watered.txt")],
-            "duration_ms": self._world.random.randrange(1500),
+            "duration_ms": self._random.randrange(1500),
         }
         return TaskExited(
             request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt,
@@ -108,7 +112,7 @@ class Attempts:
         )
 
     def _left(self, path: str) -> Artifact:
-        content = self._world.random.choice(CONTENTS)
+        content = self._random.choice(CONTENTS)
         return Artifact(path=path, size_bytes=len(content), checksum=sha256(content).hexdigest())
 
     def _flood(self) -> dict[str, Any]:
@@ -126,6 +130,7 @@ class Planners:
 
     def __init__(self, world: World, secret: str) -> None:
         self._world = world
+        self._random = world.chance.stream("planners")
         self._secret = secret
 
     def outcome(self, event: Event, asked: RunRequested) -> PlannerReplied | PlannerFailed:
@@ -134,19 +139,19 @@ class Planners:
             if self._world.faults.strike(fault):
                 return PlannerFailed(
                     request=event.position, run_id=asked.run_id, code=code, text=f"it says {self._secret}", mend="",
-                    again=again, duration_ms=self._world.random.randrange(9000),
+                    again=again, duration_ms=self._random.randrange(9000),
                 )
         return PlannerReplied(
             request=event.position, run_id=asked.run_id, text=self._text(event.data, asked), model="sim",
-            duration_ms=self._world.random.randrange(9000), tokens=self._world.random.randrange(9000),
+            duration_ms=self._random.randrange(9000), tokens=self._random.randrange(9000),
         )
 
     def _text(self, call: PlannerCallRequested, asked: RunRequested) -> str:
         world = self._world
         lie = next((lie for lie in PLANNER_LIES if world.faults.strike(lie)), "").removeprefix("planner: ")
         if lie == "garbage":
-            return world.random.choice(("", "Sure!", "[{", "[" * 500, "{}", f"[]{self._secret}", "null", "x" * 500_000))
-        tasks = plan(world, asked.config, f"r{call.revision}-{call.attempt}-", _done(call.prompt))
+            return self._random.choice(("", "Sure!", "[{", "[" * 500, "{}", f"[]{self._secret}", "null", "x" * 500_000))
+        tasks = plan(self._random, asked.config, f"r{call.revision}-{call.attempt}-", _done(call.prompt))
         if lie == "no list":
             return msgspec.json.encode({task["task_id"]: task for task in tasks}).decode()
         if lie:
@@ -185,7 +190,7 @@ def part(context: PerformerContext) -> Performances:
 
     def perform(running: Running, seconds: float) -> float:
         if world.faults.strike("attempt: answers late"):
-            seconds = world.between(1.0, 40.0)
+            seconds = between(world.chance.stream("attempts: late"), 1.0, 40.0)
         seconds, timed_out = attempts.seconds(running.event.data, seconds)
         end = partial(attempts.outcome, running.event, timed_out=timed_out)
         world.later(seconds, "attempt", lambda: context.answer(running, end()))
@@ -195,6 +200,7 @@ def part(context: PerformerContext) -> Performances:
         TaskAttemptRequested: Performance(
             partial(attempts.outcome, timed_out=False), "attempt: never returns", "attempt: answers twice", perform
         ),
+        RunRequested: timer(context, ends_at, lambda event: f"run {event.data.run_id}"),
         PlannerCallRequested: Performance(
             lambda event: planners.outcome(event, asked(context.history(), event)), "planner: hangs",
             "planner: answers twice",

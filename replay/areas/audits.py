@@ -67,6 +67,8 @@ class Audits:
 
     def __init__(self, world: World, secret: str) -> None:
         self._world = world
+        self._asking = world.chance.stream("audits")
+        self._random = world.chance.stream("detectives")
         self._secret = secret
         self._ids: list[str] = []
 
@@ -74,7 +76,7 @@ class Audits:
 
     def demand(self, n: int) -> msgspec.Struct:
         """A request for an audit, or that one ends; ``n`` tells it from all others."""
-        random, faults = self._world.random, self._world.faults
+        random, faults = self._asking, self._world.faults
         if self._ids and random.random() < 0.25:
             known = not faults.strike("cancel: of an audit that nobody knows")
             name = random.choice(self._ids[-3:]) if known else audit_id(0)
@@ -99,7 +101,7 @@ class Audits:
         )
 
     def _rubric(self) -> dict[str, Any]:
-        random = self._world.random
+        random = self._asking
         names = random.sample(sorted(TARGETS), random.choice((1, 1, 2, 3)))
         if random.random() < 0.3:
             names = ["safety"]
@@ -122,7 +124,7 @@ class Audits:
 
     def outcome(self, event: Event) -> msgspec.Struct:
         """How the effect that ``event`` requests ends."""
-        faults, random = self._world.faults, self._world.random
+        faults, random = self._world.faults, self._random
         match event.data:
             case AuditCloneRequested() if not faults.strike("clone: fails"):
                 return AuditSurveyed(request=event.position, survey=self._survey())
@@ -135,7 +137,7 @@ class Audits:
         )
 
     def _survey(self) -> RepoSurvey:
-        random = self._world.random
+        random = self._random
         found: list[Finding] = []
         if not self._world.faults.strike("survey: nothing is found"):
             goals = [goal for name, goals in sorted(GOALS.items()) if TARGETS[name] == "github_repo" for goal in goals]
@@ -157,7 +159,7 @@ class Audits:
         )  # fmt: skip
 
     def _reading(self) -> PdfReading:
-        random = self._world.random
+        random = self._random
         claims = [Claim(path=path, page=1) for path in ("src/app.py", "src/ghost.py") if random.random() < 0.7]
         excerpt = Excerpt(query="state", page=1, rank=1, text=self._secret, literal=True, sentences=random.randrange(4))
         return PdfReading(
@@ -167,7 +169,7 @@ class Audits:
         )  # fmt: skip
 
     def _pictures(self) -> PictureReading:
-        count = self._world.random.randrange(len(PICTURES) + 1)
+        count = self._random.randrange(len(PICTURES) + 1)
         pictures = [
             Picture(
                 page=n, kind="drawing", width=80, height=60, sha256=sha256(PICTURES[n - 1]).hexdigest(),
@@ -185,7 +187,7 @@ def audit_id(n: int) -> str:
 
 def opinion(world: World, asked: ModelAsked, secret: str) -> dict[str, Any]:
     """A judge's answer to the question: a good one, or with something wrong in it that looks good."""
-    random, faults = world.random, world.faults
+    random, faults = world.chance.stream("judges"), world.faults
     judge, _, criterion = str(asked.inputs["question"]).split(" ", 2)
     cited = [f"{criterion}#{number}" for number in range(1, 5) if random.random() < 0.6]
     if faults.strike("judge: cites what is not there"):

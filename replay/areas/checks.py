@@ -24,11 +24,12 @@ class Checks:
 
     def __init__(self, world: World, secret: str) -> None:
         self._world = world
+        self._random = world.chance.stream("checks")
         self._secret = secret
 
     def demand(self, n: int) -> CheckRequested:
         """A request for a few checks; ``n`` tells it from all others."""
-        random = self._world.random
+        random = self._random
         names = [f"check {number}" for number in range(random.randrange(1, 8))]
         if self._world.faults.strike("check: same name twice"):
             names.append(names[0])
@@ -53,7 +54,7 @@ class Checks:
             exit_code=None if killed else int(fails),
             signal=9 if killed else None,
             timed_out=faults.strike("check: takes too long"),
-            duration_ms=self._world.random.randrange(1000),
+            duration_ms=int(self._world.chance.uniform("check: duration") * 1000),
             stdout="all is well\n" * 40_000 if faults.strike("check: floods") else f"token={self._secret}\n",
             stderr=f"what {asked.name} found: {self._secret}\n",
             cut=False,

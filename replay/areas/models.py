@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from random import Random
 from typing import Any, Final, get_args
 
 import msgspec
@@ -20,6 +21,7 @@ from pmagent.contracts.reasoning import TOOL_IDS
 from pmagent.events.event import Event
 from pmagent.replay.areas.audits import opinion
 from pmagent.replay.areas.pla.model import ANSWER, proposal
+from pmagent.replay.simulation.chance import between
 from pmagent.replay.simulation.performance import Performance, Performances, PerformerContext
 from pmagent.replay.simulation.running import Running
 from pmagent.replay.simulation.world import World
@@ -63,15 +65,16 @@ class Models:
 
     def __init__(self, world: World, secret: str) -> None:
         self._world = world
+        self._random = world.chance.stream("models")
         self._secret = secret
 
     def outcome(self, event: Event, asked: ModelAsked) -> ModelReplied | ModelCallFailed:
         """How the call that ``event`` requests ends, which came to be because of the question ``asked``."""
-        random, faults = self._world.random, self._world.faults
+        random, faults = self._random, self._world.faults
         if faults.strike("model: fails"):
             return self.failed(event, random.choice(CODES))
         if faults.strike("model: rate limited"):
-            return self.failed(event, "rate_limited", self._world.between(0.0, 30.0))
+            return self.failed(event, "rate_limited", between(random, 0.0, 30.0))
         lie = next((lie for fault, lie in LIES.items() if faults.strike(fault)), "")
         return self._reply(event, asked, lie)
 
@@ -80,14 +83,14 @@ class Models:
         request: ModelCallRequested = event.data
         return ModelCallFailed(
             request=event.position, ask=request.ask, code=code, error="SimulatedError", transient=code in TRANSIENT,
-            retry_after_s=after, latency_ms=self._world.random.randrange(1000),
+            retry_after_s=after, latency_ms=self._random.randrange(1000),
         )
 
     def _reply(self, event: Event, asked: ModelAsked, lie: str) -> ModelReplied:
-        random = self._world.random
+        random = self._random
         name = asked.answer.name if asked.answer is not None else "SafeOPSDecisionResult"
         answer = self._answer(asked, name, lie)
-        text, calls = _text(self._world, answer, lie, self._secret), self._tool_calls() if lie == "tools" else []
+        text, calls = _text(random, answer, lie, self._secret), self._tool_calls() if lie == "tools" else []
         fields: dict[str, Any] = {}
         if asked.engine == "dspy" and lie in ("", "permits"):
             text, fields = "", answer
@@ -105,7 +108,7 @@ class Models:
             return opinion(self._world, asked, self._secret)
         if name == ANSWER:
             return proposal(self._world, self._secret)
-        careful = lie != "permits" and self._world.random.random() < 0.3
+        careful = lie != "permits" and self._random.random() < 0.3
         return {
             **(CAREFUL if careful else PERMITTING)[name], "rationale": f"because of api_key={self._secret}",
             "conditions": [], "warnings": ["look"],
@@ -113,7 +116,7 @@ class Models:
 
     def _tool_calls(self) -> list[ModelToolCall]:
         """Tools: allowed ones or not, none at all, with good arguments or bad ones."""
-        random = self._world.random
+        random = self._random
         names = [*(tool.replace(".", "_") for tool in TOOL_IDS), *TOOL_IDS, "rm", "", "oa.guard.run.x"]
         some: list[dict[str, Any]] = [
             {}, {"name": "oa_state"}, {"name": "oa_state", "mode": "STRICT"}, {"name": "oa_state", "mode": 7},
@@ -125,8 +128,7 @@ class Models:
         ]
 
 
-def _text(world: World, answer: dict[str, Any], lie: str, secret: str) -> str:
-    random = world.random
+def _text(random: Random, answer: dict[str, Any], lie: str, secret: str) -> str:
     match lie:
         case "garbage":
             return random.choice(("", "Sure! PROCEED.", "{", "nul", "[" * 500, f"the key is {secret}"))

@@ -58,6 +58,7 @@ class Reasoning:
 
     def __init__(self, world: World, files: SimFiles, secret: str) -> None:
         self._world = world
+        self._random = world.chance.stream("reasoning")
         self._files = files
         self._secret = secret
         self._envelopes: list[ReasoningEnvelope] = []
@@ -65,7 +66,7 @@ class Reasoning:
     def demand(self, n: int) -> msgspec.Struct:
         """A request for a run, or now and then for a context to be written, or for several questions to be put to a
         model at once; ``n`` tells it from all others."""
-        random = self._world.random
+        random = self._random
         kind = random.randrange(10)
         if kind < 2:
             return self._context(n)
@@ -93,7 +94,7 @@ class Reasoning:
 
     def _reasoning(self, n: int) -> ReasoningRequested:
         world = self._world
-        random, faults = world.random, world.faults
+        random, faults = self._random, world.faults
         again = bool(self._envelopes) and faults.strike("envelope: asked again")
         envelope = random.choice(self._envelopes) if again else self._envelope(n)
         self._envelopes.append(envelope)
@@ -108,11 +109,11 @@ class Reasoning:
         )
 
     def _price(self) -> ModelPrice | None:
-        return ModelPrice(input_usd=3.0, output_usd=15.0) if self._world.random.random() < 0.8 else None
+        return ModelPrice(input_usd=3.0, output_usd=15.0) if self._random.random() < 0.8 else None
 
     def _limits(self) -> ModelLimits:
         """Limits that leave room; or one of them is tight."""
-        random = self._world.random
+        random = self._random
         tight: dict[str, float] = {}
         if self._world.faults.strike("limits: tight"):
             name, limit = random.choice(TIGHT)
@@ -122,7 +123,7 @@ class Reasoning:
 
     def _envelope(self, n: int) -> ReasoningEnvelope:
         world = self._world
-        random, faults = world.random, world.faults
+        random, faults = self._random, world.faults
         program = random.choice(PROGRAMS)
         state, context = self._kernel()
         goal = random.choice(GOALS[program])
@@ -154,7 +155,7 @@ class Reasoning:
         )
 
     def _tools(self, program: str) -> list[str]:
-        random, faults = self._world.random, self._world.faults
+        random, faults = self._random, self._world.faults
         tools = list(PROGRAM_TOOLS[program])
         if faults.strike("envelope: fewer tools"):
             tools = [tool for tool in tools if random.random() < 0.5]

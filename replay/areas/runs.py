@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET
 
 from pmagent.contracts.orchestra import PlanText, TaskOptions
 from pmagent.contracts.orchestra_config import (
@@ -14,6 +16,7 @@ from pmagent.contracts.orchestra_config import (
     RetrySettings,
 )
 from pmagent.contracts.orchestra_events import RunCancelRequested, RunRequested
+from pmagent.replay.simulation.chance import between
 from pmagent.replay.simulation.world import World
 
 ACTIONS: Final = (*("feature_work",) * 8, "migrations", "remediation", "diagnostic", "unheard_of")
@@ -39,23 +42,24 @@ class Runs:
 
     def __init__(self, world: World, secret: str) -> None:
         self._world = world
+        self._random = world.chance.stream("runs")
         self._secret = secret
         self._ids: list[str] = []
 
     def demand(self, n: int) -> msgspec.Struct:
         """A request for a run, or that one ends; ``n`` tells it from all others."""
         world = self._world
-        if self._ids and world.random.random() < 0.2:
+        if self._ids and self._random.random() < 0.2:
             known = not world.faults.strike("cancel: of a run that nobody knows")
             return RunCancelRequested(
-                run_id=world.random.choice(self._ids[-4:]) if known else run_id(0), reason=f"enough of {self._secret}"
+                run_id=self._random.choice(self._ids[-4:]) if known else run_id(0), reason=f"enough of {self._secret}"
             )
         again = bool(self._ids) and world.faults.strike("run: id used again")
         self._ids.append(self._ids[-1] if again else run_id(n))
         return self._run(self._ids[-1])
 
     def _run(self, name: str) -> RunRequested:
-        random = self._world.random
+        random = self._random
         config = self._config()
         planner = random.random() < 0.35
         plan = None if planner else self._plan(config)
@@ -69,12 +73,13 @@ class Runs:
             plan_only=random.random() < 0.08,
             dry_run=random.random() < 0.1,
             replans=random.choice((0, 0, 0, 1, 2)),
+            form=2 if int(name[-12:], 16) % 4 else UNSET,  # runs that an earlier release began go on in their form
         )
 
     def _config(self) -> OrchestraConfig:
         world = self._world
-        random = world.random
-        total = world.between(0.01, 2.0) if world.faults.strike("run: hardly any time") else random.choice(LIMITS)
+        random = self._random
+        total = between(random, 0.01, 2.0) if world.faults.strike("run: hardly any time") else random.choice(LIMITS)
         return OrchestraConfig(
             version="1.0",
             policies=PolicySettings(
@@ -86,7 +91,7 @@ class Runs:
 
     def _plan(self, config: OrchestraConfig) -> PlanText:
         world = self._world
-        tasks = plan(world, config, "t", [])
+        tasks = plan(self._random, config, "t", [])
         dag = None
         for what in WRONG:
             if world.faults.strike(f"plan: {what}"):
@@ -106,9 +111,8 @@ def run_id(n: int) -> str:
     return f"00000000-0000-4000-9000-{n:012x}"
 
 
-def plan(world: World, config: OrchestraConfig, prefix: str, kept: list[str]) -> list[Task]:
+def plan(random: Random, config: OrchestraConfig, prefix: str, kept: list[str]) -> list[Task]:
     """Tasks in any order, each of which waits for some that come before it in a hidden one, and for some ``kept``."""
-    random = world.random
     count = random.choice((1, 2, 3, 4, 5, 8))
     tasks: list[Task] = []
     for number in range(count):

@@ -48,6 +48,7 @@ class Tools:
 
     def __init__(self, world: World, files: SimFiles, secret: str) -> None:
         self._world = world
+        self._random = world.chance.stream("tools")
         self._files = files
         self._secret = secret
 
@@ -59,7 +60,7 @@ class Tools:
             error = f"share/X.json is missing: {self._secret}"
             return OaToolFailed(request=event.position, tool_id=asked.tool_id, error=error, hint="pmagent init")
         lies = faults.strike("tool: lies")
-        result = self._world.random.choice(GARBAGE) if lies else self._say(asked.tool_id)
+        result = self._random.choice(GARBAGE) if lies else self._say(asked.tool_id)
         return OaToolReturned(request=event.position, tool_id=asked.tool_id, result=result)
 
     def _say(self, tool: str) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from random import Random
 from typing import Any
 
 import msgspec
@@ -15,6 +14,7 @@ from pmagent.events.event import Event, StoredEvent
 from pmagent.events.memory import MemoryStorage
 from pmagent.events.storage import StorageReader
 from pmagent.replay.replayer import Replayer
+from pmagent.replay.simulation.chance import Chance
 from pmagent.replay.simulation.world import Violation
 
 
@@ -22,7 +22,8 @@ class Alteration:
     """A decision of ``history``, as often as not a verdict of the gate, with its payload altered. ``victim``: None when
     there is none. ``events``: it, and what stands beside it, from behind the fact that it follows from to the next."""
 
-    def __init__(self, history: Sequence[Event], random: Random) -> None:
+    def __init__(self, history: Sequence[Event], chance: Chance) -> None:
+        random = chance.stream("alteration")
         decisions = [event for event in history if event.kind == "decision" and alterable(event.raw)]
         verdicts = [event for event in decisions if isinstance(event.data, EffectRefused)]
         if verdicts and random.random() < 0.5:

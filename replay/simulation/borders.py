@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -18,6 +17,7 @@ from pmagent.contracts.clock import TimerFired
 from pmagent.contracts.effect import EffectCancelled
 from pmagent.contracts.payload import encode, type_of
 from pmagent.events.event import Draft, Event
+from pmagent.replay.simulation.chance import Chance
 from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.simulation.world import World, require
 
@@ -43,11 +43,11 @@ class Interrupted(BaseException):
 
 
 class Borders:
-    """The faults of one run, by ``random``; none without it."""
+    """The faults of one run; ``only`` some of them."""
 
-    def __init__(self, random: Random | None = None, only: frozenset[str] | None = None) -> None:
-        self._random = random or Random(0)  # noqa: S311 - chance that can be repeated is the point
-        self.faults = Faults(self._random, only if random else frozenset(), BORDER_CHANCES, BORDER_CONSEQUENCES)
+    def __init__(self, chance: Chance, only: frozenset[str] | None = None) -> None:
+        self._random = chance.stream("borders")
+        self.faults = Faults(chance, "borders", only, BORDER_CHANCES, BORDER_CONSEQUENCES)
         self.halted: set[str] = set()
         """The projections that are halted, in this process."""
 

@@ -17,6 +17,7 @@ from typing import Final
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import Status
 from pmagent.events.segments import SUFFIX
+from pmagent.replay.simulation.chance import Chance
 from pmagent.replay.simulation.faults import Faults
 
 SECTOR: Final = 512
@@ -55,8 +56,8 @@ Change = tuple[str, str, "_Inode | None"]
 class SimDisk:
     """The Disk protocol. ``crash_after``: so many operations from now the process ends (None: not)."""
 
-    def __init__(self, random: Random, faults: Faults) -> None:
-        self._random = random
+    def __init__(self, chance: Chance, faults: Faults) -> None:
+        self._chance = chance
         self._faults = faults
         self._names: dict[str, _Inode] = {}
         self._durable_names: dict[str, _Inode] = {}
@@ -64,6 +65,7 @@ class SimDisk:
         self._folders: dict[str, int] = {}
         self._numbers = count(1)
         self._version = 1  # of all folders
+        self._losses = 0
         self.generation = 0
         self.crash_after: int | None = None
         self.between_names = False
@@ -71,7 +73,9 @@ class SimDisk:
         self.full = False
         self.watched = True
         """Off while the simulation itself looks at the disk: no fault strikes then."""
-        self.operations = 0
+        self.reading = False
+        """Whether the last operation was a read. Reads behind one another are one operation, however many they are:
+        nothing is done between them."""
 
     # --- the Disk protocol ----------------------------------------------------------------------------------------
 
@@ -151,7 +155,7 @@ class SimDisk:
         """An operation begins; the process may end here."""
         if not self.watched:
             return
-        self.operations += 1
+        self.reading = False
         if self.crash_after is not None:
             self.step_to_end()
 
@@ -172,7 +176,7 @@ class SimDisk:
 
     def part(self, size: int) -> int:
         """How much of ``size`` bytes gets done before an error."""
-        return self._random.randrange(size + 1)
+        return int(self._chance.uniform("disk: part of a write") * (size + 1))
 
     def _room(self) -> None:
         if self.watched and self.full:
@@ -193,7 +197,8 @@ class SimDisk:
         self.crash_after = None
         if not power:
             return
-        keep = self._chooser()
+        random = self._loss()
+        keep = _chooser(random)
         for changes in self._changes.values():
             for change in changes:
                 if keep():
@@ -204,20 +209,20 @@ class SimDisk:
         inodes = {id(inode): inode for inode in (*self._names.values(), *self._durable_names.values())}
         for inode in inodes.values():
             if inode.pending:
-                self._lose(inode, keep)
+                self._lose(inode, keep, random)
             if inode.data != inode.durable:
                 inode.data = bytearray(inode.durable)
-            if inode.sealed and self._random.random() < 0.1:
+            if inode.sealed and random.random() < 0.1:
                 inode.sealed = False
                 self._faults.note("disk: sealing lost")
         self._names = dict(self._durable_names)
 
-    def _chooser(self) -> Callable[[], bool]:
-        """How this power loss chooses: everything is lost, nothing is, or each sector has its own luck."""
-        chance = self._random.choice((0.0, 0.5, 0.9, 1.0))
-        return lambda: self._random.random() < chance
+    def _loss(self) -> Random:
+        """The chance of the bytes that are lost now, which are many or few."""
+        self._losses += 1
+        return self._chance.stream(f"disk: loss {self._losses}")
 
-    def _lose(self, inode: _Inode, keep: Callable[[], bool]) -> None:
+    def _lose(self, inode: _Inode, keep: Callable[[], bool], random: Random) -> None:
         before = len(inode.durable)
         lost = False
         for offset, data in inode.pending:
@@ -235,18 +240,19 @@ class SimDisk:
         if lost:
             self._faults.note("disk: bytes lost")
         inode.pending.clear()
-        if len(inode.durable) > before and self._random.random() < 0.5:
-            del inode.durable[self._random.randrange(before, len(inode.durable) + 1) :]
+        if len(inode.durable) > before and random.random() < 0.5:
+            del inode.durable[random.randrange(before, len(inode.durable) + 1) :]
             self._faults.note("disk: bytes torn")
 
     def forget(self, inode: _Inode) -> None:
         """A failed sync: some sectors arrived, the others never will."""
+        random = self._loss()
         for offset, data in inode.pending:
             if data is None:
                 _apply(inode.durable, offset, None)
                 continue
             for start, piece in _sectors(offset, data):
-                if self._random.random() < 0.5:
+                if random.random() < 0.5:
                     _apply(inode.durable, start, piece)
         inode.pending.clear()
 
@@ -324,6 +330,12 @@ class SimDisk:
         return bytes(inode.durable) if inode is not None else None
 
 
+def _chooser(random: Random) -> Callable[[], bool]:
+    """How a power loss chooses: everything is lost, nothing is, or each sector has its own luck."""
+    chance = random.choice((0.0, 0.5, 0.9, 1.0))
+    return lambda: random.random() < chance
+
+
 def _rename(names: dict[str, _Inode], change: Change) -> None:
     source, target, inode = change
     if source:
@@ -376,7 +388,7 @@ class SimFile:
         grows = offset + len(data) > len(inode.data)
         full = disk.watched and disk.full and grows
         failed = disk.strike("disk: write error")
-        dies = disk.ends_here() or (len(data) > SECTOR and disk.strike("crash: in a write"))
+        dies = disk.ends_here() or disk.strike("crash: in a write")
         if full or failed or dies:
             data = data[: disk.part(len(data))]
         if data:
@@ -391,9 +403,12 @@ class SimFile:
 
     def read_at(self, offset: int, size: int) -> bytes:
         """See DiskFile."""
-        self._step()
-        if self._disk.watched and self._disk.strike("disk: read error"):
-            raise OSError(errno.EIO, "Input/output error")
+        disk = self._disk
+        if not disk.reading or self._generation != disk.generation:
+            self._step()
+            if disk.strike("disk: read error"):
+                raise OSError(errno.EIO, "Input/output error")
+            disk.reading = disk.watched
         return bytes(memoryview(self._inode.data)[offset : offset + size])
 
     def size(self) -> int:
@@ -435,6 +450,6 @@ class SimFile:
         if self._generation != disk.generation:
             raise Crashed
         if disk.watched:  # the same as step(), without the call: hardly anything is done as often
-            disk.operations += 1
+            disk.reading = False
             if disk.crash_after is not None:
                 disk.step_to_end()

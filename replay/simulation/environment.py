@@ -19,6 +19,7 @@ from pmagent.replay.areas.checks import Checks
 from pmagent.replay.areas.pla.world import PlaWorld
 from pmagent.replay.areas.reasoning import Reasoning
 from pmagent.replay.areas.runs import Runs
+from pmagent.replay.simulation.chance import between
 from pmagent.replay.simulation.machine import Machine
 from pmagent.replay.simulation.pausing import Switch
 from pmagent.replay.simulation.performance import Performance, Performances, PerformerContext
@@ -59,6 +60,10 @@ class Environment:
         self._world = world
         self._machine = machine
         self._secret = secret
+        self._random = world.chance.stream("operator")
+        """What is wanted."""
+        self._pace = world.chance.stream("performers")
+        """How long performers take."""
         self._files = SimFiles(world)
         self._reasoning = Reasoning(world, self._files, secret)
         self._runs = Runs(world, secret)
@@ -94,27 +99,20 @@ class Environment:
             self.pla_world.plan(typings, seconds)
         if self.switch is not None:
             self.switch.plan(pauses, seconds)
-        for _ in range(audits):
-            world.later(world.between(0.0, seconds), "audit", self.audit)
-        for _ in range(runs):
-            world.later(world.between(0.0, seconds), "run", self.orchestrate)
-        for _ in range(checks):
-            world.later(world.between(0.0, seconds), "checks", self.check)
-        for _ in range(thoughts):
-            world.later(world.between(0.0, seconds), "thought", self.think)
-        for _ in range(demands):
-            world.later(world.between(0.0, seconds), "demand", self.demand)
-        for _ in range(changes):
-            world.later(world.between(0.0, seconds), "surface", self.change_surface)
-        for _ in range(20):
-            world.later(world.between(0.0, seconds), "trouble", self._trouble)
+        for often, label, action in (
+            (audits, "audit", self.audit), (runs, "run", self.orchestrate), (checks, "checks", self.check),
+            (thoughts, "thought", self.think), (demands, "demand", self.demand),
+            (changes, "surface", self.change_surface), (20, "trouble", self._trouble),
+        ):  # fmt: skip
+            for _ in range(often):
+                world.later(between(world.chance.stream(f"when: {label}"), 0.0, seconds), label, action)
 
     def _trouble(self) -> None:
         world, machine = self._world, self._machine
         if world.faults.strike("clock: goes back"):
-            world.set_clock(-world.between(0.0, 600.0))
+            world.set_clock(-between(self._random, 0.0, 600.0))
         if world.faults.strike("clock: jumps ahead"):
-            world.set_clock(world.between(0.0, 3600.0))
+            world.set_clock(between(self._random, 0.0, 3600.0))
         if not world.disk.full and world.faults.strike("disk: full"):
             world.disk.full = True
         if machine.up and world.faults.strike("stop: orderly"):
@@ -152,7 +150,7 @@ class Environment:
 
     def put_in_order(self) -> None:
         """More often than not the kernel was put in order for what the operator wants now."""
-        if self._world.random.random() < 0.7:
+        if self._world.chance.uniform("kernel: put in order") < 0.7:
             self._files.write_state("green", 2)
             self._world.later(0.3, "watcher", self._observe)
 
@@ -177,7 +175,7 @@ class Environment:
             self.demand(self._reasoning.demand(self._number + 1))
 
     def _any_demand(self, n: int) -> msgspec.Struct:
-        random, faults = self._world.random, self._world.faults
+        random, faults = self._random, self._world.faults
         kind = random.randrange(10)
         if kind == 0:
             return OaSnapshotRequested()
@@ -191,11 +189,11 @@ class Environment:
         how = random.choice(("permit", "permit", "permit", "tidy", "tidy", "cancel", "timer"))
         if faults.strike("permit: forged"):
             how = "forge"
-        seconds = self._world.between(0.01, random.choice((5.0, 60.0)))
+        seconds = between(random, 0.01, random.choice((5.0, 60.0)))
         return WorkAsked(
             n=n, how=how, to=random.choice(HANDS), action=random.choice(ACTIONS), seconds=seconds,
             use=next((use for fault, use in MISUSES.items() if how == "permit" and faults.strike(fault)), ""),
-            after=self._world.between(0.0, random.choice((1.0, 3.0)) * seconds),
+            after=between(random, 0.0, random.choice((1.0, 3.0)) * seconds),
             text=f"please, with password={self._secret}",
         )
 
@@ -212,7 +210,7 @@ class Environment:
             for _ in range(times):
                 if machine.up:
                     machine.guard(machine.append, demand.payload, demand.id, "operator", self._on_durable(demand))
-        world.later(world.between(0.1, 1.0), f"look {demand.id}", lambda: self._send(demand))
+        world.later(between(self._pace, 0.1, 1.0), f"look {demand.id}", lambda: self._send(demand))
 
     def _on_durable(self, demand: Demand) -> Callable[[int], None]:
         def done(position: int) -> None:
@@ -245,9 +243,9 @@ class Environment:
             return
         if world.faults.strike("effect: hangs") or (how.hangs and world.faults.strike(how.hangs)):
             return
-        seconds = world.between(0.0, 1.5)
+        seconds = between(self._pace, 0.0, 1.5)
         if world.faults.strike("effect: answers late"):
-            seconds = world.between(4.0, 40.0)
+            seconds = between(self._pace, 4.0, 40.0)
         took = (how.perform or self._perform)(running, seconds)
         if took is not None and world.faults.strike(how.twice):
             self._again(running, took)
@@ -259,7 +257,7 @@ class Environment:
     def _again(self, running: Running, seconds: float) -> None:
         """Some time after it has answered, the performer answers a second time."""
         self._world.later(
-            seconds + self._world.between(0.0, 2.0), "performed twice",
+            seconds + between(self._pace, 0.0, 2.0), "performed twice",
             lambda: self._machine.answer(running, self._outcome(running), "second"),
         )
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from random import Random
+from math import log
 from typing import Final
+
+from pmagent.replay.simulation.chance import Chance
 
 CHANCES: Final[dict[str, float]] = {
     # The process ends at an operation of the disk; with the power, what was not synced is taken back.
     "crash: process": 0.02,
     "crash: power": 0.02,
     "crash: in recovery": 0.3,
-    "crash: in a write": 0.05,
+    "crash: in a write": 0.02,
     "crash: between names": 0.15,
     "crash: power, soon after a start": 0.3,
     "disk: full": 0.05,
     "disk: write error": 0.01,
-    "disk: read error": 0.005,
+    "disk: read error": 0.01,
     "disk: sync error": 0.01,
     "effect: fails": 0.2,
     "effect: hangs": 0.1,
@@ -182,34 +184,53 @@ FOREIGN_CHANCES: Final[dict[str, float]] = {
 FOREIGN_CONSEQUENCES: Final = ("log: foreign change noticed",)
 
 
+_SHARES: Final = (0.0, 0.0, 0.2, 0.5, 1.0)
+"""Parts of its chance that a fault may have in a run."""
+
+
 class Faults:
-    """The faults of one run, with their ``chances``. ``struck`` counts them. After ``calm`` none strikes any more."""
+    """The faults of one run, with their ``chances``. ``struck`` counts them. After ``calm`` none strikes any more.
+
+    ``kind``: a name for all of them. Each is drawn by its own name: how many occasions pass before it strikes next."""
 
     def __init__(
-        self, random: Random, only: frozenset[str] | None = None, chances: Mapping[str, float] = CHANCES,
+        self, chance: Chance, kind: str, only: frozenset[str] | None = None, chances: Mapping[str, float] = CHANCES,
         consequences: Collection[str] = CONSEQUENCES,
     ) -> None:
-        self._random = random
+        self._chance = chance
         self._consequences = consequences
+        self._left: dict[str, int] = {}
+        """Occasions before it strikes next, of each fault that had one."""
         self.struck: Counter[str] = Counter()
         self.active = True
-        # Each run leaves some faults out: what hides behind a frequent fault is met in runs without it.
-        self.chances = {
-            name: chance * random.choice((0.2, 0.5, 1.0)) if random.random() < 0.6 else 0.0
-            for name, chance in chances.items()
-        }
-        if random.random() < 0.05:
-            self.chances = dict.fromkeys(chances, 0.0)  # a run without any must work as well
         if only is not None:
-            self.chances = {name: chance if name in only else 0.0 for name, chance in chances.items()}
+            self.chances = {name: often if name in only else 0.0 for name, often in chances.items()}
+        elif chance.uniform(f"{kind}: none") < 0.05:
+            self.chances = dict.fromkeys(chances, 0.0)  # a run without any must work as well
+        else:
+            self.chances = {name: often * self._share(name) for name, often in chances.items()}
+
+    def _share(self, name: str) -> float:
+        """Each run leaves some faults out: what hides behind a frequent fault is met in runs without it."""
+        return _SHARES[int(self._chance.uniform(f"{name}: how often") * len(_SHARES))]
 
     def strike(self, name: str) -> bool:
         """Whether fault ``name`` strikes now."""
-        chance = self.chances[name]
-        if chance == 0.0 or not self.active or self._random.random() >= chance:
+        if not self.active or self.chances[name] == 0.0:
             return False
+        left = self._left.get(name)
+        if left is None:
+            left = self._pause(name)
+        if left:
+            self._left[name] = left - 1
+            return False
+        self._left[name] = self._pause(name)
         self.struck[name] += 1
         return True
+
+    def _pause(self, name: str) -> int:
+        chance = self.chances[name]
+        return int(log(1.0 - self._chance.uniform(name)) / log(1.0 - chance)) if chance < 1.0 else 0
 
     def note(self, name: str) -> None:
         """Count a consequence."""

@@ -32,6 +32,7 @@ from pmagent.events.redact import Redactor
 from pmagent.events.segment_store import SegmentStorage
 from pmagent.events.sequencer import Sequencer
 from pmagent.replay.simulation.borders import Borders, Interrupted, end_broken
+from pmagent.replay.simulation.chance import between
 from pmagent.replay.simulation.disk import Crashed, SimBlobs
 from pmagent.replay.simulation.invariants import DOCUMENTS, Documents, Watch
 from pmagent.replay.simulation.running import Running
@@ -60,8 +61,13 @@ class Machine:
         self._world = world
         self._actors = actors
         self._make_documents = documents
-        self._log_id = f"{world.random.getrandbits(128):032x}"
-        self._segment_bytes = world.random.choice((3_000, 3_000, 20_000, 1_000_000))
+        stream = world.chance.stream
+        self._log_id = f"{stream('log').getrandbits(128):032x}"
+        self._segment_bytes = stream("log").choice((3_000, 3_000, 20_000, 1_000_000))
+        self._random = stream("process")
+        """How processes start and end."""
+        self._pace = stream("pace")
+        """How long a process takes for what it does."""
         self.blobs = SimBlobs(world.disk, BLOBS)
         self._intake = Intake(Redactor(secrets), self.blobs)
         self.watch = Watch(
@@ -78,7 +84,7 @@ class Machine:
         self._power = self._again = False
         self._snapshots: list[bytes] = []
         self._stranger = Stranger(actors)
-        self.borders = Borders()
+        self.borders = Borders(world.chance, frozenset())
 
     def provide(self, contents: Sequence[bytes]) -> None:
         """Keep these as blobs: what performers will say that was left."""
@@ -92,7 +98,7 @@ class Machine:
         world = self._world
         for fault in ("crash: process", "crash: power"):
             if world.disk.crash_after is None and world.faults.strike(fault):
-                world.disk.crash_after = world.random.randrange(12)
+                world.disk.crash_after = self._random.randrange(12)
                 self._power = fault == "crash: power"
         try:
             try:
@@ -105,14 +111,14 @@ class Machine:
 
     def _die(self) -> None:
         world, disk = self._world, self._world.disk
-        power = self._power or (world.faults.active and world.random.random() < 0.2)
+        power = self._power or (world.faults.active and self._random.random() < 0.2)
         self.up = self._power = False
         disk.crash(power)
-        disk.full = world.random.random() >= 0.8 and disk.full
+        disk.full = self._random.random() >= 0.8 and disk.full
         # Unsynced writes of a process are lost only if the next one takes them for durable, and the power goes then.
         self._again = (disk.between_names or world.faults.strike("crash: power, soon after a start")) and not power
         disk.between_names = False
-        world.later(world.between(0.01, 2.0), "start", self.start)
+        world.later(between(self._random, 0.01, 2.0), "start", self.start)
 
     def _lose_power(self) -> None:
         self._power = True
@@ -130,8 +136,8 @@ class Machine:
         """A new process opens the log and goes live."""
         world = self._world
         if world.disk.crash_after is None and world.faults.strike("crash: in recovery"):
-            world.disk.crash_after = world.random.randrange(40)
-            self._power = world.random.random() < 0.5
+            world.disk.crash_after = self._random.randrange(40)
+            self._power = self._random.random() < 0.5
         self.guard(self._start)
 
     def _start(self) -> None:
@@ -171,7 +177,7 @@ class Machine:
         self._carry_out(self.scheduler.recovered(unfinished, unread=True), recovered=True)
         self._note(unfinished.begun, ())
         command = world.faults.strike("start: takes no runs up")
-        self.surface = "oa.status" if command else world.random.choice(("daemon", "daemon", "orchestra.run"))
+        self.surface = "oa.status" if command else self._random.choice(("daemon", "daemon", "orchestra.run"))
         if self.always_daemon and not command:
             self.surface = "daemon"
         started = DaemonStarted(
@@ -180,9 +186,9 @@ class Machine:
         self.append(started, f"daemon.started:{self.boot}", "daemon")
         self._in_process(FIRST_SECONDS, "first look", lambda: self.observe() if self.scheduler.unread else None)
         if command:  # it opens the log for something else, and is done soon
-            self._in_process(world.between(0.0, 3.0), "command ends", self.stop)
+            self._in_process(between(self._random, 0.0, 3.0), "command ends", self.stop)
         if self._again:
-            self._in_process(world.between(0.0, 0.5), "power", self._lose_power)
+            self._in_process(between(self._random, 0.0, 0.5), "power", self._lose_power)
 
     def _unwatched(self, look: Callable[..., Any], *arguments: Any) -> None:
         """The simulation looks at the disk: that is no operation of the process."""
@@ -219,7 +225,7 @@ class Machine:
         self.storage.close()
         self.watch.settled(self.storage.tail())
         self.up = False
-        self._world.later(self._world.between(0.01, 1.0), "start", self.start)
+        self._world.later(between(self._random, 0.01, 1.0), "start", self.start)
 
     def _write_all(self) -> None:
         while not self._committer.idle:
@@ -269,7 +275,7 @@ class Machine:
         self.watch.bounded(len(self.engine.effects.open), len(self.scheduler))
         if not self._commit_due:
             self._commit_due = True
-            self._in_process(self._world.between(0.0, 0.004), "commit", self._commit)
+            self._in_process(between(self._pace, 0.0, 0.004), "commit", self._commit)
 
     def _in_process(self, seconds: float, label: str, action: Callable[..., None], *arguments: Any) -> None:
         """Do something later, if this process still lives then."""
@@ -312,7 +318,7 @@ class Machine:
         if self._committer.idle:
             self._world.others.under(self._committer.settle)
             self.watch.settled(self.storage.tail())
-            if self._world.random.random() < 0.2:
+            if self._world.chance.uniform("snapshot: saved") < 0.2:
                 self._save()
 
     def _show(self, events: Sequence[Event], sums: Sequence[str]) -> None:
@@ -370,7 +376,7 @@ class Machine:
         running.stopped = True
         running.on_stop()
         stubborn = world.faults.strike("effect: ignores being stopped")
-        seconds = world.between(5.0, 20.0) if stubborn else world.between(0.0, 0.01)
+        seconds = between(self._pace, 5.0, 20.0) if stubborn else between(self._pace, 0.0, 0.01)
         self._in_process(seconds, "performer ends", self._ended, running, None)
 
     def _note(self, starts: Sequence[Event], cancels: Sequence[Cancel]) -> None:
@@ -415,7 +421,7 @@ class Machine:
         actions = self.scheduler.ended(running.event.position, outcome)
         effect = effect_of(running.event.data)
         if effect is not None and effect.bulky:
-            self._in_process(self._world.between(0.0, 0.01), "recorded", self._record, running, actions)
+            self._in_process(between(self._pace, 0.0, 0.01), "recorded", self._record, running, actions)
         else:
             self._record(running, actions)
 

@@ -4,7 +4,6 @@ pauses and resumptions in the gate's name."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from random import Random
 from typing import Final
 
 import msgspec
@@ -12,6 +11,7 @@ import msgspec
 from pmagent.contracts.control import Channel, EffectsPaused, EffectsResumed, PauseRequested, ResumeRequested
 from pmagent.contracts.effect import EffectCancelled, EffectRefused
 from pmagent.events.event import Event
+from pmagent.replay.simulation.chance import between
 from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.simulation.invariants_pauses import Pauses
 from pmagent.replay.simulation.machine import Machine
@@ -51,12 +51,12 @@ class Switch:
     """``demand`` sends a request until it is known to be in the log; ``pending`` says whether one is not yet."""
 
     def __init__(
-        self, world: World, machine: Machine, random: Random, faults: Faults, demand: Callable[[msgspec.Struct], None],
+        self, world: World, machine: Machine, faults: Faults, demand: Callable[[msgspec.Struct], None],
         pending: Callable[[], bool],
     ) -> None:  # fmt: skip
         self._world = world
         self._machine = machine
-        self._random = random
+        self._random = world.chance.stream("switch")
         self._faults = faults
         self._demand = demand
         self._pending = pending
@@ -168,8 +168,7 @@ class Switch:
         return self._random.choice(channels)
 
     def _later(self, low: float, high: float, label: str, action: Callable[[], None]) -> None:
-        seconds = self._random.randint(int(low * 1_000_000), int(high * 1_000_000)) / 1_000_000
-        self._world.later(seconds, label, action)
+        self._world.later(between(self._random, low, high), label, action)
 
 
 def _consequences(history: Sequence[Event]) -> Iterator[str]:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from hashlib import sha256
-from random import Random
 from typing import Final, NamedTuple
 
 import msgspec
@@ -26,6 +25,7 @@ from pmagent.replay.areas.pla.halting import FRAIL, Fatal, Frail
 from pmagent.replay.areas.pla.world import PlaWorld
 from pmagent.replay.simulation.altered import Alteration
 from pmagent.replay.simulation.borders import Borders, calm
+from pmagent.replay.simulation.chance import Chance
 from pmagent.replay.simulation.consequences import consequences
 from pmagent.replay.simulation.disk import Crashed
 from pmagent.replay.simulation.environment import Environment
@@ -145,66 +145,47 @@ def simulate(
     Raises SimulationFailed.
     """
     try:
-        chance = Random(seed)  # noqa: S311 - chance that can be repeated is the point
-        # The same; what has nothing to do with the PLA, or with pauses, stays as it was.
-        pla, stop = Random(f"{seed}:pla"), Random(f"{seed}:switch")  # noqa: S311
-        fail, hand = Random(f"{seed}:failing"), Random(f"{seed}:hand")  # noqa: S311
-        borders = Random(f"{seed}:borders")  # noqa: S311
-        return play(
-            chance, seed=seed, documents=documents, only=only, load=load, pla=pla, stop=stop, fail=fail, hand=hand,
-            borders=borders, rests=rests,
-        )
+        return play(Chance(seed), seed=seed, documents=documents, only=only, load=load, rests=rests)
     except (Exception, Crashed) as error:
         raise SimulationFailed(seed, version, f"{type(error).__name__}: {error}") from error
 
 
 def play(
-    random: Random, *, seed: int = 0, documents: Callable[[], Documents] | None = None,
-    only: frozenset[str] | None = None, load: Load | None = None, pla: Random | None = None,
-    stop: Random | None = None, fail: Random | None = None, hand: Random | None = None, borders: Random | None = None,
-    rests: Rests | None = None,
+    chance: Chance, *, seed: int = 0, documents: Callable[[], Documents] | None = None,
+    only: frozenset[str] | None = None, load: Load | None = None, rests: Rests | None = None,
 ) -> SimResult:
-    """Run with the choices of ``random``; those of the PLA's world are ``pla``'s, those of pauses ``stop``'s, those of
-    how what is to end the typing fails ``fail``'s, those of who else changes the log's files ``hand``'s, and those of
-    faults at the engine's borders ``borders``'s (without one of the last three, none of its faults). ``rests``: see
-    ``simulate``.
+    """Run with the choices of ``chance``; the rest: see ``simulate``.
 
     Raises Violation, or whatever the tested code raised."""
     collecting = gc.isenabled()
     gc.disable()  # finalizers must not run at moments of their own
     try:
         with tripwires():
-            chances = pla or random, stop or random, fail, hand, borders
-            return _play(random, seed, documents, only, load, *chances, rests)
+            return _play(chance, seed, documents, only, load, rests)
     finally:
         if collecting:
             gc.enable()
 
 
 def _play(
-    random: Random, seed: int, documents: Callable[[], Documents] | None, only: frozenset[str] | None,
-    load: Load | None, pla: Random, stop: Random, fail: Random | None, hand: Random | None, borders: Random | None,
-    rests: Rests | None,
+    chance: Chance, seed: int, documents: Callable[[], Documents] | None, only: frozenset[str] | None,
+    load: Load | None, rests: Rests | None,
 ) -> SimResult:
-    world = World(random, only)
+    world = World(chance, only)
     fatal: Fatal = {}
-    secret = f"hush-{random.getrandbits(64):016x}"
+    secret = f"hush-{chance.stream('secret').getrandbits(64):016x}"
     decided: Decided | None = None if remembers_nothing(seed) else {}
     machine = Machine(world, partial(actors, fatal, decided), documents, [secret])
     machine.watch.fatal = fatal
-    others = only if hand is not None else frozenset[str]()
-    faults = Faults(hand or Random(0), others, FOREIGN_CHANCES, FOREIGN_CONSEQUENCES)  # noqa: S311
-    world.others = Others(world.disk, FOLDER, faults)
-    machine.borders = Borders(borders if borders is not None and borders.random() < BORDERED else None, only)
+    world.others = Others(world.disk, FOLDER, Faults(chance, "others", only, FOREIGN_CHANCES, FOREIGN_CONSEQUENCES))
+    bordered = chance.uniform("borders: at all") < BORDERED
+    machine.borders = Borders(chance, only if bordered else frozenset())
     environment = Environment(world, machine, secret)
     if load is None:
-        demands, thoughts, runs = random.randrange(5, 40), random.randrange(20), random.randrange(10)
-        checks, audits = random.randrange(6), random.randrange(5)
-        changes, typings, pauses = random.randrange(12), pla.choice((0, 0, 0, 2)), stop.choice((0, 0, 3))
-        load = Load(demands, thoughts, runs, checks, audits, changes, typings, pauses)
-    pla_world = _pla_world(world, machine, environment, pla, fail, only, secret) if load.typings else None
+        load = _load(chance)
+    pla_world = _pla_world(world, machine, environment, only, secret) if load.typings else None
     if load.pauses:
-        _switch(world, machine, environment, stop, only)
+        _switch(world, machine, environment, only)
     environment.plan(*load, SAFETY_SECONDS)
     world.later(0.0, "start", machine.start)
     while world.next_at < SAFETY_SECONDS:
@@ -255,7 +236,7 @@ def _play(
 def _check_rest(world: World, machine: Machine) -> Alteration:
     """Hold log and documents to everything once the machine has come to rest. The alteration that a replay found."""
     watch = machine.watch
-    alteration = Alteration(watch.history, world.random)
+    alteration = Alteration(watch.history, world.chance)
     watch.check_log(machine.engine, alteration)
     watch.check_documents(machine.documents)
     watch.check_ended()
@@ -283,42 +264,51 @@ def _rest(world: World, machine: Machine) -> bytes | None:
     if documents is not None and documents.halted:
         return None
     knows = export_engine(machine.engine), documents.export() if documents is not None else {}
-    told = world.noted(), world.random.getstate(), world.steps, world.micros, machine.boot, world.faults.struck
+    told = world.noted(), world.chance.drawn(), world.steps, world.micros, machine.boot, world.faults.struck
     events = [(event.id, event.raw, sum_) for event, sum_ in zip(watch.history, watch.sums, strict=True)]
     fatal = {id: sorted(names) for id, names in watch.fatal.items()}
     whole = world.disk.files(), events, watch.acknowledged, fatal, knows, told
     return sha256(msgspec.msgpack.encode(whole)).digest()
 
 
+def _load(chance: Chance) -> Load:
+    def some(what: str, *numbers: int) -> int:
+        return numbers[int(chance.uniform(f"load: {what}") * len(numbers))]
+
+    return Load(
+        demands=some("demands", *range(5, 40)), thoughts=some("thoughts", *range(20)), runs=some("runs", *range(10)),
+        checks=some("checks", *range(6)), audits=some("audits", *range(5)), changes=some("changes", *range(12)),
+        typings=some("typings", 0, 0, 0, 2), pauses=some("pauses", 0, 0, 3),
+    )  # fmt: skip
+
+
 def _pla_world(
-    world: World, machine: Machine, environment: Environment, pla: Random, fail: Random | None,
-    only: frozenset[str] | None, secret: str,
-) -> PlaWorld:  # fmt: skip
-    chance = fail or Random(0)  # noqa: S311 - without a chance of its own nothing of that befalls
-    failing = Faults(chance, only if fail else frozenset(), ENDING_CHANCES, ())
-    faults = Faults(pla, only, PLA_CHANCES, PLA_CONSEQUENCES)
+    world: World, machine: Machine, environment: Environment, only: frozenset[str] | None, secret: str
+) -> PlaWorld:
+    failing = Faults(world.chance, "endings", only, ENDING_CHANCES, ())
+    faults = Faults(world.chance, "pla", only, PLA_CHANCES, PLA_CONSEQUENCES)
     for often in _OFTEN:
         world.faults.chances[often] *= 0.15
     for rarer in (world.others.faults, machine.borders.faults):  # each ends a process, too
-        rarer.chances = {name: 0.05 * chance for name, chance in rarer.chances.items()}
+        rarer.chances = {name: 0.05 * often for name, often in rarer.chances.items()}
     if failing.strike("goal: long"):
         for often in WHILE_TYPING:
             faults.chances[often] *= 0.05
         failing.chances.update({name: ENDING_CHANCES[name] for name in WHERE_LONG if not only})
-    private = f"{pla.getrandbits(64):016x}"
+    private = f"{world.chance.stream('pla: secret').getrandbits(64):016x}"
     machine.watch.keep_out(private.encode())
     environment.pla_world = PlaWorld(
-        world, machine, pla, faults, secret, private, (chance, failing), machine.watch.fatal, environment.demand,
+        world, machine, faults, secret, private, failing, machine.watch.fatal, environment.demand,
         environment.put_in_order,
     )  # fmt: skip
     return environment.pla_world
 
 
 def _switch(
-    world: World, machine: Machine, environment: Environment, stop: Random, only: frozenset[str] | None
+    world: World, machine: Machine, environment: Environment, only: frozenset[str] | None
 ) -> None:
-    faults = Faults(stop, only, PAUSE_CHANCES, PAUSE_CONSEQUENCES)
-    environment.switch = Switch(world, machine, stop, faults, environment.demand, environment.pending)
+    faults = Faults(world.chance, "pauses", only, PAUSE_CHANCES, PAUSE_CONSEQUENCES)
+    environment.switch = Switch(world, machine, faults, environment.demand, environment.pending)
     if environment.pla_world is not None:
         environment.pla_world.switch = environment.switch
 

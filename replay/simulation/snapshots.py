@@ -55,7 +55,7 @@ class Stranger:
 
 def spoiled(world: World, raw: bytes, saved: Sequence[bytes], stranger: Stranger) -> bytes:
     """``raw``, or what a fault has put in its place. ``saved`` are all snapshots of this log so far."""
-    faults, random = world.faults, world.random
+    faults, random = world.faults, world.chance.stream("snapshot")
     if faults.strike("snapshot: stale"):
         raw = random.choice(saved)
     elsewhere = f"{random.getrandbits(256):064x}"
@@ -66,7 +66,7 @@ def spoiled(world: World, raw: bytes, saved: Sequence[bytes], stranger: Stranger
     elif faults.strike("snapshot: of other code"):
         raw = encode_snapshot(msgspec.structs.replace(_of_another(raw, "", "", stranger), code="b"))
     if faults.strike("snapshot: damaged"):
-        at = random.randrange(len(raw))
+        at = int(world.chance.uniform("snapshot: damaged where") * len(raw))
         raw = raw[:at] + bytes([raw[at] ^ (1 << random.randrange(8))]) + raw[at + 1 :]
     return raw
 

@@ -38,6 +38,7 @@ class SimFiles:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self._random = world.chance.stream("surfaces")
         self._contents: dict[str, bytes | None] = {}
         self._versions: dict[str, int] = {}
         self._changed_at: dict[str, float] = {}
@@ -52,24 +53,24 @@ class SimFiles:
     def change(self) -> None:
         """Something is written, well or badly."""
         world = self._world
-        path = PATHS[world.random.choice(sorted(PATHS))]
+        path = PATHS[self._random.choice(sorted(PATHS))]
         if world.faults.strike("surface: missing"):
             self._contents.pop(path, None)
             self._looks.pop(path, None)
             self._versions[path] = self._versions.get(path, 0) + 1
         elif world.faults.strike("surface: half written"):
             content = self._contents.get(path) or b"{}"
-            self._put(path, content[: world.random.randrange(len(content))])
+            self._put(path, content[: int(world.chance.uniform("surface: cut where") * len(content))])
         elif world.faults.strike("surface: not UTF-8"):
             self._put(path, b'{"branch":"\xff\xfe"}')
         elif world.faults.strike("surface: another shape"):
-            self._put(path, world.random.choice((b"[]", b"null", b'{"branch":7}', b'{"a":1,"a":2}', b"[" * 300)))
+            self._put(path, self._random.choice((b"[]", b"null", b'{"branch":7}', b'{"a":1,"a":2}', b"[" * 300)))
         elif world.faults.strike("surface: unreadable"):
             self._put(path, None)
         elif world.faults.strike("surface: large"):
             self._put(PATHS[CONTEXT], msgspec.json.encode({"context": {"note": "x" * LARGE}}))
         else:
-            self.write_state(world.random.choice(_STATES), world.random.randrange(1, 4))
+            self.write_state(self._random.choice(_STATES), self._random.randrange(1, 4))
 
     def write_state(self, state: str, phase: int) -> None:
         """Write all surfaces anew."""

@@ -6,11 +6,11 @@ import heapq
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from random import Random
 from typing import Final, TypeVar
 
 from pmagent.events.errors import ForeignChange
 from pmagent.events.event import format_time, parse_time
+from pmagent.replay.simulation.chance import Chance
 from pmagent.replay.simulation.disk import SimDisk
 from pmagent.replay.simulation.faults import FOREIGN_CHANCES, Faults
 
@@ -58,12 +58,12 @@ class Others:
 
 
 class World:
-    """One thread, one clock, one source of chance. Everything that happens is an action on its calendar."""
+    """One thread, one clock, one seed of all chance. Everything that happens is an action on its calendar."""
 
-    def __init__(self, random: Random, only: frozenset[str] | None = None) -> None:
-        self.random = random
-        self.faults = Faults(random, only)
-        self.disk = SimDisk(random, self.faults)
+    def __init__(self, chance: Chance, only: frozenset[str] | None = None) -> None:
+        self.chance = chance
+        self.faults = Faults(chance, "world", only)
+        self.disk = SimDisk(chance, self.faults)
         self.others: Others
         """The others that change the log's files."""
         self.micros = 0
@@ -95,10 +95,6 @@ class World:
     def until(self, time: str) -> float:
         """Seconds until the machine's clock shows ``time`` (0 when it has)."""
         return max(0.0, (parse_time(time) - BEGINNING).total_seconds() - (self.micros + self._skew) / 1_000_000)
-
-    def between(self, low: float, high: float) -> float:
-        """Any time span between two (seconds)."""
-        return self.random.randint(int(low * 1_000_000), int(high * 1_000_000)) / 1_000_000
 
     def later(self, seconds: float, label: str, action: Callable[[], None]) -> None:
         """Put ``action`` on the calendar; things of one moment happen in the order in which they were put there."""
@@ -132,7 +128,7 @@ class World:
 
     def history(self) -> str:
         """SHA-256 of everything that was noted, and of how the chance stands."""
-        return sha256(self.noted() + repr(self.random.random()).encode()).hexdigest()
+        return sha256(self.noted() + self.chance.drawn().encode()).hexdigest()
 
     def noted(self) -> bytes:
         """SHA-256 of everything that was noted."""

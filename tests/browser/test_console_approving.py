@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Enter
 from tests.support.effort import NIGHT
+from tests.support.screens import NARROW
 from tests.support.stations import APPROVING, ASKING, LOOKING, Station
 
 APPROVE = re.compile(r"^Approve(, record only| and type now on .+)$")
@@ -345,3 +346,47 @@ def test_a_clock_that_goes_wrong_says_nothing_of_when_it_expires(station: Statio
     visit.go(f"/approvals/{proposal['proposal_id']}")
     expect(visit.page.locator("#stands time.until")).to_have_text(re.compile(r"in 4m \d\ds"))
     station.pmagent("pla", "reject", "--operator", APPROVING, "--reason", "seen")
+
+
+def test_while_it_types_the_text_says_how_far_and_one_key_ends_it(station: Station, enter: Enter) -> None:
+    station.armed()
+    text = "echo " + "abcdefghij" * 60
+    proposal = station.proposed(f"type: {text}")
+    page = open_card(enter(APPROVING).page, proposal)
+    fill(page, proposal)
+    page.get_by_role("button", name=APPROVE).click()
+    stop = page.get_by_role("button", name="Stop typing")
+    expect(stop).to_be_in_viewport()
+    expect(page.locator("#progress")).to_contain_text(re.compile(r"\d+ of 605 characters typed"))
+    already = page.locator("pre.bytes .sent").first
+    expect(already).to_contain_text("echo·abc")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("main")).to_contain_text("It was disarmed while it typed")
+    assert "echo abc" in typed(station)
+    assert not typed(station).endswith(text)
+    said = page.locator("#progress").inner_text()
+    assert re.search(r"[1-9]\d* of 605 characters typed", said), "what is missing is seen afterwards, too"
+
+
+@pytest.mark.parametrize("size", [(1440, 900), NARROW], ids=["wide", "telephone"])
+def test_what_it_does_and_the_decision_are_on_the_first_screen(
+    station: Station, enter: Enter, size: tuple[int, int]
+) -> None:
+    station.armed()
+    proposal = station.proposed('type: "cd /srv\\nrm -rf ./old\\nls\\n"', "--why", "the disk is full " * 20)
+    page = enter(APPROVING, size=size).page
+    page.goto(f"/approvals/{proposal['proposal_id']}")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Type cd /srv⏎ …")
+    for seen in (page.get_by_role("link", name="Approve…"), page.get_by_role("link", name="Reject…"),
+                 page.get_by_text("Presses Enter 3 times: runs or sends 3 lines on "), page.locator("mark.deed")):
+        expect(seen).to_be_in_viewport()
+    expect(page.locator("mark.deed")).to_have_text(re.compile("rm"))
+    assert page.locator("#screen").bounding_box()["y"] < page.locator("#why").bounding_box()["y"]  # type: ignore[index]
+    page.get_by_role("link", name="Approve…").click()
+    expect(page.get_by_role("heading", name="Decide")).to_be_in_viewport()
+    covered = page.locator("header.top").bounding_box()
+    heading = page.get_by_role("heading", name="Decide").bounding_box()
+    assert covered
+    assert heading
+    assert heading["y"] >= covered["y"] + covered["height"], "nothing lies over what was jumped to"
+    station.pmagent("pla", "reject", "--operator", APPROVING, "--reason", "tidy up")

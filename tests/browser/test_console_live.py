@@ -17,12 +17,13 @@ from tests.conftest import fresh_example
 from tests.support.effort import rounds
 from tests.support.screens import Screens, Visit, require_chromium
 from tests.support.started import in_workspace, started
-from tests.support.stations import APPROVING, ASKING, Station, employ, entrance
+from tests.support.stations import APPROVING, ASKING, LOOKING, Station, employ, entrance
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("screens")]
 
 LIVE = re.compile(r"live · \d+")
 STALE = re.compile(r"stale since \d\d:\d\d")
+UNDELIVERED = "Stop could not be delivered. Hit the switch on the device."
 
 LIVE_LOG = "/live/log?"
 
@@ -106,6 +107,53 @@ def test_stop_is_one_press_wherever_one_is_and_going_on_is_another(enter: Enter,
     visit.page.get_by_role("button", name="Resume").click()
     expect(visit.page.locator("#standing")).to_contain_text("running")
     assert station.document("status")["paused"] is None
+
+
+def test_a_daemon_that_hangs_is_told_on_every_page_and_a_stop_too(enter: Enter, station: Station) -> None:
+    visit = enter(APPROVING)
+    page, others = visit.page, [visit.window() for _ in range(5)]  # more than are live at once
+    for address, window in zip(("/", "/log", "/help", "/runs", "/approvals"), others, strict=True):
+        window.goto(address)
+    visit.go("/help")
+    fresh = enter(LOOKING, java_script_enabled=False).page
+    expect(page.locator("#standing")).to_contain_text("running")
+    told = page.get_by_role("alert").filter(has_text="The daemon does not answer since")
+    expect(told).to_have_count(0)
+    with station.hung():
+        for window in (page, *others):
+            expect(window.get_by_role("alert").filter(has_text="hit the switch on the device")).to_be_visible()
+            expect(window.locator("body[data-lost]")).to_have_count(1)
+        assert colour(page, "#standing .state") == "rgb(98, 102, 108)", "nothing is shown as well"
+        page.locator("#standing").get_by_role("button", name="Stop").click()
+        expect(page.get_by_role("alert").first).to_contain_text(UNDELIVERED)
+        fresh.reload()
+        expect(fresh.get_by_role("alert")).to_contain_text("The daemon does not answer")
+        expect(fresh.locator("#standing").get_by_role("button", name="Stop")).to_be_visible()
+    for window in others:
+        expect(window.locator("body[data-lost]")).to_have_count(0)
+    station.until("control.paused")
+    station.pmagent("resume", "--operator", APPROVING)
+
+
+def test_a_console_that_hangs_is_noticed_and_the_page_goes_on_when_it_does(enter: Enter, station: Station) -> None:
+    visit = enter(APPROVING)
+    page = visit.page
+    expect(page.locator("#connection")).to_have_text(LIVE)
+    mark(page)
+    with station.hung(console=True):
+        expect(page.get_by_role("alert")).to_contain_text(re.compile(r"pmagent does not answer since \d\d:\d\d:\d\d"))
+        page.locator("#standing").get_by_role("button", name="Stop").click()
+        expect(page.get_by_role("alert")).to_contain_text(UNDELIVERED)
+    expect(page.locator("#standing")).to_contain_text("paused")
+    assert is_the_same(page)
+    station.until("control.paused")
+    station.pmagent("resume", "--operator", APPROVING)
+
+
+def colour(page: Page, selector: str) -> str:
+    """The colour in which the text of an element is drawn."""
+    drawn: str = page.locator(selector).first.evaluate("one => getComputedStyle(one).color")
+    return drawn
 
 
 def test_what_is_asked_for_appears_is_told_and_counted(enter: Enter, station: Station) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from random import Random
-
 import pytest
 
+from pmagent.replay.simulation.chance import Chance
 from pmagent.replay.simulation.runner import Load, play, run_seeds, simulate
 from tests.support.covering import TYPED, not_met, played
-from tests.support.simulated import DEMANDS, PAUSES, documents
+from tests.support.simulated import DEMANDS, PAUSES, Redrawn, documents
 
 
 @pytest.mark.slow
@@ -37,8 +36,8 @@ def test_a_seed_with_pauses_has_one_history() -> None:
 
 
 def test_what_has_nothing_to_do_with_pauses_takes_no_part_in_their_chance() -> None:
-    one = play(Random(4), seed=4, load=DEMANDS, stop=Random("one"))
-    assert play(Random(4), seed=4, load=DEMANDS, stop=Random("another")) == one
+    one = play(Chance(4), load=DEMANDS)
+    assert play(Redrawn(4, "pause", "resume", "switch"), load=DEMANDS) == one
 
 
 def test_without_faults_what_was_held_is_done_when_the_pause_is_over() -> None:

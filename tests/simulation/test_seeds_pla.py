@@ -6,23 +6,24 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pmagent.replay.areas.pla.faults import PLA_CHANCES
+from pmagent.replay.areas.pla.faults import ENDING_CHANCES, PLA_CHANCES
+from pmagent.replay.simulation.chance import Chance
 from pmagent.replay.simulation.runner import Load, play, run_seeds, simulate
 from tests.support.covering import not_met, played
 from tests.support.effort import examples
-from tests.support.simulated import RUNS, TYPINGS, documents
+from tests.support.simulated import RUNS, TYPINGS, Redrawn, documents
 
 ROOT = Path(__file__).resolve().parents[2]
 
 HISTORIES = """
 import sys
 sys.path.insert(0, sys.argv[1])
+from pmagent.replay.simulation.chance import Chance
 from pmagent.replay.simulation.runner import Load, simulate
 print(*(simulate(seed, load=Load(0, 0, 0, 0, 0, 2, 6)).history for seed in range(40, 46)))
 """
@@ -51,26 +52,6 @@ def test_without_faults_whatever_is_wished_for_is_typed() -> None:
     assert not [name for name in PLA_CHANCES if result.struck.get(name)]
 
 
-FOUND = {
-    404_000: "an answer to disarming that came after the device had been armed anew was not believed",
-    3_003_675: "an order came twice: the first was typed in part, then another boot refused the second",
-    6_003_339: "the same, with another line",
-}
-"""Seeds that have found something, and what that was; each is a small test of its actors too."""
-
-
-@pytest.mark.parametrize("seed", FOUND)
-def test_a_seed_that_found_something_finds_nothing_any_more(seed: int) -> None:
-    """In the world that it had, in which nobody was halted and no disarm lost but with other lines."""
-    pla, stop = Random(f"{seed}:pla"), Random(f"{seed}:switch")
-    assert play(Random(seed), seed=seed, load=TYPINGS, pla=pla, stop=stop).seed == seed
-
-
-def test_the_seed_in_which_a_ping_outlived_who_asked_for_it_finds_nothing_any_more() -> None:
-    """Warden and HID link were halted on one fact; the order had no open request any more, the next ping had."""
-    assert simulate(60_000_809, load=TYPINGS).seed == 60_000_809
-
-
 def test_a_seed_has_one_history() -> None:
     assert simulate(5, load=TYPINGS) == simulate(5, load=TYPINGS)
     assert simulate(5, load=TYPINGS).history != simulate(6, load=TYPINGS).history
@@ -88,12 +69,12 @@ def test_a_seed_has_one_history_in_every_process() -> None:
 
 
 def test_what_has_nothing_to_do_with_the_pla_takes_no_part_in_its_chance() -> None:
-    one = play(Random(4), seed=4, load=RUNS, pla=Random("one"))
-    assert play(Random(4), seed=4, load=RUNS, pla=Random("another")) == one
+    one = play(Chance(4), load=RUNS)
+    assert play(Redrawn(4, "pla:", *PLA_CHANCES), load=RUNS) == one
 
 
 @settings(max_examples=examples(15), deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 2**32), st.integers(0, 4), st.integers(1, 4))
 def test_nothing_is_typed_unapproved_in_any_world(one: int, other: int, changes: int, typings: int) -> None:
     load = Load(0, 0, 0, 0, 0, changes, typings)
-    play(Random(one), load=load, pla=Random(other), fail=Random(f"{other}:failing"))
+    play(Redrawn(one, "pla:", *PLA_CHANCES, *ENDING_CHANCES, other=other), load=load)

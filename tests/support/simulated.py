@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from random import Random
 
 from pmagent.projections.core.documents import Documents
 from pmagent.projections.registry import all_projections
+from pmagent.replay.simulation.chance import Chance
 from pmagent.replay.simulation.runner import Load, run_seeds
 
 FIRST_SEEDS = Path(__file__).resolve().parents[1] / "simulation" / "first_seeds.txt"
@@ -19,6 +21,21 @@ COUNT = 300
 def documents() -> Documents:
     """The real projections."""
     return Documents(all_projections())
+
+
+class Redrawn(Chance):
+    """The chance of ``seed``; of what has a name that begins with one of these, that of ``other``."""
+
+    def __init__(self, seed: int, *names: str, other: int = -1) -> None:
+        super().__init__(seed)
+        self._names = names
+        self._other = Chance(other)
+
+    def stream(self, name: str) -> Random:
+        return self._other.stream(name) if name.startswith(self._names) else super().stream(name)
+
+    def uniform(self, name: str) -> float:
+        return self._other.uniform(name) if name.startswith(self._names) else super().uniform(name)
 
 
 DEMANDS = Load(demands=30, thoughts=0, runs=0, checks=0, audits=0, changes=8)

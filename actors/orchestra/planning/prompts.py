@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET
 
 from pmagent.actors.orchestra.planning.graph import BadPlan, listed
 from pmagent.actors.orchestra.planning.placeholders import filled
@@ -15,7 +16,7 @@ from pmagent.actors.orchestra.planning.plan import Plan, as_plan, make_plan
 from pmagent.actors.orchestra.running.run_state import CoordinatedRun
 from pmagent.contracts.orchestra import PlanConfig, PlanConstraints, PlanRequest
 from pmagent.contracts.orchestra_events import PlanFailed, PlanMade, RunRequested, TasksPlanned
-from pmagent.contracts.payload import Payload, encode
+from pmagent.contracts.payload import encode
 from pmagent.contracts.text import BadText, from_json
 
 CHUNK_BYTES: Final = 640 * 1024
@@ -151,8 +152,8 @@ def given_plan(run: CoordinatedRun) -> Plan:
     return replace(made, tasks=sorted(made.tasks, key=lambda task: task.name not in done))
 
 
-def made(run: CoordinatedRun, plan: Plan) -> Iterator[Payload]:
-    """L2's answer to L1: the tasks, in as many events as they need, and that this is all."""
+def made(run: CoordinatedRun, plan: Plan) -> Iterator[TasksPlanned | PlanMade]:
+    """The tasks, in as many events as they need, and that this is all: in the last of them, or after them."""
     run_id, revision = run.run_id, run.revision
     earlier = [] if revision else [task for task in plan.tasks if task.name in run.asked.done]
     first, size = 0, 0
@@ -162,11 +163,14 @@ def made(run: CoordinatedRun, plan: Plan) -> Iterator[Payload]:
             yield TasksPlanned(run_id=run_id, revision=revision, tasks=plan.tasks[first:at])
             first, size = at, 0
         size += more
-    yield TasksPlanned(run_id=run_id, revision=revision, tasks=plan.tasks[first:])
-    yield PlanMade(
+    whole = PlanMade(
         run_id=run_id, revision=revision, plan_id=plan.plan_id, tasks=len(plan.tasks) - len(earlier),
         kept=run.kept + len(earlier), attempts=plan.attempts - sum(1 + one.constraints.max_retries for one in earlier),
     )
+    brief = run.asked.form is not UNSET
+    yield TasksPlanned(run_id=run_id, revision=revision, tasks=plan.tasks[first:], made=whole if brief else UNSET)
+    if not brief:
+        yield whole
 
 
 def unfit(run: CoordinatedRun, error: BadPlan) -> PlanFailed:

@@ -188,15 +188,19 @@ def ended(board: Board, index: int, state: Literal["done", "failed"], reason: st
     order. Raises IllegalStep unless it ran."""
     if state == "done":
         own = board.change(index, "succeed")
-        if board.order.conditions or board.order.tolerated:
-            return [own, *_settled(board.stepped([own]), index)]
-        return [own, *_freed(board.stepped([own]), index)]
+        return [own, *succeeded(board.stepped([own]), index)]
     if board.order.conditions or board.order.tolerated:
         text = f"{reason} ({MAY_FAIL})" if index in board.order.tolerated else reason
         own = board.change(index, "fail", text)
         return [own, *_settled(board.stepped([own]), index)]
     own = board.change(index, "fail", reason)
     return [own, *_given_up(board, index)]
+
+
+def succeeded(board: Board, index: int) -> list[TaskChange]:
+    """The changes of a task's dependents, in the plan's order, when it is done."""
+    settle = _settled if board.order.conditions or board.order.tolerated else _freed
+    return settle(board, index)
 
 
 def abandoned(board: Board, reason: str) -> list[TaskChange]:

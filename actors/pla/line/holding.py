@@ -17,6 +17,7 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from pmagent.actors.pla.line.discovery import Attached, PortUnusable, Wanted, find, require_pyserial
+from pmagent.actors.pla.wire.answers import KnownExecution
 from pmagent.actors.pla.wire.conversations import Conversations
 from pmagent.actors.pla.wire.exchanges import Exchange, exchange, goodbye, without_device
 from pmagent.actors.pla.wire.host import HostLink
@@ -183,6 +184,13 @@ class Line:
         self._reporter = Reporter()
         self._facts = _Facts()
         self.trouble: PortUnusable | None = None
+
+    @property
+    def progress(self) -> KnownExecution | None:
+        """The execution that is being typed, as the device has told of it last; None while none is, as far as that is
+        known."""
+        known = self._session.link.progress if self._session is not None else None
+        return known if known is not None and known.state == "RUNNING" else None
 
     async def perform(self, event: Event, plain: Action | None, now: str) -> Payload:
         """Carry out a request of the HID link: its outcome. ``plain``: the action of a masked one; ``now``: log time.

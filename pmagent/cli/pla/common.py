@@ -82,8 +82,10 @@ def refusal(output: Output, what: str, document: dict[str, Any]) -> None:
 
 def because(output: Output, document: dict[str, Any]) -> None:
     """The reasons of an answer, and what would mend them."""
+    from pmagent.actors.pla.switch import said
+
     for reason in document["reasons"]:
-        output.line(f"  {reason}")
+        output.line(f"  {said(reason)}")
     for mend in dict.fromkeys(document["mend"]):  # several reasons may have one way out
         output.note(Styled("hint:", "cyan"), f" {mend}")
 
@@ -98,3 +100,10 @@ def violation(output: Output, document: dict[str, Any]) -> None:
 def mode_piece(mode: str) -> Styled:
     """A mode in its colour."""
     return Styled(mode, MODE_STYLES.get(mode, "dim"))
+
+
+def switch_piece(state: str) -> Styled:
+    """How the kill switch stands, in its colour."""
+    from pmagent.actors.pla.switch import SAID
+
+    return Styled(SAID.get(state, state), "green" if state == "ARMED" else "red")

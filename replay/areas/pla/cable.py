@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from random import Random
 from typing import Final
 
+from pmagent.replay.simulation.chance import between
 from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.simulation.world import World
 
@@ -23,10 +23,10 @@ PROBES: Final = (b"AT\r", b"AT+GCAP\r\n", b"ATE1 E0\r", b"~\x00\x78\xf0\x7e")
 class Way:
     """One direction. ``name`` is that of its faults: to the device, or to the host."""
 
-    def __init__(self, world: World, faults: Faults, random: Random, name: str) -> None:
+    def __init__(self, world: World, faults: Faults, name: str) -> None:
         self._world = world
         self._faults = faults
-        self._random = random
+        self._random = world.chance.stream(f"pla: line to the {name}")
         self._name = name
         self._free_at = 0.0
         self._held = b""
@@ -40,35 +40,36 @@ class Way:
         data, self._held = self._held + data, b""
         if not data:
             return
-        delay = self._between(0.0005, 0.01)
+        delay = between(self._random, 0.0005, 0.01)
         if self._struck("delayed"):
-            delay = self._between(0.1, 6.0)
+            delay = between(self._random, 0.1, 6.0)
         self._bring(delay, data, deliver)
         if self._struck("doubled"):
             self._bring(0.001, data, deliver)
         if self._struck("repeated later"):
-            self._world.later(self._between(0.1, 5.0), "line repeats", partial(self._bring, 0.001, data, deliver))
+            seconds = between(self._random, 0.1, 5.0)
+            self._world.later(seconds, "line repeats", partial(self._bring, 0.001, data, deliver))
 
     def _bring(self, delay: float, data: bytes, deliver: Deliver) -> None:
         pieces = [data]
         if len(data) > 1 and self._struck("in pieces"):
-            at = self._random.randrange(1, len(data))
+            at = self._inside(data)
             pieces = [data[:at], data[at:]]
         for piece in pieces:
             # In order, whatever delays what: nothing overtakes on a line.
             self._free_at = max(self._free_at, self._world.seconds + delay)
             self._world.later(self._free_at - self._world.seconds, f"line {self._name}", partial(deliver, piece))
-            delay = self._between(0.0005, 0.05)
+            delay = between(self._random, 0.0005, 0.05)
 
     def _damaged(self, data: bytes) -> bytes:
         random = self._random
         if self._struck("dropped"):
             return b""
         if len(data) > 1 and self._struck("cut"):
-            at = random.randrange(1, len(data))
+            at = self._inside(data)
             return data[:at] if random.random() < 0.5 else data[at:]
         if self._struck("flipped"):
-            at = random.randrange(len(data))
+            at = int(random.random() * len(data))
             data = data[:at] + bytes((data[at] ^ 1 << random.randrange(8),)) + data[at + 1 :]
         if self._struck("garbage"):
             data = random.choice((random.choice(GARBAGE) + data, data + random.choice(GARBAGE)))
@@ -76,21 +77,22 @@ class Way:
             data = b'{"x":"' + b"x" * random.choice((2100, 5000)) + random.choice((b"", b"\n")) + data
         return data
 
+    def _inside(self, data: bytes) -> int:
+        """A place between two bytes; by one draw, however long it is."""
+        return 1 + int(self._random.random() * (len(data) - 1))
+
     def _struck(self, what: str) -> bool:
         return self._faults.strike(f"line to the {self._name}: {what}")
-
-    def _between(self, low: float, high: float) -> float:
-        return self._random.randint(int(low * 1_000_000), int(high * 1_000_000)) / 1_000_000
 
 
 class Cable:
     """Both directions, and whose bytes go astray in them."""
 
-    def __init__(self, world: World, faults: Faults, random: Random) -> None:
+    def __init__(self, world: World, faults: Faults) -> None:
         self._faults = faults
-        self._random = random
-        self._down = Way(world, faults, random, "device")
-        self._up = Way(world, faults, random, "host")
+        self._random = world.chance.stream("pla: probes")
+        self._down = Way(world, faults, "device")
+        self._up = Way(world, faults, "host")
 
     def to_device(self, data: bytes, deliver: Deliver, back: Deliver) -> None:
         """The host writes; ``back`` is where an echo comes to."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import sha256
-from random import Random
 from typing import Any, Final
 
 from pmagent.contracts.pla import CONTRACT_VERSION
@@ -14,6 +13,7 @@ from pmagent.firmware.core import TICKS, Core
 from pmagent.firmware.loop import CHUNK, Board, let_go, serve
 from pmagent.replay.areas.pla.board import Hands, Pin, UsbLine, Watchdog
 from pmagent.replay.areas.pla.witness import Witness
+from pmagent.replay.simulation.chance import between
 from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.simulation.world import World
 
@@ -33,10 +33,10 @@ class Device:
     """``hear`` takes bytes from the line; ``send`` brings them to it while ``connected`` says that a host holds it
     open, which a UART does not tell."""
 
-    def __init__(self, world: World, faults: Faults, random: Random, witness: Witness) -> None:
+    def __init__(self, world: World, faults: Faults, witness: Witness) -> None:
         self._world = world
         self._faults = faults
-        self._random = random
+        self._random = world.chance.stream("pla: device")
         self._witness = witness
         self.send: Callable[[bytes], None] = lambda _: None
         self.connected: Callable[[], bool] = lambda: False
@@ -90,7 +90,7 @@ class Device:
         self._watchdog.feed()
         self.plugged = True
         self._witness.powered(boot_id, cold=reason == "POWER_ON")
-        self._later(self._between(*LOOP))
+        self._later(between(self._random, *LOOP))
 
     def reset(self) -> None:
         """The watchdog resets it. Mostly the line is gone for a moment; behind a bridge it is not."""
@@ -100,12 +100,12 @@ class Device:
             self.boot("WATCHDOG")
         else:
             self._off()
-            self._world.later(self._between(0.05, 1.0), "boots", lambda: self.boot("WATCHDOG"))
+            self._world.later(between(self._random, 0.05, 1.0), "boots", lambda: self.boot("WATCHDOG"))
 
     def cut_power(self) -> None:
         """Unplugged; plugged in again a little later."""
         self._off()
-        self._world.later(self._between(0.2, 8.0), "plugged in", lambda: self.boot("POWER_ON"))
+        self._world.later(between(self._random, 0.2, 8.0), "plugged in", lambda: self.boot("POWER_ON"))
 
     def _off(self) -> None:
         self.plugged = False
@@ -127,7 +127,7 @@ class Device:
     def sleep(self) -> None:
         """The machine suspends its ports for a while."""
         self._asleep = True
-        self._world.later(self._between(0.05, 5.0), "machine wakes", self._wake)
+        self._world.later(between(self._random, 0.05, 5.0), "machine wakes", self._wake)
 
     def _wake(self) -> None:
         self._asleep = False
@@ -143,7 +143,7 @@ class Device:
     def stop_reading(self) -> None:
         """The host does not read the line for a while."""
         self._line.stuck = True
-        self._world.later(self._between(0.5, 8.0), "host reads", self._read)
+        self._world.later(between(self._random, 0.5, 8.0), "host reads", self._read)
 
     def _read(self) -> None:
         self._line.stuck = False
@@ -187,10 +187,10 @@ class Device:
 
     def _pause(self, *, heard: bool) -> float:
         if self._faults.strike("device: its loop stalls"):
-            return self._between(0.2, 2.0)
+            return between(self._random, 0.2, 2.0)
         if self._typed:
-            return self._between(*LOOP)
-        return self._between(0.05, 0.2) if heard or self.lit else self._between(0.2, 0.4)
+            return between(self._random, *LOOP)
+        return between(self._random, 0.05, 0.2) if heard or self.lit else between(self._random, 0.2, 0.4)
 
     def _round(self) -> bool:
         """One round, as ``pmagent.firmware.loop.run`` has them. Whether there is more to do at this moment."""
@@ -233,6 +233,3 @@ class Device:
         if self._faults.strike("device: no memory"):
             raise MemoryError
         return sha256(data).hexdigest()
-
-    def _between(self, low: float, high: float) -> float:
-        return self._random.randint(int(low * 1_000_000), int(high * 1_000_000)) / 1_000_000

@@ -4,7 +4,6 @@ have it, in every process and in every replay. Operators let them decide again."
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from random import Random
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +14,7 @@ from pmagent.actors.registry import all_actors
 from pmagent.contracts.effect import ActorHalted, ActorResumed
 from pmagent.contracts.payload import Correlated, Payload
 from pmagent.events.event import Event
+from pmagent.replay.simulation.chance import between
 from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.simulation.world import World
 
@@ -50,11 +50,11 @@ class Halting:
     in the log; ``history`` is what the log shows."""
 
     def __init__(
-        self, world: World, random: Random, faults: Faults, fatal: Fatal, demand: Callable[[msgspec.Struct], None],
+        self, world: World, faults: Faults, fatal: Fatal, demand: Callable[[msgspec.Struct], None],
         history: Callable[[], Sequence[Event]],
     ) -> None:  # fmt: skip
         self._world = world
-        self._random = random
+        self._random = world.chance.stream("pla: halting")
         self._faults = faults
         self._fatal = fatal
         self._demand = demand
@@ -96,7 +96,7 @@ class Halting:
 
     def _resume_later(self) -> None:
         if not self._faults.strike("actor: nobody resumes it"):
-            seconds = self._random.randint(0, 20_000_000) / 1_000_000
+            seconds = between(self._random, 0.0, 20.0)
             self._world.later(seconds, "resume", self._resume)
 
     def _resume(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from random import Random
 from typing import Final, get_args
 
 import msgspec
@@ -36,12 +35,12 @@ class Intruder:
     """``operators`` see what is under way, which is what forgeries are about; ``demand`` brings them to the actor."""
 
     def __init__(
-        self, world: World, machine: Machine, random: Random, faults: Faults, operators: Operators,
+        self, world: World, machine: Machine, faults: Faults, operators: Operators,
         demand: Callable[[msgspec.Struct], None],
     ) -> None:  # fmt: skip
         self._world = world
         self._machine = machine
-        self._random = random
+        self._random = world.chance.stream("pla: intruder")
         self._faults = faults
         self._operators = operators
         self._demand = demand

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from random import Random
 from typing import Final
 
 from pmagent.actors.pla.wire.conversations import ALIVE_SECONDS, Conversations
@@ -20,6 +19,7 @@ from pmagent.contracts.pla_schemas import CONTRACT_HASH
 from pmagent.replay.areas.pla.cable import GARBAGE, Cable
 from pmagent.replay.areas.pla.device import Device
 from pmagent.replay.areas.pla.ending import Ending
+from pmagent.replay.simulation.chance import between
 from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.simulation.machine import Machine
 from pmagent.replay.simulation.running import Running
@@ -36,17 +36,17 @@ class HostSide:
     long as it is in memory."""
 
     def __init__(
-        self, world: World, faults: Faults, random: Random, machine: Machine, device: Device,
+        self, world: World, faults: Faults, machine: Machine, device: Device,
         plain: Callable[[str], Action | None], ending: Ending,
     ) -> None:  # fmt: skip
         self._world = world
         self._faults = faults
-        self._random = random
+        self._random = world.chance.stream("pla: host")
         self._machine = machine
         self._device = device
         self._plain = plain
         self._ending = ending
-        self._cable = Cable(world, faults, random)
+        self._cable = Cable(world, faults)
         self._link: HostLink | None = None
         self._conversations: Conversations | None = None
         self._boot = 0
@@ -76,7 +76,7 @@ class HostSide:
 
     def hang(self) -> None:
         """The engine does not answer for a while, and the line goes on."""
-        seconds = self._between(0.2, 6.0)
+        seconds = between(self._random, 0.2, 6.0)
         self._hangs_until = max(self._hangs_until, self._world.seconds + seconds)
         self._world.later(seconds + 0.000001, "answers again", self._pump)
 
@@ -91,7 +91,7 @@ class HostSide:
         if self._link is None and daemon and self._device.plugged and not self.resting:
             self._open()
         if not self.resting:
-            self._world.later(self._between(0.2, 0.8), "link", self.look)
+            self._world.later(between(self._random, 0.2, 0.8), "link", self.look)
 
     def _open(self) -> None:
         self._opening += 1
@@ -122,7 +122,7 @@ class HostSide:
                 self._link.closed("unplugged", "the device was unplugged")
                 self._pump()
 
-        self._world.later(self._between(0.0, 0.05), "unplugged", noticed)
+        self._world.later(between(self._random, 0.0, 0.05), "unplugged", noticed)
 
     # --- bytes ----------------------------------------------------------------------------------------------------
 
@@ -160,7 +160,7 @@ class HostSide:
         opening = self._opening
         self._cable.to_device(data, self._device.hear, lambda piece: self._arrived(opening, piece))
         if b'"op":"commit"' in data and self._faults.strike("line: an order comes again"):
-            self._world.later(self._between(0.1, 4.0), "order again", partial(self._device.hear, data))
+            self._world.later(between(self._random, 0.1, 4.0), "order again", partial(self._device.hear, data))
 
     # --- the pump -------------------------------------------------------------------------------------------------
 
@@ -207,9 +207,9 @@ class HostSide:
     def _tell(self, facts: list[Payload]) -> None:
         """Facts go to the log in their order, and the line does not wait for it: outcomes may overtake them."""
         for fact in facts:
-            seconds = self._between(0.0, 0.004)
+            seconds = between(self._random, 0.0, 0.004)
             if self._faults.strike("host: the log is slow"):
-                seconds = self._between(0.1, 2.0)
+                seconds = between(self._random, 0.1, 2.0)
             # Each a little later than the one before: at one and the same time rounding could turn two of them round.
             self._reported_at = max(self._reported_at + 0.000001, self._world.seconds + seconds)
             self._world.later(self._reported_at - self._world.seconds, "fact", partial(self._fact, fact, self._boot))
@@ -255,6 +255,3 @@ class HostSide:
             if isinstance(data, PRESSING):
                 self._conversations.begin(goodbye(), self._world.seconds)
             self._pump()
-
-    def _between(self, low: float, high: float) -> float:
-        return self._random.randint(int(low * 1_000_000), int(high * 1_000_000)) / 1_000_000

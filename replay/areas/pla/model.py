@@ -28,7 +28,7 @@ _POOR: Final[tuple[dict[str, Any], ...]] = (
 
 def proposal(world: World, secret: str) -> dict[str, Any]:
     """An answer; now and then with a credential in it."""
-    random = world.random
+    random = world.chance.stream("models: proposals")
     chosen = random.choice(_GOOD if random.random() < 0.7 else _POOR)
     if random.random() < 0.1:
         chosen = {"action_type": "TYPE_TEXT", "payload": {"text": f"password={secret}"}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from random import Random
 from typing import Final
 
 import msgspec
@@ -21,6 +20,7 @@ from pmagent.contracts.pla_events import (
 from pmagent.events.event import Event
 from pmagent.replay.areas.pla.goals import Goals
 from pmagent.replay.areas.pla.view import OperatorView
+from pmagent.replay.simulation.chance import between
 from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.simulation.world import World
 
@@ -33,12 +33,12 @@ class Operators:
     """``demand`` sends a wish until it is known to be in the log; ``history`` is what the log shows."""
 
     def __init__(
-        self, world: World, faults: Faults, random: Random, goals: Goals,
+        self, world: World, faults: Faults, goals: Goals,
         demand: Callable[[msgspec.Struct], None], history: Callable[[], Sequence[Event]],
     ) -> None:  # fmt: skip
         self._world = world
         self._faults = faults
-        self._random = random
+        self._random = world.chance.stream("pla: operators")
         self._goals = goals
         self._demand = demand
         self._history = history
@@ -72,7 +72,7 @@ class Operators:
             return
         if self._next_step(view, goal, who, stays=stays) and self._faults.strike("operator: proposes once more"):
             self._propose(who)
-        seconds = self._between(0.15, 1.0) * (1 + (TRIES - tries) // 4)
+        seconds = between(self._random, 0.15, 1.0) * (1 + (TRIES - tries) // 4)
         self._world.later(seconds, "operator", lambda: self._keep_asking(tries - 1, goal, who, stays=stays))
 
     def _next_step(self, view: OperatorView, goal: str, who: str, *, stays: bool) -> bool:
@@ -135,11 +135,11 @@ class Operators:
         proposed: PlaProposed = event.data
         faults = self._faults
         self._looked_at = proposed.proposal_id
-        seconds = self._between(0.1, 1.5)
+        seconds = between(self._random, 0.1, 1.5)
         if proposed.credential_warning and not faults.strike("operator: does not wait"):
-            seconds = self._between(5.0, 7.0)
+            seconds = between(self._random, 5.0, 7.0)
         if faults.strike("operator: approves late"):
-            seconds = self._between(2.0, 70.0)
+            seconds = between(self._random, 2.0, 70.0)
         if faults.strike("operator: disarms before"):
             self._world.later(seconds / 2, "operator", self.disarm)
         self._world.later(seconds, "operator", lambda: self._decide(proposed))
@@ -165,7 +165,4 @@ class Operators:
         if not rejects:
             self.approved()
         if faults.strike("operator: approves twice"):
-            self._world.later(self._between(0.0, 3.0), "operator", lambda: self._demand(decision))
-
-    def _between(self, low: float, high: float) -> float:
-        return self._random.randint(int(low * 1_000_000), int(high * 1_000_000)) / 1_000_000
+            self._world.later(between(self._random, 0.0, 3.0), "operator", lambda: self._demand(decision))

@@ -4,7 +4,6 @@ of it comes to rest."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from random import Random
 from typing import Final
 
 import msgspec
@@ -37,6 +36,7 @@ from pmagent.replay.areas.pla.intruder import Intruder
 from pmagent.replay.areas.pla.link import HostSide
 from pmagent.replay.areas.pla.operators import Operators
 from pmagent.replay.areas.pla.witness import Witness
+from pmagent.replay.simulation.chance import between
 from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.simulation.machine import Machine
 from pmagent.replay.simulation.pausing import Switch
@@ -58,39 +58,39 @@ REQUESTS: Final = (
 
 class PlaWorld:
     """``demand`` sends a request until it is known to be in the log, ``put_in_order`` repairs the kernel. ``secret`` is
-    known to the redactor, ``private`` is not. ``failing``: the faults of everything that can end the typing, with a
-    chance of its own; ``fatal``: the facts on which actors fail because of them."""
+    known to the redactor, ``private`` is not. ``failing``: the faults of everything that can end the typing; ``fatal``:
+    the facts on which actors fail because of them."""
 
     def __init__(
-        self, world: World, machine: Machine, random: Random, faults: Faults, secret: str, private: str,
-        failing: tuple[Random, Faults], fatal: Fatal, demand: Callable[[msgspec.Struct], None],
-        put_in_order: Callable[[], None],
-    ) -> None:  # fmt: skip
+        self, world: World, machine: Machine, faults: Faults, secret: str, private: str, failing: Faults, fatal: Fatal,
+        demand: Callable[[msgspec.Struct], None], put_in_order: Callable[[], None],
+    ) -> None:
         self._world = world
         self._put_in_order = put_in_order
         self._machine = machine
-        self._random = random
+        self._random = world.chance.stream("pla: trouble")
         self._faults = faults
         self._demand = demand
         self._vault: dict[str, Action] = {}
         self._vault_of = 0
         self._frames = 0
         self.witness = Witness(lambda: world.micros, self._approved)
-        self.device = Device(world, faults, random, self.witness)
+        self.device = Device(world, faults, self.witness)
         self.device.typing = self._mid_typing
-        self._failing = failing[1]
+        self._failing = failing
         self._ending = Ending(lambda: world.seconds, self._failing)
-        self._halting = Halting(world, *failing, fatal, demand, lambda: machine.watch.history)
+        self._halting = Halting(world, failing, fatal, demand, lambda: machine.watch.history)
         machine.watch.noticed, machine.tells = self._ending.durable, self._halting.tells
         self._long = bool(self._failing.struck["goal: long"])
-        self.link = HostSide(world, faults, random, machine, self.device, self._plain, self._ending)
-        self._goals = goals = Goals(faults, random, secret, private, self._put, self._is_long)
-        self.operators = Operators(world, faults, random, goals, demand, lambda: machine.watch.history)
+        self.link = HostSide(world, faults, machine, self.device, self._plain, self._ending)
+        goals = Goals(faults, world.chance.stream("pla: goals"), secret, private, self._put, self._is_long)
+        self._goals = goals
+        self.operators = Operators(world, faults, goals, demand, lambda: machine.watch.history)
         self.operators.approved = self._after_approval
-        self.link.waits = lambda: world.later(self._between(0.0, 0.9), "operator", self.operators.disarm)
+        self.link.waits = lambda: world.later(between(self._random, 0.0, 0.9), "operator", self.operators.disarm)
         self.switch: Switch | None = None
         """The stop switch, where the run has one."""
-        self._intruder = Intruder(world, machine, random, faults, self.operators, demand)
+        self._intruder = Intruder(world, machine, faults, self.operators, demand)
 
     def _approved(self, execution: str, digest: str) -> PlaExecutionRequested:
         return approved(self._machine.watch.history, self._machine.watch.starts.performed, execution, digest)
@@ -123,11 +123,11 @@ class PlaWorld:
         self._machine.always_daemon = self._random.random() < 0.8
         world.later(0.0, "link", self.link.look)
         for _ in range(typings):
-            at = self._between(0.0, seconds)
+            at = between(self._random, 0.0, seconds)
             world.later(at, "in order", self._put_in_order)
             world.later(at + 0.5, "wish", self.operators.request_typing)
         for _ in range(3 * typings):
-            world.later(self._between(0.0, seconds), "pla trouble", self._trouble)
+            world.later(between(self._random, 0.0, seconds), "pla trouble", self._trouble)
 
     def _trouble(self) -> None:
         device, strike = self.device, self._faults.strike
@@ -160,7 +160,7 @@ class PlaWorld:
         if self._failing.strike("operator: has it ended, and disarms are lost"):
             self.link.losing = self._random.randrange(1, 5)
             ends = (self.operators.disarm, self.operators.end, lambda: self.operators.mode("OBSERVE"))
-            self._world.later(self._between(0.0, 0.02), "operator", self._random.choice(ends))
+            self._world.later(between(self._random, 0.0, 0.02), "operator", self._random.choice(ends))
         if self.switch is not None:
             self.switch.typing()
         device, world, strike = self.device, self._world, self._faults.strike
@@ -178,7 +178,7 @@ class PlaWorld:
             ("operator: ends the session while it types", self.operators.end),
         ):
             if strike(fault):
-                world.later(self._between(0.0, 0.02), fault, action)
+                world.later(between(self._random, 0.0, 0.02), fault, action)
 
     def _stop(self) -> None:
         if self._machine.up:
@@ -186,25 +186,25 @@ class PlaWorld:
 
     def _hit(self) -> None:
         self.device.hit_switch()
-        self._world.later(self._between(0.5, 15.0), "switch closed", self._close_switch)
+        self._world.later(between(self._random, 0.5, 15.0), "switch closed", self._close_switch)
 
     def _close_switch(self) -> None:
         self.device.close_switch()
         if self._faults.strike("switch: closed, and a reset instead of power"):
-            self._world.later(self._between(0.0, 1.0), "reset", self.device.reset)
+            self._world.later(between(self._random, 0.0, 1.0), "reset", self.device.reset)
         elif not self._faults.strike("switch: closed, and the power not cut"):
-            self._world.later(self._between(0.1, 3.0), "power cut", self.device.cut_power)
+            self._world.later(between(self._random, 0.1, 3.0), "power cut", self.device.cut_power)
 
     def _after_approval(self) -> None:
         if self.switch is not None:
             self.switch.approved()
         if self._faults.strike("clock: jumps after an approval"):
-            ahead = self._between(*self._random.choice(((1.0, 59.0), (60.0, 90.0), (60.0, 90.0))))
-            self._world.later(self._between(0.0, 0.03), "clock", lambda: self._world.set_clock(ahead))
+            ahead = between(self._random, *self._random.choice(((1.0, 59.0), (60.0, 90.0), (60.0, 90.0))))
+            self._world.later(between(self._random, 0.0, 0.03), "clock", lambda: self._world.set_clock(ahead))
         if self._faults.strike("operator: lowers the mode after an approval"):
-            self._world.later(self._between(0.0, 0.04), "operator", lambda: self.operators.mode("OBSERVE"))
+            self._world.later(between(self._random, 0.0, 0.04), "operator", lambda: self.operators.mode("OBSERVE"))
         if self._faults.strike("switch: hit between approval and order"):
-            self._world.later(self._between(0.0, 0.1), "hit", self._hit)
+            self._world.later(between(self._random, 0.0, 0.1), "hit", self._hit)
 
     # --- performers -----------------------------------------------------------------------------------------------
 
@@ -212,9 +212,8 @@ class PlaWorld:
         """Perform what is the PLA's. Whether it was."""
         data = running.event.data
         if isinstance(data, PlaFrameRequested):
-            self._world.later(
-                self._between(0.0, 1.0), "frame", lambda: self._machine.answer(running, self._frame(running.event))
-            )
+            seconds = between(self._random, 0.0, 1.0)
+            self._world.later(seconds, "frame", lambda: self._machine.answer(running, self._frame(running.event)))
             return True
         if not isinstance(data, REQUESTS):
             return False
@@ -223,7 +222,7 @@ class PlaWorld:
             return True
         masked = data.digest if isinstance(data, HidPrepareRequested) and data.masked else ""
         at = data.at if isinstance(data, HidPingRequested | HidStatusRequested) else ""
-        seconds = self._world.until(at) + 0.000001 if at else self._between(0.0, 0.003)
+        seconds = self._world.until(at) + 0.000001 if at else between(self._random, 0.0, 0.003)
         self._world.later(seconds, "perform", lambda: self._performed(running, masked, mute=mute))
         return True
 
@@ -309,6 +308,3 @@ class PlaWorld:
         for consequence in pla_consequences(self._machine.watch.history):
             self._faults.note(consequence)
         return self._faults.struck + self._failing.struck
-
-    def _between(self, low: float, high: float) -> float:
-        return self._random.randint(int(low * 1_000_000), int(high * 1_000_000)) / 1_000_000

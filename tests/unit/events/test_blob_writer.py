@@ -16,6 +16,7 @@ from pmagent.events import blobs as blobs_module
 from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import RealDisk
 from pmagent.events.errors import CorruptLog, NotFound
+from pmagent.replay.simulation.chance import Chance
 from pmagent.replay.simulation.disk import Crashed, SimDisk
 from pmagent.replay.simulation.faults import Faults
 from tests.support.cases import each
@@ -213,15 +214,15 @@ def test_no_crash_at_any_operation_leaves_half_a_blob(
 @settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**32), ends=st.lists(st.integers(0, 600), max_size=4))
 def test_the_simulated_disk_takes_it_as_well(seed: int, ends: list[int]) -> None:
-    random = Random(seed)
-    disk = SimDisk(random, Faults(random))
+    chance = Chance(seed)
+    disk = SimDisk(chance, Faults(chance, "world"))
     for end in ends:
         disk.crash_after = end
         store = BlobStore(disk, "/blobs")
         with suppress(Crashed, OSError):
             store.clear_unfinished()
             written(store)
-        disk.crash(power=random.random() < 0.5)
+        disk.crash(power=chance.uniform("power") < 0.5)
     disk.watched = False
     store = BlobStore(disk, "/blobs")
     with suppress(NotFound):

@@ -176,7 +176,7 @@ def test_below_execute_an_approval_is_recorded_only(mode: str) -> None:
         ({"device": None}, False, "no device is linked"),
         ({"armed": False}, False, "the device is not armed"),
         ({}, True, "effects are paused"),
-        ({"device": {"kill_switch_state": "DISABLED"}}, False, "the kill switch is DISABLED"),
+        ({"device": {"kill_switch_state": "DISABLED"}}, False, "the kill switch is hit: nothing can be typed"),
         ({"device": {"caps_lock": True}}, False, "Caps Lock is on, and with it no letter is typed"),
         ({"device": {"compatible": False, "text": "older"}}, False, "the device's contract is another: older"),
     ],

@@ -113,7 +113,7 @@ async def _page(
     frozen = offered and not changed and (decide == "reject" or not (card.barred or card.hidden))
     _LOOKED.setdefault(context_of(request), ViewingTimes()).shown(visitor.session, card.document["proposal_id"])
     return await context_of(request).page(
-        request, "approval.html", title=card.headline, section="approvals", status=status,
+        request, "approval.html", title=card.title, section="approvals", status=status,
         live=LIVE if request.method == "GET" or decide else (), card=card, proposal=card.document, decide=decide,
         regions=_form_address(card, decide, nonce, since) if decide else "", frozen=frozen, changed=changed,
         nonce=nonce, lacks=lacks or {}, form=form or {}, address=_address(card.document["proposal_id"]),

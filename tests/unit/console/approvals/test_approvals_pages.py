@@ -259,7 +259,7 @@ def test_an_approval_is_recorded_once_with_who_over_which_channel_and_what_was_s
     assert "Approved, and recorded by bob" in text
     assert "the same as above" in text
     assert "Mode seen SUGGEST" in text
-    assert "Looked for" in text
+    assert "Viewed for" in text
 
 
 def test_a_form_that_is_sent_twice_is_one_request(host: LiveHost, bob: Approver) -> None:
