@@ -94,12 +94,14 @@ def _part(way: int, number: int) -> int:
     return min(left, STEP_MAX) * (-1 if way < 0 else 1)
 
 
-def check(data: bytes, execution_id: str, digest: str, sha256: "Sha256", *, undeclared: bool = True) -> Action:
+def check(
+    data: bytes, execution_id: str, digest: str, sha256: "Sha256", *, undeclared: bool = True, pointer: bool = True
+) -> Action:
     """The action of the ``action_execute`` document whose JSON is ``data``.
 
     ``execution_id`` and ``digest`` are what the request says it is; ``sha256`` makes hex of bytes. ``undeclared``: what
-    names no layout is typed as on a US keyboard. Raises Refused with SCHEMA, ORDER, MODE, BOUNDS, UNTYPABLE, APPROVAL
-    or DIGEST.
+    names no layout is typed as on a US keyboard; ``pointer``: there is a mouse. Raises Refused with SCHEMA, ORDER,
+    MODE, BOUNDS, UNTYPABLE, APPROVAL or DIGEST.
     """
     try:
         document = read(data)
@@ -114,6 +116,8 @@ def check(data: bytes, execution_id: str, digest: str, sha256: "Sha256", *, unde
     action = _READERS[kind](payload)
     if not undeclared and kind in _BY_LAYOUT and "layout" not in payload:
         raise Refused("UNTYPABLE", "the machine's layout is not declared")
+    if not pointer and kind not in _BY_LAYOUT:
+        raise Refused("UNTYPABLE", "this device is a boot keyboard, and has no pointer")
     own = sha256(write({"action_type": kind, "payload": payload}).encode())
     approved = _approval(document)
     if digest != own or approved not in ("", own):

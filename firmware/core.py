@@ -59,7 +59,8 @@ class Core:
     """A device since its boot.
 
     ``boot_id`` is 16 hex digits, drawn at boot; ``sha256`` makes hex of bytes. ``practice``: what it types goes to no
-    machine, so it also types what names no layout; None: it says nothing of that, and does. All else is told to the
+    machine, so it also types what names no layout; None: it says nothing of that, and does. ``pointer``: there is a
+    mouse. All else is told to the
     host as it is.
     """
 
@@ -74,6 +75,7 @@ class Core:
         *,
         sha256: "Sha256",
         practice: "bool | None" = None,
+        pointer: bool = True,
     ) -> None:
         self._device_id = device_id
         self._boot_id = boot_id
@@ -84,7 +86,7 @@ class Core:
         self._reader = LineReader()
         self._out = Outbox()
         self._practice = practice
-        self._executions = Executions(sha256, undeclared=practice is not False)
+        self._executions = Executions(sha256, undeclared=practice is not False, pointer=pointer)
         self._now: int | None = None
         self._last_n = 0
         self._hellos: list[tuple[int, str]] = []

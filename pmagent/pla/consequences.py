@@ -39,6 +39,22 @@ def cost(document: dict[str, Any]) -> Cost:
     return Cost(reports, (ACTION_MS + reports * REPORT_MS) / 1000)
 
 
+def characters_typed(document: dict[str, Any], done: int) -> int:
+    """How many characters of a text ``done`` reports have typed: a press is two of them, the second its end; a
+    character behind a dead key has two presses. A masked text counts as if it had none."""
+    if document["action_type"] != "TYPE_TEXT":
+        return 0
+    if document["masked"]:
+        return min((done + 1) // 2, int(document["chars"]))
+    left, typed = (done + 1) // 2, 0
+    for character in document["payload"]["text"]:
+        left -= len(presses(character, document["payload"].get("layout", "us")) or ".")
+        if left < 0:
+            break
+        typed += 1
+    return typed
+
+
 class Reversal(msgspec.Struct, frozen=True):
     """Whether it can be taken back, and why."""
 
