@@ -66,7 +66,7 @@ ANSWER_SECONDS: Final = 60.0
 WAY_SECONDS: Final = 15.0
 
 
-_OF_THE_MOMENT: Final = ("looked_ms", "reason", "acknowledged", "seen_mode")
+_OF_THE_MOMENT: Final = ("looked_ms", "reason", "acknowledged", "seen_mode", "layout", "machine")
 """Fields that may differ when the same decision (same operator, same bytes) is sent again."""
 
 
@@ -130,7 +130,9 @@ async def propose(host: Host, arguments: dict[str, Any]) -> Answer:
     if asked.document is None:
         wish = _wish(host, asked, settings)
     else:
-        border = foreign_documents.proposal(asked.document, reading.warden(host.runtime.engine).mode)
+        border = foreign_documents.proposal(
+            asked.document, reading.warden(host.runtime.engine).mode, settings.layout
+        )
         if isinstance(border, foreign_documents.Broken):
             return await _broken(host, border, arguments, asked.channel)
         channel = "document"
@@ -158,7 +160,7 @@ async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
     """Approve or reject: ``{approved|rejected: true, executes, …}`` as soon as it is recorded, or the refusal's
     reasons, its code, and exit code 1; of a document that is none, the violation and exit code 1.
 
-    Raises BadPla, NoSuchProposal, Refused, TimedOut.
+    Raises BadPla, NoSuchProposal, ConfigError, NotAccepted, Refused, TimedOut.
     """
     asked = understood(arguments, DecideArguments)
     if asked.document is not None:
@@ -179,6 +181,9 @@ async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
             seen_mode=asked.seen_mode, looked_ms=asked.looked_ms,
         )  # fmt: skip
         requested = _completed(host, requested)
+    if requested.decision == "APPROVED":
+        settings = await anyio.to_thread.run_sync(standing, host.layout.workspace)
+        requested = msgspec.structs.replace(requested, layout=settings.layout, machine=settings.machine)
     if requested.decision == "REJECTED" and not is_seen(requested.reason):
         requested = msgspec.structs.replace(requested, reason="")  # the warden says that it needs one
     answers = {"pla.approved", "pla.rejected", "pla.decision_refused"}
