@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.contracts.pla import KEYS
-from pmagent.firmware.actions import Click, Keys, Move, Text
+from pmagent.firmware.actions import Click, Keys, Move, keystrokes
 from pmagent.pla.consequences import cost, means, reversal
 from pmagent.pla.risk import TIERS, risk
 from tests.support.cases import each
@@ -256,7 +256,7 @@ def firmware_reports(document: dict[str, Any]) -> int:
     shown = document["payload"]
     match document["action_type"]:
         case "TYPE_TEXT":
-            return Text(shown["text"]).of
+            return keystrokes(shown["text"], shown.get("layout", "us")).of
         case "KEY_COMBO":
             return Keys(0, []).of
         case "MOUSE_MOVE":

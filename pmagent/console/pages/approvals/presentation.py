@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pmagent.pla.consequences import characters_typed
 from pmagent.pla.risk import TIERS, risk
 
 ROW: Final = 16
@@ -65,8 +66,7 @@ def progress(document: dict[str, Any], done: int, of: int) -> Progress | None:
     """How far it is, after so many reports; None where none were. A character has two, and is typed with the first."""
     if not done:
         return None
-    chars = min((done + 1) // 2, document["chars"]) if document["action_type"] == "TYPE_TEXT" else 0
-    return Progress(done, of, chars)
+    return Progress(done, of, characters_typed(document, done))
 
 
 def content(document: dict[str, Any]) -> str:
