@@ -280,7 +280,7 @@ def test_a_device_is_looked_at_without_arming_it(workspace: Path, tmp_path: Path
         text = pla(workspace, "device").text
         assert "and is closed again" in text
         assert said in text
-        assert "switch      ready" in text
+        assert "kill switch ready" in text
         heard = {op: device.heard(op) for op in ("hello", "arm", "prepare", "commit")}
         assert heard == {"hello": 2, "arm": 0, "prepare": 0, "commit": 0}
         assert device.typed == ""
