@@ -64,7 +64,7 @@ class RunCommand(Command):
 @click.option("--out", metavar="DIR", help="The parent of the runs' folders [default: paths.runs].")
 @click.option("--config", metavar="FILE", help=f"The run's configuration [default: the workspace's {_OWN}].")
 @click.option("--action", type=click.Choice([*WORK, *CARE]), default="feature_work", show_default=True,
-              help="The action class that the OA must permit.")
+              metavar="CLASS", help=f"The action class that the OA must permit: {', '.join([*WORK, *CARE])}.")
 @click.option("--detach", is_flag=True, help="Leave it to the daemon, and print the run's id.")
 @click.option("--follow", metavar="RUN_ID", shell_complete=partial(complete_jobs, only=[RUNS]),
               help="Show a run that goes on already, to its end; Ctrl-C leaves it.")
