@@ -30,6 +30,10 @@ LOOKED_MS_MAX = 86_400_000
 
 LayoutName = Annotated[str, Meta(max_length=32)]
 MachineName = Annotated[str, Meta(max_length=64)]
+Proof = Literal["unsaid", "none", "secret", "console"]
+"""How it is known who asks. ``none``: somebody says so; ``secret``: with the operator's secret; ``console``: in a
+session of the console that was opened with it. ``unsaid``: an earlier release did not say."""
+
 ShortText = Annotated[str, Meta(max_length=2000)]
 
 # --- what operators and borders say (facts) -----------------------------------------------------------------------
@@ -64,8 +68,8 @@ class PlaProposalRequested(Payload, frozen=True, kw_only=True):
     ``masked`` says so. ``digest`` (hex) is that of the plain action, which then only the live process holds, in memory;
     ``findings`` names the credentials that were found in it, ``objection`` says what stands against the plain one.
     ``frame``: where to take a frame from first. ``lifetime_s``: seconds that the proposal stands open. ``two_persons``:
-    who asked may not approve. ``layout`` and ``machine``: the keyboard layout and the name of the machine that is typed
-    on, as declared ("": not).
+    who asked may not approve, and both have to prove who they are; ``proof``: how who asks did. ``layout`` and
+    ``machine``: the keyboard layout and the name of the machine that is typed on, as declared ("": not).
     """
 
     goal: Annotated[str, Meta(max_length=GOAL_CHARS_MAX)]
@@ -87,6 +91,7 @@ class PlaProposalRequested(Payload, frozen=True, kw_only=True):
     two_persons: bool = False
     layout: LayoutName = ""
     machine: MachineName = ""
+    proof: Proof = "unsaid"
 
 
 @event_type("pla.observe_requested", request=True)
@@ -103,8 +108,8 @@ class PlaDecisionRequested(Payload, frozen=True, kw_only=True):
     """An operator decides on a proposal. ``digest`` is that of the bytes that were shown. A rejection has a
     ``reason``; ``acknowledged``: the operator knows of the credentials in it. ``seen_mode``: the mode in which it was
     shown, on which it hangs whether an approval types at once ("": it was not said); ``looked_ms``: for how many
-    milliseconds it was shown. ``layout`` and ``machine``: what is declared of the machine now (None: it was not
-    said)."""
+    milliseconds it was shown; ``proof``: how it is known who decides. ``layout`` and ``machine``: what is declared of
+    the machine now (None: it was not said)."""
 
     proposal_id: Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
     decision: Decision
@@ -117,6 +122,7 @@ class PlaDecisionRequested(Payload, frozen=True, kw_only=True):
     looked_ms: Annotated[int, Meta(ge=0, le=LOOKED_MS_MAX)] = 0
     layout: LayoutName | None = None
     machine: MachineName | None = None
+    proof: Proof = "unsaid"
 
 
 @event_type("pla.revealed")
@@ -312,7 +318,8 @@ class PlaProposed(SessionAnswer, frozen=True, kw_only=True):
 
 @event_type("pla.proposal_refused")
 class PlaProposalRefused(SessionAnswer, frozen=True, kw_only=True):
-    """Nothing is proposed. ``code``: mode, open (another one is), goal, unfit, credential, frame, model, too_many."""
+    """Nothing is proposed. ``code``: mode, open (another one is), goal, unfit, credential, frame, model, too_many,
+    unproven (of two persons the first has not proved who they are)."""
 
     code: str
     reasons: list[str]

@@ -11,7 +11,8 @@ CORE: Final = Edge(
     services=("pmagent.service.host:fail_with_log", "pmagent.console.supervisor:supervise_console"),
     operations={
         "status": Operation(
-            perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True
+            perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True,
+            quick="pmagent.service.operations:status_now",
         ),
         "rebuild": Operation(
             perform="pmagent.service.operations:rebuild", alone="pmagent.service.operations:rebuild_alone"
@@ -299,6 +300,7 @@ PLA: Final = Edge(
 
 ALERTS: Final = Edge(
     area="alerts",
+    services=("pmagent.alerts.notifying:notify",),
     status="pmagent.alerts.operations:status",
     operations={
         "alerts.list": Operation(
@@ -307,9 +309,20 @@ ALERTS: Final = Edge(
         "alerts.acknowledge": Operation(
             perform="pmagent.alerts.operations:acknowledge", lowers=True, unwritten=True, again=True
         ),
+        "notify.test": Operation(
+            perform="pmagent.alerts.notifying:send_trial", seconds="pmagent.alerts.notifying:trial_seconds",
+            configured=True, unwritten=True,
+        ),
     },
     commands={
         "alerts": Command("pmagent.cli.alerts:alerts", "what somebody has to look at, and acknowledging it"),
+        "notify": Commands(
+            "notifications of alerts and requests",
+            "Notifications of alerts and requests, over the channels of the settings.",
+            {
+                "test": Command("pmagent.cli.alerts:notify_test", "send a trial message over each channel"),
+            },
+        ),
     },
     views=("pmagent.console.pages.views.alerts",),
     sections=(

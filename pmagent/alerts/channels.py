@@ -1,4 +1,4 @@
-"""Channels: a notification as each receiver wants it; pure but for the addresses it looks up in settings (docs/running.md).
+"""Channels: a notification as each receiver wants it; computed from settings and environment (docs/running.md).
 
 An address stands in the settings; a secret stands in the daemon's environment, and the settings name its variable.
 """
@@ -20,6 +20,7 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.event import parse_time
 from pmagent.workspace.settings import NotificationSettings
 
+_MAIL: Final = SMTP.clone(cte_type="7bit")  # whatever the server takes
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _PRIORITIES: Final = {"urgent": "5", "request": "4", "bad": "4", "warn": "2"}
 
@@ -129,7 +130,7 @@ def _email(settings: NotificationSettings, environ: Mapping[str, str]) -> Channe
     sender = _address("email_from", settings.email_from or to[0])
 
     def made(notice: Notice) -> Delivery:
-        message = EmailMessage(policy=SMTP)
+        message = EmailMessage(policy=_MAIL)
         message["Subject"] = f"[pmagent {notice.severity}] {notice.title}"
         message["From"], message["To"] = sender, ", ".join(to)
         message["Date"] = format_datetime(parse_time(notice.time))
@@ -137,7 +138,7 @@ def _email(settings: NotificationSettings, environ: Mapping[str, str]) -> Channe
         message.set_content("\n".join(notice.lines) + "\n")
         return Delivery(
             host=host, port=port, tls=settings.smtp_tls, user=settings.smtp_user, password=password, sender=sender,
-            to=to, body=message.as_bytes().decode("ascii", "surrogateescape"),
+            to=to, body=message.as_bytes().decode("ascii"),
         )  # fmt: skip
 
     return made
@@ -162,13 +163,14 @@ def _secret(setting: str, variable: str, environ: Mapping[str, str]) -> str:
     """The value of the variable that a setting names; "" where it names none. Raises BadChannel."""
     value = environ.get(variable, "") if variable else ""
     if variable and not value:
-        raise BadChannel(f"{setting} names the variable {variable}, which is not set", f"start the daemon with {variable}")
+        what = f"{setting} names the variable {variable}, which is not set"
+        raise BadChannel(what, f"start the daemon with {variable}")
     return value
 
 
 def _checked_url(setting: str, url: str) -> str:
-    """``url``, if something may be posted to it: over TLS, or to this machine. Raises BadChannel, naming no address that
-    may be a secret."""
+    """``url``, if something may be posted to it: over TLS, or to this machine. Raises BadChannel, which does not name
+    the address: it may be a secret."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port

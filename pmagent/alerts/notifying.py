@@ -1,4 +1,4 @@
-"""The daemon's service that notifies: whatever opens in the inbox goes over each channel of the settings (docs/running.md).
+"""The daemon's service that notifies of whatever opens in the inbox, over each channel (docs/running.md).
 
 It follows the alerts' state, which is folded from the log, and decides nothing: a replay or a simulation notifies
 nobody. A delivery is one process with a time limit. What is open at a restart and was not delivered is delivered then;
@@ -7,6 +7,7 @@ what was delivered just before a crash may come twice, with the same id.
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -81,8 +82,8 @@ class _Sender:
             alert = await self._next()
             try:
                 await self._handle(alert)
-            except OSError as error:
-                _log.error("what was notified cannot be noted", channel=self._name, reason=error.strerror)
+            except Exception as error:  # noqa: BLE001 - what it notifies of stands in the log, and on the page
+                _log.error("a notification failed", channel=self._name, reason=f"{type(error).__name__}: {error}"[:500])
                 self._tries[alert.first] = (len(WAITS), anyio.current_time() + WAITS[-1])
 
     async def _begun(self) -> None:
@@ -96,29 +97,22 @@ class _Sender:
                 _log.warning("a channel of notifications cannot be used", channel=self._name, reason=str(error))
 
     async def _next(self) -> Open:
-        """The gravest alert that is due, when there is one."""
+        """The gravest alert that is due, when there is one, and it is durable."""
+        engine = self._host.runtime.engine
         while True:
-            due = self._due()
-            if due is not None:
-                return due
-            times = [at for first, (_, at) in self._tries.items() if self._pending(first)]
-            with anyio.move_on_at(min(times, default=float("inf"))):
-                await self._host.until(lambda: self._due() is not None)
+            state = state_of(engine)
+            await self._host.until(lambda: True)
+            waiting = [one for one in state.open.values() if self._is_pending(one.first)]
+            due = {one.first: self._tries.get(one.first, (0, 0.0))[1] for one in waiting}
+            ready = [one for one in waiting if due[one.first] <= anyio.current_time()]
+            if ready:
+                return min(ready, key=lambda one: (RANKS.index(one.severity), one.first))
+            with anyio.move_on_after(min(due.values(), default=math.inf) - anyio.current_time()):
+                await self._host.until(lambda seen=state: state_of(engine) is not seen)  # type: ignore[misc]
 
-    def _due(self) -> Open | None:
-        at = anyio.current_time()
-        ready = [
-            one for one in state_of(self._host.runtime.engine).open.values()
-            if self._pending(one.first) and self._tries.get(one.first, (0, 0.0))[1] <= at
-        ]  # fmt: skip
-        return min(ready, key=lambda one: (RANKS.index(one.severity), one.first), default=None)
-
-    def _pending(self, first: int) -> bool:
+    def _is_pending(self, first: int) -> bool:
         told = self._told
-        return first > told.begin and first not in told.done and self._is_open(first)
-
-    def _is_open(self, first: int) -> bool:
-        return any(one.first == first for one in state_of(self._host.runtime.engine).open.values())
+        return first > told.begin and first not in told.done
 
     async def _handle(self, alert: Open) -> None:
         """Deliver it, or note why not. Raises OSError."""
@@ -129,15 +123,16 @@ class _Sender:
             return
         if channel is None:
             self._begin = max(self._begin, alert.first)  # nobody wants it; who is configured later begins there
-            self._ledger.channels.pop(self._name, None)
+            if self._ledger.channels.pop(self._name, None) is not None:
+                await self._keep(None)
             return
         if not wants(settings, alert.severity):
             await self._done(alert, self._told)
             return
         outcome = await deliver(channel(_notice(self._host, alert, settings, link)))
         if outcome.ok:
-            told = self._told
-            await self._done(alert, msgspec.structs.replace(told, sent=told.sent + 1, error="", error_at="", sent_at=now()))
+            fine = msgspec.structs.replace(self._told, sent=self._told.sent + 1, error="", error_at="", sent_at=now())
+            await self._done(alert, fine)
             return
         await self._failed(alert, outcome)
 
@@ -148,7 +143,8 @@ class _Sender:
         told = msgspec.structs.replace(told, error=error, error_at=told.error_at if told.error == error else now())
         if outcome.again and failures < len(WAITS):
             self._tries[alert.first] = (failures + 1, anyio.current_time() + WAITS[failures])
-            _log.warning("a notification was not delivered", channel=self._name, reason=error, again_in_s=WAITS[failures])
+            wait = WAITS[failures]
+            _log.warning("a notification was not delivered", channel=self._name, reason=error, again_in_s=wait)
             await self._keep(told)
             return
         _log.error("a notification is given up", channel=self._name, reason=error, title=alert.title)
@@ -161,9 +157,10 @@ class _Sender:
         done = sorted({*(first for first in told.done if first in still), alert.first})
         await self._keep(msgspec.structs.replace(told, done=done))
 
-    async def _keep(self, told: Told) -> None:
+    async def _keep(self, told: Told | None) -> None:
         async with self._lock:
-            self._ledger.channels[self._name] = told
+            if told is not None:
+                self._ledger.channels[self._name] = told
             await anyio.to_thread.run_sync(ledgers.write, self._host.layout, self._ledger)
 
 

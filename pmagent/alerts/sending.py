@@ -1,4 +1,4 @@
-"""The sending process: ``python -I -m pmagent.alerts.sending``. One delivery on stdin, its outcome on stdout, both JSON.
+"""The sending process: ``python -I -m pmagent.alerts.sending``. It reads a delivery and writes its outcome, in JSON.
 
 The daemon ends it when it takes too long, so a receiver that hangs costs a process and nothing else. It follows no
 redirection, and tells nothing of address or answer but codes and the system's own words.
@@ -7,6 +7,7 @@ redirection, and tells nothing of address or answer but codes and the system's o
 from __future__ import annotations
 
 import json
+import os
 import smtplib
 import ssl
 import sys
@@ -31,7 +32,7 @@ def main() -> int:
         outcome = {"ok": False, "again": True, "error": error.strerror or type(error).__name__}
     except (HTTPException, smtplib.SMTPException) as error:
         outcome = {"ok": False, "again": True, "error": f"no answer that is understood ({type(error).__name__})"}
-    json.dump(outcome, sys.stdout)
+    os.write(1, json.dumps(outcome).encode())
     return 0
 
 
@@ -61,8 +62,7 @@ def _mail(delivery: dict[str, Any]) -> dict[str, Any]:
                 server.starttls(context=context)
             if delivery["user"]:
                 server.login(delivery["user"], delivery["password"])
-            body = delivery["body"].encode("ascii", "surrogateescape")
-            refused = server.sendmail(delivery["sender"], delivery["to"], body)
+            refused = server.sendmail(delivery["sender"], delivery["to"], delivery["body"])
     except smtplib.SMTPNotSupportedError:
         return {"ok": False, "again": False, "error": "SMTP: the server offers no TLS or no sign-in"}
     except smtplib.SMTPRecipientsRefused as error:

@@ -121,3 +121,28 @@ def _acknowledged_screen(output: Output, document: dict[str, Any]) -> None:
         output.line("no alert has been acknowledged")
     if document["before"]:
         output.note(f"older ones: pmagent alerts --acknowledged --before {document['before']}")
+
+
+@click.command("test", cls=Command, example=["pmagent notify test", "pmagent notify test --channel email"])
+@click.option("--channel", type=click.Choice(["webhook", "ntfy", "slack", "email"]),
+              help="Only this channel [default: each that is configured].")
+@format_option()
+@pass_app
+def notify_test(app: App, channel: str | None, format: str) -> int:
+    """Send a trial message over each configured channel, with the daemon's environment where one runs.
+
+    [notifications] in .pmagent/config.toml configures the channels. Exit 1: a channel failed, or none is configured."""
+    answer = _ask(app, "notify.test", channel=channel or "")
+    document = answer.document
+    if format == "json":
+        app.output.document(document)
+        return answer.exit_code
+    for name, one in document["channels"].items():
+        if one["ok"]:
+            app.output.line(Styled("✓ sent", "green"), f"  {name}")
+        else:
+            app.output.line(Styled("✗ failed", "red"), f"  {name}: {one['error']}")
+    if not document["channels"]:
+        app.output.line("no channel is configured")
+        app.output.note(Styled("hint:", "cyan"), " [notifications] in .pmagent/config.toml; pmagent help environment")
+    return answer.exit_code

@@ -119,8 +119,12 @@ def status(app: App, require_daemon: bool, format: str) -> int:
     place; the exit code is then 0, as for any view of the log.
 
     The log's end comes from HEAD; `pmagent log verify` shows whether the whole log is intact."""
+    from pmagent.alerts.ledger import troubles
+
     code, found = _found(app)
-    document = {"workspace": str(app.workspace), **found, "holder": _holder(app)}
+    document = {
+        "workspace": str(app.workspace), **found, "holder": _holder(app), "notifications": troubles(app.layout),
+    }  # fmt: skip
     app.output.answer(format, document, lambda: _screen(app.output, document))
     if require_daemon and not document["running"]:
         hangs = document["daemon"] != "none"
@@ -169,6 +173,8 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
         text = f" by {pause['operator_id']}, {output.moment(pause['time'])}{why}; {document['held']} effect(s) wait"
         output.line("effects    ", Styled("✗ paused", "red"), text, Styled("; pmagent resume", "dim"))
     _alert_line(output, document.get("alerts") or {})
+    for trouble in document["notifications"]:
+        output.line(Styled("✗ notify", "red"), f"   {trouble}; pmagent notify test")
     _log_lines(output, document["log"])
     if document.get("distrust"):
         output.line(Styled("✗ not trusted", "red"), f" {document['distrust']}")

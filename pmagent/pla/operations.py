@@ -50,6 +50,7 @@ from pmagent.pla.arguments import (
     StatusArguments,
     understood,
 )
+from pmagent.pla.proving import proof
 from pmagent.pla.requests import BadProposal, Made, ProposalRequest, made
 from pmagent.pla.settings import PlaSettings, frame_source, standing
 from pmagent.pla.vault import Vault
@@ -66,7 +67,7 @@ ANSWER_SECONDS: Final = 60.0
 WAY_SECONDS: Final = 15.0
 
 
-_OF_THE_MOMENT: Final = ("looked_ms", "reason", "acknowledged", "seen_mode", "layout", "machine")
+_OF_THE_MOMENT: Final = ("looked_ms", "reason", "acknowledged", "seen_mode", "proof", "layout", "machine")
 """Fields that may differ when the same decision (same operator, same bytes) is sent again."""
 
 
@@ -127,8 +128,9 @@ async def propose(host: Host, arguments: dict[str, Any]) -> Answer:
     asked = understood(arguments, ProposeArguments)
     settings = await anyio.to_thread.run_sync(standing, host.layout.workspace)
     channel: Channel = asked.channel
+    proved = await proof(host, asked.operator, channel, asked.secret, by_secret=asked.by_secret)
     if asked.document is None:
-        wish = _wish(host, asked, settings)
+        wish = msgspec.structs.replace(_wish(host, asked, settings), proof=proved)
     else:
         border = foreign_documents.proposal(
             asked.document, reading.warden(host.runtime.engine).mode, settings.layout
@@ -138,7 +140,7 @@ async def propose(host: Host, arguments: dict[str, Any]) -> Answer:
         channel = "document"
         wish = ProposalRequest(
             goal=f"document {border.proposal_id}", operator=asked.operator, channel=channel, why=border.rationale,
-            action=border.action, declared=border.declared,
+            action=border.action, declared=border.declared, proof=proved,
         )  # fmt: skip
     request = _request(arguments)
     ready = made(wish, settings, host.runtime.intake.masked)
@@ -171,6 +173,7 @@ async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
             what = f"the document says {border.decision}"
             raise BadPla(what, f"hand it to pmagent pla {'approve' if border.decision == 'APPROVED' else 'reject'}")
         requested = _completed(host, border)
+        proved = await proof(host, border.operator_id, asked.channel, asked.secret, by_secret=False)
     elif asked.decision is None or not asked.proposal_id:
         raise BadPla("a decision needs a proposal's id and what is decided", "pmagent pla approve ID, or reject ID")
     else:
@@ -181,6 +184,8 @@ async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
             seen_mode=asked.seen_mode, looked_ms=asked.looked_ms,
         )  # fmt: skip
         requested = _completed(host, requested)
+        proved = await proof(host, asked.operator, asked.channel, asked.secret, by_secret=asked.by_secret)
+    requested = msgspec.structs.replace(requested, proof=proved)
     if requested.decision == "APPROVED":
         settings = await anyio.to_thread.run_sync(standing, host.layout.workspace)
         requested = msgspec.structs.replace(requested, layout=settings.layout, machine=settings.machine)

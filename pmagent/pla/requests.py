@@ -13,7 +13,7 @@ from pmagent.actors.pla.credentials.goal_masking import masked_goal, masked_reas
 from pmagent.actors.pla.goals import parse_goal
 from pmagent.contracts.control import Channel
 from pmagent.contracts.pla import Action, TypeText, declared, digest, layout_of, objections
-from pmagent.contracts.pla_events import GOAL_CHARS_MAX, FrameSource, PlaProposalRequested
+from pmagent.contracts.pla_events import GOAL_CHARS_MAX, FrameSource, PlaProposalRequested, Proof
 from pmagent.events.errors import PmagentError
 from pmagent.pla.settings import PlaSettings
 from pmagent.workspace.settings import FILE
@@ -33,7 +33,7 @@ class BadProposal(PmagentError):
 
 class ProposalRequest(msgspec.Struct, frozen=True, kw_only=True):
     """An operator's request. ``action``: stated by a document instead of by ``goal``; ``declared``: whoever made it
-    says that it holds credentials."""
+    says that it holds credentials; ``proof``: how it is known who asks."""
 
     goal: str
     operator: str
@@ -43,6 +43,7 @@ class ProposalRequest(msgspec.Struct, frozen=True, kw_only=True):
     frame: FrameSource | None = None
     action: Action | None = None
     declared: bool = False
+    proof: Proof = "none"
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -65,6 +66,7 @@ def made(wish: ProposalRequest, settings: PlaSettings, redact: Redact) -> Made:
         "rationale": masked(wish.why, redact), "policy": settings.policy, "frame": wish.frame, "model": wish.model,
         "limits": settings.limits, "lifetime_s": settings.lifetime_s, "two_persons": settings.two_persons,
         "layout": settings.layout, "machine": settings.machine,
+        "proof": wish.proof,
     }  # fmt: skip
     if action is None:
         return Made(_request(fields), None)

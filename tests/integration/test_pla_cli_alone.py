@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pmagent.console.auth import operators
 from pmagent.workspace.layout import Layout
 from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent
@@ -303,12 +305,36 @@ def test_broken_settings_keep_nobody_from_lowering_the_mode_and_disarming(lab: P
         assert pmagent(lab, "pla", "arm").code == 2
 
 
-def test_two_persons_means_two(lab: Path) -> None:
+def proven(lab: Path, secret: str, *arguments: str) -> tuple[int, dict[str, Any], str]:
+    """``pmagent pla …`` with this secret on stdin: exit code, document, and errors."""
+    done = warm.run(
+        [*PMAGENT, "pla", *arguments, "--secret-stdin", "--format", "json"], input=f"{secret}\n".encode(), cwd=lab,
+        env=clean_environment(), capture_output=True, timeout=SECONDS, check=False,
+    )  # fmt: skip
+    return done.returncode, json.loads(done.stdout or b"{}"), done.stderr.decode()
+
+
+def test_two_persons_are_two_who_prove_who_they_are(lab: Path) -> None:
+    """``--operator NAME`` alone proves nothing, neither of who asks nor of who approves."""
     configure(lab, two_persons=True)
-    proposed = asked(lab, "propose", "type: ls")
-    name, digest = proposed["proposal_id"], proposed["digest"]
-    assert asked(lab, "approve", name, "--digest", digest, expect=1)["decision"]["code"] == "self"
-    pla(lab, "approve", name, "--digest", digest, "--operator", "grace")
+    file = Layout(lab).home / "operators.json"
+    for name, role in (("ada", "approve"), ("grace", "approve"), ("vera", "view")):
+        operators.add(file, name, role, f"{SECRET}-{name}")  # type: ignore[arg-type]
+    assert asked(lab, "propose", "type: ls", expect=1)["code"] == "unproven"
+    code, proposed, _ = proven(lab, f"{SECRET}-ada", "propose", "type: ls")
+    assert (code, proposed["proposed"]) == (0, True)
+    approve = ("approve", proposed["proposal_id"], "--digest", proposed["digest"])
+    assert asked(lab, *approve, "--operator", "grace", expect=1)["decision"]["code"] == "unproven"
+    code, refused, errors = proven(lab, f"{SECRET}-ada", *approve, "--operator", "grace")
+    assert (code, refused["error"]["message"]) == (1, "grace and the secret do not fit")
+    assert SECRET not in errors
+    assert proven(lab, f"{SECRET}-vera", *approve, "--operator", "vera")[0] == 1, "who may only look approves nothing"
+    code, refused, _ = proven(lab, f"{SECRET}-ada", *approve)
+    assert (code, refused["decision"]["code"]) == (1, "self")
+    code, approved, _ = proven(lab, f"{SECRET}-grace", *approve, "--operator", "grace")
+    assert (code, approved["decision"]["decision"]) == (0, "approved")
+    assert [one["proof"] for one in events(lab, "pla.decision_requested")] == ["none", "secret", "secret"]
+    assert not any(SECRET.encode() in path.read_bytes() for path in lab.rglob("*") if path.is_file())
 
 
 def test_ending_a_session_withdraws_what_is_open(lab: Path) -> None:

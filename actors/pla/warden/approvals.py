@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
+from pmagent.actors.pla.brain.objections import PROVE
 from pmagent.actors.pla.ids import derived
 from pmagent.actors.pla.warden.closing import closed
 from pmagent.actors.pla.warden.state import ProposalView, WardenState
@@ -108,6 +109,9 @@ def _approving(state: WardenState, event: Event, view: ProposalView, asked: PlaD
     # The console knows who acts there; two of its operators are two persons, whatever the setting.
     if (proposed.two_persons or asked.channel == "console") and asked.operator_id == proposed.requested_by:
         return "self", f"{asked.operator_id} asked for it, and may not approve it", "another operator has to approve"
+    if proposed.two_persons and asked.proof == "none":
+        what = f"two_persons: nobody proved to be {asked.operator_id}"
+        return "unproven", what, PROVE if asked.channel != "console" else "sign out, and sign in with your secret"
     if proposed.credential_warning:
         if proposed.policy != "acknowledge" or not asked.acknowledged:
             what = f"it holds what looks like credentials ({', '.join(proposed.findings)})"[:500]

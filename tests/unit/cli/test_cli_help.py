@@ -46,7 +46,9 @@ ELSEWHERE = {
     "pmagent pla propose 'keys: ctrl+alt+t' --why 'a terminal is needed first'",
     "pmagent pla propose 'Open the log and read its end' --model anthropic:NAME --frames /dev/video0",
     "pmagent pla propose --document proposal.json",
-    "pmagent console", "pmagent console --operator ada --format json",
+    "pmagent console", "pmagent console --operator ada --format json", "pmagent notify test",
+    "pmagent notify test --channel email",
+    "pmagent alerts --ack 4711 --note 'looked at the screen: nothing was typed'",
     "pmagent operators add eve --secret-stdin < secret.txt", "pmagent trust", "pmagent log adopt",
     "pmagent log adopt --yes", "pmagent oa release 42 --holder claude-code",
 }
