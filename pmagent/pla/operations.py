@@ -67,7 +67,7 @@ ANSWER_SECONDS: Final = 60.0
 WAY_SECONDS: Final = 15.0
 
 
-_OF_THE_MOMENT: Final = ("looked_ms", "reason", "acknowledged", "seen_mode", "proof")
+_OF_THE_MOMENT: Final = ("looked_ms", "reason", "acknowledged", "seen_mode", "proof", "layout", "machine")
 """Fields that may differ when the same decision (same operator, same bytes) is sent again."""
 
 
@@ -132,7 +132,9 @@ async def propose(host: Host, arguments: dict[str, Any]) -> Answer:
     if asked.document is None:
         wish = msgspec.structs.replace(_wish(host, asked, settings), proof=proved)
     else:
-        border = foreign_documents.proposal(asked.document, reading.warden(host.runtime.engine).mode)
+        border = foreign_documents.proposal(
+            asked.document, reading.warden(host.runtime.engine).mode, settings.layout
+        )
         if isinstance(border, foreign_documents.Broken):
             return await _broken(host, border, arguments, asked.channel)
         channel = "document"
@@ -160,7 +162,7 @@ async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
     """Approve or reject: ``{approved|rejected: true, executes, …}`` as soon as it is recorded, or the refusal's
     reasons, its code, and exit code 1; of a document that is none, the violation and exit code 1.
 
-    Raises BadPla, NoSuchProposal, Refused, TimedOut.
+    Raises BadPla, NoSuchProposal, ConfigError, NotAccepted, Refused, TimedOut.
     """
     asked = understood(arguments, DecideArguments)
     if asked.document is not None:
@@ -184,6 +186,9 @@ async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
         requested = _completed(host, requested)
         proved = await proof(host, asked.operator, asked.channel, asked.secret, by_secret=asked.by_secret)
     requested = msgspec.structs.replace(requested, proof=proved)
+    if requested.decision == "APPROVED":
+        settings = await anyio.to_thread.run_sync(standing, host.layout.workspace)
+        requested = msgspec.structs.replace(requested, layout=settings.layout, machine=settings.machine)
     if requested.decision == "REJECTED" and not is_seen(requested.reason):
         requested = msgspec.structs.replace(requested, reason="")  # the warden says that it needs one
     answers = {"pla.approved", "pla.rejected", "pla.decision_refused"}

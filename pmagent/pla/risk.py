@@ -21,6 +21,8 @@ TIERS: Final[tuple[Tier, ...]] = ("high", "medium", "low")
 
 LONG_CHARS: Final = 200
 """A text of more is long: nobody takes it in at a glance."""
+WORD_CHARS: Final = 40
+"""So much of the words that look dangerous is named."""
 RULES: Final = "rules"
 """The proposer of what a goal states literally; any other is a model."""
 
@@ -117,8 +119,8 @@ def _of_text(text: str, *, hidden: bool, foreign: bool) -> Iterator[tuple[Tier, 
         tier: Tier = "high" if foreign or len(text) > LONG_CHARS else "medium"
         yield tier, f"{times}: Enter runs or sends what stands there"
     for what, pattern in _DEEDS.items():
-        if pattern.search(text):
-            yield "high", f"{what}, by its words"
+        if (match := pattern.search(text)) is not None:
+            yield "high", f"looks like {what} ({' '.join(match[0].split())[:WORD_CHARS]})"
     if "\t" in text:
         yield "medium", "a tab: it goes to another field, or completes a word"
     if len(text) > LONG_CHARS:

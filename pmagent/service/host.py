@@ -57,7 +57,7 @@ from pmagent.service.noted import code_stamp
 from pmagent.service.pruning import finish_all
 from pmagent.service.requests import OPERATOR, Requests
 from pmagent.service.secrets import known_secrets
-from pmagent.service.status import note_of
+from pmagent.service.status import Standing, note_of
 from pmagent.service.writing import DocumentWriter, OldDocuments
 from pmagent.workspace.kernel_settings import expected
 from pmagent.workspace.layout import Layout
@@ -119,6 +119,7 @@ class Host:
         self.storage = storage
         self.resources = resources
         """Those that the areas keep, by their classes."""
+        self.standing = Standing()
         self.console_pid = 0
         """The console's process, as its supervisor started it; 0: none is served."""
         self._heard = storage.tail().position

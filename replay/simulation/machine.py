@@ -36,7 +36,7 @@ from pmagent.replay.simulation.chance import between
 from pmagent.replay.simulation.disk import Crashed, SimBlobs
 from pmagent.replay.simulation.invariants import DOCUMENTS, Documents, Watch
 from pmagent.replay.simulation.running import Running
-from pmagent.replay.simulation.snapshots import CODE, Stranger, saved, spoiled
+from pmagent.replay.simulation.snapshots import CODE, saved, spoiled
 from pmagent.replay.simulation.world import World, require
 
 FOLDER: Final = "/state/log"
@@ -83,7 +83,6 @@ class Machine:
         """Whether what is started next is a daemon, unless a fault makes it a command."""
         self._power = self._again = False
         self._snapshots: list[bytes] = []
-        self._stranger = Stranger(actors)
         self.borders = Borders(world.chance, frozenset())
 
     def provide(self, contents: Sequence[bytes]) -> None:
@@ -167,7 +166,7 @@ class Machine:
         unfinished = self.engine.effects.unfinished()
         now = world.now()
         completed = self.engine.complete(now)
-        if from_snapshot and not first and not completed.events:
+        if self.watch.looks and from_snapshot and not first and not completed.events:
             self._unwatched(self.watch.restored, (export_engine(self.engine), self.engine.states), now)
         self.up = True
         for output in filter(lambda output: output.events, (Output(first, [], []), completed)):
@@ -245,7 +244,7 @@ class Machine:
         raw = world.disk.get(SNAPSHOT)
         if raw is None:
             return 0
-        snapshot = usable(spoiled(world, raw, self._snapshots, self._stranger), self._log_id, CODE, self.storage)
+        snapshot = usable(spoiled(world, raw, self._snapshots, self._actors), self._log_id, CODE, self.storage)
         if snapshot is None:
             world.faults.note("snapshot: refused")
             return 0

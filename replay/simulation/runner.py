@@ -139,8 +139,8 @@ def simulate(
     only: frozenset[str] | None = None, load: Load | None = None, rests: Rests | None = None,
 ) -> SimResult:
     """Run one seed. ``documents`` makes the projections, which are then checked too; ``only`` these faults strike;
-    ``load`` is else drawn. ``rests`` are those of earlier runs: what this one comes to is not checked a second time
-    when it is the same in every byte, except in seeds that remember nothing.
+    ``load`` is else drawn. ``rests`` are those of earlier runs: one more has to come to the same in every byte, and is
+    not held to the laws a second time, except in seeds that remember nothing.
 
     Raises SimulationFailed.
     """
@@ -161,7 +161,7 @@ def play(
     gc.disable()  # finalizers must not run at moments of their own
     try:
         with tripwires():
-            return _play(chance, seed, documents, only, load, rests)
+            return _play(chance, seed, documents, only, load, {} if rests is None or remembers_nothing(seed) else rests)
     finally:
         if collecting:
             gc.enable()
@@ -169,14 +169,16 @@ def play(
 
 def _play(
     chance: Chance, seed: int, documents: Callable[[], Documents] | None, only: frozenset[str] | None,
-    load: Load | None, rests: Rests | None,
+    load: Load | None, rests: Rests,
 ) -> SimResult:
+    earlier = rests.get(seed)
     world = World(chance, only)
     fatal: Fatal = {}
     secret = f"hush-{chance.stream('secret').getrandbits(64):016x}"
     decided: Decided | None = None if remembers_nothing(seed) else {}
     machine = Machine(world, partial(actors, fatal, decided), documents, [secret])
     machine.watch.fatal = fatal
+    machine.watch.looks = earlier is None
     world.others = Others(world.disk, FOLDER, Faults(chance, "others", only, FOREIGN_CHANCES, FOREIGN_CONSEQUENCES))
     bordered = chance.uniform("borders: at all") < BORDERED
     machine.borders = Borders(chance, only if bordered else frozenset())
@@ -218,17 +220,16 @@ def _play(
         world.others.faults.struck, machine.borders.faults.struck,
     ):  # fmt: skip
         world.faults.struck.update(struck)
-    sum_ = _rest(world, machine) if rests is not None and not remembers_nothing(seed) else None
-    earlier = rests.get(seed) if rests is not None else None
-    same = earlier.result if earlier is not None and earlier.sum == sum_ else None
-    alteration = _check_rest(world, machine) if same is None else None
+    sum_ = _rest(world, machine)
+    require(earlier is None or earlier.sum == sum_, "a second run comes to something else than the first")
+    alteration = _check_rest(world, machine) if earlier is None else None
     require(not machine.engine.effects.open, "an effect is still open")
     for idle in _RESTS:
         idle(machine.engine.states)
     if pla_world is not None:
         pla_world.check_rested()
-    result = same or _result(seed, world, machine, alteration)
-    if rests is not None and sum_ is not None:
+    result = earlier.result if earlier is not None else _result(seed, world, machine, alteration)
+    if sum_ is not None:
         rests[seed] = Rest(sum_, result)
     return result
 

@@ -31,50 +31,36 @@ def saved(log_id: str, tail: Tail, engine: Engine, documents: Documents | None) 
     return encode_snapshot(Snapshot(FORMAT, log_id, tail, CODE, export_engine(engine), extra))
 
 
-class Stranger:
-    """An engine of ``actors`` to which other things happened. Later snapshots show it at later positions."""
-
-    def __init__(self, actors: Callable[[], Sequence[AnyActor]]) -> None:
-        self._actors = actors
-        self._engine = Engine(actors(), Sequencer(Tail()))
-
-    def at(self, position: int, time: str) -> EngineState:
-        """Its state at ``position``."""
-        if self._engine.sequencer.position >= position:
-            self._engine = Engine(self._actors(), Sequencer(Tail()))
-        while (n := self._engine.sequencer.position) < position - 1:
-            self._accept(self._engine, QuestionAsked(n=n), n, time)
-        engine = self._engine.copy(self._actors())
-        if n < position:
-            self._accept(engine, Done(n=n), n, time)
-        return export_engine(engine)
-
-    def _accept(self, engine: Engine, fact: QuestionAsked | Done, n: int, time: str) -> None:
-        engine.accept(Draft(type_of(fact), fact, encode(fact), f"stranger-{n}", "operator", "", 0), time)
+def _stranger(actors: Sequence[AnyActor], position: int, time: str) -> EngineState:
+    """An engine of ``actors`` at ``position`` to which other things happened."""
+    engine = Engine(actors, Sequencer(Tail(max(0, position - 2))))
+    fact = QuestionAsked(n=position) if position > 1 else Done(n=position)  # the one is answered
+    engine.accept(Draft(type_of(fact), fact, encode(fact), "stranger", "operator", "", 0), time)
+    return export_engine(engine)
 
 
-def spoiled(world: World, raw: bytes, saved: Sequence[bytes], stranger: Stranger) -> bytes:
+def spoiled(world: World, raw: bytes, saved: Sequence[bytes], actors: Callable[[], Sequence[AnyActor]]) -> bytes:
     """``raw``, or what a fault has put in its place. ``saved`` are all snapshots of this log so far."""
     faults, random = world.faults, world.chance.stream("snapshot")
     if faults.strike("snapshot: stale"):
         raw = random.choice(saved)
     elsewhere = f"{random.getrandbits(256):064x}"
     if faults.strike("snapshot: of another log"):
-        raw = encode_snapshot(_of_another(raw, f"{random.getrandbits(128):032x}", elsewhere, stranger))
+        raw = encode_snapshot(_of_another(raw, f"{random.getrandbits(128):032x}", elsewhere, actors))
     elif faults.strike("snapshot: of another history"):  # a copy of this log that went another way
-        raw = encode_snapshot(_of_another(raw, "", elsewhere, stranger))
+        raw = encode_snapshot(_of_another(raw, "", elsewhere, actors))
     elif faults.strike("snapshot: of other code"):
-        raw = encode_snapshot(msgspec.structs.replace(_of_another(raw, "", "", stranger), code="b"))
+        raw = encode_snapshot(msgspec.structs.replace(_of_another(raw, "", "", actors), code="b"))
     if faults.strike("snapshot: damaged"):
         at = int(world.chance.uniform("snapshot: damaged where") * len(raw))
         raw = raw[:at] + bytes([raw[at] ^ (1 << random.randrange(8))]) + raw[at + 1 :]
     return raw
 
 
-def _of_another(raw: bytes, log_id: str, sum_: str, stranger: Stranger) -> Snapshot:
+def _of_another(raw: bytes, log_id: str, sum_: str, actors: Callable[[], Sequence[AnyActor]]) -> Snapshot:
     """A real snapshot at the position of ``raw``'s, of an engine to which other things happened. ``log_id`` and
     ``sum_``: "" for its own."""
     kept = msgspec.msgpack.decode(raw[32:], type=Snapshot)
-    state = stranger.at(kept.tail.position, kept.tail.time)
+    state = _stranger(actors(), kept.tail.position, kept.tail.time)
     tail = msgspec.structs.replace(kept.tail, sum=sum_ or kept.tail.sum)
     return Snapshot(kept.format, log_id or kept.log_id, tail, kept.code, state, kept.extra)

@@ -390,3 +390,57 @@ def test_what_it_does_and_the_decision_are_on_the_first_screen(
     assert heading
     assert heading["y"] >= covered["y"] + covered["height"], "nothing lies over what was jumped to"
     station.pmagent("pla", "reject", "--operator", APPROVING, "--reason", "tidy up")
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with_scripts", "without_scripts"])
+def test_actions_are_proposed_from_the_page_and_worded_alike_everywhere(
+    station: Station, enter: Enter, *, scripts: bool
+) -> None:
+    station.mode("OBSERVE")
+    visit = enter(ASKING, java_script_enabled=scripts)
+    page = visit.page
+    visit.go("/approvals")
+    page.get_by_role("link", name="Propose an action…").click()
+    page.get_by_role("button", name="Switch to SUGGEST").click()
+    page.get_by_label("Action").select_option(label="Press keys")
+    page.get_by_label("Text, keys, way or button").fill("ctrl+alt+remove")
+    page.get_by_role("button", name="Propose").click()
+    expect(page.get_by_role("alert").last).to_contain_text("key 3 of 3")
+    expect(page.get_by_label("Text, keys, way or button")).to_have_value("ctrl+alt+remove")
+    page.get_by_label("Text, keys, way or button").fill("ctrl+alt+delete")
+    page.get_by_role("button", name="Propose").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Press ctrl + alt + delete")
+    session = station.document("pla", "status")["session"]["session_id"]
+    visit.go(f"/sessions/{session}")
+    expect(page.get_by_role("table", name="Proposals")).to_contain_text("Press ctrl + alt + delete")
+    station.pmagent("pla", "reject", "--operator", APPROVING, "--reason", "another one")
+    visit.go("/approvals/propose")
+    page.get_by_label("Text, keys, way or button").fill('echo "a\\b"\nls\n')
+    page.get_by_label("Why").fill("to see\tit")
+    page.get_by_role("button", name="Propose").click()
+    expect(page.locator("pre.bytes")).to_have_text('echo·"a\\b"⏎\nls⏎')
+    station.pmagent("pla", "reject", "--operator", APPROVING, "--reason", "tidy up")
+    visit.go("/approvals/propose")
+    page.get_by_role("button", name="Take a screenshot").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("No screenshot was taken")
+
+
+def test_the_kill_switch_is_ready_or_hit_and_only_the_device_is_armed(station: Station, enter: Enter) -> None:
+    assert station.device is not None
+    station.armed()
+    visit = enter(APPROVING)
+    device = visit.page.locator("#pla-device")
+    expect(device).to_contain_text("kill switch: ready")
+    end = station.position()
+    station.device.do("kill")
+    station.until("hid.reported", "data.kill_switch_state=DISABLED", after=end)
+    expect(device).to_contain_text("kill switch hit: nothing can be typed")
+    for text in (station.pmagent("pla", "status").text, station.pmagent("log", "tail", "-n", "40").text,
+                 station.pmagent("pla", "mode", "SUGGEST", "--operator", ASKING).text,
+                 station.pmagent("pla", "mode", "EXECUTE", "--operator", ASKING, expect=1).text):
+        assert not re.search(r"switch (is )?(ARMED|DISABLED)", text), text
+    assert "hit: nothing can be typed" in station.pmagent("pla", "status").text
+    visit.page.get_by_role("button", name="Switch to EXECUTE").click()
+    expect(visit.page.get_by_role("main")).to_contain_text("the kill switch is hit: nothing can be typed")
+    station.device.do("restore")
+    station.device.do("reset")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -121,3 +122,24 @@ def test_minimal_is_refused_where_there_are_surfaces_or_other_settings(bare: Pat
     refused = pmagent(bare, "init", "--minimal")
     assert refused.code == 2
     assert not (bare / ".pmagent/config.toml").exists()
+
+
+def test_the_doctor_leads_to_init_where_nothing_is_yet(tmp_path: Path) -> None:
+    found = pmagent(tmp_path, "doctor", "--format", "json").document["checks"]
+    surfaces = next(check for check in found if check["name"] == "surfaces")
+    assert (surfaces["state"], surfaces["remedy"]) == ("warn", "pmagent init")
+
+
+def test_a_decision_does_not_advise_what_would_write_nothing(bare: Path) -> None:
+    warned = pmagent(bare, "oa", "decision", "Write the manual").document["warnings"]
+    assert any("config.toml" in warning for warning in warned)
+    assert not any(warning.startswith("to mend it: pmagent init") for warning in warned)
+
+
+def test_init_says_that_the_log_is_gone(bare: Path) -> None:
+    assert pmagent(bare, "oa", "snapshot").code == 0
+    shutil.rmtree(bare / ".pmagent/data/log")
+    told = pmagent(bare, "init").errors
+    assert "--new-log" in told
+    assert "next:" not in told, "a run would be refused"
+    assert "next:" in pmagent(bare, "init", "--new-log").errors

@@ -11,7 +11,7 @@ from pmagent.actors.orchestra.running import coordinator, orchestrator, run_stat
 from pmagent.actors.orchestra.running import task_state as job
 from pmagent.actors.orchestra.running.task_state import Job
 from pmagent.actors.orchestra.running.worker import Worker
-from tests.support.planted import Planted, plant_all
+from tests.support.planted import Planted, by_day, plant_all
 from tests.support.simulated import RUNS, failure
 
 PLANTED: Planted = {
@@ -166,7 +166,7 @@ PLANTED: Planted = {
     ]),
 }
 
-@pytest.mark.parametrize("fault", PLANTED)
+@pytest.mark.parametrize("fault", by_day(PLANTED))
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, exchanges = PLANTED[fault]
     plant_all(monkeypatch, exchanges)

@@ -137,4 +137,7 @@ def _credential(asked: PlaProposalRequested, action: Action) -> Refusal | None:
 
 
 def _bad(action: Action, text: str, kind: Unfit) -> Refusal:
-    return Refusal("unfit", text, _MENDS[type(action)], kind)
+    mend = _MENDS[type(action)]
+    if isinstance(action, TypeText) and action.layout:
+        mend = f"the layout {action.layout} is declared; up to {TEXT_CHARS_MAX} characters that it types"
+    return Refusal("unfit", text, mend, kind)

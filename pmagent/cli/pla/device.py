@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def arm(app: App, operator: str | None, request: str | None, format: str) -> int:
     """Arm the device: its light goes on, and it can type approved actions. The OA must permit it; in EXECUTE only.
 
-    It stays armed as long as the daemon renews its lease of 5 s. Exit 1: it is not armed; the reasons and the next
+    It stays armed as long as the daemon renews its lease of 2 s. Exit 1: it is not armed; the reasons and the next
     commands are shown; mode and proposal stay as they are."""
     answer = ask(app, "pla.arm", channel="cli", operator=acting(app, operator), **same_request(request))
     document = answer.document

@@ -132,7 +132,7 @@ class Entrance:
         now_known = self._register.operators().get(name)  # it took a while
         if not fits or now_known is None or now_known != operator:
             await self._refuse("" if operator is None else name, "secret", "name and secret do not fit")
-            raise NotAdmitted("Name and secret do not fit.", "pmagent console prints a one-time address, too")
+            raise NotAdmitted("Wrong name or secret.", "pmagent console prints a one-time address, too")
         return await self._admit(now_known, "secret", before)
 
     def visitor(self, cookie: str, *, used: bool = True) -> Visitor | None:

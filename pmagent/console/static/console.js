@@ -508,6 +508,8 @@
   for (const region of own("[data-region][id]")) served.set(region.id, region.outerHTML);
   wake(document);
   badge();
+  const current = document.querySelector("nav.sections [aria-current]");
+  if (current) current.closest("ul").scrollLeft = Math.max(0, current.offsetLeft - 40); // on a telephone they are one line
   document.addEventListener("click", copied);
   document.addEventListener("click", rowOpened);
   document.addEventListener("submit", stopping);

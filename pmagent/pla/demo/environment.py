@@ -100,9 +100,15 @@ class Device:
         return sum(message.get("heard") == op for message in self._show_output)
 
     @property
+    def told(self) -> list[dict[str, Any]]:
+        """All that it has told so far."""
+        self._drain()
+        return list(self._show_output)
+
+    @property
     def typed(self) -> str:
         """All that it typed so far, as the text that a machine makes of it."""
-        return self._typed.read_text("ascii")
+        return self._typed.read_text("utf-8")
 
     def close(self) -> None:
         """End it."""

@@ -175,7 +175,7 @@ def test_without_a_daemon_the_page_still_tells_where_the_log_ends(tmp_path: Path
         with console(workspace, APPROVING) as browser:
             daemon.close()
             text = now(browser)
-    assert "How things stand is not known" in text
+    assert "The current state is not known" in text
     assert "Stop switch ✗ not known" in text
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from pmagent.pla.consequences import characters_typed
 from pmagent.pla.risk import TIERS, risk
 
 ROW: Final = 16
@@ -17,15 +18,21 @@ TITLE_CHARS: Final = 48
 
 def headline(document: dict[str, Any]) -> str:
     """The action in a few words that hold nothing of the typed text."""
-    payload = document["payload"]
-    match document["action_type"]:
-        case "TYPE_TEXT":
-            return f"Type {document['chars']} character{'' if document['chars'] == 1 else 's'}"
-        case "KEY_COMBO":
-            return f"Press {' + '.join(payload['keys'])}"
-        case "MOUSE_MOVE":
-            return f"Move the pointer {steps(payload['x'], payload['y'])}"
-    return f"Click {payload['button']}"
+    if document["action_type"] == "TYPE_TEXT":
+        return f"Type {document['chars']} character{'' if document['chars'] == 1 else 's'}"
+    return worded({"action_type": document["action_type"], **document["payload"]})
+
+
+def worded(action: Mapping[str, Any]) -> str:
+    """An action but a text, as an event holds it, in words; of one that is none, its fields."""
+    match action:
+        case {"action_type": "KEY_COMBO", "keys": [*keys]}:
+            return f"Press {' + '.join(map(str, keys))}"
+        case {"action_type": "MOUSE_MOVE", "x": int(x), "y": int(y)}:
+            return f"Move the pointer {steps(x, y)}"
+        case {"action_type": "MOUSE_CLICK", "button": button}:
+            return f"Click {button}"
+    return ", ".join(f"{name} {value}" for name, value in action.items() if name != "text")
 
 
 def title(document: dict[str, Any]) -> str:
@@ -59,8 +66,7 @@ def progress(document: dict[str, Any], done: int, of: int) -> Progress | None:
     """How far it is, after so many reports; None where none were. A character has two, and is typed with the first."""
     if not done:
         return None
-    chars = min((done + 1) // 2, document["chars"]) if document["action_type"] == "TYPE_TEXT" else 0
-    return Progress(done, of, chars)
+    return Progress(done, of, characters_typed(document, done))
 
 
 def content(document: dict[str, Any]) -> str:

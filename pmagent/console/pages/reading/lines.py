@@ -26,9 +26,10 @@ def rows(events: Iterable[StoredEvent]) -> Markup:
 def _row(event: StoredEvent) -> str:
     mark, word = sign(event)
     at, time = event.position, _text(event.time)
+    shown = _text(short(event.time))
     return (
         f'<tr id="e{at}" class="{word}"><th class="c-position" scope="row"><a href="/log/{at}">{at}</a></th>'
-        f'<td class="c-time"><time datetime="{time}" title="{in_utc(time)}" data-exact>{_text(short(event.time))}</time></td>'
+        f'<td class="c-time"><time datetime="{time}" title="{in_utc(time)}" data-exact>{shown}</time></td>'
         f'<td class="c-actor">{_text(event.actor)}</td>'
         f'<td class="c-type"><span class="sign" aria-hidden="true">{mark}</span>{_text(event.type)}</td>'
         f'<td class="c-run">{_belonging(event.correlation)}</td><td class="c-gist">{_text(summary(event))}</td></tr>'

@@ -2,7 +2,8 @@
 
 ``type``, ``exclude``, ``actor``, ``correlation``, ``field`` may stand several times; ``grep``, ``since``, ``until``,
 ``after``, ``before``, ``n`` and ``newest`` once. ``after`` reads on from there, the oldest first found; without it the
-last ``n`` are shown. ``text``, as Runs and Audits have it, is ``grep``. Empty values count for nothing; an error is shown at its field.
+last ``n`` are shown. ``text``, as Runs and Audits have it, is ``grep``. Empty values count for nothing; an error is
+shown at its field.
 """
 
 from __future__ import annotations
