@@ -140,7 +140,7 @@ class Told(PageContext):
         name, text = getattr(reader, "__name__", ""), self.text
         answers: dict[str, Callable[[], Any]] = {
             "_times": lambda: [TIME], "latest": lambda: None, "story": self.story,
-            "acknowledged": lambda: ([acknowledged(text)], 5),
+            "acknowledged": lambda: ([acknowledged(text)], 5), "troubles": lambda: [text],
         }  # fmt: skip
         return answers[name]()  # type: ignore[no-any-return]
 
