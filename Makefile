@@ -1,6 +1,6 @@
 # Everything a developer or a machine starts. All paths are relative, so the folder may lie anywhere.
 .DEFAULT_GOAL := help
-.PHONY: help setup check test night planted repositories lint types imports tests computing waiting demo bench schemas man lock clean
+.PHONY: help setup check test night planted repositories lint types imports tests units laws waiting demo bench schemas man lock clean
 SHELL := /bin/sh
 .SHELLFLAGS := -eu -c
 # Nothing of the caller's Python or pytest settings reaches the runs below.
@@ -8,9 +8,10 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONOPTIMIZE PYTEST_ADDOPTS MYPYP
 
 PYTHON_CODE := pmagent actors contracts events firmware projections replay tests benchmarks scripts examples
 BIN := .venv/bin
+UNITS := tests/unit/
 WAITING := tests/browser/ tests/crash/ tests/integration/
 # System packages that tests use and that setup installs as root, else names.
-export SYSTEM_PACKAGES := git strace lnav bubblewrap chromium
+export SYSTEM_PACKAGES := git strace lnav bubblewrap chromium-headless-shell xvfb x11-xkb-utils
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
@@ -21,9 +22,9 @@ setup: ## make .venv with pinned, hash-checked packages and .venv/bin/pmagent
 test: setup ## setup and every check
 	@$(MAKE) --no-print-directory check
 
-# Tests that compute and tests that wait for processes, browsers and disks are pools of their own, side by side.
+# Tests that compute (units, laws) and tests that wait for processes, browsers and disks are pools, side by side.
 check: ## lint, types, import rules, tests, side by side (after setup)
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint imports types computing waiting
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint imports units laws waiting types
 
 night: setup repositories ## every check with all examples, seeds and kills, and the planted bugs: over an hour
 	@PMAGENT_TESTS=night $(MAKE) --no-print-directory check
@@ -45,15 +46,18 @@ imports:
 	$(BIN)/lint-imports --no-logo
 
 tests: ## the tests alone
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target computing waiting
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target units laws waiting
 
-# A module's tests run in one process: heavy libraries are imported once.
-computing:
-	+MAKEFLAGS= $(BIN)/python -I -m pytest -n 2 --dist loadfile $(filter-out $(WAITING),$(wildcard tests/*/))
+# Two pools of about the same size, a process each: workers that share a pool would each collect all of it.
+units:
+	+MAKEFLAGS= $(BIN)/python -I -m pytest -n 0 $(UNITS)
+
+laws:
+	+MAKEFLAGS= $(BIN)/python -I -m pytest -n 0 $(filter-out $(UNITS) $(WAITING),$(wildcard tests/*/))
 
 # A module's tests share its daemons and browsers, so one process runs them all.
 waiting:
-	+MAKEFLAGS= $(BIN)/python -I -m pytest -n 4 --dist loadscope $(WAITING)
+	+MAKEFLAGS= $(BIN)/python -I -m pytest -n 3 --dist loadscope $(WAITING)
 
 demo: setup ## run the main job on the example workspace
 	@$(BIN)/python -I examples/demo.py

@@ -7,6 +7,7 @@ from typing import Final
 from pmagent.actors.core.area import Area, in_order, load
 
 _NAMES: Final = (
+    "alerts",
     "audit",
     "checks",
     "clock",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from pmagent.actors.areas import AREAS
-from pmagent.contracts.blobs import NEEDLES, blobs_named
+from pmagent.contracts.blobs import NEEDLES, blobs_dropped, blobs_named
 from pmagent.events.named_blobs import BlobCheck
 from pmagent.events.storage import Blobs
 
@@ -17,4 +17,4 @@ for _module in (*_CORE, *(module for area in AREAS for module in area.contracts)
 
 def blob_check(blobs: Blobs) -> BlobCheck:
     """A check of those of ``blobs`` that the events of this release's types, and of others, name."""
-    return BlobCheck(blobs, NEEDLES, blobs_named)
+    return BlobCheck(blobs, NEEDLES, blobs_named, blobs_dropped)

@@ -96,6 +96,22 @@ class CodeGraph(Fact, frozen=True, kw_only=True):
     unresolved: list[str] = []
 
 
+Severity = Literal["error", "warning", "note"]
+
+
+class GraphFault(Fact, frozen=True, kw_only=True):
+    """A fault of a graph: ``rule`` (``actors/audit/graphs/faults.py``), where it stands, the names of the graph and of
+    the node ("": none), and what is wrong there in one sentence."""
+
+    rule: str
+    severity: Severity
+    path: str
+    line: Natural
+    graph: str
+    node: str = ""
+    text: Annotated[str, Meta(max_length=CONTENT_CHARS_MAX)]
+
+
 class Unparsed(Fact, frozen=True, kw_only=True):
     """A Python file that could not be read as one; ``reason`` in a few words of ours."""
 

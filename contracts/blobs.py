@@ -18,14 +18,15 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect
 
-from pmagent.contracts.payload import in_blob, types
-from pmagent.events.errors import PmagentError
+from pmagent.contracts.control import Pruned
+from pmagent.contracts.payload import in_blob, typed, types
+from pmagent.events.errors import CorruptLog, PmagentError
 from pmagent.events.event import StoredEvent
-from pmagent.events.named_blobs import NamedBlob
+from pmagent.events.named_blobs import Dropped, NamedBlob
 from pmagent.events.storage import BLOB_PREFIX, Blobs
 
-NEEDLES: Final = (b'"sha256":"', b'"checksum":"')
-"""One of them stands in every line that names a blob: the names of the marked fields."""
+NEEDLES: Final = (b'"sha256":"', b'"checksum":"', b'"type":"control.pruned"')
+"""One of them stands in every line that names a blob, in a marked field, or gives one up."""
 
 _REFERENCE: Final = frozenset(("sha256", "size", "media_type"))
 _Finder = Callable[[Any], Iterator[NamedBlob]]
@@ -55,6 +56,26 @@ def blobs_named(event: StoredEvent, store: Blobs) -> Iterator[NamedBlob]:
             yield from find(msgspec.json.decode(raw))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return  # it is not of its type's shape, which whoever reads it is told
+
+
+def blobs_dropped(event: StoredEvent, store: Blobs) -> Dropped | None:
+    """The blobs that ``event`` gives up; None for an event that gives up none, or whose payload cannot be read."""
+    if event.type != "control.pruned" or event.kind != "fact":
+        return None
+    try:
+        data = typed(event, store).data
+    except CorruptLog:  # whoever reads it is told
+        return None
+    return Dropped(data.until, data.blobs) if isinstance(data, Pruned) else None
+
+
+def payload_blob(event: StoredEvent) -> str:
+    """The SHA-256 of the blob in which the payload of ``event`` lies; "": it lies in the line, or is none."""
+    raw = bytes(event.data)
+    try:
+        return in_blob(raw)[0] if raw.startswith(BLOB_PREFIX) else ""
+    except msgspec.DecodeError:
+        return ""
 
 
 @cache

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta
 
 from pmagent.contracts.payload import END, Payload, event_type
@@ -15,6 +16,8 @@ from pmagent.contracts.payload import END, Payload, event_type
 OperatorId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+" + END, min_length=2, max_length=64)]
 Channel = Literal["cli", "console", "api", "document", "daemon"]
 """Over which way somebody acted."""
+Severity = Literal["urgent", "bad", "warn"]
+"""Of an alert. ``urgent``: nobody knows what happened, or nothing works any more."""
 
 REASON_CHARS_MAX = 500
 FOLDER_CHARS_MAX = 8192
@@ -80,6 +83,43 @@ class LogAdopted(OperatorAct, frozen=True, kw_only=True):
     gone_from: Annotated[int, Meta(ge=0)] = 0
     gone_to: Annotated[int, Meta(ge=0)] = 0
     known_sum: Annotated[str, Meta(max_length=64)] = ""
+
+
+JobId = Annotated[str, Meta(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}" + END)]
+PRUNED_PATHS_MAX = 8
+
+
+class PrunedJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A job whose documents are given up. ``paths``: where they lie in the workspace; the last part of each contains
+    the job's id, and all below it goes."""
+
+    job_id: JobId
+    paths: Annotated[list[Annotated[str, Meta(max_length=1024)]], Meta(max_length=PRUNED_PATHS_MAX)]
+
+
+@event_type("control.pruned")
+class Pruned(OperatorAct, frozen=True, kw_only=True):
+    """An operator gives up the documents and the content of jobs that have ended. Their events stay.
+
+    ``blobs``: SHA-256 of the content that only events of these jobs name, up to position ``until``; where a later event
+    names one of them again, it is needed. ``older_than_sec`` and ``keep`` are the policy: ended so long before, and not
+    among so many that are newest."""
+
+    jobs: Annotated[list[PrunedJob], Meta(min_length=1)]
+    blobs: list[Annotated[str, Meta(pattern=r"^[0-9a-f]{64}" + END)]]
+    until: Annotated[int, Meta(ge=0)]
+    older_than_sec: Annotated[float, Meta(ge=0)]
+    keep: Annotated[int, Meta(ge=0)]
+
+
+@event_type("control.prune_ended")
+class PruneEnded(Payload, frozen=True, kw_only=True):
+    """The blobs that were given up at position ``pruned`` are removed: so many now, of so many bytes together. After a
+    crash in between, fewer."""
+
+    pruned: int
+    blobs: Annotated[int, Meta(ge=0)]
+    bytes: Annotated[int, Meta(ge=0)]
 
 
 class Noted(Payload, frozen=True, kw_only=True):

@@ -61,14 +61,25 @@ class Earlier(Document, frozen=True, kw_only=True):
     done: dict[LocalId, int] = {}
 
 
-@event_type("run.requested", request=True)
+@event_type(
+    "run.requested",
+    request=True,
+    effect=Effect(
+        repeatable=True, limit_s=None, concurrency=100_000, outcomes=("timer.fired",),
+        answers=("run.refused", "run.ended", "request.refused"), unless_unset="form",
+    ),
+)
 class RunRequested(Payload, frozen=True, kw_only=True):
     """Run ``intent``. ``config`` is what the run goes by, flags included; ``plan`` None: the planner makes one, else
     ``source`` says where it came from. ``action`` is the class for which the OA must give a permit. ``plan_only``:
     plan, run nothing; ``dry_run``: decide everything, let a simulated tool answer; ``replans``: so often a plan of
     which tasks failed is replaced in part. ``search``: folders in which its programs are looked for besides the usual
     ones; ``programs``: those of the whitelist that were found when it was requested; ``options``: of the plan's tasks
-    that have some; ``earlier``: the run that this one repeats."""
+    that have some; ``earlier``: the run that this one repeats.
+
+    ``form``: how the run is recorded. UNSET: each step in an event of its own, as the first releases did. 2: a step
+    that follows from an event has none of its own (``pmagent.actors.orchestra.running.form``); the request is the
+    run's timer, too."""
 
     run_id: Identifier
     intent: Intent
@@ -83,6 +94,7 @@ class RunRequested(Payload, frozen=True, kw_only=True):
     programs: Annotated[list[Program], Meta(max_length=TOOLS_MAX)] = []
     options: Annotated[dict[LocalId, TaskOptions], Meta(max_length=TASKS_MAX)] = {}
     earlier: Earlier | None = None
+    form: Literal[2] | UnsetType = UNSET
 
     @property
     def done(self) -> dict[str, int]:
@@ -202,14 +214,6 @@ class PlannedTask(Document, frozen=True, kw_only=True):
     options: TaskOptions | UnsetType = UNSET
 
 
-@event_type("tasks.planned")
-class TasksPlanned(PlanStep, frozen=True, kw_only=True):
-    """Tasks of a plan, in an order in which they may run. A long plan takes several of these; ``plan.made`` comes
-    last."""
-
-    tasks: list[PlannedTask]
-
-
 @event_type("plan.made")
 class PlanMade(PlanStep, frozen=True, kw_only=True):
     """L2 answers L1: the plan is complete and may be run. ``tasks`` were planned for this revision, ``kept`` are done
@@ -219,6 +223,15 @@ class PlanMade(PlanStep, frozen=True, kw_only=True):
     tasks: int
     kept: int
     attempts: int
+
+
+@event_type("tasks.planned")
+class TasksPlanned(PlanStep, frozen=True, kw_only=True):
+    """Tasks of a plan, in an order in which they may run. A long plan takes several of these; ``plan.made`` comes
+    last, or stands in the last of them as ``made``."""
+
+    tasks: list[PlannedTask]
+    made: PlanMade | UnsetType = UNSET
 
 
 @event_type("plan.failed")
@@ -410,7 +423,7 @@ class RunStopping(Payload, frozen=True, kw_only=True):
 @event_type("run.ended")
 class RunEnded(RunAnswer, frozen=True, kw_only=True):
     """The run requested at ``request`` is over: ``done`` and ``failed`` tasks of its last plan. ``security``: a tool
-    did what none may."""
+    did what none may. ``permit``: the position of the permit that ends with it; UNSET: the OA revokes it."""
 
     state: RunState
     reasons: list[str]
@@ -418,3 +431,4 @@ class RunEnded(RunAnswer, frozen=True, kw_only=True):
     done: int
     failed: int
     security: bool
+    permit: int | UnsetType = UNSET

@@ -59,6 +59,10 @@ class Effect(msgspec.Struct, frozen=True):
     ``bulky``: the outcome may be large, so it is redacted and encoded in a thread. ``attended``: it goes on only while
     the actor that asked for it does; with that one's halt it is cancelled. ``outcomes``: the event types of its own
     outcomes; besides these only the ``effect.*`` types of ``pmagent.contracts.effect`` end it.
+
+    ``answers``: the effect belongs to a request that is a fact, and goes on until an actor answers that: a decision of
+    one of these types, whose ``request`` names it, is its end. ``unless_unset``: the field without which a payload of
+    the type requests no effect.
     """
 
     repeatable: bool
@@ -67,6 +71,8 @@ class Effect(msgspec.Struct, frozen=True):
     bulky: bool = False
     attended: bool = False
     outcomes: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    unless_unset: str = ""
 
 
 class Unknown(msgspec.Struct, frozen=True):
@@ -82,6 +88,7 @@ _TYPES: dict[str, type[msgspec.Struct]] = {}
 _NAMES: dict[type, str] = {}
 _EFFECTS: dict[type, Effect] = {}
 _DECODERS: dict[str, msgspec.json.Decoder[Any]] = {}
+_ANSWERING: set[str] = set()
 _UPCASTS: dict[str, Callable[[Any], Any]] = {}
 _ANSWERABLE: set[type] = set()
 _encoder = msgspec.json.Encoder(order="deterministic")
@@ -102,6 +109,7 @@ def event_type(name: str, *, effect: Effect | None = None, request: bool = False
         _DECODERS[name] = msgspec.json.Decoder(cls)
         if effect is not None:
             _EFFECTS[cls] = effect
+            _ANSWERING.update(effect.answers)
         if request:
             _ANSWERABLE.add(cls)
         return cls
@@ -141,12 +149,20 @@ def type_of(payload: object) -> str:
 
 def effect_of(payload: object) -> Effect | None:
     """How the effect that ``payload`` requests is treated; None if it requests none."""
-    return _EFFECTS.get(type(payload))
+    effect = _EFFECTS.get(type(payload))
+    if effect is not None and effect.unless_unset and getattr(payload, effect.unless_unset) is msgspec.UNSET:
+        return None
+    return effect
 
 
 def requests_effect(cls: type) -> bool:
     """Whether payloads of this type request an effect."""
     return cls in _EFFECTS
+
+
+def may_answer(cls: type) -> bool:
+    """Whether decisions of this type may end an effect that goes on until its request is answered."""
+    return _NAMES.get(cls) in _ANSWERING
 
 
 def is_request(payload: object) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from itertools import count
@@ -109,6 +109,29 @@ class BlobStore:
         """See Blobs."""
         self._disk.make_folder(self._folder)
         return FileBlobWriter(self._disk, self._folder, *self._create(f"{self._folder}/stream"))
+
+    def remove(self, names: Iterable[str]) -> tuple[int, int]:
+        """See Blobs."""
+        removed, size, folders = 0, 0, set[str]()
+        for name in names:
+            folder = f"{self._folder}/{name[:2]}"
+            try:
+                file = self._disk.open(f"{folder}/{name}")
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                if error.errno not in _NO_FILE:
+                    raise
+            else:
+                size += file.size()
+                file.close()
+            self._disk.unlink(f"{folder}/{name}")
+            self._durable.discard(name)
+            removed += 1
+            folders.add(folder)
+        for folder in sorted(folders):
+            self._disk.sync_folder(folder)
+        return removed, size
 
     def clear_unfinished(self) -> int:
         """See Blobs."""

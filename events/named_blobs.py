@@ -40,38 +40,49 @@ class BadBlob(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Dropped(NamedTuple):
+    """Blobs that were given up on purpose: no event up to position ``until`` needs them any more."""
+
+    until: int
+    names: Sequence[str]
+
+
 class BlobsChecked(msgspec.Struct, frozen=True):
     """How many blobs were ``checked``, with how many ``bytes``, and how many are ``bad``; the first ``FINDINGS_MAX`` of
-    these are in ``findings``."""
+    these are in ``findings``. ``pruned``: so many are gone on purpose, and count nowhere else."""
 
     checked: int = 0
     bytes: int = 0
     bad: int = 0
     findings: list[BadBlob] = []
+    pruned: int = 0
 
 
 class BlobCheck:
-    """Checks blobs as events name them, each once. ``needles``: one of them stands in every line whose event names a
-    blob. ``names`` gives the blobs that an event names.
+    """Checks blobs as events name them, each once. ``needles``: one of them stands in every line whose event names or
+    drops a blob. ``names`` gives the blobs that an event names, ``drops`` those that it gives up.
 
     Content is read in pieces. Memory grows by about 120 bytes a blob, for what is checked already.
     """
 
     def __init__(
-        self, store: Blobs, needles: Sequence[bytes], names: Callable[[StoredEvent, Blobs], Iterable[NamedBlob]]
-    ) -> None:
+        self, store: Blobs, needles: Sequence[bytes], names: Callable[[StoredEvent, Blobs], Iterable[NamedBlob]],
+        drops: Callable[[StoredEvent, Blobs], Dropped | None] = lambda _event, _store: None,
+    ) -> None:  # fmt: skip
         self.needles = needles
         self._store = store
         self._names = names
+        self._drops = drops
         self._known: set[bytes] = set()
         self._bytes = 0
-        self._bad = 0
-        self._findings: list[BadBlob] = []
+        self._bad: dict[str, _Bad] = {}
+        self._pruned = 0
 
     @property
     def result(self) -> BlobsChecked:
         """The result so far."""
-        return BlobsChecked(len(self._known), self._bytes, self._bad, list(self._findings))
+        bad = [finding for one in self._bad.values() for finding in one.findings.values()]
+        return BlobsChecked(len(self._known), self._bytes, len(bad), bad[:FINDINGS_MAX], self._pruned)
 
     @property
     def bytes(self) -> int:
@@ -81,15 +92,24 @@ class BlobCheck:
     def look(self, event: StoredEvent) -> None:
         """Check the blobs that ``event`` names."""
         for blob in self._names(event, self._store):
+            bad = self._bad.get(blob.sha256)
+            if bad is not None:
+                bad.last = event.position
             key = _key(blob)
             if key in self._known:
                 continue
             self._known.add(key)
             reason = self._fault(blob)
             if reason:
-                self._bad += 1
-                if self._bad <= FINDINGS_MAX:
-                    self._findings.append(BadBlob(blob_file(blob.sha256), event.position, reason))
+                bad = self._bad.setdefault(blob.sha256, _Bad(event.position))
+                bad.findings[key] = BadBlob(blob_file(blob.sha256), event.position, reason)
+        dropped = self._drops(event, self._store)
+        for name in dropped.names if dropped is not None else ():
+            bad = self._bad.get(name)
+            if bad is not None and dropped is not None and bad.last <= dropped.until:
+                self._pruned += 1
+                self._known -= bad.findings.keys()
+                del self._bad[name]
 
     def _fault(self, blob: NamedBlob) -> str:
         """The fault of a blob; "" if there is none."""
@@ -105,6 +125,15 @@ class BlobCheck:
         if blob.size is not None and blob.size != size:
             return f"it has {size} bytes, and the event says {blob.size}"
         return ""
+
+
+class _Bad:
+    """The findings about a blob, by the keys of what was checked, and the position of the ``last`` event that names
+    it."""
+
+    def __init__(self, position: int) -> None:
+        self.last = position
+        self.findings: dict[bytes, BadBlob] = {}
 
 
 def _key(blob: NamedBlob) -> bytes:

@@ -6,7 +6,7 @@ the expected one. One contract test suite runs over every implementation. ``pmag
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
 from pmagent.events.event import LogRecovered, Tail
@@ -151,6 +151,11 @@ class Blobs(Protocol):
 
     def writer(self) -> BlobWriter:
         """A writer of a blob whose content comes piece by piece. Raises OSError."""
+        ...
+
+    def remove(self, names: Iterable[str]) -> tuple[int, int]:
+        """Remove the blobs of these names, durably; how many were there, and their bytes together. Only for the holder
+        of the log's lease, while nobody writes. Raises OSError; a second call goes on."""
         ...
 
     def clear_unfinished(self) -> int:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -141,6 +142,33 @@ class Tree:
             file.flush()
             os.fdatasync(descriptor)
             return _mark(os.fstat(descriptor))
+
+    def exists(self, path: str, own: int = 0) -> bool:
+        """Whether anything stands at ``path``, a link too. Raises LeadsOut, OSError."""
+        try:
+            with self._folder(path, make=False, own=own) as (folder, name):
+                os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except OSError as error:
+            if error.errno in _NOT_THERE:
+                return False
+            raise
+        return True
+
+    def remove(self, path: str, own: int = 0) -> bool:
+        """Remove what stands at ``path``, a folder with all that is in it; links are not followed. Whether there was
+        anything. Raises LeadsOut, OSError."""
+        try:
+            with self._folder(path, make=False, own=own) as (folder, name):
+                try:
+                    os.unlink(name, dir_fd=folder)
+                except IsADirectoryError:
+                    shutil.rmtree(name, dir_fd=folder)
+                os.fsync(folder)
+        except OSError as error:
+            if error.errno in _NOT_THERE:
+                return False
+            raise
+        return True
 
     def make_folder(self, path: str) -> None:
         """Make the folder at ``path`` and those on the way to it; those that are there stay. Raises LeadsOut, OSError

@@ -28,7 +28,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     ``stops``: it is carried out though its client has gone, and waits for no daemon that is silent; ``outlives``:
     (host, arguments) -> the first of these, where the daemon knows better. ``unwritten``: it depends on no document.
     ``unpaused``: without a daemon it is refused in a pause, which nobody would end meanwhile. ``again``: the option
-    ``--request`` of its command asks again, and does it once.
+    ``--request`` of its command asks again, and does it once. ``quick``: (host) -> the answer at once; None where it
+    takes more: then ``perform`` does.
     """
 
     perform: str | Callable[[Any, dict[str, Any]], Awaitable[Answer]]
@@ -43,6 +44,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     unwritten: bool = False
     unpaused: bool = False
     again: bool = False
+    quick: str = ""
 
 
 class Command(NamedTuple):

@@ -11,7 +11,8 @@ CORE: Final = Edge(
     services=("pmagent.service.host:fail_with_log", "pmagent.console.supervisor:supervise_console"),
     operations={
         "status": Operation(
-            perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True
+            perform="pmagent.service.operations:status", alone="pmagent.service.operations:status_alone", looks=True,
+            quick="pmagent.service.operations:status_now",
         ),
         "rebuild": Operation(
             perform="pmagent.service.operations:rebuild", alone="pmagent.service.operations:rebuild_alone"
@@ -164,6 +165,7 @@ ORCHESTRA: Final = Edge(
         "runs": Command("pmagent.cli.jobs:runs", "the runs there were, or one of them"),
         "logs": Command("pmagent.cli.logs:logs", "what the tasks of a run wrote"),
         "apply": Command("pmagent.cli.apply:apply", "commit the files that a run's tasks left"),
+        "prune": Command("pmagent.cli.prune:prune", "remove what old runs left on disk"),
     },
     views=("pmagent.console.pages.views.runs",),
     sections=(
@@ -191,6 +193,13 @@ AUDIT: Final = Edge(
     commands={
         "audit": Command("pmagent.cli.audit:audit", "judge a repository and its report"),
         "audits": Command("pmagent.cli.jobs:audits", "the audits there were, or one of them"),
+        "graph": Commands(
+            "check LangGraph programs",
+            "LangGraph programs, read from their source; nothing of them is run.",
+            {
+                "lint": Command("pmagent.cli.graph:lint", "find faults in the graphs of a program"),
+            },
+        ),
     },
     views=("pmagent.console.pages.views.audits",),
     sections=(
@@ -210,7 +219,7 @@ PLA: Final = Edge(
     alerts="pmagent.pla.alerts:tell",
     open="pmagent.pla.reading:open_work",
     ends="pmagent.pla.operations:end_adopted",
-    by_hand="an armed device disarms itself within 5 s; hit the switch on the device to end it at once",
+    by_hand="an armed device disarms itself within 2 s; hit the switch on the device to end it at once",
     operations={
         "pla.mode": Operation(
             perform="pmagent.pla.operations:mode", seconds="pmagent.pla.operations:observed_seconds", unwritten=True,
@@ -266,6 +275,8 @@ PLA: Final = Edge(
                 "end": Command("pmagent.cli.pla.session:end", "end the session"),
                 "verify-log": Command("pmagent.cli.pla.verify:verify_log", "check session logs"),
                 "demo": Command("pmagent.cli.pla.demo:demo", "a session on a device to try things with"),
+                "practice": Command("pmagent.cli.pla.practice:practice", "a device that shows here what it types"),
+                "firmware": Command("pmagent.cli.pla.firmware:firmware", "make the board's files, or write them"),
             },
         ),
         "contracts": Commands(
@@ -287,6 +298,42 @@ PLA: Final = Edge(
     ),
 )  # fmt: skip
 
+ALERTS: Final = Edge(
+    area="alerts",
+    services=("pmagent.alerts.notifying:notify",),
+    status="pmagent.alerts.operations:status",
+    operations={
+        "alerts.list": Operation(
+            perform="pmagent.alerts.operations:listing", alone="pmagent.alerts.operations:listing_alone", looks=True
+        ),
+        "alerts.acknowledge": Operation(
+            perform="pmagent.alerts.operations:acknowledge", lowers=True, unwritten=True, again=True
+        ),
+        "notify.test": Operation(
+            perform="pmagent.alerts.notifying:send_trial", seconds="pmagent.alerts.notifying:trial_seconds",
+            configured=True, unwritten=True,
+        ),
+    },
+    commands={
+        "alerts": Command("pmagent.cli.alerts:alerts", "what somebody has to look at, and acknowledging it"),
+        "notify": Commands(
+            "notifications of alerts and requests",
+            "Notifications of alerts and requests, over the channels of the settings.",
+            {
+                "test": Command("pmagent.cli.alerts:notify_test", "send a trial message over each channel"),
+            },
+        ),
+    },
+    views=("pmagent.console.pages.views.alerts",),
+    sections=(
+        Section(
+            15, "alerts", "/alerts", "Alerts", "t",
+            "What somebody has to look at, the gravest first, until it is acknowledged.",
+            ("pmagent", "alerts"),
+        ),
+    ),
+)  # fmt: skip
+
 EDGES: Final = (
     CORE,
     KERNEL,
@@ -297,6 +344,7 @@ EDGES: Final = (
     AUDIT,
     OA,
     PLA,
+    ALERTS,
 )  # fmt: skip
 """In the order in which help lists their commands."""
 

@@ -118,6 +118,8 @@ def rewrite_documents(workspace: Path, documents: Documents | None = None) -> It
     for found in parts_of(workspace, documents):
         written = set(store.write(found))
         for path, part in found.items():
+            if part.gone and path not in written:
+                continue
             if part.guard is None or not part.guard.halted:
                 yield path, path in written
     note_halts(workspace, list(documents.halted.values()))

@@ -23,6 +23,7 @@ from pmagent.contracts.kernel import KernelObserved, SurfaceReading
 from pmagent.service import client
 from pmagent.workspace.trust import accept
 from tests.support import own_state
+from tests.support.effort import examples
 
 __all__ = ["own_state"]
 
@@ -36,12 +37,14 @@ Contents = dict[str, Any]
 Observe = Callable[..., KernelObserved]
 
 # How long an example takes says more of the machine, and of who else works on it, than of the code.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "unhurried", deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("unhurried")
 # So does how long a daemon may be silent before it is said to hang, and how long its console takes to start (it gives
 # way to everything else); tests of that say how long themselves.
 client.SILENT_SECONDS = 30.0  # type: ignore[misc]
-console.READY_SECONDS = 120.0  # type: ignore[misc]
+console.READY_SECONDS = 600.0  # type: ignore[misc]
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -13,6 +13,7 @@ AREA: Final = Area(
     projections=("pmagent.projections.audits.audits:Audits",),
     job="pmagent.jobs.kinds:AUDITS",
     lines="pmagent.actors.audit.lines:LINES",
+    alerts="pmagent.actors.audit.lines:ALERTS",
     libraries={
         "langgraph": "langgraph>=1.2,<2",
         "langchain_core": "langchain-core>=1.7,<2",

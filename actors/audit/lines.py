@@ -1,10 +1,13 @@
-"""The audit's events, each in one line."""
+"""The audit's events, each in one line, and its alerts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
+from pmagent.actors.core.alerts import Alert, Judged, Judges, reasons
 from pmagent.actors.core.lines import Line, at_path, count, shown
+from pmagent.events.event import Event
 
 
 def _criterion_ruled(data: dict[str, Any]) -> str:
@@ -62,3 +65,19 @@ LINES: Final[dict[str, Line]] = {
     "audit.source_failed": "{code}: {text}",
     "audit.surveyed": _surveyed,
 }
+
+
+_TOLD: Final = ("cancelled", "known", "busy")
+"""Failures that an operator wanted, or of which the asker is told at once."""
+
+
+def _failed(event: Event) -> Iterator[Judged]:
+    data = event.data
+    if data.code not in _TOLD:
+        yield Alert(
+            kind="audit_failed", severity="bad", title="An audit failed", subject=data.audit_id,
+            detail=reasons(data.reasons), page=f"/audits/{data.audit_id}",
+        )  # fmt: skip
+
+
+ALERTS: Final[Judges] = {"audit.failed": _failed}

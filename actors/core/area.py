@@ -26,9 +26,9 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
     (``pmagent.actors.core.lines``). ``libraries``: third-party modules that take part in its decisions -> the
     requirement that installs them. ``laws``: functions that a simulated history must satisfy; ``rests``: the same for
     the actors' states at the end of a run; ``simulated`` makes its part of a simulated world
-    (``pmagent.replay.simulation.performance``). ``impure``: its modules that do I/O, besides ``effects``; all others
-    must be pure. ``words``: texts, and choices of texts (``Literal``), that its events contain and that are never
-    masked: they are no secrets."""
+    (``pmagent.replay.simulation.performance``). ``alerts``: event type -> judge (``pmagent.actors.core.alerts``).
+    ``impure``: its modules that do I/O, besides ``effects``; all others must be pure. ``words``: texts, and choices of
+    texts (``Literal``), that its events contain and that are never masked: they are no secrets."""
 
     name: str
     families: tuple[str, ...] = ()
@@ -44,6 +44,7 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
     rests: tuple[str, ...] = ()
     impure: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    alerts: str = ""
 
     @property
     def lacks(self) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
+from msgspec import UnsetType
 
 
 class Grant(Protocol):
@@ -31,8 +32,8 @@ class Revocation(Protocol):
     """The payload that takes a permit back."""
 
     @property
-    def permit(self) -> int:
-        """The permit's position."""
+    def permit(self) -> int | UnsetType:
+        """The permit's position; UNSET: of none."""
         ...
 
 
@@ -44,23 +45,22 @@ class Never(msgspec.Struct, frozen=True):
     holder: str = ""
     uses: int = 0
     expires_at: str = ""
-    permit: int = 0
 
 
 class Authority(NamedTuple):
-    """``grantor`` is the actor whose ``grant`` is a permit until it decides a ``revocation``; ``watcher`` the one whose
-    ``ruling`` says which actions are allowed. ``terminates``: a ruling and an action -> whether it ends effects
-    of that action. While the watcher is halted the rules are unknown, so nothing outward goes on."""
+    """``grantor`` is the actor whose ``grant`` is a permit until one of the ``revocations`` is decided; ``watcher`` the
+    one whose ``ruling`` says which actions are allowed. ``terminates``: a ruling and an action -> whether it ends
+    effects of that action. While the watcher is halted the rules are unknown, so nothing outward goes on."""
 
     grantor: str
     watcher: str
     grant: type[Grant]
-    revocation: type[Revocation]
+    revocations: tuple[type[Revocation], ...]
     ruling: type[msgspec.Struct]
     terminates: Callable[[Any, str], bool]
 
 
-NOBODY: Final = Authority("", "", Never, Never, Never, lambda *_: True)
+NOBODY: Final = Authority("", "", Never, (), Never, lambda *_: True)
 """Nobody grants, so everything outward is refused."""
 
 

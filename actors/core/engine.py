@@ -39,7 +39,16 @@ from pmagent.actors.core.ledger import GATE, Cancel, EffectLedger
 from pmagent.actors.core.recorded import RecordedReaction, Witness
 from pmagent.actors.core.subscribers import Subscribers
 from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused, may_end
-from pmagent.contracts.payload import Correlated, OutwardRequest, decode, effect_of, encode, is_request, type_of
+from pmagent.contracts.payload import (
+    Correlated,
+    OutwardRequest,
+    decode,
+    effect_of,
+    encode,
+    is_request,
+    requests_effect,
+    type_of,
+)
 from pmagent.events.errors import BadEvent, PmagentError
 from pmagent.events.event import DATA_BYTES_MAX, Draft, Event, Tail
 from pmagent.events.line import check_texts
@@ -292,7 +301,7 @@ class Engine:
                 self._reading = None
                 self._fact = position
                 queue.append(event)
-                if event.causation or type(event.data) is ActorResumed:
+                if event.causation or type(event.data) is ActorResumed or requests_effect(type(event.data)):
                     self._book(event, None)
         else:
             while queue and queue[0].position <= event.causation:

@@ -96,7 +96,7 @@ class Gate:
         if isinstance(data, self._authority.grant) and event.actor == self._authority.grantor:
             permit = Permit(data.action, data.subject, data.holder, event.actor, data.uses, data.expires_at)
             return replace(state, permits={**_unexpired(state.permits, event.time), event.position: permit})
-        if isinstance(data, self._authority.revocation):
+        if isinstance(data, self._authority.revocations):
             return _left(state, lambda at, _: at != data.permit)
         if isinstance(data, ActorHalted):
             return _left(state, lambda _, permit: permit.grantor != data.name)
@@ -125,8 +125,8 @@ def _hears(authority: Authority, _: int) -> frozenset[type[Any]]:
     """The types that the gate hears while so many are registered."""
     outward = (cls for cls in types().values() if issubclass(cls, OutwardRequest))
     return frozenset((
-        authority.grant, authority.revocation, ActorHalted, *_PAUSES, EffectCancelled, EffectInterrupted, EffectRefused,
-        *outward,
+        authority.grant, *authority.revocations, ActorHalted, *_PAUSES, EffectCancelled, EffectInterrupted,
+        EffectRefused, *outward,
     ))  # fmt: skip
 
 

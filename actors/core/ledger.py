@@ -5,7 +5,8 @@ gate is halted), or a fact whose cause is the request and whose type the request
 of the ends of any effect. A recorded fact of a type that this code does not know ends it, too: a later release declared
 it. A cancellation is asked for by the requesting actor, or follows from the permit's revocation, or from a mode that
 forbids what runs: an effect may outlast its permit, which nobody then revokes any more. An effect that must be attended
-(``Effect.attended``) ends with the halt of the actor that asked for it.
+(``Effect.attended``) ends with the halt of the actor that asked for it. An effect that a fact requests
+(``Effect.answers``: a run's time limit) ends with the answer to that fact, too.
 
 While effects are paused an outward request opens an effect as ever, which is held: it has not been started, nor will it
 be before they are resumed. The ledger says so; ``pmagent.actors.core.scheduler`` sees to it.
@@ -21,7 +22,7 @@ import msgspec
 from pmagent.actors.core.authority import NOBODY, Authority
 from pmagent.contracts.control import EffectsPaused, EffectsResumed
 from pmagent.contracts.effect import ActorHalted, EffectCancelRequested, EffectRefused, may_end
-from pmagent.contracts.payload import OutwardRequest, Unknown, effect_of, requests_effect
+from pmagent.contracts.payload import OutwardRequest, Unknown, effect_of, may_answer, requests_effect
 from pmagent.events.event import Event
 
 GATE: Final = "gate"
@@ -32,7 +33,7 @@ OPEN_EFFECTS_MAX: Final = 100_000
 
 
 class Cancel(msgspec.Struct, frozen=True):
-    """The performer of ``request`` is to be ended. ``reason``: cancel_requested, permit_revoked or halted."""
+    """The performer of ``request`` is to be ended. ``reason``: cancel_requested, permit_revoked, halted or answered."""
 
     request: int
     reason: str
@@ -64,7 +65,7 @@ class EffectLedger:
     def __init__(self, refusers: Container[str] = (GATE,), authority: Authority = NOBODY) -> None:
         self._refusers = refusers
         self._authority = authority
-        self._ending = _ENDING | {authority.revocation, authority.ruling}
+        self._ending = _ENDING | {*authority.revocations, authority.ruling}
         self.open: dict[int, Event] = {}
         self.cancelled: dict[int, str] = {}
         """Open effects that are to be cancelled, with the reason. A crash may come between the word and the deed: what
@@ -90,7 +91,7 @@ class EffectLedger:
 
     def concerns(self, decision: type) -> bool:
         """Whether ``book`` may do anything with decisions of this type."""
-        return decision in self._ending or decision in _PAUSING or requests_effect(decision)
+        return decision in self._ending or decision in _PAUSING or requests_effect(decision) or may_answer(decision)
 
     def book(self, event: Event) -> tuple[Sequence[Event], Sequence[Cancel]]:
         """Take an event of the log. Returns the effects that it requests, and what it cancels."""
@@ -99,13 +100,17 @@ class EffectLedger:
             request = self.open.get(event.causation) if event.causation else None
             if request is not None and (may_end(request.data, data) or type(data) is Unknown):
                 self._close(event.causation)
+            effect = effect_of(data)
+            if effect is not None and effect.answers:
+                self.open[event.position] = event
+                return (event,), NO_CANCELS
         elif effect_of(data) is not None:
             self.open[event.position] = event
             if self.paused and isinstance(data, OutwardRequest):
                 self.held[event.position] = event
             return (event,), NO_CANCELS
-        elif type(data) in self._ending:
-            return NO_STARTS, self._end(event)
+        elif type(data) in self._ending or may_answer(type(data)):
+            return NO_STARTS, [*self._end(event), *self._answered(event)]
         elif event.actor == GATE and type(data) in _PAUSING:
             self.paused = type(data) is EffectsPaused
             if not self.paused:
@@ -121,7 +126,7 @@ class EffectLedger:
             request = self.open.get(data.request)
             if request is not None and request.actor == event.actor:
                 return [self._cancel(data.request, "cancel_requested")]
-        elif isinstance(data, self._authority.revocation):
+        elif isinstance(data, self._authority.revocations):
             permit = data.permit
             return self._revoke(lambda request: request.permit == permit)
         elif isinstance(data, self._authority.ruling):
@@ -135,6 +140,16 @@ class EffectLedger:
                 if event.actor == data.name and (effect := effect_of(event.data)) is not None and effect.attended
             ]
         return NO_CANCELS
+
+    def _answered(self, event: Event) -> Sequence[Cancel]:
+        """An effect that goes on until its request is answered ends with the answer."""
+        at = getattr(event.data, "request", 0)
+        request = self.open.get(at)
+        effect = effect_of(request.data) if request is not None else None
+        if effect is None or event.type not in effect.answers:
+            return NO_CANCELS
+        self._close(at)
+        return [Cancel(at, "answered")]
 
     def _revoke(self, concerned: Callable[[OutwardRequest], bool]) -> Sequence[Cancel]:
         """Cancel the open outward effects that are ``concerned``."""

@@ -12,11 +12,11 @@ from typing import Any, Final
 import msgspec
 
 from pmagent.actors.core.engine import Engine
-from pmagent.contracts.payload import decode, type_of
+from pmagent.contracts.payload import decode, effect_of, encode, type_of
 from pmagent.events.errors import PmagentError
-from pmagent.events.event import Event, Tail
+from pmagent.events.event import Event, Kind, Tail
 from pmagent.events.reader import event_at
-from pmagent.events.storage import StorageReader
+from pmagent.events.storage import BLOB_PREFIX, StorageReader
 
 FORMAT = 2
 
@@ -76,7 +76,7 @@ def export_engine(engine: Engine) -> EngineState:
         {name: _exported(engine, name, state) for name, state in engine.states.items()},
         dict(engine.halted),
         [
-            OpenEffect(e.position, e.time, e.id, e.actor, e.type, e.correlation, e.causation, e.raw)
+            OpenEffect(e.position, e.time, e.id, e.actor, e.type, e.correlation, e.causation, _whole(e))
             for e in engine.effects.open.values()
         ],
         dict(engine.effects.cancelled),
@@ -84,6 +84,11 @@ def export_engine(engine: Engine) -> EngineState:
         list(engine.effects.held),
         engine.sequencer.recent(),
     )
+
+
+def _whole(event: Event) -> bytes:
+    """The payload's bytes, also of one that lies in a blob."""
+    return encode(event.data) if event.raw.startswith(BLOB_PREFIX) else event.raw
 
 
 def _exported(engine: Engine, name: str, state: Any) -> bytes:
@@ -103,13 +108,7 @@ def restore_engine(engine: Engine, state: EngineState, tail: Tail) -> None:
     states: dict[str, Any] = {
         name: msgspec.json.decode(raw, type=type(engine.states[name])) for name, raw in state.states.items()
     }
-    open_effects = {
-        e.position: Event(
-            e.position, e.time, e.id, "decision", e.actor, e.type, e.correlation, e.causation,
-            decode(e.type, e.raw), e.raw,
-        )
-        for e in state.open
-    }
+    open_effects = {e.position: _reopened(e) for e in state.open}
     if any(type_of(event.data) != event.type for event in open_effects.values()):
         raise KeyError("an open effect of another type")
     if not open_effects.keys() >= set(state.held):
@@ -123,6 +122,13 @@ def restore_engine(engine: Engine, state: EngineState, tail: Tail) -> None:
     for id, position in state.recent:
         engine.sequencer.remember(id, position)
     engine.sequencer.pass_over(tail.position, tail.time)
+
+
+def _reopened(e: OpenEffect) -> Event:
+    data = decode(e.type, e.raw)
+    effect = effect_of(data)
+    kind: Kind = "fact" if effect is not None and effect.answers else "decision"
+    return Event(e.position, e.time, e.id, kind, e.actor, e.type, e.correlation, e.causation, data, e.raw)
 
 
 def encode_snapshot(snapshot: Snapshot) -> bytes:

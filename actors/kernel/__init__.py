@@ -10,6 +10,7 @@ AREA: Final = Area(
     contracts=("pmagent.contracts.kernel",),
     actors={"kernel": "pmagent.actors.kernel.actor:KernelWatcher"},
     lines="pmagent.actors.kernel.lines:LINES",
+    alerts="pmagent.actors.kernel.lines:ALERTS",
     simulated="pmagent.replay.areas.kernel:part",
     impure=("reader",),
     words=(

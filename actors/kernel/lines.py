@@ -1,10 +1,14 @@
-"""The kernel watcher's events, each in one line."""
+"""The kernel watcher's events, each in one line, and its alerts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
+from pmagent.actors.core.alerts import Alert, Judged, Judges, Over, reasons
 from pmagent.actors.core.lines import Line, shown
+from pmagent.contracts.control import Severity
+from pmagent.events.event import Event
 
 
 def _mode_decided(data: dict[str, Any]) -> str:
@@ -27,3 +31,17 @@ LINES: Final[dict[str, Line]] = {
     "kernel.observed": _observed,
     "kernel.read_requested": "read the surfaces: {why}",
 }
+
+
+def _mode(event: Event) -> Iterator[Judged]:
+    mode, detail = event.data.mode, reasons(event.data.reasons)
+    for kind, of, severity in _MODES:
+        made = Alert(kind=kind, severity=severity, title=f"The kernel is {of}", detail=detail, page="/#kernel")
+        yield made if mode == of else Over(kind)
+
+
+_MODES: Final[tuple[tuple[str, str, Severity], ...]] = (
+    ("kernel_blocked", "BLOCKED", "urgent"), ("kernel_degraded", "DEGRADED", "warn"),
+)  # fmt: skip
+
+ALERTS: Final[Judges] = {"kernel.mode_decided": _mode}

@@ -15,6 +15,7 @@ AREA: Final = Area(
     after=("kernel",),
     projections=("pmagent.projections.oa.state:OaState",),
     lines="pmagent.actors.oa.lines:LINES",
+    alerts="pmagent.actors.oa.lines:ALERTS",
     simulated="pmagent.replay.areas.tools:part",
     laws=(
         "pmagent.replay.areas.invariants_reasoning:check_reasoning",

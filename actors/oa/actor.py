@@ -148,7 +148,7 @@ def _own(state: OaActorState, event: Event) -> OaActorState:
             return replace(_answered(state, request), sessions=opened)
         case OaSessionEnded(session_id=session_id):
             return replace(state, sessions=sessions.closed(state.sessions, session_id))
-        case OaPermitRevoked(permit=permit):
+        case OaPermitRevoked(permit=permit) | RunEnded(permit=int() as permit):
             return replace(state, permits=permits.revoked(state.permits, permit))
     return state
 

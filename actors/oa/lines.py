@@ -1,10 +1,14 @@
-"""The OA's events, each in one line."""
+"""The OA's events, each in one line, and its alerts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
+from pmagent.actors.core.alerts import Alert, Judged, Judges, Over, reasons
 from pmagent.actors.core.lines import Line, at_path, shown
+from pmagent.contracts.control import Severity
+from pmagent.events.event import Event
 
 
 def _snapshot_taken(data: dict[str, Any]) -> str:
@@ -71,3 +75,22 @@ LINES: Final[dict[str, Line]] = {
     "reasoning.refused": "{envelope_id}: {reasons}",
     "reasoning.requested": "{envelope.program_id} by {engine}: {envelope.goal}",
 }
+
+
+def _escalation(event: Event) -> Iterator[Judged]:
+    """Of the modes, the kernel's own alerts tell."""
+    data = event.data
+    if data.kind == "guard_failure":
+        severity: Severity = "bad" if data.severity == "block" else "warn"
+        yield Alert(kind="guard_failed", severity=severity, title="A guard failed", detail=reasons(data.reasons))
+    elif data.session_id and data.current_mode != data.boot_mode:
+        detail = f"{data.session_id}: booted in {data.boot_mode}, now {data.current_mode}"
+        title = "The mode of an OA session has changed"
+        yield Alert(kind="mode_drift", severity="warn", title=title, subject=data.session_id, detail=detail)
+
+
+def _session_over(event: Event) -> Iterator[Judged]:
+    yield Over("mode_drift", event.data.session_id)
+
+
+ALERTS: Final[Judges] = {"oa.escalated": _escalation, "oa.session_ended": _session_over}

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pmagent.actors.core.authority import Authority
 from pmagent.contracts.kernel import WATCHER, KernelModeDecided, Mode, Reason
 from pmagent.contracts.oa import GRANTOR, Interpretation, OaPermitGranted, OaPermitRevoked
+from pmagent.contracts.orchestra_events import RunEnded
 
 WORK = ("feature_work", "ops_blocks", "migrations", "phase_transitions")
 CARE = ("remediation", "diagnostic")
@@ -36,8 +37,8 @@ def ends(decided: KernelModeDecided, action: str) -> bool:
     return blocked or not allows(decided.mode, action)
 
 
-AUTHORITY = Authority(GRANTOR, WATCHER, OaPermitGranted, OaPermitRevoked, KernelModeDecided, ends)
-"""The OA grants, within what the kernel watcher's mode allows."""
+AUTHORITY = Authority(GRANTOR, WATCHER, OaPermitGranted, (OaPermitRevoked, RunEnded), KernelModeDecided, ends)
+"""The OA grants, within what the kernel watcher's mode allows. A run's permit ends with it."""
 
 
 def interpret(mode: Mode, reasons: Iterable[Reason]) -> Interpretation:

@@ -18,6 +18,7 @@ AREA: Final = Area(
     projections=("pmagent.projections.runs.folders:RunFolders",),
     job="pmagent.jobs.kinds:RUNS",
     lines="pmagent.actors.orchestra.lines:LINES",
+    alerts="pmagent.actors.orchestra.lines:ALERTS",
     libraries={"yaml": "pyyaml>=6.0.3,<7"},
     simulated="pmagent.replay.areas.attempts:part",
     laws=("pmagent.replay.areas.invariants_runs:check_runs",),

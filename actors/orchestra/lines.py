@@ -1,10 +1,13 @@
-"""The Orchestra's events, each in one line."""
+"""The Orchestra's events, each in one line, and its alerts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
+from pmagent.actors.core.alerts import Alert, Judged, Judges, reasons
 from pmagent.actors.core.lines import Line, at_path, exited, shown
+from pmagent.events.event import Event
 
 
 def _task_finished(data: dict[str, Any]) -> str:
@@ -23,6 +26,12 @@ def _apply_approved(data: dict[str, Any]) -> str:
     listed = data.get("files")
     paths = [at_path(one, "artifact.path") for one in listed] if isinstance(listed, list) else []
     return f"{shown(data.get('operator_id'))} approves for a commit: {shown(paths)}, digest {shown(data.get('digest'))}"
+
+
+def _run_ended(data: dict[str, Any]) -> str:
+    permit = f"; permit {shown(data['permit'])} ends with it" if "permit" in data else ""
+    counts = f"{shown(data.get('done'))} done, {shown(data.get('failed'))} failed"
+    return f"{shown(data.get('state'))}: {counts}; {shown(data.get('reasons'))}{permit}"
 
 
 def _tasks_planned(data: dict[str, Any]) -> str:
@@ -44,7 +53,7 @@ LINES: Final[dict[str, Line]] = {
     "run.begun": "the plan runs under permit {permit}",
     "run.cancel_answered": "accepted {accepted} {text}",
     "run.cancel_requested": "cancel {run_id}: {reason}",
-    "run.ended": "{state}: {done} done, {failed} failed; {reasons}",
+    "run.ended": _run_ended,
     "run.refused": "{code}: {reasons}",
     "run.requested": "{action}: {intent}",
     "run.stopping": "{cause}: {reasons}",
@@ -57,3 +66,20 @@ LINES: Final[dict[str, Line]] = {
     "tasks.changed": _tasks_changed,
     "tasks.planned": _tasks_planned,
 }
+
+
+_ENDS: Final = {"failed": "A run failed", "timed_out": "A run took too long", "stopped": "A run was stopped by the OA"}
+
+
+def _ended(event: Event) -> Iterator[Judged]:
+    """A run that somebody cancelled is no alert."""
+    data = event.data
+    if data.state in _ENDS:
+        run = event.correlation
+        yield Alert(
+            kind="run_failed", severity="bad", title=_ENDS[data.state], subject=run, page=f"/runs/{run}",
+            detail=reasons(data.reasons) or f"{data.failed} task(s) failed",
+        )  # fmt: skip
+
+
+ALERTS: Final[Judges] = {"run.ended": _ended}

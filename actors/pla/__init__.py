@@ -16,6 +16,7 @@ AREA: Final = Area(
     after=("audit",),
     projections=("pmagent.projections.sessions.sessions:Sessions",),
     lines="pmagent.actors.pla.lines:LINES",
+    alerts="pmagent.actors.pla.alerts:ALERTS",
     libraries={"fastjsonschema": "fastjsonschema>=2.22,<3"},
     laws=("pmagent.replay.areas.invariants_pla:check_pla_ended",),
     rests=("pmagent.replay.areas.invariants_pla:check_pla_idle",),

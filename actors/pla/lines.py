@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
-from pmagent.actors.core.lines import Line, shown
+from pmagent.actors.core.lines import Line, line, shown
+from pmagent.actors.pla.switch import said
 
 
 def _to_type(data: dict[str, Any]) -> str:
@@ -25,13 +27,19 @@ def _proposed(data: dict[str, Any]) -> str:
     return f"{shown(data.get('proposal_id'))}{warned}: {_to_type(data)}"
 
 
-LINES: Final[dict[str, Line]] = {
+def _told(made: Line, data: dict[str, Any]) -> str:
+    return said(line(made, data))
+
+
+_LINES: Final[dict[str, Line]] = {
     "hid.arm_requested": "arm {device_id}",
     "hid.armed": "armed, for {lease_ms} ms at a time",
     "hid.commit_requested": "carry out {execution_id}, once",
     "hid.disarm_requested": "disarm: {why}",
     "hid.disarmed": "disarmed",
     "hid.ended": "{execution_id} {state}: {done} of {of} reports sent {code}",
+    "hid.lease_ended": "armed {armed}, switch {kill_switch_state}",
+    "hid.lease_requested": "keep the lease renewed",
     "hid.linked": "{device_id} at {port}, contract {contract_version}, switch {kill_switch_state} {text}",
     "hid.lost": "{code}: {text}",
     "hid.outcome_unknown": "OUTCOME UNKNOWN of {execution_id}, at most {of} reports: {why}",
@@ -73,3 +81,5 @@ LINES: Final[dict[str, Line]] = {
     "pla.session_ended": "{session_id} {state}: {reason}",
     "pla.violation": "VIOLATION {kind} of {contract}: {text}; {handling}",
 }
+
+LINES: Final[dict[str, Line]] = {type: partial(_told, made) for type, made in _LINES.items()}

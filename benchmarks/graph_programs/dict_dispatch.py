@@ -30,7 +30,7 @@ AFTER = {START: ["intake"], "billing": ["close"], "technical": ["close"], "close
 
 
 def route(state: State) -> str:
-    return "billing" if state["n"] else "technical"
+    return "BILLING" if state["n"] else "TECHNICAL"
 
 
 builder = StateGraph(State)

@@ -43,6 +43,7 @@ def apply(
 
     require_accepted(app.workspace.resolve())  # git obeys the settings of a repository that came with its .git
     entry = Catalogue(app.layout, kept=ALL, checks=True).prefixed([RUNS], id_prefix(run_id, "RUN_ID"), ALL)
+    entry.require_kept()
     with opened(app.layout) as jobs:
         offer = offered(jobs, entry.position, task, app.workspace)
     if not offer.changes:

@@ -27,7 +27,7 @@ from pmagent.events.log import ahead_seconds
 from pmagent.events.named_blobs import BlobsChecked
 from pmagent.when import short, sized, spoken
 from pmagent.workspace.layout import Layout, workspace_around
-from pmagent.workspace.presence import log_gone
+from pmagent.workspace.presence import is_workspace, log_gone
 from pmagent.workspace.settings import (
     FILE,
     WORKSPACE,
@@ -100,6 +100,7 @@ def all_checks(
     layout = Layout(workspace)
     looks: dict[str, Callable[[Layout], Check]] = {**_LOOKS, "log": partial(_log, note=note)}
     looks["programs"] = partial(_programs, environ=environ)
+    looks["notifications"] = partial(_notifications, environ=environ)
     for name, look in looks.items():
         try:
             checks.append(look(layout))
@@ -209,6 +210,8 @@ def _surfaces(layout: Layout) -> Check:
     from pmagent.actors.kernel.mode import NO_SURFACES
     from pmagent.oa.reading import kernel_status
 
+    if not is_workspace(layout.workspace):
+        return Check("surfaces", "warn", "there are none yet", "pmagent init")
     status = kernel_status(layout.workspace)
     bad = [f"{name} {state.replace('_', ' ')}" for name, state in status["health"].items() if state != "ok"]
     if status["reasons"] == [NO_SURFACES.text]:
@@ -264,7 +267,8 @@ def _accepted(layout: Layout) -> Check:
     try:
         require_accepted(layout.workspace)
     except NotAccepted as error:
-        return Check("accepted", "warn", error.message, error.hint)
+        hint = error.hint if is_workspace(layout.workspace) else "pmagent init accepts what it writes"
+        return Check("accepted", "warn", error.message, hint)
     return Check("accepted", "ok", "all that the configuration lets be done is accepted by this user")
 
 
@@ -410,6 +414,19 @@ def _program(name: str, use: str) -> Check:
     return Check(name, "warn", f"not installed; {use}", f"install {name}, if you want that")
 
 
+def _notifications(layout: Layout, environ: Mapping[str, str]) -> Check:
+    """Whether each channel that is configured can be used, and what the last tries came to; nothing is sent."""
+    from pmagent.alerts.channels import CHANNELS, channel_of
+    from pmagent.alerts.ledger import troubles
+
+    settings = resolve(str(layout.workspace), environ).settings.notifications
+    named = [name for name in CHANNELS if channel_of(name, settings, environ) is not None]
+    found = troubles(layout)
+    if found:
+        return Check("notifications", "warn", "; ".join(found), "pmagent notify test tries again")
+    return Check("notifications", "ok", f"sent over {', '.join(named)}" if named else "no channel is configured")
+
+
 _LOOKS: Final[dict[str, Callable[[Layout], Check]]] = {
     "workspace": _workspace,
     "runs": _runs,
@@ -424,5 +441,6 @@ _LOOKS: Final[dict[str, Callable[[Layout], Check]]] = {
     "permissions": _permissions,
     "privacy": _privacy,
     "operators": _operators,
+    "notifications": partial(_notifications, environ={}),
     "disk": _space,
 }

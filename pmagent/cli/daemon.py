@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -119,8 +120,12 @@ def status(app: App, require_daemon: bool, format: str) -> int:
     place; the exit code is then 0, as for any view of the log.
 
     The log's end comes from HEAD; `pmagent log verify` shows whether the whole log is intact."""
+    from pmagent.alerts.ledger import troubles
+
     code, found = _found(app)
-    document = {"workspace": str(app.workspace), **found, "holder": _holder(app)}
+    document = {
+        "workspace": str(app.workspace), **found, "holder": _holder(app), "notifications": troubles(app.layout),
+    }  # fmt: skip
     app.output.answer(format, document, lambda: _screen(app.output, document))
     if require_daemon and not document["running"]:
         hangs = document["daemon"] != "none"
@@ -151,6 +156,10 @@ def _holder(app: App) -> str | None:
     return (holder.note or "an unknown process") if holder.live else None
 
 
+_SIGNS: Final = (".pmagent", "orchestra.config.yaml")
+"""Without any of these nothing is configured, so there is nothing to accept."""
+
+
 def _screen(output: Output, document: dict[str, Any]) -> None:
     output.line("daemon     ", *daemon_pieces(document["daemon"], document["holder"]))
     output.line(f"workspace  {document['workspace']}")
@@ -168,10 +177,14 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
         why = f": {pause['reason']}" if pause["reason"] else ""
         text = f" by {pause['operator_id']}, {output.moment(pause['time'])}{why}; {document['held']} effect(s) wait"
         output.line("effects    ", Styled("✗ paused", "red"), text, Styled("; pmagent resume", "dim"))
+    _alert_line(output, document.get("alerts") or {})
+    for trouble in document["notifications"]:
+        output.line(Styled("✗ notify", "red"), f"   {trouble}; pmagent notify test")
     _log_lines(output, document["log"])
     if document.get("distrust"):
         output.line(Styled("✗ not trusted", "red"), f" {document['distrust']}")
-    if document.get("unaccepted"):
+    root = Path(document["workspace"])
+    if document.get("unaccepted") and any((root / name).exists() for name in _SIGNS):
         output.line(Styled("✗ not accepted", "red"), f" {document['unaccepted']}")
     output.line(f"sessions   {len(document['sessions'])}, permits {document['permits']}")
     for session in document["sessions"]:
@@ -200,6 +213,15 @@ def daemon_pieces(daemon: str, holder: str | None) -> tuple[Styled, str]:
     text, style = _DAEMON.get(daemon, ("- not running", "yellow"))
     whose = f" ({holder})" if holder else ""
     return Styled(text, style), whose if daemon == "running" else f"{whose}; this is what the log says"
+
+
+def _alert_line(output: Output, alerts: dict[str, Any]) -> None:
+    """Open alerts and requests, if there are any."""
+    words = {"urgent": "urgent", "request": "waiting for a decision", "bad": "bad", "warn": "warning"}
+    found = [f"{alerts[name]} {word}" for name, word in words.items() if alerts.get(name)]
+    if found:
+        style = "red" if alerts["urgent"] or alerts["bad"] else "yellow"
+        output.line("alerts     ", Styled(", ".join(found), style), Styled("; pmagent alerts", "dim"))
 
 
 def _log_lines(output: Output, log: dict[str, Any]) -> None:

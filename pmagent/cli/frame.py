@@ -206,7 +206,8 @@ class Group(_Helped, click.Group):
         """The command named first, or a usage error that names the nearest."""
         args = [*self.aliases.get(args[0], args[:1]), *args[1:]]
         if args[0] not in self.entries and not args[0].startswith("-"):
-            near = get_close_matches(args[0], self.entries, 1)
+            meant = [name for name in (_MEANT.get(args[0], ""),) if name in self.entries]
+            near = meant or get_close_matches(args[0], self.entries, 1)
             hint = f"did you mean {near[0]}?" if near else f"commands: {', '.join(self.entries)}"
             raise click.UsageError(f"there is no command {args[0]!r}; {hint}", ctx)
         return super().resolve_command(ctx, args)
@@ -215,6 +216,10 @@ class Group(_Helped, click.Group):
         """The list, without importing any of them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.text) for name, entry in self.entries.items() if not entry.hidden])
+
+
+_MEANT: Final = {"start": "up", "stop": "down", "config": "doctor", "check": "doctor", "clean": "prune", "gc": "prune"}
+"""What other programs call it -> a command of ours that is not spelled alike."""
 
 
 def request_option() -> Callable[[F], F]:
@@ -241,9 +246,11 @@ def _ask_for_json(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     ctx.meta[_JSON] = value
 
 
-def format_option(default: str = "text", *, lines: bool = False, seen: str = "") -> Callable[[F], F]:
+def format_option(
+    default: str = "text", *, lines: bool = False, seen: str = "", more: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[F], F]:
     """``--format text|json``; ``lines`` for commands that print one JSON object a line. ``seen``: the default on a
-    terminal, where it is another. Given as ``format``."""
+    terminal, where it is another. ``more``: further formats, each with its help. Given as ``format``."""
     what = "one stored event a line" if lines else "one document"
 
     def chosen(ctx: click.Context, param: click.Parameter, value: str | None) -> str:
@@ -258,10 +265,12 @@ def format_option(default: str = "text", *, lines: bool = False, seen: str = "")
         on_terminal = seen and app is not None and app.output.is_seen
         return named or (seen if on_terminal else default)
 
+    others = "".join(f"{name}: {meaning}. " for name, meaning in more.items())
+
     def decorated(command: F) -> F:
         both = click.option(
-            "-o", "--format", type=click.Choice(FORMATS), callback=chosen,
-            help=f"text: for people. json: {what} on stdout, and nothing else; also --json. "
+            "-o", "--format", type=click.Choice((*FORMATS, *more)), callback=chosen,
+            help=f"text: for people. json: {what} on stdout, and nothing else; also --json. {others}"
             f"[default: {FORMAT}, else {default}{f'; on a terminal {seen}' if seen else ''}]",
         )
         short = click.option(

@@ -124,7 +124,6 @@ def listing(
             mark(job.state), " ",
             pad(job.state, 9), "  ", f"{job.ending.gist if job.ending is not None else '':>{wide}}", "  ",
         ]
-        lines.append([
-            *parts, shorten(job.title, max(20, columns - 21 - longest - output.time_width - wide))
-        ])
+        title = f"(pruned) {job.title}" if job.pruned else job.title
+        lines.append([*parts, shorten(title, max(20, columns - 21 - longest - output.time_width - wide))])
     return lines

@@ -10,6 +10,7 @@ import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.inputs import id_prefix
+from pmagent.cli.output import Styled
 from pmagent.cli.shell import complete_jobs
 from pmagent.contracts.orchestra import TaskState
 from pmagent.exitcodes import Exit
@@ -33,7 +34,8 @@ def selecting(kind: Kind, *parts: str) -> Callable[[F], F]:
     options = [
         click.option("-n", "--lines", "count", type=click.IntRange(1, COUNT_MAX), metavar="N",
                      help=f"N at most [default: the last {COUNT}{'; all tasks' if parts else ''}]."),
-        click.option("--state", type=click.Choice(states), help="Only those in this state."),
+        click.option("--state", type=click.Choice(states), metavar="STATE",
+                     help=f"Only those in this state: {', '.join(states)}."),
         click.option("--failed", is_flag=True, help="Only those that ended without success."),
         click.option("--text", help="Only those whose subject contains this text."),
         click.option("--before", type=click.IntRange(1), metavar="POSITION",
@@ -112,6 +114,9 @@ def _one(
     if state and state not in TASK_STATES:
         raise click.BadParameter(f"no task is {state}: {', '.join(TASK_STATES)}", param_hint="--state")
     entry = catalogue.prefixed([kind], id_prefix(job_id, kind.id_field.upper()), ALL)
+    if entry.pruned and format == "text":
+        what = f"pruned on {entry.pruned[:10]}: its documents and output are gone; this is what the log keeps"
+        output.note(Styled("note:", "yellow"), f" {what}")
     if watch:
         view = attach(app, shown, entry, plain=False)
         shown.summary(output, view)
@@ -123,7 +128,8 @@ def _one(
     if narrows and shown.narrowed is not None:
         part = shown.narrowed(view, states, text, count or COUNT_MAX)
     if format == "json":
-        output.document(shown.whole(view) | ({"tasks": shown.whole(part)["tasks"]} if narrows else {}))
+        tasks = {"tasks": shown.whole(part)["tasks"]} if narrows else {}
+        output.document(shown.whole(view) | {"pruned_at": entry.pruned or None} | tasks)
         return Exit.DONE
     shown.summary(output, view)
     if not view.over and not app.layout.store.holder().live:
@@ -160,6 +166,7 @@ def _all(
     with opened(app.layout) as log:
         entries = [
             shown.entry(log.brief(kind, one.position, one.ending.position if one.ending else 0), one.ending)
+            | {"pruned_at": one.pruned or None}
             for one in found
         ]
     output.document({f"{kind.word}s": entries})

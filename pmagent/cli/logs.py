@@ -67,6 +67,7 @@ def logs(
     if follow and format == "json":
         raise click.UsageError("--follow shows text: leave it out, or --format json")
     entry = Catalogue(app.layout, kept=ALL, checks=True).prefixed([RUNS], id_prefix(run_id, "RUN_ID"), ALL)
+    entry.require_kept()
     streams = [stream] if stream else ["stdout", "stderr"]
     with opened(app.layout) as jobs, app.output.paged(wanted=app.pager and not follow and format == "text"):
         shown = _Shown(app.output, jobs, streams, bare=task is not None and stream is not None)

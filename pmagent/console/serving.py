@@ -103,7 +103,7 @@ async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], 
     context.paths.prepare()
     listener, address = bound(settings, context.paths)
     with listener:
-        streams = Streams(Feed(context.layout.store.reader), ended)
+        streams = Streams(Feed(context.layout.store.reader, context.pulse), ended)
         config = uvicorn.Config(
             guarded(context, settings, address, streams), http=_OwnUserOnly, ws="none", lifespan="off", log_config=None,
             access_log=False, server_header=False, proxy_headers=False, timeout_keep_alive=KEEP_ALIVE_SECONDS,
@@ -114,6 +114,7 @@ async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], 
         tell(context.paths, address)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(streams.run)
+            tasks.start_soon(context.pulse.run)
             tasks.start_soon(_stop_at_end, server, context, ended)
             ready(address)
             await server.serve(sockets=[listener])

@@ -9,12 +9,13 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
+from pmagent.contracts.control import Pruned
 from pmagent.contracts.payload import typed
-from pmagent.events.errors import CorruptLog
+from pmagent.events.errors import CorruptLog, PmagentError
 from pmagent.events.event import Event, StoredEvent, Tail
 from pmagent.events.reader import event_at, matching_runs
 from pmagent.events.storage import BLOB_PREFIX
@@ -46,7 +47,21 @@ _ABOUT: Final = {
 """Reads of a request what it is about. The rest may be large, and is not looked at."""
 _KINDS: Final = {kind.requested: kind for kind in KINDS}
 _ENDS: Final = frozenset().union(*(kind.end_types for kind in KINDS))
-_NEEDLES: Final = ([b'"type":"%b"' % one.encode() for one in sorted({*_KINDS, *_ENDS})],)
+_PRUNED: Final = "control.pruned"
+_NEEDLES: Final = ([b'"type":"%b"' % one.encode() for one in sorted({*_KINDS, *_ENDS, _PRUNED})],)
+
+
+class JobPruned(PmagentError):
+    """What is asked for was given up with the job (``pmagent prune``)."""
+
+    exit_code = 1
+
+
+class Pruning(NamedTuple):
+    """At ``time`` these jobs were pruned."""
+
+    time: str
+    jobs: frozenset[str]
 
 
 class Ending(End, frozen=True, gc=False, kw_only=True):
@@ -59,7 +74,7 @@ class Ending(End, frozen=True, gc=False, kw_only=True):
 
 class Entry(msgspec.Struct, gc=False):
     """A job, requested at ``position``. ``title`` is what it is about, ``whole`` whether that is all of it; ``ending``
-    None: it is open."""
+    None: it is open. ``pruned``: the log time at which its documents and content were given up; "": they are kept."""
 
     kind: Kind
     job_id: str
@@ -68,6 +83,16 @@ class Entry(msgspec.Struct, gc=False):
     title: str
     whole: bool
     ending: Ending | None = None
+    pruned: str = ""
+
+    def require_kept(self) -> None:
+        """Check that its content is there. Raises JobPruned."""
+        if self.pruned:
+            word, name = self.kind.word, self.job_id[:8]
+            raise JobPruned(
+                f"the {word} {name} was pruned on {self.pruned[:10]}: its output and files are gone",
+                f"{self.kind.command} {name} shows what the log keeps of it; pmagent re{word} {name} repeats it",
+            )
 
     @property
     def state(self) -> str:
@@ -110,6 +135,7 @@ class Catalogue:
         self._requests: dict[int, Entry] = {}
         self._called: dict[str, Entry] = {}
         """The newest of each id."""
+        self._prunings: list[Pruning] = []
         self._unasked: dict[int, Ending] = {}
         """Ends of requests that have not been read yet, by their positions."""
         self._low = -1
@@ -226,8 +252,10 @@ class Catalogue:
             for place in range(len(self._entries) - known - 1, -1, -1):
                 yield self._entries[place]
 
-    def _note(self, found: Entry | Ending) -> None:
-        if isinstance(found, Entry):
+    def _note(self, found: Entry | Ending | Pruning) -> None:
+        if isinstance(found, Pruning):
+            self._prune(found)
+        elif isinstance(found, Entry):
             self._requests[found.position] = self._called[found.job_id] = found
             self._entries.append(found)
         elif (asked := self._requests.get(found.request)) is not None:
@@ -235,10 +263,20 @@ class Catalogue:
         elif found.request < self._low:
             self._unasked[found.request] = found
 
-    def _note_older(self, found: Entry | Ending) -> None:
+    def _prune(self, found: Pruning) -> None:
+        self._prunings.append(found)
+        for name in found.jobs & self._called.keys():
+            self._called[name].pruned = found.time
+
+    def _note_older(self, found: Entry | Ending | Pruning) -> None:
+        if isinstance(found, Pruning):
+            self._prunings.append(found)  # each job that it prunes is older
+            return
         if isinstance(found, Ending):
             self._unasked[found.request] = found
             return
+        if found.job_id not in self._called:
+            found.pruned = next((one.time for one in self._prunings if found.job_id in one.jobs), "")
         found.ending = self._unasked.pop(found.position, None)
         self._requests[found.position] = found
         self._called.setdefault(found.job_id, found)
@@ -255,9 +293,9 @@ def _words(kinds: Sequence[Kind], plural: str = "") -> str:
     return " or ".join(kind.word + plural for kind in kinds)
 
 
-def _read(jobs: Jobs, low: int, high: int, *, checks: bool) -> list[Entry | Ending]:
-    """Requests and ends between two positions: all of them, or none where one is bad. Raises CorruptLog."""
-    found: list[Entry | Ending] = []
+def _read(jobs: Jobs, low: int, high: int, *, checks: bool) -> list[Entry | Ending | Pruning]:
+    """Requests, ends and prunings between two positions: all of them, or none where one is bad. Raises CorruptLog."""
+    found: list[Entry | Ending | Pruning] = []
     for events, _ in matching_runs(jobs.storage, low, high, () if checks else _NEEDLES):
         for event in events:
             kind = _KINDS.get(event.type)
@@ -265,6 +303,8 @@ def _read(jobs: Jobs, low: int, high: int, *, checks: bool) -> list[Entry | Endi
                 found.append(_entry(jobs, event, kind))
             elif event.type in _ENDS:
                 found.append(_ending(typed(event, jobs.blobs)))
+            elif event.type == _PRUNED and isinstance(data := typed(event, jobs.blobs).data, Pruned):
+                found.append(Pruning(event.time, frozenset(one.job_id for one in data.jobs)))
     return found
 
 

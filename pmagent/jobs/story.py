@@ -28,6 +28,8 @@ class Story(Generic[V]):
     def __init__(self, kind: Kind, requested: Event, sum: str) -> None:
         self._kind = kind
         self.view: V = kind.begun(requested, sum)
+        self.pruned = ""
+        """The log time at which its documents and content were given up; "": they are kept."""
 
     @property
     def weight(self) -> int:

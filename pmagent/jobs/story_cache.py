@@ -63,6 +63,7 @@ class StoryCache(Generic[S]):
         asked = self._catalogue.called([self.kind], job_id)
         with self._lock, opened(self._layout) as jobs:
             cached = self._refreshed(jobs, job_id, asked.position)
+            cached.story.pruned = asked.pruned
             yield cached.story, jobs
 
     def _refreshed(self, jobs: Jobs, job_id: str, position: int) -> _Cached[S]:

@@ -36,6 +36,12 @@ def _reloaded(data: dict[str, Any]) -> str:
     return text + (f"; after a restart: {shown(data['restart'])}" if data.get("restart") else "")
 
 
+def _pruned(data: dict[str, Any]) -> str:
+    jobs, blobs = data.get("jobs"), data.get("blobs")
+    counts = [len(each) if isinstance(each, list) else 0 for each in (jobs, blobs)]
+    return f"{shown(data.get('operator_id'))} gives up the documents of {counts[0]} jobs, and {counts[1]} blobs"
+
+
 _CORE: Final[dict[str, Line]] = {
     "actor.halted": "{name} halted on event {input}: {error} in {place}",
     "actor.resumed": "{name} may decide again",
@@ -46,6 +52,8 @@ _CORE: Final[dict[str, Line]] = {
     "control.log_adopted": "{operator_id} adopts the log in {folder}, and what is open in it ends {previous}",
     "control.pause_requested": "{operator_id} pauses effects {reason}",
     "control.paused": "effects are paused by {operator_id} since {since} {reason}",
+    "control.prune_ended": "removed {blobs} blobs of {bytes} bytes, given up at {pruned}",
+    "control.pruned": _pruned,
     "control.resume_requested": "{operator_id} resumes effects {reason}",
     "control.resumed": "effects start again, {held} were held; paused since {since}",
     "daemon.reloaded": _reloaded,

@@ -143,7 +143,8 @@ def checked(asked: RunRequested, workspace: Path) -> RunRequested:
         raise BadRun(misfit.message, misfit.hint) from misfit
     config = normalized(asked.config, workspace)
     check_paths(config, workspace, asked.run_id)
-    return msgspec.structs.replace(asked, config=config, programs=programs_of(config, workspace, asked.search))
+    programs = programs_of(config, workspace, asked.search)
+    return msgspec.structs.replace(asked, config=config, programs=programs, form=2)
 
 
 def programs_of(config: OrchestraConfig, workspace: Path, search: Sequence[str]) -> list[Program]:

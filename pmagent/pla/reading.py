@@ -16,6 +16,7 @@ from pmagent.contracts.pla import (
     Action,
     TypeText,
     action_type,
+    layout_of,
     payload,
 )
 from pmagent.events.errors import PmagentError
@@ -54,7 +55,8 @@ def open_work(engine: Engine) -> Iterator[str]:
 
 def status_document(engine: Engine, now: str, *, running: bool, trouble: str | None = None) -> dict[str, Any]:
     """Session, mode, device, and the proposal that is open or carried out. ``running``: a daemon tells it, so it is how
-    things are; else it is what the log says. ``trouble``: why there is no device."""
+    things are; else it is what the log says. ``trouble``: why there is no device. ``typing`` is for who
+    holds the device's line to tell: how many of its reports an execution has sent."""
     state = warden(engine)
     session = {"session_id": state.session_id, "began_at": state.began_at, "operator_id": state.operator_id}
     device = state.device
@@ -70,6 +72,7 @@ def status_document(engine: Engine, now: str, *, running: bool, trouble: str | N
         "device": msgspec.structs.asdict(device) if device is not None else None,
         "trouble": trouble,
         "armed": state.armed,
+        "typing": None,
         "proposal": proposal_document(current, now) if current is not None else None,
         "halted": sorted(name for name in engine.halted if name in RELIED_ON),
     }
@@ -103,7 +106,7 @@ def proposal_document(view: ProposalView, now: str) -> dict[str, Any]:
     """A proposal, what has come of it, and how many seconds it stands open still."""
     proposed = view.proposed
     fields = msgspec.structs.asdict(proposed)
-    for name in ("request", "action", "mode"):
+    for name in ("request", "action", "mode", "machine"):
         del fields[name]
     return {
         "proposal_id": proposed.proposal_id,
@@ -113,6 +116,8 @@ def proposal_document(view: ProposalView, now: str) -> dict[str, Any]:
         "action_type": action_type(proposed.action),
         "payload": payload(proposed.action),
         **fields,
+        "layout": layout_of(proposed.action) or None,
+        "machine": proposed.machine or None,
         "proposed_in": proposed.mode,
         "proposed_at": view.proposed_at,
         "seconds_left": _seconds(now, proposed.expires_at) if view.stands == "open" else 0.0,
@@ -132,7 +137,7 @@ def contract_document(view: ProposalView) -> dict[str, Any]:
     proposed = view.proposed
     shown = proposed.action
     if proposed.masked and isinstance(shown, TypeText):
-        shown = TypeText(text=shown.text[:TEXT_CHARS_MAX])
+        shown = msgspec.structs.replace(shown, text=shown.text[:TEXT_CHARS_MAX])
     document = {
         "proposal_id": proposed.proposal_id,
         "timestamp": view.proposed_at,

@@ -27,8 +27,9 @@ from pmagent.events.errors import PmagentError
 from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
 from pmagent.service.alerts import alert, alert_lost, tell_halt
+from pmagent.service.answer import Answer
 from pmagent.service.background import READY, STOPPING, Notifier
-from pmagent.service.host import Host, load_parts, open_host
+from pmagent.service.host import Host, asker, load_parts, open_host
 from pmagent.service.operations import perform
 from pmagent.service.reload import Reloader, has_terminal, values
 from pmagent.service.shapes import work_out_shapes
@@ -42,6 +43,7 @@ from pmagent.service.wire import (
     Reply,
     Request,
     has_left,
+    peer_pid,
     peer_uid,
     reachable,
     stops,
@@ -50,6 +52,10 @@ from pmagent.workspace.layout import Layout
 
 CONNECTIONS_MAX = 256
 """So many connections are open at once at most; fewer where the process may open few files."""
+BURST: Final = 16
+"""So many connections are taken in one turn of the event loop at most."""
+AT_ONCE_BYTES: Final = 64 * 1024
+"""An answer of so many bytes goes into the buffer of a new socket as a whole."""
 REQUEST_SECONDS = 10.0
 """So long a client may take to send its request."""
 
@@ -143,18 +149,19 @@ async def _serve_connections(host: Host, listener: SocketListener) -> None:
     descriptor. A client that has sent no whole request keeps nobody waiting: where there is no place left, the one that
     has been idle for longest gives up its own; only where all are being answered do further ones wait.
 
-    The sockets are used as they are: the streams made for them would cost more than most requests."""
+    The sockets are used as they are: the streams made for them would cost more than most requests. A request that is
+    there already and can be answered at once (``Operation.quick``) gets no task of its own either."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     places = max(1, min(CONNECTIONS_MAX, soft // 4))
     connections: dict[_Connection, None] = {}  # the oldest first
     left = anyio.Event()
-    listening: socket.socket = listener.extra(SocketAttribute.raw_socket)
+    arrivals = _Arrivals(host, listener.extra(SocketAttribute.raw_socket))
 
-    async def answer(client: socket.socket, connection: _Connection) -> None:
+    async def answer(client: socket.socket, content: bytearray, connection: _Connection) -> None:
         nonlocal left
         try:
             with client, connection.scope:
-                await _answer(host, client, connection)
+                await _answer(host, client, content, connection)
         finally:
             del connections[connection]
             left.set()
@@ -162,17 +169,10 @@ async def _serve_connections(host: Host, listener: SocketListener) -> None:
 
     async with anyio.create_task_group() as tasks:
         while True:
-            try:
-                client, _ = listening.accept()
-            except BlockingIOError:
-                await anyio.wait_readable(listening)
-                continue
-            except ConnectionAbortedError:
-                continue
-            client.settimeout(0)
+            client, content = await arrivals.next()
             connection = _Connection()
             connections[connection] = None
-            tasks.start_soon(answer, client, connection)
+            tasks.start_soon(answer, client, content, connection)
             while len(connections) >= places:
                 idle = next((one for one in connections if one.idle and one is not connection), None)
                 if idle is not None:
@@ -181,18 +181,88 @@ async def _serve_connections(host: Host, listener: SocketListener) -> None:
                 await left.wait()
 
 
-async def _answer(host: Host, client: socket.socket, connection: _Connection) -> None:
+class _Arrivals:
+    """New connections. Those whose request is there already, and can be answered at once, are."""
+
+    def __init__(self, host: Host, listening: socket.socket) -> None:
+        self._host = host
+        self._listening = listening
+        self._loop = asyncio.get_running_loop()
+        self._came: asyncio.Future[None] | None = None
+        self._first: tuple[socket.socket, bytearray] | None = None
+
+    async def next(self) -> tuple[socket.socket, bytearray]:
+        """The next that needs more, with what it has sent. Raises OSError."""
+        while (first := self._take()) is None:
+            self._came = self._loop.create_future()
+            # Watched for as long as nobody needs more: to begin and to end that costs as much as an answer.
+            self._loop.add_reader(self._listening, self._arrived)
+            try:
+                await self._came
+            finally:
+                self._loop.remove_reader(self._listening)
+            if (first := self._first) is not None:
+                self._first = None
+                break
+        return first
+
+    def _arrived(self) -> None:
+        assert self._came is not None, "watched only while it is awaited"
+        if self._came.done():
+            return
+        try:
+            self._first = self._take()
+        except OSError as error:  # too many open files
+            self._came.set_exception(error)
+        if self._first is not None:
+            self._came.set_result(None)
+
+    def _take(self) -> tuple[socket.socket, bytearray] | None:
+        for _ in range(BURST):  # then others have a turn
+            try:
+                client, _ = self._listening.accept()
+            except BlockingIOError:
+                return None
+            except ConnectionAbortedError:
+                continue
+            client.settimeout(0)
+            content = _answered_at_once(self._host, client)
+            if content is not None:
+                return client, content
+        return None
+
+
+def _answered_at_once(host: Host, client: socket.socket) -> bytearray | None:
+    """Answer, and close; or what the client has sent, where it takes more than that."""
+    content, reply = bytearray(), b""
+    with suppress(EOFError, BadMessage):  # of these, and of bugs, who answers in a task tells
+        if peer_uid(client) in (os.getuid(), 0) and (content := _received(client)).find(b"\n") == len(content) - 1:
+            request = _request(bytes(content))
+            quick = OPERATIONS[request.operation].quick if request.operation in OPERATIONS else ""
+            with suppress(Exception):
+                answer: Answer | None = load(quick)(host) if quick else None
+                if answer is not None:
+                    reply = (_TAKEN if request.heartbeat else b"") + json_bytes(_replied(answer)) + b"\n"
+    if not 0 < len(reply) <= AT_ONCE_BYTES:
+        return content
+    with client, suppress(ConnectionError):
+        client.sendall(reply)
+    return None
+
+
+async def _answer(host: Host, client: socket.socket, content: bytearray, connection: _Connection) -> None:
     """One request, one reply; whatever is wrong with it is its sender's."""
     try:
         if peer_uid(client) not in (os.getuid(), 0):
             _log.warning("refused a connection of another user")
             return
         try:
-            line = await _line(client)
+            line = await _line(client, content)
             if connection.scope.cancel_called:
                 return  # its place was given away before anything was taken
             connection.idle = False
             request = _request(line)
+            asker.set(peer_pid(client))
             if request.heartbeat:
                 _beat(client, 0.0)
             # Looked at behind the word that it is taken: see ``wire``.
@@ -215,10 +285,9 @@ async def _answer(host: Host, client: socket.socket, connection: _Connection) ->
         _log.warning("a client went away before its answer")
 
 
-async def _line(client: socket.socket) -> bytes:
-    """The request, without its newline. Raises BadMessage when it is longer than ``REQUEST_BYTES_MAX``, EOFError when
-    the client left without a whole one, TimeoutError."""
-    content = _received(client)  # mostly it is there already
+async def _line(client: socket.socket, content: bytearray) -> bytes:
+    """The request, without its newline; ``content`` has come already. Raises BadMessage when it is longer than
+    ``REQUEST_BYTES_MAX``, EOFError when the client left without a whole one, TimeoutError."""
     end = content.find(b"\n")
     if end < 0:
         with anyio.fail_after(REQUEST_SECONDS):
@@ -298,7 +367,14 @@ def _beat(raw: socket.socket, seconds: float) -> None:
     """Say that a request is worked on. So short a line goes as a whole or not at all; a client that does not read, or
     has gone, is nothing to wait for."""
     with suppress(OSError):
-        raw.send(msgspec.json.encode(Reply(taken=round(seconds, 1))) + b"\n", socket.MSG_DONTWAIT)
+        raw.send(_taken(seconds), socket.MSG_DONTWAIT)
+
+
+def _taken(seconds: float) -> bytes:
+    return msgspec.json.encode(Reply(taken=round(seconds, 1))) + b"\n"
+
+
+_TAKEN: Final = _taken(0.0)
 
 
 async def _reply(host: Host, request: Request) -> Reply:
@@ -311,6 +387,10 @@ async def _reply(host: Host, request: Request) -> Reply:
         _log.exception("a bug in pmagent", operation=request.operation)
         what = f"a bug in pmagent: {kind} in {place}"
         return Reply(failure=Failure(kind, what, "report it; the daemon goes on", Exit.BUG))
+    return _replied(answer)
+
+
+def _replied(answer: Answer) -> Reply:
     return Reply(document=answer.document, exit_code=answer.exit_code, warnings=answer.warnings)
 
 

@@ -15,7 +15,7 @@ from pmagent.events.log import now
 from pmagent.events.reader import collector_at_rest, runs
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.storage import Blobs, StorageReader
-from pmagent.projections.core.documents import Documents, Taken
+from pmagent.projections.core.documents import Documents, Taken, pruned_jobs
 from pmagent.projections.registry import all_projections
 from pmagent.service.cache import load
 from pmagent.service.open_work import open_work
@@ -30,6 +30,7 @@ def fold_into(
     """Fold what the log holds behind position ``start``. ``retired`` is given the documents that leave the fold
     meanwhile. Raises CorruptLog, NotFound (a blob), HistoryError."""
     fold = engine.fold
+    documents.leave_out(pruned_jobs(storage, blobs, start + 1))
     with collector_at_rest():
         for run in runs(storage, start + 1):
             events = [typed(stored, blobs) for stored in run]

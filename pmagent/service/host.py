@@ -12,6 +12,7 @@ import os
 import platform
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 
@@ -28,12 +29,13 @@ from pmagent.actors.core.ledger import Unfinished
 from pmagent.actors.core.runtime import Runtime
 from pmagent.actors.registry import all_actors, libraries
 from pmagent.actors.sandbox.orphans import sweep
+from pmagent.contracts.control import PruneEnded
 from pmagent.contracts.daemon import DaemonStarted, DaemonStopped
 from pmagent.contracts.effect import EffectCancelled, RequestRefused
 from pmagent.contracts.payload import effect_of, typed
 from pmagent.edge import Edge
 from pmagent.edges import EDGES
-from pmagent.events.errors import PmagentError
+from pmagent.events.errors import CorruptLog, PmagentError
 from pmagent.events.event import Draft, Event, Tail
 from pmagent.events.log import opening_events
 from pmagent.events.reader import event_at
@@ -52,9 +54,10 @@ from pmagent.service.folding import fold_into
 from pmagent.service.io import RealIo, read_event
 from pmagent.service.log_files import check_files
 from pmagent.service.noted import code_stamp
+from pmagent.service.pruning import finish_all
 from pmagent.service.requests import OPERATOR, Requests
 from pmagent.service.secrets import known_secrets
-from pmagent.service.status import note_of
+from pmagent.service.status import Standing, note_of
 from pmagent.service.writing import DocumentWriter, OldDocuments
 from pmagent.workspace.kernel_settings import expected
 from pmagent.workspace.layout import Layout
@@ -85,6 +88,10 @@ def performers_of(edges: Iterable[Edge], resources: Resources) -> Performers:
     return made
 
 
+asker: ContextVar[int] = ContextVar("asker", default=0)
+"""The process whose request over the socket is performed; 0: none came over it."""
+
+
 class Refused(PmagentError):
     """The request was refused because the actor that would answer it is halted."""
 
@@ -112,6 +119,9 @@ class Host:
         self.storage = storage
         self.resources = resources
         """Those that the areas keep, by their classes."""
+        self.standing = Standing()
+        self.console_pid = 0
+        """The console's process, as its supervisor started it; 0: none is served."""
         self._heard = storage.tail().position
         self._news = anyio.Event()
         self._asking: dict[str, Draft] = {}
@@ -324,6 +334,13 @@ async def _live(
     start = load_snapshot(layout.snapshot, keeper.snapshot, log_id, storage, engine, documents)
     old = OldDocuments(layout.workspace, blobs)
     fold_into(storage, engine, documents, blobs, start, old.write)
+    ended: list[PruneEnded] = []
+    if not adopting:
+        try:
+            ended = list(finish_all(storage, blobs, documents.pruning))
+        except (OSError, CorruptLog) as error:  # they stay, and the next start tries again
+            what = f"blobs of pruned runs cannot be removed: {error}"
+            old.unwritten = old.unwritten or DocumentUnwritable(what, "mend that; the next start removes them")
     taker = SnapshotTaker(layout.snapshot, log_id, engine, documents, keeper.snapshot_written)
     code_stamp()  # of the code that runs, which is kept: at the end another release may lie there
     intake = Intake(Redactor(known_secrets(os.environ)), blobs)
@@ -357,6 +374,8 @@ async def _live(
             kernel_surfaces=expected(layout.workspace.resolve()),
         )
         await runtime.append(started, f"daemon.started:{log_id}:{engine.sequencer.position}", "daemon")
+        for one in ended:
+            await runtime.append(one, f"control.prune_ended:{log_id}:{one.pruned}", "daemon")
         tasks.start_soon(_release_outward, host)
         await host.writer.first()
         tasks.start_soon(host.writer.go)

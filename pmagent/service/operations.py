@@ -53,26 +53,32 @@ class NotInstalled(PmagentError):
 
 async def status(host: Host, _: dict[str, Any]) -> Answer:
     """The current status: mode and reasons, sessions, permits, open effects, halted actors, the log's end."""
-    from pmagent.service.status import status_of
+    from pmagent.workspace.trust import marks_of, unaccepted_of
 
-    halts = host.halted_projections
-    document = status_of(host.runtime.engine, host.storage.log_id(), host.tail, halts, running=True)
-    unaccepted = await _unaccepted(host.layout.workspace)
+    workspace = host.layout.workspace
+    marks = marks_of(workspace)
+    if _accepted.get(workspace, _UNKNOWN_YET)[0] != marks:
+        _accepted[workspace] = marks, await anyio.to_thread.run_sync(unaccepted_of, workspace)
+    return _status(host, _accepted[workspace][1])
+
+
+def status_now(host: Host) -> Answer | None:
+    """``status``; None where files must be read for it, because they have changed."""
+    from pmagent.workspace.trust import marks_of
+
+    marks, unaccepted = _accepted.get(host.layout.workspace, _UNKNOWN_YET)
+    return _status(host, unaccepted) if marks == marks_of(host.layout.workspace) else None
+
+
+def _status(host: Host, unaccepted: str | None) -> Answer:
+    document = host.standing.of(host.runtime.engine, host.storage.log_id(), host.tail, host.halted_projections)
     seen = {"distrust": _message(host.keeper.failure), "unaccepted": unaccepted, "unwritten": _unwritten(host)}
     return Answer(document={**document, **seen})
 
 
-async def _unaccepted(workspace: Path) -> str | None:
-    """``unaccepted_of``, read anew when one of the files has changed."""
-    from pmagent.workspace.trust import marks_of, unaccepted_of
-
-    marks = marks_of(workspace)
-    if _accepted.get(workspace, ((), None))[0] != marks:
-        _accepted[workspace] = marks, await anyio.to_thread.run_sync(unaccepted_of, workspace)
-    return _accepted[workspace][1]
-
-
+_UNKNOWN_YET: Final[tuple[tuple[object, ...], str | None]] = ((), None)
 _accepted: Final[dict[Path, tuple[tuple[object, ...], str | None]]] = {}
+"""Of each workspace, how the files stood when they were read, and ``unaccepted_of``."""
 
 _UNWRITTEN_SHOWN: Final = 20
 
@@ -108,7 +114,7 @@ def _rebuilt(documents: Iterable[tuple[str, bool]], halts: Collection[Halt]) -> 
 async def perform(host: Host, name: str, arguments: dict[str, Any]) -> Answer:
     """Perform an operation on a live host. Raises BadOperation for an unknown name, and what the operation raises."""
     operation = _operation(name)
-    if not operation.lowers:
+    if not operation.lowers and AREA_OF.get(name):
         _require_installed(name)
     if operation.configured and goes_by_configuration(host.layout.workspace, name, arguments):
         from pmagent.workspace.trust import require_accepted

@@ -60,6 +60,25 @@ def status_of(
     }
 
 
+class Standing:
+    """The status of a live engine, computed anew when an event may have changed it, or a permit expires."""
+
+    def __init__(self) -> None:
+        self._key: tuple[object, ...] = ()
+        self._until = ""
+        self._document: dict[str, Any] = {}
+
+    def of(self, engine: Engine, log_id: str, tail: Tail, stale: Sequence[Halt]) -> dict[str, Any]:
+        """``status_of``; not to be changed."""
+        key = engine, engine.sequencer.position, tail, ahead_seconds(tail.time), *stale
+        if key != self._key or (self._until and LogClock(tail.time).now() >= self._until):
+            now, permits = LogClock(tail.time).now(), engine.states["gate"].permits.values()
+            self._until = min((one.expires_at for one in permits if one.expires_at > now), default="")
+            self._document = status_of(engine, log_id, tail, stale, running=True)
+            self._key = key
+        return self._document
+
+
 def note_of(engine: Engine, log_id: str, tail: Tail) -> bytes:
     """The status at an orderly end, for ``noted_status``."""
     gate: GateState = engine.states["gate"]

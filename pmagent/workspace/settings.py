@@ -140,6 +140,13 @@ class PlaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str, msgspec.Meta(description="the device's port; without one it is found by its USB identity")
     ] = ""
     device_serial: Annotated[str, msgspec.Meta(description="the USB serial number that the device must have")] = ""
+    layout: Annotated[
+        Literal["", "us", "uk", "de", "fr", "es", "it", "se", "no", "dk", "fi", "ch-de", "ch-fr"],
+        msgspec.Meta(description="the typed-on machine's keyboard layout; without one only a practice device types"),
+    ] = ""
+    name: Annotated[
+        str, msgspec.Meta(max_length=64, description="the typed-on machine's name, shown with each proposal")
+    ] = ""
     operator: Annotated[str, msgspec.Meta(description="who operates, without --operator; else the login name")] = ""
     credentials: Annotated[
         Literal["refuse", "acknowledge"],
@@ -177,6 +184,40 @@ class ConsoleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 12.0
 
 
+Variable = Annotated[str, msgspec.Meta(pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$")]
+
+
+class NotificationSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where notifications of alerts and requests go. A secret is never a setting: a setting names its variable in the
+    daemon's environment."""
+
+    webhook: Annotated[str, msgspec.Meta(description="the address that gets notifications as JSON")] = ""
+    webhook_secret_env: Annotated[
+        Variable, msgspec.Meta(description="the variable that holds the key of the webhook's signature")
+    ] = ""
+    ntfy: Annotated[str, msgspec.Meta(description="the address of a topic of ntfy")] = ""
+    ntfy_token_env: Annotated[Variable, msgspec.Meta(description="the variable that holds ntfy's access token")] = ""
+    slack_env: Annotated[
+        Variable, msgspec.Meta(description="the variable that holds the address of an incoming webhook of Slack")
+    ] = ""
+    email_to: Annotated[str, msgspec.Meta(description="e-mail addresses that get notifications, with commas")] = ""
+    email_from: Annotated[str, msgspec.Meta(description="the sender's address; without one, the first of those")] = ""
+    smtp: Annotated[str, msgspec.Meta(description="the mail server, as host:port")] = ""
+    smtp_tls: Annotated[
+        Literal["starttls", "tls", "none"], msgspec.Meta(description="how the mail server is reached")
+    ] = "starttls"
+    smtp_user: Annotated[str, msgspec.Meta(description="the name for the mail server, if it wants one")] = ""
+    smtp_password_env: Annotated[Variable, msgspec.Meta(description="the variable that holds its password")] = ""
+    least: Annotated[
+        Literal["urgent", "bad", "warn"], msgspec.Meta(description="the least severity of alerts that are sent")
+    ] = "bad"
+    requests: Annotated[bool, msgspec.Meta(description="whether requests for a decision are sent")] = True
+    details: Annotated[bool, msgspec.Meta(description="whether more than the title is sent")] = False
+    link: Annotated[
+        str, msgspec.Meta(description="how the console's addresses begin in notifications; else as it is served")
+    ] = ""
+
+
 class StorageSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where the evidence lies; ``pmagent.events.evidence`` obeys it."""
 
@@ -195,6 +236,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     audit: AuditSettings = AuditSettings()
     pla: PlaSettings = PlaSettings()
     console: ConsoleSettings = ConsoleSettings()
+    notifications: NotificationSettings = NotificationSettings()
 
 
 class Setting(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ import os
 import posixpath
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -24,6 +25,7 @@ from pmagent.actors.orchestra.planning.config import read_config
 from pmagent.clean import clean_line
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.events.errors import PmagentError
+from pmagent.events.user_state import VARIABLE
 from pmagent.orchestra.paths import normalized
 from pmagent.orchestra.request import DEFAULTS, of_workspace
 from pmagent.service.log_files import shown
@@ -37,11 +39,13 @@ UNLIMITED: Final = 1e300
 
 _HARMLESS: Final = frozenset((
     "kernel.phase", "kernel.last_completed_phase", "cli.color", "cli.tail_lines", "console.port", "pla.operator",
+    "notifications.least", "notifications.requests",
 ))  # fmt: skip
 """Settings that give no power."""
 _NARROWEST: Final[dict[str, object]] = {
     "kernel.surfaces": "required",
     "reasoning.engine": "rules", "pla.credentials": "refuse", "pla.two_persons": True, "pla.device_serial": None,
+    "notifications.smtp_tls": "starttls",
 }  # fmt: skip
 """The value of a setting that gives least, where that is not "" or false."""
 _PRICES: Final = ("input_usd", "output_usd")
@@ -140,16 +144,22 @@ def unaccepted_of(workspace: Path) -> str | None:
 
 def marks_of(workspace: Path) -> tuple[object, ...]:
     """A value that changes when a file that ``unaccepted_of`` reads has changed."""
-    registry = Registry()
     try:
-        entry = registry.path(ACCEPTED, workspace)
+        files = _files(workspace, os.environ.get(VARIABLE), os.environ.get("HOME"))
     except (PmagentError, OSError) as error:
         return (str(error),)
-    files = (workspace / FILE, workspace / RUNS_FILE, entry, entry.parent, registry.folder)
     return tuple(_mark(path) for path in files)
 
 
-def _mark(path: Path) -> tuple[object, ...]:
+@lru_cache(maxsize=8)
+def _files(workspace: Path, _state: str | None, _home: str | None) -> tuple[str, ...]:
+    """As long as the environment names the same state folder. Raises RegistryUnusable, OSError."""
+    registry = Registry()
+    entry = registry.path(ACCEPTED, workspace)
+    return tuple(map(str, (workspace / FILE, workspace / RUNS_FILE, entry, entry.parent, registry.folder)))
+
+
+def _mark(path: str) -> tuple[object, ...]:
     try:
         found = os.stat(path)
     except OSError as error:

@@ -47,7 +47,8 @@ class ContentLost(DocumentUnwritable):
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """A document that is not what the log says: ``state`` is missing, unreadable (``found`` says why) or differs:
+    """A document that is not what the log says: ``state`` is missing, unreadable (``found`` says why), extra (it was
+    pruned, and is there) or differs:
     ``offset`` is then the first differing byte, ``expected`` and ``found`` what stands there (up to 80 bytes, escaped).
     Or a projection of which that cannot be said: ``path`` is its name, ``state`` halted, ``offset`` the position since
     when, ``found`` what it raised and where.
@@ -140,15 +141,45 @@ class DocumentStore:
         for path, part in documents.items():
             yield path, part.guarded(partial(self._render_and_compare, path, part), None)
 
+    def _pruned(self, path: str, owner: str) -> tuple[str, int]:
+        """A pruned document's path, and how many parts of it are the owner's: the last one. Raises
+        DocumentUnwritable."""
+        own = _own(path, owner)
+        if own != 1 or not owner or not _NOBODYS.isdisjoint(path.casefold().split("/")):
+            what = f"{path} cannot be pruned: it is no document's"
+            raise DocumentUnwritable(what, "whoever wrote that meant no good")
+        return path, own
+
     def found(self, path: str, part: Part) -> bytes:
         """The bytes on disk of a document that ``differences`` has just read. Raises LeadsOut, OSError."""
         return b"".join(self._tree.read(path, _own(path, part.owner)))
 
     def _render_and_put(self, path: str, part: Part, *, by_size: bool) -> bool:
+        if part.gone:
+            return self._remove(*self._pruned(path, part.owner))
         return self._put(path, part.content(), _own(path, part.owner), by_size=by_size)
 
+    def _remove(self, path: str, own: int) -> bool:
+        try:
+            return self._tree.remove(path, own)
+        except LeadsOut:
+            raise DocumentUnwritable(f"{path}: {LEADS_OUT}", "remove the link") from None
+        except OSError as error:
+            what = f"{path} cannot be removed: {error.strerror or type(error).__name__}"
+            raise DocumentUnwritable(what, "mend that, then pmagent rebuild") from error
+
     def _render_and_compare(self, path: str, part: Part) -> Difference | None:
+        if part.gone:
+            return self._left(*self._pruned(path, part.owner))
         return self._compared(path, part.content(), _own(path, part.owner))
+
+    def _left(self, path: str, own: int) -> Difference | None:
+        try:
+            return Difference(path, "extra", found="it was pruned") if self._tree.exists(path, own) else None
+        except LeadsOut:
+            return Difference(path, "unreadable", found=LEADS_OUT)
+        except OSError as error:
+            return Difference(path, "unreadable", found=errno.errorcode.get(error.errno or 0, ""))
 
     def _put(self, path: str, content: Content, own: int, *, by_size: bool) -> bool:
         if not _NOBODYS.isdisjoint(path.casefold().split("/")):

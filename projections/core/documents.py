@@ -8,16 +8,17 @@ the next start folds everything anew, and with a version that does not fail all 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from pmagent.actors.core.engine import describe_failure
 from pmagent.actors.core.snapshot import EXPORTED_BYTES_MAX
 from pmagent.contracts.content import Content
+from pmagent.contracts.control import Pruned, PruneEnded
 from pmagent.contracts.payload import BlobSource, typed
 from pmagent.events.event import Event, StoredEvent
-from pmagent.events.reader import runs
+from pmagent.events.reader import matching_runs, runs
 from pmagent.events.storage import StorageReader
 from pmagent.projections.core.projection import AnyProjection, Halt, Part, ProjectionHalted
 
@@ -68,6 +69,13 @@ class Documents:
         """The smaller states as they were exported last; most are the same at the next snapshot."""
         self._retired: Taken = {}
         self._in_hand: Taken = {}
+        self.pruning: dict[int, Pruned] = {}
+        """What was pruned and is not known to be removed yet, by its position."""
+        self._pruned: frozenset[str] = frozenset()
+
+    def leave_out(self, pruned: frozenset[str]) -> None:
+        """Give out no documents of these jobs: an event that comes says that they are pruned."""
+        self._pruned = pruned
 
     def fold(self, events: Sequence[Event], sums: Sequence[str]) -> bool:
         """Take durable events with their sums; whether any document may have changed."""
@@ -84,6 +92,13 @@ class Documents:
                 except Exception as error:  # noqa: BLE001 - it halts that projection, and only it
                     self.halt(projection.name, error)
                     changed = True  # which is to be told on disk
+            if isinstance(event.data, Pruned) and event.kind == "fact":
+                self.pruning[event.position] = event.data
+                for job in event.data.jobs:
+                    self._retired.update({path: Part(bytes, (), job.job_id, None, gone=True) for path in job.paths})
+                changed = True
+            elif isinstance(event.data, PruneEnded):
+                self.pruning.pop(event.data.pruned, None)
         return changed
 
     def halt(self, name: str, error: Exception) -> None:
@@ -100,7 +115,11 @@ class Documents:
     def _documents(self, projection: AnyProjection, state: Any, since: Any) -> Taken:
         guard = self._guards[projection.name]
         found = projection.documents(state, since)
-        return {path: Part(part.render, part.given, part.owner, guard) for path, part in found.items()}
+        return {
+            path: Part(part.render, part.given, part.owner, guard)
+            for path, part in found.items()
+            if part.owner not in self._pruned
+        }
 
     def _documents_or_halt(self, projection: AnyProjection, state: Any, since: Any) -> Taken:
         try:
@@ -148,8 +167,9 @@ class Documents:
 
     @property
     def owing(self) -> bool:
-        """Whether documents that are in no state any more may not be on disk yet: a snapshot would lose them."""
-        return bool(self._retired or self._in_hand)
+        """Whether documents that are in no state any more may not be on disk yet, or what was pruned may still be
+        there: a snapshot would lose that."""
+        return bool(self._retired or self._in_hand or self.pruning)
 
     def take_changed(self) -> dict[str, Content]:
         """``take``, computed."""
@@ -194,9 +214,23 @@ class Documents:
         self.doubt()
 
 
+def pruned_jobs(storage: StorageReader, blobs: BlobSource | None, start: int = 1) -> frozenset[str]:
+    """The jobs that events from ``start`` on prune. Raises CorruptLog, NotFound."""
+    found: set[str] = set()
+    for run, _ in matching_runs(storage, start, storage.tail().position, _PRUNES):
+        for stored in run:
+            if stored.type == "control.pruned" and stored.kind == "fact":
+                data = typed(stored, blobs).data
+                found.update(job.job_id for job in data.jobs if isinstance(data, Pruned))
+    return frozenset(found)
+
+
+_PRUNES: Final = ([b'"type":"control.pruned"'],)
+
+
 def computed(documents: Taken) -> dict[str, Content]:
     """Path -> content; without those of halted projections."""
-    found = {path: part.guarded(part.content, None) for path, part in documents.items()}
+    found = {path: part.guarded(part.content, None) for path, part in documents.items() if not part.gone}
     return {path: content for path, content in found.items() if content is not None}
 
 
@@ -207,6 +241,7 @@ def folded(
     """The documents as of position ``until`` (default: the tail), from the log alone, a part at a time: of a path that
     comes twice, the later one counts. ``documents`` have folded nothing yet; they know afterwards which projections are
     halted. ``hear`` is given the events as they are read. Raises CorruptLog, NotFound."""
+    documents.leave_out(pruned_jobs(storage, blobs))
     for run in runs(storage, 1, until):
         hear(run)
         documents.fold([typed(stored, blobs) for stored in run], [stored.sum for stored in run])

@@ -55,12 +55,14 @@ class Guard(Protocol):
 class Part(NamedTuple):
     """A document that is not computed yet: ``render(*given)`` does that, in any thread, for what is given is
     immutable. ``owner``: the part of its path that holds this name, and all behind it, is nobody else's ("": none).
+    ``gone``: it was pruned, so nothing may be at its path or below.
     ``guard`` is its projection's: what cannot be computed, or put on disk for a bug of ours, halts that one."""
 
     render: Callable[..., Content]
     given: tuple[Any, ...]
     owner: str = ""
     guard: Guard | None = None
+    gone: bool = False
 
     def content(self) -> Content:
         """Compute it."""

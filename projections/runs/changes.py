@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from pmagent.contracts.effect import RequestRefused
 from pmagent.contracts.orchestra_events import (
@@ -18,13 +19,18 @@ from pmagent.contracts.orchestra_events import (
     TasksChanged,
 )
 from pmagent.events.event import Event
+from pmagent.projections.runs.fold import steps_of
 from pmagent.projections.views.jobs import Change
 from pmagent.projections.views.runs import Run, Task
 
 
 def changes(before: Run, run: Run, event: Event) -> Iterator[Change]:
     """The changes that ``event`` made from ``before`` to ``run``."""
-    data, time = event.data, event.time
+    for step in steps_of(before, event):
+        yield from _changes(before, run, event.time, step)
+
+
+def _changes(before: Run, run: Run, time: str, data: Any) -> Iterator[Change]:
     match data:
         case PlanRequested(revision=revision) if revision:
             yield Change(time, "", "replanning", f"what failed is planned anew, revision {revision}")

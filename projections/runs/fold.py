@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from pmagent.actors.orchestra.running.artifact_paths import without_clashes
+from pmagent.actors.orchestra.running.form import permit_subject, steps
 from pmagent.contracts.effect import EffectInterrupted, RequestRefused
 from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested, OaPermitRevoked
 from pmagent.contracts.orchestra import UNENFORCED
@@ -36,6 +37,7 @@ from pmagent.contracts.orchestra_events import (
     TasksPlanned,
     TaskUnstarted,
 )
+from pmagent.contracts.payload import Payload
 from pmagent.events.event import Event
 from pmagent.projections.runs.chunks import Chunks, chunked
 from pmagent.projections.views import jobs
@@ -68,12 +70,19 @@ def requested(event: Event, sum: str) -> Run:
 
 def evolved(run: Run, event: Event, sum: str) -> Run:
     """The view after an event of the run, which is not over; ``run`` itself where no document hears of it."""
-    cls = type(event.data)
-    if cls not in HEARD:
+    if type(event.data) not in HEARD:
         return run
-    handler = _HANDLERS.get(cls)
-    after = run if handler is None else handler(run, event, event.data)
+    after = run
+    for step in steps_of(run, event):
+        handler = _HANDLERS.get(type(step))
+        if handler is not None:
+            after = handler(after, event, step)
     return replace(after, position=event.position, sum=sum, updated=event.time)
+
+
+def steps_of(run: Run, event: Event) -> tuple[Payload, ...]:
+    """The payloads of all steps that ``event`` stands for in ``run``, as it was before."""
+    return steps(event, run.asked, run.revision, awaited=run.doing == "permit")
 
 
 def end_of(data: Any) -> End:
@@ -160,7 +169,7 @@ def _coming(run: Run, planned: PlannedTask) -> Task:
 
 
 def _permit_requested(run: Run, _: Event, asked: OaPermitRequested) -> Run:
-    return replace(run, doing="permit") if asked.subject == f"run:{run.id}" else run
+    return replace(run, doing="permit") if asked.subject == permit_subject(run.id) else run
 
 
 def _begun(run: Run, event: Event, begun: RunBegun) -> Run:

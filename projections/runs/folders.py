@@ -13,6 +13,7 @@ import msgspec
 from pmagent.actors.orchestra.planning.plan import answer
 from pmagent.actors.orchestra.planning.render import rendered
 from pmagent.contracts.content import BlobContent, Content, Growing
+from pmagent.contracts.control import Pruned
 from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.contracts.orchestra_events import RunRequested
 from pmagent.events.event import Event, LogCreated
@@ -39,7 +40,7 @@ class RunFolders(JobDocuments[Run]):
     """The documents of all runs. ``kept`` and ``tasks`` bound the ended runs that stay in the state."""
 
     name = "run_folders"
-    hears = frozenset((LogCreated, *fold.HEARD))
+    hears = frozenset((LogCreated, Pruned, *fold.HEARD))
     state = RunsView
     request = RunRequested
     id_field = "run_id"

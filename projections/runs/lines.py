@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from pmagent.actors.orchestra.running.form import permit_subject
 from pmagent.contracts.effect import RequestRefused
 from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRevoked
 from pmagent.contracts.orchestra_documents import Component, LogLevel, RunLogLine
@@ -32,6 +33,7 @@ from pmagent.contracts.orchestra_events import (
 )
 from pmagent.events.event import Event
 from pmagent.projections.runs import json
+from pmagent.projections.runs.fold import steps_of
 from pmagent.projections.views.runs import Run
 
 _RANK: Final[dict[LogLevel, int]] = {"debug": 0, "info": 1, "warn": 2, "error": 3}
@@ -57,10 +59,10 @@ def lines(run: Run, event: Event) -> bytes:
 
 
 def _entries(run: Run, event: Event) -> Iterator[Line]:
-    data = event.data
-    yield from _of_planning(data)
-    yield from _of_run(run, event)
-    yield from _of_task(data)
+    for step in steps_of(run, event):
+        yield from _of_planning(step)
+        yield from _of_run(run, event, step)
+        yield from _of_task(step)
 
 
 def _of_planning(data: Any) -> Iterator[Line]:
@@ -84,8 +86,7 @@ def _of_planning(data: Any) -> Iterator[Line]:
             yield "info", "L2", None, "every task has ended", {"done": done, "failed": failed}
 
 
-def _of_run(run: Run, event: Event) -> Iterator[Line]:
-    data = event.data
+def _of_run(run: Run, event: Event, data: Any) -> Iterator[Line]:
     match data:
         case RunRequested(intent=intent, action=action, dry_run=dry_run):
             payload = {"intent": intent, "action": action, "dry_run": dry_run}
@@ -114,7 +115,7 @@ def _of_run(run: Run, event: Event) -> Iterator[Line]:
 
 
 def _asker(run: Run, subject: str) -> Component:
-    return "L1" if subject == f"run:{run.id}" else "L2"
+    return "L1" if subject == permit_subject(run.id) else "L2"
 
 
 def _of_task(data: Any) -> Iterator[Line]:

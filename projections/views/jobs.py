@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import msgspec
 
+from pmagent.contracts.control import Pruned
 from pmagent.contracts.jobs import JobError, JobState, JobStatus
 from pmagent.events.event import Event, LogCreated
 from pmagent.projections.core.projection import Part
@@ -191,6 +192,8 @@ class JobDocuments(Generic[V]):
         data = event.data
         if isinstance(data, LogCreated):
             return self.state(data.log_id)  # type: ignore[no-any-return]
+        if isinstance(data, Pruned):
+            return self._without(state, {one.job_id for one in data.jobs}.intersection(state.ended))
         known = state.jobs.get(getattr(data, self.id_field, event.correlation))
         if known is None and not isinstance(data, self.request):
             return state
@@ -209,6 +212,13 @@ class JobDocuments(Generic[V]):
             ended.append(after.id)
         jobs = {**self.others(state.jobs, after), after.id: after}
         return self.state(state.log_id, jobs, ended, gone)  # type: ignore[no-any-return]
+
+    def _without(self, state: JobsView[V], pruned: set[str]) -> JobsView[V]:
+        if not pruned:
+            return state
+        jobs = {name: job for name, job in state.jobs.items() if name not in pruned}
+        ended = [name for name in state.ended if name not in pruned]
+        return self.state(state.log_id, jobs, ended)  # type: ignore[no-any-return]
 
     def retire(self, state: JobsView[V]) -> JobsView[V]:
         """Without the oldest of the jobs that have ended."""

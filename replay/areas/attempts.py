@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pmagent.actors.orchestra.running.form import ends_at
 from pmagent.contracts.orchestra import ARTIFACTS_MAX, Artifact
 from pmagent.contracts.orchestra_events import (
     LAST_LINES_MAX,
@@ -25,6 +26,7 @@ from pmagent.contracts.orchestra_events import (
     TaskUnstarted,
 )
 from pmagent.events.event import Event
+from pmagent.replay.areas.kernel import timer
 from pmagent.replay.areas.runs import Task, plan, spoil
 from pmagent.replay.simulation.chance import between
 from pmagent.replay.simulation.performance import Performance, Performances, PerformerContext
@@ -198,6 +200,7 @@ def part(context: PerformerContext) -> Performances:
         TaskAttemptRequested: Performance(
             partial(attempts.outcome, timed_out=False), "attempt: never returns", "attempt: answers twice", perform
         ),
+        RunRequested: timer(context, ends_at, lambda event: f"run {event.data.run_id}"),
         PlannerCallRequested: Performance(
             lambda event: planners.outcome(event, asked(context.history(), event)), "planner: hangs",
             "planner: answers twice",

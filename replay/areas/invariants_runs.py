@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from msgspec import UNSET
+
+from pmagent.actors.orchestra.running.form import steps
 from pmagent.contracts.clock import TimerFired, TimerRequested
 from pmagent.contracts.daemon import DaemonStarted
 from pmagent.contracts.effect import EffectCancelRequested, EffectRefused, RequestRefused
@@ -89,7 +92,8 @@ class RunCheck:
             require(not fits, f"{run.where}: {ready.name if ready else ''} may start, has a place, and does not")
             _check_waiting(run)
             if self._live:
-                waiting = {timer.data.name.removeprefix("retry ") for timer, own in self._timers.values() if own is run}
+                timers = [timer.data for timer, own in self._timers.values() if own is run]
+                waiting = {one.name.removeprefix("retry ") for one in timers if isinstance(one, TimerRequested)}
                 attempts.check_still(run, waiting, self._live_since)
 
     def _event(self, event: Event) -> None:
@@ -100,6 +104,9 @@ class RunCheck:
                 self._live_since = event.position if self._live else self._live_since
             case RunRequested(run_id=run_id):
                 run = self._requests[event.position] = Run(event)
+                if data.form is not UNSET:
+                    run.revision += data.plan is not None
+                    self._timers[event.position] = event, run
                 if run_id not in self.open:
                     self.open[run_id] = run
             case RunRefused(request=request) | RunEnded(request=request):
@@ -113,7 +120,7 @@ class RunCheck:
             case _:
                 known = self.open.get(getattr(data, "run_id", ""))
                 if known is not None:
-                    self._of_run(known, event)
+                    self._steps(known, event, awaited=False)
 
     def _from_outside(self, event: Event) -> None:
         """Requests of the OA and the operator."""
@@ -121,6 +128,9 @@ class RunCheck:
         match data:
             case OaPermitGranted():
                 self._grants[event.position] = event
+                known = self.open.get(event.correlation)
+                if known is not None and known.planned and not (known.begun or known.stopping):
+                    self._steps(known, event, awaited=True)
             case OaPermitRevoked(permit=permit, reason=reason):
                 for run in self.open.values():
                     if run.permit == permit:
@@ -145,9 +155,12 @@ class RunCheck:
         else:
             attempts.called(run, event)
 
-    def _of_run(self, run: Run, event: Event) -> None:
-        """Messages between L1, L2 and L3."""
-        data = event.data
+    def _steps(self, run: Run, event: Event, *, awaited: bool) -> None:
+        for step in steps(event, run.asked, run.revision, awaited=awaited):
+            self._of_run(run, event, step)
+
+    def _of_run(self, run: Run, event: Event, data: Any) -> None:
+        """A step of a run, by a message between L1, L2 and L3."""
         match data:
             case PlanRequested():
                 _plan_requested(run, data)
@@ -193,7 +206,7 @@ class RunCheck:
 
     def _timer(self, event: Event, ended: int) -> None:
         timer = self._timers.pop(ended, None)
-        if timer is not None and isinstance(event.data, TimerFired) and timer[0].actor == "orchestrator":
+        if timer is not None and isinstance(event.data, TimerFired) and timer[0].actor != "worker":
             timer[1].must_end("timed_out")
         if isinstance(event.data, TimerRequested) and event.correlation in self.open:
             run = self.open[event.correlation]
@@ -207,6 +220,7 @@ class RunCheck:
     def _over(self, event: Event, run: Run) -> None:
         where = f"{run.where} is over at {event.position}"
         require(not run.over, f"{where}, and was at {run.over}")
+        self._timers.pop(run.event.position, None)
         left = [timer.position for timer, own in self._timers.values() if own is run]
         require(not left, f"{where}; its timer goes on: {left}")
         if isinstance(event.data, RunEnded):

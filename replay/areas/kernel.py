@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pmagent.actors.kernel.reader import read_surfaces
 from pmagent.contracts.clock import TimerFired, TimerRequested
 from pmagent.contracts.kernel import KernelReadRequested
@@ -19,19 +21,24 @@ def part(context: PerformerContext) -> Performances:
 
 def clock(context: PerformerContext) -> Performances:
     """See ``Area.simulated``."""
+    return {TimerRequested: timer(context, lambda event: event.data.at, lambda event: event.data.name)}
+
+
+def timer(context: PerformerContext, at: Callable[[Event], str], name: Callable[[Event], str]) -> Performance:
+    """The performance of requests for a timer: when it is due, and its name."""
     world = context.world
 
     def outcome(event: Event) -> TimerFired:
-        return TimerFired(request=event.position, name=event.data.name)
+        return TimerFired(request=event.position, name=name(event))
 
     def fire(running: Running) -> None:
-        left = world.until(running.event.data.at)  # the clock may have been set back meanwhile
+        left = world.until(at(running.event))  # the clock may have been set back meanwhile
         if left > 0:
             world.later(left + 0.000001, "timer", lambda: fire(running))
         else:
             context.answer(running, outcome(running.event))
 
     def perform(running: Running, _: float) -> None:
-        world.later(world.until(running.event.data.at) + 0.000001, "timer", lambda: fire(running))
+        world.later(world.until(at(running.event)) + 0.000001, "timer", lambda: fire(running))
 
-    return {TimerRequested: Performance(outcome, perform=perform, sure=True)}
+    return Performance(outcome, perform=perform, sure=True)

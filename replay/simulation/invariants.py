@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, Protocol
 
+from msgspec import UnsetType
+
 from pmagent.actors.areas import AREAS
 from pmagent.actors.core.actor import AnyActor
 from pmagent.actors.core.area import load
@@ -20,7 +22,16 @@ from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectRefused, R
 from pmagent.contracts.kernel import KernelObserved
 from pmagent.contracts.model import ModelAsked
 from pmagent.contracts.oa import OaPermitGranted, OaPermitReleased, OaPermitRevoked
-from pmagent.contracts.payload import BlobSource, OutwardRequest, effect_of, in_blob, is_request, typed
+from pmagent.contracts.orchestra_events import RunEnded
+from pmagent.contracts.payload import (
+    BlobSource,
+    OutwardRequest,
+    effect_of,
+    in_blob,
+    is_request,
+    may_answer,
+    typed,
+)
 from pmagent.contracts.pla_events import PlaContractBroken
 from pmagent.events.event import Event, Tail
 from pmagent.events.head import NAME as HEAD
@@ -322,7 +333,7 @@ class Watch:
             require(history[position - 1].id == id, f"{id} was acknowledged and is not at {position}")
         ends = _ends(history)
         for request in history:
-            if request.kind == "decision" and effect_of(request.data) is not None:
+            if _requests(request):
                 require(ends[request.position] <= 1, f"effect {request.position} has {ends[request.position]} ends")
 
     def check_actors(self) -> None:
@@ -352,13 +363,13 @@ class Watch:
 
     def check_grants(self) -> None:
         """No permit is granted on what was read before the last start, and a released one is worth nothing."""
-        seen, revoked = False, set[int]()
+        seen, revoked = False, set[int | UnsetType]()
         for event in self.history:
             if isinstance(event.data, (DaemonStarted, KernelObserved)):
                 seen = isinstance(event.data, KernelObserved)
             elif isinstance(event.data, OaPermitGranted):
                 require(seen, f"permit {event.position} was granted on what was read before the start")
-            elif isinstance(event.data, OaPermitRevoked):
+            elif isinstance(event.data, OaPermitRevoked | RunEnded):
                 revoked.add(event.data.permit)
             elif isinstance(event.data, OaPermitReleased):
                 require(event.data.permit in revoked, f"permit {event.data.permit} was released and still counts")
@@ -373,7 +384,7 @@ class Watch:
                 answers[at] -= 1  # beside the answer of whoever gives it
         for event in self.history:
             at = event.position
-            if event.kind == "decision" and effect_of(event.data) is not None:
+            if _requests(event):
                 require(ends[at] == 1, f"effect {at} ({event.type}) has no end")
             if is_request(event.data) and not isinstance(event.data, ModelAsked | PlaContractBroken):
                 require(answers[at] == 1, f"request {at} ({event.type}) has {answers[at]} answers")
@@ -383,7 +394,7 @@ def verdicts(history: Sequence[Event]) -> dict[int, list[str]]:
     """Objections to each outward request: its position -> objections, none for a good one."""
     grants: dict[int, OaPermitGranted] = {}
     used: Counter[int] = Counter()
-    revoked: set[int] = set()
+    revoked: set[int | UnsetType] = set()
     found: dict[int, list[str]] = {}
     pauses = Pauses()
     for event in history:
@@ -395,7 +406,7 @@ def verdicts(history: Sequence[Event]) -> dict[int, list[str]]:
             continue
         if isinstance(data, OaPermitGranted) and event.actor == "oa":
             grants[event.position] = data
-        elif isinstance(data, OaPermitRevoked):
+        elif isinstance(data, OaPermitRevoked | RunEnded):
             revoked.add(data.permit)
         elif isinstance(data, OutwardRequest):
             grant = grants.get(data.permit)
@@ -428,7 +439,22 @@ def _ends(history: Sequence[Event]) -> Counter[int]:
             ends[event.data.request] += 1
         elif event.kind == "fact":
             ends[event.causation] += 1
+        elif (at := answered_effect(history, event)) and not ends[at]:
+            ends[at] += 1
     return ends
+
+
+def _requests(event: Event) -> bool:
+    """Whether the event requests an effect."""
+    effect = effect_of(event.data)
+    return effect is not None and (event.kind == "decision" or bool(effect.answers))
+
+
+def answered_effect(history: Sequence[Event], event: Event) -> int:
+    """The position of the effect that goes on until ``event`` answers its request; 0: there is none."""
+    at = getattr(event.data, "request", 0) if may_answer(type(event.data)) else 0
+    effect = effect_of(history[at - 1].data) if 0 < at < event.position else None
+    return at if effect is not None and event.type in effect.answers else 0
 
 
 def _answered(event: Event) -> int:

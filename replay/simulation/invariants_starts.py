@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 
+from msgspec import UnsetType
+
 from pmagent.actors.kernel.mode import NO_SURFACES, are_absent
 from pmagent.actors.oa.policy import allows
 from pmagent.contracts.effect import EffectCancelRequested, EffectRefused
 from pmagent.contracts.kernel import KernelModeDecided, KernelObserved
 from pmagent.contracts.model import ModelAsked, ModelCallRequested
 from pmagent.contracts.oa import OaPermitGranted, OaPermitRevoked
-from pmagent.contracts.payload import OutwardRequest, effect_of
+from pmagent.contracts.orchestra_events import RunEnded
+from pmagent.contracts.payload import OutwardRequest, effect_of, may_answer
 from pmagent.contracts.reasoning_events import ReasoningConcluded, ReasoningRequested
 from pmagent.events.event import Event
 from pmagent.replay.areas.invariants_reasoning import Run, may_call
@@ -28,7 +31,7 @@ class Starts:
         self.performed: Counter[int] = Counter()
         self.pauses = Pauses()
         self._grants: dict[int, Event] = {}
-        self._revoked: set[int] = set()
+        self._revoked: set[int | UnsetType] = set()
         self._using: dict[int, list[int]] = {}
         """Permit -> the outward requests that name it."""
         self._ended: set[int] = set()
@@ -44,22 +47,21 @@ class Starts:
         self._runs: dict[str, Event] = {}
         """Correlation -> the latest request for reasoning."""
         self._concluded: set[int] = set()
+        self._unanswered: set[int] = set()
+        """Facts that have asked for an effect."""
         self._questions: dict[int, Event] = {}
 
     def take(self, event: Event) -> None:
         """The next durable event."""
         self.pauses.take(event)
         data, at = event.data, event.position
-        if event.kind == "fact" and event.causation < at and not isinstance(data, EffectRefused):
-            self._ended.add(event.causation)
+        self._ends(event)
         match data:
-            case EffectRefused(request=request) if request < at:
-                self._ended.add(request)
             case EffectCancelRequested(request=request):
                 self._taken_back.add((request, event.actor))
             case OaPermitGranted():
                 self._grants[at] = event
-            case OaPermitRevoked(permit=permit):
+            case OaPermitRevoked(permit=permit) | RunEnded(permit=permit):
                 self._revoked.add(permit)
             case OutwardRequest(permit=permit):
                 self._using.setdefault(permit, []).append(at)
@@ -75,6 +77,17 @@ class Starts:
                 self._runs[event.correlation] = event
             case ReasoningConcluded(request=request):
                 self._concluded.add(request)
+
+    def _ends(self, event: Event) -> None:
+        at = event.position
+        if event.kind == "fact" and event.causation < at and not isinstance(event.data, EffectRefused):
+            self._ended.add(event.causation)
+        else:
+            refused = isinstance(event.data, EffectRefused) and event.data.request < at
+            if refused or (may_answer(type(event.data)) and event.data.request in self._unanswered):
+                self._ended.add(event.data.request)
+        if event.kind == "fact" and effect_of(event.data) is not None:
+            self._unanswered.add(at)
 
     def restart(self) -> None:
         """Another process has opened the log."""

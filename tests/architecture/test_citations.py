@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
@@ -26,6 +27,7 @@ CITED = re.compile(rf"design\.md ({SECTION}(?:(?:,|;| and| to) {SECTION})*)")
 LINKED = re.compile(r"design\.md#(s[\d.]*\d)")
 
 
+@functools.cache
 def cited_in() -> dict[str, str]:
     """Path -> text with every run of blanks, and of line breaks in comments, as one blank: all that people read."""
     files = [file for folder in CODE for file in (ROOT / folder).rglob("*.py") if file != Path(__file__).resolve()]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ import pytest
 from pmagent.actors.audit.failures import SourceFailed
 from pmagent.actors.audit.sources.repository.repo_tools import analyze_graph_structure, clone_repo, extract_git_history
 from pmagent.contracts.audit_events import AuditLimits
+from tests.support import warm
+from tests.support.commands import clean_environment
 from tests.support.repositories import Made
 
 GRAPH = """\
@@ -32,6 +36,37 @@ builder.add_node("join", run)
 builder.add_edge(["left", "right"], "join")
 builder.add_edge("join", END)
 """
+
+
+def test_faults_of_graphs_as_text_json_and_sarif(tmp_path: Path) -> None:
+    program = tmp_path / "p" / "agent.py"
+    program.parent.mkdir()
+    program.write_text(GRAPH.replace('"join", END', '"join", "end"'))
+    (tmp_path / "p" / "broken.py").write_text("def (:\n")
+
+    def lint(*arguments: str) -> tuple[int, str, str]:
+        done = warm.run(
+            [sys.executable, "-I", "-m", "pmagent", "graph", "lint", *arguments], cwd=tmp_path,
+            env=clean_environment(), capture_output=True, text=True, check=False, timeout=600,
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
+
+    code, text, _ = lint("p")
+    assert code == 1
+    assert "agent.py:17: error" in text
+    assert "[unknown-node]" in text
+    assert "not read: broken.py:1" in text
+    code, text, _ = lint("p/agent.py", "--format", "json")
+    assert (code, [one["rule"] for one in json.loads(text)["faults"]]) == (1, ["unknown-node"])
+    code, text, _ = lint("p", "--format", "sarif")
+    (run,) = json.loads(text)["runs"]
+    assert run["tool"]["driver"]["rules"][0]["id"] == run["results"][0]["ruleId"] == "unknown-node"
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert (place["artifactLocation"]["uri"], place["region"]) == ("agent.py", {"startLine": 17})
+    program.write_text(GRAPH)
+    assert lint("p")[0] == 0
+    assert lint("nothing")[0] == 2
+    assert list(tmp_path.iterdir()) == [tmp_path / "p"]  # no workspace is made
 
 
 @pytest.fixture

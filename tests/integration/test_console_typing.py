@@ -41,7 +41,7 @@ def armed(made: Lab, browser: Console) -> Approver:
     assert browser.post("/control/arm").status_code == 303
     text = told(page_of(browser.get("/"), 200))
     assert "! armed" in text
-    assert "✓ kill switch ready" in text
+    assert "✓ kill switch: ready" in text
     return Approver(browser)
 
 
@@ -50,7 +50,7 @@ def test_what_is_approved_is_typed_once_and_followed_to_its_end(made: Lab, brows
     name = made.proposed('type: "ls\\n"')["proposal_id"]
     card = bob.card(name)
     assert "In EXECUTE what is approved is typed at once." in told(card)
-    assert "which one that is, pmagent does not know" in told(card)
+    assert "Types on the machine behind" in told(card)
     fields = bob.filled(name)
     before = made.device.typed
     assert [bob.send(name, "approve", fields).status_code for _ in range(2)] == [303, 303]
@@ -108,4 +108,4 @@ def test_a_switch_that_is_hit_while_one_looks_is_told_and_nothing_is_typed(made:
     assert "mode EXECUTE OBSERVE" in text
     assert "withdrawn" in text
     assert made.device.typed == before
-    assert "✗ kill switch DISABLED" in told(page_of(browser.get("/"), 200))
+    assert "✗ kill switch hit: nothing can be typed" in told(page_of(browser.get("/"), 200))

@@ -26,8 +26,7 @@ from pmagent.contracts.pla_events import PlaExecuted, PlaProposalClosed, PlaSess
 from pmagent.replay.areas.invariants_pla import check_pla, check_pla_ended, check_pla_idle
 from pmagent.replay.replayer import replay_log
 from pmagent.replay.simulation.world import Violation, require
-from tests.support.cases import each
-from tests.support.effort import examples
+from tests.support.effort import examples, rounds
 from tests.support.pla_random import BREAKABLE, FAILURES, STEPS, WAYS, Press
 from tests.support.planted import Planted, plant_all
 from tests.support.recorded import stored_log
@@ -123,9 +122,8 @@ def test_whatever_happens_only_what_was_approved_is_typed_and_its_end_is_told(ta
     assert (replayed.stopped, replayed.divergences) == ("", [])
 
 
-@each("seeds", [range(150), range(150, 300)])
-def test_the_laws_hold_for_many_histories(seeds: range) -> None:
-    all_rest(seeds)
+def test_the_laws_hold_for_many_histories() -> None:
+    all_rest(range(rounds(300, 100)))
 
 
 def test_what_is_drawn_leads_to_every_kind_of_end() -> None:
@@ -147,7 +145,7 @@ def test_what_is_drawn_leads_to_every_kind_of_end() -> None:
 
 def test_actors_that_fail_let_nothing_be_typed_that_was_not_approved_and_come_to_rest() -> None:
     """Each may be halted on anything, and is let go on some time later."""
-    for seed in range(160):
+    for seed in range(rounds(160, 60)):
         press, chance = Press(), random.Random(seed)
         for what, number, ways in drawn(seed):
             press.ways += ways

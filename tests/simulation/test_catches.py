@@ -32,7 +32,7 @@ from pmagent.replay.simulation.disk import SimFile
 from pmagent.replay.simulation.machine import Machine
 from tests.support.cases import each
 from tests.support.commands import pmagent
-from tests.support.planted import Planted, plant, plant_all
+from tests.support.planted import Planted, by_day, plant, plant_all
 from tests.support.simulated import DEMANDS, failure
 
 SCOPE = "(permit.action, permit.subject) != (scope.action, scope.subject)"
@@ -143,7 +143,7 @@ def test_what_was_found_once_is_found_again(fault: str, monkeypatch: pytest.Monk
     assert re.search(says, failure(fault))
 
 
-@pytest.mark.parametrize("fault", PLANTED)
+@pytest.mark.parametrize("fault", by_day(PLANTED))
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, exchanges = PLANTED[fault]
     plant_all(monkeypatch, exchanges)

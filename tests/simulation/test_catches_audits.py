@@ -11,7 +11,7 @@ from pmagent.actors.audit.actor import Auditor
 from pmagent.actors.audit.actor_clerk import ActorClerk
 from pmagent.actors.audit.justice import ruling, synthesis
 from pmagent.actors.audit.justice.ruling import _Rules
-from tests.support.planted import Planted, plant_all
+from tests.support.planted import Planted, by_day, plant_all
 from tests.support.simulated import AUDITS, failure
 
 NEUTRAL = """if tries >= TRIES:
@@ -74,7 +74,7 @@ PLANTED: Planted = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", PLANTED)
+@pytest.mark.parametrize("fault", by_day(PLANTED))
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, exchanges = PLANTED[fault]
     plant_all(monkeypatch, exchanges)

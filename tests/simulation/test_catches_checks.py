@@ -9,7 +9,7 @@ import pytest
 from pmagent.actors.checks import actor as checker
 from pmagent.actors.checks import state
 from pmagent.actors.checks.actor import Checker
-from tests.support.planted import Planted, plant_all
+from tests.support.planted import Planted, by_day, plant_all
 from tests.support.simulated import CHECKS, failure
 
 NEXT = "return [*_answers(state), *(_next(state) if isinstance(event.data, CheckRequested) else ())]"
@@ -52,7 +52,7 @@ PLANTED: Planted = {
 }
 
 
-@pytest.mark.parametrize("fault", PLANTED)
+@pytest.mark.parametrize("fault", by_day(PLANTED))
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, exchanges = PLANTED[fault]
     plant_all(monkeypatch, exchanges)

@@ -11,7 +11,7 @@ from pmagent.projections.oa.state import OaState
 from pmagent.projections.runs.folders import RunFolders
 from pmagent.replay.simulation.machine import Machine
 from pmagent.replay.simulation.runner import Load, run_seeds
-from tests.support.planted import plant
+from tests.support.planted import by_day, plant
 
 RUNS = Load(0, 0, runs=12, checks=0, audits=0, changes=4)
 
@@ -37,7 +37,7 @@ def test_documents_of_runs_that_left_the_state_are_on_the_disk_whatever_happens(
     assert failure(12) == ""
 
 
-@pytest.mark.parametrize("fault", PLANTED)
+@pytest.mark.parametrize("fault", by_day(PLANTED))
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, *PLANTED[fault])
     assert "document" in failure()

@@ -15,7 +15,7 @@ from pmagent.actors.pla.warden import actor as warden
 from pmagent.actors.pla.warden import modes
 from pmagent.replay.simulation import machine
 from pmagent.replay.simulation.runner import Load
-from tests.support.planted import plant_all
+from tests.support.planted import by_day, plant_all
 from tests.support.simulated import PAUSES, TYPINGS_PAUSED, failure
 
 PLANTED: dict[str, tuple[str, Load, list[tuple[Any, str, str, str]]]] = {
@@ -74,7 +74,7 @@ PLANTED: dict[str, tuple[str, Load, list[tuple[Any, str, str, str]]]] = {
 }
 
 
-@pytest.mark.parametrize("fault", PLANTED)
+@pytest.mark.parametrize("fault", by_day(PLANTED))
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, load, exchanges = PLANTED[fault]
     plant_all(monkeypatch, exchanges)

@@ -16,7 +16,7 @@ from pmagent.actors.oa.reasoning import actor as reasoner
 from pmagent.actors.oa.reasoning import conclusion
 from pmagent.actors.oa.reasoning.actor import Reasoner
 from pmagent.actors.oa.reasoning.rules import restrain
-from tests.support.planted import Planted, plant_all
+from tests.support.planted import Planted, by_day, plant_all
 from tests.support.simulated import THOUGHTS, failure
 
 
@@ -115,7 +115,7 @@ PLANTED: Planted = {
 }
 
 
-@pytest.mark.parametrize("fault", PLANTED)
+@pytest.mark.parametrize("fault", by_day(PLANTED))
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     says, exchanges = PLANTED[fault]
     plant_all(monkeypatch, exchanges)

@@ -35,7 +35,7 @@ sys.path.insert(0, sys.argv[1])
 from pmagent.projections.core.documents import Documents
 from pmagent.projections.registry import all_projections
 from pmagent.replay.simulation.runner import simulate
-print(*(simulate(seed, documents=lambda: Documents(all_projections())).history for seed in range(40, 42)))
+print(*(simulate(seed, documents=lambda: Documents(all_projections())).history for seed in range(40, 41)))
 """
 
 
@@ -81,13 +81,14 @@ def test_seeds_that_once_found_something_pass(seed: int) -> None:
 
 
 def test_a_seed_has_one_history() -> None:
-    assert [simulate(seed) for seed in range(20, 23)] == [simulate(seed) for seed in range(20, 23)]
-    assert simulate(1).history != simulate(2).history
+    found = simulate(20)
+    assert found == simulate(20)
+    assert found.history != simulate(21).history
 
 
 def test_a_seed_has_one_history_in_every_process() -> None:
     found = set()
-    for hash_seed in ("0", "1", "4711"):
+    for hash_seed in ("0", "4711"):
         done = subprocess.run(
             [sys.executable, "-P", "-c", HISTORIES, str(ROOT)], env={**os.environ, "PYTHONHASHSEED": hash_seed},
             capture_output=True, text=True, check=True,

@@ -48,7 +48,7 @@ DRAWN = {
 
 def unseen_in(text: str) -> set[str]:
     """The characters of ``text``, but for line breaks, that are not seen, are obeyed, or reorder others."""
-    unseen = {char for char in text if char != "\n" and unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}}
+    unseen = {char for char in set(text) - {"\n"} if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}}
     return unseen - DRAWN
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -133,6 +134,7 @@ class _Reader(HTMLParser):
         self.texts.append(data)
 
 
+@functools.lru_cache(maxsize=4)
 def read(page: str) -> _Reader:
     """The page's elements and texts."""
     reader = _Reader()

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from textwrap import dedent
 from typing import Any
 
 import pytest
 
+from tests.support.effort import some
+
 Planted = dict[str, tuple[str, list[tuple[Any, ...]]]]
 """A fault -> the pattern of a message that tells of it, and the arguments of ``plant`` that put it into the code."""
+
+
+def by_day(planted: Mapping[str, object]) -> list[str]:
+    """The faults to put in: by day half of them, all by night."""
+    return some([*planted], len(planted) // 2)
 
 
 def plant_all(patch: pytest.MonkeyPatch, exchanges: Iterable[tuple[Any, ...]]) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -87,6 +90,18 @@ class Station:
     def kill(self) -> None:
         """The daemon dies, as in a power cut."""
         self.daemon.end(signal.SIGKILL)
+
+    @contextmanager
+    def hung(self, *, console: bool = False) -> Iterator[None]:
+        """The daemon, or its console, does nothing for the length of a block."""
+        pid = self.daemon.process.pid
+        if console:
+            pid = json.loads(ConsolePaths(Layout(self.workspace)).address.read_text("utf-8"))["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
     def start(self) -> None:
         """The daemon comes back."""

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from pmagent.actors.core.engine import DECISIONS_MAX, Engine
-from pmagent.actors.core.snapshot import export_engine
+from pmagent.actors.core.snapshot import export_engine, restore_engine
 from pmagent.contracts.control import EffectsResumed, PauseRequested, ResumeRequested
 from pmagent.contracts.effect import (
     ActorHalted,
@@ -195,6 +195,9 @@ def test_only_the_requesting_actor_can_cancel_and_a_cancel_outlives_a_crash() ->
     again = refolded(bench.actors, bench.history)
     again.complete(bench.now)
     assert again.effects.cancelled == {2: "cancel_requested"}
+    restored, last = Engine(bench.actors, Sequencer(Tail())), bench.history[-1]
+    restore_engine(restored, export_engine(bench.engine), Tail(last.position, 1, last.time, "ab"))
+    assert restored.effects.cancelled == {2: "cancel_requested"}, "also at a start from a snapshot"
     bench.finish(2, Done(n=1))
     assert bench.engine.effects.cancelled == {}
     assert bench.fact(Poked(n=3)).cancels == [], "it has ended"

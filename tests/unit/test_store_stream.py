@@ -230,8 +230,7 @@ def test_memory_does_not_grow_with_the_content(tmp_path: Path, line: bytes) -> N
 
     tracemalloc.start()
     try:
-        peak(4)
-        assert peak(36) < peak(4) * 1.5 + MIB, "two megabytes more are not held"
+        assert peak(12) < peak(2) * 1.5 + MIB / 4, "half a megabyte more is not held"
     finally:
         tracemalloc.stop()
 

@@ -48,8 +48,10 @@ def build(run: Run, builder: Builder, name: str, given: Arguments) -> Value:
     """Call a method of a builder. Those that change it give the builder itself."""
     if name == "__init__":
         builder.state = given.spelled(0, "state_schema")
+        builder.schemas = _schemas(given)
     elif name == "compile":
         builder.compiled = True
+        builder.interrupted = not given.named.keys().isdisjoint(("interrupt_before", "interrupt_after"))
         called = text_of(given.named.get("name", UNKNOWN))
         if called is not None:
             builder.name, builder.named = called, True
@@ -112,18 +114,19 @@ def _names(run: Run, value: Value | None, builder: Builder, line: int, what: str
 def _add_node(run: Run, builder: Builder, given: Arguments) -> None:
     first, action = given.get(0, "node") or given.named.get("key"), given.get(1, "action")
     destinations = given.named.get("destinations")
+    schema = given.named.get("input_schema") or given.named.get("input")
     if first is None:
         note(builder, given.line, "the name of a node")
     elif action is not None or text_of(first) is not None:
         for name, arms in _names(run, first, builder, given.line, "the name of a node"):
-            add(builder, NodeSeen(name, action or UNKNOWN, given.line, arms, destinations))
+            add(builder, NodeSeen(name, action or UNKNOWN, given.line, arms, destinations, schema))
     else:
         for option in alternatives(first):
             found = action_name(option)
             if found is None:
                 note(builder, given.line, "the name of a node")
             else:
-                add(builder, NodeSeen(found, option, given.line, run.arms, destinations))
+                add(builder, NodeSeen(found, option, given.line, run.arms, destinations, schema))
     handler = given.named.get("error_handler")
     named = text_of(first) if first is not None and action is not None else action_name(first or UNKNOWN)
     if handler is not None and named is not None:
@@ -204,12 +207,20 @@ _METHODS: Final[dict[str, Callable[[Run, Builder, Arguments], None]]] = {
 }
 
 
+def _schemas(given: Arguments) -> list[Value]:
+    """The schemas whose fields become channels; a graph without one of its state has none that are known."""
+    state = given.get(0, "state_schema") or given.named.get("schema")
+    others = [given.named.get(name) for name in ("input", "output", "input_schema", "output_schema")]
+    return [] if state is None else [state, *(one for one in others if one is not None)]
+
+
 def begin(run: Run, kind: str, given: Arguments, owner: Class | None = None) -> Builder:
     """A new builder, where the call stands; ``owner``: the class derived from LangGraph's that it is an instance of."""
     path = given.scope.path if given.scope is not None else ""
     column = given.node.col_offset if given.node is not None else 0
     state = given.spelled(0, "state_schema") if kind in BUILDERS and owner is None else ""
     builder = Builder(path, given.line, column, kind, state, {}, [], [], [], owner=owner)
+    builder.schemas = _schemas(given) if kind in BUILDERS and owner is None else []
     builder.function = run.stack[-1].name if run.stack else ""
     run.builders.append(builder)
     return builder

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pmagent.actors.audit.detectors.code.source import Source
+from pmagent.actors.audit.graphs.faults import graph_faults
 from pmagent.actors.audit.graphs.findings import graph_findings
 from pmagent.actors.audit.graphs.program import Program, mentions_graphs
-from pmagent.actors.audit.graphs.search import read_graphs
+from pmagent.actors.audit.graphs.run import Run
+from pmagent.actors.audit.graphs.search import follow, graphs_of
 from pmagent.actors.audit.graphs.values import Builder
-from pmagent.contracts.audit_facts import CodeGraph, Finding
+from pmagent.contracts.audit_facts import CodeGraph, Finding, GraphFault
 
 
 class GraphReader:
@@ -24,7 +26,8 @@ class GraphReader:
         self._program = Program()
         self._roles: dict[str, str] = {}
         self._tests = 0
-        self._found: list[tuple[Builder, CodeGraph]] | None = None
+        self._run: Run | None = None
+        self._found: list[tuple[Builder, CodeGraph]] = []
 
     def take(self, source: Source) -> None:
         """Remember a file; it is read when all are there, for graphs are built over several."""
@@ -42,6 +45,11 @@ class GraphReader:
         """What the graphs show, goal by goal."""
         return graph_findings(self._read(), 1.0 if self._of_code() else 0.6)
 
+    def faults(self) -> list[GraphFault]:
+        """What is wrong with them, in the order of path and line."""
+        builders = [builder for builder, _ in self._read()]
+        return graph_faults(self._run, builders) if self._run is not None else []
+
     @property
     def examined(self) -> Mapping[str, int]:
         """Files that can hold graphs, and what was found in them."""
@@ -58,8 +66,9 @@ class GraphReader:
         return any(self._roles[graph.path] == "code" for _, graph in self._read())
 
     def _read(self) -> list[tuple[Builder, CodeGraph]]:
-        if self._found is None:
-            found = read_graphs(self._program)
+        if self._run is None:
+            self._run = follow(self._program)
+            found = graphs_of(self._run.builders)
             of_code = [pair for pair in found if self._roles[pair[1].path] == "code"]
             self._found = of_code or found
         return self._found

@@ -79,7 +79,7 @@ def _handed_over(run: Run, tool: Value) -> list[Goto]:
     """The commands of a tool to the graph around its agent."""
     if isinstance(tool, Thing) and tool.maker.endswith(".create_handoff_tool"):
         return [Goto(tool.named.get("agent_name", UNKNOWN), parent=True)]
-    function = _function_of(tool)
+    function = function_of(tool)
     if not isinstance(function, Func) or "Command" not in run.program.sources[function.scope.path].text:
         return []
     result, _ = run.within(STEPS, lambda: call(run, function, Arguments(unknown=True)))
@@ -87,7 +87,7 @@ def _handed_over(run: Run, tool: Value) -> list[Goto]:
 
 
 def _branch(run: Run, builder: Builder, branch: BranchSeen) -> None:
-    path = _function_of(branch.path)
+    path = function_of(branch.path)
     name = path.name if isinstance(path, Func) else ""
     ways = _ways(run, path) if isinstance(path, Func) else [Way(None)]
     sent = {way.target for way in ways if way.kind == "send"}
@@ -161,14 +161,28 @@ def _label(label: Value, target: str) -> str:
     return str(label.value) if isinstance(label, Const) else target
 
 
-def _function_of(value: Value) -> Value:
+def function_of(value: Value) -> Value:
     """The function that is called when a value is called; the value itself, if there is none."""
     if isinstance(value, Inst):
         return class_attribute(value.owner, "__call__", value) or value
     if isinstance(value, Thing) and value.maker.rpartition(".")[2] in WRAPPERS and value.args:
-        return _function_of(value.args[0])
+        return function_of(value.args[0])
     functions = [option for option in alternatives(value) if isinstance(option, Func)]
     return functions[0] if len(functions) == 1 else value
+
+
+def labels_chosen(run: Run, branch: BranchSeen) -> tuple[list[str], list[str]] | None:
+    """The texts that the function of a conditional edge returns, and the labels of the edge's map. None: there is no
+    map, or one of the two is not known whole."""
+    path = function_of(branch.path)
+    if not isinstance(path, Func) or not isinstance(branch.path_map, Map) or branch.path_map.open:
+        return None
+    labels = [text_of(label) for label, _ in branch.path_map.entries.values()]
+    ways = _ways(run, path)
+    chosen = [way.target for way in ways if way.kind == "name"]
+    if None in labels or None in chosen or len(chosen) < len(ways):
+        return None
+    return [one for one in dict.fromkeys(chosen) if one is not None], [one for one in labels if one is not None]
 
 
 def _ways(run: Run, function: Func) -> list[Way]:
@@ -244,7 +258,7 @@ def _commands(run: Run, builder: Builder, node: NodeSeen) -> None:
         for label, target in _mapped_destinations(builder, node):
             _goto(builder, node, target, label, "goto")
         return
-    function = _function_of(node.action)
+    function = function_of(node.action)
     if not isinstance(function, Func):
         return
     if declared := _declared(run, function, "Command"):

@@ -28,8 +28,8 @@ SITE_MAX: Final = 8
 """So many graphs are kept of one place that makes several."""
 
 
-def read_graphs(program: Program) -> list[tuple[Builder, CodeGraph]]:
-    """All graphs of the program, in the order of path and line."""
+def follow(program: Program) -> Run:
+    """A walk through the whole program; its builders are all that were met."""
     run = Run(program)
     paths = sorted([*program.about_graphs, *program.importers()])
     lines = {path: program.sources[path].text.count("\n") for path in paths}
@@ -38,11 +38,12 @@ def read_graphs(program: Program) -> list[tuple[Builder, CodeGraph]]:
         told_when_cut(run, MODULE_STEPS + LINE_STEPS * lines[path], partial(run.loaded, path))
     follow_uncalled(run, paths)
     settle(run, run.builders)
-    return _told(run.builders)
+    return run
 
 
-def _told(builders: Iterable[Builder]) -> list[tuple[Builder, CodeGraph]]:
-    """One graph for each place and each shape: of those made at one place, none that is a part of another."""
+def graphs_of(builders: Iterable[Builder]) -> list[tuple[Builder, CodeGraph]]:
+    """Their graphs, in the order of path and line: one for each place and each shape; of those made at one
+    place, none that is a part of another."""
     sites: dict[tuple[str, int, int], list[Builder]] = defaultdict(list)
     for builder in builders:
         if builder.path:  # a class of builders whose methods are followed is not called at any place

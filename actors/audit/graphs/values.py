@@ -180,13 +180,14 @@ class Goto(Value, eq=False):
 
 
 class NodeSeen(msgspec.Struct):
-    """A node as it was added."""
+    """A node as it was added; ``schema``: what it is given as its input schema."""
 
     name: str
     action: Value
     line: int
     arms: Arms
     destinations: Value | None = None
+    schema: Value | None = None
 
 
 class EdgeSeen(msgspec.Struct):
@@ -220,7 +221,8 @@ class BranchSeen(msgspec.Struct):
 class Builder(Value, eq=False):
     """A graph that is being built, at ``line`` of the module at ``path``.
 
-    ``tools``: those of a prebuilt agent, which may hand over to another one.
+    ``tools``: those of a prebuilt agent, which may hand over to another one. ``schemas``: of its state, its input and
+    its output; ``interrupted``: compiled to stop before or after some node.
     """
 
     path: str
@@ -239,6 +241,8 @@ class Builder(Value, eq=False):
     owner: Class | None = None
     attributes: dict[str, Value] = {}
     tools: list[Value] = []
+    schemas: list[Value] = []
+    interrupted: bool = False
 
 
 class Compiled(Value, eq=False):

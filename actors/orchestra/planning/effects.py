@@ -1,4 +1,4 @@
-"""L2's contact with the world: asks the planner program once for a plan (docs/design.md §14.7).
+"""L2's contact with the world: asks the planner program once for a plan (docs/design.md §14.7); and L1's: a run's time.
 
 It is the operator's own program, with the operator's login, so no wall keeps files from it; it is called without tools,
 in an empty folder, with little of our environment (``claude_code``). It runs in a process namespace of its own, made by
@@ -20,6 +20,7 @@ import anyio.to_thread
 from pmagent.actors.core.actor import Io, Performers
 from pmagent.actors.orchestra.planning import claude_code
 from pmagent.actors.orchestra.planning.claude_code import ERR_BYTES_MAX, OUT_BYTES_MAX, Ended
+from pmagent.actors.orchestra.running.form import ends_at
 from pmagent.actors.sandbox import seccomp
 from pmagent.actors.sandbox.arguments import Content
 from pmagent.actors.sandbox.bubblewrap import bubblewrap
@@ -27,7 +28,8 @@ from pmagent.actors.sandbox.host import machine
 from pmagent.actors.sandbox.launch import Launch, opened
 from pmagent.actors.sandbox.process import SandboxProcess
 from pmagent.actors.sandbox.spec import Limits, SandboxUnavailable
-from pmagent.contracts.orchestra_events import PlannerCallRequested, PlannerFailed, PlannerReplied
+from pmagent.contracts.clock import TimerFired
+from pmagent.contracts.orchestra_events import PlannerCallRequested, PlannerFailed, PlannerReplied, RunRequested
 from pmagent.events.event import Event
 
 GRACE_SECONDS: Final = 5.0
@@ -74,7 +76,13 @@ async def ask(event: Event, io: Io) -> PlannerReplied | PlannerFailed:  # noqa: 
     return claude_code.outcome(event.position, asked, ended)
 
 
-PERFORMERS: Final[Performers] = {PlannerCallRequested: ask}
+async def keep_time(event: Event, io: Io) -> TimerFired:
+    """Return when the run is over whose request ``event`` is."""
+    await io.sleep_until(ends_at(event))
+    return TimerFired(request=event.position, name=f"run {event.data.run_id}")
+
+
+PERFORMERS: Final[Performers] = {PlannerCallRequested: ask, RunRequested: keep_time}
 
 
 def _program(path: str) -> str | None:

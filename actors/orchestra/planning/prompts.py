@@ -8,14 +8,16 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET
 
 from pmagent.actors.orchestra.planning.graph import BadPlan, listed
 from pmagent.actors.orchestra.planning.placeholders import filled
 from pmagent.actors.orchestra.planning.plan import Plan, as_plan, make_plan
 from pmagent.actors.orchestra.running.run_state import CoordinatedRun
-from pmagent.contracts.orchestra import PlanConfig, PlanConstraints, PlanRequest
+from pmagent.contracts.orchestra import PlanConfig, PlanConstraints, PlanRequest, PlanText
 from pmagent.contracts.orchestra_events import PlanFailed, PlanMade, RunRequested, TasksPlanned
-from pmagent.contracts.payload import Payload, encode
+from pmagent.contracts.payload import encode
+from pmagent.contracts.shape import shown
 from pmagent.contracts.text import BadText, from_json
 
 CHUNK_BYTES: Final = 640 * 1024
@@ -109,12 +111,26 @@ def made_from(run: CoordinatedRun, text: str) -> Plan:
     The whole answer is read; else the first fenced block in it that is JSON; else what stands from its first bracket to
     its last. JSON that is no plan is refused like any other answer.
     """
-    value = _json_in(text)
+    given = as_plan(_json_in(text), _ANSWER)
+    if run.asked.form is UNSET:
+        _check_short(given)
     kept = {task.name: task.task_id for task in run.tasks[: run.kept]}
-    return make_plan(as_plan(value, _ANSWER), run.asked.config, run.run_id, _ANSWER, run.revision, kept)
+    return make_plan(given, run.asked.config, run.run_id, _ANSWER, run.revision, kept)
 
 
 _ANSWER: Final = "the planner's answer"
+_SHORT: Final = 1_000
+
+
+def _check_short(given: PlanText) -> None:
+    """The first releases took no longer arguments; their runs replay as they were. Raises BadPlan."""
+    for number, task in enumerate(given.tasks):
+        for place, argument in enumerate(task.inputs.args):
+            if len(argument) > _SHORT:
+                raise BadPlan(
+                    f"{_ANSWER}: tasks[{number}].inputs.args[{place}] is {shown(argument)}",
+                    f"it must be a text (in YAML: in quotes) without NUL, at most {_SHORT} characters",
+                )
 
 
 def _json_in(text: str) -> Any:
@@ -151,8 +167,8 @@ def given_plan(run: CoordinatedRun) -> Plan:
     return replace(made, tasks=sorted(made.tasks, key=lambda task: task.name not in done))
 
 
-def made(run: CoordinatedRun, plan: Plan) -> Iterator[Payload]:
-    """L2's answer to L1: the tasks, in as many events as they need, and that this is all."""
+def made(run: CoordinatedRun, plan: Plan) -> Iterator[TasksPlanned | PlanMade]:
+    """The tasks, in as many events as they need, and that this is all: in the last of them, or after them."""
     run_id, revision = run.run_id, run.revision
     earlier = [] if revision else [task for task in plan.tasks if task.name in run.asked.done]
     first, size = 0, 0
@@ -162,11 +178,14 @@ def made(run: CoordinatedRun, plan: Plan) -> Iterator[Payload]:
             yield TasksPlanned(run_id=run_id, revision=revision, tasks=plan.tasks[first:at])
             first, size = at, 0
         size += more
-    yield TasksPlanned(run_id=run_id, revision=revision, tasks=plan.tasks[first:])
-    yield PlanMade(
+    whole = PlanMade(
         run_id=run_id, revision=revision, plan_id=plan.plan_id, tasks=len(plan.tasks) - len(earlier),
         kept=run.kept + len(earlier), attempts=plan.attempts - sum(1 + one.constraints.max_retries for one in earlier),
     )
+    brief = run.asked.form is not UNSET
+    yield TasksPlanned(run_id=run_id, revision=revision, tasks=plan.tasks[first:], made=whole if brief else UNSET)
+    if not brief:
+        yield whole
 
 
 def unfit(run: CoordinatedRun, error: BadPlan) -> PlanFailed:

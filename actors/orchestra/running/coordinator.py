@@ -1,9 +1,9 @@
 """L2 as an actor: makes plans, or gets them made, and gives their tasks to workers in order; pure
 (docs/design.md §14.1).
 
-A plan goes: asked for by L1 → given with the request, or asked of the planner under a permit, up to three times with
-what was wrong told → held against the configuration → ``plan.made``. A begun run goes on with each worker's result: its
-dependents are freed or given up, and those that are ready start in the plan's order while places are free.
+A plan goes: asked for by L1 → asked of the planner under a permit, up to three times with what was wrong told → held
+against the configuration → made; or L1 has it from the request. A run that has its permit goes on with each worker's
+result: its dependents are freed or given up, and those that are ready start in the plan's order while places are free.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import msgspec
+from msgspec import UNSET
 
 from pmagent.actors.orchestra.planning import prompts as planning
 from pmagent.actors.orchestra.planning.graph import BadPlan
@@ -72,8 +73,9 @@ class Coordinator:
     name = COORDINATOR
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
-            RunRequested, RunRefused, RunEnded, PlanRequested, OaPermitGranted, OaPermitRefused, RequestRefused,
-            PlannerReplied, PlannerFailed, *EFFECT_ENDS, RunBegun, TaskFinished, RunStopping, DaemonStarted,
+            RunRequested, RunRefused, RunEnded, PlanRequested, TasksPlanned, OaPermitRequested, OaPermitGranted,
+            OaPermitRefused, RequestRefused, PlannerReplied, PlannerFailed, *EFFECT_ENDS, RunBegun, TaskFinished,
+            RunStopping, DaemonStarted,
         )
     )  # fmt: skip
 
@@ -138,7 +140,7 @@ def _concerned(state: CoordinatorState, event: Event) -> CoordinatedRun | None:
     run = state.runs.get(getattr(event.data, "run_id", event.correlation))
     if run is None:
         return None
-    if isinstance(event.data, OaPermitGranted) and event.position == run.planner_permit:
+    if isinstance(event.data, OaPermitGranted) and event.position in (run.planner_permit, run.permit):
         return run  # folded already: it is no longer waited for
     request = getattr(event.data, "request", None)
     if isinstance(event.data, _ANSWERS) and request != run.request:
@@ -157,7 +159,7 @@ def _evolved(run: CoordinatedRun, event: Event) -> CoordinatedRun:
         case TasksChanged(changes=changes):
             return fold.changed(run, changes)
         case TaskAssigned(assignment=assignment):
-            return fold.occupied(run, assignment.task_id)
+            return fold.started(run, assignment.task_id)
         case TaskFinished():
             return fold.task_ended(run, event.position, data)
         case RunStopping(reasons=reasons):
@@ -174,15 +176,20 @@ def _planning(run: CoordinatedRun, event: Event) -> CoordinatedRun:
         case PlanRequested(revision=revision) if revision:
             return fold.again(run, revision)
         case OaPermitRequested():
-            return replace(run, doing="permit", request=event.position)
+            if event.actor == COORDINATOR:
+                return replace(run, doing="permit", request=event.position)
+            return run if run.asked.form is UNSET else replace(run, request=event.position)
+        case OaPermitGranted() if run.board is not None:
+            return replace(run, doing="running", request=0, permit=event.position) if run.doing == "planned" else run
         case OaPermitGranted():
             return replace(run, doing="waiting", request=0, planner_permit=event.position)
         case PlannerCallRequested(attempt=attempt):
             return replace(run, doing="call", request=event.position, attempt=attempt)
         case PlanFailed():
             return replace(run, doing="over")
-        case TasksPlanned(tasks=tasks):
-            return replace(run, tasks=[*run.tasks, *tasks])
+        case TasksPlanned(tasks=tasks, made=made):
+            run = replace(run, tasks=[*run.tasks, *tasks])
+            return run if made is UNSET else fold.planned(run)
         case PlanMade():
             return fold.planned(run)
     if isinstance(data, PlannerReplied | PlannerFailed | EffectEnd) and run.doing == "call":
@@ -197,7 +204,9 @@ def _decided(state: CoordinatorState, run: CoordinatedRun, event: Event) -> Iter
             if run.asked.plan is not None and not revision:
                 return _from_request(run)
             return [_permit(run)]
-        case OaPermitGranted():
+        case OaPermitGranted() if run.doing == "running":
+            return list(fold.begin(run))
+        case OaPermitGranted() if run.doing == "waiting":
             return _call(run) if state.live else []
         case OaPermitRefused(reasons=reasons, mend=mend) if run.doing == "permit":
             return [_failed(run, "not_permitted", ["no permit to ask the planner", *reasons], mend)]

@@ -1,10 +1,10 @@
 """L1 as an actor: takes requests for runs, gets the OA's permit, keeps the run's time, ends it; pure
 (docs/design.md §14.1).
 
-A run goes: requested → plan asked of L2 → permit → begun → (plan finished → another plan for what failed, while replans
-are left) → ended. Each request ends with exactly one of ``run.refused`` (it never began) and ``run.ended``. An early
-end (by an operator, its time limit, a revoked permit) goes through ``run.stopping``, so that every task ends before the
-run does.
+A run goes: requested → plan taken from the request, or asked of L2 → permit → (plan finished → another plan for what
+failed, while replans are left) → ended. Each request ends with exactly one of ``run.refused`` (it never began) and
+``run.ended``. An early end (by an operator, its time limit, a revoked permit) goes through ``run.stopping``, so that
+every task ends before the run does. What the first form records besides is told in ``form``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,14 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET
 
 from pmagent.actors.oa.policy import ACTIONS
-from pmagent.actors.orchestra.planning.prompts import request_for
+from pmagent.actors.orchestra.planning import prompts as planning
+from pmagent.actors.orchestra.planning.graph import BadPlan
 from pmagent.actors.orchestra.running.coordinator import COORDINATOR
+from pmagent.actors.orchestra.running.form import ends_at, permit_subject, plan_made
+from pmagent.actors.orchestra.running.run_state import CoordinatedRun
 from pmagent.actors.orchestra.running.worker import WORKER
 from pmagent.contracts.clock import TimerFired, TimerRequested
 from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, EffectRefused, RequestRefused
@@ -35,9 +39,10 @@ from pmagent.contracts.orchestra_events import (
     RunState,
     RunStopping,
     StopCause,
+    TasksPlanned,
 )
 from pmagent.contracts.payload import Correlated, Payload
-from pmagent.events.event import Event, parse_time, time_after
+from pmagent.events.event import Event, parse_time
 
 RUNS_MAX = 32
 WORKERS_MAX = 1_024
@@ -98,8 +103,8 @@ class Orchestrator:
     name = "orchestrator"
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
-            RunRequested, RunCancelRequested, PlanMade, PlanFailed, PlanFinished, OaPermitGranted, OaPermitRefused,
-            OaPermitRevoked, RequestRefused, EffectRefused, TimerFired, ActorHalted, ActorResumed,
+            RunRequested, RunCancelRequested, TasksPlanned, PlanMade, PlanFailed, PlanFinished, OaPermitGranted,
+            OaPermitRefused, OaPermitRevoked, RequestRefused, EffectRefused, TimerFired, ActorHalted, ActorResumed,
         )
     )  # fmt: skip
 
@@ -111,12 +116,17 @@ class Orchestrator:
         """Fold an input or a decision of its own."""
         data = event.data
         match data:
-            case OaPermitGranted() | OaPermitRefused() if event.actor != self.name:
-                return state  # decided on; most are others'
+            case OaPermitGranted(request=request):
+                known = state.runs.get(event.correlation)
+                if known is None or known.asked != request or known.request.form is UNSET:
+                    return state  # most are others'; of the first form, what is decided on it is folded
+                return _with(state, replace(known, doing="running", asked=0, permit=event.position))
+            case OaPermitRefused():
+                return state  # decided on
             case RunRequested(run_id=run_id) if _objection(state, data) is None:
-                limit = float(data.config.policies.max_total_duration_sec)
-                ends_at = time_after(event.time, limit)
-                run = Run(run_id, event.position, data.action, ends_at, data.replans, data.plan_only, data)
+                timer = 0 if data.form is UNSET else event.position
+                over = ends_at(event)
+                run = Run(run_id, event.position, data.action, over, data.replans, data.plan_only, data, timer=timer)
                 return _with(state, run)
             case RequestRefused(request=request):
                 gone = next((run for run in state.runs.values() if run.requested == request), None)
@@ -145,7 +155,7 @@ class Orchestrator:
             case RunRequested(run_id=run_id):
                 run = state.runs.get(run_id)
                 if run is not None and run.requested == event.position:
-                    return _begin(run)
+                    return list(_begin(run, event))
                 if COORDINATOR in state.halted:
                     return []  # it hears the request too, so the engine answers
                 return [_refusal(state, event, data)]
@@ -218,7 +228,7 @@ def _concerned(state: OrchestratorState, event: Event) -> Run | None:
         return None
     match event.data:
         case OaPermitGranted(request=request) | OaPermitRefused(request=request) | RequestRefused(request=request):
-            return run if request == run.asked else None
+            return run if request == run.asked else None  # of the second form, a grant is folded already
         case OaPermitRevoked(permit=permit):
             return run if permit == run.permit else None
         case TimerFired(request=request):
@@ -226,18 +236,34 @@ def _concerned(state: OrchestratorState, event: Event) -> Run | None:
     return run
 
 
-def _begin(run: Run) -> list[Payload]:
-    return [
-        TimerRequested(at=run.ends_at, name=f"run {run.run_id}"),
-        PlanRequested(run_id=run.run_id, revision=0, request=request_for(run.request)),
-    ]
+def _begin(run: Run, event: Event) -> Iterator[Payload]:
+    if run.request.form is UNSET:
+        yield TimerRequested(at=run.ends_at, name=f"run {run.run_id}")
+    elif run.request.plan is not None:
+        yield from _given(run, event)
+        return
+    yield PlanRequested(run_id=run.run_id, revision=0, request=planning.request_for(run.request))
+
+
+def _given(run: Run, event: Event) -> Iterator[Payload]:
+    """The plan came with the request: nobody is asked for one."""
+    planned = CoordinatedRun(run.run_id, run.requested, run.request)
+    try:
+        plan = planning.given_plan(planned)
+    except BadPlan as error:
+        yield from _unplanned(run, planning.unfit(planned, error))
+        return
+    for part in planning.made(planned, plan):
+        yield part
+        if (made := plan_made(part)) is not None:
+            yield from _planned(run, event, made)
 
 
 def _decided(run: Run, event: Event) -> Iterator[Payload]:
     data = event.data
     match data:
-        case PlanMade() if run.doing == "planning":
-            yield from _planned(run, event, data)
+        case PlanMade() | TasksPlanned() if run.doing == "planning" and (made := plan_made(data)) is not None:
+            yield from _planned(run, event, made)
         case PlanFailed() if run.cause is None and _is_late(run, event):
             yield _stopping(run, "timed_out", [_over_time(run)], [_LONGER])
         case PlanFailed():
@@ -287,7 +313,7 @@ def _planned(run: Run, event: Event, made: PlanMade) -> Iterator[Payload]:
     left = (parse_time(run.ends_at) - parse_time(event.time)).total_seconds() + GRACE_SECONDS
     at_once = min(made.tasks, run.request.config.concurrency.max_workers)
     yield OaPermitRequested(
-        action=run.action, subject=f"run:{run.run_id}", holder=WORKER, uses=made.attempts + at_once * STOPS_MAX,
+        action=run.action, subject=permit_subject(run.run_id), holder=WORKER, uses=made.attempts + at_once * STOPS_MAX,
         seconds=min(max(left, GRACE_SECONDS), DAY_SECONDS),
     )
 
@@ -320,7 +346,9 @@ def _finished(run: Run, finished: PlanFinished) -> Iterator[Payload]:
     if run.cause is not None:
         yield from _ended(run, run.cause, run.reasons, run.mend, done, failed, security=security)
     elif failed and run.revision < run.replans and not security:
-        yield PlanRequested(run_id=run.run_id, revision=run.revision + 1, request=request_for(run.request))
+        yield PlanRequested(
+            run_id=run.run_id, revision=run.revision + 1, request=planning.request_for(run.request)
+        )
     elif failed:
         why = f"{failed} of {done + failed + (finished.tolerated or 0)} tasks failed"
         yield from _ended(run, "failed", [why], [], done, failed, security=security)
@@ -334,13 +362,13 @@ def _ended(
     yield from _over(run)
     yield RunEnded(
         request=run.requested, run_id=run.run_id, state=state, reasons=reasons, mend=mend, done=done, failed=failed,
-        security=security,
+        security=security, permit=UNSET if run.request.form is UNSET or not run.permit else run.permit,
     )
 
 
 def _over(run: Run) -> Iterator[Payload]:
-    """The run needs its timer no more."""
-    if not run.fired:
+    """The run needs its timer no more; one that is the request itself ends with the answer."""
+    if not run.fired and run.request.form is UNSET:
         yield EffectCancelRequested(request=run.timer)
 
 

@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from pmagent.actors.orchestra.planning.plan import assignment
 from pmagent.actors.orchestra.running import states
+from pmagent.actors.orchestra.running.form import start, success
 from pmagent.actors.orchestra.running.states import Board
 from pmagent.actors.orchestra.running.vector import Vector, vector
 from pmagent.contracts.orchestra import TaskOptions
@@ -130,13 +131,23 @@ def occupied(run: CoordinatedRun, task_id: str) -> CoordinatedRun:
     return replace(run, slots={**run.slots, index: _free_slots(run, index)})
 
 
+def started(run: CoordinatedRun, task_id: str) -> CoordinatedRun:
+    """``occupied``, and in the second form the step, which has no event of its own."""
+    run = occupied(run, task_id)
+    return run if run.asked.form is UNSET else changed(run, start(run.run_id, task_id).changes)
+
+
 def task_ended(run: CoordinatedRun, position: int, finished: TaskFinished) -> CoordinatedRun:
     """A worker's result has come, at ``position``: its slots are free."""
-    index = run.board.order.by_id.get(finished.result.task_id) if run.board is not None else None
+    if run.board is None:
+        return run
+    index = run.board.order.by_id.get(finished.result.task_id)
     if index is None or index not in run.slots:
         return run
     left = {one: held for one, held in run.slots.items() if one != index}
     failures = run.failures
+    if finished.result.state == "done" and run.asked.form is not UNSET and run.board.state(index) == "running":
+        run = changed(run, success(run.run_id, finished.result.task_id).changes)
     if finished.result.state == "failed":
         failures = [*failures[1 - FAILURES_MAX :], [run.tasks[index].name, finished.reason]]
     return replace(
@@ -157,7 +168,9 @@ def go_on(run: CoordinatedRun, finished: TaskFinished) -> Iterator[Payload]:
     if board is None:
         return
     index = board.order.by_id.get(finished.result.task_id)
-    if index is not None and board.state(index) == "running":
+    if index is not None and finished.result.state == "done" and run.asked.form is not UNSET:
+        yield from _on(run, states.succeeded(board, index))
+    elif index is not None and board.state(index) == "running":
         yield from _on(run, states.ended(board, index, finished.result.state, finished.reason))
 
 
@@ -189,7 +202,8 @@ def _on(run: CoordinatedRun, changes: list[TaskChange]) -> Iterator[Payload]:
             starts.append(index)
             free -= size
             index = board.first("planned", index + 1)
-    changes = [*changes, *(board.change(index, "start") for index in starts)]
+    if run.asked.form is UNSET:
+        changes = [*changes, *(board.change(index, "start") for index in starts)]
     for part in _parts(changes):
         yield TasksChanged(run_id=run.run_id, changes=part)
     for index in starts:

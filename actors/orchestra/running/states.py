@@ -188,15 +188,19 @@ def ended(board: Board, index: int, state: Literal["done", "failed"], reason: st
     order. Raises IllegalStep unless it ran."""
     if state == "done":
         own = board.change(index, "succeed")
-        if board.order.conditions or board.order.tolerated:
-            return [own, *_settled(board.stepped([own]), index)]
-        return [own, *_freed(board.stepped([own]), index)]
+        return [own, *succeeded(board.stepped([own]), index)]
     if board.order.conditions or board.order.tolerated:
         text = f"{reason} ({MAY_FAIL})" if index in board.order.tolerated else reason
         own = board.change(index, "fail", text)
         return [own, *_settled(board.stepped([own]), index)]
     own = board.change(index, "fail", reason)
     return [own, *_given_up(board, index)]
+
+
+def succeeded(board: Board, index: int) -> list[TaskChange]:
+    """The changes of a task's dependents, in the plan's order, when it is done."""
+    settle = _settled if board.order.conditions or board.order.tolerated else _freed
+    return settle(board, index)
 
 
 def abandoned(board: Board, reason: str) -> list[TaskChange]:
@@ -255,8 +259,24 @@ def _next_step(board: Board, index: int) -> Literal["unblock", "skip", "give_up"
         return None
     success = all(letter in (LETTERS["done"], TOLERATED) for letter in letters)
     if condition:
-        return "unblock" if holds(condition, success=success, failure=failed) else "skip"
+        return "unblock" if holds(condition, success=success, failure=_follows_failure(board, index)) else "skip"
     return "unblock" if success else "skip"
+
+
+def _follows_failure(board: Board, index: int) -> bool:
+    """Whether a task that it waits for has failed, or one further up."""
+    if LETTERS["failed"] not in board.letters:
+        return False
+    seen: set[int] = set()
+    pending = [index]
+    while pending:
+        for one in board.order.waits[pending.pop()]:
+            if board.letters[one] == LETTERS["failed"]:
+                return True
+            if one not in seen:
+                seen.add(one)
+                pending.append(one)
+    return False
 
 
 def _why(board: Board, index: int, step: Step) -> str:

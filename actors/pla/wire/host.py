@@ -13,7 +13,15 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.actors.pla.wire.answers import DisarmAnswer, HelloAnswer, StatusAnswer, answer_of, broken, ended_of
+from pmagent.actors.pla.wire.answers import (
+    DisarmAnswer,
+    HelloAnswer,
+    KnownExecution,
+    StatusAnswer,
+    answer_of,
+    broken,
+    ended_of,
+)
 from pmagent.actors.pla.wire.lines import SPOILER, Damaged, LineReader, encode
 from pmagent.actors.pla.wire.messages import (
     ANSWER_SECONDS,
@@ -95,6 +103,8 @@ class HostLink:
         self._window = (0.0, 0)
         self._heard: list[Heard] = []
         self._answers: list[tuple[int, Reply]] = []
+        self.progress: KnownExecution | None = None
+        """An execution as the device has told of it last; what is typed is asked about each second."""
         self.lost: Lost | None = None
         """How the link was lost; None while it is not."""
         self.damaged = 0
@@ -269,6 +279,7 @@ class HostLink:
         else:
             self._answers.append((request.ticket, answer if isinstance(answer, Refused) else Answered(answer)))
         if isinstance(answer, StatusAnswer):
+            self.progress = answer.execution or self.progress
             self._heard.append(Status(answer.status))
         elif anew:
             self._lose("reset", anew)

@@ -55,7 +55,8 @@ def event_line(event: StoredEvent, output: Output, summary: Callable[[StoredEven
 def blob_lines(output: Output, blobs: BlobsChecked) -> None:
     """How many blobs were checked, and each bad one that is named."""
     amount = f"{blobs.checked:,} checked, {sized(blobs.bytes)}"
-    output.line(f"  blobs     {amount}" + (f", {blobs.bad:,} bad" if blobs.bad else ""))
+    counts = "".join(f", {count:,} {word}" for count, word in ((blobs.bad, "bad"), (blobs.pruned, "pruned")) if count)
+    output.line(f"  blobs     {amount}{counts}")
     for bad in blobs.findings:
         output.line(Styled("  ✗ blob", "red"), f"    {bad.file}, named at position {bad.position}: {bad.reason}")
     if blobs.bad > len(blobs.findings):

@@ -9,7 +9,7 @@ import click
 from pmagent.cli.daemon import daemon_pieces
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Output, Styled
-from pmagent.cli.pla.common import acting, ask, mode_piece
+from pmagent.cli.pla.common import acting, ask, mode_piece, switch_piece
 from pmagent.cli.pla.proposal_screen import list_proposals, show_proposal
 from pmagent.contracts.pla_words import OUTCOMES
 from pmagent.exitcodes import Exit
@@ -78,10 +78,12 @@ def _device_lines(output: Output, document: dict[str, Any]) -> None:
     output.line(f"device     {device['device_id']} on {device['port']}, firmware {device['firmware_version']}")
     if not device["compatible"]:
         output.line("           ", Styled("of another contract", "red"), f": {device['text']}")
-    ready = device["kill_switch_state"] == "ARMED"
-    switch = Styled("ready", "green") if ready else Styled(device["kill_switch_state"], "red")
     armed = Styled("armed", "red") if document["armed"] else Styled("not armed", "green")
-    output.line("           kill switch ", switch, ", ", armed)
+    output.line("           ", armed)
+    output.line("           kill switch: ", switch_piece(device["kill_switch_state"]))
+    if document.get("typing"):
+        how_far = "{done} of {of} reports sent".format(**document["typing"])
+        output.line("           ", Styled("▸ typing", "yellow"), f": {how_far}")
     if device["caps_lock"]:
         output.line("           ", Styled("Caps Lock is on", "red"), ", and with it no letter is typed")
     if device["error"]:

@@ -9,7 +9,7 @@ import msgspec
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Output, Styled
-from pmagent.cli.pla.common import ask
+from pmagent.cli.pla.common import ask, switch_piece
 from pmagent.exitcodes import Exit
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
         ours = Styled("✓ ours", "green") if port["ours"] else Styled("- another", "dim")
         ids = f"{port['vendor_id']:04x}:{port['product_id']:04x}"
         output.line(ours, f": {port['path']}, {port['product'] or 'without a name'}, {ids}, serial {port['serial']}")
-    if not document["ports"]:
+    if not document["ports"] and document["linked"] is None and document["probed"] is None:
         output.line("no serial device is plugged in over USB")
     if document["linked"] is not None:
         linked = document["linked"]
@@ -85,5 +85,4 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
 def _stands(output: Output, firmware: str, switch: str, *, compatible: bool, text: str) -> None:
     contract = Styled("ours", "green") if compatible else Styled(f"another: {text}", "red")
     output.line(f"  firmware    {firmware}, its contract is ", contract)
-    ready = Styled("ready", "green") if switch == "ARMED" else Styled(switch, "red")
-    output.line("  switch      ", ready)
+    output.line("  kill switch ", switch_piece(switch))

@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 
 from pmagent.console.live.packing import Piece
+from pmagent.console.live.pulse import Liveness, Pulse
 from pmagent.events.errors import NotFound, PmagentError
 from pmagent.events.event import StoredEvent, Tail
 from pmagent.events.reader import Reader
@@ -24,8 +25,8 @@ LOOK_SECONDS: Final = 0.1
 """How often the end is looked at while nothing happens: one small pread."""
 PACE_SECONDS: Final = 0.25
 """News are told no more often: what happens meanwhile is told together."""
-HEARTBEAT_SECONDS: Final = 15.0
-"""While nothing happens, that is told so often: a page that hears nothing says that it is stale."""
+HEARTBEAT_SECONDS: Final = 1.0
+"""While nothing happens, that is told so often: a page that hears nothing for longer says that nobody answers."""
 GROUP_MAX: Final = 16
 """So many are woken at once."""
 RUN_BYTES: Final = 64 * 1024
@@ -77,7 +78,7 @@ class Group:
     def __init__(self) -> None:
         self.size = 0
         self.news = anyio.Event()
-        self.reported = (-1, True)
+        self.reported: tuple[int, bool, Liveness | None] = (-1, True, None)
         self.woken = time.monotonic()
 
     def wake(self) -> None:
@@ -88,17 +89,19 @@ class Group:
 
 
 class Feed:
-    """A log as it grows, of which ``opened`` opens a reader. ``run`` is to run as a task; everything else is called on
-    the same loop.
+    """A log as it grows, of which ``opened`` opens a reader, and whether the daemon answers (``pulse``). ``run`` is to
+    run as a task; everything else is called on the same loop.
 
     ``log_id`` says which log it is, ``tail`` is its durable end at the last look, ``trouble`` why there was none to be
     seen, ``ended`` says that the server stops.
     """
 
     def __init__(
-        self, opened: Callable[[], LogReader], *, run_bytes: int = RUN_BYTES, kept_max: int = KEPT_MAX
-    ) -> None:
+        self, opened: Callable[[], LogReader], pulse: Pulse | None = None, *, run_bytes: int = RUN_BYTES,
+        kept_max: int = KEPT_MAX,
+    ) -> None:  # fmt: skip
         self._open = opened
+        self._pulse = pulse
         self._run_bytes = run_bytes
         self._kept_max = kept_max
         self._head: LogReader | None = None
@@ -139,10 +142,17 @@ class Feed:
         except (PmagentError, OSError) as error:
             self.trouble = error
 
+    @property
+    def daemon(self) -> Liveness | None:
+        """Whether the daemon answers; None where nobody asks it."""
+        return self._pulse.state if self._pulse is not None else None
+
     def tell(self, group: Group) -> bool:
         """Look, and wake the group if there are news, or it has heard nothing for long; whether there were news."""
         self.look()
-        news = (self.tail.position, self.trouble is None)
+        if self._pulse is not None:
+            self._pulse.want()
+        news = (self.tail.position, self.trouble is None, self.daemon)
         if news == group.reported and time.monotonic() - group.woken < HEARTBEAT_SECONDS:
             return False
         found = news != group.reported

@@ -13,6 +13,7 @@ import msgspec
 
 from pmagent.console.live.feed import Run
 from pmagent.console.live.packing import NOTHING, Piece, piece
+from pmagent.console.live.pulse import Liveness
 from pmagent.events.event import StoredEvent
 
 TYPES_MAX: Final = 50
@@ -45,6 +46,11 @@ def changed(position: int, types: Sequence[str]) -> Piece:
     """Events of these types came up to ``position``; none named: of any. It has no id: an ``at`` with it follows, and
     what is told twice here does no harm."""
     return message("changed", {"position": position, "types": types})
+
+
+def daemon(state: Liveness) -> Piece:
+    """Whether the daemon answers, and since when (not)."""
+    return message("daemon", state)
 
 
 def over(why: str, text: str) -> Piece:

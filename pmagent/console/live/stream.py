@@ -21,8 +21,9 @@ from starlette.types import Receive, Scope, Send
 
 from pmagent.console.live.feed import PACE_SECONDS, Feed
 from pmagent.console.live.filters import Filter, Filters, query_of
-from pmagent.console.live.messages import Topics, at, at_end_of, over
+from pmagent.console.live.messages import Topics, at, at_end_of, daemon, over
 from pmagent.console.live.packing import Piece, Wire, piece, wire_for
+from pmagent.console.live.pulse import Liveness
 from pmagent.console.pages.addresses import whole_number
 from pmagent.console.pages.reading.log_address import LogPageQuery
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
@@ -35,7 +36,7 @@ SEND_BYTES: Final = 64 * 1024
 """The size of one write, about: many events share it."""
 SKIP_EVENTS: Final = 10_000
 """A page that is so far behind is stale, whatever has happened."""
-TOPICS_MAX: Final = 32
+TOPICS_MAX: Final = 64
 RETRY_MS: Final = (500, 1500)
 """A browser comes back after so many milliseconds; not all of them at once."""
 
@@ -80,7 +81,7 @@ class Streams:
                 stream.hang_up()
 
     async def live(self, request: Request) -> Response:
-        """``GET /live?after=N&log=ID&topics=run.,task.``: ``at``, ``changed``, ``over``. Raises BadAddress."""
+        """``GET /live?after=N&log=ID&topics=run.``: ``at``, ``changed``, ``daemon``, ``over``. Raises BadAddress."""
         return self._stream(request, None)
 
     async def log(self, request: Request) -> Response:
@@ -122,6 +123,7 @@ class Stream(Response):
         self._retry_ms = retry_ms
         self._scope = anyio.CancelScope()
         self._told_at = 0.0
+        self._told_daemon: Liveness | None = None
         self._pending = bytearray()
         self._sent = 0
         self.writing = math.inf
@@ -196,6 +198,9 @@ class Stream(Response):
     async def _catch_up(self, lines: Filter | None) -> None:
         """Tell what is new, or that nothing is."""
         feed, topics, tail = self._feed, self._topics, self._feed.tail
+        if (state := feed.daemon) is not None and state is not self._told_daemon:
+            self._send_piece(daemon(state))
+            self._told_daemon = state
         if lines is None and tail.position - self._position > SKIP_EVENTS:
             self._send_piece(topics.skip(tail.position))
             self._position = tail.position

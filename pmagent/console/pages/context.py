@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from pmagent.console.auth.entrance import Visitor
+from pmagent.console.live.pulse import Pulse
 from pmagent.console.pages.rendering import command as command_line
 from pmagent.console.pages.rendering import environment
 from pmagent.console.paths import ConsolePaths
@@ -34,6 +35,8 @@ STANDING_SECONDS: Final = 10.0
 FRESH_SECONDS: Final = 1.0
 """So old may an answer about how things stand be, when the log has not grown since."""
 CHANNEL: Final = "console"
+PROVED: Final = ("pla.propose", "pla.decide")
+"""Operations that depend on how their operator signed in."""
 
 T = TypeVar("T")
 
@@ -46,6 +49,7 @@ class PageContext:
         self.layout = Layout(workspace)
         self.paths = ConsolePaths(self.layout)
         self.templates = environment(workspace)
+        self.pulse = Pulse(lambda: self.ask("pla.status"))
         self._readers = anyio.CapacityLimiter(READERS)
         self._turns: dict[str, anyio.Lock] = {}
         self._log_id = ""
@@ -101,6 +105,7 @@ class PageContext:
         given = dict(arguments)
         if visitor is not None:
             given |= {"operator": visitor.operator, "channel": CHANNEL}
+            given |= {"by_secret": True} if visitor.by_secret and operation in PROVED else {}
         given["request"] = request or new_request(operation)
         with anyio.CancelScope() as scope:
             self._asked.add(scope)
@@ -156,11 +161,14 @@ class PageContext:
         """A page: ``template`` with ``context``. ``live``: beginnings of the event types whose arrival makes it stale;
         ``command``: the arguments of the command that shows or does the same."""
         visitor: Visitor | None = getattr(request.state, "visitor", None)
+        self.pulse.want()
         standing, trouble = await self._header(visitor)
+        silent_since = "" if self.pulse.state.answers else self.pulse.state.since
         text = self.templates.get_template(template).render(
             request=request, visitor=visitor, title=title, section=section, live=",".join(live),
             position=getattr(request.state, "position", 0), command=command_line(command),
             log_id=self.log_id() if visitor is not None else "", standing=standing, trouble=trouble,
+            silent_since=silent_since,
             theme=request.cookies.get("theme", "auto"), here=_here(request), csrf=visitor.csrf if visitor is not None
             else "", workspace=str(self.workspace), **context,
         )

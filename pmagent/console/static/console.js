@@ -3,15 +3,19 @@
    It shows what the server has rendered and decides nothing: no key and no timer sends a form. Text of events reaches the
    page only as the server's own escaped HTML, parsed apart from the page (DOMParser runs no script).
 
-   Order: state, connection, regions, rows of the log, countdowns and badge, copying, beginning. Keys are in keys.js. */
+   Order: state, connection, regions, rows of the log, countdowns and badge, notifications, copying, beginning. Keys are in keys.js. */
 (() => {
   "use strict";
 
   const BODY = document.body;
-  const SILENT_MS = 35_000; // the server says at least every 15 s where the log is
+  const SILENT_MS = 2_500; // the server says each second where the log is, and whether the daemon answers
+  const WATCH_MS = 250;
+  const AGO_MS = 10_000;
+  const RECONNECT_MS = 10_000;
+  const STOP_MS = 1_800; // what stops something is answered by then, or could not be delivered
   const REFRESH_MS = 500;
   const HIDDEN_MS = 10_000; // a page out of sight gives its connection back
-  const UNFINISHED_MS = 2_000; // what goes on without an event for each step is looked at again so often
+  const UNFINISHED_MS = 1_000; // what goes on without an event for each step is looked at again so often
   const HIDDEN_LOOK_MS = 20_000;
   const AGAIN_MS = 5_000;
   const SKEW_MS = 3_000; // so long a page may take to be made; beyond that the two clocks differ
@@ -28,6 +32,8 @@
   let source = null;
   let position = Number(BODY.dataset.position) || 0;
   let heard = Date.now();
+  let silent = BODY.hasAttribute("data-lost") ? new Date() : null; // since when the daemon does not answer, as the console says
+  let undelivered = ""; // what was to be stopped, and nobody has answered
   let tried = 0;
   let opening = false;
   let leave = () => {};
@@ -43,6 +49,62 @@
     place.textContent = text;
     if (state === "live" && before === "stale") announce("Live again.");
     if (state !== before && (state === "stale" || state === "over")) announce(text);
+    showLost();
+  }
+
+  /* The bar over everything that nobody can vouch for: it says who does not answer, since when, and what still works. */
+  function showLost() {
+    const bar = byId("lost");
+    if (!bar) return;
+    const gone = byId("connection").dataset.state === "stale" ? new Date(heard) : null;
+    const since = gone ?? silent;
+    let text = "";
+    if (undelivered) text = `${undelivered} could not be delivered. Hit the switch on the device. `;
+    if (since) {
+      text += `${gone ? "pmagent" : "The daemon"} does not answer since ${clock(since)}. This page shows how things stood then. `;
+      if (!undelivered) text += "To end typing now, hit the switch on the device. ";
+      if (gone) text += "If pmagent has ended, pmagent up starts it again.";
+    }
+    BODY.toggleAttribute("data-lost", Boolean(text));
+    if (bar.textContent !== text) bar.textContent = text;
+    bar.hidden = !text;
+  }
+
+  const clock = (time) => `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`;
+
+  function toldOfDaemon(told) {
+    const was = silent;
+    silent = told.answers ? null : new Date(told.since);
+    if (!silent) undelivered = "";
+    showLost();
+    if (!silent && (was || BODY.hasAttribute("data-lost"))) refreshSoon();
+  }
+
+  /* What stops something is sent without leaving the page: it is in sight what comes of it, and that nothing does. */
+  async function stopping(event) {
+    const form = event.target;
+    const button = event.submitter ?? form.querySelector(".halt");
+    if (!button?.matches(".halt") || !form.getAttribute("action").startsWith("/control/")) return;
+    event.preventDefault();
+    const late = setTimeout(() => { undelivered = button.textContent.trim(); showLost(); }, STOP_MS);
+    button.setAttribute("aria-busy", "true");
+    try {
+      const answer = await fetch(form.action, {
+        method: "POST", body: new URLSearchParams(new FormData(form)), redirect: "manual", cache: "no-store", keepalive: true,
+      });
+      undelivered = "";
+      if (answer.status === 401 || answer.status === 403) return location.reload();
+      button.blur(); // what it stood in may be put in place anew
+      if (answer.type === "opaqueredirect") return refreshSoon();
+      const said = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main");
+      if (said) { byId("main").replaceWith(document.importNode(said, true)); scrollTo(0, 0); }
+    } catch {
+      undelivered = button.textContent.trim();
+    } finally {
+      clearTimeout(late);
+      button.removeAttribute("aria-busy");
+      showLost();
+    }
   }
 
   const showLive = () => show(held ? "held" : "live", held ? `held · ${position}` : `live · ${position}`);
@@ -58,7 +120,7 @@
 
   function stale() {
     if (finished || byId("connection")?.dataset.state === "stale") return;
-    show("stale", `stale since ${new Date(heard).toISOString().slice(11, 19)}`);
+    show("stale", `stale since ${clock(new Date(heard))}`);
   }
 
   function address() {
@@ -93,7 +155,8 @@
     const seated = await takeSeat();
     opening = false;
     if (!seated) {
-      show("", `as of ${position}, ${tail() ? "not live: other windows are" : "every few seconds"}`);
+      tried = Date.now();
+      if (byId("connection").dataset.state !== "stale") show("", `as of ${position}, ${tail() ? "not live: other windows are" : "every few seconds"}`);
       refreshSoon();
       again = setTimeout(open, AGAIN_MS);
       return;
@@ -104,7 +167,9 @@
       const told = JSON.parse(event.data);
       hear(told.position);
       showLive();
+      beats.postMessage(silent);
     });
+    source.addEventListener("daemon", (event) => { heard = Date.now(); toldOfDaemon(JSON.parse(event.data)); });
     source.addEventListener("changed", () => { heard = Date.now(); refreshSoon(); });
     source.addEventListener("lines", (event) => {
       const told = JSON.parse(event.data);
@@ -114,6 +179,15 @@
     source.addEventListener("over", (event) => over(JSON.parse(event.data)));
     source.addEventListener("error", lost);
   }
+
+  /* Windows that are not live hear from those that are that the console answers, and whether the daemon does. */
+  const beats = new BroadcastChannel("pmagent-beats");
+  beats.addEventListener("message", (event) => {
+    if (source || finished) return;
+    heard = Date.now();
+    if (byId("connection").dataset.state === "stale") show("", `as of ${position}`);
+    if (String(silent) !== String(event.data)) toldOfDaemon({ answers: !event.data, since: event.data });
+  });
 
   function close() {
     if (source) source.close();
@@ -156,7 +230,9 @@
   }
 
   function watchSilence() {
-    if (source && Date.now() - Math.max(heard, tried) > SILENT_MS) { stale(); open(); }
+    if (finished || document.hidden || Date.now() - Math.max(heard, tried) <= SILENT_MS) return;
+    stale();
+    if (Date.now() - tried > RECONNECT_MS) open();
   }
 
   /* --- regions: what the server has rendered anew, put in place of what was there ---------------------------------- */
@@ -190,7 +266,7 @@
 
   function refreshSoon() {
     wanted = true;
-    if (held || refreshing || refreshTimer || !own("[data-region][id]").length) return;
+    if (held || silent || refreshing || refreshTimer || !own("[data-region][id]").length) return;
     refreshTimer = setTimeout(refresh, Math.max(0, notBefore - Date.now()));
   }
 
@@ -311,6 +387,7 @@
     const fresh = own("tr", parsed);
     const part = document.createDocumentFragment();
     part.append(...(top ? fresh.reverse() : fresh).map((row) => document.adoptNode(row)));
+    localise(part);
     rows[top ? "prepend" : "append"](part);
     for (let extra = rows.rows.length - rowsMax(rows); extra > 0; extra -= 1) rows.rows[top ? rows.rows.length - 1 : 0].remove();
     own("[data-when-empty]").forEach((one) => { one.hidden = true; });
@@ -349,14 +426,87 @@
     }
   }
 
+  /* Times come in UTC, and are shown by the reader's own clock; the server's words stay in the title. */
+  const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
+
+  function ago(seconds) {
+    if (seconds < 60) return `${Math.max(0, Math.floor(seconds))} s ago`;
+    if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+    return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h ago` : "";
+  }
+
+  function localise(root) {
+    const now = serverNow();
+    const today = new Date(now);
+    for (const one of own("time[datetime]:not(.until)", root)) {
+      const then = new Date(one.dateTime);
+      if (Number.isNaN(then.getTime())) continue;
+      const exact = "exact" in one.dataset;
+      const year = then.getFullYear() === today.getFullYear() ? "" : ` ${then.getFullYear()}`;
+      const day = then.toDateString() === today.toDateString() ? "" : `${then.getDate()} ${MONTHS[then.getMonth()]}${year} `;
+      const since = exact ? "" : ago((now - then) / 1000);
+      const text = `${day}${clock(then)}${exact ? `.${String(then.getMilliseconds()).padStart(3, "0")}` : since && ` · ${since}`}`;
+      if (one.textContent !== text) one.textContent = text;
+    }
+  }
+
   const title = document.title;
-  let waiting = Number(byId("waiting")?.dataset.count) || 0;
+  const counted = (id) => Number(byId(id)?.dataset.count) || 0;
+  let waiting = counted("waiting");
+  let alerted = counted("alerted");
 
   function badge() {
-    const count = Number(byId("waiting")?.dataset.count) || 0;
-    document.title = count ? `(${count}) ${title}` : title;
+    const [count, alerts] = [counted("waiting"), counted("alerted")];
+    document.title = count + alerts ? `(${count + alerts}) ${title}` : title;
     if (count > waiting) announce(count === 1 ? "An approval is asked for." : `${count} approvals are asked for.`);
-    waiting = count;
+    if (alerts > alerted) announce(alerts === 1 ? "An alert is open." : `${alerts} alerts are open.`);
+    [waiting, alerted] = [count, alerts];
+    notify();
+  }
+
+  /* A row of the log is as wide as its link; where text is selected nobody wants to leave. */
+  function rowOpened(event) {
+    const row = event.target.closest("table.log tbody tr");
+    if (!row || event.target.closest("a") || !document.getSelection()?.isCollapsed || event.ctrlKey || event.metaKey) return;
+    row.querySelector("th a")?.click();
+  }
+
+  /* --- notifications: of what opens, where somebody asked for them; one for all windows -------------------------------- */
+
+  const TOLD = `pmagent-notified-${BODY.dataset.log}`; // the newest position that was told of; without it nobody asked
+  const notices = () => own("#notices [data-notice]");
+  const newest = () => Math.max(0, ...notices().map((one) => Number(one.dataset.notice)));
+
+  function told() {
+    try { return localStorage.getItem(TOLD); } catch { return null; }
+  }
+
+  const telling = () => told() !== null && globalThis.Notification?.permission === "granted";
+
+  function notify() {
+    if (!telling()) return;
+    const before = Number(told());
+    for (const one of notices()) {
+      if (Number(one.dataset.notice) <= before) continue;
+      const body = document.querySelector(".where")?.textContent ?? "";
+      const shown = new Notification(one.textContent, { tag: `${TOLD}-${one.dataset.notice}`, body });
+      shown.onclick = () => { window.focus(); location.assign(one.dataset.link); };
+    }
+    localStorage.setItem(TOLD, String(Math.max(before, newest())));
+  }
+
+  function showNotify() {
+    const button = byId("notify");
+    if (!button || !globalThis.Notification) return;
+    button.hidden = false;
+    button.setAttribute("aria-pressed", String(telling()));
+  }
+
+  async function toggleNotify() {
+    if (telling()) localStorage.removeItem(TOLD);
+    else if (await Notification.requestPermission() === "granted") localStorage.setItem(TOLD, String(newest()));
+    else announce("This browser does not allow notifications here.");
+    showNotify();
   }
 
   /* --- copying --------------------------------------------------------------------------------------------------------- */
@@ -378,6 +528,8 @@
   function wake(root) {
     own("[data-copy][hidden], #hold, #followed", root).forEach((one) => { one.hidden = false; });
     countDown();
+    localise(root);
+    own(".utc", root).forEach((one) => { one.hidden = true; });
   }
 
   let outOfSight = 0;
@@ -385,23 +537,31 @@
   function seen() {
     clearTimeout(outOfSight);
     if (!document.hidden) {
+      heard = Math.max(heard, Date.now() - WATCH_MS);
       if (!source) { open(); refreshSoon(); } // also what else has changed than the log, e.g. how long ago it was
       return;
     }
-    outOfSight = setTimeout(() => { close(); show("", `as of ${position}`); }, HIDDEN_MS);
+    if (!telling()) outOfSight = setTimeout(() => { close(); show("", `as of ${position}`); }, HIDDEN_MS);
   }
 
   for (const region of own("[data-region][id]")) served.set(region.id, region.outerHTML);
   wake(document);
   badge();
+  const current = document.querySelector("nav.sections [aria-current]");
+  if (current) current.closest("ul").scrollLeft = Math.max(0, current.offsetLeft - 40); // on a telephone they are one line
   document.addEventListener("click", copied);
+  document.addEventListener("click", rowOpened);
+  document.addEventListener("submit", stopping);
   document.addEventListener("focusout", () => { if (passedOver) refreshSoon(); });
   byId("hold")?.addEventListener("click", hold);
+  byId("notify")?.addEventListener("click", toggleNotify);
+  showNotify();
   document.addEventListener("visibilitychange", seen);
   addEventListener("pagehide", close);
   addEventListener("pageshow", (event) => { if (event.persisted) { open(); refreshSoon(); } });
   setInterval(countDown, 1_000);
-  setInterval(watchSilence, 5_000);
+  setInterval(() => { if (!document.hidden && !tail()) localise(document); }, AGO_MS);
+  setInterval(watchSilence, WATCH_MS);
   setInterval(() => { if (document.hidden && !source) refreshSoon(); }, HIDDEN_LOOK_MS);
   setInterval(() => { if (!document.hidden && document.querySelector("[data-again]")) refreshSoon(); }, UNFINISHED_MS);
   open();

@@ -1,5 +1,5 @@
-/* Keys that move. None of them sends a form, and none works while somebody types, or when #keys-on is not checked
-   (WCAG 2.1.4). Without scripts there are none, and everything is reached by Tab. */
+/* Keys that move. None of them sends a form but Escape, which ends what is being typed; none works while somebody types,
+   or when #keys-on is not checked (WCAG 2.1.4), but Escape, which is no character. Without scripts there are none, and everything is reached by Tab. */
 (() => {
   "use strict";
 
@@ -27,6 +27,11 @@
 
   function pressed(event) {
     const at = event.target;
+    const typing = document.querySelector("form[data-escape]");
+    if (event.key === "Escape" && typing && !document.querySelector("dialog[open]")) {
+      typing.requestSubmit(typing.querySelector(".halt"));
+      return;
+    }
     if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented || event.isComposing || keysOff()) return;
     if (event.key === "Escape" && at instanceof HTMLElement && at.matches("input, textarea, select")) at.blur();
     if (!(at instanceof HTMLElement) || at.isContentEditable || at.matches("input, textarea, select") || document.querySelector("dialog[open]")) return;

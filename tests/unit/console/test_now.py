@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from pmagent.console.pages.reading.alerts import Alert, Alerts
-from pmagent.console.pages.views.now import grouped, reachable, urgent
+from pmagent.console.pages.views.now import grouped, reachable
+from pmagent.contracts.control import SignInRefused
 from pmagent.contracts.hid import HidOutcomeUnknown
 from pmagent.contracts.orchestra_events import RunRequested
-from pmagent.events.errors import CorruptLog
 from tests.conftest import fresh_example
 from tests.support.approving import APPROVING, configure, forms, page_of, proposed, told, until
 from tests.support.cases import each
@@ -59,7 +58,7 @@ def test_a_kernel_that_is_not_in_order_says_why_and_what_mends_it(host: LiveHost
         assert "Forbids feature work, ops blocks, migrations, phase transitions, remediation" in text
         assert reason["text"] in text
         assert f"Mend: {reason['mend']}" in text
-        assert "kernel blocked" in text, "it is an alert as well"
+        assert "The kernel is BLOCKED" in text, "it is an alert as well"
     finally:
         surface.write_bytes(before)
     until(host, lambda: host.host.runtime.engine.states["kernel"].mode == "NORMAL")
@@ -120,43 +119,30 @@ def test_text_is_typed_only_where_the_page_is_not_made_anew_without_scripts(bob:
     assert "reason" in forms(stop, "/control/pause")[-1]
 
 
-def test_alerts_are_the_newest_first_and_lead_to_their_events(host: LiveHost, bob: Console) -> None:
+def test_an_unknown_outcome_heads_the_page_and_the_inbox_until_it_is_acknowledged(
+    host: LiveHost, bob: Console, eve: Console
+) -> None:
     unknown = HidOutcomeUnknown(
         session_id="pla-1", proposal_id="prop-1", execution_id="exec-1", action_type="TYPE_TEXT", of=4, why="lost <i>",
     )  # fmt: skip
     at = host.run(host.host.tell_draft, host.host.drafted(unknown, "pla.test-unknown"))
+    host.run(host.host.tell_draft, host.host.drafted(SignInRefused(operator_id="eve"), "console.test-refused"))
     page = page_of(bob.get("/"), 200)
-    assert f"/log/{at}" in page.links()
+    assert {"/approvals/prop-1", "/alerts", f"/log/{at}"} <= set(page.links())
     text = told(page)
-    assert "outcome unknown" in text
-    assert "lost <i>" in text
-
-
-def test_a_bad_alert_of_the_last_hour_stands_at_the_head_of_the_page(host: LiveHost, bob: Console) -> None:
-    at = "2026-11-22T12:00:00.000000Z"
-    bad, warn = (Alert(number, at, "a.b", kind, "what", "gist") for number, kind in ((5, "bad"), (6, "warn")))
-    assert urgent([warn, bad], "2026-11-22T12:59:59.000000Z") == bad
-    assert urgent([warn, bad], "2026-11-22T13:00:00.000000Z") is None
-    assert urgent([warn], at) is None
-    unknown = HidOutcomeUnknown(
-        session_id="pla-1", proposal_id="prop-1", execution_id="exec-2", action_type="TYPE_TEXT", of=4, why="lost",
-    )  # fmt: skip
-    host.run(host.host.tell_draft, host.host.drafted(unknown, "pla.test-urgent"))
-    text = now(bob)
-    assert "Look at this: outcome unknown" in text
-    assert text.index("Look at this") < text.index("Stop switch")
-
-
-def test_a_log_that_is_not_intact_keeps_nobody_from_the_stop_switch(
-    bob: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(_: Alerts) -> None:
-        raise CorruptLog("0001.jsonl", 10, 3, "the sum does not fit")
-
-    monkeypatch.setattr(Alerts, "newest", broken)
-    page = page_of(bob.get("/"), 200)
-    assert "The log cannot be read to its end" in told(page)
-    assert forms(page.source, "/control/pause")
+    assert text.index("lost <i>") < text.index("Stop switch")
+    inbox = told(page_of(bob.get("/alerts"), 200))
+    assert inbox.index("lost <i>") < inbox.index("A sign-in to the console was refused")
+    assert not forms(page_of(eve.get("/alerts"), 200).source, "/alerts/acknowledge")[0].get("note")
+    page_of(eve.post("/alerts/acknowledge", **{f"alert-{at}": "on", "note": "seen"}), 403)
+    page_of(bob.post("/alerts/acknowledge", **{f"alert-{at}": "on", "note": " "}), 400)
+    assert bob.post("/alerts/acknowledge", **{f"alert-{at}": "on", "note": "nothing <b>"}).status_code == 303
+    assert "lost <i>" not in now(bob)
+    done = told(page_of(bob.get("/alerts"), 200))
+    assert "nothing <b>" in done
+    assert APPROVING in done
+    refused = page_of(bob.post("/alerts/acknowledge", **{f"alert-{at}": "on", "note": "again"}), 409)
+    assert "no open alert" in told(refused)
 
 
 def test_effects_are_told_by_type_with_the_oldest_and_what_is_held() -> None:
@@ -189,7 +175,7 @@ def test_without_a_daemon_the_page_still_tells_where_the_log_ends(tmp_path: Path
         with console(workspace, APPROVING) as browser:
             daemon.close()
             text = now(browser)
-    assert "How things stand is not known" in text
+    assert "The current state is not known" in text
     assert "Stop switch ✗ not known" in text
 
 

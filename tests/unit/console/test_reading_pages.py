@@ -45,7 +45,7 @@ def test_a_session_of_the_oa_that_has_just_booted_is_there(host: LiveHost, vera:
     (address,) = Page(vera.page("/sessions?kind=oa")).links("/sessions/oa-session-")
     page = Page(vera.page(address))
     assert_harmless(page)
-    assert "stands" in page.text
+    assert "open" in page.text
     assert str(answer.document["oa_boot_envelope"]["kernel"]["phase"]) in page.text
 
 
@@ -55,7 +55,7 @@ def test_a_session_of_the_pla_that_has_just_begun_is_there(host: LiveHost, vera:
     (address,) = Page(vera.page("/sessions")).links("/sessions/pla-")
     page = Page(vera.page(address))
     assert_harmless(page)
-    assert "stands" in page.text
+    assert "open" in page.text
     assert "not intact" not in page.text
     assert "SUGGEST" in page.text
 

@@ -69,7 +69,7 @@ def test_what_does_not_fit_costs_one_derivation_and_says_the_same(
     with pytest.raises(NotAdmitted) as raised:
         signed_in(guarded, name, secret)
     assert len(derived) == 1
-    assert raised.value.message == "Name and secret do not fit."
+    assert raised.value.message == "Wrong name or secret."
     assert raised.value.after == 0.0
     assert len(guarded.entrance._sessions) == 0
 
@@ -97,7 +97,7 @@ def test_all_derivations_have_the_same_parameters_whoever_is_named(monkeypatch: 
 
 def test_five_tries_for_a_name_and_then_one_in_half_a_minute(guarded: GuardedConsole, derived: list[str]) -> None:
     for _ in range(5):
-        with pytest.raises(NotAdmitted, match="do not fit"):
+        with pytest.raises(NotAdmitted, match="Wrong name or secret"):
             signed_in(guarded, "ada", "guess guess guess")
     with pytest.raises(NotAdmitted, match="too many tries") as raised:
         signed_in(guarded, "ada", SECRET)
@@ -109,7 +109,7 @@ def test_five_tries_for_a_name_and_then_one_in_half_a_minute(guarded: GuardedCon
 
 def test_names_that_nobody_has_are_limited_in_the_same_way(guarded: GuardedConsole) -> None:
     for _ in range(5):
-        with pytest.raises(NotAdmitted, match="do not fit"):
+        with pytest.raises(NotAdmitted, match="Wrong name or secret"):
             signed_in(guarded, "eve", "guess guess guess")
     with pytest.raises(NotAdmitted, match="too many tries"):
         signed_in(guarded, "eve", "guess guess guess")
@@ -117,7 +117,7 @@ def test_names_that_nobody_has_are_limited_in_the_same_way(guarded: GuardedConso
 
 def test_twenty_tries_for_all_names_together(guarded: GuardedConsole, derived: list[str]) -> None:
     for number in range(20):
-        with pytest.raises(NotAdmitted, match="do not fit"):
+        with pytest.raises(NotAdmitted, match="Wrong name or secret"):
             signed_in(guarded, f"name-{number}", "guess guess guess")
     with pytest.raises(NotAdmitted, match="too many tries"):
         signed_in(guarded, "ada", SECRET)
@@ -162,7 +162,7 @@ def test_who_was_changed_while_the_secret_was_compared_is_not_let_in(
         return fit
 
     monkeypatch.setattr(passwords, "fits", slow)
-    with pytest.raises(NotAdmitted, match="do not fit"):
+    with pytest.raises(NotAdmitted, match="Wrong name or secret"):
         signed_in(guarded, "ada", SECRET)
     assert [what for _, what, _, _ in guarded.notes] == ["refused"]
 

@@ -136,7 +136,7 @@ def test_signing_in_leads_to_no_other_site(browser: Console, elsewhere: str) -> 
 def test_a_refused_sign_in_keeps_the_name_and_forgets_the_secret(browser: Console) -> None:
     answer = typed(browser, "ada", "not the secret at all", next="/runs")
     assert answer.status_code == 403
-    assert "Name and secret do not fit." in answer.text
+    assert "Wrong name or secret." in answer.text
     assert 'value="ada"' in answer.text
     assert 'value="/runs"' in answer.text
     assert "not the secret at all" not in answer.text

@@ -10,7 +10,7 @@ from pmagent.actors.audit.detectors.code.state import StateReader
 from pmagent.actors.audit.graphs.reader import GraphReader
 from pmagent.actors.audit.sources.repository import announced
 from pmagent.actors.audit.sources.repository.folder import python_files
-from pmagent.contracts.audit_facts import CodeGraph, Finding, Unparsed
+from pmagent.contracts.audit_facts import CodeGraph, Finding, GraphFault, Unparsed
 
 
 class GraphRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,9 +23,10 @@ class GraphRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GraphAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """Graphs, the reducers of their states, and what could not be read."""
+    """Graphs, what is wrong with them, the reducers of their states, and what could not be read."""
 
     graphs: list[CodeGraph]
+    faults: list[GraphFault] = []
     reducers: list[Finding]
     unparsed: list[Unparsed]
 
@@ -50,7 +51,8 @@ def answer(request: bytes) -> bytes:
             announced.take(path, content, use)
     announced.finish()
     reducers = [finding for finding in state.findings() if finding.goal == "state.reducers"]
-    return msgspec.json.encode(GraphAnswer(graphs=graphs.graphs(), reducers=reducers, unparsed=unparsed))
+    answered = GraphAnswer(graphs=graphs.graphs(), faults=graphs.faults(), reducers=reducers, unparsed=unparsed)
+    return msgspec.json.encode(answered)
 
 
 if __name__ == "__main__":

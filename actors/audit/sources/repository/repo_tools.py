@@ -124,21 +124,26 @@ def analyze_graph_structure(repo_path: str, limits: AuditLimits | None = None) -
     """The LangGraph graphs that the Python files below ``repo_path`` build, read from their syntax trees in a limited
     process, without running them. Never raises for what stands in the files: ``error`` says what kept them from being
     read."""
+    try:
+        return _structure(read_graphs(repo_path, limits), "")
+    except SourceFailed as failed:
+        return _structure(GraphAnswer(graphs=[], reducers=[], unparsed=[]), failed.message)
+
+
+def read_graphs(path: str, limits: AuditLimits | None = None) -> GraphAnswer:
+    """The graphs of the Python files below the folder ``path``, and their faults, read in a limited process. Raises
+    SourceFailed: not_found, timed_out, too_large, failed."""
     limits = limits or AuditLimits()
-    folder = os.path.realpath(repo_path)
+    folder = os.path.realpath(path)
 
     def request(skip: Mapping[str, str]) -> bytes:
         return msgspec.json.encode(
             GraphRequest(folder=folder, file_bytes=limits.file_bytes, files=limits.files, skip=dict(skip))
         )
 
-    try:
-        if not os.path.isdir(folder):
-            raise SourceFailed("not_found", "the repository's path is no folder", "clone it first")
-        answer = _decoder.decode(answered(_CHILD, request, limits, readable=(folder,)))
-    except SourceFailed as failed:
-        return _structure(GraphAnswer(graphs=[], reducers=[], unparsed=[]), failed.message)
-    return _structure(answer, "")
+    if not os.path.isdir(folder):
+        raise SourceFailed("not_found", "the repository's path is no folder", "clone it first")
+    return _decoder.decode(answered(_CHILD, request, limits, readable=(folder,)))
 
 
 def _structure(answer: GraphAnswer, error: str) -> GraphStructure:

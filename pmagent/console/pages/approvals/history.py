@@ -53,7 +53,7 @@ class Step(msgspec.Struct, frozen=True):
 class Story(msgspec.Struct, frozen=True, kw_only=True):
     """Of one proposal: the request for it, the frame it rests on, the events that led to it (itself last), all that
     names it or its execution since (``more``: how many are left out), the decision as it was handed in, and the word in
-    which the device says why it ended ("": it was not executed)."""
+    which the device says why it ended ("": it was not executed), with how many of its reports it had sent then."""
 
     asked: PlaProposalRequested | None
     frame: PlaFrameObserved | None
@@ -62,6 +62,8 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     more: int
     decision: PlaDecisionRequested | None
     code: str = ""
+    done: int = 0
+    of: int = 0
 
 
 class Stories:
@@ -117,14 +119,15 @@ class _Progress:
         self.steps: list[Step] = []
         self.more = 0
         self.decision: PlaDecisionRequested | None = None
-        self.code = ""
+        self.code, self.done, self.of = "", 0, 0
         self.over = False
         self._story = story
 
     def story(self) -> Story:
         return msgspec.structs.replace(
-            self._story, steps=list(self.steps), more=self.more, decision=self.decision, code=self.code
-        )
+            self._story, steps=list(self.steps), more=self.more, decision=self.decision, code=self.code, done=self.done,
+            of=self.of,
+        )  # fmt: skip
 
 
 class _Reading:
@@ -161,7 +164,8 @@ class _Reading:
             elif event.type in ("pla.approved", "pla.rejected"):
                 progress.decision = self._data(event_at(self._storage, event.causation), PlaDecisionRequested)
             elif event.type == "pla.executed":
-                progress.code = self._data(event, PlaExecuted).code
+                executed = self._data(event, PlaExecuted)
+                progress.code, progress.done, progress.of = executed.code, executed.done, executed.of
             elif event.type == "pla.proposal_closed":
                 progress.over = True
                 break

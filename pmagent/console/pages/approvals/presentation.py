@@ -2,28 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from pmagent.pla.consequences import characters_typed
 from pmagent.pla.risk import TIERS, risk
 
 ROW: Final = 16
 LIKE_MAX: Final = 8
+TITLE_CHARS: Final = 48
+"""So much of a text's first line is in a heading; the whole text stands below it."""
 
 
 def headline(document: dict[str, Any]) -> str:
     """The action in a few words that hold nothing of the typed text."""
-    payload = document["payload"]
-    match document["action_type"]:
-        case "TYPE_TEXT":
-            return f"Type {document['chars']} character{'' if document['chars'] == 1 else 's'}"
-        case "KEY_COMBO":
-            return f"Press {' + '.join(payload['keys'])}"
-        case "MOUSE_MOVE":
-            return f"Move the pointer {steps(payload['x'], payload['y'])}"
-    return f"Click {payload['button']}"
+    if document["action_type"] == "TYPE_TEXT":
+        return f"Type {document['chars']} character{'' if document['chars'] == 1 else 's'}"
+    return worded({"action_type": document["action_type"], **document["payload"]})
+
+
+def worded(action: Mapping[str, Any]) -> str:
+    """An action but a text, as an event holds it, in words; of one that is none, its fields."""
+    match action:
+        case {"action_type": "KEY_COMBO", "keys": [*keys]}:
+            return f"Press {' + '.join(map(str, keys))}"
+        case {"action_type": "MOUSE_MOVE", "x": int(x), "y": int(y)}:
+            return f"Move the pointer {steps(x, y)}"
+        case {"action_type": "MOUSE_CLICK", "button": button}:
+            return f"Click {button}"
+    return ", ".join(f"{name} {value}" for name, value in action.items() if name != "text")
+
+
+def title(document: dict[str, Any]) -> str:
+    """The action in the words of its page's heading: of a text its first line, as the log may hold it."""
+    where = f" on {document['machine']}" if document.get("machine") else ""
+    if document["action_type"] != "TYPE_TEXT":
+        return f"{headline(document)}{where}"
+    line, enter, more = str(document["payload"]["text"]).partition("\n")
+    cut = line[:TITLE_CHARS]
+    return f"Type {cut}{'…' if cut != line else '⏎' if enter else ''}{' …' if more and cut == line else ''}{where}"
+
+
+def runs(text: str) -> str:
+    """How often a text presses Enter, in the words of what that does; "" where it does not."""
+    times = text.count("\n")
+    if not times:
+        return ""
+    how_often, lines = ("once", "1 line") if times == 1 else (f"{times} times", f"{times} lines")
+    return f"Presses Enter {how_often}: runs or sends {lines}"
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far an execution is: ``done`` of ``of`` reports were sent, by which ``chars`` characters of a text were
+    typed (0 of anything else)."""
+
+    done: int
+    of: int
+    chars: int
+
+
+def progress(document: dict[str, Any], done: int, of: int) -> Progress | None:
+    """How far it is, after so many reports; None where none were. A character has two, and is typed with the first."""
+    if not done:
+        return None
+    return Progress(done, of, characters_typed(document, done))
 
 
 def content(document: dict[str, Any]) -> str:
@@ -84,7 +128,7 @@ _LOOK_NOW: Final = (
     "Look at the machine's screen now: it may be nothing, part of it, or all. It is never typed again by itself; what "
     "is missing has to be proposed anew."
 )
-_SENT: Final = "All its reports were handed to USB. What the machine made of them is seen on its screen."
+_SENT: Final = "The device sent all of it to the machine. Only the machine's screen shows the effect."
 
 _ENDS: Final = {
     "executed": ("good", "It was typed", _SENT),
@@ -97,6 +141,8 @@ _ENDS: Final = {
     "withdrawn": ("warn", "Withdrawn", "Nothing was typed."),
 }
 
+
+_DOING: Final = {"TYPE_TEXT": "it is being typed", "MOUSE_MOVE": "the pointer is being moved"}
 
 _ENDED_BY: Final = {
     "KILLED": "The kill switch ended it",
@@ -117,16 +163,23 @@ def stands(document: dict[str, Any], code: str = "") -> Notice | None:
     if document["stands"] == "open":
         return None
     if document["stands"] == "executing":
-        return Notice("info", "Approved: it is being typed", "Disarming ends it; so does the kill switch.")
+        doing = _DOING.get(document["action_type"], "it is being carried out")
+        return Notice("info", f"Approved: {doing}", "Stop typing ends it; so does the switch on the device.")
     kind, title, text = _ENDS.get(document["outcome"], ("warn", str(document["outcome"]), ""))
     if document["outcome"] == "aborted":
         title = _ENDED_BY.get(code, title)
     by = f" by {document['decided_by']}" if document["decided_by"] and document["outcome"] in _DECISIONS else ""
-    why = f"{document['why']}. " if document["why"] else ""
+    why = f"{document['why'][:1].upper()}{document['why'][1:]}. " if document["why"] else ""
+    if document["outcome"] == "executed":
+        title, why = _DONE.get(document["action_type"], "It was done"), ""
     return Notice(kind, f"{title}{by}", f"{why}{text}".strip())
 
 
 _DECISIONS: Final = ("recorded", "rejected")
+_DONE: Final = {
+    "TYPE_TEXT": "It was typed", "KEY_COMBO": "The keys were pressed", "MOUSE_MOVE": "The pointer was moved",
+    "MOUSE_CLICK": "The button was clicked",
+}  # fmt: skip
 
 
 class Similar(msgspec.Struct, frozen=True):

@@ -14,13 +14,16 @@ from pmagent.console.pages.approvals.decision import FIRST_CHARS
 from pmagent.console.pages.approvals.history import Stories, Story
 from pmagent.console.pages.approvals.presentation import (
     Notice,
+    Progress,
     Similar,
     alike,
     content,
     counted,
-    headline,
     hex_rows,
+    progress,
+    runs,
     stands,
+    title,
 )
 from pmagent.console.pages.approvals.shown_state import ShownState, packed, shown_state
 from pmagent.console.pages.context import PageContext
@@ -46,7 +49,9 @@ class ProposalPage(msgspec.Struct, frozen=True, kw_only=True):
     asked at all; ``barred``: why this operator may not approve it ("": they may); ``seen``: what a form carries."""
 
     document: dict[str, Any]
-    headline: str
+    title: str
+    runs: str
+    progress: Progress | None
     text: str
     counted: str
     hexed: str
@@ -97,11 +102,20 @@ async def gathered(context: PageContext, visitor: Visitor, proposal_id: str, *, 
     history = await context.read(stories.story, document["position"])
     text = content(document)
     return ProposalPage(
-        document=document, headline=headline(document), text=text, counted=counted(text), hexed=hex_rows(text),
+        document=document, title=title(document), runs=runs(text),
+        progress=_progress(document, pla, history), text=text, counted=counted(text), hexed=hex_rows(text),
         notice=stands(document, history.code), risk=risk(document), reversal=reversal(document), cost=cost(document),
         means=means(pla, paused=paused), rules=rules(document), device=pla["device"], likes=alike(document, others),
         story=history, barred=barred(document, visitor), seen=shown_state(document, pla, paused=paused),
     )  # fmt: skip
+
+
+def _progress(document: dict[str, Any], pla: dict[str, Any], history: Story) -> Progress | None:
+    """How far it is typed, or was when it ended in the middle."""
+    typing = pla.get("typing") or {}
+    if document["stands"] == "executing" and typing.get("execution_id") == document["execution_id"]:
+        return progress(document, typing["done"], typing["of"])
+    return progress(document, history.done, history.of) if document["outcome"] == "aborted" else None
 
 
 async def _document(

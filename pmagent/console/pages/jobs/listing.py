@@ -103,7 +103,8 @@ def _rows(jobs: JobCache, kind: Kind, entries: Sequence[Entry]) -> list[Row]:
                 if story.view.requested == entry.position:  # else its id has been used again
                     word, cell = story.view.word, story.view.so_far
         spent = took(entry.time, ending.time) if ending is not None else ""
-        rows.append(Row(entry, word, shorten(entry.title, 160), spent, cell, shorten("; ".join(entry.reasons), 200)))
+        title = f"(pruned) {entry.title}" if entry.pruned else entry.title
+        rows.append(Row(entry, word, shorten(title, 160), spent, cell, shorten("; ".join(entry.reasons), 200)))
     return rows
 
 

@@ -84,9 +84,10 @@ class Failure(msgspec.Struct, frozen=True):
 
 class RunPage(msgspec.Struct, frozen=True, kw_only=True):
     """All that a run's page shows. ``tasks`` are ``rows_from`` and following of ``rows_total`` in the state that was
-    asked for ("": any); ``counts``: state -> how many."""
+    asked for ("": any); ``counts``: state -> how many. ``pruned``: the day on which its files were given up."""
 
     run: Run
+    pruned: str
     words: str
     word: str
     took: str
@@ -120,6 +121,7 @@ def run_page(story: RunStory, jobs: Jobs, state: str = "", start: int = 0) -> Ru
     order = dag.drawn([_node(run, *pair, told=len(pairs) <= dag.BOXES_MAX) for pair in pairs])
     return RunPage(
         run=run,
+        pruned=story.pruned[:10],
         words=state_of(run),
         word=run.word,
         took=took(run.at, run.until(now())),

@@ -223,7 +223,7 @@ def _attempt(story: RunStory, jobs: Jobs, attempt: Attempt) -> AttemptPart:
         )  # fmt: skip
     return AttemptPart(
         number=attempt.number,
-        streams=[_stream(story.view.id, jobs, name, data) for name in STREAMS],
+        streams=[_stream(story, jobs, name, data) for name in STREAMS],
         files=[_file(story.view.id, one) for one in data.artifacts],
         notes=data.notes,
         violations=data.violations,
@@ -233,11 +233,13 @@ def _attempt(story: RunStory, jobs: Jobs, attempt: Attempt) -> AttemptPart:
     )
 
 
-def _stream(run_id: str, jobs: Jobs, name: str, exited: TaskExited) -> Stream:
+def _stream(story: RunStory, jobs: Jobs, name: str, exited: TaskExited) -> Stream:
     captured = exited.stdout if name == "stdout" else exited.stderr
     nothing = Shown(Markup(""), Markup(""), 0, 0)
     content = shown(jobs.blobs, captured.sha256) if captured.size_bytes else nothing
-    address = file_address(run_id, captured.sha256, name)
+    if content.trouble and story.pruned:
+        content = msgspec.structs.replace(content, trouble=f"The run was pruned on {story.pruned[:10]}")
+    address = file_address(story.view.id, captured.sha256, name)
     return Stream(name, captured.sha256, captured.total_bytes, captured.cut, address, content)
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from pmagent.clean import clean_line
+from pmagent.console.pages.rendering import in_utc, one_line
 from pmagent.events.event import StoredEvent
 from pmagent.ids import short_id
 from pmagent.log.summaries import sign, summary
@@ -26,9 +26,10 @@ def rows(events: Iterable[StoredEvent]) -> Markup:
 def _row(event: StoredEvent) -> str:
     mark, word = sign(event)
     at, time = event.position, _text(event.time)
+    shown = _text(short(event.time))
     return (
         f'<tr id="e{at}" class="{word}"><th class="c-position" scope="row"><a href="/log/{at}">{at}</a></th>'
-        f'<td class="c-time"><time datetime="{time}" title="{time}">{_text(short(event.time))}</time></td>'
+        f'<td class="c-time"><time datetime="{time}" title="{in_utc(time)}" data-exact>{shown}</time></td>'
         f'<td class="c-actor">{_text(event.actor)}</td>'
         f'<td class="c-type"><span class="sign" aria-hidden="true">{mark}</span>{_text(event.type)}</td>'
         f'<td class="c-run">{_belonging(event.correlation)}</td><td class="c-gist">{_text(summary(event))}</td></tr>'
@@ -44,4 +45,4 @@ def _belonging(correlation: str) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(clean_line(text))
+    return escape(one_line(text))

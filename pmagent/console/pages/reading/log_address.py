@@ -2,7 +2,8 @@
 
 ``type``, ``exclude``, ``actor``, ``correlation``, ``field`` may stand several times; ``grep``, ``since``, ``until``,
 ``after``, ``before``, ``n`` and ``newest`` once. ``after`` reads on from there, the oldest first found; without it the
-last ``n`` are shown. Empty values count for nothing; an error is shown at its field.
+last ``n`` are shown. ``text``, as Runs and Audits have it, is ``grep``. Empty values count for nothing; an error is
+shown at its field.
 """
 
 from __future__ import annotations
@@ -95,6 +96,7 @@ def _option(name: str, value: str) -> list[str]:
 def read(parameters: QueryParams, now: datetime | None = None) -> tuple[LogPageQuery, dict[str, str]]:
     """The address's query, and its errors: parameter -> why. A parameter with an error is as if it were not there."""
     now = now or datetime.now(UTC)
+    parameters = QueryParams([("grep" if name == "text" else name, value) for name, value in parameters.multi_items()])
     wrong: dict[str, str] = {}
     for name in parameters:
         if name not in SEVERAL and name not in ONCE:

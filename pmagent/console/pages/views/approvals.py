@@ -6,7 +6,9 @@ late decision, or one about anything else than the open proposal, is answered by
 
 from __future__ import annotations
 
+import re
 import secrets
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 from weakref import WeakKeyDictionary
@@ -18,7 +20,7 @@ from starlette.routing import BaseRoute, Route
 
 from pmagent.console.auth.entrance import Visitor
 from pmagent.console.pages.addresses import choices, one_of, options
-from pmagent.console.pages.approvals.decision import NONCE, Sent, Verdict, arguments, request_id, sent, wanting
+from pmagent.console.pages.approvals.decision import NONCE, YES, Sent, Verdict, arguments, request_id, sent, wanting
 from pmagent.console.pages.approvals.presentation import by_risk, content, headline
 from pmagent.console.pages.approvals.proposal_page import LISTED, ProposalPage, gathered
 from pmagent.console.pages.approvals.shown_state import (
@@ -32,9 +34,12 @@ from pmagent.console.pages.approvals.shown_state import (
 )
 from pmagent.console.pages.approvals.viewing_time import ViewingTimes
 from pmagent.console.pages.context import PageContext, context_of, form_of, visitor_of
+from pmagent.contracts.pla import MODES
 from pmagent.contracts.pla_words import OUTCOMES
 from pmagent.pla.filters import STANDS, fits
 from pmagent.pla.risk import risk
+from pmagent.service.client import new_request
+from pmagent.service.wire import RemoteError
 
 LIVE: Final = ("pla.", "hid.linked", "hid.lost", "hid.reported", "control.", "kernel.mode")
 """Events that make a page of proposals stale. Pings are no news."""
@@ -45,6 +50,9 @@ _TITLES: Final = {
     "wait": "Not yet",
 }
 
+
+PRACTISE: Final = ("pmagent", "pla", "practice")
+FRAME_PATIENCE_SECONDS: Final = 120.0
 
 _LOOKED: Final[WeakKeyDictionary[PageContext, ViewingTimes]] = WeakKeyDictionary()
 """When each console first showed a proposal to whom."""
@@ -113,7 +121,7 @@ async def _page(
     frozen = offered and not changed and (decide == "reject" or not (card.barred or card.hidden))
     _LOOKED.setdefault(context_of(request), ViewingTimes()).shown(visitor.session, card.document["proposal_id"])
     return await context_of(request).page(
-        request, "approval.html", title=card.headline, section="approvals", status=status,
+        request, "approval.html", title=card.title, section="approvals", status=status,
         live=LIVE if request.method == "GET" or decide else (), card=card, proposal=card.document, decide=decide,
         regions=_form_address(card, decide, nonce, since) if decide else "", frozen=frozen, changed=changed,
         nonce=nonce, lacks=lacks or {}, form=form or {}, address=_address(card.document["proposal_id"]),
@@ -136,6 +144,83 @@ async def approve(request: Request) -> Response:
 async def reject(request: Request) -> Response:
     """POST: reject, with a reason."""
     return await _decide(request, "REJECTED")
+
+
+_KINDS: Final = (
+    ("type", "Type text"), ("keys", "Press keys"), ("move", "Move the pointer"), ("click", "Click a button"),
+)  # fmt: skip
+_REQUEST: Final = re.compile(r"pla\.propose-[0-9a-f-]{36}")
+
+
+async def propose_form(request: Request) -> Response:
+    """``/approvals/propose``: the form that asks for an action; also the page that answers a POST, looked at again."""
+    return await _propose_page(request)
+
+
+async def _propose_page(
+    request: Request, *, wrong: Sequence[str] = (), mends: Sequence[str] = (), status: int = 200
+) -> Response:
+    context, form = context_of(request), form_of(request) if request.method == "POST" else {}
+    pla = (await context.standing("pla.status")).document
+    device = pla["device"]
+    steps = [
+        ("link a device", device is not None), ("switch to SUGGEST", pla["mode"] != MODES[0]),
+        ("propose an action", pla["proposal"] is not None), ("switch to EXECUTE", pla["mode"] == MODES[2]),
+        ("arm the device", bool(pla["armed"])), ("another operator approves, and it is typed", False),
+    ]  # fmt: skip
+    return await context.page(
+        request, "propose.html", title="Propose an action", section="approvals", status=status, wrong=wrong,
+        mends=mends, mode=pla["mode"], ready=pla["mode"] != MODES[0], kinds=_KINDS, form=form, steps=steps,
+        request_id=new_request("pla.propose"), practise=PRACTISE, command=("pmagent", "pla", "propose", "type: ls"),
+    )  # fmt: skip
+
+
+async def propose(request: Request) -> Response:
+    """POST ``kind``, ``action``, ``why``, ``look``: ask for a proposal; then on to its page. A form that is sent twice
+    asks once."""
+    visitor, form = _approver(request), form_of(request)
+    if form.get("kind") not in dict(_KINDS):
+        raise HTTPException(400, f"There are the actions {', '.join(dict(_KINDS))}.")
+    asked = form.get("request", "")
+    try:
+        answer = await context_of(request).ask(
+            "pla.propose", visitor, request=asked if _REQUEST.fullmatch(asked) else "", goal=_goal(form),
+            why=form.get("why", "").strip(), look=form.get("look") == YES,
+        )
+    except RemoteError as error:
+        return await _propose_page(request, wrong=[error.message], mends=[error.hint] if error.hint else [], status=422)
+    if answer.exit_code:
+        document = answer.document
+        mends = list(dict.fromkeys(document.get("mend", [])))
+        return await _propose_page(request, wrong=document.get("reasons", []), mends=mends, status=409)
+    return RedirectResponse(_address(answer.document["proposal_id"]), status_code=303)
+
+
+def _goal(form: Mapping[str, str]) -> str:
+    """The goal that states the action literally, as the command line takes it."""
+    kind, action = form["kind"], form.get("action", "")
+    if kind != "type":
+        return f"{kind}: {action.strip()}"
+    escaped = action.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'type: "{escaped}"'
+
+
+async def observe(request: Request) -> Response:
+    """POST: take a screenshot of the machine, by the settings; then on to the session's frames."""
+    context, visitor = context_of(request), _approver(request)
+    try:
+        answer = await context.ask("pla.observe", visitor, seconds=FRAME_PATIENCE_SECONDS)
+    except RemoteError as error:
+        reasons, mends = [error.message], [error.hint] if error.hint else []
+    else:
+        if answer.exit_code == 0:
+            session = answer.document["session_id"]
+            return RedirectResponse(f"/sessions/{quote(session, safe='')}#frames", status_code=303)
+        reasons, mends = answer.document["reasons"], answer.document["mend"]
+    return await context.page(
+        request, "not_done.html", title="No screenshot was taken", section="approvals", status=409, reasons=reasons,
+        mends=mends, command=("pmagent", "pla", "observe"),
+    )
 
 
 async def _decide(request: Request, verdict: Verdict) -> Response:
@@ -203,6 +288,10 @@ _ONE: Final = "/approvals/{proposal_id}"
 
 routes: list[BaseRoute] = [
     Route("/approvals", listing, methods=["GET"]),
+    Route("/approvals/propose", propose_form, methods=["GET"]),
+    Route("/approvals/propose", propose, methods=["POST"]),
+    Route("/approvals/observe", propose_form, methods=["GET"]),
+    Route("/approvals/observe", observe, methods=["POST"]),
     Route(_ONE, show, methods=["GET"]),
     Route(f"{_ONE}/approve", approve, methods=["POST"]),
     Route(f"{_ONE}/reject", reject, methods=["POST"]),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Any, Final, get_args
-from weakref import WeakKeyDictionary
 
 import msgspec
 from starlette.requests import Request
@@ -15,13 +14,10 @@ from starlette.routing import BaseRoute, Route
 from pmagent.actors.oa.policy import ALLOWED, FORBIDDEN
 from pmagent.console.pages.addresses import choices, one_of
 from pmagent.console.pages.context import PageContext, context_of
-from pmagent.console.pages.reading.alerts import Alert, Alerts
 from pmagent.console.pages.views.integrity import checks_of
 from pmagent.contracts.pla import MODES, ActionClass
 from pmagent.events.errors import CorruptLog, NotFound, PmagentError
-from pmagent.events.log import now as log_now
 from pmagent.log.source import time_at
-from pmagent.when import seconds_between
 from pmagent.workspace.layout import Layout
 
 LIVE: Final = (
@@ -30,14 +26,8 @@ LIVE: Final = (
 )  # fmt: skip
 CLASSES: Final = get_args(ActionClass)
 CHANGES: Final = ("stop", "mode")
-
-URGENT_SECONDS: Final = 3600.0
-"""So long a bad alert stands at the head of the page."""
-_SCHEDULED: Final = ("timer.requested", "hid.ping_requested")
+_SCHEDULED: Final = ("timer.requested", "run.requested", "hid.ping_requested")
 """Effects that wait for a time, all day long."""
-
-_ALERTS: Final[WeakKeyDictionary[PageContext, Alerts]] = WeakKeyDictionary()
-"""The part of each console's log that was read; reading goes on from there."""
 
 
 class Effects(msgspec.Struct, frozen=True):
@@ -56,15 +46,13 @@ async def now(request: Request) -> Response:
     Raises BadAddress."""
     context, change = context_of(request), one_of(request, "change", CHANGES)
     status, pla = await _standing(context)
-    alerts, looked_from, unread = await _alerts(context)
     jobs = status.get("jobs", [])
     begun = await context.read(_times, context.layout, [job["position"] for job in jobs])
     modes = reachable(pla["mode"]) if pla else []
     return await context.page(
         request, "now.html", title="Now", section="now", live=LIVE, command=("pmagent", "status"), status_now=status,
         pla=pla, jobs=[{**job, "since": since} for job, since in zip(jobs, begun, strict=True)],
-        effects=grouped(status.get("open_effects", [])), alerts=alerts, urgent=urgent(alerts, log_now()),
-        looked_from=looked_from, unread=unread, modes=modes,
+        effects=grouped(status.get("open_effects", [])), alerts=status.get("alerts"), modes=modes,
         modes_shown=[(name, f"{name}: {says}") for name, says in modes],
         classes=choices(CLASSES), change=change,
         allowed=ALLOWED[status["mode"]] if status.get("mode") else (),
@@ -79,20 +67,6 @@ async def _standing(context: PageContext) -> tuple[dict[str, Any], dict[str, Any
         return (await context.standing("status")).document, (await context.standing("pla.status")).document
     except PmagentError:
         return {}, {}
-
-
-async def _alerts(context: PageContext) -> tuple[list[Alert], int, str]:
-    """The newest alerts, from which position on, and why they are not known. A log that is not intact keeps nobody from
-    the stop switch."""
-    try:
-        return *await context.read(_ALERTS.setdefault(context, Alerts(context.layout)).newest), ""
-    except CorruptLog as error:
-        return [], 1, error.message
-
-
-def urgent(alerts: Sequence[Alert], now: str) -> Alert | None:
-    """The newest alert that is bad, if it is of the last hour."""
-    return next((one for one in alerts if one.kind == "bad" and seconds_between(one.time, now) < URGENT_SECONDS), None)
 
 
 def reachable(mode: str) -> list[tuple[str, str]]:

@@ -22,7 +22,7 @@ from pmagent.jobs.story import RunStory
 from pmagent.service.client import new_request
 
 LIVE_RUN: Final = ("run.", "plan", "task", "effect.", "request.refused")
-LIVE_RUNS: Final = ("run.", "plan.", "tasks.changed", "request.refused")
+LIVE_RUNS: Final = ("run.", "plan.", "tasks.", "task.assigned", "task.finished", "request.refused")
 
 
 async def one(request: Request, run_id: str) -> Response:
@@ -68,7 +68,13 @@ async def left(request: Request, run_id: str) -> Response:
 
     if not await story_of(request, RUNS, run_id, named):
         raise NotFound(f"no event of run {run_id} names such a file", "the pages of its tasks list what they left")
-    return await downloads.blob(context_of(request), name, sha256)
+    try:
+        return await downloads.blob(context_of(request), name, sha256)
+    except NotFound:
+        pruned = await story_of(request, RUNS, run_id, lambda story, _: story.pruned)
+        if pruned:
+            raise NotFound(f"the run was pruned on {pruned[:10]}, and this file with it", "") from None
+        raise
 
 
 _PAGES: Final = {

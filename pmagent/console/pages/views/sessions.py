@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute, Route
 
 from pmagent.console.pages import downloads
 from pmagent.console.pages.addresses import number, one_of
+from pmagent.console.pages.approvals.presentation import worded
 from pmagent.console.pages.context import context_of
 from pmagent.console.pages.reading import oa_story, pla_story
 from pmagent.console.pages.reading.session_list import Kind, listed
@@ -51,7 +52,7 @@ async def show(request: Request) -> Response:
     page = await context.read(pla_story.story, context.layout, session_id, first)
     return await context.page(
         request, "session.html", title="Session of the PLA", section="sessions", live=("pla.",), story=page,
-        told=page.told, frames=pla_story.used_frames(page.told), entries_shown=pla_story.ENTRIES_SHOWN,
+        worded=worded, told=page.told, frames=pla_story.used_frames(page.told), entries_shown=pla_story.ENTRIES_SHOWN,
         command=["pmagent", "pla", "verify-log", log_path(session_id)],
     )
 

@@ -18,9 +18,7 @@ from pmagent.console.auth.entrance import Visitor
 from pmagent.console.pages.approvals.history import Step, Story
 from pmagent.console.pages.approvals.shown_state import Situation, packed, shown_state
 from pmagent.console.pages.context import PageContext
-from pmagent.console.pages.reading.alerts import Alert
 from pmagent.contracts.pla_events import PlaDecisionRequested, PlaFrameObserved, PlaProposalRequested
-from pmagent.events.log import now
 from pmagent.service.answer import Answer
 from tests.support.cases import each
 from tests.support.console_pages import Page, assert_harmless
@@ -42,6 +40,19 @@ COUNTED: Final = ("a", "button", "form", "iframe", "img", "input", "script", "sv
 SIGNED_IN: Final = Visitor("bob", "approve", "s" * 64, "token", TIME)
 
 
+def alert(text: str, severity: str = "bad") -> dict[str, Any]:
+    """An alert that says ``text``."""
+    return {
+        "kind": text, "severity": severity, "title": text, "subject": text, "detail": text, "page": "",
+        "position": 7 if severity == "bad" else 8, "time": TIME, "first": 7, "since": TIME, "count": 2,
+    }  # fmt: skip
+
+
+def acknowledged(text: str) -> dict[str, Any]:
+    """The same, acknowledged."""
+    return {**alert(text), "alert": 7, "operator_id": text, "channel": text, "note": text}
+
+
 class Told(PageContext):
     """A context whose daemon and log say ``text`` wherever they say anything."""
 
@@ -57,7 +68,7 @@ class Told(PageContext):
         own = {"chars": 4, "rationale": text, "requested_by": text, "proposed_by": text, "channel": text}
         shown = typed(
             text, **own, findings=[text, text], credential_warning=True, ocr_text=text, frame=9, policy=text,
-            proposed_in=text, session_id=text,
+            proposed_in=text, session_id=text, machine=text, layout=text,
         )  # fmt: skip
         shown["digest"] = "0123456789abcdef" * 4
         if not self.open:
@@ -74,6 +85,11 @@ class Told(PageContext):
     async def standing(self, operation: str) -> Answer:
         """See PageContext."""
         text = self.text
+        if operation == "alerts.list":
+            return Answer(document={
+                "counts": {}, "open": [alert(text, "urgent"), alert(text)], "acknowledged": 1, "newest": 6,
+                "given_up": 1,
+            })  # fmt: skip
         if operation == "pla.status":
             device = {"device_id": text, "port": text, "firmware_version": text, "text": text, "compatible": False}
             device |= {"caps_lock": True, "error": text}
@@ -92,6 +108,9 @@ class Told(PageContext):
                 "reasons": [{"code": text, "mode": "DEGRADED", "text": text, "mend": text}], "halted": [text],
                 "sessions": [{"session_id": text, "booted_at": TIME, "boot_mode": text, "current_mode": text,
                               "correlation": text}],
+                "alerts": {
+                    "urgent": 1, "request": 0, "bad": 1, "warn": 0, "newest": [alert(text, "urgent"), alert(text)],
+                },
                 "paused": {"since": 3, "time": TIME, "operator_id": text, "reason": text},
                 "open_effects": [{"position": 4, "type": text, "since": TIME, "held": True}],
                 "jobs": [{"kind": "run", "id": text, "position": 5, "doing": text, "what": text}],
@@ -119,11 +138,11 @@ class Told(PageContext):
         """The log's answer, by what is asked for."""
         del arguments
         name, text = getattr(reader, "__name__", ""), self.text
-        made: Any = {
-            "newest": lambda: ([Alert(7, now(), text, "bad", text, text)], 3), "_times": lambda: [TIME],
-            "latest": lambda: None, "story": self.story,
-        }[name]()  # fmt: skip
-        return made  # type: ignore[no-any-return]
+        answers: dict[str, Callable[[], Any]] = {
+            "_times": lambda: [TIME], "latest": lambda: None, "story": self.story,
+            "acknowledged": lambda: ([acknowledged(text)], 5), "troubles": lambda: [text],
+        }  # fmt: skip
+        return answers[name]()  # type: ignore[no-any-return]
 
     def story(self) -> Story:
         """The log's story of the proposal."""
@@ -180,6 +199,7 @@ _OPENED: Final = packed(Situation("SUGGEST", "not armed", "none", "running"))
 _FORM: Final = f"&form={'0' * 32}&opened={_OPENED.replace('=', '%3D')}"
 PAGES: Final[dict[str, tuple[str, str, int, Callable[[str], dict[str, str]]]]] = {
     "now": ("GET", "/", 200, _none),
+    "alerts": ("GET", "/alerts", 200, _none),
     "now_mode": ("GET", "/?change=mode", 200, _none),
     "list": ("GET", "/approvals", 200, _none),
     "card": ("GET", _CARD, 200, _none),
@@ -214,7 +234,7 @@ def test_whatever_is_said_a_page_does_nothing_else(browser: Browser, name: str) 
         assert elements(browser.page(name, given)) == usual, text[:80]
 
 
-@each("name", ["card", "list", "now", "decided"])
+@each("name", ["card", "list", "now", "alerts", "decided"])
 def test_markup_is_seen_as_it_was_written(browser: Browser, name: str) -> None:
     page = browser.page(name, "<b>bold</b> & 'quoted'")
     assert "<b>bold</b> & 'quoted'" in page.text

@@ -56,8 +56,8 @@ def test_bytes_stand_sixteen_a_row_with_what_can_be_read() -> None:
 
 def test_open_ones_are_in_order_of_risk_then_age() -> None:
     low_old = typed("a", proposal_id="low-old", proposed_at="2026-11-22T12:00:00.000000Z")
-    high_new = typed("a\n", proposal_id="high-new", proposed_at="2026-11-22T12:02:00.000000Z")
-    high_old = typed("b\n", proposal_id="high-old", proposed_at="2026-11-22T12:01:00.000000Z")
+    high_new = typed("rm a\n", proposal_id="high-new", proposed_at="2026-11-22T12:02:00.000000Z")
+    high_old = typed("rm b\n", proposal_id="high-old", proposed_at="2026-11-22T12:01:00.000000Z")
     medium = clicked("left", proposal_id="medium")
     ordered = [one["proposal_id"] for one in by_risk([low_old, medium, high_new, high_old])]
     assert ordered == ["high-old", "high-new", "medium", "low-old"]
@@ -117,14 +117,14 @@ def test_each_end_is_told_in_words_of_its_weight(outcome: str, kind: str, words:
     assert found is not None
     assert found.kind == kind
     assert words in found.title
-    assert found.text.startswith("so it is. ") or not found.text.removeprefix("so it is.")
+    assert outcome == "executed" or found.text.startswith("So it is.")
 
 
 def test_what_is_open_has_no_end_and_what_is_typed_says_how_it_is_ended() -> None:
     assert stands(typed("a")) is None
     found = stands(typed("a", stands="executing"))
     assert found is not None
-    assert "Disarming ends it" in found.text
+    assert "Stop typing" in found.text
 
 
 def test_an_unknown_outcome_says_look_at_the_screen() -> None:
@@ -173,5 +173,5 @@ def test_what_ended_in_the_middle_says_first_what_ended_it(code: str) -> None:
     found = stands(document, code)
     assert found is not None
     assert (found.title == "It ended in the middle") == (code == "")
-    assert "ended after 1 of 2 reports" in found.text
+    assert "nded after 1 of 2 reports" in found.text
     assert ("kill switch" in found.title) == (code == "KILLED")

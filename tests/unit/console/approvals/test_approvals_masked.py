@@ -126,7 +126,7 @@ def test_the_frame_that_it_rests_on_is_shown_with_what_was_read(host: LiveHost, 
     answer = bob.console.get(image["src"])
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/png")
     assert answer.content == picture()
-    assert "it is shown, and obeyed by nobody" in told(page)
+    assert "nothing of it is obeyed" in told(page)
 
 
 def test_what_comes_after_the_time_is_told_so_and_nothing_is_approved(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_what_comes_after_the_time_is_told_so_and_nothing_is_approved(tmp_path: 
         page = page_of(bob.send(name, "approve", fields), 409)
         assert "Too late: it has expired" in told(page)
         assert "state open expired" in told(page)
-        assert "Expired nobody decided in time. Nothing was typed." in told(bob.card(name))
+        assert "Expired Nobody decided in time. Nothing was typed." in told(bob.card(name))
         assert "counts for nothing" in told(page_of(bob.send(name, "reject", {**fields, "reason": "late"}), 409))
 
 

@@ -1,0 +1,47 @@
+"""Alerts about events that belong to no area; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from pmagent.actors.core.alerts import Alert, Judged, Judges, Over
+from pmagent.events.event import Event
+
+
+def _halted(event: Event) -> Iterator[Judged]:
+    data = event.data
+    detail = f"{data.name}: {data.error} in {data.place}, on the event at {data.input}"
+    yield Alert(kind="actor_halted", severity="urgent", title="An actor is halted", subject=data.name, detail=detail)
+
+
+def _resumed(event: Event) -> Iterator[Judged]:
+    yield Over("actor_halted", event.data.name)
+
+
+def _interrupted(event: Event) -> Iterator[Judged]:
+    """What the end of a process cuts off, its run or session tells of; nobody tells of an outcome that was lost."""
+    if not event.data.with_process:
+        detail = f"of the effect requested at {event.data.request}: {event.data.reason}"
+        yield Alert(kind="outcome_lost", severity="bad", title="An effect's outcome was not recorded", detail=detail)
+
+
+def _recovered(event: Event) -> Iterator[Judged]:
+    detail = f"at the start at position {event.position}"
+    yield Alert(kind="log_recovered", severity="warn", title="The log's end was cut off and recovered", detail=detail)
+
+
+def _refused(event: Event) -> Iterator[Judged]:
+    yield Alert(
+        kind="sign_in_refused", severity="warn", title="A sign-in to the console was refused",
+        detail=f"{event.data.operator_id or 'unknown name'}: {event.data.reason}",
+    )  # fmt: skip
+
+
+ALERTS: Final[Judges] = {
+    "actor.halted": _halted,
+    "actor.resumed": _resumed,
+    "console.refused": _refused,
+    "effect.interrupted": _interrupted,
+    "log.recovered": _recovered,
+}

@@ -1,0 +1,207 @@
+"""Which functions of a repository can run at all: what its entry points reach, name by name; pure.
+
+The reading errs on the side of reach. A name that reached code mentions reaches every function of that name in the
+modules that reached code imports, so a call through an attribute, a table of functions or a decorator counts. What no
+reached code even names does not run.
+
+Entry points are modules that are run (``if __name__ == "__main__"``, ``__main__.py``, a file that a settings file, a
+Dockerfile, a workflow or the README names), objects that these files name (``module:attribute``), and functions that a
+decorator registers in a reached module. A repository without any is a library: whatever it offers under a public name
+counts.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from pmagent.actors.audit.detectors.code.names import last_name
+from pmagent.actors.audit.detectors.code.scopes import Function, Module, Site, module_of
+from pmagent.actors.audit.detectors.code.source import Source
+
+_NAMING: Final = re.compile(
+    r"(?:.*/)?(?:pyproject\.toml|setup\.(?:py|cfg)|langgraph\.json|Dockerfile[\w.-]*|docker-compose[\w.-]*\.ya?ml"
+    r"|compose\.ya?ml|Procfile|Makefile|justfile|package\.json|README(?:\.\w+)?|.*\.(?:sh|ya?ml|service))"
+)
+"""Files that may name what is run."""
+_READ_MAX: Final = 60
+_TEXT_MAX: Final = 200_000
+_RUN: Final = re.compile(
+    r"(?:\b(?:python[\d.]*|uv run|poetry run|pipx run|streamlit run|chainlit run|fastapi (?:dev|run)|ipython)"
+    r"[ \t]+)+(?:-\w+[ \t]+)*[\w./-]*?([\w-]+)\.(?:py|ipynb)\b"
+    r"|\bpython[\d.]*[\"',\t ]+-m[\"',\t ]+([\w.]+)"
+    r"|([\w./-]+?)(?:\.py)?:([A-Za-z_]\w*)\b(?!/)"
+)
+"""A command that runs a file or a module, and an object of a module: ``./src/agent.py:graph``, ``package.cli:main``."""
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_PLAIN_DECORATORS: Final = frozenset((
+    "staticmethod", "classmethod", "property", "setter", "getter", "cached_property", "lru_cache", "cache", "wraps",
+    "contextmanager", "asynccontextmanager", "dataclass", "overload", "override", "abstractmethod", "retry", "final",
+    "traceable", "total_ordering", "singledispatch", "field_validator", "model_validator", "validator", "tool",
+))  # fmt: skip
+"""Decorators that register nothing: what bears only these runs when somebody calls it."""
+_LOADED: Final = "<module>"
+
+
+class Body(NamedTuple):
+    """A function, or a module's own statements (``name`` ``<module>``): its lines, the names that it mentions, and
+    whether a decorator may hand it to somebody. ``owner``: of a method of a class that has bases, this class: a base
+    from outside may call it."""
+
+    path: str
+    name: str
+    first: int
+    last: int
+    names: frozenset[str]
+    registered: bool
+    public: bool
+    owner: str = ""
+
+
+class ReachReader:
+    """Is given every Python file, then says which of their lines can run."""
+
+    def __init__(self) -> None:
+        self._functions: dict[str, list[Body]] = {}
+        self._loaded: dict[str, Body] = {}
+        self._imports: dict[str, frozenset[str]] = {}
+        self._run: set[str] = set()
+        self._reached: set[Body] = set()
+        self._names: set[str] = set()
+        self._waiting: list[Body] = []
+        self.library = False
+        """Whether the repository has no entry point."""
+
+    def take(self, source: Source) -> None:
+        """Remember the functions of a file; tests reach nothing that ships."""
+        module = module_of(source)
+        if module is None or source.role == "test":
+            return
+        functions = list(module.functions())
+        inner = {node for node, _site in functions}
+        self._functions[source.path] = [_body(module, node, site, inner) for node, site in functions]
+        self._loaded[source.path] = _module_body(module, inner)
+        self._imports[source.path] = frozenset(part for name in module.imported for part in name.split(".") if part)
+        if _is_run(module):
+            self._run.add(source.path)
+
+    def settle(self, files: Sequence[str], read: Callable[[str], bytes | None]) -> None:
+        """Follow everything from the entry points; ``read`` gives the content of one of the tracked ``files``."""
+        modules, objects = _named(files, read)
+        entries = [path for path in self._loaded if path in self._run or _stem(path) in modules]
+        self.library = not entries
+        for path in entries or self._loaded:
+            self._load(path)
+        for body in [one for several in self._functions.values() for one in several]:
+            if body.public if self.library else body.path in entries and body.name in objects:
+                self._reach(body)
+        while self._waiting:
+            self._follow(self._waiting.pop())
+
+    def reached(self, path: str, line: int) -> bool:
+        """Whether what stands there can run; a place that is not known can."""
+        if path not in self._loaded or line == 0:
+            return True
+        around = [one for one in self._functions[path] if one.first <= line <= one.last]
+        return self._loaded[path] in self._reached and all(one in self._reached for one in around)
+
+    def _load(self, path: str) -> None:
+        if self._loaded[path] not in self._reached:
+            self._reach(self._loaded[path])
+            for one in self._functions[path]:
+                if one.registered or not self._names.isdisjoint((one.name, one.owner)):
+                    self._reach(one)
+
+    def _reach(self, body: Body) -> None:
+        if body not in self._reached:
+            self._reached.add(body)
+            self._waiting.append(body)
+
+    def _follow(self, body: Body) -> None:
+        if body.name == _LOADED:
+            for path in self._loaded:
+                if _stem(path) in self._imports[body.path]:
+                    self._load(path)
+        fresh = body.names - self._names
+        self._names |= fresh
+        for path, functions in self._functions.items():
+            if self._loaded[path] in self._reached:
+                for one in functions:
+                    if not fresh.isdisjoint((one.name, one.owner)):
+                        self._reach(one)
+
+
+def _body(module: Module, node: Function, site: Site, functions: set[Function]) -> Body:
+    decorators = [last_name(one) for one in node.decorator_list]
+    first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+    around = site.scope.node
+    special = node.name.startswith("__") and node.name.endswith("__")
+    return Body(
+        path=module.source.path,
+        name=node.name,
+        first=first,
+        last=node.end_lineno or node.lineno,
+        names=frozenset(_mentions(node.body, functions)),
+        registered=special or any(name not in _PLAIN_DECORATORS for name in decorators),
+        public=not node.name.startswith("_") and site.scope.function is None,
+        owner=around.name if isinstance(around, ast.ClassDef) and around.bases else "",
+    )
+
+
+def _module_body(module: Module, functions: set[Function]) -> Body:
+    """What runs when a module is loaded, decorators and defaults with it."""
+    outside: list[ast.AST] = list(module.tree.body)
+    for node in functions:
+        outside += [*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one)]
+    names = frozenset(_mentions(outside, functions))
+    return Body(module.source.path, _LOADED, 0, 0, names, registered=True, public=True)
+
+
+def _mentions(statements: Iterable[ast.AST], functions: set[Function]) -> Iterator[str]:
+    """The names in statements, not those in functions within; of a text what may be a name."""
+    todo = list(statements)
+    while todo:
+        node = todo.pop()
+        if node in functions:
+            continue
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                yield name
+            case ast.Constant(value=str(text)) if len(text) < 200:
+                yield from _WORD.findall(text)
+            case ast.Constant():
+                continue
+        todo.extend(ast.iter_child_nodes(node))
+
+
+def _is_run(module: Module) -> bool:
+    if module.source.path.rpartition("/")[2] in ("__main__.py", "manage.py") or module.source.path.endswith(".ipynb"):
+        return True
+    for stmt in module.tree.body:
+        match stmt:
+            case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+                return True
+            case ast.If(test=ast.Compare(comparators=[ast.Name(id="__name__")])):
+                return True
+    return False
+
+
+def _named(files: Sequence[str], read: Callable[[str], bytes | None]) -> tuple[set[str], set[str]]:
+    """Names of modules and of objects that the project's other files run."""
+    modules: set[str] = set()
+    objects: set[str] = set()
+    for path in [one for one in files if _NAMING.fullmatch(one)][:_READ_MAX]:
+        text = (read(path) or b"")[:_TEXT_MAX].decode("utf-8", "replace")
+        for match in _RUN.finditer(text):
+            file, module, owner, attribute = match.groups()
+            modules.add(file or (module or owner.replace("/", ".")).rpartition(".")[2])
+            objects.update({attribute} if attribute else ())
+    return modules, objects
+
+
+def _stem(path: str) -> str:
+    parts = path.rpartition(".")[0].split("/")
+    return parts[-2] if parts[-1] in ("__init__", "__main__") and len(parts) > 1 else parts[-1]
+

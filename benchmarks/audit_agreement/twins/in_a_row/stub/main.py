@@ -1,0 +1,13 @@
+import sys
+
+from queue_court.graph import build
+
+
+def main():
+    url = sys.argv[1]
+    result = build().invoke({"url": url})
+    print(result["score"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Findings as SARIF 2.1.0 (OASIS), for code hosts and editors that show them at their lines; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+from pmagent import __version__
+
+SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
+
+
+class SarifRule(NamedTuple):
+    """``level``: error, warning or note; ``help``: the consequence, and what to change."""
+
+    level: str
+    title: str
+    help: str
+
+
+class SarifResult(NamedTuple):
+    """``path`` relative to the repository, ``line`` from 1 (0: the file as a whole)."""
+
+    rule: str
+    level: str
+    text: str
+    path: str
+    line: int
+
+
+def sarif(rules: Mapping[str, SarifRule], results: Iterable[SarifResult]) -> dict[str, Any]:
+    """The document: one run, the rules that its results name, and the results in their order."""
+    found = list(results)
+    named = [name for name in rules if any(one.rule == name for one in found)]
+    driver = {
+        "name": "pmagent",
+        "version": __version__,
+        "rules": [
+            {
+                "id": name,
+                "shortDescription": {"text": rules[name].title},
+                "help": {"text": rules[name].help},
+                "defaultConfiguration": {"level": rules[name].level},
+            }
+            for name in named
+        ],
+    }
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {"driver": driver},
+            "columnKind": "unicodeCodePoints",
+            "results": [_result(one, named.index(one.rule)) for one in found],
+        }],
+    }  # fmt: skip
+
+
+def _result(one: SarifResult, number: int) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": {"uri": quote(one.path), "uriBaseId": "%SRCROOT%"}}
+    if one.line:
+        place["region"] = {"startLine": one.line}
+    return {
+        "ruleId": one.rule,
+        "ruleIndex": number,
+        "level": one.level,
+        "message": {"text": one.text},
+        "locations": [{"physicalLocation": place}],
+    }

@@ -1,0 +1,82 @@
+"""The alert inbox: what is open, the gravest first, with a form that acknowledges; and who acknowledged the others."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import Any, Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from pmagent.actors.alerts.actor import ALERTING
+from pmagent.alerts.inbox import acknowledged
+from pmagent.alerts.ledger import troubles
+from pmagent.console.pages.addresses import address, number
+from pmagent.console.pages.context import context_of, form_of, visitor_of
+from pmagent.contracts.control import REASON_CHARS_MAX
+from pmagent.events.errors import NotFound, PmagentError
+
+COMMAND: Final = ("pmagent", "alerts")
+AT_ONCE: Final = 50
+"""So many alerts are acknowledged with one form."""
+
+_FIELD: Final = re.compile(r"alert-([1-9][0-9]{0,17})")
+
+
+async def show(request: Request) -> Response:
+    """``GET /alerts?before=``: the open alerts, and those acknowledged up to ``before``. Raises BadAddress."""
+    context = context_of(request)
+    position = number(request, "before")
+    try:
+        found: dict[str, Any] = (await context.standing("alerts.list")).document
+    except PmagentError:  # the head of the page says why
+        found = {}
+    try:
+        done, older = await context.read(acknowledged, context.layout, position or found.get("newest", 0))
+    except NotFound as error:
+        raise HTTPException(404, f"{error.message}.") from error
+    return await context.page(
+        request, "alerts.html", title="Alerts", section="alerts", command=COMMAND, live=ALERTING, found=found,
+        undelivered=await context.read(troubles, context.layout),
+        done=done, newer="/alerts" if position else None, note_max=REASON_CHARS_MAX,
+        older=address("/alerts", before=older) if older else None,
+    )
+
+
+async def acknowledge(request: Request) -> Response:
+    """POST ``alert-POSITION`` (of each that was marked), ``note``. Raises HTTPException, what asking raises."""
+    context, visitor, form = context_of(request), visitor_of(request), form_of(request)
+    if visitor.role != "approve":
+        raise HTTPException(403, "Your role is view: you may look and stop, and acknowledge nothing.")
+    note = form.get("note", "").strip()
+    chosen = [int(match[1]) for name in form if (match := _FIELD.fullmatch(name))]
+    if not note or len(note) > REASON_CHARS_MAX:
+        raise HTTPException(400, f"A note has 1 to {REASON_CHARS_MAX} characters: say how it was dealt with.")
+    if not 0 < len(chosen) <= AT_ONCE:
+        raise HTTPException(400, f"Mark 1 to {AT_ONCE} alerts.")
+    reasons: list[str] = []
+    mends: dict[str, None] = {}
+    for position in chosen:
+        about = sha256(f"{visitor.operator}|{note}".encode()).hexdigest()[:16]
+        answer = await context.ask(
+            "alerts.acknowledge", visitor, request=f"alerts.acknowledge-{position}-{about}", alert=position, note=note
+        )
+        if answer.exit_code:
+            reasons += (f"{position}: {reason}" for reason in answer.document["reasons"])
+            mends |= dict.fromkeys(answer.document["mend"])
+    if not reasons:
+        return RedirectResponse("/alerts", status_code=303)
+    return await context.page(
+        request, "not_done.html", title="Not all is acknowledged", section="alerts", status=409, reasons=reasons,
+        mends=list(mends), command=COMMAND,
+    )  # fmt: skip
+
+
+routes: list[BaseRoute] = [
+    Route("/alerts", show, methods=["GET"]),
+    Route("/alerts/acknowledge", acknowledge, methods=["POST"]),
+    Route("/alerts/acknowledge", show, methods=["GET"]),  # a page that answers a POST may be looked at again
+]

@@ -1,0 +1,121 @@
+"""``pmagent prune``: old runs go, everything else stays, and nobody takes that for damage."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pmagent.contracts.control import Pruned, PruneEnded
+from pmagent.jobs.catalogue import Catalogue
+from pmagent.jobs.kinds import RUNS
+from pmagent.projections.rebuild import check_documents, documents_of
+from pmagent.workspace.layout import Layout
+from tests.conftest import fresh_example
+from tests.support.commands import Ran, owned, pmagent
+from tests.support.daemons import running
+from tests.support.logged import proven_history
+from tests.support.prunable import blobs_in, real_runs, run_id, runs_left
+from tests.support.sandboxes import needs_sandbox
+
+pytestmark = needs_sandbox
+
+ALL = ("prune", "--older-than", "0d", "--operator", "ada")
+KEPT = 3
+"""The run that stays; the fixture has two older ones."""
+
+
+@pytest.fixture
+def runs(workspace: Path) -> Path:
+    """A workspace with three runs."""
+    real_runs(workspace, 1, 2, KEPT)
+    return workspace
+
+
+@pytest.fixture(scope="module")
+def pruned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, of which all runs but the newest have been pruned."""
+    workspace = fresh_example(tmp_path_factory.mktemp("pruned") / "workspace")
+    real_runs(workspace, 1, 2, KEPT)
+    done = pmagent(workspace, *ALL, "--keep", "1", "--yes")
+    assert done.code == 0, done.errors
+    return workspace
+
+
+def test_old_runs_go_and_every_check_is_green(runs: Path) -> None:
+    before, kept = blobs_in(runs), documents_of(runs)
+    shown = pmagent(runs, *ALL, "--keep", "1", "--dry-run", "--format", "json").document
+    assert (shown["runs"], shown["needed"]) == ([run_id(1), run_id(2)], [])
+    assert blobs_in(runs) == before, "so far it is only shown"
+    done = pmagent(runs, *ALL, "--keep", "1", "--yes")
+    assert done.code == 0, done.errors
+    assert runs_left(runs) == {run_id(KEPT)}
+    assert len(before) - len(blobs_in(runs)) == shown["blobs"] > 0
+    mine = {path: content for path, content in kept.items() if run_id(KEPT) in path}
+    assert documents_of(runs).items() >= mine.items(), "what stays is as it was"
+    for command in ("log verify", "rebuild --check", "replay", "doctor", "rebuild"):
+        ran = pmagent(runs, *command.split())
+        assert ran.code == 0, (command, ran.text, ran.errors)
+    assert runs_left(runs) == {run_id(KEPT)}, "a rebuild writes nothing of them"
+    history = proven_history(runs, "control.")
+    assert [type(event.data) for event in history] == [Pruned, PruneEnded]
+    assert (history[0].kind, history[0].actor, history[0].data.operator_id) == ("fact", "operator", "ada")
+    assert pmagent(runs, *ALL, "--keep", "1", "--yes").code == 0, "there is nothing to do"
+    assert len(proven_history(runs, "control.")) == 2
+
+
+@pytest.mark.parametrize("command", ["logs", "rerun --failed", "apply"])
+def test_a_pruned_run_is_said_to_be_pruned(pruned: Path, command: str) -> None:
+    ran = pmagent(pruned, *command.split(), run_id(1))
+    assert ran.code == 1
+    assert "pruned" in ran.errors
+    assert "pmagent runs" in ran.errors, "which is the next step"
+
+
+def test_the_log_still_tells_of_a_pruned_run(pruned: Path) -> None:
+    found = pmagent(pruned, "runs", run_id(1), "--format", "json").document
+    assert (found["state"], bool(found["pruned_at"])) == ("done", True)
+    listed = pmagent(pruned, "runs", "--format", "json").document["runs"]
+    assert [bool(one["pruned_at"]) for one in listed] == [False, True, True]
+    assert pmagent(pruned, "runs").text.count("(pruned)") == 2
+    forward = Catalogue(Layout(pruned), window=1).listed(RUNS, 5)
+    assert [bool(one.pruned) for one in forward.entries] == [False, True, True]
+
+
+def refused(workspace: Path, *arguments: str) -> Ran:
+    """It is refused, and nothing has changed."""
+    before = runs_left(workspace), blobs_in(workspace), len(proven_history(workspace))
+    ran = pmagent(workspace, *arguments)
+    assert (runs_left(workspace), blobs_in(workspace), len(proven_history(workspace))) == before
+    return ran
+
+
+def test_unasked_it_does_nothing(runs: Path) -> None:
+    ran = refused(runs, *ALL)
+    assert (ran.code, "--yes" in ran.errors) == (2, True)
+    assert refused(runs, "prune", "--yes").code == 0, "by default only runs of 30 days ago go"
+    assert refused(runs, "prune", "--older-than", "often").code == 2
+
+
+@pytest.mark.slow
+def test_it_does_nothing_beside_a_daemon(runs: Path) -> None:
+    with running(runs):
+        ran = pmagent(runs, *ALL, "--yes")
+        assert (ran.code, "pmagent down" in ran.errors) == (1, True)
+        assert pmagent(runs, *ALL, "--dry-run").code == 0, "it may look"
+    assert runs_left(runs) == {run_id(number) for number in (1, 2, KEPT)}
+
+
+def test_other_losses_are_still_told(pruned: Path, tmp_path: Path) -> None:
+    workspace = owned(shutil.copytree(pruned, tmp_path / "workspace"))
+    shutil.rmtree(workspace / "runs" / run_id(KEPT))
+    (workspace / "runs" / run_id(1)).mkdir()
+    found = check_documents(workspace)
+    assert {one.state for one in found if run_id(KEPT) in one.path} == {"missing"}
+    assert [one.state for one in found if run_id(1) in one.path] == ["extra"]
+    assert pmagent(workspace, "rebuild").code == 0
+    assert check_documents(workspace) == []
+    lost = next(iter(Layout(workspace).blobs.glob("??/*")))
+    lost.unlink()
+    assert pmagent(workspace, "log", "verify").code == 4
