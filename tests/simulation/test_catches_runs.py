@@ -31,7 +31,7 @@ PLANTED: Planted = {
         (run_state, "_on", "index = board.first", "break; index = board.first"),
         (run_state, "_on", 'board.first("planned")\n        while', 'board.letters.rfind("p")\n        while'),
     ]),
-    "an attempt that can never succeed is made again": ("it can never start", [
+    "an attempt that can never succeed is made again": ("it can never start|the run is to end since", [
         (job, "failure_of", "again=outcome.again,", "again=True,"),
     ]),
     "a violation is tried again": ("it did what no tool may", [
@@ -76,7 +76,7 @@ PLANTED: Planted = {
         (states, "_given_up", "while level:", "for _ in range(1):"),
     ]),
     "a task runs though its condition does not hold": ("(unblocks|starts) after", [
-        (states, "_next_step", 'failure=failed) else "skip"', 'failure=failed) else "unblock"'),
+        (states, "_next_step", '(board, index)) else "skip"', '(board, index)) else "unblock"'),
     ]),
     "a task that may fail counts as failed": ("skips after", [
         (states, "_next_step", 'in (LETTERS["done"], TOLERATED)', 'in (LETTERS["done"],)'),
