@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Enter
 from tests.support.effort import NIGHT, some
 from tests.support.screens import NARROW
-from tests.support.stations import APPROVING, Station
+from tests.support.stations import APPROVING, ASKING, Station
 
 APPROVE = re.compile(r"^Approve(, record only| and type now on .+)$")
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("screens")]
