@@ -147,7 +147,8 @@ class RunCheck:
         require(run is not None, f"{event.type} {event.position} is for no open run")
         assert run is not None, "just required"
         where = f"{event.type} {event.position} of {run.where}"
-        require(not run.stopping, f"{where}: the run is to end since {run.stopping}")
+        stopping = 0 < run.stopping <= event.causation  # as in _of_run
+        require(not stopping, f"{where}: the run is to end since {run.stopping}")
         require(self._live, f"{where}: by a process that takes no runs up")
         self._of_effect[event.position] = run
         if isinstance(event.data, TaskAttemptRequested):

@@ -31,7 +31,7 @@ PLANTED: Planted = {
         (run_state, "_on", "index = board.first", "break; index = board.first"),
         (run_state, "_on", 'board.first("planned")\n        while', 'board.letters.rfind("p")\n        while'),
     ]),
-    "an attempt that can never succeed is made again": ("it can never start|the run is to end since", [
+    "an attempt that can never succeed is made again": ("it can never start", [
         (job, "failure_of", "again=outcome.again,", "again=True,"),
     ]),
     "a violation is tried again": ("it did what no tool may", [
