@@ -193,6 +193,12 @@ def _found(
 
 
 @lru_cache(maxsize=8)
+def _real(_second: int, workspace: Path) -> str:
+    """Where the workspace is; not looked for again in the same second."""
+    return os.path.realpath(workspace)
+
+
+@lru_cache(maxsize=8)
 def _around(_second: int, root: str) -> tuple[tuple[str, ...], str]:
     """Evidence that lies elsewhere, and the repository of a worktree; not looked for again in the same second."""
     return external_evidence(Path(root)), git_folder(root)
@@ -239,7 +245,7 @@ class _Place:
     def make(self) -> str:
         """Make it, unless it is there; returns ``root``. Raises OSError."""
         if self.gone:
-            self.root = os.path.realpath(self._workspace)
+            self.root = _real(int(time.monotonic() // SEEN_SECONDS), self._workspace)
             self.folder, self.gone = f"{self.root}/{FOLDER}/{self._position}", False
             try:
                 os.mkdir(self.folder, 0o700)
