@@ -219,7 +219,7 @@ PLA: Final = Edge(
     alerts="pmagent.pla.alerts:tell",
     open="pmagent.pla.reading:open_work",
     ends="pmagent.pla.operations:end_adopted",
-    by_hand="an armed device disarms itself within 5 s; hit the switch on the device to end it at once",
+    by_hand="an armed device disarms itself within 2 s; hit the switch on the device to end it at once",
     operations={
         "pla.mode": Operation(
             perform="pmagent.pla.operations:mode", seconds="pmagent.pla.operations:observed_seconds", unwritten=True,
@@ -275,6 +275,8 @@ PLA: Final = Edge(
                 "end": Command("pmagent.cli.pla.session:end", "end the session"),
                 "verify-log": Command("pmagent.cli.pla.verify:verify_log", "check session logs"),
                 "demo": Command("pmagent.cli.pla.demo:demo", "a session on a device to try things with"),
+                "practice": Command("pmagent.cli.pla.practice:practice", "a device that shows here what it types"),
+                "firmware": Command("pmagent.cli.pla.firmware:firmware", "make the board's files, or write them"),
             },
         ),
         "contracts": Commands(

@@ -29,15 +29,16 @@ def _apply_approved(data: dict[str, Any]) -> str:
 
 
 def _run_ended(data: dict[str, Any]) -> str:
-    permit = f"; permit {shown(data['permit'])} ends with it" if "permit" in data else ""
-    counts = f"{shown(data.get('done'))} done, {shown(data.get('failed'))} failed"
-    return f"{shown(data.get('state'))}: {counts}; {shown(data.get('reasons'))}{permit}"
+    parts = [f"{shown(data.get('state'))}: {shown(data.get('done'))} done, {shown(data.get('failed'))} failed"]
+    parts += [shown(data["reasons"])] if data.get("reasons") else []
+    parts += [f"permit {shown(data['permit'])} ends with it"] if "permit" in data else []
+    return "; ".join(parts)
 
 
 def _tasks_planned(data: dict[str, Any]) -> str:
     listed = data.get("tasks")
     names = [at_path(task, "name") for task in listed] if isinstance(listed, list) else []
-    return f"{len(names)} tasks: {shown(names)}"
+    return f"{len(names)} task{'s' if len(names) != 1 else ''}: {shown(names)}"
 
 
 LINES: Final[dict[str, Line]] = {

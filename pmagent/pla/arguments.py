@@ -31,10 +31,13 @@ class BadPla(PmagentError):
 
 
 class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """``operator``: who asks, over ``channel``."""
+    """``operator``: who asks, over ``channel``. The operator's ``secret`` of the console proves that; of a session of
+    the console ``by_secret`` says whether it was opened with it."""
 
     operator: OperatorId
     channel: Asker = "api"
+    secret: Annotated[str, Meta(max_length=1024)] = ""
+    by_secret: bool = False
 
 
 class ModeArguments(_Arguments, frozen=True, kw_only=True):

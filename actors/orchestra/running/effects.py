@@ -33,7 +33,7 @@ from pmagent.actors.orchestra.running.sandbox_spec import (
 from pmagent.actors.sandbox import artifacts as found
 from pmagent.actors.sandbox.artifacts import Collected, Found
 from pmagent.actors.sandbox.host import SEEN_SECONDS
-from pmagent.actors.sandbox.programs import add_line, check_unchanged, git_folder, lacking
+from pmagent.actors.sandbox.programs import add_line, check_unchanged, git_folder, hidden_anew, lacking
 from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import Contact, Outcome, SandboxRefused, SandboxSpec, SandboxUnavailable, within
 from pmagent.contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact, Program
@@ -184,7 +184,7 @@ def _found(
     for program in request.programs:
         try:
             check_unchanged(program, readable)
-            programs.append(program)
+            programs.append(hidden_anew(program))
         except SandboxRefused:
             if program.name == assigned.assignment.tools[0]:
                 raise

@@ -56,8 +56,8 @@ def test_bytes_stand_sixteen_a_row_with_what_can_be_read() -> None:
 
 def test_open_ones_are_in_order_of_risk_then_age() -> None:
     low_old = typed("a", proposal_id="low-old", proposed_at="2026-11-22T12:00:00.000000Z")
-    high_new = typed("a\n", proposal_id="high-new", proposed_at="2026-11-22T12:02:00.000000Z")
-    high_old = typed("b\n", proposal_id="high-old", proposed_at="2026-11-22T12:01:00.000000Z")
+    high_new = typed("rm a\n", proposal_id="high-new", proposed_at="2026-11-22T12:02:00.000000Z")
+    high_old = typed("rm b\n", proposal_id="high-old", proposed_at="2026-11-22T12:01:00.000000Z")
     medium = clicked("left", proposal_id="medium")
     ordered = [one["proposal_id"] for one in by_risk([low_old, medium, high_new, high_old])]
     assert ordered == ["high-old", "high-new", "medium", "low-old"]
