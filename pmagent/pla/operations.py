@@ -72,7 +72,8 @@ _OF_THE_MOMENT: Final = ("looked_ms", "reason", "acknowledged", "seen_mode", "pr
 
 
 async def mode(host: Host, arguments: dict[str, Any]) -> Answer:
-    """Change the mode: ``{accepted, mode, session_id, reasons, mend}``; exit code 1 when it is not the one asked for.
+    """Change the mode: ``{accepted, mode, session_id, reasons, mend, withdrawn}``, of which the last names the
+    proposals that went with it; exit code 1 when it is not the one asked for.
 
     Raises BadPla, Refused, TimedOut.
     """
@@ -83,7 +84,7 @@ async def mode(host: Host, arguments: dict[str, Any]) -> Answer:
         mode=asked.mode, operator_id=asked.operator, channel=asked.channel, reason=asked.reason,
         action_class=asked.action_class,
     )  # fmt: skip
-    return _answer(await _ask(host, requested, arguments, {"pla.mode_answered"}, shown=False))
+    return await _lowering(host, requested, arguments)
 
 
 def lowers_mode(host: Host, arguments: Mapping[str, Any]) -> bool:
@@ -95,8 +96,24 @@ def lowers_mode(host: Host, arguments: Mapping[str, Any]) -> bool:
 async def end(host: Host, arguments: dict[str, Any]) -> Answer:
     """End the session: as ``mode``."""
     asked = understood(arguments, OperatorArguments)
-    requested = PlaEndRequested(operator_id=asked.operator, channel=asked.channel)
-    return _answer(await _ask(host, requested, arguments, {"pla.mode_answered"}, shown=False))
+    return await _lowering(host, PlaEndRequested(operator_id=asked.operator, channel=asked.channel), arguments)
+
+
+async def _lowering(host: Host, requested: PlaModeRequested | PlaEndRequested, arguments: dict[str, Any]) -> Answer:
+    open_ones = _open(host)
+    answer = _answer(await _ask(host, requested, arguments, {"pla.mode_answered"}, shown=False))
+    answer.document["withdrawn"] = _withdrawn(host, open_ones)
+    return answer
+
+
+def _open(host: Host) -> list[str]:
+    return [view.proposed.proposal_id for view in reading.warden(host.runtime.engine).open_proposals]
+
+
+def _withdrawn(host: Host, names: list[str]) -> list[str]:
+    """Those of the proposals that are withdrawn now."""
+    known = reading.warden(host.runtime.engine).proposals
+    return [name for name in names if name in known and known[name].outcome == "withdrawn"]
 
 
 async def end_adopted(host: Host, operator: str) -> None:
@@ -234,13 +251,15 @@ def _outcome_alone(view: ProposalView) -> Answer:
 
 
 async def arm(host: Host, arguments: dict[str, Any]) -> Answer:
-    """Arm the device: ``{armed, accepted, reasons, mend}``; exit code 1 when it is not armed, and nothing else has
-    changed."""
+    """Arm the device: ``{armed, accepted, reasons, mend, mode, open}``; exit code 1 when it is not armed, and nothing
+    else has changed: neither the mode, nor the proposals that are open."""
     asked = understood(arguments, OperatorArguments)
     with anyio.move_on_after(OBSERVED_SECONDS):  # nothing is permitted before
         await host.ready()
     requested = PlaArmRequested(operator_id=asked.operator, channel=asked.channel, keeps_mode=True)
-    return _answer(await _ask(host, requested, arguments, {"pla.arm_answered"}))
+    answer = _answer(await _ask(host, requested, arguments, {"pla.arm_answered"}))
+    answer.document.update(mode=reading.warden(host.runtime.engine).mode, open=_open(host))
+    return answer
 
 
 async def disarm(host: Host, arguments: dict[str, Any]) -> Answer:
@@ -405,8 +424,11 @@ def _completed(host: Host, asked: PlaDecisionRequested) -> PlaDecisionRequested:
 
 async def _broken(host: Host, broken: foreign_documents.Broken, arguments: dict[str, Any], channel: Channel) -> Answer:
     """Record that a document is none; the violation answers."""
+    before, open_ones = reading.warden(host.runtime.engine).mode, _open(host)
     event = await _ask(host, foreign_documents.fact(broken, channel), arguments, {"pla.violation"})
-    return Answer(document={"violation": True, "pointer": broken.pointer, **_fields(event)}, exit_code=1)
+    mode = reading.warden(host.runtime.engine).mode
+    fell = {"mode": mode, "lowered": mode != before, "withdrawn": _withdrawn(host, open_ones)}
+    return Answer(document={"violation": True, "pointer": broken.pointer, **_fields(event), **fell}, exit_code=1)
 
 
 async def _ask(

@@ -134,7 +134,16 @@ def violation(output: Output, document: dict[str, Any]) -> None:
     """A document that is none: the violation that it became."""
     output.line(Styled("✗ refused", "red"), f": this {document['contract']} is not taken: {document['text']}")
     output.line(f"  a violation, {document['kind']} ({document['severity']}): {document['handling']}")
+    if document.get("lowered"):
+        output.line(f"  the mode is {document['mode']} now")
+    withdrawn(output, document)
     output.note(Styled("hint:", "cyan"), " nothing of it was taken; hand in another document")
+
+
+def withdrawn(output: Output, document: dict[str, Any]) -> None:
+    """The proposals that went with the mode."""
+    for name in document.get("withdrawn", ()):
+        output.line(f"  {name} is withdrawn")
 
 
 def mode_piece(mode: str) -> Styled:

@@ -136,12 +136,14 @@ def _shown(
     app: App, proposal_id: str, who: str, *, reveal: bool, ask_yes: bool, as_json: bool
 ) -> tuple[dict[str, Any], str]:
     """The proposal as it stands, and the mode in which it was shown; on a terminal it is shown, with what approving it
-    would do now, and approving it has to be confirmed ("": nothing was shown). Raises UsageError where nobody can be
-    shown anything, Exit when the answer is not yes."""
-    if ask_yes and (as_json or not (is_answered() and app.output.is_seen)):
-        raise click.UsageError("nobody is shown anything here: say what was shown, with --digest (pmagent pla show)")
+    would do now, and approving it has to be confirmed ("": nothing was shown). Raises NobodyShown, Exit when the answer
+    is not yes."""
     seen_by, seen_mode = {"operator": who, "channel": "cli"} if reveal else {}, ""
-    shown = ask(app, "pla.show", proposal_id=proposal_id, reveal=reveal, **seen_by).document
+    unseen = ask_yes and (as_json or not (is_answered() and app.output.is_seen))
+    shown = ask(app, "pla.show", proposal_id=proposal_id, reveal=reveal and not unseen, **seen_by).document
+    if unseen:
+        repeated = f"pmagent pla approve {shown['proposal_id']} --digest {shown['digest']}"
+        raise NobodyShown("nobody is shown anything here, so --digest has to say what was shown", repeated)
     if ask_yes and shown["stands"] == "open":
         if shown["masked"] and shown.get("plain") is None:
             raise _unseen(reveal=reveal)
@@ -159,6 +161,12 @@ def _shown(
             what = f"nothing is approved: when it was shown, a yes meant: {before}; now it means: {after}"
             raise Changed(what, f"pmagent pla approve {shown['proposal_id'][:12]} shows it again, and asks")
     return shown, seen_mode
+
+
+class NobodyShown(PmagentError):
+    """There is no terminal on which the proposal could be shown; nothing was asked."""
+
+    exit_code = Exit.USAGE
 
 
 class Changed(PmagentError):
@@ -238,8 +246,8 @@ def _outcome_screen(output: Output, decision: dict[str, Any], outcome: dict[str,
         return
     why = f": {outcome['why']}" if outcome["why"] else ""
     if outcome["outcome"] == "executed":
-        output.line(Styled("✓ executed", "green"), f": {name}{why}")
-        output.line("  its reports were handed to USB; what the machine made of them is seen on its screen")
+        output.line(Styled("✓ executed", "green"), f": {name}")
+        output.line("  all its reports were handed to USB; what the machine made of them is seen on its screen")
     elif outcome["outcome"] == "recorded":
         output.line(Styled("✓ approved", "green"), f" and recorded: {name}; nothing is typed in this mode")
     elif outcome["outcome"] == "unknown":

@@ -32,6 +32,9 @@ def arm(app: App, operator: str | None, request: str | None, format: str) -> int
         app.output.line(Styled("✓ armed", "red"), ": what is approved from now on is typed at once")
     else:
         refusal(app.output, "the device is not armed", document)
+        stays = "".join(f"; {name} stays open" for name in document.get("open", ()))
+        if document.get("mode"):  # an older daemon does not say
+            app.output.line(f"  the mode stays {document['mode']}{stays}")
     return answer.exit_code
 
 
