@@ -16,8 +16,9 @@ from pmagent.actors.pla.hid import tripping
 from pmagent.actors.pla.warden import actor as warden
 from pmagent.actors.pla.warden import approvals, modes
 from pmagent.actors.pla.wire import exchanges
+from pmagent.actors.pla.wire.conversations import Conversations
 from pmagent.actors.pla.wire.host import HostLink
-from pmagent.firmware import executions
+from pmagent.firmware import actions, executions
 from pmagent.firmware.core import Core
 from pmagent.firmware.executions import Executions
 from pmagent.firmware.loop import Board
@@ -127,6 +128,16 @@ PLANTED: Planted = {
     ]),
     "a lease has no end": ("not armed", [
         (Core, "_pass", "if self.armed and self._lease_left == 0:", "if False:"),
+    ]),
+    "the lease is renewed though the engine is silent": ("the engine is silent for", [
+        (Conversations, "_waited", "isinstance(talk.wait, WaitDue) and now > self._alive_until", "False"),
+    ]),
+    "a device takes a lease of any length, and the host asks for a long one": ("of silence", [
+        (Core, "_arm", "<= LEASE_MAX_MS", "<= 99_999"),
+        (exchanges, "_arm", "_LEASE_MS", "4_000"),
+    ]),
+    "a text is typed by another layout": ("not approved", [
+        (actions, "_layout", 'if "layout" in payload', 'if "layout" in payload and payload["layout"] != "de"'),
     ]),
     "a line that is closed leaves the device armed": ("not armed", [
         (Core, "_look", 'self._stop("LINK")', "pass"),
