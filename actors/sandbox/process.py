@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from typing import Final, Literal, Self
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import msgspec
 
@@ -93,6 +94,8 @@ class _Reading:
 
     def add(self, descriptor: int, read: Callable[[], bool]) -> None:
         """Call ``read`` whenever there is something to read, until it returns False."""
+        if descriptor in self._open:
+            return
         self._open.add(descriptor)
         self._loop.add_reader(descriptor, self._readable, descriptor, read)
 
@@ -193,11 +196,13 @@ class SandboxProcess:
 
             self._read(reading, heard, prompt)
             if gateway is None and prompt is None:
-                reading.add(self._status, lambda: self._reported(self._let_go_on_at_once))
                 try:
+                    await anyio.lowlevel.checkpoint_if_cancelled()
+                    self._read_reports(reading)
                     soon = await self._over_soon()
                 except anyio.get_cancelled_exc_class():
-                    self._ending = True  # at once: what does not stand yet must not be let go on
+                    self._ending = True  # what does not stand yet must not be let go on
+                    self._read_reports(reading)
                     told.cancel()
                     await attended()
                     raise
@@ -220,6 +225,9 @@ class SandboxProcess:
         told, told_of_errors, full = tell("stdout"), tell("stderr"), None if prompt is None else self._full
         reading.add(self.stdout.descriptor, lambda: self.stdout.read(told, full))
         reading.add(self.stderr.descriptor, lambda: self.stderr.read(told_of_errors))
+
+    def _read_reports(self, reading: _Reading) -> None:
+        reading.add(self._status, lambda: self._reported(self._let_go_on_at_once))
 
     async def _over_soon(self) -> bool:
         """Whether bubblewrap ends within ``_LOOK_SECONDS``: most do, and need neither watch nor task of their own."""

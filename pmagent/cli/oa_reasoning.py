@@ -61,7 +61,8 @@ def _shared(goal: str = "") -> Callable[[C], C]:
 )
 @click.argument("proposed_action", required=False)
 @_constraints
-@click.option("--action-class", type=click.Choice([*WORK, *CARE]), help="The class of the action.")
+@click.option("--action-class", type=click.Choice([*WORK, *CARE]), metavar="CLASS",
+              help=f"The class of the action: {', '.join([*WORK, *CARE])}.")
 @_shared()
 @pass_app
 def decision(

@@ -172,6 +172,8 @@ def summary(output: Output, run: Run) -> None:
     if state == "planned":
         _levels(output, run)
         output.line(f"  plan    {folder_of(run.asked.config, run.id)}/plan.json")
+    if any(task.state == "failed" and task.attempts for task in run.tasks):
+        output.line(f"  output  pmagent logs {run.id[:8]} --failed")
     output.line(f"  report  {report_of(run.asked.config, run.id)}")
     output.line(Styled(f"  run     {run.id}", "dim"))
 

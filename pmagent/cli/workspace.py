@@ -49,9 +49,10 @@ def init(app: App, ignore: bool, minimal: bool, new_log: bool, format: str) -> i
     from pmagent.workspace.kernel_settings import PATH
     from pmagent.workspace.presence import begin_log, log_gone
     from pmagent.workspace.starter import CONFIG, PLAN, starter
-    from pmagent.workspace.surfaces import init_workspace
+    from pmagent.workspace.surfaces import init_workspace, require_place
     from pmagent.workspace.user_registry import distrust
 
+    require_place(app.workspace)
     present = [name for name in (PATH, CONFIG, PLAN) if os.path.lexists(app.workspace / name)]
     first = starter(app.workspace, app.environ)
     created = init_workspace(app.workspace, files=first.files, minimal=minimal)

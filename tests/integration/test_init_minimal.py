@@ -143,3 +143,31 @@ def test_init_says_that_the_log_is_gone(bare: Path) -> None:
     assert "--new-log" in told
     assert "next:" not in told, "a run would be refused"
     assert "next:" in pmagent(bare, "init", "--new-log").errors
+
+
+def test_a_name_that_is_nearly_right_leads_on(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(bare)
+    assert "plan.yaml" in pmagent(bare, "run", "x", "--plan", "plan.yml").errors
+    for typed, meant in (("stop", "down"), ("start", "up"), ("gc", "prune")):
+        ran = pmagent(bare, typed)
+        assert (ran.code, f"did you mean {meant}?" in ran.errors) == (2, True)
+
+
+@needs_sandbox
+def test_a_red_run_names_the_command_that_shows_what_it_wrote(bare: Path) -> None:
+    (bare / "bad.yaml").write_text("[{task_id: a, intent: x, tools: [cat], inputs: {args: [/nosuch]}}]")
+    ran = pmagent(bare, "run", "x", "--plan", str(bare / "bad.yaml"))
+    assert ran.code == 1
+    (command,) = (line.split(None, 1)[1] for line in ran.lines if line.startswith("  output"))
+    _, *words = command.split()
+    assert "nosuch" in pmagent(bare, *words).text
+
+
+def test_init_says_first_why_a_folder_can_be_no_workspace(tmp_path: Path) -> None:
+    (tmp_path / "orchestra.config.yaml").write_text("whitelist_tools: [make]\n")
+    here = {"PMAGENT_WORKSPACE": str(tmp_path)}
+    outside = invoke("init", environ=here)
+    assert (outside.code, "git init" in outside.errors) == (2, True)
+    assert "not accepted" in invoke("status", environ=here).text
+    (tmp_path / "orchestra.config.yaml").unlink()
+    assert "not accepted" not in invoke("status", environ=here).text, "there is nothing to accept"

@@ -41,8 +41,8 @@ def practice(app: App, layout: str | None, link: Path | None) -> int:
     out.flush()
 
     def write(text: str) -> None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        out.raw(text.encode())
+        out.flush()
 
     practise(path, chosen, sys.stdin.fileno(), write)
     return Exit.DONE

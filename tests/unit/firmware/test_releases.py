@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib
 import itertools
+import sys
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -339,11 +341,8 @@ def test_a_machine_that_goes_between_the_look_and_the_first_use_is_not_waited_fo
     slept: list[float] = []
     monkeypatch.setattr(time, "sleep", slept.append)
     with board.program():
-        import usb_hid
-
-        from firmware.hands import Hands
-
-        assert not Hands(usb_hid.devices).caps_lock()
+        hands = importlib.import_module("firmware.hands").Hands(sys.modules["usb_hid"].devices)
+        assert not hands.caps_lock()
     assert slept == []
 
 

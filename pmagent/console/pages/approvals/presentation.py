@@ -37,11 +37,12 @@ def worded(action: Mapping[str, Any]) -> str:
 
 def title(document: dict[str, Any]) -> str:
     """The action in the words of its page's heading: of a text its first line, as the log may hold it."""
+    where = f" on {document['machine']}" if document.get("machine") else ""
     if document["action_type"] != "TYPE_TEXT":
-        return headline(document)
+        return f"{headline(document)}{where}"
     line, enter, more = str(document["payload"]["text"]).partition("\n")
     cut = line[:TITLE_CHARS]
-    return f"Type {cut}{'…' if cut != line else '⏎' if enter else ''}{' …' if more and cut == line else ''}"
+    return f"Type {cut}{'…' if cut != line else '⏎' if enter else ''}{' …' if more and cut == line else ''}{where}"
 
 
 def runs(text: str) -> str:

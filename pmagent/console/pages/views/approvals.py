@@ -51,7 +51,7 @@ _TITLES: Final = {
 }
 
 
-PRACTISE: Final = ("pmagent", "pla", "demo")
+PRACTISE: Final = ("pmagent", "pla", "practice")
 FRAME_PATIENCE_SECONDS: Final = 120.0
 
 _LOOKED: Final[WeakKeyDictionary[PageContext, ViewingTimes]] = WeakKeyDictionary()
