@@ -76,6 +76,7 @@
     const was = silent;
     silent = told.answers ? null : new Date(told.since);
     if (!silent) undelivered = "";
+    if (["live", "held", "silent"].includes(byId("connection")?.dataset.state)) showLive();
     showLost();
     if (!silent && (was || BODY.hasAttribute("data-lost"))) refreshSoon();
   }
@@ -107,12 +108,15 @@
     }
   }
 
-  const showLive = () => show(held ? "held" : "live", held ? `held · ${position}` : `live · ${position}`);
+  function showLive() {
+    const word = held ? "held" : silent ? "as of" : "live";
+    show(silent ? "silent" : word, word === "as of" ? `as of ${position}` : `${word} · ${position}`);
+  }
 
   function hold() {
     held = !held;
     byId("hold").setAttribute("aria-pressed", String(held));
-    if (["live", "held"].includes(byId("connection").dataset.state)) showLive();
+    if (["live", "held", "silent"].includes(byId("connection").dataset.state)) showLive();
     if (held) return;
     refreshSoon();
     addRowsSoon();
@@ -558,6 +562,10 @@
   showNotify();
   document.addEventListener("visibilitychange", seen);
   addEventListener("pagehide", close);
+  addEventListener("beforeprint", () => { // paper is read elsewhere, and later
+    own("time[datetime]:not(.until)").forEach((one) => { one.textContent = one.title.replace(/\.\d+/, ""); });
+  });
+  addEventListener("afterprint", () => localise(document));
   addEventListener("pageshow", (event) => { if (event.persisted) { open(); refreshSoon(); } });
   setInterval(countDown, 1_000);
   setInterval(() => { if (!document.hidden && !tail()) localise(document); }, AGO_MS);

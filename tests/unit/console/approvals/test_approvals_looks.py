@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+import re
+from typing import Any, Final, get_args
 
 from pmagent.console.pages.approvals.presentation import alike, by_risk, content, counted, headline, hex_rows, stands
 from pmagent.console.pages.approvals.viewing_time import KEPT_MAX, ViewingTimes
+from pmagent.console.pages.rendering import annotated, visible
 from pmagent.contracts.pla_documents import AbortCode
+from pmagent.pla.risk import deeds
 from tests.support.cases import each
 from tests.support.proposals import clicked, moved, pressed, typed
+
+TAG: Final = re.compile(r"<[^>]+>")
 
 
 @each(
@@ -175,3 +180,13 @@ def test_what_ended_in_the_middle_says_first_what_ended_it(code: str) -> None:
     assert (found.title == "It ended in the middle") == (code == "")
     assert "nded after 1 of 2 reports" in found.text
     assert ("kill switch" in found.title) == (code == "KILLED")
+
+
+def test_words_that_look_dangerous_and_what_is_typed_already_are_marked() -> None:
+    text = "cd /\nrm -rf <x>\n"
+    shown = str(annotated(text, deeds(text), 6))
+    assert TAG.sub("", shown) == TAG.sub("", str(visible(text))), "nothing is left out or added"
+    assert re.search(r'<mark class="deed" title="[^"]+">', shown)
+    assert "&lt;x&gt;" in shown
+    assert str(annotated("abcdef", [], 3)) == '<span class="sent">abc</span>def'
+    assert str(annotated(text, [], 0)) == str(visible(text))
