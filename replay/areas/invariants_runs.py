@@ -147,7 +147,8 @@ class RunCheck:
         require(run is not None, f"{event.type} {event.position} is for no open run")
         assert run is not None, "just required"
         where = f"{event.type} {event.position} of {run.where}"
-        require(not run.stopping, f"{where}: the run is to end since {run.stopping}")
+        # A decision on an event before the stop may be recorded after it; by then the permit has been taken back.
+        require(not 0 < run.stopping <= event.causation, f"{where}: the run is to end since {run.stopping}")
         require(self._live, f"{where}: by a process that takes no runs up")
         self._of_effect[event.position] = run
         if isinstance(event.data, TaskAttemptRequested):
