@@ -222,25 +222,25 @@ PLA: Final = Edge(
     by_hand="an armed device disarms itself within 2 s; hit the switch on the device to end it at once",
     operations={
         "pla.mode": Operation(
-            perform="pmagent.pla.operations:mode", seconds="pmagent.pla.operations:observed_seconds", unwritten=True,
+            perform="pmagent.pla.operations:mode", seconds="pmagent.pla.arguments:observed_seconds", unwritten=True,
             stops=lambda arguments: arguments.get("mode") in ("OBSERVE", "SUGGEST"),  # SUGGEST, where it is EXECUTE
             outlives="pmagent.pla.operations:lowers_mode", again=True,
         ),
         "pla.propose": Operation(
-            perform="pmagent.pla.operations:propose", seconds="pmagent.pla.operations:model_seconds", configured=True,
+            perform="pmagent.pla.operations:propose", seconds="pmagent.pla.arguments:model_seconds", configured=True,
             again=True,
         ),
         "pla.observe": Operation(
-            perform="pmagent.pla.operations:observe", seconds="pmagent.pla.operations:frame_seconds", configured=True,
+            perform="pmagent.pla.operations:observe", seconds="pmagent.pla.arguments:frame_seconds", configured=True,
             again=True,
         ),
         "pla.decide": Operation(perform="pmagent.pla.operations:decide", again=True),
         "pla.outcome": Operation(
-            perform="pmagent.pla.operations:outcome", seconds="pmagent.pla.operations:outcome_seconds",
+            perform="pmagent.pla.operations:outcome", seconds="pmagent.pla.arguments:outcome_seconds",
             alone="pmagent.pla.operations:read_alone", looks=True,
         ),
         "pla.arm": Operation(
-            perform="pmagent.pla.operations:arm", seconds="pmagent.pla.operations:observed_seconds", again=True
+            perform="pmagent.pla.operations:arm", seconds="pmagent.pla.arguments:observed_seconds", again=True
         ),
         "pla.disarm": Operation(
             perform="pmagent.pla.operations:disarm", lowers=True, stops=True, unwritten=True, again=True

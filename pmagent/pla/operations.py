@@ -38,6 +38,10 @@ from pmagent.events.event import Draft, Event
 from pmagent.events.log import LogClock, now
 from pmagent.pla import foreign_documents, reading
 from pmagent.pla.arguments import (
+    ANSWER_SECONDS,
+    FRAME_SECONDS,
+    OBSERVED_SECONDS,
+    WAY_SECONDS,
     BadPla,
     DecideArguments,
     ListArguments,
@@ -58,14 +62,6 @@ from pmagent.service.answer import Answer, OutcomeOpen
 from pmagent.service.client import new_request
 from pmagent.service.folding import folded
 from pmagent.service.host import Host
-
-OBSERVED_SECONDS: Final = 35.0
-"""So long the first reading of the surfaces since a start is waited for; before it no mode is raised."""
-FRAME_SECONDS: Final = 75.0
-"""So long a frame may take, with reading what stands on it."""
-ANSWER_SECONDS: Final = 60.0
-WAY_SECONDS: Final = 15.0
-
 
 _OF_THE_MOMENT: Final = ("looked_ms", "reason", "acknowledged", "seen_mode", "proof", "layout", "machine")
 """Fields that may differ when the same decision (same operator, same bytes) is sent again."""
@@ -100,20 +96,10 @@ async def end(host: Host, arguments: dict[str, Any]) -> Answer:
 
 
 async def _lowering(host: Host, requested: PlaModeRequested | PlaEndRequested, arguments: dict[str, Any]) -> Answer:
-    open_ones = _open(host)
+    open_ones = reading.open_names(host.runtime.engine)
     answer = _answer(await _ask(host, requested, arguments, {"pla.mode_answered"}, shown=False))
-    answer.document["withdrawn"] = _withdrawn(host, open_ones)
+    answer.document["withdrawn"] = reading.withdrawn(host.runtime.engine, open_ones)
     return answer
-
-
-def _open(host: Host) -> list[str]:
-    return [view.proposed.proposal_id for view in reading.warden(host.runtime.engine).open_proposals]
-
-
-def _withdrawn(host: Host, names: list[str]) -> list[str]:
-    """Those of the proposals that are withdrawn now."""
-    known = reading.warden(host.runtime.engine).proposals
-    return [name for name in names if name in known and known[name].outcome == "withdrawn"]
 
 
 async def end_adopted(host: Host, operator: str) -> None:
@@ -190,7 +176,6 @@ async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
             what = f"the document says {border.decision}"
             raise BadPla(what, f"hand it to pmagent pla {'approve' if border.decision == 'APPROVED' else 'reject'}")
         requested = _completed(host, border)
-        proved = await proof(host, border.operator_id, asked.channel, asked.secret, by_secret=False)
     elif asked.decision is None or not asked.proposal_id:
         raise BadPla("a decision needs a proposal's id and what is decided", "pmagent pla approve ID, or reject ID")
     else:
@@ -201,7 +186,8 @@ async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
             seen_mode=asked.seen_mode, looked_ms=asked.looked_ms,
         )  # fmt: skip
         requested = _completed(host, requested)
-        proved = await proof(host, asked.operator, asked.channel, asked.secret, by_secret=asked.by_secret)
+    by_secret = asked.by_secret and asked.document is None
+    proved = await proof(host, requested.operator_id, asked.channel, asked.secret, by_secret=by_secret)
     requested = msgspec.structs.replace(requested, proof=proved)
     if requested.decision == "APPROVED":
         settings = await anyio.to_thread.run_sync(standing, host.layout.workspace)
@@ -258,7 +244,7 @@ async def arm(host: Host, arguments: dict[str, Any]) -> Answer:
         await host.ready()
     requested = PlaArmRequested(operator_id=asked.operator, channel=asked.channel, keeps_mode=True)
     answer = _answer(await _ask(host, requested, arguments, {"pla.arm_answered"}))
-    answer.document.update(mode=reading.warden(host.runtime.engine).mode, open=_open(host))
+    answer.document.update(mode=reading.warden(host.runtime.engine).mode, open=reading.open_names(host.runtime.engine))
     return answer
 
 
@@ -349,26 +335,6 @@ def read_alone(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:
         return read(engine, name, arguments)
 
 
-def outcome_seconds(arguments: dict[str, Any]) -> float:
-    """The seconds that were asked for. Raises BadPla."""
-    return understood(arguments, OutcomeArguments).seconds + WAY_SECONDS
-
-
-def frame_seconds(_: dict[str, Any]) -> float:
-    """For a frame, after the surfaces."""
-    return OBSERVED_SECONDS + FRAME_SECONDS + WAY_SECONDS
-
-
-def model_seconds(arguments: dict[str, Any]) -> float:
-    """Long: the model's limit is in the settings of the process that holds the log. Its end is noticed at once."""
-    return frame_seconds(arguments) + 86_400.0
-
-
-def observed_seconds(_: dict[str, Any]) -> float:
-    """For an answer, after the surfaces."""
-    return OBSERVED_SECONDS + ANSWER_SECONDS + WAY_SECONDS
-
-
 def _proposal_seconds(asked: PlaProposalRequested) -> float:
     """So long a proposal may take: a literal one next to nothing, one from a frame or of a model a while."""
     looking = FRAME_SECONDS if asked.frame is not None else 0.0
@@ -424,11 +390,11 @@ def _completed(host: Host, asked: PlaDecisionRequested) -> PlaDecisionRequested:
 
 async def _broken(host: Host, broken: foreign_documents.Broken, arguments: dict[str, Any], channel: Channel) -> Answer:
     """Record that a document is none; the violation answers."""
-    before, open_ones = reading.warden(host.runtime.engine).mode, _open(host)
+    before, open_ones = reading.warden(host.runtime.engine).mode, reading.open_names(host.runtime.engine)
     event = await _ask(host, foreign_documents.fact(broken, channel), arguments, {"pla.violation"})
-    mode = reading.warden(host.runtime.engine).mode
-    fell = {"mode": mode, "lowered": mode != before, "withdrawn": _withdrawn(host, open_ones)}
-    return Answer(document={"violation": True, "pointer": broken.pointer, **_fields(event), **fell}, exit_code=1)
+    mode, gone = reading.warden(host.runtime.engine).mode, reading.withdrawn(host.runtime.engine, open_ones)
+    document = {"violation": True, "pointer": broken.pointer, **_fields(event), "mode": mode, "withdrawn": gone}
+    return Answer(document={**document, "lowered": mode != before}, exit_code=1)
 
 
 async def _ask(

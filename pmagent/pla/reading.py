@@ -44,6 +44,17 @@ def warden(engine: Engine) -> WardenState:
     return state
 
 
+def open_names(engine: Engine) -> list[str]:
+    """The proposals that wait for a decision."""
+    return [view.proposed.proposal_id for view in warden(engine).open_proposals]
+
+
+def withdrawn(engine: Engine, names: list[str]) -> list[str]:
+    """Those of the proposals that are withdrawn now."""
+    known = warden(engine).proposals
+    return [name for name in names if name in known and known[name].outcome == "withdrawn"]
+
+
 def open_work(engine: Engine) -> Iterator[str]:
     """A line for the session and for each proposal that is open."""
     state = warden(engine)

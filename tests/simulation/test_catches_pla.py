@@ -170,15 +170,6 @@ PLANTED: Planted = {
     "the warden may not have it disarmed": ("was refused at", [
         (link, "exchange", " and not isinstance(event.data, HidDisarmRequested)", ""),
     ]),
-    "an order that another boot refuses counts as not carried out": ("told not to be executed, and was typed", [
-        (HostLink, "_answer", 'if anew and request.op == "commit":', "if False:"),
-        (hid_execution, "_on_commit", 'case HidRefused(code="BOOT_MISMATCH" | "NO_HELLO" as code):',
-         'case HidRefused(code="BOOT" as code):'),
-    ]),
-    "a device that says it is disarmed is not believed": (".", [
-        (hid, "_answered", "isinstance(event.data, HidDisarmed) and state.armed", "False"),
-        (hid_arming, "on_request", "if state.disarming:", "if False:"),
-    ]),
     "keys stay down": ("stays down|still down", [
         (Core, "_stop", "self._release = True", "pass"),
         (Core, "_end", "self._release = True", "pass"),
