@@ -178,7 +178,7 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
         text = f" by {pause['operator_id']}, {output.moment(pause['time'])}{why}; {document['held']} effect(s) wait"
         output.line("effects    ", Styled("✗ paused", "red"), text, Styled("; pmagent resume", "dim"))
     _alert_line(output, document.get("alerts") or {})
-    for trouble in document["notifications"]:
+    for trouble in document.get("notifications", ()):
         output.line(Styled("✗ notify", "red"), f"   {trouble}; pmagent notify test")
     _log_lines(output, document["log"])
     if document.get("distrust"):

@@ -36,7 +36,7 @@ PLA_CHANCES: Final[dict[str, float]] = {
     "machine: sleeps while it types": 0.02,
     "machine: Caps Lock": 0.08,
     "machine: Caps Lock while it types": 0.02,
-    "machine: another layout is declared": 0.05,
+    "machine: another layout is declared": 0.15,
     "host: its log hangs while it types": 0.02,
     "host: does not read": 0.05,
     "host: the log is slow": 0.03,

@@ -74,7 +74,7 @@ class Goals:
         """The ``n``-th request, of ``operator``; for ``goal``, or any."""
         random, faults = self._random, self._faults
         if faults.strike("machine: another layout is declared"):
-            self.layout = random.choice(("", *LAYOUTS))
+            self.layout = random.choice(("", random.choice(tuple(LAYOUTS))))
         if goal:
             asked = PlaProposalRequested(goal=goal, requested_by=operator, channel="api", layout=self.layout)
             return self._literal(asked, goal)
