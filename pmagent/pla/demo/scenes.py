@@ -141,11 +141,7 @@ def _killed(demo: DemoEnvironment, device: Device) -> None:
     demo.run("pla", "mode", "EXECUTE", expect=1)
     _does(demo, device, "restore", "the kill switch closes")
     refused = demo.run("pla", "mode", "EXECUTE", expect=1)
-<<<<<<< HEAD
     why = said("the kill switch is DISABLED")
-=======
-    why = "the kill switch is hit"
->>>>>>> device
     demo.expect("closing the switch is not enough", why, why if why in refused.out else refused.out)
     demo.expect("nothing more is typed", typed, device.typed)
 
