@@ -92,6 +92,7 @@ def look(spec: SandboxSpec) -> HostFacts:
         guarded=tuple(_guarded(spec, seen.hidden)) if spec.fs == "rw" else (),
         hidden=seen.hidden,
         idmapped=idmapped,
+        checked=spec,
     )
 
 

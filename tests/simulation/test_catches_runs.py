@@ -76,7 +76,7 @@ PLANTED: Planted = {
         (states, "_given_up", "while level:", "for _ in range(1):"),
     ]),
     "a task runs though its condition does not hold": ("(unblocks|starts) after", [
-        (states, "_next_step", 'failure=failed) else "skip"', 'failure=failed) else "unblock"'),
+        (states, "_next_step", '(board, index)) else "skip"', '(board, index)) else "unblock"'),
     ]),
     "a task that may fail counts as failed": ("skips after", [
         (states, "_next_step", 'in (LETTERS["done"], TOLERATED)', 'in (LETTERS["done"],)'),

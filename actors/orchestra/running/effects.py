@@ -7,9 +7,11 @@ Output and artifacts go into the blob store, masked; the run's folder is made fr
 from __future__ import annotations
 
 import os
+import time
 from collections import OrderedDict
 from collections.abc import Generator
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +32,7 @@ from pmagent.actors.orchestra.running.sandbox_spec import (
 )
 from pmagent.actors.sandbox import artifacts as found
 from pmagent.actors.sandbox.artifacts import Collected, Found
+from pmagent.actors.sandbox.host import SEEN_SECONDS
 from pmagent.actors.sandbox.programs import add_line, check_unchanged, git_folder, hidden_anew, lacking
 from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import Contact, Outcome, SandboxRefused, SandboxSpec, SandboxUnavailable, within
@@ -185,7 +188,20 @@ def _found(
         except SandboxRefused:
             if program.name == assigned.assignment.tools[0]:
                 raise
-    return external_evidence(Path(root)), programs, git_folder(root) if root in readable else ""
+    evidence, repository = _around(int(time.monotonic() // SEEN_SECONDS), root)
+    return evidence, programs, repository if root in readable else ""
+
+
+@lru_cache(maxsize=8)
+def _real(_second: int, workspace: Path) -> str:
+    """Where the workspace is; not looked for again in the same second."""
+    return os.path.realpath(workspace)
+
+
+@lru_cache(maxsize=8)
+def _around(_second: int, root: str) -> tuple[tuple[str, ...], str]:
+    """Evidence that lies elsewhere, and the repository of a worktree; not looked for again in the same second."""
+    return external_evidence(Path(root)), git_folder(root)
 
 
 def _check_workdir(root: str, spec: SandboxSpec) -> None:
@@ -229,14 +245,22 @@ class _Place:
     def make(self) -> str:
         """Make it, unless it is there; returns ``root``. Raises OSError."""
         if self.gone:
-            self.root = os.path.realpath(self._workspace)
+            self.root = _real(int(time.monotonic() // SEEN_SECONDS), self._workspace)
             self.folder, self.gone = f"{self.root}/{FOLDER}/{self._position}", False
-            os.makedirs(self.artifacts, mode=0o700)
+            try:
+                os.mkdir(self.folder, 0o700)
+            except FileNotFoundError:
+                os.makedirs(self.folder, 0o700)
+            os.mkdir(self.artifacts, 0o700)
         return self.root
 
     def remove(self) -> None:
         """Delete it. Raises OSError."""
-        found.remove(self.folder)
+        try:  # most leave nothing
+            os.rmdir(self.artifacts)
+            os.rmdir(self.folder)
+        except OSError:
+            found.remove(self.folder)
         self.gone = True
 
 

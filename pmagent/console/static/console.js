@@ -12,7 +12,7 @@
   const WATCH_MS = 250;
   const AGO_MS = 10_000;
   const RECONNECT_MS = 10_000;
-  const STOP_MS = 1_800; // what stops something is answered by then, or could not be delivered
+  const STOP_MS = 1_500; // what stops something is answered by then, or could not be delivered
   const REFRESH_MS = 500;
   const HIDDEN_MS = 10_000; // a page out of sight gives its connection back
   const UNFINISHED_MS = 1_000; // what goes on without an event for each step is looked at again so often

@@ -110,9 +110,8 @@ def test_the_request_is_the_timer_and_is_kept_in_a_snapshot() -> None:
     (timer,) = harness.open(RunRequested)
     assert ends_at(timer) == "2026-11-21T12:00:30.003000Z"
     copy = Engine(all_actors(), Sequencer(Tail()))
-    restore_engine(
-        copy, export_engine(harness.engine), Tail(position=harness.history[-1].position, time=harness.history[-1].time)
-    )
+    last = harness.history[-1]
+    restore_engine(copy, export_engine(harness.engine), Tail(last.position, time=last.time))
     assert copy.effects.open[timer.position] == timer
     assert harness.wake()
     harness.tool = exited
