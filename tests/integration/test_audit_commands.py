@@ -81,6 +81,16 @@ def test_an_audit_tells_of_each_criterion_and_leaves_its_report(
         assert_proven(workspace)
 
 
+@each("least, code", [("1", 0), ("5", 1)])
+def test_a_score_below_the_least_one_ends_with_exit_1(
+    workspace: Path, sources: Sources, least: str, code: int
+) -> None:
+    done = pmagent(workspace, *sources.quick, "--fail-under", least, "--format", "json")
+    assert (done.code, done.document["exit_code"], done.document["state"]) == (code, code, "concluded"), done.errors
+    assert (done.document["overall_score"] < float(least)) == bool(code)
+    assert ("--fail-under" in done.errors) == bool(code)
+
+
 def test_what_the_report_says_is_held_against_the_repository(workspace: Path, sources: Sources) -> None:
     done = pmagent(workspace, *sources.quick, "--format", "json")
     assert done.code == 0, done.errors
@@ -129,6 +139,11 @@ def test_a_report_may_go_anywhere(workspace: Path, sources: Sources, tmp_path: P
         (("{repo}", "{repo}"), "is no file"),
         (("nowhere", "{pdf}"), "there is no repository"),
         (("https://me:hunter2@example.org/x", "{pdf}"), "password"),
+        (("https://github.com/x", "{pdf}"), "names an owner"),
+        (("{repo}/depcheck", "{pdf}"), "is a folder in the repository"),
+        (("/etc/passwd", "{pdf}"), "is no folder"),
+        (("{repo}", "/etc/passwd"), "not a PDF"),
+        (("{repo}", "{pdf}", "--fail-under", "6"), "--fail-under"),
         (("{repo}", "{pdf}", "--rubric", "{pdf}"), "depcheck.pdf"),
         (("{repo}", "{pdf}", "--rubric", "none.json"), "none.json"),
         (("{repo}", "{pdf}", "--output", "{ws}/share/x.md"), "share"),
@@ -154,12 +169,12 @@ def test_what_cannot_be_is_refused_before_anything_is_recorded(
 
 def test_a_source_that_cannot_be_read_fails_the_audit_and_is_named(workspace: Path, sources: Sources) -> None:
     bad = workspace / "bad.pdf"
-    bad.write_bytes(b"<html>no PDF</html>")
+    bad.write_bytes(b"%PDF-1.7 and no more")
     done = pmagent(workspace, "audit", str(sources.repository), str(bad), "--rubric", str(sources.rubric))
     assert done.code == 1
     assert done.lines[0].startswith("✗ failed")
-    assert "PDF" in done.text
-    (workspace / "empty").mkdir()
+    assert "damaged" in done.text
+    (workspace / "empty" / ".git").mkdir(parents=True)
     done = pmagent(workspace, "audit", str(workspace / "empty"), str(sources.report), "--format", "json")
     assert (done.code, done.document["state"]) == (1, "failed")
     assert done.document["code"] in ("not_found", "git")

@@ -68,7 +68,7 @@ run x --plan key.yaml; run x --plan empty.yaml; run x --plan text.yaml
 run x --plan good.yaml --concurrency 0; run x --plan good.yaml --config config.yaml
 run x --plan good.yaml --config missing.yaml; run x --plan good.yaml --action mischief
 audit; audit .; audit . missing.pdf; audit nowhere report.pdf; audit . report.pdf --rubric rubric.json
-audit . report.pdf --rubric missing.json; audit . report.pdf --model nobody
+audit . report.pdf --rubric missing.json; audit . report.pdf
 pla mode FOO; pla mode EXECUTE; pla propose; pla propose 'keys: control+c'; pla propose 'type: ä'; pla propose 'type:'
 pla propose 'click: twice'; pla propose 'type: ls'; pla show prop-1; pla approve prop-1; pla reject prop-1
 pla reject prop-1 --reason no; pla arm; pla list --stands nowhere; pla end; pla device --seconds x
