@@ -40,10 +40,12 @@ class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PreparedAudit(NamedTuple):
-    """The request; ``copy``: where the report is to lie besides, without its ending (None: nowhere)."""
+    """The request; ``copy``: where the report is to lie besides, without its ending (None: nowhere); ``file``: a file
+    of one format besides (None: none)."""
 
     request: AuditRequested
     copy: Path | None
+    file: Path | None = None
 
 
 def as_request(
@@ -63,7 +65,7 @@ def as_request(
         check_pdf(pdf_path, limits)
     except SourceFailed as failed:
         raise BadAudit(failed.message, failed.hint) from failed
-    output, copy = output_of(options.output, repo_url, workspace, folder, audit_id)
+    output, copy, file = output_of(options.output, repo_url, workspace, folder, audit_id)
     model = _model(settings.model if options.model is None else options.model)
     request = AuditRequested(
         audit_id=audit_id,
@@ -79,7 +81,7 @@ def as_request(
         model_limits=limits_of(settings, ModelLimits),
         price=price_of(settings),
     )
-    return PreparedAudit(request, copy)
+    return PreparedAudit(request, copy, file)
 
 
 def checked(asked: AuditRequested, workspace: Path) -> AuditRequested:

@@ -12,7 +12,7 @@ from pmagent.cli.inputs import job_id, source_from
 from pmagent.exitcodes import Exit
 
 if TYPE_CHECKING:
-    from pmagent.contracts.audit_events import AuditRequested
+    from pmagent.audit.request import PreparedAudit
     from pmagent.workspace.settings import AuditSettings
 
 
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--output", metavar="PATH",
-    help="The report's path: a file that ends in .md, else a folder [default: audit/report_<name>.md].",
+    help="The report's path: a file that ends in .md, .html, .sarif, .junit.xml or .json, else a folder "
+         "[default: audit/report_<name>.md].",
 )
 @click.option(
     "--model", metavar="NAME",
@@ -79,7 +80,7 @@ def audit(
         output=output, model=model, vision_model=vision_model,
     )
     asked = as_request(options, settings, app.workspace, Path.cwd(), job_id(request))
-    return _audit(app, asked.request, asked.copy, format, fail_under)
+    return _audit(app, asked, format, fail_under)
 
 
 def _settings(app: App, repo_url: str) -> AuditSettings:
@@ -96,14 +97,18 @@ def _settings(app: App, repo_url: str) -> AuditSettings:
     return app.resolved.settings.audit
 
 
-def _audit(app: App, asked: AuditRequested, copy: Path | None, format: str, fail_under: float | None) -> int:
-    from pmagent.audit.delivery import write_copies
+def _audit(app: App, prepared: PreparedAudit, format: str, fail_under: float | None) -> int:
+    from pmagent.audit.delivery import write_copies, write_file
     from pmagent.cli.audit_text import AUDIT, document, exit_code, summary
     from pmagent.cli.job_screen import follow_job
 
+    asked, copy, file = prepared
     audit = follow_job(app, AUDIT, asked, plain=format == "json")
-    wanted = copy is not None and audit.state == "concluded"
-    copies = write_copies(app.workspace.resolve(), asked.output, copy) if wanted and copy is not None else []
+    copies: list[Path] = []
+    if audit.state == "concluded":
+        workspace = app.workspace.resolve()
+        copies += write_copies(workspace, asked.output, copy) if copy is not None else []
+        copies += [write_file(workspace, audit, file, fail_under)] if file is not None else []
     below = fail_under is not None and audit.score is not None and audit.score < fail_under
     code = Exit.NO if below else exit_code(audit)
     more = {} if fail_under is None else {"fail_under": fail_under, "exit_code": int(code)}

@@ -81,6 +81,20 @@ def test_an_audit_tells_of_each_criterion_and_leaves_its_report(
         assert_proven(workspace)
 
 
+def test_one_file_of_a_format_is_made_besides_and_no_foreign_one_is_overwritten(
+    workspace: Path, sources: Sources, tmp_path: Path
+) -> None:
+    done = pmagent(workspace, *sources.quick, "--output", str(tmp_path / "new" / "r.html"), "--format", "json")
+    assert (done.code, done.document["copies"]) == (0, [str(tmp_path / "new" / "r.html")]), done.errors
+    assert b"<h1>Audit Report" in (tmp_path / "new" / "r.html").read_bytes()
+    done = pmagent(workspace, *sources.quick, "--output", str(workspace / "r.json"), "--format", "json")
+    assert (workspace / "r.json").read_bytes() == (workspace / done.document["report_json"]).read_bytes()
+    (tmp_path / "x.sarif").write_text("{}")
+    for name in (tmp_path / "x.sarif", workspace / "share" / "r.html"):
+        assert pmagent(workspace, *sources.quick, "--output", str(name)).code == 2
+    assert_proven(workspace)
+
+
 @each("least, code", [("1", 0), ("5", 1)])
 def test_a_score_below_the_least_one_ends_with_exit_1(
     workspace: Path, sources: Sources, least: str, code: int

@@ -58,7 +58,7 @@ def asked(place: Path, settings: AuditSettings | None = None, **fields: Any) -> 
 
 
 def test_paths_are_relative_to_the_current_folder_and_recorded_whole(place: Path) -> None:
-    request, copy = asked(place)
+    request, copy, _ = asked(place)
     assert (request.repo_url, request.pdf_path) == (str(place / "repo"), str(place / "report.pdf"))
     assert (request.output, copy) == ("audit/report_repo", None)
     assert (request.engine, request.model, request.vision_model) == ("rules", "", "")
@@ -216,6 +216,12 @@ def test_an_output_elsewhere_gets_copies(place: Path, wanted: str, copy: str) ->
     assert found == Output("audit/report_repo", place / copy)
 
 
+@each("name", ["out.html", "workspace/out.sarif", "out.junit.xml", "out.json"])
+def test_a_file_of_one_format_lies_beside_the_documents(place: Path, name: str) -> None:
+    found = output_of(name, str(place / "repo"), place / "workspace", place, AUDIT)
+    assert found == Output("audit/report_repo", None, place / name)
+
+
 @each(
     "wanted, reason",
     [
@@ -233,6 +239,10 @@ def test_an_output_elsewhere_gets_copies(place: Path, wanted: str, copy: str) ->
         ("workspace/old.md/x.md", "ends as a report does"),
         ("workspace/5b0c7a52-3f7e-4c1d-9a55-000000000002/x.md", "the id of a run"),
         ("notes.txt", "which is a file"),
+        ("workspace/data.json", "no report of an audit"),
+        ("workspace/share/x.html", "nothing may be left"),
+        ("workspace/link/x.html", "leads out of the workspace"),
+        (".sarif", "a file without a name"),
         ("notes.md", "no report of an audit"),
         ("workspace/link/x.md", "leads out of the workspace"),
         ("", "names no place"),
