@@ -129,7 +129,9 @@ def test_the_same_audit_twice_gives_the_same_report(workspace: Path, sources: So
         document = json.loads((workspace / "audit" / "report_depcheck.json").read_text())["report"]
         reports.append({name: value for name, value in document.items() if name != "audit_id"})
     assert reports[0] == reports[1]
-    assert len(listed(workspace)) == 2
+    first, second = (entry["audit_id"] for entry in listed(workspace))
+    done = pmagent(workspace, "audit", "diff", first[:12], second, "--format", "json")
+    assert (done.code, done.document["equal"], done.document["criteria"]) == (0, True, [])
     assert_proven(workspace)
 
 
@@ -196,6 +198,8 @@ def test_a_source_that_cannot_be_read_fails_the_audit_and_is_named(workspace: Pa
     assert done.document["report"] is None
     assert not (workspace / "audit").exists()
     assert {entry["state"] for entry in listed(workspace)} == {"failed"}
+    one, two = (entry["audit_id"] for entry in listed(workspace))
+    assert pmagent(workspace, "audit", "diff", one, two).code == 2, "they have no report"
     assert_proven(workspace)
 
 
