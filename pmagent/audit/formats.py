@@ -136,7 +136,7 @@ def _is_missing(item: Evidence) -> bool:
 # --- SARIF ---------------------------------------------------------------------------------------------------------
 
 
-def report_sarif(report: AuditReport, least: float | None = None) -> bytes:  # noqa: ARG001 - a flaw is one at any score
+def report_sarif(report: AuditReport, least: float | None = None, used: str = "") -> bytes:  # noqa: ARG001 - flaws only
     """The flaws with path and line; a flaw that several criteria name stands once."""
     results: dict[tuple[str, str], SarifResult] = {}
     for name in report.evidence:
@@ -163,7 +163,7 @@ def report_sarif(report: AuditReport, least: float | None = None) -> bytes:  # n
 # --- JUnit ---------------------------------------------------------------------------------------------------------
 
 
-def report_junit(report: AuditReport, least: float | None = None) -> bytes:
+def report_junit(report: AuditReport, least: float | None = None, used: str = "") -> bytes:  # noqa: ARG001 - see FORMATS
     """A case for each criterion; it failed below ``least`` (None: 3), and was skipped where it was not judged."""
     threshold = PASSED if least is None else least
     failed = [one.dimension_id for one in report.criteria if one.final_score < threshold]
@@ -206,9 +206,9 @@ summary{cursor:pointer;font-weight:600;padding:.3rem 0}h1{font-size:1.5rem}h2{fo
 """.strip()
 
 
-def report_html(report: AuditReport, least: float | None = None) -> bytes:
+def report_html(report: AuditReport, least: float | None = None, used: str = "") -> bytes:
     """One page: on top the verdict, a line for each criterion, and what to do first; the rest is folded. ``least``: the
-    overall score that was asked for."""
+    overall score that was asked for; ``used``: the models' calls, tokens and price."""
     below = "" if least is None or report.overall_score >= least else f" (below {least:g})"
     verdict, *rest = [text for _, lines in blocks(report.executive_summary) for text in lines] or [""]
     rows = "".join(
@@ -224,6 +224,7 @@ def report_html(report: AuditReport, least: float | None = None) -> bytes:
         f"<style>{_STYLE}</style></head><body><main>",
         f"<h1>Audit Report: {report.overall_score:.1f}/5{below}</h1>",
         f"<p>{_origin(report)}</p>",
+        f"<p>Models: {_text(used)}</p>" if used else "",
         f"<p>{_text(verdict)}</p>",
         f"<table><tr><th>Criterion</th><th>Score</th><th>Reason</th></tr>\n{rows}</table>",
         f"<h2>To do first</h2><ol>{steps}</ol>" if steps else "",
@@ -297,7 +298,7 @@ def _text(text: str) -> str:
     return escape(clean_block(text))
 
 
-FORMATS: Final[Mapping[str, Callable[[AuditReport, float | None], bytes]]] = {
+FORMATS: Final[Mapping[str, Callable[[AuditReport, float | None, str], bytes]]] = {
     ".html": report_html, ".sarif": report_sarif, ".junit.xml": report_junit,
 }  # fmt: skip
 """Who makes a report's file, by the ending of its name."""

@@ -99,7 +99,7 @@ def _settings(app: App, repo_url: str) -> AuditSettings:
 
 def _audit(app: App, prepared: PreparedAudit, format: str, fail_under: float | None) -> int:
     from pmagent.audit.delivery import write_copies, write_file
-    from pmagent.cli.audit_text import AUDIT, document, exit_code, summary
+    from pmagent.cli.audit_text import AUDIT, document, exit_code, summary, used_text
     from pmagent.cli.job_screen import follow_job
 
     asked, copy, file = prepared
@@ -108,7 +108,7 @@ def _audit(app: App, prepared: PreparedAudit, format: str, fail_under: float | N
     if audit.state == "concluded":
         workspace = app.workspace.resolve()
         copies += write_copies(workspace, asked.output, copy) if copy is not None else []
-        copies += [write_file(workspace, audit, file, fail_under)] if file is not None else []
+        copies += [write_file(workspace, audit, file, fail_under, used_text(audit))] if file is not None else []
     below = fail_under is not None and audit.score is not None and audit.score < fail_under
     code = Exit.NO if below else exit_code(audit)
     more = {} if fail_under is None else {"fail_under": fail_under, "exit_code": int(code)}

@@ -272,6 +272,8 @@ def test_models_judge_and_what_does_not_fit_is_asked_for_again(
     }  # fmt: skip
     assert bench.asked[wrong] == 3
     assert sum(bench.asked.values()) == 8
+    assert done.document["used"]["calls"] == 8
+    assert done.document["used"]["input_tokens"] > 0
     assert "test-key-of-nobody" not in (workspace / "audit" / "report_depcheck.md").read_text()
     assert_proven(workspace)
 

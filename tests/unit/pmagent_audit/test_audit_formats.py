@@ -54,14 +54,14 @@ ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "class", "href
 @given(st.text(max_size=60) | st.sampled_from([str(one) for one in CORPUS]))
 def test_no_text_becomes_markup_and_each_file_can_be_read(text: str) -> None:
     made = report(text.encode(errors="replace").decode())
-    page = Page(report_html(made))
+    page = Page(report_html(made, None, text))
     assert page.tags <= TAGS
     assert page.attributes <= ATTRIBUTES
     blob = f"https://github.com/o/n/blob/{COMMIT}/src"
     assert set(page.links) == {f"{blob}/a.py#L3", f"{blob}/app.py#L3"}
     assert ET.fromstring(report_junit(made)).tag == "testsuites"
     assert json.loads(report_sarif(made))["version"] == "2.1.0"
-    assert all(make(made, None) == make(made, None) for make in FORMATS.values())
+    assert all(make(made, None, text) == make(made, None, text) for make in FORMATS.values())
 
 
 def test_a_flaw_is_a_result_at_its_line_with_a_link() -> None:
