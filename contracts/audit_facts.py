@@ -32,13 +32,14 @@ class Fact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 class Finding(Fact, frozen=True, kw_only=True):
     """``goal`` was found at ``path`` (relative to the repository, / between names), ``line`` (from 1; 0: the file as a
     whole). ``text`` shows it: the code, or what was counted. ``confidence``: how sure it is that it is what it is taken
-    for."""
+    for. ``reached``: the program can come there, and uses what it gets there."""
 
     goal: str
     path: str
     line: Natural
     text: Annotated[str, Meta(max_length=CONTENT_CHARS_MAX)]
     confidence: Share = 1.0
+    reached: bool = True
 
 
 class Commit(Fact, frozen=True, kw_only=True):

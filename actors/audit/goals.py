@@ -76,6 +76,12 @@ _GOALS: Final = (
         "messages that tell a progression from setup to tools to orchestration",
         ("progression", "story", "step-by-step"),
     ),
+    Goal(
+        "history.bulk",
+        "flaw",
+        "one commit, or one hour, brought most of the code",
+        ("bulk upload", "single upload", "all code at once", "one commit hold", "cosmetic", "monolithic"),
+    ),
     # State and models.
     Goal(
         "state.typed",
@@ -108,6 +114,18 @@ _GOALS: Final = (
         "flaw",
         "a graph whose state is a plain dict",
         ("plain python dicts", "plain dicts", "plain dictionaries", "untyped dicts", "untyped dictionaries"),
+    ),
+    Goal(
+        "state.undeclared",
+        "flaw",
+        "a key is read or written that the state does not declare",
+        ("undeclared", "undeclared keys", "not declared", "declared"),
+    ),
+    Goal(
+        "state.parallel_writes",
+        "flaw",
+        "nodes that run side by side write one key without a reducer",
+        ("parallel writes", "without a reducer", "overwrite each other", "overwriting each other"),
     ),
     # Graphs.
     Goal(
@@ -165,6 +183,42 @@ _GOALS: Final = (
         ("error states", "node failure", "evidence missing", "failure paths", "error routing", "failed nodes"),
     ),
     Goal("graph.linear", "flaw", "a graph without any parallel branch", ("linear", "purely linear", "a->b->c")),
+    Goal(
+        "graph.run",
+        "asset",
+        "the program compiles the graph and runs it",
+        ("invoked", "compiled", "invokes", "run by the program", "entry point"),
+    ),
+    Goal(
+        "graph.idle",
+        "flaw",
+        "a graph that the program never runs",
+        ("nobody runs", "never run", "nobody compiles", "never compiled", "never invoked", "compiles or invokes"),
+    ),
+    Goal(
+        "graph.dead_nodes",
+        "flaw",
+        "nodes to which no path leads from START",
+        ("unreachable", "dead nodes", "every node is reachable", "every node reachable", "reachable"),
+    ),
+    Goal(
+        "graph.no_end",
+        "flaw",
+        "nodes from which no path leads to an end",
+        ("no way to end", "endless loops", "endless", "come to end", "reach end"),
+    ),
+    Goal(
+        "graph.broken_route",
+        "flaw",
+        "a route to what the graph does not have",
+        ("routes that can never be taken", "broken route", "can they be taken"),
+    ),
+    Goal(
+        "graph.empty_nodes",
+        "flaw",
+        "nodes whose function does nothing, or always the same",
+        ("empty bodies", "empty nodes", "empty", "stubs"),
+    ),
     # Tools that reach the outside.
     Goal(
         "tools.temporary_clone",
@@ -276,6 +330,12 @@ _GOALS: Final = (
         "a model's free text is parsed or used as a verdict",
         ("freeform", "free-form", "free text", "plain prompts"),
     ),
+    Goal(
+        "output.unused_schema",
+        "flaw",
+        "a model is bound to a schema, and that binding is never used",
+        ("schema bound but never used", "schema for show", "schema that is never used", "bound but"),
+    ),
     # Judges.
     Goal("judges.personas", "asset", "prompts of several personas", ("personas", "persona", "system prompts")),
     Goal(
@@ -302,6 +362,18 @@ _GOALS: Final = (
         "flaw",
         "persona prompts that share half of their text or more",
         ("persona collusion", "share 90%", "near-identical", "share more than"),
+    ),
+    Goal(
+        "judges.parallel",
+        "asset",
+        "the judges run side by side",
+        ("independently", "side by side", "in parallel", "independent"),
+    ),
+    Goal(
+        "judges.in_sequence",
+        "flaw",
+        "one judge runs after another",
+        ("one after another", "in sequence", "sequentially", "see each other"),
     ),
     # Synthesis.
     Goal(
@@ -331,6 +403,25 @@ _GOALS: Final = (
         "flaw",
         "the final score is a model's answer",
         ("averages", "llm prompt that", "just another llm prompt", "not just an llm prompt"),
+    ),
+    Goal(
+        "justice.without_effect",
+        "flaw",
+        "a rule, a spread or a text is computed and changes nothing",
+        ("change nothing", "changes nothing", "without effect", "computed and", "take effect"),
+    ),
+    # Where results go.
+    Goal(
+        "outcome.delivered",
+        "asset",
+        "results reach a file, a database, a caller or a screen",
+        ("reach a file", "reach the file", "written or returned", "delivered", "written out", "reaches"),
+    ),
+    Goal(
+        "outcome.unused",
+        "flaw",
+        "results that are computed and never used",
+        ("ignored", "overwritten", "computed and ignored", "never used", "dropped results"),
     ),
     # Engineering at large.
     Goal("project.tests", "asset", "tests, and what they would run with", ("tests", "test suite", "unit tests")),

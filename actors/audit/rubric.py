@@ -127,11 +127,11 @@ def _dimension(encoded: bytes) -> Dimension:
         success_pattern=texts[1],
         failure_pattern=texts[2],
         judicial_logic=raw.get("judicial_logic", ""),
-        goals=tuple(dict.fromkeys(raw["goals"])) if "goals" in raw else derived(target, texts, terms),
+        goals=tuple(dict.fromkeys(raw["goals"])) if "goals" in raw else derived(target, texts, terms, f"{raw['name']} {raw['id'].replace('_', ' ')}"),
         explicit="goals" in raw,
         terms=terms,
         architecture=raw.get("architecture", raw["id"] == ARCHITECTURE),
-        where_applicable=raw.get("where_applicable", False),
+        where_applicable=raw.get("where_applicable", True),
         raw=raw,
     )
 

@@ -22,7 +22,7 @@ from typing import Final
 
 from pmagent.actors.audit.graphs.build import BUILDERS
 from pmagent.actors.audit.graphs.failure import speaks_of_failure
-from pmagent.actors.audit.graphs.shape import Shape, linear, shape
+from pmagent.actors.audit.graphs.shape import Shape, linear, live, shape
 from pmagent.actors.audit.graphs.values import END, Builder, EdgeSeen
 from pmagent.contracts.audit_facts import CONTENT_CHARS_MAX, CodeGraph, Finding
 
@@ -32,7 +32,7 @@ _CONDITIONAL_UNREAD: Final = re.compile(r"(\d+): .*\bconditional edge\b.*")
 
 def graph_findings(graphs: Sequence[tuple[Builder, CodeGraph]], confidence: float) -> Iterator[Finding]:
     """The findings of all graphs, in the order of path and line for each goal."""
-    own = [(builder, graph, shape(builder.edges)) for builder, graph in graphs if builder.kind in BUILDERS]
+    own = [(builder, graph, shape(running(builder))) for builder, graph in graphs if builder.kind in BUILDERS]
     found = [_finding("graph.builder", graph, graph.line, _summary(graph)) for _, graph in graphs]
     for builder, graph, seen in own:
         found.extend(_parallel(builder, graph, seen))
@@ -46,6 +46,11 @@ def graph_findings(graphs: Sequence[tuple[Builder, CodeGraph]], confidence: floa
         of_goal = sorted((one for one in found if one.goal == goal), key=lambda one: (one.path, one.line))
         for one in of_goal:
             yield Finding(goal=goal, path=one.path, line=one.line, text=one.text, confidence=confidence)
+
+
+def running(builder: Builder) -> list[EdgeSeen]:
+    """The edges that can be taken; all of a graph that could not be read whole."""
+    return builder.edges if builder.unresolved else live(builder.edges)
 
 
 def _finding(goal: str, graph: CodeGraph, line: int, text: str) -> Finding:
@@ -88,7 +93,7 @@ def _parallel(builder: Builder, graph: CodeGraph, seen: Shape) -> Iterator[Findi
 
 def _conditional(builder: Builder, graph: CodeGraph) -> Iterator[Finding]:
     groups: dict[tuple[int, str, str], list[EdgeSeen]] = {}
-    for edge in builder.edges:
+    for edge in running(builder):
         if edge.kind != "plain":
             groups.setdefault((edge.line, edge.source, edge.path), []).append(edge)
     for (line, source, path), edges in groups.items():

@@ -54,6 +54,15 @@ def shape(edges: Sequence[EdgeSeen]) -> Shape:
     return Shape(sources, fan_ins, joins, _stages(joins, forward))
 
 
+def live(edges: Sequence[EdgeSeen]) -> list[EdgeSeen]:
+    """The edges that can be taken: those of nodes to which a path leads from START."""
+    targets: dict[str, list[str]] = defaultdict(list)
+    for edge in edges:
+        targets[edge.source].append(edge.target)
+    reached = _reached(START, targets)
+    return [edge for edge in edges if edge.source in reached]
+
+
 def _parallel(leaving: Sequence[EdgeSeen]) -> bool:
     at_once = {edge.target for edge in leaving if edge.many and edge.target != END}
     if len(at_once) > 1 or any(edge.kind == "send" for edge in leaving):

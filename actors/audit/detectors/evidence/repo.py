@@ -22,6 +22,8 @@ from pmagent.contracts.audit_facts import Finding, RepoSurvey, Term
 
 ABSENCE: Final = 0.95
 """How sure it is that something is not there when everything was read: code has ways that its text does not show."""
+UNREACHED: Final = 0.9
+"""How sure it is that what is only there, and not reached, is not met."""
 UNRESOLVED: Final = 0.6
 """The same of a graph of which not everything can be read without running it."""
 HABIT: Final = 0.7
@@ -52,9 +54,12 @@ def repo_evidence(dimension: Dimension, survey: RepoSurvey) -> list[Evidence]:
 def goal_items(goal: str, survey: RepoSurvey, *, where_applicable: bool = False) -> list[Evidence]:
     """The item of a goal; none of a flaw that was not found, and none of what has items of its own. With
     ``where_applicable``, what the code has no occasion for is said to be so, and counts neither way."""
-    kept = [one for one in survey.findings if one.goal == goal]
+    every = [one for one in survey.findings if one.goal == goal]
+    kept = [one for one in every if one.reached]
     if kept:
         return [_found(goal, kept, survey)]
+    if every:
+        return [_unreached(goal, every, survey)]
     if GOALS[goal].kind != "asset" or goal == "repo.term":
         return []
     lacking = no_occasion(goal, survey.examined) if where_applicable else ""
@@ -128,6 +133,11 @@ def _found(goal: str, kept: list[Finding], survey: RepoSurvey) -> Evidence:
     confidence = max(one.confidence for one in kept)
     where = survey.commit if _family(goal) == "history" else _place(kept[0])
     return evidence(goal, _content(goal, kept, total, survey), where, rationale, confidence, found=True)
+
+
+def _unreached(goal: str, every: list[Finding], survey: RepoSurvey) -> Evidence:
+    rationale = f"{_how(goal, survey)}: {counted(len(every), 'place')}, but the program does not come there, or does not use it"
+    return evidence(goal, joined([_shown(one) for one in every]), _place(every[0]), rationale, UNREACHED, found=False)
 
 
 def _content(goal: str, kept: list[Finding], total: int, survey: RepoSurvey) -> str:

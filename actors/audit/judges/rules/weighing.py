@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from pmagent.actors.audit.goals import GOALS, Goal, goal_id
 from pmagent.actors.audit.rubric import Dimension
-from pmagent.actors.audit.rubric_words import means, names
+from pmagent.actors.audit.rubric_words import means
 from pmagent.contracts.audit import Evidence, Judge
 
 NAMED: Final = 4
@@ -37,6 +37,21 @@ _SECURITY: Final = Fraction(2)
 _NAMED_FLAW: Final = Fraction(1)
 _OTHER_FLAW: Final = Fraction(1, 2)
 _PLACE: Final = re.compile(r".+:[1-9][0-9]*|page [1-9][0-9]*|[0-9a-f]{7,64}", re.DOTALL)
+
+COSTS: Final[dict[str, Fraction]] = {
+    goal: Fraction(halves, 2)
+    for halves, goals in {
+        8: ("graph.idle",),
+        7: ("history.bulk", "output.unused_schema"),
+        6: ("state.parallel_writes", "graph.no_end", "justice.model_decides"),
+        4: ("state.undeclared", "state.plain_dicts", "graph.broken_route", "graph.linear", "judges.in_sequence",
+            "judges.collusion", "justice.without_effect", "output.freeform", "outcome.unused"),
+        3: ("graph.dead_nodes", "project.swallowed"),
+        2: ("graph.empty_nodes",),
+    }.items()
+    for goal in goals
+}  # fmt: skip
+"""Points that a flaw costs a criterion that it is looked for in, by what the program suffers from it."""
 
 LIMITS: Final[dict[str, dict[Judge, int]]] = {
     "graph.linear": {"Prosecutor": 1},
@@ -80,10 +95,8 @@ def items(dimension: Dimension, keyed: Iterable[tuple[str, Evidence]]) -> list[I
     look at, and not what only describes."""
     found = [item for key, evidence in keyed if (item := _item(dimension, key, evidence)) is not None]
     assets = [one for one in found if one.goal.kind == "asset"]
-    if any(one.weight for one in assets):
-        return [one for one in found if one.weight]
-    # nothing but names that the instruction quotes: then these count
-    return [one if one.weight else one._replace(weight=Fraction(MEANT)) for one in found]
+    del assets
+    return [one for one in found if one.weight]
 
 
 def measure(counted: Sequence[Item]) -> Measure:
@@ -143,9 +156,9 @@ def _is_named(dimension: Dimension, goal: Goal) -> bool:
 
 def _weight(dimension: Dimension, goal: Goal, about: str, *, named: bool) -> Fraction:
     if goal.kind == "flaw":
-        return _SECURITY if goal.security else _NAMED_FLAW if named else _OTHER_FLAW
+        return _SECURITY if goal.security else COSTS.get(goal.id, _NAMED_FLAW if named else _OTHER_FLAW)
     if goal.id == "repo.term":
-        return Fraction(MEANT if names(dimension.success_pattern, about) else 0)
+        return Fraction(0)
     return Fraction(NAMED if named or goal.id == "report.term" else MEANT)
 
 

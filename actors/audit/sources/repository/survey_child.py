@@ -57,7 +57,7 @@ class _Survey:
         self._by_path = {entry.path: entry for entry in request.files}
         marks = [entry.path for entry in request.files if entry.path.endswith(f"/{_ENVIRONMENT}")]
         self._environments = tuple(mark.removesuffix(_ENVIRONMENT) for mark in marks)
-        self._reader = CodeReader(request.questions)
+        self._reader = CodeReader(request.questions, list(self._by_path))
         self._large: list[str] = []
         self._installed: list[str] = []
         self._missing: list[str] = []

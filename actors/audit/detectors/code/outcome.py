@@ -1,0 +1,100 @@
+"""What a program comes to: graphs that it runs, and results that leave it for a file, a database, a caller or a screen;
+pure.
+
+Confidence: 0.95 for files, databases and requests, 0.8 for what a web framework's function returns, 0.7 for what is
+printed. A text without anything computed in it is no result.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pmagent.actors.audit.detectors.code.excerpts import by_place, found
+from pmagent.actors.audit.detectors.code.model_calls import model_call, talks_to_models
+from pmagent.actors.audit.detectors.code.names import argument, called, last_name
+from pmagent.actors.audit.detectors.code.scopes import Module, Site, module_of
+from pmagent.actors.audit.detectors.code.source import Source
+from pmagent.contracts.audit_facts import Finding
+
+_RUNNING: Final = frozenset((
+    "invoke", "ainvoke", "stream", "astream", "batch", "abatch", "astream_events", "stream_events",
+))  # fmt: skip
+_OPENING: Final = frozenset(("builtins.open", "io.open", "aiofiles.open", "codecs.open"))
+_WRITING: Final = frozenset(("write_text", "write_bytes", "to_csv", "to_json", "to_parquet", "to_excel", "savefig"))
+_STORING: Final = frozenset(("execute", "executemany", "insert_one", "insert_many", "upsert", "add_all", "put_object"))
+_SENDING: Final = frozenset(("post", "put", "patch", "send_message", "sendmail", "publish"))
+_ROUTES: Final = frozenset(("get", "post", "put", "delete", "patch", "route", "command", "tool", "websocket"))
+_STORES: Final = re.compile(r"\s*(?:insert|update|replace|delete|merge)\b", re.IGNORECASE)
+
+
+class OutcomeReader:
+    """Finds graph.run and outcome.delivered; a Detector. Tests and examples are not looked at."""
+
+    def __init__(self) -> None:
+        self._found: list[Finding] = []
+
+    def take(self, source: Source) -> None:
+        """Look at a file."""
+        module = module_of(source)
+        if module is None or source.role != "code":
+            return
+        known = talks_to_models(module)
+        for call, site in module.calls():
+            runs = isinstance(call.func, ast.Attribute) and call.func.attr in _RUNNING
+            if runs and model_call(module, call, site, known=known) is None:
+                says = f"{last_name(call.func)}() of what is no model"
+                self._found.append(found("graph.run", module, site, says=says, confidence=0.9, lines=4))
+            says, sure = _delivered(module, call, site)
+            if says:
+                self._found.append(found("outcome.delivered", module, site, says=says, confidence=sure, lines=4))
+        for function, site in module.functions():
+            wrapped = [one.func for one in function.decorator_list if isinstance(one, ast.Call)]
+            if any(isinstance(one, ast.Attribute) and one.attr in _ROUTES for one in wrapped):
+                scope = module.scopes.get(function)
+                if scope is not None and any(map(_is_computed, scope.returned)):
+                    says = f"{function.name}() answers its caller"
+                    self._found.append(found("outcome.delivered", module, site, says=says, confidence=0.8, lines=3))
+
+    def findings(self) -> Iterator[Finding]:
+        """Runs of graphs, and deliveries."""
+        yield from by_place(self._found)
+
+    @property
+    def examined(self) -> Mapping[str, int]:
+        """Nothing that others do not count."""
+        return {}
+
+
+def _delivered(module: Module, call: ast.Call, site: Site) -> tuple[str, float]:
+    """How a call takes a result out of the program, and how sure that is; ("", 0): it does not."""
+    written = last_name(call.func)
+    values = [*call.args, *(one.value for one in call.keywords)]
+    computed = any(map(_is_computed, values))
+    if isinstance(call.func, ast.Attribute):
+        if written in _WRITING and (computed or written.startswith("to_")):
+            return f"{written}() writes a file", 0.95
+        if written in ("write", "writelines", "writerow", "writerows") and computed:
+            return f"{written}() writes to a file or stream", 0.9
+        if written == "dump" and len(call.args) > 1 and _is_computed(call.args[0]):
+            return "dump() writes a file", 0.95
+        if written in _SENDING and computed and len(values) > 1:
+            return f"{written}() sends it", 0.8
+        if written in _STORING and (written != "execute" or _stores(call)):
+            return f"{written}() stores it", 0.9
+    if called(module, call, site) == "builtins.print" and computed:
+        return "it is printed", 0.7
+    return "", 0.0
+
+
+def _stores(call: ast.Call) -> bool:
+    text = argument(call, 0, "statement", "sql")
+    first = text.values[0] if isinstance(text, ast.JoinedStr) and text.values else text
+    return isinstance(first, ast.Constant) and isinstance(first.value, str) and _STORES.match(first.value) is not None
+
+
+def _is_computed(value: ast.expr) -> bool:
+    """Whether there is more in it than literals."""
+    return any(isinstance(node, ast.Name | ast.Attribute | ast.Call) for node in ast.walk(value))
