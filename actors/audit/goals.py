@@ -147,7 +147,10 @@ _GOALS: Final = (
         "graph.fan_out",
         "asset",
         "a node with two or more unconditional successors, or a mapped fan-out",
-        ("fan-out", "fan out", "parallel branches", "in parallel", "run concurrently", "parallel split"),
+        (
+            "fan-out", "fan out", "fan-outs", "parallel branches", "in parallel", "run concurrently", "parallel split",
+            "parallel", "side by side", "concurrently",
+        ),
     ),
     Goal(
         "graph.fan_in",
@@ -156,6 +159,9 @@ _GOALS: Final = (
         (
             "fan-in",
             "fan in",
+            "joined",
+            "a join",
+            "joins",
             "synchronization node",
             "synchronisation node",
             "synchronization",
@@ -168,19 +174,25 @@ _GOALS: Final = (
         "graph.two_stages",
         "asset",
         "two separate fan-outs, each joined again",
-        ("two distinct parallel", "judges in parallel", "two fan-outs", "two separate fan-outs"),
+        (
+            "two distinct parallel", "judges in parallel", "two fan-outs", "two separate fan-outs", "each with a join",
+            "then the judges",
+        ),
     ),
     Goal(
         "graph.conditional",
         "asset",
         "conditional edges",
-        ("conditional edges", "conditional edge", "conditional routing", "routing"),
+        ("conditional edges", "conditional edge", "conditional routing", "routing", "another way", "conditional branches"),
     ),
     Goal(
         "graph.error_route",
         "asset",
         "a conditional edge for failure or missing evidence",
-        ("error states", "node failure", "evidence missing", "failure paths", "error routing", "failed nodes"),
+        (
+            "error states", "node failure", "evidence missing", "failure paths", "error routing", "failed nodes",
+            "missing evidence", "way for errors", "edges for failure", "for errors", "cover failure",
+        ),
     ),
     Goal("graph.linear", "flaw", "a graph without any parallel branch", ("linear", "purely linear", "a->b->c")),
     Goal(
@@ -389,15 +401,21 @@ _GOALS: Final = (
         (
             "security override",
             "rule of security",
-            "fact supremacy",
-            "rule of evidence",
+            "security cap",
+            "cap for security",
             "named rules",
             "specific rules",
         ),
     ),
-    Goal("justice.variance", "asset", "a wide spread of scores is treated apart", ("variance", "re-evaluation")),
+    Goal(
+        "justice.facts",
+        "asset",
+        "opinions count only as far as they rest on what was found",
+        ("facts over opinions", "evidence over opinion", "fact supremacy", "rule of evidence"),
+    ),
+    Goal("justice.variance", "asset", "a wide spread of scores is treated apart", ("variance", "re-evaluation", "differ widely", "large spread")),
     Goal("justice.dissent", "asset", "disagreement is told in the result", ("dissent",)),
-    Goal("justice.report_file", "asset", "the result is written to a file", ("markdown", "report file")),
+    Goal("justice.report_file", "asset", "the result is written to a file", ("markdown", "report file", "report written", "written to a file", "written to disk")),
     Goal(
         "justice.model_decides",
         "flaw",

@@ -38,6 +38,7 @@ NEEDS: Final[dict[str, tuple[str, ...]]] = {
     "judges.stances": ("personas",),
     "justice.deterministic": _SCORES,
     "justice.rules": _SCORES,
+    "justice.facts": _SCORES,
     "justice.variance": _SCORES,
     "justice.dissent": _SCORES,
     "justice.report_file": _SCORES,

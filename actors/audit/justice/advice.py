@@ -55,6 +55,7 @@ ADVICE: Final[Mapping[str, str]] = {
     "judges.in_sequence": "run the judges side by side, so that none reads another's opinion first",
     "justice.deterministic": "combine the scores in code, without a model",
     "justice.rules": "write the rules of the verdict as named functions: a cap for security, facts over opinions",
+    "justice.facts": "leave out opinions that cite nothing that was found",
     "justice.variance": "treat a wide spread of scores apart: judge again, or say why",
     "justice.dissent": "tell in the result who disagreed, and about what",
     "justice.report_file": "write the result to a file",

@@ -76,7 +76,7 @@ class Connection:
 
     def _held(self, finding: Finding) -> Finding:
         family = finding.goal.partition(".")[0]
-        if family not in _OF_PROGRAMS or GOALS[finding.goal].kind == "flaw":
+        if family not in _OF_PROGRAMS:
             return finding
         reached = self._reach.reached(finding.path, finding.line)
         places = [(first, last) for path, first, last in self._dead if path == finding.path]

@@ -102,6 +102,7 @@ class ReachReader:
         self._imports[source.path] = frozenset(part for name in module.imported for part in name.split(".") if part)
         if _is_run(module):
             self._run.add(source.path)
+            self._unused[source.path] += dead_stores(module.tree)
 
     def settle(self, files: Sequence[str], read: Callable[[str], bytes | None]) -> None:
         """Follow everything from the entry points; ``read`` gives the content of one of the tracked ``files``."""

@@ -82,8 +82,8 @@ def _is_constant(value: ast.expr | None) -> bool:
     return False
 
 
-def dead_stores(function: Function) -> Iterator[Unused]:
-    """The dead stores of a function."""
+def dead_stores(function: Function | ast.Module) -> Iterator[Unused]:
+    """The dead stores of a function, or of a module that is run and that nothing imports from."""
     nodes = [node for one in function.body for node in ast.walk(one)]
     if any(isinstance(node, ast.Name) and node.id in _SEEN_THROUGH for node in nodes):
         return
@@ -114,7 +114,7 @@ def _is_name(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
-def _overwritten(function: Function) -> Iterator[ast.Assign]:
+def _overwritten(function: Function | ast.Module) -> Iterator[ast.Assign]:
     """Assignments whose value the next one to the same name replaces: in one block, and nothing between reads it."""
     for block in (one for node in (function, *inside(function)) for one in _blocks(node)):
         open_stores: dict[str, ast.Assign] = {}

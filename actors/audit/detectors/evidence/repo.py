@@ -58,7 +58,7 @@ def goal_items(goal: str, survey: RepoSurvey, *, where_applicable: bool = False)
     kept = [one for one in every if one.reached]
     if kept:
         return [_found(goal, kept, survey)]
-    if every:
+    if every and GOALS[goal].kind == "asset":
         return [_unreached(goal, every, survey)]
     if GOALS[goal].kind != "asset" or goal == "repo.term":
         return []
@@ -117,7 +117,7 @@ def _flaws(dimension: Dimension, survey: RepoSurvey) -> Iterator[Evidence]:
     wanted = [goal for goal in dimension.goals if GOALS[goal].kind == "flaw" and _family(goal) not in _OTHERS]
     if not wanted:
         return
-    seen = {one.goal for one in survey.findings}
+    seen = {one.goal for one in survey.findings if one.reached}
     told = [f"{goal}: {'found' if goal in seen else 'looked for'}" for goal in wanted]
     rationale = f"looked for in the syntax trees of {_examined_code(survey)}"
     yield evidence("repo.flaws", joined(told), survey.commit or NOWHERE, rationale, absence(survey), found=True)
