@@ -443,6 +443,18 @@ _GOALS: Final = (
     ),
     # Engineering at large.
     Goal("project.tests", "asset", "tests, and what they would run with", ("tests", "test suite", "unit tests")),
+    Goal(
+        "project.untested",
+        "flaw",
+        "most modules of the code are imported by no test",
+        ("tests", "main behaviour", "main behavior", "coverage"),
+    ),
+    Goal(
+        "project.errors_told",
+        "asset",
+        "failures are told: raised with a message, logged, or as an exit code",
+        ("clear message", "exit code", "error messages", "told to the user", "told", "reported", "logged"),
+    ),
     Goal("project.ci", "asset", "checks that run on every change", ("continuous integration", "ci")),
     Goal(
         "project.lock",
@@ -477,7 +489,10 @@ _GOALS: Final = (
         "agent.limits",
         "asset",
         "models and graphs have limits: time, tokens, steps",
-        ("recursion limit", "recursion_limit", "token budget", "budget", "step limit", "runaway"),
+        (
+            "recursion limit", "recursion_limit", "token budget", "budget", "step limit", "runaway", "limits of steps",
+            "limits on loops", "loops without limit", "models are limited", "limited", "limits",
+        ),
     ),
     Goal(
         "agent.approval",

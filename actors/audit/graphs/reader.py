@@ -75,6 +75,8 @@ class GraphReader:
             "graph_files": len(self._program.about_graphs),
             "graph_test_files": self._tests,
             "graphs": len(graphs),
+            "own_graphs": sum(graph.builder in BUILDERS for graph in graphs),
+            "parallel_graphs": sum(bool(graph.parallel_sources) for graph in graphs),
             "graph_nodes": sum(len(graph.nodes) for graph in graphs),
             "graph_edges": sum(len(graph.edges) for graph in graphs),
         }

@@ -64,6 +64,8 @@ ADVICE: Final[Mapping[str, str]] = {
     "outcome.delivered": "write the result to a file or a database, return it or print it",
     "outcome.unused": "use the result, or remove the computation",
     "project.tests": "add tests that assert what the program is for",
+    "project.untested": "test the modules that no test imports",
+    "project.errors_told": "tell each failure: raise with a message, log it, or end with an exit code",
     "project.ci": "run the tests and checks on every change",
     "project.lock": "commit a lock file that pins every dependency",
     "project.types": "annotate the functions",

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from pmagent.actors.audit.detectors.code.outcome import RETURNED
 from pmagent.actors.audit.detectors.code.prompts import ROLE, Prompt
 from pmagent.actors.audit.detectors.code.reach import ReachReader
 from pmagent.actors.audit.goals import GOALS
@@ -53,15 +54,19 @@ class Connection:
             self._unused.setdefault(path, []).append((one.first, one.last, one.says))
         self._dead = [(path, first, last) for path, first, last in graphs.dead_places()]
         self._dead += [(one.path, one.line, one.line) for one in personas if one.variable and not reach.mentions(one.variable)]
+        self._code = any(path.endswith(".py") for path in files)
         self._manifests = [path for path in files if path.rpartition("/")[2] == _MANIFEST and _is_object(read(path))]
 
     def findings(self, found: Iterable[Finding]) -> Iterator[Finding]:
         """The findings, each with whether it is reached; then what graphs and unused results show."""
-        seen = [self._held(one) for one in found]
+        seen = [self._held(one) for one in found if self._reach.library or not _is_returned(one)]
         runs = [one for one in seen if one.goal == "graph.run"]
         yield from (one for one in seen if one.goal != "graph.run")
         yield from self._runs(runs)
         yield from self._bench()
+        if self._code and not any(one.goal.startswith(("tools.", "security.")) for one in seen):
+            says = "no call that starts a process, evaluates code or loads objects"
+            yield Finding(goal="tools.no_unsafe_calls", path=".", line=0, text=says, confidence=0.6)
         for fault in self._graphs.faults():
             yield _of_fault(fault)
         judging = [one for one in seen if one.goal.startswith("justice.")]
@@ -126,6 +131,10 @@ class Connection:
                 text = f"{side_by_side[-1].source} leads to {', '.join(dict.fromkeys(e.target for e in side_by_side))}"
                 yield self._held(Finding(goal="judges.parallel", path=graph.path, line=side_by_side[0].line, text=text,
                                          confidence=0.9))  # fmt: skip
+
+
+def _is_returned(finding: Finding) -> bool:
+    return finding.goal == "outcome.delivered" and finding.confidence == RETURNED
 
 
 def _judges(node: str, personas: set[str]) -> bool:

@@ -19,6 +19,8 @@ from pmagent.actors.audit.detectors.code.scopes import Module, Site, module_of
 from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.contracts.audit_facts import Finding
 
+RETURNED: Final = 0.6
+"""How sure it is that what a public function returns is a result: of a library it is, of a program it is none."""
 _RUNNING: Final = frozenset((
     "invoke", "ainvoke", "stream", "astream", "batch", "abatch", "astream_events", "stream_events",
 ))  # fmt: skip
@@ -51,12 +53,15 @@ class OutcomeReader:
             if says:
                 self._found.append(found("outcome.delivered", module, site, says=says, confidence=sure, lines=4))
         for function, site in module.functions():
+            scope = module.scopes.get(function)
+            answers = scope is not None and any(map(_is_computed, scope.returned))
+            if answers and not function.name.startswith("_"):
+                says = f"{function.name}() returns it to its caller"
+                self._found.append(found("outcome.delivered", module, site, says=says, confidence=RETURNED, lines=3))
             wrapped = [one.func for one in function.decorator_list if isinstance(one, ast.Call)]
-            if any(isinstance(one, ast.Attribute) and one.attr in _ROUTES for one in wrapped):
-                scope = module.scopes.get(function)
-                if scope is not None and any(map(_is_computed, scope.returned)):
-                    says = f"{function.name}() answers its caller"
-                    self._found.append(found("outcome.delivered", module, site, says=says, confidence=0.8, lines=3))
+            if answers and any(isinstance(one, ast.Attribute) and one.attr in _ROUTES for one in wrapped):
+                says = f"{function.name}() answers a request"
+                self._found.append(found("outcome.delivered", module, site, says=says, confidence=0.8, lines=3))
 
     def findings(self) -> Iterator[Finding]:
         """Runs of graphs, and deliveries."""

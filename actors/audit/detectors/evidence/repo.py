@@ -29,7 +29,7 @@ UNRESOLVED: Final = 0.6
 HABIT: Final = 0.7
 """The same of what is known by names and habits of writing: it may be there in another way."""
 _BY_HABIT: Final = ("agent", "judges", "justice")
-_GOALS_BY_HABIT: Final = ("output.validated", "output.retried", "tools.errors_handled", "tools.inputs_checked")
+_GOALS_BY_HABIT: Final = ("graph.error_route", "output.validated", "output.retried", "tools.errors_handled", "tools.inputs_checked")
 _OTHERS: Final = ("report", "images")
 _OF_FILES: Final = ("project.ci", "project.lock", "project.lint", "project.readme", "project.license")
 """Goals that are seen by which files there are, and what they say; no code has to parse for that."""

@@ -45,8 +45,8 @@ COSTS: Final[dict[str, Fraction]] = {
         7: ("history.bulk", "output.unused_schema"),
         6: ("state.parallel_writes", "graph.no_end", "justice.model_decides"),
         4: ("state.undeclared", "state.plain_dicts", "graph.broken_route", "graph.linear", "judges.in_sequence",
-            "judges.collusion", "justice.without_effect", "output.freeform", "outcome.unused"),
-        3: ("graph.dead_nodes", "project.swallowed"),
+            "judges.collusion", "justice.without_effect", "output.freeform", "outcome.unused", "project.swallowed"),
+        3: ("graph.dead_nodes", "project.untested"),
         2: ("graph.empty_nodes",),
     }.items()
     for goal in goals
