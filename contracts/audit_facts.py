@@ -50,16 +50,30 @@ class Commit(Fact, frozen=True, kw_only=True):
     timestamp: str
 
 
+class Changes(Fact, frozen=True, kw_only=True):
+    """What commits (merges left out) did to the code. ``added``: lines of code that they added, blank ones left out.
+    ``largest``, ``first_hour``: the share of these that one commit, and the first hour, brought. ``empty``: commits
+    that changed nothing, or blank lines only. ``growing``: commits that each brought a twentieth of the code."""
+
+    added: Natural
+    largest: Share
+    first_hour: Share
+    empty: Natural
+    growing: Natural
+
+
 class History(Fact, frozen=True, kw_only=True):
     """The commits of the audited branch, oldest first; ``shown`` are the first and the last of ``total``. ``span_s``:
     seconds between the first and the last; ``burst``: the largest share of commits within 30 minutes. ``cut``: it is a
-    shallow repository's, and there were commits before the first."""
+    shallow repository's, and there were commits before the first. ``changes``: what the commits did to the code; None:
+    that was not counted."""
 
     total: Natural
     shown: list[Commit]
     span_s: Natural
     burst: Share
     cut: bool = False
+    changes: Changes | None = None
 
 
 class GraphNode(Fact, frozen=True, kw_only=True):

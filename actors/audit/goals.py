@@ -73,8 +73,8 @@ _GOALS: Final = (
     Goal(
         "history.progression",
         "asset",
-        "messages that tell a progression from setup to tools to orchestration",
-        ("progression", "story", "step-by-step"),
+        "code that grows step by step, by what the commits changed",
+        ("progression", "story", "step-by-step", "step by step", "in steps", "incremental", "built up"),
     ),
     Goal(
         "history.bulk",

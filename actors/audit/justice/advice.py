@@ -9,7 +9,7 @@ ADVICE: Final[Mapping[str, str]] = {
     "history.commits": "commit each step of the work on its own; do not upload it as one",
     "history.spread": "commit while working, so that the history shows how the work went",
     "history.messages": "write messages that say what a commit does, and why",
-    "history.progression": "let the messages tell the order: setup, tools, then orchestration",
+    "history.progression": "commit the setup, the tools and the orchestration when each is made",
     "history.bulk": "commit each part of the code when it is made, not all of it at once",
     "state.typed": "declare the graph's state as a TypedDict, BaseModel or dataclass",
     "state.models": "describe what nodes hand to each other as Pydantic models with typed fields",
