@@ -183,7 +183,10 @@ _GOALS: Final = (
         "graph.conditional",
         "asset",
         "conditional edges",
-        ("conditional edges", "conditional edge", "conditional routing", "routing", "another way", "conditional branches"),
+        (
+            "conditional edges", "conditional edge", "conditional routing", "routing", "another way",
+            "conditional branches",
+        ),
     ),
     Goal(
         "graph.error_route",
@@ -413,9 +416,19 @@ _GOALS: Final = (
         "opinions count only as far as they rest on what was found",
         ("facts over opinions", "evidence over opinion", "fact supremacy", "rule of evidence"),
     ),
-    Goal("justice.variance", "asset", "a wide spread of scores is treated apart", ("variance", "re-evaluation", "differ widely", "large spread")),
+    Goal(
+        "justice.variance",
+        "asset",
+        "a wide spread of scores is treated apart",
+        ("variance", "re-evaluation", "differ widely", "large spread"),
+    ),
     Goal("justice.dissent", "asset", "disagreement is told in the result", ("dissent",)),
-    Goal("justice.report_file", "asset", "the result is written to a file", ("markdown", "report file", "report written", "written to a file", "written to disk")),
+    Goal(
+        "justice.report_file",
+        "asset",
+        "the result is written to a file",
+        ("markdown", "report file", "report written", "written to a file", "written to disk"),
+    ),
     Goal(
         "justice.model_decides",
         "flaw",

@@ -119,6 +119,7 @@ def _dimension(encoded: bytes) -> Dimension:
     target: TargetArtifact = raw["target_artifact"]
     texts = (raw["forensic_instruction"], raw["success_pattern"], raw["failure_pattern"])
     terms = quoted(target, *texts)
+    named = f"{raw['name']} {raw['id'].replace('_', ' ')}"
     return Dimension(
         id=raw["id"],
         name=raw["name"],
@@ -127,7 +128,7 @@ def _dimension(encoded: bytes) -> Dimension:
         success_pattern=texts[1],
         failure_pattern=texts[2],
         judicial_logic=raw.get("judicial_logic", ""),
-        goals=tuple(dict.fromkeys(raw["goals"])) if "goals" in raw else derived(target, texts, terms, f"{raw['name']} {raw['id'].replace('_', ' ')}"),
+        goals=tuple(dict.fromkeys(raw["goals"])) if "goals" in raw else derived(target, texts, terms, named),
         explicit="goals" in raw,
         terms=terms,
         architecture=raw.get("architecture", raw["id"] == ARCHITECTURE),

@@ -11,7 +11,6 @@ import msgspec
 from pmagent.actors.audit.detectors.code.outcome import RETURNED
 from pmagent.actors.audit.detectors.code.prompts import ROLE, Prompt
 from pmagent.actors.audit.detectors.code.reach import ReachReader
-from pmagent.actors.audit.goals import GOALS
 from pmagent.actors.audit.graphs.reader import GraphReader
 from pmagent.contracts.audit_facts import Finding, GraphFault
 
@@ -52,9 +51,8 @@ class Connection:
         self._unused: dict[str, list[tuple[int, int, str]]] = {}
         for path, one in reach.unused():
             self._unused.setdefault(path, []).append((one.first, one.last, one.says))
-        self._dead = [(path, first, last) for path, first, last in graphs.dead_places()]
-        self._dead += [(one.path, one.line, one.line) for one in personas if one.variable and not reach.mentions(one.variable)]
-        self._code = any(path.endswith(".py") for path in files)
+        unread = [one for one in personas if one.variable and not reach.mentions(one.variable)]
+        self._dead = [*graphs.dead_places(), *((one.path, one.line, one.line) for one in unread)]
         self._manifests = [path for path in files if path.rpartition("/")[2] == _MANIFEST and _is_object(read(path))]
 
     def findings(self, found: Iterable[Finding]) -> Iterator[Finding]:
@@ -64,7 +62,7 @@ class Connection:
         yield from (one for one in seen if one.goal != "graph.run")
         yield from self._runs(runs)
         yield from self._bench()
-        if self._code and not any(one.goal.startswith(("tools.", "security.")) for one in seen):
+        if self._reach.works and not any(one.goal.startswith(("tools.", "security.")) for one in seen):
             says = "no call that starts a process, evaluates code or loads objects"
             yield Finding(goal="tools.no_unsafe_calls", path=".", line=0, text=says, confidence=0.6)
         for fault in self._graphs.faults():

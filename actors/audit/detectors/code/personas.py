@@ -104,15 +104,15 @@ class PersonaReader:
 
     def personas(self) -> list[Prompt]:
         """One prompt for each persona, its longest, in the order of path and line. Those that judge by their name, or
-        stand in a dict of which half do, if there are two; else those that are spoken to by ``You are …``, whatever the
-        variable is called, and those that stand side by side."""
+        stand in a dict of which half do, if there are two; else those that are spoken to, whatever the variable is
+        called."""
         whole = [prompt for prompt in self._prompts if not prompt.slot]
         seats = Counter(prompt.family for prompt in whole if prompt.family)
         judging = Counter(prompt.family for prompt in whole if prompt.family and prompt.judges)
         whole = [prompt._replace(judges=prompt.judges or _sits(prompt, seats, judging)) for prompt in whole]
         found = _longest((prompt.persona, prompt) for prompt in whole if prompt.judges)
         if len(found) < 2:
-            found = _longest((prompt.said or prompt.persona, prompt) for prompt in whole if prompt.said or prompt.family)
+            found = _longest((prompt.said, prompt) for prompt in whole if prompt.said)
         return sorted(found, key=lambda prompt: (prompt.path, prompt.line, prompt.persona))[:PERSONAS_MAX]
 
     def similarities(self) -> list[Similarity]:

@@ -16,6 +16,8 @@ from pmagent.actors.audit.detectors.code.strings import with_holes
 CHARS_MIN: Final = 50
 """Shorter texts are no prompts of a persona."""
 CHARS_MAX: Final = 20_000
+ADDRESSED_MAX: Final = 80
+"""Within so many characters a text that speaks to somebody says "you"."""
 OPENING_MAX: Final = 400
 """Within so many characters a prompt says to whom it speaks."""
 _OPENING: Final = re.compile(
@@ -25,6 +27,7 @@ _OPENING: Final = re.compile(
     re.IGNORECASE,
 )
 """``You are the …`` at the beginning of a sentence, and whom it names."""
+_ADDRESSED: Final = re.compile(r"\b(?:you|your)\b", re.IGNORECASE)
 _KEYWORDS: Final = frozenset({
     "system_prompt", "prompt", "instructions", "system_message", "system", "system_instruction", "backstory",
     "persona", "state_modifier", "messages_modifier", "template", "prefix", "role_description",
@@ -64,8 +67,9 @@ _PROMPT_FILE: Final = re.compile(r"prompt|persona", re.IGNORECASE)
 
 class Prompt(NamedTuple):
     """A text given to a model. ``persona``: whom it speaks to, in lower case; "" where that is not said.
-    ``said``: whom its opening ``You are …`` names, "" without one; ``slot``: it names by a placeholder, so that it is
-    one for all. ``judges``: the persona judges, by its name. ``family``: the texts beside which it stands: the values of a
+    ``said``: whom its opening ``You are …`` names, or whom it is for where it stands beside others and speaks to somebody,
+    or is a system message; "" where it is neither. ``slot``: it names by a placeholder, so that it is
+    one for all. ``judges``: the persona judges, by its name. ``family``: the texts beside which it stands: values of a
     dict, constants of a module, an attribute of several classes. ``variable``: the name under which the program gets at
     it, "" where it is written where it is used."""
 
@@ -95,9 +99,9 @@ def _prompt(
 def prompts_in(module: Module) -> Iterator[Prompt]:
     """The prompts of a file, each text once for a persona."""
     seen: set[tuple[str, str]] = set()
-    families = _families(module)
-    for name, expression, site, family in _candidates(module):
-        family = family or families.get(expression, "")
+    families, systems = _families(module), _systems(module)
+    for name, expression, site, entry in _candidates(module):
+        family = entry or families.get(expression, "")
         if not _may_be_long(expression):
             continue
         text = with_holes(module, expression, site.scope)
@@ -110,10 +114,32 @@ def prompts_in(module: Module) -> Iterator[Prompt]:
             continue
         said = _same(_said(opening))
         persona = _whom(name, said, site)
+        variable = _variable(site)
+        if family and not said and (_ADDRESSED.search(text[:ADDRESSED_MAX]) or variable in systems):
+            said = persona
         if (persona, text) not in seen:
             seen.add((persona, text))
             line = getattr(expression, "lineno", site.line)
-            yield _prompt(persona, text, (module.source.path, line), said, family, _variable(site))
+            yield _prompt(persona, text, (module.source.path, line), said, family, variable)
+
+
+def _systems(module: Module) -> set[str]:
+    """The names that stand in a system message."""
+    found: set[str] = set()
+    for site in module.sites(ast.Tuple, ast.Call, ast.Dict):
+        match site.node:
+            case ast.Tuple(elts=[ast.Constant(value="system"), value]):
+                found |= _names(value)
+            case ast.Call(func=func, args=[value, *_]) if last_name(func) == "SystemMessage":
+                found |= _names(value)
+            case ast.Dict(values=[ast.Constant(value="system"), value]):
+                found |= _names(value)
+    return found
+
+
+def _names(value: ast.expr) -> set[str]:
+    nodes = (node for node in ast.walk(value) if isinstance(node, ast.Name | ast.Attribute))
+    return {last_name(node) for node in nodes}
 
 
 def _variable(site: Site) -> str:

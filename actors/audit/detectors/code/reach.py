@@ -124,6 +124,11 @@ class ReachReader:
         around = [one for one in self._functions[path] if one.first <= line <= one.last]
         return self._loaded[path] in self._reached and all(one in self._reached and not one.stub for one in around)
 
+    @property
+    def works(self) -> bool:
+        """Whether any function can run at all that is more than a stub."""
+        return any(body.name != _LOADED and not body.stub for body in self._reached)
+
     def mentions(self, name: str) -> bool:
         """Whether reached code reads this name, or an attribute called so."""
         return name in self._names

@@ -20,19 +20,25 @@ from typing import Final
 from pmagent.actors.audit.detectors.code.answers import Flow, answers, questions
 from pmagent.actors.audit.detectors.code.excerpts import by_place, found
 from pmagent.actors.audit.detectors.code.model_calls import ModelCall
-from pmagent.actors.audit.detectors.code.names import dotted, inside, last_name, parameters
+from pmagent.actors.audit.detectors.code.names import inside, last_name, parameters
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, module_of
 from pmagent.actors.audit.detectors.code.source import Source
 from pmagent.actors.audit.detectors.code.written_reports import reports
 from pmagent.contracts.audit_facts import Finding
 
 _SCORE: Final = re.compile(r"(?:^|_)(?:scores?|ratings?|grades?|points|marks?|verdicts?|votes?)(?:_|$)", re.IGNORECASE)
-_WORDS: Final = re.compile(r"score|rating|grade|points|mark|verdict|vote|dissent", re.IGNORECASE)
+_WORDS: Final = re.compile(r"score|rating|grade|points|mark|verdict|vote|opinion|dissent", re.IGNORECASE)
+_SEVERAL: Final = re.compile(r"(?:^|_)(?:scores|ratings|grades|opinions|votes|verdicts|judge?ments)$", re.IGNORECASE)
+_LAST_WORD: Final = re.compile(r"justice|chief|synthes|verdict|arbit|meta_?judge|supreme|final|aggregat")
 _CITES: Final = re.compile(r"evidence|cite|citation|exhibit|place|source|fact|found|support|proof|reference|quote")
 _SPREAD: Final = re.compile(r"(?:^|_)(?:variance|spread|disagreement|divergence|range|gap|std_?dev|stdev)(?:_|$)")
 _DISSENT: Final = re.compile(r"(?:^|_)(?:dissent\w*|disagreements?|minority\w*)(?:_|$)")
-_FOLDS: Final = frozenset(("sum", "min", "max", "sorted", "mean", "median", "fmean", "average", "fsum", "mode", "median_low",
-                           "median_high", "Counter", "quantiles"))  # fmt: skip
+_FOLDS: Final = frozenset((
+    "sum", "min", "max", "sorted", "mean", "median", "fmean", "average", "fsum", "mode", "median_low", "median_high",
+    "Counter", "quantiles",
+))  # fmt: skip
+_SHORT: Final = 4
+"""A function of more statements does more than to say how far scores lie apart."""
 _VARIANCES: Final = frozenset(("variance", "pvariance", "stdev", "pstdev", "std", "var", "ptp"))
 
 
@@ -53,7 +59,7 @@ class SynthesisReader:
         for function, _site in module.functions():
             if _speaks(module, function):
                 one = _Combination(module, function, asked.get(function, []), spreading)
-                self._functions += one.combines or bool(one.asked)
+                self._functions += one.scores
                 self._found.extend(one.findings())
         self._found.extend(_named_dissent(module))
         self._found.extend(reports(module))
@@ -80,10 +86,13 @@ class _Combination:
         nodes = list(inside(function))
         scores = {id(node): "score" for node in nodes if _is_score(node)}
         named = {one.arg: "score" for one in parameters(function) if _SCORE.search(one.arg)}
-        self._scores: Flow[str] = Flow(function, scores, named)
-        self._spreads: Flow[str] = Flow(function, {id(node): "spread" for node in nodes if self._is_spread(node)})
+        self._scores: Flow[str] = Flow(function, scores, named, ever=True)
+        self._spreads: Flow[str] = Flow(
+            function, {id(node): "spread" for node in nodes if self._is_spread(node)}, ever=True
+        )
         self._nodes = nodes
         self.combines = any(map(self._folds, nodes))
+        self.scores = bool(scores or named)
 
     def findings(self) -> Iterator[Finding]:
         """What the function shows."""
@@ -92,7 +101,8 @@ class _Combination:
             if folds:
                 ways = ", ".join(dict.fromkeys(last_name(getattr(one, "func", None)) or "a sum" for one in folds))
                 says = f"{self._function.name}() combines scores by {ways}; no model is asked in it"
-                yield self._found("justice.deterministic", self._function, says, 0.9)
+                ruled = len(set(map(ast.dump, folds))) + any(True for node in self._nodes for _ in self._rules(node))
+                yield self._found("justice.deterministic", self._function, says, 0.9 if ruled > 1 else 0.6)
             for node in self._nodes:
                 yield from self._rules(node)
         for node in self._nodes:
@@ -101,6 +111,16 @@ class _Combination:
 
     def _found(self, goal: str, node: ast.AST, says: str, sure: float) -> Finding:
         return found(goal, self._module, node, says=says, confidence=sure, lines=4)
+
+    def is_apart(self, value: ast.expr) -> bool:
+        """Whether a value says how far scores lie apart."""
+        return self._spreads.source(value) is not None
+
+    def _known(self) -> str:
+        """The names by which the function is known: its own, and its class's."""
+        around = self._scope.enclosing_class
+        owner = around.node.name if around is not None and isinstance(around.node, ast.ClassDef) else ""
+        return f"{self._function.name} {owner}".lower()
 
     def _folds(self, node: ast.AST) -> bool:
         match node:
@@ -164,17 +184,23 @@ class _Combination:
                 yield self._found("justice.variance", test, "a wide spread of scores is treated apart", 0.9)
                 if any(map(_tells, ast.walk(body))):
                     yield self._found("justice.dissent", node, "told where the scores lie far apart", 0.8)
-            case ast.Return(value=ast.Compare() as test) if self._spreads.source(test) is not None:
+            case ast.Return(value=ast.Compare(ops=[ast.Gt() | ast.GtE() | ast.Lt() | ast.LtE()]) as test) if self.is_apart(
+                test
+            ):
                 yield self._found("justice.variance", node, "whether scores lie far apart is asked", 0.9)
 
     def _decided(self) -> Iterator[Finding]:
         """A score that is taken from a model's answer by who has several scores before it, or whose file combines
         them."""
         flow = answers(self._function, self.asked)
-        several = self.combines or any(_SCORE.search(name) or "opinion" in name for name in _given(self._function))
+        several = self.combines or _LAST_WORD.search(self._known()) or any(map(_SEVERAL.search, _given(self._function)))
+        limited = self.combines or any(True for node in self._nodes for _ in self._rules(node))
         for node in self._nodes if self.asked and several else ():
             match node:
-                case ast.Attribute(value=value, attr=name) | ast.Subscript(value=value, slice=ast.Constant(value=str(name))):
+                case (
+                    ast.Attribute(value=value, attr=name)
+                    | ast.Subscript(value=value, slice=ast.Constant(value=str(name)))
+                ):
                     asked = flow.source(value) if _SCORE.search(name) else None
                 case ast.Assign(targets=[target], value=value):
                     asked = flow.source(value) if _SCORE.search(last_name(target)) else None
@@ -182,7 +208,7 @@ class _Combination:
                     asked = None
             if asked is not None:
                 says = f"{self._function.name}() takes a score from the answer to line {asked.call.lineno}"
-                sure = round(min(asked.sure, 0.5 if self.combines else 0.85), 2)
+                sure = round(min(asked.sure, 0.5 if limited else 0.85), 2)
                 yield self._found("justice.model_decides", node, says, sure)
                 return
 
@@ -198,13 +224,16 @@ def _given(function: Function) -> Iterator[str]:
     yield from (one.arg for one in parameters(function))
     for node in inside(function):
         match node:
-            case ast.Subscript(slice=ast.Constant(value=str(name))) | ast.Attribute(attr=name):
+            case ast.Subscript(slice=ast.Constant(value=str(name))) | ast.Attribute(attr=name, ctx=ast.Load()):
                 yield name
 
 
 def _is_score(node: ast.AST) -> bool:
     match node:
-        case ast.Attribute(attr=name, ctx=ast.Load()) | ast.Subscript(slice=ast.Constant(value=str(name)), ctx=ast.Load()):
+        case (
+            ast.Attribute(attr=name, ctx=ast.Load())
+            | ast.Subscript(slice=ast.Constant(value=str(name)), ctx=ast.Load())
+        ):
             return _SCORE.search(name[:80]) is not None
         case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str(name)), *_]):
             return _SCORE.search(name[:80]) is not None
@@ -228,9 +257,8 @@ def _returns_spread(module: Module, function: Function) -> bool:
     if not _speaks(module, function):
         return False
     one = _Combination(module, function, [], set())
-    return any(
-        one._spreads.source(value) is not None for value in module.scopes[function].returned[:8]
-    ) and len(function.body) <= 4
+    returned = module.scopes[function].returned
+    return len(function.body) <= _SHORT and any(map(one.is_apart, returned[:8]))
 
 
 def _asks_for_facts(test: ast.expr) -> bool:

@@ -89,7 +89,7 @@ def dead_stores(function: Function | ast.Module) -> Iterator[Unused]:
         return
     outside = {name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
     loads = Counter(node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store))
-    loads.update(node.target.id for node in nodes if isinstance(node, ast.AugAssign) and _is_name(node.target))
+    loads.update(last_name(node.target) for node in nodes if isinstance(node, ast.AugAssign))
     stores: dict[str, list[ast.Assign | ast.AnnAssign]] = {}
     for node in inside(function):
         match node:
@@ -108,10 +108,6 @@ def dead_stores(function: Function | ast.Module) -> Iterator[Unused]:
         if any(isinstance(node, ast.Call | ast.BinOp | ast.Compare) for node in ast.walk(stmt)):
             name = last_name(stmt.targets[0] if isinstance(stmt, ast.Assign) else stmt.target)
             yield Unused(stmt.lineno, stmt.end_lineno or stmt.lineno, f"{name} is computed and never used")
-
-
-def _is_name(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name)
 
 
 def _overwritten(function: Function | ast.Module) -> Iterator[ast.Assign]:

@@ -29,7 +29,9 @@ UNRESOLVED: Final = 0.6
 HABIT: Final = 0.7
 """The same of what is known by names and habits of writing: it may be there in another way."""
 _BY_HABIT: Final = ("agent", "judges", "justice")
-_GOALS_BY_HABIT: Final = ("graph.error_route", "output.validated", "output.retried", "tools.errors_handled", "tools.inputs_checked")
+_GOALS_BY_HABIT: Final = (
+    "graph.error_route", "output.validated", "output.retried", "tools.errors_handled", "tools.inputs_checked",
+)  # fmt: skip
 _OTHERS: Final = ("report", "images")
 _OF_FILES: Final = ("project.ci", "project.lock", "project.lint", "project.readme", "project.license")
 """Goals that are seen by which files there are, and what they say; no code has to parse for that."""
@@ -136,7 +138,8 @@ def _found(goal: str, kept: list[Finding], survey: RepoSurvey) -> Evidence:
 
 
 def _unreached(goal: str, every: list[Finding], survey: RepoSurvey) -> Evidence:
-    rationale = f"{_how(goal, survey)}: {counted(len(every), 'place')}, but the program does not come there, or does not use it"
+    """What is there, but where the program does not come, or whose result it does not use."""
+    rationale = f"{_how(goal, survey)}: {counted(len(every), 'place')}, none of which the program reaches and uses"
     return evidence(goal, joined([_shown(one) for one in every]), _place(every[0]), rationale, UNREACHED, found=False)
 
 

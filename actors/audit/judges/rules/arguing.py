@@ -104,7 +104,7 @@ def _weighed(judge: Judge, said: Said, told: int) -> list[str]:
         return [_side("Charges", charges, told, "none: no flaw was found, and nothing is surely missing", _charge), end]
     if judge == "Defense":
         unsure = [one for one in against(said.counted) if one.goal.kind == "asset" and one.sure < SURE]
-        unfair = _side("It would be unfair to hold against it what may be there in another way", unsure, told, "", _named)
+        unfair = _side("Unfair to hold against it, for it may be there in another way", unsure, told, "", _named)
         return [_side("Done well", favour(said.counted), told, "nothing of what was looked for was found", _named),
                 *([unfair] if unsure else []), end]  # fmt: skip
     bad = against(said.counted)

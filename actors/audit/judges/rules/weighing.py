@@ -28,8 +28,8 @@ HALF: Final = Fraction(1, 2)
 VAGUE: Final = Fraction(2, 3)
 """What a thing weighs for who asks whether it works, when it can only be said to be there, and not where."""
 SURE: Final = Fraction(6, 10)
-"""A flaw that is less sure than this limits no score; what was found less surely is there by existence alone, and counts
-half; a gap that is less sure is charged to nobody."""
+"""A flaw that is less sure than this limits no score; what was found less surely is there by existence alone, and
+counts half; a gap that is less sure is charged to nobody."""
 UNREAD_MAX: Final = 3
 """Highest score where the evidence is a description that the rules do not read."""
 
@@ -98,7 +98,10 @@ def items(dimension: Dimension, keyed: Iterable[tuple[str, Evidence]]) -> list[I
     """What counts of the evidence, in its order: assets, found or not, and flaws that were found; not what nobody could
     look at, and not what only describes."""
     found = [item for key, evidence in keyed if (item := _item(dimension, key, evidence)) is not None]
-    return [one for one in found if one.weight]
+    if any(one.weight for one in found):
+        return [one for one in found if one.weight]
+    # nothing but names that the rubric quotes: then these count
+    return [one._replace(weight=Fraction(MEANT)) for one in found]
 
 
 def measure(counted: Sequence[Item]) -> Measure:

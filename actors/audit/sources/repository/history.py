@@ -19,7 +19,8 @@ _HOUR: Final = 3_600
 _GROWING: Final = 0.05
 _CODE: Final = frozenset((
     "py", "pyi", "ipynb", "js", "jsx", "ts", "tsx", "mjs", "vue", "svelte", "go", "rs", "java", "kt", "scala", "rb",
-    "php", "c", "h", "cc", "cpp", "hpp", "cs", "swift", "sh", "sql", "ex", "exs", "clj", "lua", "r", "jl", "html", "css",
+    "php", "c", "h", "cc", "cpp", "hpp", "cs", "swift", "sh", "sql", "ex", "exs", "clj", "lua", "r", "jl", "html",
+    "css",
 ))  # fmt: skip
 """Endings of code: locks, data and prose can be large without any work in them."""
 
@@ -103,7 +104,8 @@ def _moment(line: str) -> Moment:
 
 def _changes(ask: Asks, ref: str, first: int) -> Changes:
     told = ask(
-        "log", "--no-merges", "--no-ext-diff", "--no-textconv", "--numstat", "-M", "-w", "--ignore-blank-lines", "--date=raw", "--format=%x00%cd", ref, "--",
+        "log", "--no-merges", "--no-ext-diff", "--no-textconv", "--numstat", "-M", "-w", "--ignore-blank-lines",
+        "--date=raw", "--format=%x00%cd", ref, "--",
         output_bytes=_LOG_BYTES,
     )  # fmt: skip
     code: list[tuple[int, int]] = []
