@@ -98,10 +98,10 @@ def items(dimension: Dimension, keyed: Iterable[tuple[str, Evidence]]) -> list[I
     """What counts of the evidence, in its order: assets, found or not, and flaws that were found; not what nobody could
     look at, and not what only describes."""
     found = [item for key, evidence in keyed if (item := _item(dimension, key, evidence)) is not None]
-    if any(one.weight for one in found):
+    if any(one.weight for one in found if one.goal.kind == "asset"):
         return [one for one in found if one.weight]
     # nothing but names that the rubric quotes: then these count
-    return [one._replace(weight=Fraction(MEANT)) for one in found]
+    return [one if one.weight else one._replace(weight=Fraction(MEANT)) for one in found]
 
 
 def measure(counted: Sequence[Item]) -> Measure:
