@@ -83,10 +83,9 @@ def test_what_is_there_by_existence_alone_counts_half() -> None:
     assert judged(raw, item("agent.persistence", 0.5))["TechLead"].score == 3
 
 
-def test_a_gap_that_is_not_sure_is_charged_to_nobody() -> None:
+def test_a_gap_that_is_not_sure_is_no_charge() -> None:
     raw = dimension("justice.dissent", "justice.rules")
     said = judged(raw, item("justice.rules"), item("justice.dissent", 0.5, found=False))
-    assert said["Prosecutor"].score == 5
     assert "none: no flaw was found, and nothing is surely missing" in said["Prosecutor"].argument
     assert "Unfair to hold against it" in said["Defense"].argument
     assert "Next change: tell in the result who disagreed" in said["TechLead"].argument
@@ -100,9 +99,9 @@ def test_the_judges_rest_on_different_evidence() -> None:
     assert "at src/graph.py:9: these steps never run" in said["Prosecutor"].argument
 
 
-def test_half_of_it_is_seen_in_three_ways() -> None:
+def test_half_of_it_is_a_three() -> None:
     half = [item(goal, found=place < 2) for place, goal in enumerate(GRAPH)]
-    assert scores(judged(dimension(*GRAPH), *half)) == (3, 4, 3)
+    assert scores(judged(dimension(*GRAPH), *half)) == (3, 3, 3)
 
 
 def test_a_thing_that_cannot_be_pointed_at_weighs_less_for_the_tech_lead() -> None:
@@ -161,7 +160,7 @@ def test_what_nobody_could_look_at_counts_neither_way() -> None:
 
 def test_a_flaw_costs_the_defense_least_and_the_prosecutor_most() -> None:
     raw = dimension("project.tests", "project.swallowed")
-    assert scores(judged(raw, item("project.tests"), item("project.swallowed"))) == (3, 4, 3)
+    assert scores(judged(raw, item("project.tests"), item("project.swallowed"))) == (2, 4, 3)
 
 
 def test_a_flaw_found_again_and_again_costs_at_most_twice_as_much() -> None:

@@ -171,10 +171,11 @@ def write_report(score: int, dissent: str) -> None:
     text = f"# Audit Report\\n\\nFinal score: {score}\\n\\nDissent: {dissent}\\n"
     Path("audit/report.md").write_text(text)
 """
+TESTS = "from src import graph, judges, justice\nfrom src.tools import cloned\n\ndef test():\n    assert cloned('x')\n"
 GOOD: Mapping[str, str] = {
     "src/state.py": STATE, "src/graph.py": GRAPH, "src/tools.py": TOOLS, "src/judges.py": JUDGES,
     "src/justice.py": JUSTICE,
-    "tests/test_tools.py": "from src import graph, judges, justice\nfrom src.tools import cloned\n\ndef test_fetch():\n    assert cloned('https://x')\n",
+    "tests/test_tools.py": TESTS,
     "README.md": "# Judge\n\n## Run\n\n```\nuv run python -m src.graph\n```\n",
     "LICENSE": "MIT License\n\nPermission is hereby granted, free of charge, to any person\n",
     ".env.example": "OPENAI_API_KEY=\n",

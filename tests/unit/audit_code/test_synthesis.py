@@ -102,8 +102,7 @@ def test_a_score_from_an_answer_is_found_however_it_is_taken(text: str) -> None:
         ("import statistics as st\ndef f(scores):\n    return st.pvariance(scores) > 2", True),
         ("def f(case, opinions):\n    return case.variance > case.limit", True),
         ("def f(scores):\n    s = sorted(scores)\n    if s[-1] - s[0] > 2:\n        again()", True),
-        ("def wide(s):\n    return max(o.score for o in s) - min(o.score for o in s) > 2\n"
-         "def f(opinions):\n    if wide(opinions): again()", True),
+        ("def wide(s):\n    return max(o.score for o in s) - min(o.score for o in s) > 2", True),
         ("def f(parameter):\n    return parameter.variance > 2", False),
         ("def f(score):\n    return score.variance == COVARIANT", False),
         ("def f(heights):\n    return len(heights) > 2", False),

@@ -67,9 +67,9 @@ _PROMPT_FILE: Final = re.compile(r"prompt|persona", re.IGNORECASE)
 
 class Prompt(NamedTuple):
     """A text given to a model. ``persona``: whom it speaks to, in lower case; "" where that is not said.
-    ``said``: whom its opening ``You are …`` names, or whom it is for where it stands beside others and speaks to somebody,
-    or is a system message; "" where it is neither. ``slot``: it names by a placeholder, so that it is
-    one for all. ``judges``: the persona judges, by its name. ``family``: the texts beside which it stands: values of a
+    ``said``: whom its opening ``You are …`` names, or whom it is for where it stands beside others and speaks to
+    somebody, or is a system message; "" where it is neither. ``slot``: it names by a placeholder, so that it is one for
+    all. ``judges``: the persona judges, by its name. ``family``: the texts beside which it stands: values of a
     dict, constants of a module, an attribute of several classes. ``variable``: the name under which the program gets at
     it, "" where it is written where it is used."""
 

@@ -37,6 +37,7 @@ _FOLDS: Final = frozenset((
     "sum", "min", "max", "sorted", "mean", "median", "fmean", "average", "fsum", "mode", "median_low", "median_high",
     "Counter", "quantiles",
 ))  # fmt: skip
+_ORDERS: Final = (ast.Gt, ast.GtE, ast.Lt, ast.LtE)
 _SHORT: Final = 4
 """A function of more statements does more than to say how far scores lie apart."""
 _VARIANCES: Final = frozenset(("variance", "pvariance", "stdev", "pstdev", "std", "var", "ptp"))
@@ -184,9 +185,7 @@ class _Combination:
                 yield self._found("justice.variance", test, "a wide spread of scores is treated apart", 0.9)
                 if any(map(_tells, ast.walk(body))):
                     yield self._found("justice.dissent", node, "told where the scores lie far apart", 0.8)
-            case ast.Return(value=ast.Compare(ops=[ast.Gt() | ast.GtE() | ast.Lt() | ast.LtE()]) as test) if self.is_apart(
-                test
-            ):
+            case ast.Return(value=ast.Compare(ops=[op]) as test) if isinstance(op, _ORDERS) and self.is_apart(test):
                 yield self._found("justice.variance", node, "whether scores lie far apart is asked", 0.9)
 
     def _decided(self) -> Iterator[Finding]:

@@ -81,7 +81,7 @@ def cited(judge: Judge, counted: Sequence[Item], scopes: Sequence[str]) -> tuple
     if judge == "Prosecutor":
         chosen = [one for one in bad if one.goal.kind == "flaw" or one.sure >= SURE]
     elif judge == "Defense":
-        chosen = good
+        chosen = [*good, *(one for one in bad if one.goal.kind == "asset" and one.sure < SURE)]
     else:
         chosen = [one for one in (*bad, *good) if one.goal.kind == "flaw" or one.placed or one.weight >= NAMED]
     keys = [one.key for one in chosen[: CITED_MAX - len(scopes)]]

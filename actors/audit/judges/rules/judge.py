@@ -2,10 +2,9 @@
 
 They look at different things, and cite them:
 
-- the **Prosecutor** charges: flaws that were found, and what is surely missing. From 5 each charge takes what it costs;
-  what was found counts nothing.
+- the **Prosecutor** charges: flaws that were found, which cost a quarter more, and what is surely missing.
 - the **Defense** pleads: what was found, and what would be unfair to miss, because it may be there in a way that cannot
-  be seen. From 1 up; of the flaws only the gravest counts, and half.
+  be seen: that counts half. Of the flaws only the gravest costs, and half.
 - the **Tech Lead** weighs what can be pointed at in the program against the flaws, and names the next change.
 
 No score is higher than a limit that a flaw sets for a judge. In the second round a judge looks at what it and the
@@ -34,11 +33,12 @@ EXAMINED: Final = ("repo.scope", "report.scope", "images.scope", "repo.flaws")
 
 
 def _points(judge: Judge, seen: Measure) -> Fraction:
+    weighed = 1 + 4 * seen.placed - seen.damage
     if judge == "Prosecutor":
-        return 5 - 4 * seen.charged - seen.damage
+        return min(weighed, 1 + 4 * seen.share - seen.damage * Fraction(5, 4))
     if judge == "Defense":
-        return 5 - 4 * (seen.charged + (1 - seen.share)) / 2 * (1 - seen.share / 4) - seen.worst / 2
-    return 1 + 4 * seen.placed - seen.damage
+        return 1 + 4 * seen.fair - seen.worst / 2
+    return weighed
 
 
 _UP_FROM: Final[dict[Judge, Fraction]] = {"Prosecutor": Fraction(3, 4), "TechLead": HALF, "Defense": Fraction(1, 4)}

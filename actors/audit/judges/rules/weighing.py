@@ -83,12 +83,12 @@ class Item(NamedTuple):
 
 class Measure(NamedTuple):
     """``share``: how much of what was looked for is there, from 0 to 1; ``placed``: the same for who counts what cannot
-    be pointed at for less; ``charged``: how much is surely missing; ``worst``: points that the gravest flaw costs.
+    be pointed at for less; ``fair``: what is not surely missing counts half; ``worst``: points that the gravest flaw costs.
     ``damage``: points that flaws cost. ``limits``: highest score of each judge."""
 
     share: Fraction
     placed: Fraction
-    charged: Fraction
+    fair: Fraction
     worst: Fraction
     damage: Fraction
     limits: dict[Judge, int]
@@ -111,7 +111,7 @@ def measure(counted: Sequence[Item]) -> Measure:
     return Measure(
         share=_share(assets, Fraction(1)),
         placed=_share(assets, VAGUE),
-        charged=1 - _share([one for one in assets if one.found or one.sure >= SURE], Fraction(1)),
+        fair=_share([one._replace(sure=one.sure / 2) if _is_unsure(one) else one for one in assets], Fraction(1)),
         worst=max((one.sure * one.weight for one in flaws), default=Fraction(0)),
         damage=sum((_cost(flaws, goal) for goal in sorted({one.goal.id for one in flaws})), Fraction(0)),
         limits=_lowest(one.limits for one in counted),
@@ -171,6 +171,11 @@ def _weight(goal: Goal, *, named: bool) -> Fraction:
 
 
 # Many items.
+
+
+def _is_unsure(one: Item) -> bool:
+    """Whether something was not found, and may be there all the same."""
+    return not one.found and one.sure < SURE
 
 
 def _share(assets: Sequence[Item], vague: Fraction) -> Fraction:
