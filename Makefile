@@ -11,7 +11,7 @@ BIN := .venv/bin
 UNITS := tests/unit/
 WAITING := tests/browser/ tests/crash/ tests/integration/
 # System packages that tests use and that setup installs as root, else names.
-export SYSTEM_PACKAGES := git strace lnav bubblewrap chromium-headless-shell
+export SYSTEM_PACKAGES := git strace lnav bubblewrap chromium-headless-shell xvfb x11-xkb-utils
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18

@@ -53,7 +53,7 @@ def config(workers: int, tool: str = "echo") -> OrchestraConfig:
 
 def request(plan: PlanText, workers: int, tool: str = "echo", number: int = 1) -> RunRequested:
     """A request to run the plan."""
-    return RunRequested(run_id=run_id(number), intent="measure", plan=plan, config=config(workers, tool))
+    return RunRequested(run_id=run_id(number), intent="measure", plan=plan, config=config(workers, tool), form=2)
 
 
 def exited(event: Event) -> TaskExited:

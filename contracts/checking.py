@@ -15,7 +15,8 @@ from typing import Any, Final
 import fastjsonschema
 import msgspec
 
-from pmagent.contracts.pla import Unfit, is_typable
+from pmagent.contracts.pla import Unfit
+from pmagent.contracts.pla_documents import TYPABLE
 from pmagent.contracts.pla_moment import MOMENT, VISIBLE
 from pmagent.contracts.pla_schemas import SCHEMAS
 from pmagent.contracts.strict_json import NotJson, Path, pointer, read, strange
@@ -228,7 +229,7 @@ def _plain(value: object) -> str:
 
 def _misfit(value: str, asked: Mapping[str, Any]) -> str:
     words = _PATTERNS.get(asked["pattern"]) or asked.get("description")
-    if "US keyboard" in str(words):
-        at = next(at for at, character in enumerate(value, 1) if not is_typable(character))
-        return f"character {at} is none that a US keyboard types"
+    if asked["pattern"] == TYPABLE:
+        at = next(at for at, character in enumerate(value, 1) if not re.match(TYPABLE, character))
+        return f"character {at} is none that any keyboard types"
     return f"it is not {words}" if words else f"it does not fit {asked['pattern']}"

@@ -1,15 +1,19 @@
 """Whether a newer JSON Schema keeps what an older one promised (docs/design.md §16.1).
 
 Within a major version schemas are append-only: whatever was a document stays one. Permitted additions to a schema are
-listed here: optional properties, values of an enumeration, wider bounds, a rule for such a new value. Every other
-difference breaks, also one that might be harmless: a person decides then, with a new major version or a longer list.
+listed here: optional properties, values of an enumeration, wider bounds, more characters of which a text may be made, a
+rule for such a new value. Every other difference breaks, also one that might be harmless: a person decides then, with a
+new major version or a longer list.
 """
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from pmagent.contracts.payload import END
 from pmagent.contracts.pla_schemas import meaning
 
 Schema = dict[str, Any]
@@ -18,7 +22,11 @@ _WIDER_ABOVE: Final = ("maxLength", "maxItems", "maximum", "maxProperties")
 _WIDER_BELOW: Final = ("minLength", "minItems", "minimum")
 _HEAD: Final = frozenset(("version",))
 """Says which version it is, and nothing about documents."""
-_OWN: Final = frozenset((*_WIDER_ABOVE, *_WIDER_BELOW, "required", "enum", "properties", "items", "allOf", "then"))
+_OWN: Final = frozenset(
+    (*_WIDER_ABOVE, *_WIDER_BELOW, "required", "enum", "properties", "items", "allOf", "then", "pattern")
+)
+_OF_CHARACTERS: Final = re.compile(r"\^\[((?:[^\]\\]|\\.)+)\]\*" + re.escape(END))
+"""A pattern that permits any text of the characters in its class."""
 
 
 def breaks(old: dict[str, Schema], new: dict[str, Schema]) -> list[str]:
@@ -43,6 +51,8 @@ def _breaks(old: Any, new: Any, place: str) -> Iterator[str]:
     for key in sorted((old.keys() | new.keys()) - _OWN - _HEAD):
         if old.get(key) != new.get(key):
             yield f"{place}: {key} was changed"
+    if not _permits(new.get("pattern"), old.get("pattern")):
+        yield f"{place}: pattern was changed"
     yield from _narrowed(old, new, place)
     yield from _required(old, new, place)
     if "enum" in old or "enum" in new:
@@ -52,6 +62,17 @@ def _breaks(old: Any, new: Any, place: str) -> Iterator[str]:
         if key in old or key in new:
             yield from _breaks(old.get(key, {}), new.get(key, {}), f"{place}/{key}" if key == "items" else place)
     yield from _rules(old, new, place)
+
+
+def _permits(new: str | None, old: str | None) -> bool:
+    """Whether the pattern is the same, or permits texts of all the characters that the old one did."""
+    if new == old:
+        return True
+    classes = [_OF_CHARACTERS.fullmatch(pattern or "") for pattern in (old, new)]
+    before, after = (re.compile(f"[{found[1]}]") if found else None for found in classes)
+    if before is None or after is None:
+        return False
+    return all(after.match(one) for one in map(chr, range(sys.maxunicode + 1)) if before.match(one))
 
 
 def _narrowed(old: Schema, new: Schema, place: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from msgspec import Meta
 
 from pmagent.contracts.payload import Effect, OutwardRequest, Payload, Scope, event_type
-from pmagent.contracts.pla import Action, ActionClass, ActionType, KillSwitch, PlaMode
+from pmagent.contracts.pla import BY_LINE_SINCE, Action, ActionClass, ActionType, KillSwitch, PlaMode
 
 ExecutionState = Literal["NONE", "PREPARED", "RUNNING", "DONE", "ABORTED"]
 """What a device knows of an execution: nothing, all of it but no order to begin, being typed, all reports sent, ended
@@ -19,6 +19,10 @@ before that."""
 
 ARM_SUBJECT: Final = "hid:arm:"
 """What the subject of a permit for arming begins with; the device's id follows."""
+
+LEASE_RENEWED_SECONDS: Final = 3600.0
+"""So long a lease is renewed for one request."""
+LEASE_LIMIT_SECONDS: Final = LEASE_RENEWED_SECONDS + 60.0
 
 Word = Annotated[str, Meta(max_length=200)]
 Sentence = Annotated[str, Meta(max_length=2000)]
@@ -28,7 +32,8 @@ Sentence = Annotated[str, Meta(max_length=2000)]
 
 @event_type("hid.linked")
 class HidLinked(Payload, frozen=True, kw_only=True):
-    """A device answered hello on ``port``. ``compatible``: its contract is ours; if not, ``text`` says what differs."""
+    """A device answered hello on ``port``. ``compatible``: its contract is ours; if not, ``text`` says what differs.
+    ``practice``: what it types goes to no machine."""
 
     device_id: Word
     boot_id: Word
@@ -40,6 +45,18 @@ class HidLinked(Payload, frozen=True, kw_only=True):
     kill_switch_state: KillSwitch
     compatible: bool
     text: Sentence = ""
+    practice: bool = False
+
+    @property
+    def by_line(self) -> bool:
+        """Whether the line's owner renews its lease; by contracts before that each ping stood in the log."""
+        numbers = [int(part) for part in self.contract_version.split(".") if part.isdecimal()]
+        return numbers[:2] >= list(BY_LINE_SINCE)
+
+    @property
+    def undeclared(self) -> bool:
+        """Whether it types what names no layout."""
+        return self.practice or not self.by_line
 
 
 @event_type("hid.reported")
@@ -139,6 +156,29 @@ class HidPingRequested(Payload, frozen=True, kw_only=True):
 @event_type("hid.pinged")
 class HidPinged(DeviceAnswer, frozen=True, kw_only=True):
     """It answered: armed or not, and how its switch stands."""
+
+    armed: bool
+    kill_switch_state: KillSwitch
+
+
+@event_type(
+    "hid.lease_requested",
+    effect=Effect(
+        repeatable=False, limit_s=LEASE_LIMIT_SECONDS, concurrency=4, attended=True,
+        outcomes=("hid.lease_ended", *_UNDONE),
+    ),
+)
+class HidLeaseRequested(Payload, frozen=True, kw_only=True):
+    """From now on, whoever holds the line renews the lease of the device with this boot, until this is cancelled; no
+    ping of it stands in the log."""
+
+    boot_id: str
+
+
+@event_type("hid.lease_ended")
+class HidLeaseEnded(DeviceAnswer, frozen=True, kw_only=True):
+    """The lease is not renewed any more: the device is not ``armed``, or its switch is not ready; or it is, and this is
+    to be asked for again."""
 
     armed: bool
     kill_switch_state: KillSwitch

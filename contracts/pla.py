@@ -11,8 +11,10 @@ import msgspec
 from msgspec import Meta
 
 from pmagent.contracts.payload import END
+from pmagent.firmware.layout import presses
+from pmagent.firmware.layouts import COMPOSED, LAYOUTS
 
-CONTRACT_VERSION: Final = "1.0.0"
+CONTRACT_VERSION: Final = "1.1.0"
 """Of the PLA's contracts; the wire's hello and each device status carry it beside the hash of the schemas."""
 
 PlaMode = Literal["OBSERVE", "SUGGEST", "EXECUTE"]
@@ -23,6 +25,8 @@ ActionType = Literal["TYPE_TEXT", "KEY_COMBO", "MOUSE_MOVE", "MOUSE_CLICK"]
 KillSwitch = Literal["ARMED", "DISABLED", "UNKNOWN"]
 """ARMED: the switch is ready, typing is possible; DISABLED: it was hit, cut or unplugged."""
 Button = Literal["left", "right", "middle"]
+Layout = Literal["us", "uk", "de", "fr", "es", "it", "se", "no", "dk", "fi", "ch-de", "ch-fr"]
+"""The keyboard layouts whose tables the device has (``pmagent.firmware.layouts``)."""
 Decision = Literal["APPROVED", "REJECTED"]
 
 TEXT_CHARS_MAX: Final = 1024
@@ -41,12 +45,19 @@ APPROVAL_SECONDS: Final = 60.0
 """So long an approval may be used."""
 CREDENTIAL_SECONDS: Final = 5.0
 """So long a proposal with credentials stands before it can be approved."""
-LEASE_SECONDS: Final = 5.0
+LEASE_SECONDS: Final = 2.0
 """A device stays armed for so long after the last arm or ping."""
+PING_SECONDS: Final = 0.5
+"""Between two pings of whoever holds the line."""
 HEARTBEAT_SECONDS: Final = 3.0
 """A device that was not heard for so long is lost."""
+BY_LINE_SINCE: Final = (1, 1)
+"""The contract since which the line's owner renews the lease, and a text names the layout that it is typed by."""
 EXECUTIONS_REMEMBERED: Final = 64
 """A device answers for so many of its last executions."""
+
+UNDECLARED: Final = "the machine's keyboard layout is not declared, and without one only a practice device types"
+DECLARE: Final = "layout under [pla] in .pmagent/config.toml declares it; then propose it again"
 
 MODIFIERS: Final = ("ctrl", "shift", "alt", "gui")
 KEYS: Final = (
@@ -69,20 +80,25 @@ ActionClass = Literal["feature_work", "ops_blocks", "migrations", "phase_transit
 CredentialPolicy = Literal["refuse", "acknowledge"]
 
 
-class _Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="action_type"):
+class _Action(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True, tag_field="action_type"
+):
     """Base of the four actions; ``action_type`` tells them apart."""
 
 
 class TypeText(_Action, frozen=True, kw_only=True, tag="TYPE_TEXT"):
-    """Type ``text``, as it is or, in an event that says so, with its secrets masked."""
+    """Type ``text``, as it is or, in an event that says so, with its secrets masked. ``layout`` is that of the machine
+    it is typed on ("": none was declared)."""
 
     text: str
+    layout: str = ""
 
 
 class KeyCombo(_Action, frozen=True, kw_only=True, tag="KEY_COMBO"):
-    """Press ``keys`` together and release them."""
+    """Press ``keys`` together and release them; ``layout`` as of a text."""
 
     keys: list[str]
+    layout: str = ""
 
 
 class MouseMove(_Action, frozen=True, kw_only=True, tag="MOUSE_MOVE"):
@@ -135,10 +151,10 @@ def digest(action: Action) -> str:
 def objections(action: Action) -> list[Objection]:
     """The objections to an action in its plain form; none when it may be typed."""
     match action:
-        case TypeText(text=text):
-            return list(_text(text))
-        case KeyCombo(keys=keys):
-            return list(_keys(keys))
+        case TypeText(text=text, layout=layout):
+            return _layout(layout) or list(_text(text, layout))
+        case KeyCombo(keys=keys, layout=layout):
+            return _layout(layout) or list(_keys(keys))
         case MouseMove(x=x, y=y):
             return [
                 Objection(kind="bound_exceeded", text=f"{name} is {value}, not {COORDINATE_MIN} to {COORDINATE_MAX}")
@@ -151,12 +167,36 @@ def objections(action: Action) -> list[Objection]:
     return []
 
 
-def is_typable(character: str) -> bool:
-    """Whether a US keyboard types it: printable ASCII, tab, newline."""
+def is_typable(character: str, layout: str = "") -> bool:
+    """Whether a keyboard with this layout types it; where none is declared, a US one: printable ASCII, tab, newline."""
+    if layout:
+        return presses(character, layout) is not None
     return " " <= character <= "~" or character in "\t\n"
 
 
-def _text(text: str) -> list[Objection]:
+def typable() -> str:
+    """Every character that some layout types, in order."""
+    characters = {one for levels in LAYOUTS.values() for level in levels for one in level}.union(COMPOSED)
+    return "".join(one for one in sorted(characters) if any(is_typable(one, layout) for layout in LAYOUTS))
+
+
+def declared(action: Action, layout: str) -> Action:
+    """The action as it is typed on a machine with this layout; the pointer has none."""
+    return msgspec.structs.replace(action, layout=layout) if isinstance(action, TypeText | KeyCombo) else action
+
+
+def layout_of(action: Action) -> str | None:
+    """The layout that an action is typed by ("": none was declared); None where that makes no difference."""
+    return action.layout if isinstance(action, TypeText | KeyCombo) else None
+
+
+def _layout(layout: str) -> list[Objection]:
+    if not layout or layout in LAYOUTS:
+        return []
+    return [Objection(kind="schema_validation", text=f"there is no layout {layout[:32]!a}")]
+
+
+def _text(text: str, layout: str) -> list[Objection]:
     found: list[Objection] = []
     if not text:
         found.append(Objection(kind="missing_field", text="the text is empty"))
@@ -165,8 +205,9 @@ def _text(text: str) -> list[Objection]:
             Objection(kind="bound_exceeded", text=f"the text has {len(text)} characters, not at most {TEXT_CHARS_MAX}")
         )
     for at, character in enumerate(text):
-        if not is_typable(character):
-            what = f"character {at + 1} is U+{ord(character):04X}, which a US keyboard cannot type"
+        if not is_typable(character, layout):
+            whose = f"the layout {layout}" if layout else "a US keyboard"
+            what = f"character {at + 1} is U+{ord(character):04X}, which {whose} cannot type"
             found.append(Objection(kind="schema_validation", text=what))
             break
     return found

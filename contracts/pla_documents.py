@@ -35,11 +35,13 @@ from pmagent.contracts.pla import (
     DeviceId,
     KeyCombo,
     KillSwitch,
+    Layout,
     MouseClick,
     MouseMove,
     PlaId,
     PlaMode,
     TypeText,
+    typable,
 )
 from pmagent.contracts.pla_moment import VISIBLE, Checksum, Count, FirmwareVersion, Moment, Version
 
@@ -52,13 +54,28 @@ LEASE_MS_MAX = 5000
 
 # --- actions ------------------------------------------------------------------------------------------------------
 
+
+def _ranges(characters: str) -> str:
+    """The characters, in order, as a pattern's class has them."""
+    found: list[list[str]] = []
+    for one in characters:
+        if found and ord(one) == ord(found[-1][1]) + 1:
+            found[-1][1] = one
+        else:
+            found.append([one, one])
+    return "".join(first if first == last else f"{first}-{last}" for first, last in found)
+
+
+TYPABLE: Final = rf"^[\t\n{_ranges(typable()[2:])}]*" + END
+"""Text of characters that some layout types."""
 Typable = Annotated[
     str,
     Meta(
-        min_length=1, max_length=TEXT_CHARS_MAX, pattern=r"^[\t\n -~]*" + END,
-        description="what a US keyboard types: printable ASCII, tab and newline",
+        min_length=1, max_length=TEXT_CHARS_MAX, pattern=TYPABLE,
+        description="what the layout types; without one, what a US keyboard types: printable ASCII, tab and newline",
     ),
 ]  # fmt: skip
+LayoutName = Annotated[Layout, Meta(description="of the machine that it is typed on")]
 Keys = Annotated[
     list[Any],
     Meta(
@@ -73,16 +90,17 @@ Coordinate = Annotated[int, Meta(ge=COORDINATE_MIN, le=COORDINATE_MAX)]
 
 
 class ActionForm(msgspec.Struct, frozen=True):
-    """An action: its type in events, and the fields that ``payload`` has in documents."""
+    """An action: its type in events, and the fields that ``payload`` has in documents, and those that it may have."""
 
     type: type[Action]
     payload: dict[str, Any]
     description: str = ""
+    optional: dict[str, Any] = {}
 
 
 ACTIONS: Final[dict[ActionType, ActionForm]] = {
-    "TYPE_TEXT": ActionForm(TypeText, {"text": Typable}),
-    "KEY_COMBO": ActionForm(KeyCombo, {"keys": Keys}),
+    "TYPE_TEXT": ActionForm(TypeText, {"text": Typable}, optional={"layout": LayoutName}),
+    "KEY_COMBO": ActionForm(KeyCombo, {"keys": Keys}, optional={"layout": LayoutName}),
     "MOUSE_MOVE": ActionForm(
         MouseMove, {"x": Coordinate, "y": Coordinate}, "steps to the right and down from where it is"
     ),
@@ -288,8 +306,12 @@ class Hello(Document, frozen=True, kw_only=True):
     led_state: No
     armed: No
     max_line: Annotated[Literal[2048], Meta(description="bytes of a line, newline included")]
-    layout: Literal["us"]
+    layout: Annotated[Literal["us"], Meta(description="what names no layout is typed by it, if at all")]
     remembers: Annotated[Literal[64], Meta(description="executions that it answers for")]
+    practice: (
+        Annotated[bool, Meta(description="what it types goes to no machine, so it needs no declared layout")]
+        | UnsetType
+    ) = UNSET
 
 
 TYPES: Final[dict[str, Any]] = {

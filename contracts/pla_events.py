@@ -28,6 +28,12 @@ GOAL_CHARS_MAX = 16_384
 NAME_CHARS_MAX = 200
 LOOKED_MS_MAX = 86_400_000
 
+LayoutName = Annotated[str, Meta(max_length=32)]
+MachineName = Annotated[str, Meta(max_length=64)]
+Proof = Literal["unsaid", "none", "secret", "console"]
+"""How it is known who asks. ``none``: somebody says so; ``secret``: with the operator's secret; ``console``: in a
+session of the console that was opened with it. ``unsaid``: an earlier release did not say."""
+
 ShortText = Annotated[str, Meta(max_length=2000)]
 
 # --- what operators and borders say (facts) -----------------------------------------------------------------------
@@ -62,7 +68,8 @@ class PlaProposalRequested(Payload, frozen=True, kw_only=True):
     ``masked`` says so. ``digest`` (hex) is that of the plain action, which then only the live process holds, in memory;
     ``findings`` names the credentials that were found in it, ``objection`` says what stands against the plain one.
     ``frame``: where to take a frame from first. ``lifetime_s``: seconds that the proposal stands open. ``two_persons``:
-    who asked may not approve.
+    who asked may not approve, and both have to prove who they are; ``proof``: how who asks did. ``layout`` and
+    ``machine``: the keyboard layout and the name of the machine that is typed on, as declared ("": not).
     """
 
     goal: Annotated[str, Meta(max_length=GOAL_CHARS_MAX)]
@@ -82,6 +89,9 @@ class PlaProposalRequested(Payload, frozen=True, kw_only=True):
     limits: ModelLimits = ModelLimits()
     lifetime_s: Annotated[float, Meta(gt=0, le=86_400)] = 300.0
     two_persons: bool = False
+    layout: LayoutName = ""
+    machine: MachineName = ""
+    proof: Proof = "unsaid"
 
 
 @event_type("pla.observe_requested", request=True)
@@ -98,7 +108,8 @@ class PlaDecisionRequested(Payload, frozen=True, kw_only=True):
     """An operator decides on a proposal. ``digest`` is that of the bytes that were shown. A rejection has a
     ``reason``; ``acknowledged``: the operator knows of the credentials in it. ``seen_mode``: the mode in which it was
     shown, on which it hangs whether an approval types at once ("": it was not said); ``looked_ms``: for how many
-    milliseconds it was shown."""
+    milliseconds it was shown; ``proof``: how it is known who decides. ``layout`` and ``machine``: what is declared of
+    the machine now (None: it was not said)."""
 
     proposal_id: Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
     decision: Decision
@@ -109,6 +120,9 @@ class PlaDecisionRequested(Payload, frozen=True, kw_only=True):
     acknowledged: bool = False
     seen_mode: PlaMode | Literal[""] = ""
     looked_ms: Annotated[int, Meta(ge=0, le=LOOKED_MS_MAX)] = 0
+    layout: LayoutName | None = None
+    machine: MachineName | None = None
+    proof: Proof = "unsaid"
 
 
 @event_type("pla.revealed")
@@ -279,7 +293,8 @@ class PlaModeAnswered(SessionAnswer, frozen=True, kw_only=True):
 class PlaProposed(SessionAnswer, frozen=True, kw_only=True):
     """A proposal, open until it is decided on or ``expires_at``. ``digest`` is what an approval is bound to;
     ``requested_by`` and ``proposed_by`` (rules, or a model's name) say who asks. ``frame``: position of the frame it
-    rests on, 0 for none; ``ocr_text`` the first of what stood there."""
+    rests on, 0 for none; ``ocr_text`` the first of what stood there. ``machine``: the name of the machine that it is
+    for, where one is declared; the action has its layout."""
 
     proposal_id: str
     mode: PlaMode
@@ -298,11 +313,13 @@ class PlaProposed(SessionAnswer, frozen=True, kw_only=True):
     frame: int = 0
     ocr_text: str = ""
     two_persons: bool = False
+    machine: str | msgspec.UnsetType = msgspec.UNSET
 
 
 @event_type("pla.proposal_refused")
 class PlaProposalRefused(SessionAnswer, frozen=True, kw_only=True):
-    """Nothing is proposed. ``code``: mode, open (another one is), goal, unfit, credential, frame, model, too_many."""
+    """Nothing is proposed. ``code``: mode, open (another one is), goal, unfit, credential, frame, model, too_many,
+    unproven (of two persons the first has not proved who they are)."""
 
     code: str
     reasons: list[str]

@@ -108,7 +108,7 @@ def _of_actions() -> list[Schema]:
     rules = []
     for name, form in ACTIONS.items():
         payload = {"type": "object"} | ({"description": form.description} if form.description else {})
-        payload |= _closed(form.payload, list(form.payload))
+        payload |= _closed(form.payload | form.optional, list(form.payload))
         rules.append(_when("action_type", name, {"properties": {"payload": payload}}))
     return rules
 

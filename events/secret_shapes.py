@@ -67,29 +67,49 @@ def _is_no_id(found: str) -> bool:
     return not found.isdigit()
 
 
+KEY_FORMAT: Final = "key of a known format"
+
+
 class Shape(NamedTuple):
     """A kind of secret. ``pattern``'s last matched group (the whole match without one) is the secret, if ``check``
-    says so. ``needles`` are in lower case, unless they are ``exact``; text without any of them does not match."""
+    says so. ``needles`` are in lower case, unless they are ``exact``; text without any of them does not match.
+    ``kind`` says in a word what it is; "": the name before it does."""
 
     needles: tuple[str, ...]
     pattern: re.Pattern[str]
     check: Callable[[str], bool] = _anything
     exact: bool = False
+    kind: str = KEY_FORMAT
 
 
-def _key(needle: str, pattern: str, check: Callable[[str], bool] = _anything) -> Shape:
-    return Shape(tuple(needle.split()), re.compile(pattern, re.DOTALL), check)
+def _key(needle: str, pattern: str, check: Callable[[str], bool] = _anything, kind: str = KEY_FORMAT) -> Shape:
+    return Shape(tuple(needle.split()), re.compile(pattern, re.DOTALL), check, kind=kind)
 
 
-def _named(needle: str, pattern: str, check: Callable[[str], bool] = _anything) -> Shape:
-    return Shape(tuple(needle.split()), re.compile(pattern, re.IGNORECASE | re.ASCII), check)
+def _named(needle: str, pattern: str, check: Callable[[str], bool] = _anything, kind: str = "") -> Shape:
+    return Shape(tuple(needle.split()), re.compile(pattern, re.IGNORECASE | re.ASCII), check, kind=kind)
+
+
+def kind_of(shape: Shape, text: str, start: int) -> str:
+    """What the secret that begins at ``start`` is, by its shape or by the name before it."""
+    before = text[max(0, start - _NAME_CHARS) : start].lower()
+    return shape.kind or next((kind for word, kind in _KINDS.items() if word in before), "secret")
+
+
+_NAME_CHARS: Final = 40
+_KINDS: Final = {"pass": "password", "pwd": "password", "token": "token", "key": "key"}
+KINDS: Final = (
+    "access key", "private key", "token", "password in an address", "password", "key", "cookie", "secret",
+)  # fmt: skip
+"""The kinds of secrets that have no published format of their own."""
 
 
 SHAPES: Final = (
     # PEM, OpenSSH, PGP; without its end all that follows counts as key
-    _key("private key", f"{_BEGIN}(?:.*?{_END}|.*)"),
-    _key("age-secret-key-1", "AGE-SECRET-KEY-1[0-9A-Z]{58}"),
-    _key("akia asia abia acca", f"{_RUN}(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}(?![A-Za-z0-9])"),  # AWS
+    _key("private key", f"{_BEGIN}(?:.*?{_END}|.*)", kind="private key"),
+    _key("age-secret-key-1", "AGE-SECRET-KEY-1[0-9A-Z]{58}", kind="private key"),
+    _key("akia asia abia acca", f"{_RUN}(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}(?![A-Za-z0-9])",
+         kind="access key"),  # AWS
     _key("ghp_ gho_ ghu_ ghs_ ghr_", "gh[pousr]_[A-Za-z0-9]{36,}"),  # GitHub
     _key("github_pat_", "github_pat_[A-Za-z0-9_]{22,}"),
     _key("glpat- glptt- glrt- gldt- glcbt-", "gl(?:pat|ptt|rt|dt|cbt)-[A-Za-z0-9_.-]{20,}"),  # GitLab
@@ -115,31 +135,34 @@ SHAPES: Final = (
     _key("key-", f"{_RUN}key-[0-9a-f]{{32}}(?![0-9A-Za-z])"),  # Mailgun
     _key("sig=", r"(?<![A-Za-z0-9_])sig=([A-Za-z0-9%+/_-]{40,}={0,2})", _is_random),  # Azure SAS
     # JWT, signed cookies
-    _key(".eyj", r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]*+\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+)*"),
+    _key(".eyj", r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]*+\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+)*",
+         kind="token"),
     # Authorization
-    _named("authorization", r"authorization\\*[\"']?\s*[:=]\s*\\*[\"']?[a-z0-9-]{3,16}[ \t]+([^\s\"',;\\]{6,})"),
-    _named("bearer", r"(?<![a-z])bearer[ \t]+([a-z0-9._~+/=-]{12,})", _has_digit),
-    _named("basic", r"(?<![a-z])basic[ \t]+([a-z0-9+/]{8,}={0,2})", _is_user_and_password),
+    _named("authorization", r"authorization\\*[\"']?\s*[:=]\s*\\*[\"']?[a-z0-9-]{3,16}[ \t]+([^\s\"',;\\]{6,})",
+           kind="token"),
+    _named("bearer", r"(?<![a-z])bearer[ \t]+([a-z0-9._~+/=-]{12,})", _has_digit, kind="token"),
+    _named("basic", r"(?<![a-z])basic[ \t]+([a-z0-9+/]{8,}={0,2})", _is_user_and_password, kind="password"),
     # cookies of a header; a registry's user and password in docker's configuration; a private JWK as a whole
-    _key("set-cookie", r"[Ss]et-[Cc]ookie\\*[\"']?\s*[:=]\s*\\*[\"']?[^\s=;,\"']{1,200}=([^\s\"',;\\]{6,})"),
+    _key("set-cookie", r"[Ss]et-[Cc]ookie\\*[\"']?\s*[:=]\s*\\*[\"']?[^\s=;,\"']{1,200}=([^\s\"',;\\]{6,})",
+         kind="cookie"),
     _key("cookie:", r"[Cc]ookie:(?<![A-Za-z-][Cc]ookie:)[ \t]*"
-         r"([^\s=;,\"'\\]{1,200}=[^\s;\"'\\]+(?:;[ ]?[^\s=;,\"'\\]{1,200}=[^\s;\"'\\]+)*)"),
-    _named('auth" auth\\', r"auth\\*\"\s*:\s*\\*\"([a-z0-9+/]{8,}={0,2})", _is_user_and_password),
-    _key("kty", r"\{([^{}]{0,12000}\"kty\\*\"[^{}]{0,12000})\}", _is_private),
+         r"([^\s=;,\"'\\]{1,200}=[^\s;\"'\\]+(?:;[ ]?[^\s=;,\"'\\]{1,200}=[^\s;\"'\\]+)*)", kind="cookie"),
+    _named('auth" auth\\', r"auth\\*\"\s*:\s*\\*\"([a-z0-9+/]{8,}={0,2})", _is_user_and_password, kind="password"),
+    _key("kty", r"\{([^{}]{0,12000}\"kty\\*\"[^{}]{0,12000})\}", _is_private, kind="private key"),
     # passwords that commands are given, and netrc's
     _key("curl", rf"curl(?<![A-Za-z0-9]curl)[ \t]{_OPTIONS}(?:-[A-Za-z]{{0,8}}u[ \t=]*|--user[ \t=]+)"
-         r"[\"']?[^\s:\"']{1,100}:([^\s\"']{3,})", _is_no_id),
-    _key("sshpass", r"sshpass[ \t]+-p[ \t]*[\"']?([^\s\"']{3,})"),
+         r"[\"']?[^\s:\"']{1,100}:([^\s\"']{3,})", _is_no_id, kind="password"),
+    _key("sshpass", r"sshpass[ \t]+-p[ \t]*[\"']?([^\s\"']{3,})", kind="password"),
     _key("mysql mariadb", r"m(?:ysql(?<![A-Za-z0-9]mysql)|ariadb(?<![A-Za-z0-9]mariadb))[a-z_-]{0,12}[ \t]"
-         rf"{_OPTIONS}-p[\"']?([^\s\"'-][^\s\"']{{3,}})"),
+         rf"{_OPTIONS}-p[\"']?([^\s\"'-][^\s\"']{{3,}})", kind="password"),
     _key("password", r"[md](?:achine\s{1,40}[^\s]{1,200}|efault)\s{1,40}login\s{1,40}[^\s]{1,200}"
-         r"\s{1,40}password\s{1,40}([^\s]{3,})"),
+         r"\s{1,40}password\s{1,40}([^\s]{3,})", kind="password"),
     # user:password in a URL
-    _key("://", r"://([^\s/\"'<>@:]*:[^\s/\"'<>]+)(?=@)"),
+    _key("://", r"://([^\s/\"'<>@:]*:[^\s/\"'<>]+)(?=@)", kind="password in an address"),
     # a name with a value; an option with a value; a variable in upper case
     _named("pass pwd secret key token credential", rf"(?:{_NAMES})\\*[\"']?\s*(?:[:=]|:=|=>)\s*{_VALUE}"),
     _named("--", rf"--(?:[a-z0-9]{{1,20}}-){{0,2}}(?:{_NAMES}|token)[ \t]+[\"']?([^\s\"'-][^\s\"']{{5,}})"),
-    _key("_key _token _pat _pass", r"[A-Z0-9]_(?:KEY|TOKEN|PAT|PASS)=\\*[\"']?([^\s\"',;&\\]{6,})"),
+    _key("_key _token _pat _pass", r"[A-Z0-9]_(?:KEY|TOKEN|PAT|PASS)=\\*[\"']?([^\s\"',;&\\]{6,})", kind=""),
     # what has no needle that is rare in lower case: Twilio's keys, and the tokens of Discord's bots, whose first part
     # is their user's number
     Shape(("SK",), re.compile("SK(?<![A-Za-z0-9]SK)[0-9a-f]{32}(?![0-9A-Za-z])"), exact=True),

@@ -122,6 +122,17 @@ class Tree:
                 os.fsync(folder)
         return mark
 
+    def begin(self, path: str, *, own: int = 0, shared: bool = False) -> bool:
+        """Make an empty file at ``path``, and the folders on the way; False: something stands there, and stays. It may
+        be gone after a power loss. Raises LeadsOut, OSError."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with self._folder(path, make=True, own=own, shared=shared) as (folder, name):
+            try:
+                os.close(os.open(name, flags, 0o644 if shared else 0o600, dir_fd=folder))
+            except FileExistsError:
+                return False
+        return True
+
     def extend(self, path: str, mark: Mark, pieces: Iterable[bytes], own: int = 0) -> Mark | None:
         """Add ``pieces`` at the end of ``path``, if it is still what ``mark`` says, and make them durable; None, and
         nothing is written, when it is not. Raises LeadsOut, OSError; some of it may be there then."""

@@ -5,7 +5,8 @@ Reports are computed one at a time, by their number: a long text needs no more r
 
 from .clock import is_time
 from .document import Unreadable, read, write
-from .layout import MODIFIERS, key, letters, stroke
+from .layout import MODIFIERS, key, letters, presses
+from .layouts import LAYOUTS
 from .refusal import WORD, Refused, closed, integer_of, is_digest, is_id, made_of, object_of, text_of
 
 TYPE_CHECKING = False
@@ -34,19 +35,18 @@ class Action:
 
 
 class Text(Action):
-    """Each character: its keys down, all keys up."""
+    """Each press: its keys down, all keys up. ``strokes``: modifiers and key of each."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self.of = 2 * len(text)
-        self.letters = letters(text)
+    def __init__(self, strokes: bytearray, *, letters: bool) -> None:
+        self._strokes = strokes
+        self.of = len(strokes)
+        self.letters = letters
 
     def report(self, number: int) -> "Report":
         """See Action."""
-        found = stroke(self._text[number // 2]) if number % 2 == 0 else (0, 0)
-        if found is None:
-            raise ValueError("checked before")
-        return "keyboard", found[0], (found[1],) if found[1] else ()
+        if number % 2:
+            return "keyboard", 0, ()
+        return "keyboard", self._strokes[number], (self._strokes[number + 1],)
 
 
 class Keys(Action):
@@ -94,11 +94,14 @@ def _part(way: int, number: int) -> int:
     return min(left, STEP_MAX) * (-1 if way < 0 else 1)
 
 
-def check(data: bytes, execution_id: str, digest: str, sha256: "Sha256") -> Action:
+def check(
+    data: bytes, execution_id: str, digest: str, sha256: "Sha256", *, undeclared: bool = True, pointer: bool = True
+) -> Action:
     """The action of the ``action_execute`` document whose JSON is ``data``.
 
-    ``execution_id`` and ``digest`` are what the request says it is; ``sha256`` makes hex of bytes. Raises Refused with
-    SCHEMA, ORDER, MODE, BOUNDS, UNTYPABLE, APPROVAL or DIGEST.
+    ``execution_id`` and ``digest`` are what the request says it is; ``sha256`` makes hex of bytes. ``undeclared``: what
+    names no layout is typed as on a US keyboard; ``pointer``: there is a mouse. Raises Refused with SCHEMA, ORDER,
+    MODE, BOUNDS, UNTYPABLE, APPROVAL or DIGEST.
     """
     try:
         document = read(data)
@@ -111,6 +114,10 @@ def check(data: bytes, execution_id: str, digest: str, sha256: "Sha256") -> Acti
     if kind not in _READERS:
         raise Refused("SCHEMA", "there is no such action_type")
     action = _READERS[kind](payload)
+    if not undeclared and kind in _BY_LAYOUT and "layout" not in payload:
+        raise Refused("UNTYPABLE", "the machine's layout is not declared")
+    if not pointer and kind not in _BY_LAYOUT:
+        raise Refused("UNTYPABLE", "this device is a boot keyboard, and has no pointer")
     own = sha256(write({"action_type": kind, "payload": payload}).encode())
     approved = _approval(document)
     if digest != own or approved not in ("", own):
@@ -154,21 +161,41 @@ def _approval(document: dict[str, object]) -> str:
     return digest
 
 
+def _layout(payload: dict[str, object]) -> str:
+    """The layout that the payload names, else that of a US keyboard."""
+    layout = text_of(payload, "layout", "SCHEMA") if "layout" in payload else "us"
+    if layout not in LAYOUTS:
+        raise Refused("SCHEMA", "there is no such layout")
+    return layout
+
+
 def _text(payload: dict[str, object]) -> Action:
-    closed(payload, ("text",), (), "SCHEMA")
+    closed(payload, ("text",), ("layout",), "SCHEMA")
+    layout = _layout(payload)
     text = text_of(payload, "text", "SCHEMA")
     if not text:
         raise Refused("SCHEMA", "the text is empty")
     if len(text) > TEXT_MAX:
         raise Refused("BOUNDS", f"the text has {len(text)} characters, not at most {TEXT_MAX}")
+    return keystrokes(text, layout)
+
+
+def keystrokes(text: str, layout: str) -> Text:
+    """The action that types ``text``. Raises Refused with UNTYPABLE."""
+    strokes = bytearray()
     for at, character in enumerate(text):
-        if stroke(character) is None:
-            raise Refused("UNTYPABLE", f"character {at + 1} is U+{ord(character):04X}, which a US keyboard cannot type")
-    return Text(text)
+        found = presses(character, layout)
+        if found is None:
+            what = f"character {at + 1} is U+{ord(character):04X}, which the layout {layout} cannot type"
+            raise Refused("UNTYPABLE", what)
+        for stroke in found:
+            strokes.extend(bytes(stroke))
+    return Text(strokes, letters=letters(text, layout))
 
 
 def _keys(payload: dict[str, object]) -> Action:
-    closed(payload, ("keys",), (), "SCHEMA")
+    closed(payload, ("keys",), ("layout",), "SCHEMA")
+    layout = _layout(payload)
     names = payload["keys"]
     if not isinstance(names, list) or not names:
         raise Refused("SCHEMA", "keys is no list with keys")
@@ -181,7 +208,7 @@ def _keys(payload: dict[str, object]) -> Action:
         if name in MODIFIERS:
             modifiers |= MODIFIERS[name]
             continue
-        usage = key(name)
+        usage = key(name, layout)
         if usage is None:
             raise Refused("UNTYPABLE", f"key {at + 1} is none of this keyboard's")
         keys.append(usage)
@@ -207,4 +234,5 @@ def _click(payload: dict[str, object]) -> Action:
     return Click(BUTTONS[button])
 
 
+_BY_LAYOUT = ("TYPE_TEXT", "KEY_COMBO")
 _READERS = {"TYPE_TEXT": _text, "KEY_COMBO": _keys, "MOUSE_MOVE": _move, "MOUSE_CLICK": _click}

@@ -47,6 +47,21 @@ def keys_and_pointer() -> None:
     usb_hid.enable((usb_hid.Device.KEYBOARD, usb_hid.Device.MOUSE))
 
 
+def keys_alone() -> None:
+    """A keyboard that BIOS, boot loaders and disk encryption see too. With a mouse beside it each report would begin
+    with its number, and a machine that asks for a boot keyboard late takes that for Ctrl."""
+    import usb_hid
+
+    usb_hid.enable((usb_hid.Device.KEYBOARD,), boot_device=1)
+
+
+def boots() -> bool:
+    """Whether the settings want a boot keyboard; it has to be the only thing in the plug."""
+    import os
+
+    return os.getenv("PMAGENT_BOOT_KEYBOARD", "no") == "yes" and os.getenv("PMAGENT_LINE", "usb") == "uart"
+
+
 def without_keys() -> None:
     """The facts that code.py sees and reports."""
     import usb_hid
@@ -94,7 +109,13 @@ def main() -> None:
         nonlocal repair
         repair = pressed()
 
-    failures = [failed(step) for step in (look, named, without_midi, keys_and_pointer)]
+    def keys() -> None:
+        if not repair and boots():
+            keys_alone()
+        else:
+            keys_and_pointer()
+
+    failures = [failed(step) for step in (look, named, without_midi, keys)]
     failures.append(failed(lambda: serial(console=repair, data=False)))
     if not repair:
         failures.append(failed(without_drive))

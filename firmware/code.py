@@ -86,14 +86,16 @@ def files() -> None:
     import firmware.uart  # noqa: F401
 
 
-def setting() -> str:
-    """The kind of line: ``usb`` or ``uart``. Raises RuntimeError."""
+def setting() -> "tuple[str, bool]":
+    """The kind of line, ``usb`` or ``uart``, and whether it is a boot keyboard. Raises RuntimeError."""
     import os
 
-    kind = os.getenv("PMAGENT_LINE", "usb")
+    kind, boot = os.getenv("PMAGENT_LINE", "usb"), os.getenv("PMAGENT_BOOT_KEYBOARD", "no")
     if kind not in ("usb", "uart"):
         raise RuntimeError('settings.toml: PMAGENT_LINE is neither "usb" nor "uart"')
-    return kind
+    if boot not in ("no", "yes") or (boot == "yes" and kind != "uart"):
+        raise RuntimeError('settings.toml: PMAGENT_BOOT_KEYBOARD is neither "no" nor, with a UART, "yes"')
+    return kind, boot == "yes"
 
 
 def console() -> bool:
@@ -146,14 +148,14 @@ def shown() -> "Sequence[Device]":
     return usb_hid.devices
 
 
-def held(devices: "Sequence[Device]") -> "Hands":
-    """The keyboard and the mouse of these. Raises RuntimeError where one is missing."""
+def held(devices: "Sequence[Device]", *, pointer: bool) -> "Hands":
+    """The keyboard and, with ``pointer``, the mouse of these. Raises RuntimeError where one is missing."""
     from firmware.hands import Hands, lacking
 
-    missing = lacking(devices)
+    missing = lacking(devices, pointer=pointer)
     if missing:
         raise RuntimeError(f"USB shows no {missing}: boot.py has not run, or not to its end")
-    return Hands(devices)
+    return Hands(devices, pointer=pointer)
 
 
 def lasting() -> "ByteArray":
@@ -194,8 +196,8 @@ def hashed() -> "Sha256":
     return checked(fast, sha256)
 
 
-def begun() -> "Core":
-    """The device, just booted."""
+def begun(*, pointer: bool) -> "Core":
+    """The device, just booted; ``pointer``: with a mouse."""
     import os
 
     import microcontroller
@@ -208,7 +210,7 @@ def begun() -> "Core":
     reason = last_word(microcontroller.cpu.reset_reason)
     return Core(
         device_id(microcontroller.cpu), boot_id, CONTRACT_VERSION, CONTRACT_HASH, FIRMWARE_VERSION, reason,
-        sha256=hashed(),
+        sha256=hashed(), practice=False, pointer=pointer,
     )  # fmt: skip
 
 
@@ -225,7 +227,7 @@ def powered_on() -> bool:
 
 
 def hardware(
-    light: "DigitalInOut | None", devices: "Sequence[Device]", kind: str
+    light: "DigitalInOut | None", devices: "Sequence[Device]", kind: str, *, pointer: bool
 ) -> "tuple[Board, Callable[[], None]]":
     """The board's parts, in the state in which nothing happens, and what starts the watchdog. Raises Trouble."""
     import supervisor
@@ -236,7 +238,7 @@ def hardware(
         raise Trouble(PINS, "the light cannot be used")
     switch = tried(PINS, kill_switch)
     line, piece = tried(USB, lambda: opened(kind))
-    hands = tried(USB, lambda: held(devices))
+    hands = tried(USB, lambda: held(devices, pointer=pointer))
     memory = tried(MEMORY, lasting)
     watchdog, start = tried(WATCHDOG, sleeping_watchdog)
     parts = Board(
@@ -257,11 +259,11 @@ def prepared(light: "DigitalInOut | None") -> "tuple[Core, Board]":
     supervisor.runtime.autoreload = False
     devices = tried(USB, shown)
     tried(FILES, files)
-    kind = tried(SETTINGS, setting)
+    kind, boot = tried(SETTINGS, setting)
     if tried(USB, console):  # a machine that has a console could type by itself, so we do not
         raise Trouble(CONSOLE, "the board has a console, so it is no device: repair, or boot.py failed (boot_out.txt)")
-    core = begun()
-    parts, start = hardware(light, devices, kind)
+    core = begun(pointer=not boot)
+    parts, start = hardware(light, devices, kind, pointer=not boot)
     tried(WATCHDOG, start)
     return core, parts
 

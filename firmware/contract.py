@@ -1,4 +1,4 @@
 """Which contracts this firmware was built for (python -m pmagent.contracts.generate)."""
 
-CONTRACT_VERSION = "1.0.0"
-CONTRACT_HASH = "edc0591b642eb3e596c7319273b489530ab21411df03a102277721e5522755c0"
+CONTRACT_VERSION = "1.1.0"
+CONTRACT_HASH = "a907e69b79ddb5fa2808a155018f18b547f5e14997f460e60266c81b3eb345c0"

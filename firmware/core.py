@@ -13,10 +13,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .shapes import Report, Sha256
 
-FIRMWARE_VERSION = "1.0.0"
+FIRMWARE_VERSION = "1.1.0"
 TICKS = 1 << 29
 """Ticks are milliseconds modulo this."""
-LEASE_MIN_MS, LEASE_MAX_MS = 100, 5000
+LEASE_MIN_MS, LEASE_MAX_MS = 100, 2000
 ACTION_MS = 100
 """From the end of an action to the first report of the next."""
 REPORT_MS = 8
@@ -58,7 +58,10 @@ class Step:
 class Core:
     """A device since its boot.
 
-    ``boot_id`` is 16 hex digits, drawn at boot; ``sha256`` makes hex of bytes. All else is told to the host as it is.
+    ``boot_id`` is 16 hex digits, drawn at boot; ``sha256`` makes hex of bytes. ``practice``: what it types goes to no
+    machine, so it also types what names no layout; None: it says nothing of that, and does. ``pointer``: there is a
+    mouse. All else is told to the
+    host as it is.
     """
 
     def __init__(
@@ -71,6 +74,8 @@ class Core:
         reset_reason: str,
         *,
         sha256: "Sha256",
+        practice: "bool | None" = None,
+        pointer: bool = True,
     ) -> None:
         self._device_id = device_id
         self._boot_id = boot_id
@@ -80,7 +85,8 @@ class Core:
         self._clock = Clock()
         self._reader = LineReader()
         self._out = Outbox()
-        self._executions = Executions(sha256)
+        self._practice = practice
+        self._executions = Executions(sha256, undeclared=practice is not False, pointer=pointer)
         self._now: int | None = None
         self._last_n = 0
         self._hellos: list[tuple[int, str]] = []
@@ -312,6 +318,8 @@ class Core:
             "layout": "us",
             "remembers": REMEMBERED,
         }
+        if self._practice is not None:
+            hello["practice"] = self._practice
         return {"hello": hello}
 
     def _arm(self, request: dict[str, object]) -> dict[str, object]:

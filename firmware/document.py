@@ -35,10 +35,12 @@ def read(data: bytes) -> object:
 def write(value: object) -> str:
     """The compact JSON of ``value``: keys sorted, ASCII. For actions this is the canonical form that is hashed.
 
-    ``value``: objects and lists of texts, integers and booleans; texts are printable ASCII, tab and newline.
+    ``value``: objects and lists of texts, integers and booleans; texts are of printable characters, tab and newline.
     """
     if isinstance(value, str):
         text = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+        if len(text.encode()) > len(text):
+            text = "".join([one if one <= "~" else f"\\u{ord(one):04x}" for one in text])
         return '"' + text + '"'
     if isinstance(value, bool):
         return "true" if value else "false"

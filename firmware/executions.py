@@ -40,8 +40,9 @@ class Execution:
 class Executions:
     """All that is known. It never holds more than ``REMEMBERED`` that began, and one that did not."""
 
-    def __init__(self, sha256: "Sha256") -> None:
+    def __init__(self, sha256: "Sha256", *, undeclared: bool = True, pointer: bool = True) -> None:
         self._sha256 = sha256
+        self._allowed = {"undeclared": undeclared, "pointer": pointer}
         self._begun: list[Execution] = []
         self._parts: list[str] = []
         self._parts_of: tuple[str, str, int] | None = None
@@ -115,7 +116,8 @@ class Executions:
     def _complete(self, execution_id: str, digest: str, parts: int) -> dict[str, object]:
         document = "".join(self._parts).encode()
         self.forget()
-        self.prepared = Execution(execution_id, digest, check(document, execution_id, digest, self._sha256))
+        action = check(document, execution_id, digest, self._sha256, **self._allowed)
+        self.prepared = Execution(execution_id, digest, action)
         return {"have": parts, "state": "PREPARED", "digest": digest, "of": self.prepared.of}
 
     def begin(self, execution: Execution) -> None:

@@ -226,28 +226,28 @@ PLA: Final = Edge(
     alerts="pmagent.pla.alerts:tell",
     open="pmagent.pla.reading:open_work",
     ends="pmagent.pla.operations:end_adopted",
-    by_hand="an armed device disarms itself within 5 s; hit the switch on the device to end it at once",
+    by_hand="an armed device disarms itself within 2 s; hit the switch on the device to end it at once",
     operations={
         "pla.mode": Operation(
-            perform="pmagent.pla.operations:mode", seconds="pmagent.pla.operations:observed_seconds", unwritten=True,
+            perform="pmagent.pla.operations:mode", seconds="pmagent.pla.arguments:observed_seconds", unwritten=True,
             stops=lambda arguments: arguments.get("mode") in ("OBSERVE", "SUGGEST"),  # SUGGEST, where it is EXECUTE
             outlives="pmagent.pla.operations:lowers_mode", again=True,
         ),
         "pla.propose": Operation(
-            perform="pmagent.pla.operations:propose", seconds="pmagent.pla.operations:model_seconds", configured=True,
+            perform="pmagent.pla.operations:propose", seconds="pmagent.pla.arguments:model_seconds", configured=True,
             again=True,
         ),
         "pla.observe": Operation(
-            perform="pmagent.pla.operations:observe", seconds="pmagent.pla.operations:frame_seconds", configured=True,
+            perform="pmagent.pla.operations:observe", seconds="pmagent.pla.arguments:frame_seconds", configured=True,
             again=True,
         ),
         "pla.decide": Operation(perform="pmagent.pla.operations:decide", again=True),
         "pla.outcome": Operation(
-            perform="pmagent.pla.operations:outcome", seconds="pmagent.pla.operations:outcome_seconds",
+            perform="pmagent.pla.operations:outcome", seconds="pmagent.pla.arguments:outcome_seconds",
             alone="pmagent.pla.operations:read_alone", looks=True,
         ),
         "pla.arm": Operation(
-            perform="pmagent.pla.operations:arm", seconds="pmagent.pla.operations:observed_seconds", again=True
+            perform="pmagent.pla.operations:arm", seconds="pmagent.pla.arguments:observed_seconds", again=True
         ),
         "pla.disarm": Operation(
             perform="pmagent.pla.operations:disarm", lowers=True, stops=True, unwritten=True, again=True
@@ -282,6 +282,8 @@ PLA: Final = Edge(
                 "end": Command("pmagent.cli.pla.session:end", "end the session"),
                 "verify-log": Command("pmagent.cli.pla.verify:verify_log", "check session logs"),
                 "demo": Command("pmagent.cli.pla.demo:demo", "a session on a device to try things with"),
+                "practice": Command("pmagent.cli.pla.practice:practice", "a device that shows here what it types"),
+                "firmware": Command("pmagent.cli.pla.firmware:firmware", "make the board's files, or write them"),
             },
         ),
         "contracts": Commands(

@@ -46,7 +46,11 @@ fi
 missing=
 for package in $SYSTEM_PACKAGES; do
     command=$package # most have the name of their command
-    [ "$package" != bubblewrap ] || command=bwrap
+    case $package in
+    bubblewrap) command=bwrap ;;
+    xvfb) command=Xvfb ;;
+    x11-xkb-utils) command=setxkbmap ;;
+    esac
     command -v "$command" >/dev/null || missing="$missing $package"
 done
 if [ -n "$missing" ]; then

@@ -44,7 +44,7 @@ settings.load_profile("unhurried")
 # So does how long a daemon may be silent before it is said to hang, and how long its console takes to start (it gives
 # way to everything else); tests of that say how long themselves.
 client.SILENT_SECONDS = 30.0  # type: ignore[misc]
-console.READY_SECONDS = 120.0  # type: ignore[misc]
+console.READY_SECONDS = 600.0  # type: ignore[misc]
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -147,6 +147,18 @@ class Runtime:
             if not waiters:
                 self._asks.pop(draft.correlation, None)
 
+    async def caught_up(self) -> None:
+        """Return when all that was appended so far is durable: the engine and the log answer. Raises what they failed
+        with."""
+        self._check()
+        future: asyncio.Future[Event | None] = self._loop.create_future()
+        self._futures.add(future)
+        try:
+            self._writer.submit((), _Token(Output([], [], []), future))
+            await future
+        finally:
+            self._futures.discard(future)
+
     def submit(self, output: Output) -> None:
         """Append what the engine has put in place already (what recovery completed)."""
         self._submit(output, None)

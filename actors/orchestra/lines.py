@@ -28,10 +28,17 @@ def _apply_approved(data: dict[str, Any]) -> str:
     return f"{shown(data.get('operator_id'))} approves for a commit: {shown(paths)}, digest {shown(data.get('digest'))}"
 
 
+def _run_ended(data: dict[str, Any]) -> str:
+    parts = [f"{shown(data.get('state'))}: {shown(data.get('done'))} done, {shown(data.get('failed'))} failed"]
+    parts += [shown(data["reasons"])] if data.get("reasons") else []
+    parts += [f"permit {shown(data['permit'])} ends with it"] if "permit" in data else []
+    return "; ".join(parts)
+
+
 def _tasks_planned(data: dict[str, Any]) -> str:
     listed = data.get("tasks")
     names = [at_path(task, "name") for task in listed] if isinstance(listed, list) else []
-    return f"{len(names)} tasks: {shown(names)}"
+    return f"{len(names)} task{'s' if len(names) != 1 else ''}: {shown(names)}"
 
 
 LINES: Final[dict[str, Line]] = {
@@ -47,7 +54,7 @@ LINES: Final[dict[str, Line]] = {
     "run.begun": "the plan runs under permit {permit}",
     "run.cancel_answered": "accepted {accepted} {text}",
     "run.cancel_requested": "cancel {run_id}: {reason}",
-    "run.ended": "{state}: {done} done, {failed} failed; {reasons}",
+    "run.ended": _run_ended,
     "run.refused": "{code}: {reasons}",
     "run.requested": "{action}: {intent}",
     "run.stopping": "{cause}: {reasons}",

@@ -10,6 +10,7 @@ from pmagent.contracts.hid import (
     HidArmRequested,
     HidCommitRequested,
     HidDisarmRequested,
+    HidLeaseRequested,
     HidPingRequested,
     HidPrepareRequested,
     HidStatusRequested,
@@ -38,4 +39,5 @@ def pla_performers(line: Line, plain: Callable[[str], Action | None]) -> Perform
     return {
         HidArmRequested: perform, HidDisarmRequested: perform, HidCommitRequested: perform,
         HidPrepareRequested: prepare, HidPingRequested: due, HidStatusRequested: due,
+        HidLeaseRequested: perform,
     }

@@ -38,6 +38,8 @@ _LINES: Final[dict[str, Line]] = {
     "hid.disarm_requested": "disarm: {why}",
     "hid.disarmed": "disarmed",
     "hid.ended": "{execution_id} {state}: {done} of {of} reports sent {code}",
+    "hid.lease_ended": "armed {armed}, switch {kill_switch_state}",
+    "hid.lease_requested": "keep the lease renewed",
     "hid.linked": "{device_id} at {port}, contract {contract_version}, switch {kill_switch_state} {text}",
     "hid.lost": "{code}: {text}",
     "hid.outcome_unknown": "OUTCOME UNKNOWN of {execution_id}, at most {of} reports: {why}",

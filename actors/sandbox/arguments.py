@@ -112,6 +112,8 @@ class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
     hidden: tuple[Hidden, ...] = ()
     idmapped: tuple[str, ...] = ()
     """Folders of root that the tool's ids are to own while it runs; ``idmap`` says how."""
+    checked: SandboxSpec | None = None
+    """The specification that has passed ``check`` already."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -129,7 +131,8 @@ def is_repository(names: Collection[str]) -> bool:
 
 def plan(spec: SandboxSpec, host: HostFacts) -> Plan:
     """The arguments. Raises SandboxRefused for what is never granted."""
-    check(spec)
+    if host.checked is not spec:
+        check(spec)
     for path in spec.allow_write:
         _check_writable(path, spec.protect)
     if host.uid <= 0 or host.gid <= 0:

@@ -23,6 +23,8 @@ NEEDED: Final = frozenset((
 _SECONDS: Final = 30.0
 
 _Program = tuple[str, int, int, int, int]
+_FOUND: Final[dict[str, str]] = {}
+"""``PATH``, and the good bubblewrap that was found along it."""
 _OPTIONS: Final[dict[_Program, set[str]]] = {}
 """The options of programs that were asked once and did, and are the same still."""
 _BUILDS: Final[dict[tuple[_Program, tuple[str, ...]], bool]] = {}
@@ -32,7 +34,9 @@ _BUILDS: Final[dict[tuple[_Program, tuple[str, ...]], bool]] = {}
 def bubblewrap(needed: AbstractSet[str] = NEEDED) -> str:
     """The path of a bubblewrap that knows all that is needed; blocks. Raises SandboxUnavailable; OSError where that
     could not be found out."""
-    path = shutil.which("bwrap")
+    path = _FOUND.get(os.environ.get("PATH", ""))
+    if path is None or not os.access(path, os.X_OK):
+        path = shutil.which("bwrap")
     if path is None:
         raise SandboxUnavailable(
             "bubblewrap is not installed, and no tool runs without it", "apt-get install bubblewrap (0.8 or newer)"
@@ -54,6 +58,7 @@ def bubblewrap(needed: AbstractSet[str] = NEEDED) -> str:
             "apt-get install bubblewrap (0.8 or newer)",
         )
     _OPTIONS[program] = options
+    _FOUND[os.environ.get("PATH", "")] = path
     return path
 
 

@@ -12,10 +12,12 @@ import platform
 import re
 import shutil
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from pmagent.actors.sandbox import syscalls
 from pmagent.actors.sandbox.arguments import (
@@ -39,7 +41,10 @@ from pmagent.actors.sandbox.spec import (
     check,
     within,
 )
-from pmagent.events.user_state import state_folder
+from pmagent.events.user_state import VARIABLE, state_folder
+
+SEEN_SECONDS: Final = 1.0
+"""For so long a look at the machine is good for the next run with the same rights."""
 
 ENTRIES_MAX: Final = 200_000
 """A writable folder with more entries than this cannot be guarded in good time."""
@@ -64,11 +69,11 @@ def look(spec: SandboxSpec) -> HostFacts:
     """The facts for ``spec``. Raises SandboxRefused for what may not be, SandboxUnavailable where it cannot be."""
     check(spec)
     known = machine()
-    for helper in HELPERS:
-        if not os.access(helper, os.X_OK):
-            raise SandboxUnavailable(f"{helper} is not there; it sets a tool's limits", "apt-get install util-linux")
+    # Under ``rw`` a tool may change what the next one is to see, so nothing of it is remembered.
+    second = int(time.monotonic() // SEEN_SECONDS) if spec.fs == "read-only" else next(_serial)
+    seen = _seen(second, os.environ.get(VARIABLE), os.environ.get("HOME"), spec.visible, spec.hide, spec.argv[0])
     given = {spec.inputs} if spec.inputs else set()
-    for path in sorted({*spec.visible, spec.artifacts, *given} - {OWN_TMP}):
+    for path in sorted({spec.artifacts, *given}):
         _check_plain(path)
     privileged = os.geteuid() == 0
     uid, gid, idmapped = _tool_ids(spec, privileged=privileged)
@@ -76,18 +81,46 @@ def look(spec: SandboxSpec) -> HostFacts:
         for path in sorted({*spec.allow_read, *spec.allow_write, *given} - {OWN_TMP}):
             if not any(within(path, folder) for folder in idmapped):
                 _check_visible(path, uid, gid)
-    hidden = tuple(_hidden(spec))
     return HostFacts(
         machine=known,
         privileged=privileged,
         uid=uid,
         gid=gid,
-        program=_program(spec),
-        system=tuple((path, _target(path)) for path in SYSTEM if os.path.exists(path)),
-        etc=tuple(path for path in _ETC if os.path.exists(path)),
-        guarded=tuple(_guarded(spec, hidden)) if spec.fs == "rw" else (),
-        hidden=hidden,
+        program=seen.program,
+        system=seen.system,
+        etc=seen.etc,
+        guarded=tuple(_guarded(spec, seen.hidden)) if spec.fs == "rw" else (),
+        hidden=seen.hidden,
         idmapped=idmapped,
+        checked=spec,
+    )
+
+
+class _Seen(NamedTuple):
+    """What a look at the machine found that is the same for all runs with these rights."""
+
+    program: str
+    system: tuple[tuple[str, str], ...]
+    etc: tuple[str, ...]
+    hidden: tuple[Hidden, ...]
+
+
+@lru_cache(maxsize=64)
+def _seen(
+    _second: int, _state: str | None, _home: str | None, visible: tuple[str, ...], hide: tuple[str, ...], program: str
+) -> _Seen:
+    """Look; not again for the same in the same second, in the same environment. A path that has become a link since is
+    found when it is opened (``launch.opened``). Raises SandboxRefused, SandboxUnavailable."""
+    for helper in HELPERS:
+        if not os.access(helper, os.X_OK):
+            raise SandboxUnavailable(f"{helper} is not there; it sets a tool's limits", "apt-get install util-linux")
+    for path in sorted({*visible} - {OWN_TMP}):
+        _check_plain(path)
+    return _Seen(
+        _program(program, visible),
+        tuple((path, _target(path)) for path in SYSTEM if os.path.exists(path)),
+        tuple(path for path in _ETC if os.path.exists(path)),
+        tuple(_hidden(visible, hide)),
     )
 
 
@@ -232,14 +265,13 @@ def _check_visible(path: str, uid: int, gid: int) -> None:
         )
 
 
-def _program(spec: SandboxSpec) -> str:
-    name = spec.argv[0]
+def _program(name: str, visible: tuple[str, ...]) -> str:
     if "/" not in name:
         found = shutil.which(name, path=":".join(SEARCH))
         if found is None:
             raise SandboxRefused(f"there is no program {name} in {', '.join(PLACES)}", "install it in one of them")
         return found
-    shown = (*SYSTEM, *spec.visible)
+    shown = (*SYSTEM, *visible)
     if not name.startswith("/") or not any(within(os.path.normpath(name), folder) for folder in shown):
         raise SandboxRefused(f"the program {name} is not visible to tools", "name it without a path, or allow it")
     if not os.path.isfile(name):
@@ -247,14 +279,14 @@ def _program(spec: SandboxSpec) -> str:
     return name
 
 
-def _hidden(spec: SandboxSpec) -> Iterator[Hidden]:
+def _hidden(visible: tuple[str, ...], hide: tuple[str, ...]) -> Iterator[Hidden]:
     """Of what is to be hidden, what exists and would be seen; this user's own state always is: it says what is trusted.
     Raises SandboxRefused where a link is on the way."""
     state = state_folder()
     own = (os.path.realpath(state),) if state is not None else ()
-    shown = {*spec.visible} - {OWN_TMP}
+    shown = {*visible} - {OWN_TMP}
     done: list[str] = []
-    for path in sorted({*spec.hide, *own}, key=lambda path: path.split("/")):
+    for path in sorted({*hide, *own}, key=lambda path: path.split("/")):
         real = os.path.realpath(path)
         if real != path:
             raise SandboxRefused(f"{path} is to be hidden, and leads through a link to {real}", "name the real path")

@@ -5,6 +5,7 @@ Here are only descriptors, pipes, time and signals; what may be seen and written
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -12,9 +13,10 @@ import subprocess
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Final, Literal
+from typing import Final, Literal, Self
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import msgspec
 
@@ -48,34 +50,79 @@ class Kept:
     how many came."""
 
     def __init__(self, descriptor: int, limit: int, tail: int = 0) -> None:
-        self.content = b""
         self.total = 0
-        self._descriptor = descriptor
+        self.descriptor = descriptor
         self._limit = limit
         self._tail = tail
+        self._first, self._last = bytearray(), bytearray()
         os.set_blocking(descriptor, False)
 
-    async def read(self, heard: Callable[[bytes], None] | None, full: Callable[[], None] | None = None) -> None:
-        """To its end; what is not kept is dropped, so that the writer is not held up. ``full`` is told when there is
-        more than may be kept."""
-        first, last = bytearray(), bytearray()
-        while True:
-            await anyio.wait_readable(self._descriptor)
-            chunk = os.read(self._descriptor, _CHUNK)
-            if not chunk:
-                break
-            room = max(0, self._limit - len(first))
-            kept = chunk if self._tail else chunk[:room]
-            first += kept[:room]
-            last += kept[room:]
-            if len(last) > self._tail:
-                del last[: len(last) - self._tail]
-            self.total += len(chunk)
-            if heard is not None and kept:
-                heard(kept)
-            if full is not None and self.total > self._limit:
-                full()
-        self.content = bytes(first + last)
+    @property
+    def content(self) -> bytes:
+        """The kept part so far."""
+        return bytes(self._first + self._last)
+
+    def read(self, heard: Callable[[bytes], None] | None, full: Callable[[], None] | None = None) -> bool:
+        """Read what there is; False: that was the end. What is not kept is dropped, so that the writer is not held up.
+        ``full`` is told when there is more than may be kept."""
+        chunk = os.read(self.descriptor, _CHUNK)
+        if not chunk:
+            return False
+        first, last = self._first, self._last
+        room = max(0, self._limit - len(first))
+        kept = chunk if self._tail else chunk[:room]
+        first += kept[:room]
+        last += kept[room:]
+        if len(last) > self._tail:
+            del last[: len(last) - self._tail]
+        self.total += len(chunk)
+        if heard is not None and kept:
+            heard(kept)
+        if full is not None and self.total > self._limit:
+            full()
+        return True
+
+
+class _Reading:
+    """Descriptors that the event loop reads, each to its end; leaving the block ends it early. A task for each of them
+    would cost a short program more than all else."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._open: set[int] = set()
+        self._ended = self._loop.create_future()
+
+    def add(self, descriptor: int, read: Callable[[], bool]) -> None:
+        """Call ``read`` whenever there is something to read, until it returns False."""
+        if descriptor in self._open:
+            return
+        self._open.add(descriptor)
+        self._loop.add_reader(descriptor, self._readable, descriptor, read)
+
+    def _readable(self, descriptor: int, read: Callable[[], bool]) -> None:
+        try:
+            if read():
+                return
+        except Exception as error:  # noqa: BLE001 - whoever waits for the end raises it
+            if not self._ended.done():
+                self._ended.set_exception(error)
+        self._loop.remove_reader(descriptor)
+        self._open.discard(descriptor)
+        if not self._open and not self._ended.done():
+            self._ended.set_result(None)
+
+    async def ended(self) -> None:
+        """Wait until all have come to their end. Raises what a reader raised."""
+        await self._ended
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in self._open:
+            self._loop.remove_reader(descriptor)
+        if not self._ended.done():
+            self._ended.cancel()
 
 
 class SandboxProcess:
@@ -102,8 +149,9 @@ class SandboxProcess:
         self._limits = limits
         self._inside: PidNamespace | None = None
         self._began = time.monotonic()
-        self._standing = anyio.Event()
-        self._ending = anyio.Event()
+        self._standing = asyncio.Event()
+        self._ending = False
+        self._pending = b""
         self._dumped = False
 
     @classmethod
@@ -136,41 +184,83 @@ class SandboxProcess:
         one it stands at its gate (``arguments.gate``) until all is ready.
         """
         told, over = anyio.CancelScope(), anyio.Event()
+        with _Reading() as reading:
 
-        async def attended() -> None:
-            """Itself not to be cancelled: what is told to end is read and watched until it has."""
-            try:
-                with anyio.CancelScope(shield=True):
-                    await self._to_its_end(heard, gateway, monitor, prompt, told)
-            finally:
-                over.set()
+            async def attended() -> None:
+                """Itself not to be cancelled: what is told to end is read and watched until it has."""
+                try:
+                    with anyio.CancelScope(shield=True):
+                        await self._to_its_end(reading, gateway, monitor, prompt, told)
+                finally:
+                    over.set()
 
-        async with anyio.create_task_group() as group:
-            group.start_soon(attended)
-            try:
-                await over.wait()
-            except anyio.get_cancelled_exc_class():
-                told.cancel()
-                raise
+            self._read(reading, heard, prompt)
+            if gateway is None and prompt is None:
+                try:
+                    await anyio.lowlevel.checkpoint_if_cancelled()
+                    self._read_reports(reading)
+                    soon = await self._over_soon()
+                except anyio.get_cancelled_exc_class():
+                    self._ending = True  # what does not stand yet must not be let go on
+                    self._read_reports(reading)
+                    told.cancel()
+                    await attended()
+                    raise
+                if soon:
+                    with anyio.CancelScope(shield=True):
+                        await reading.ended()
+                    return
+            async with anyio.create_task_group() as group:
+                group.start_soon(attended)
+                try:
+                    await over.wait()
+                except anyio.get_cancelled_exc_class():
+                    told.cancel()
+                    raise
 
-    async def _to_its_end(
-        self, heard: Heard | None, gateway: Gateway | None, monitor: Callable[[PidNamespace], Monitor] | None,
-        prompt: bytes | None, told: anyio.CancelScope,
-    ) -> None:  # fmt: skip
-        """``told`` is cancelled when it is to end."""
-
+    def _read(self, reading: _Reading, heard: Heard | None, prompt: bytes | None) -> None:
         def tell(name: Literal["stdout", "stderr"]) -> Callable[[bytes], None] | None:
             return None if heard is None else lambda chunk: heard(name, chunk)
 
+        told, told_of_errors, full = tell("stdout"), tell("stderr"), None if prompt is None else self._full
+        reading.add(self.stdout.descriptor, lambda: self.stdout.read(told, full))
+        reading.add(self.stderr.descriptor, lambda: self.stderr.read(told_of_errors))
+
+    def _read_reports(self, reading: _Reading) -> None:
+        reading.add(self._status, lambda: self._reported(self._let_go_on_at_once))
+
+    async def _over_soon(self) -> bool:
+        """Whether bubblewrap ends within ``_LOOK_SECONDS``: most do, and need neither watch nor task of their own."""
+        if self._limits.seconds <= _LOOK_SECONDS:
+            return False
+        loop = asyncio.get_running_loop()
+        over: asyncio.Future[bool] = loop.create_future()
+
+        def is_over(*, ended: bool) -> None:
+            if not over.done():
+                over.set_result(ended)
+
+        timer = loop.call_later(_LOOK_SECONDS, lambda: is_over(ended=False))
+        loop.add_reader(self._handle, lambda: is_over(ended=True))
+        try:
+            return await over
+        finally:
+            loop.remove_reader(self._handle)
+            timer.cancel()
+    async def _to_its_end(
+        self, reading: _Reading, gateway: Gateway | None, monitor: Callable[[PidNamespace], Monitor] | None,
+        prompt: bytes | None, told: anyio.CancelScope,
+    ) -> None:  # fmt: skip
+        """``told`` is cancelled when it is to end."""
         async with anyio.create_task_group() as group:
-            group.start_soon(self.stdout.read, tell("stdout"), None if prompt is None else self._full)
-            group.start_soon(self.stderr.read, tell("stderr"))
-            group.start_soon(self._follow, gateway, prompt)
+            if gateway is not None or prompt is not None:
+                group.start_soon(self._follow, gateway, prompt)
             if gateway is not None:
                 group.start_soon(gateway.serve)
             watching = anyio.CancelScope()
-            with anyio.move_on_after(self._limits.seconds) as time_left, told:
-                with anyio.move_on_after(_LOOK_SECONDS):  # most end in that time, and need no watch
+            gone = time.monotonic() - self._began
+            with anyio.move_on_after(max(0.0, self._limits.seconds - gone)) as time_left, told:
+                with anyio.move_on_after(max(0.0, _LOOK_SECONDS - gone)):
                     await self._over()
                 if monitor is not None and not has_ended(self._handle):
                     group.start_soon(self._watch, monitor, watching)
@@ -178,7 +268,7 @@ class SandboxProcess:
                 await self._over()
             self.timed_out = time_left.cancelled_caught
             if self.timed_out or told.cancel_called:
-                self._ending.set()
+                self._ending = True
                 if monitor is not None:
                     group.start_soon(self._watch, monitor, watching)
                 if self._inside is not None and self._standing.is_set():
@@ -190,6 +280,7 @@ class SandboxProcess:
             watching.cancel()
             if gateway is not None:
                 gateway.shut()
+            await reading.ended()
 
     async def _over(self) -> None:
         """Wait until bubblewrap has ended."""
@@ -235,46 +326,72 @@ class SandboxProcess:
 
     async def _follow(self, gateway: Gateway | None, prompt: bytes | None) -> None:
         """Read bubblewrap's own reports to their end: which process is the first inside, and its exit code."""
-        pending = b""
+        firsts: list[int] = []
         while True:
             await anyio.wait_readable(self._status)
-            chunk = os.read(self._status, _CHUNK)
-            if not chunk:
+            if not self._reported(firsts.append):
                 return
-            *lines, pending = (pending + chunk).split(b"\n")
-            for line in lines:
-                report = msgspec.json.decode(line, type=dict[str, int])
-                self.exit_code = report.get("exit-code", self.exit_code)
-                if "child-pid" in report:
-                    try:
-                        await self._let_go_on(report["child-pid"], gateway, prompt)
-                    except SandboxUnavailable as failure:
-                        self.failure = failure
-                        self._kill()
+            while firsts:
+                try:
+                    await self._let_go_on(firsts.pop(0), gateway, prompt)
+                except SandboxUnavailable as failure:
+                    self.failure = failure
+                    self._kill()
 
-    async def _let_go_on(self, first: int, gateway: Gateway | None, prompt: bytes | None) -> None:
-        """Keep its processes in hand, open its gateway, and let it go on. Raises SandboxUnavailable where that fails;
-        then nothing has started, nor does anything where it is to end already."""
-        if self._ending.is_set():
+    def _reported(self, begun: Callable[[int], None]) -> bool:
+        """Read reports; False: that was the end. ``begun`` is told which process is the first inside."""
+        chunk = os.read(self._status, _CHUNK)
+        *lines, self._pending = (self._pending + chunk).split(b"\n")
+        for line in lines:
+            report = msgspec.json.decode(line, type=dict[str, int])
+            self.exit_code = report.get("exit-code", self.exit_code)
+            if "child-pid" in report:
+                begun(report["child-pid"])
+        return bool(chunk)
+
+    def _let_go_on_at_once(self, first: int) -> None:
+        """``_let_go_on``, without gateway and prompt; what fails is kept."""
+        try:
+            if self._in_hand(first):
+                self._standing.set()
+                with contextlib.suppress(BrokenPipeError):
+                    os.write(self._gate.fileno(), b".\n")  # into an empty pipe
+        except SandboxUnavailable as failure:
+            self.failure = failure
             self._kill()
-            return
+
+    def _in_hand(self, first: int) -> bool:
+        """Keep its processes in hand; False: it has ended, or is to end already. Raises SandboxUnavailable where that
+        fails: then nothing has started."""
+        if self._ending:
+            self._kill()
+            return False
         try:
             with ExitStack() as kept:
                 inside = PidNamespace.of(first)
                 if inside is None:
-                    return
+                    return False
                 kept.callback(inside.close)
                 self._dumped = not inside.undumped()
                 kept.pop_all()
         except OSError as error:  # too many open files: what cannot be ended must not begin
             raise SandboxUnavailable(f"the sandbox cannot be kept in hand: {error.strerror}", "try again") from error
         self._inside = inside
+        return True
+
+    async def _let_go_on(self, first: int, gateway: Gateway | None, prompt: bytes | None) -> None:
+        """Keep its processes in hand, open its gateway, and let it go on. Raises SandboxUnavailable where that fails;
+        then nothing has started, nor does anything where it is to end already."""
+        if not self._in_hand(first):
+            return
+        inside = self._inside
+        assert inside is not None, "just taken in hand"
         if prompt is not None:
             self._standing.set()
         await self._say(b".")
         if gateway is not None:
             await gateway.open(inside)
-        if self._ending.is_set():
+        if self._ending:
             return
         if prompt is None:
             self._standing.set()

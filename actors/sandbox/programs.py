@@ -9,9 +9,12 @@ nothing. So a repository cannot choose which folders of this user become visible
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
+
+import msgspec
 
 from pmagent.actors.sandbox.arguments import is_repository
 from pmagent.actors.sandbox.protected import CREDENTIALS, PACKAGES, PROTECTED, names
@@ -21,6 +24,10 @@ from pmagent.contracts.orchestra import SEARCH_MAX, Program
 LINKS_MAX: Final = 40
 """Links on the way to one program; more is a circle (Linux has the same limit)."""
 HIDES_MAX: Final = 200
+LOOK_SECONDS: Final = 10.0
+"""So long what was found to be hidden in a folder counts, for attempts that follow one another; the longest attempt
+takes longer."""
+_LOOKED_MAX: Final = 64
 VENV: Final = ".venv"
 MODULES: Final = "node_modules"
 _CONFIG: Final = "pyvenv.cfg"
@@ -80,6 +87,25 @@ def check_unchanged(program: Program, readable: Sequence[str]) -> None:
     for folder in program.lacks:
         if not any(within(folder, shown) for shown in _of_host(readable)):
             raise SandboxRefused(f"{program.path} needs {folder}, which the sandbox does not show", add_line(folder))
+
+
+def hidden_anew(program: Program, seconds: float = LOOK_SECONDS) -> Program:
+    """The program, with the files to hide that were made in its folders since it was found; a folder that was looked
+    through less than ``seconds`` ago is not looked through again. Raises SandboxRefused."""
+    hides = set(program.hides)
+    for folder in program.shows:
+        looked, found = _looked.get(folder, (-seconds, []))
+        if time.monotonic() - looked >= seconds:
+            found = _withheld(folder)
+            _looked[folder] = (time.monotonic(), found)
+            while len(_looked) > _LOOKED_MAX:
+                _looked.pop(next(iter(_looked)), None)
+        hides.update(found)
+    return msgspec.structs.replace(program, hides=sorted(hides))
+
+
+_looked: Final[dict[str, tuple[float, list[str]]]] = {}
+"""Folders that were looked through last: when, and what is to be hidden there."""
 
 
 def add_line(folder: str) -> str:

@@ -6,6 +6,7 @@ import functools
 import os
 import resource
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -34,25 +35,32 @@ _WRITE_LOCKS: Final = WriteLocks()
 _IDMAP: Final = str(Path(__file__).with_name("idmap.py"))
 
 
-async def run(spec: SandboxSpec, heard: Heard | None = None, *, upstream: Upstream = UPSTREAM) -> Outcome:
+async def run(
+    spec: SandboxSpec | Callable[[], SandboxSpec], heard: Heard | None = None, *, upstream: Upstream = UPSTREAM
+) -> Outcome:
     """Run the program to its end and tell how it ended; when this returns or raises, nothing of it is alive. Under
     ``rw`` it first waits until no other run of this process writes where it may write.
 
-    Raises SandboxRefused or SandboxUnavailable, in both cases before the program has started.
+    Of a run that may write nowhere and has no network, ``spec`` may be a function, which blocks: it is called in the
+    thread in which the machine is looked at. Raises SandboxRefused or SandboxUnavailable, in both cases before the
+    program has started; and what the function raises.
     """
-    spec = msgspec.structs.replace(spec, limits=attainable(spec.limits))
+    if not isinstance(spec, SandboxSpec):
+        return await _run(functools.partial(_simple, spec), None, heard)
+    gateway = Gateway(spec, upstream, Caps()) if spec.net == "allow" else None
+    if not spec.writable:
+        return await _run(lambda: spec, gateway, heard)
     async with _WRITE_LOCKS.of(spec.writable):
-        return await _run(spec, heard, upstream)
+        return await _run(lambda: spec, gateway, heard)
 
 
-async def _run(spec: SandboxSpec, heard: Heard | None, upstream: Upstream) -> Outcome:
+async def _run(made: Callable[[], SandboxSpec], gateway: Gateway | None, heard: Heard | None) -> Outcome:
     with ExitStack() as stack:
-        gateway = Gateway(spec, upstream, Caps()) if spec.net == "allow" else None
         if gateway is not None:
             stack.callback(gateway.close)
         try:
             with ExitStack() as handed:
-                launch, host, found = await anyio.to_thread.run_sync(_prepared, spec, handed)
+                spec, launch, host, found = await anyio.to_thread.run_sync(_prepared, made, handed)
                 process = SandboxProcess.start(launch, spec.limits)
         except OSError as error:  # too many open files, or no memory
             reason = error.strerror or "no memory"
@@ -74,9 +82,20 @@ async def _run(spec: SandboxSpec, heard: Heard | None, upstream: Upstream) -> Ou
     return msgspec.structs.replace(outcome, contacts=gateway.contacts, contacts_dropped=gateway.contacts_dropped)
 
 
-def _prepared(spec: SandboxSpec, stack: ExitStack) -> tuple[Launch, HostFacts, cleanup.Before]:
+def _simple(made: Callable[[], SandboxSpec]) -> SandboxSpec:
+    spec = made()
+    if spec.writable or spec.net == "allow":
+        raise ValueError("a run that writes, or has a network, is specified before the machine is looked at")
+    return spec
+
+
+def _prepared(
+    made: Callable[[], SandboxSpec], stack: ExitStack
+) -> tuple[SandboxSpec, Launch, HostFacts, cleanup.Before]:
     """Look, decide, and open what is handed over, which ``stack`` closes; blocks. Raises OSError."""
     _make_room()
+    spec = made()
+    spec = msgspec.structs.replace(spec, limits=attainable(spec.limits))
     program = [bubblewrap()]
     host = look(spec)
     if host.idmapped:
@@ -90,7 +109,7 @@ def _prepared(spec: SandboxSpec, stack: ExitStack) -> tuple[Launch, HostFacts, c
         os.chown(spec.artifacts, uid, gid, follow_symlinks=False)
     options, handed = opened(plan.options, stack)
     # The environment of bubblewrap itself is empty: the tool can read that of process 1.
-    return Launch(program, options, plan.command, handed, umask=0o022), host, found
+    return spec, Launch(program, options, plan.command, handed, umask=0o022), host, found
 
 
 @functools.cache

@@ -27,7 +27,7 @@ from pmagent.events.log import ahead_seconds
 from pmagent.events.named_blobs import BlobsChecked
 from pmagent.when import short, sized, spoken
 from pmagent.workspace.layout import Layout, workspace_around
-from pmagent.workspace.presence import log_gone
+from pmagent.workspace.presence import is_workspace, log_gone
 from pmagent.workspace.settings import (
     FILE,
     WORKSPACE,
@@ -210,6 +210,8 @@ def _surfaces(layout: Layout) -> Check:
     from pmagent.actors.kernel.mode import NO_SURFACES
     from pmagent.oa.reading import kernel_status
 
+    if not is_workspace(layout.workspace):
+        return Check("surfaces", "warn", "there are none yet", "pmagent init")
     status = kernel_status(layout.workspace)
     bad = [f"{name} {state.replace('_', ' ')}" for name, state in status["health"].items() if state != "ok"]
     if status["reasons"] == [NO_SURFACES.text]:
@@ -265,7 +267,8 @@ def _accepted(layout: Layout) -> Check:
     try:
         require_accepted(layout.workspace)
     except NotAccepted as error:
-        return Check("accepted", "warn", error.message, error.hint)
+        hint = error.hint if is_workspace(layout.workspace) else "pmagent init accepts what it writes"
+        return Check("accepted", "warn", error.message, hint)
     return Check("accepted", "ok", "all that the configuration lets be done is accepted by this user")
 
 

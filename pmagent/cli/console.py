@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import getpass
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.inputs import STDIN, BadInput, read_input, stdin_waits
 from pmagent.cli.output import Styled
-from pmagent.cli.pla.common import acting
+from pmagent.cli.pla.common import acting, given_secret
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 READY_SECONDS: Final = 10.0
 """So long a daemon that has just come up may take to serve its console."""
 TRY_SECONDS: Final = 0.05
-SECRET_BYTES_MAX: Final = 4096
 
 _ROLES: Final = click.Choice(["view", "approve"])
 _secret_stdin: Final = click.option(
@@ -180,15 +177,7 @@ def _secret(app: App, *, from_stdin: bool) -> tuple[str, str | None]:
     if not from_stdin:
         made = new_secret()
         return made, made
-    if not stdin_waits():
-        app.output.note("the secret, at least 12 characters, then Enter; it is not shown:")
-        return checked_secret(getpass.getpass("")), None
-    raw = read_input(STDIN, SECRET_BYTES_MAX, "it has to hold the secret, on one line")
-    try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError:
-        raise BadInput("the secret is no text in UTF-8", "type another one") from None
-    return checked_secret(text.removesuffix("\n").removesuffix("\r")), None
+    return checked_secret(given_secret(app, "the secret, at least 12 characters")), None
 
 
 def _paths(app: App) -> ConsolePaths:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -155,6 +156,10 @@ def _holder(app: App) -> str | None:
     return (holder.note or "an unknown process") if holder.live else None
 
 
+_SIGNS: Final = (".pmagent", "orchestra.config.yaml")
+"""Without any of these nothing is configured, so there is nothing to accept."""
+
+
 def _screen(output: Output, document: dict[str, Any]) -> None:
     output.line("daemon     ", *daemon_pieces(document["daemon"], document["holder"]))
     output.line(f"workspace  {document['workspace']}")
@@ -173,12 +178,13 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
         text = f" by {pause['operator_id']}, {output.moment(pause['time'])}{why}; {document['held']} effect(s) wait"
         output.line("effects    ", Styled("✗ paused", "red"), text, Styled("; pmagent resume", "dim"))
     _alert_line(output, document.get("alerts") or {})
-    for trouble in document["notifications"]:
+    for trouble in document.get("notifications", ()):
         output.line(Styled("✗ notify", "red"), f"   {trouble}; pmagent notify test")
     _log_lines(output, document["log"])
     if document.get("distrust"):
         output.line(Styled("✗ not trusted", "red"), f" {document['distrust']}")
-    if document.get("unaccepted"):
+    root = Path(document["workspace"])
+    if document.get("unaccepted") and any((root / name).exists() for name in _SIGNS):
         output.line(Styled("✗ not accepted", "red"), f" {document['unaccepted']}")
     output.line(f"sessions   {len(document['sessions'])}, permits {document['permits']}")
     for session in document["sessions"]:

@@ -206,7 +206,8 @@ class Group(_Helped, click.Group):
         """The command named first, or a usage error that names the nearest."""
         args = [*self.aliases.get(args[0], args[:1]), *args[1:]]
         if args[0] not in self.entries and not args[0].startswith("-"):
-            near = get_close_matches(args[0], self.entries, 1)
+            meant = [name for name in (_MEANT.get(args[0], ""),) if name in self.entries]
+            near = meant or get_close_matches(args[0], self.entries, 1)
             hint = f"did you mean {near[0]}?" if near else f"commands: {', '.join(self.entries)}"
             raise click.UsageError(f"there is no command {args[0]!r}; {hint}", ctx)
         return super().resolve_command(ctx, args)
@@ -215,6 +216,10 @@ class Group(_Helped, click.Group):
         """The list, without importing any of them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.text) for name, entry in self.entries.items() if not entry.hidden])
+
+
+_MEANT: Final = {"start": "up", "stop": "down", "config": "doctor", "check": "doctor", "clean": "prune", "gc": "prune"}
+"""What other programs call it -> a command of ours that is not spelled alike."""
 
 
 def request_option() -> Callable[[F], F]:

@@ -34,7 +34,8 @@ def selecting(kind: Kind, *parts: str) -> Callable[[F], F]:
     options = [
         click.option("-n", "--lines", "count", type=click.IntRange(1, COUNT_MAX), metavar="N",
                      help=f"N at most [default: the last {COUNT}{'; all tasks' if parts else ''}]."),
-        click.option("--state", type=click.Choice(states), help="Only those in this state."),
+        click.option("--state", type=click.Choice(states), metavar="STATE",
+                     help=f"Only those in this state: {', '.join(states)}."),
         click.option("--failed", is_flag=True, help="Only those that ended without success."),
         click.option("--text", help="Only those whose subject contains this text."),
         click.option("--before", type=click.IntRange(1), metavar="POSITION",

@@ -61,7 +61,8 @@ def _shared(goal: str = "") -> Callable[[C], C]:
 )
 @click.argument("proposed_action", required=False)
 @_constraints
-@click.option("--action-class", type=click.Choice([*WORK, *CARE]), help="The class of the action.")
+@click.option("--action-class", type=click.Choice([*WORK, *CARE]), metavar="CLASS",
+              help=f"The class of the action: {', '.join([*WORK, *CARE])}.")
 @_shared()
 @pass_app
 def decision(
@@ -169,8 +170,9 @@ def _answered(
 ) -> int:
     """Run the form's program and print what it answers; the exit code."""
     from pmagent.cli.oa_reasoning_screen import as_block, by_hand, screen
-    from pmagent.oa.forms import exit_code, output_of, task_of
+    from pmagent.oa.forms import exit_code, output_of, task_of, without_surfaces
     from pmagent.oa.reasoning import conclude, envelope_of
+    from pmagent.workspace.kernel_settings import expected
 
     made = envelope_of(task_of(form, goal), workspace=app.workspace)
     if envelope:
@@ -178,6 +180,8 @@ def _answered(
         return Exit.DONE
     settings = app.resolved.settings.reasoning
     concluded = conclude(made, app.workspace, settings, engine=engine, model=model, fallback=fallback)
+    if expected(app.workspace.resolve()) == "none":
+        concluded = msgspec.structs.replace(concluded, result=without_surfaces(concluded.result))
     result = concluded.result
     if format == "json":
         app.output.document(result if bridge else output_of(made, result))

@@ -27,7 +27,9 @@ def form_from(kind: type[F], key: str, argument: str | None, given: str | None) 
     if where is None:
         assert argument is not None
         return as_form(kind, {key: text_of(argument, key.upper())}, key.upper())
-    return as_form(kind, json_object(read_input(where), source_of(where)), source_of(where))
+    unsaid = argument is None and given is None  # most often nobody meant stdin
+    raw = read_input(where, holds=f"give {key.upper()}, or a form as JSON on stdin") if unsaid else read_input(where)
+    return as_form(kind, json_object(raw, source_of(where)), source_of(where))
 
 
 def place_of(key: str, argument: str | None, given: str | None) -> str | None:

@@ -201,7 +201,10 @@ class Output:
             self.line("  ", Styled(line, {"-": "red", "+": "green", "@": "cyan"}.get(line[:1], "")))
 
     def note(self, *pieces: Piece) -> None:
-        """One line on stderr: progress, warnings, errors. Never raises: there is nowhere left to say so."""
+        """One line on stderr: progress, warnings, errors; behind what was written to stdout before, also where both go
+        to one pipe. Never raises: there is nowhere left to say so."""
+        with suppress(OSError, ValueError):  # whoever writes to stdout next is told
+            self._stdout.flush()
         try:
             self._stderr.write(_line(pieces, self._stderr_color, self._encodings[1]))
             self._stderr.flush()

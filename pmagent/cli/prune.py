@@ -55,7 +55,8 @@ def prune(
         locked.hint = "stop it first: pmagent down" if holder.role == "daemon" else "wait for its end"
         raise locked
     found = look(app.layout, policy)
-    _screen(output, found)
+    if format == "text":
+        _screen(output, found)
     document = _document(found)
     if not found.runs or dry_run:
         output.answer(format, {"pruned": False, **document}, lambda: None)
@@ -79,16 +80,16 @@ def _runs(count: int) -> str:
 def _screen(output: Output, found: Prunable) -> None:
     for run in found.runs[:LINES_MAX]:
         ended = output.time(run.ending.time) if run.ending is not None else ""
-        output.note(f"run        {run.job_id[:8]}  ended {ended}  {run.title[:60]}")
+        output.line(f"run        {run.job_id[:8]}  ended {ended}  {run.title[:60]}")
     if len(found.runs) > LINES_MAX:
-        output.note(f"           … and {len(found.runs) - LINES_MAX} more")
+        output.line(f"           … and {len(found.runs) - LINES_MAX} more")
     for run_id in found.needed[:LINES_MAX]:
-        output.note(f"stays      {run_id[:8]}: a kept run uses its results")
+        output.line(f"stays      {run_id[:8]}: a kept run uses its results")
     if not found.runs:
-        output.note("nothing to prune: no other run ended so long ago")
+        output.line("nothing to prune: no other run ended so long ago")
         return
-    output.note(f"documents  {sized(found.document_bytes)}, also what others put into the folders of these runs")
-    output.note(f"blobs      {sized(found.blob_bytes)} in {len(found.blobs)}")
+    output.line(f"documents  {sized(found.document_bytes)}, also what others put into the folders of these runs")
+    output.line(f"blobs      {sized(found.blob_bytes)} in {len(found.blobs)}")
 
 
 def _document(found: Prunable) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -63,7 +64,7 @@ class RunCommand(Command):
 @click.option("--out", metavar="DIR", help="The parent of the runs' folders [default: paths.runs].")
 @click.option("--config", metavar="FILE", help=f"The run's configuration [default: the workspace's {_OWN}].")
 @click.option("--action", type=click.Choice([*WORK, *CARE]), default="feature_work", show_default=True,
-              help="The action class that the OA must permit.")
+              metavar="CLASS", help=f"The action class that the OA must permit: {', '.join([*WORK, *CARE])}.")
 @click.option("--detach", is_flag=True, help="Leave it to the daemon, and print the run's id.")
 @click.option("--follow", metavar="RUN_ID", shell_complete=partial(complete_jobs, only=[RUNS]),
               help="Show a run that goes on already, to its end; Ctrl-C leaves it.")
@@ -122,16 +123,31 @@ def run(
     return _run(app, asked, format, detach=detach, alone=bool(words))
 
 
+def _near(path: str) -> str:
+    """A hint: a plan beside the one that is not there, called much the same; "" where there is none."""
+    folder, name = os.path.split(path)
+    try:
+        plans = [one for one in os.listdir(folder or ".") if one.endswith((".yaml", ".yml", ".json"))]
+    except OSError:
+        return ""
+    near = get_close_matches(name, sorted(plans), 1)
+    if near:
+        return f"did you mean {os.path.join(folder, near[0])}?"
+    return "" if plans else "pmagent init writes a plan for the tests of a repository"
+
+
 def _plan_of(app: App, path: str | None) -> Source | None:
     """The plan that the command names. Raises BadInput, which names the file where it lies in the workspace's folder
-    and not in the current one."""
+    and not in the current one, or one of a name like it."""
     from pmagent.actors.orchestra.planning.plan import BYTES_MAX
 
     try:
         return source_from(path, BYTES_MAX, "it has to hold a plan")
     except BadInput as error:
-        if path is None or path == STDIN or os.path.lexists(path) or not (app.workspace / path).is_file():
+        if path is None or path == STDIN or os.path.lexists(path):
             raise
+        if not (app.workspace / path).is_file():
+            raise BadInput(error.message, _near(path) or error.hint) from error
         raise BadInput(error.message, f"the workspace has one: --plan {from_here(app.workspace, path)}") from error
 
 

@@ -67,7 +67,8 @@ def document(run: Run) -> dict[str, Any]:
         "reasons": run.reasons if run.over else [],
         "mend": run.mend if run.over else [],
         "done": counts["done"],
-        "failed": counts["failed"],
+        "failed": counts["failed"] - run.tolerated,
+        "tolerated": run.tolerated,
         "folder": folder_of(config, run.id),
         "report": report_of(config, run.id),
         "duration_ms": duration_ms(run),
@@ -156,11 +157,13 @@ def _entry(run: Run, end: End | None) -> dict[str, Any]:
 
 def summary(output: Output, run: Run) -> None:
     """The run for people, on stdout."""
-    state, total = run.state, len(run.tasks)
+    state, may = run.state, run.tolerated
+    total = len(run.tasks) - may
     of = f"{total} task{'s' if total != 1 else ''}"
     summary = "nothing was run"
-    if total and state != "refused":
+    if len(run.tasks) and state != "refused":
         summary = of if state == "planned" else f"{run.counts['done']} of {of} done"
+        summary += f", {may} failed and may" if may else ""
     simulated = ", simulated" if run.asked.dry_run and state != "refused" else ""
     sign, style = ("✓", "green") if state == "planned" else MARKS.get(state, ("•", ""))
     output.line(Styled(f"{sign} {state}", style), f": {summary}{simulated}, {spoken(duration_ms(run) / 1000)}")
@@ -169,6 +172,8 @@ def summary(output: Output, run: Run) -> None:
     if state == "planned":
         _levels(output, run)
         output.line(f"  plan    {folder_of(run.asked.config, run.id)}/plan.json")
+    if any(task.state == "failed" and task.attempts for task in run.tasks):
+        output.line(f"  output  pmagent logs {run.id[:8]} --failed")
     output.line(f"  report  {report_of(run.asked.config, run.id)}")
     output.line(Styled(f"  run     {run.id}", "dim"))
 

@@ -124,7 +124,7 @@ Vocabulary
   proposal     one action that might be typed, with its digest; open until it is decided on, or expires
   approval     one operator's leave to type one proposal, for just the bytes that were shown, once
   execution    what an approval leads to in EXECUTE: prepared, committed, ended, or of unknown outcome
-  arm          let the device type; its lease of 5 s is renewed, else it disarms itself
+  arm          let the device type; its lease of 2 s is renewed, else it disarms itself
   kill         what the device's switch does: everything ends, until its power was cut"""
 
 

@@ -47,10 +47,12 @@ def init(app: App, ignore: bool, minimal: bool, new_log: bool, format: str) -> i
     STATE.json, jobs/, runs/ or sessions/ belong to a log that is gone, no other command begins one."""
     from pmagent.cli.trust_prompt import accept_as_is
     from pmagent.workspace.kernel_settings import PATH
-    from pmagent.workspace.presence import begin_log
+    from pmagent.workspace.presence import begin_log, log_gone
     from pmagent.workspace.starter import CONFIG, PLAN, starter
-    from pmagent.workspace.surfaces import init_workspace
+    from pmagent.workspace.surfaces import init_workspace, require_place
+    from pmagent.workspace.user_registry import distrust
 
+    require_place(app.workspace)
     present = [name for name in (PATH, CONFIG, PLAN) if os.path.lexists(app.workspace / name)]
     first = starter(app.workspace, app.environ)
     created = init_workspace(app.workspace, files=first.files, minimal=minimal)
@@ -65,6 +67,7 @@ def init(app: App, ignore: bool, minimal: bool, new_log: bool, format: str) -> i
              **offered, **begun}
         )  # fmt: skip
         return Exit.DONE
+    gone = None if new_log else log_gone(app.layout) or distrust(app.layout)
     width = max(map(len, created), default=0)
     for path in created:
         meaning = _MEANING.get(path, "")
@@ -81,6 +84,10 @@ def init(app: App, ignore: bool, minimal: bool, new_log: bool, format: str) -> i
     ignored = _ignored(app, asked=ignore, answerable=True)["ignored"]
     if not created and not new_log and not ignored:
         app.output.line("nothing to do: everything is there")
+    if gone is not None:
+        app.output.note(Styled("warning:", "yellow"), f" {gone.message}")
+        app.output.note(Styled("hint:", "cyan"), f" {gone.hint}")
+        return Exit.DONE
     app.output.note(f'next: pmagent run "run the tests" --plan {from_here(app.workspace, PLAN)}; pmagent status')
     return Exit.DONE
 

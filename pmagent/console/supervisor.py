@@ -55,10 +55,12 @@ async def _serve_once(host: Host) -> int:
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment(),
         cwd="/",
     )
+    host.console_pid = process.pid
     try:
         await _listen(process)
         return await process.wait()
     finally:
+        host.console_pid = 0
         with anyio.CancelScope(shield=True):
             await _end(process)
 

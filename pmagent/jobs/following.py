@@ -273,7 +273,7 @@ class JobFollower:
                 remark = self.kind.remark(self.request.asked, requested.data)
                 if remark:
                     self._observer.say(remark)
-            elif stored.type in _SAID:
+            elif stored.type in _SAID and (self.job is None or not self.job.over):
                 self._observer.say(_SAID[stored.type])
             elif self.job is not None and stored.correlation == self.request.id and not self.job.over:
                 self.job, made = self.kind.folded(self.job, typed(stored, jobs.blobs), stored.sum)

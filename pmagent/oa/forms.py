@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pmagent.actors.oa.reasoning.rules.facts import INIT, REFRESH
 from pmagent.actors.oa.reasoning.rules.guardfailure import GUARD_KEYS
 from pmagent.actors.oa.reasoning.rules.text import bounded
 from pmagent.contracts.oa_documents import OADiagnostic
@@ -119,6 +120,17 @@ def output_of(envelope: ReasoningEnvelope, result: ReasoningResult) -> Output:
             return _interpretation(payload, envelope, result)
         case PhaseTransitionValidatorResult():
             return _transition(payload, result)
+
+
+def without_surfaces(result: ReasoningResult) -> ReasoningResult:
+    """The result as a workspace is told that is set to have no kernel surfaces: there ``pmagent init`` writes none."""
+    mend = 'remove surfaces = "none" from .pmagent/config.toml, then pmagent init; without surfaces nothing is decided'
+
+    def told(one: OADiagnostic) -> OADiagnostic:
+        text = one.remediation or ""
+        return msgspec.structs.replace(one, remediation=mend) if INIT in text or REFRESH in text else one
+
+    return msgspec.structs.replace(result, diagnostics=[*map(told, result.diagnostics)])
 
 
 def exit_code(result: ReasoningResult) -> Exit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -13,6 +13,12 @@ from pmagent.contracts.pla import ActionClass, Decision, PlaMode
 from pmagent.contracts.pla_events import GOAL_CHARS_MAX, LOOKED_MS_MAX, NAME_CHARS_MAX
 from pmagent.events.errors import PmagentError
 
+OBSERVED_SECONDS: Final = 35.0
+"""So long the first reading of the surfaces since a start is waited for; before it no mode is raised."""
+FRAME_SECONDS: Final = 75.0
+"""So long a frame may take, with reading what stands on it."""
+ANSWER_SECONDS: Final = 60.0
+WAY_SECONDS: Final = 15.0
 DOCUMENT_CHARS_MAX = 65_536
 """A contract document's text; the border refuses what has more bytes."""
 
@@ -31,10 +37,13 @@ class BadPla(PmagentError):
 
 
 class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """``operator``: who asks, over ``channel``."""
+    """``operator``: who asks, over ``channel``. The operator's ``secret`` of the console proves that; of a session of
+    the console ``by_secret`` says whether it was opened with it."""
 
     operator: OperatorId
     channel: Asker = "api"
+    secret: Annotated[str, Meta(max_length=1024)] = ""
+    by_secret: bool = False
 
 
 class ModeArguments(_Arguments, frozen=True, kw_only=True):
@@ -131,3 +140,23 @@ def understood(arguments: dict[str, Any], shape: type[A]) -> A:
         return msgspec.convert({name: value for name, value in arguments.items() if name != "request"}, shape)
     except msgspec.ValidationError as error:
         raise BadPla(f"this cannot be asked of the PLA: {error}", "pmagent help pla shows how it is asked") from error
+
+
+def outcome_seconds(arguments: dict[str, Any]) -> float:
+    """The seconds that were asked for. Raises BadPla."""
+    return understood(arguments, OutcomeArguments).seconds + WAY_SECONDS
+
+
+def frame_seconds(_: dict[str, Any]) -> float:
+    """For a frame, after the surfaces."""
+    return OBSERVED_SECONDS + FRAME_SECONDS + WAY_SECONDS
+
+
+def model_seconds(arguments: dict[str, Any]) -> float:
+    """Long: the model's limit is in the settings of the process that holds the log. Its end is noticed at once."""
+    return frame_seconds(arguments) + 86_400.0
+
+
+def observed_seconds(_: dict[str, Any]) -> float:
+    """For an answer, after the surfaces."""
+    return OBSERVED_SECONDS + ANSWER_SECONDS + WAY_SECONDS

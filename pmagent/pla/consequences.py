@@ -9,6 +9,7 @@ import msgspec
 from pmagent.actors.pla.switch import said
 from pmagent.firmware.actions import Move
 from pmagent.firmware.core import ACTION_MS, REPORT_MS
+from pmagent.firmware.layout import presses
 
 Reversible = Literal["yes", "no", "not known"]
 
@@ -26,13 +27,32 @@ def cost(document: dict[str, Any]) -> Cost:
     """The cost of carrying out a proposal. A text of which parts are masked counts by what it hides."""
     payload = document["payload"]
     match document["action_type"]:
+        case "TYPE_TEXT" if not document["masked"]:
+            layout = payload.get("layout", "us")
+            reports = 2 * sum(len(presses(character, layout) or ".") for character in payload["text"])
         case "TYPE_TEXT":
-            reports = 2 * document["chars"]  # each character: its keys down, all keys up
+            reports = 2 * document["chars"]  # each character: its keys down, all keys up; dead keys are not counted
         case "MOUSE_MOVE":
             reports = Move(payload["x"], payload["y"]).of
         case _:
             reports = 2
     return Cost(reports, (ACTION_MS + reports * REPORT_MS) / 1000)
+
+
+def characters_typed(document: dict[str, Any], done: int) -> int:
+    """How many characters of a text ``done`` reports have typed: a press is two of them, the second its end; a
+    character behind a dead key has two presses. A masked text counts as if it had none."""
+    if document["action_type"] != "TYPE_TEXT":
+        return 0
+    if document["masked"]:
+        return min((done + 1) // 2, int(document["chars"]))
+    left, typed = (done + 1) // 2, 0
+    for character in document["payload"]["text"]:
+        left -= len(presses(character, document["payload"].get("layout", "us")) or ".")
+        if left < 0:
+            break
+        typed += 1
+    return typed
 
 
 class Reversal(msgspec.Struct, frozen=True):

@@ -40,6 +40,7 @@ from typing import Any, BinaryIO, Final
 
 from pmagent.firmware.contract import CONTRACT_HASH, CONTRACT_VERSION
 from pmagent.firmware.core import FIRMWARE_VERSION, TICKS, Core
+from pmagent.firmware.layouts import LAYOUTS
 from pmagent.pla.lossy_line import LossyLine
 from pmagent.pla.typed import Screen
 
@@ -122,10 +123,15 @@ class Terminal:
 
 
 class PretendDevice:
-    """The device on the terminal behind ``path``. ``identity``: device id, contract version and hash. ``told``: where
-    events go; ``typed``: where the text goes, None for nowhere."""
+    """The device on the terminal behind ``path``. ``identity``: device id, contract version and hash. ``reports``:
+    where events go; ``typed``: where the text goes, None for nowhere; ``layout``: of the machine that takes its
+    reports; ``practice``: whether it says that it is for practice."""
 
-    def __init__(self, path: Path, identity: tuple[str, str, str], reports: BinaryIO, typed: BinaryIO | None) -> None:
+    def __init__(
+        self, path: Path, identity: tuple[str, str, str], reports: BinaryIO, typed: BinaryIO | None,
+        layout: str = "us", *, practice: bool = True,
+    ) -> None:  # fmt: skip
+        self._layout, self._practice = layout, practice
         self._path = path
         self._identity = identity
         self._out = reports
@@ -220,9 +226,9 @@ class PretendDevice:
         self._killed = self._killed and reason != "POWER_ON"  # the board writes it down
         self._core = Core(
             device_id, self._boot_id, version, schemas, FIRMWARE_VERSION, reason,
-            sha256=lambda data: sha256(data).hexdigest(),
+            sha256=lambda data: sha256(data).hexdigest(), practice=self._practice,
         )  # fmt: skip
-        self._screen = Screen()
+        self._screen = Screen(self._layout)
         self._swallower = LossyLine()
         self._tell(boot=self._boot_id, reason=reason)
 
@@ -304,6 +310,8 @@ def main() -> None:
     parser.add_argument("--device-id", default="pretend-device", help="by which it is known")
     parser.add_argument("--contract-version", default=CONTRACT_VERSION, help="what it says of its contract")
     parser.add_argument("--contract-hash", default=CONTRACT_HASH, help="what it says of its schemas")
+    parser.add_argument("--layout", choices=sorted(LAYOUTS), default="us", help="of the machine that it types on")
+    parser.add_argument("--board", action="store_true", help="as a board: it types only what names a layout")
     asked = parser.parse_args()
     typed = asked.typed.open("ab") if asked.typed is not None else None
     identity = asked.device_id, asked.contract_version, asked.contract_hash
@@ -311,7 +319,9 @@ def main() -> None:
     for number in _ENDING:
         signal.signal(number, lambda *_: sys.exit(0))
     with open(_STDOUT, "wb", closefd=False) as reports:
-        PretendDevice(asked.link, identity, reports, typed).run(_STDIN)
+        PretendDevice(
+            asked.link, identity, reports, typed, asked.layout, practice=not asked.board
+        ).run(_STDIN)
 
 
 if __name__ == "__main__":

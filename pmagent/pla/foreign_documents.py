@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from pmagent.contracts.control import Channel
-from pmagent.contracts.pla import APPROVAL_SECONDS, Action, PlaMode
+from pmagent.contracts.pla import APPROVAL_SECONDS, Action, PlaMode, declared, layout_of, objections
 from pmagent.contracts.pla_documents import ActionDecision, ActionProposal, action_of
 from pmagent.contracts.pla_events import PlaContractBroken, PlaDecisionRequested
 from pmagent.events.event import parse_time
@@ -46,8 +46,9 @@ class Proposed(msgspec.Struct, frozen=True):
     declared: bool
 
 
-def proposal(text: str, mode: PlaMode) -> Proposed | Broken:
-    """The action_proposal that ``text`` is, made for the ``mode`` that holds now."""
+def proposal(text: str, mode: PlaMode, layout: str = "") -> Proposed | Broken:
+    """The action_proposal that ``text`` is, made for the ``mode`` that holds now; what names no layout is typed by
+    ``layout``."""
     broken = _broken(PROPOSAL, text)
     if broken is not None:
         return broken
@@ -55,7 +56,11 @@ def proposal(text: str, mode: PlaMode) -> Proposed | Broken:
     if document.mode != mode:
         what = f"the proposal was made for {document.mode}, the mode is {mode}"
         return Broken(PROPOSAL, "mode_mismatch", "/mode", what)
-    return Proposed(document.proposal_id, action_of(document), document.rationale, document.credential_warning)
+    action = action_of(document)
+    action = action if layout_of(action) else declared(action, layout)
+    for objection in objections(action):  # the schema knows what can be typed at all, and not by which layout
+        return Broken(PROPOSAL, objection.kind, "/payload", objection.text)
+    return Proposed(document.proposal_id, action, document.rationale, document.credential_warning)
 
 
 def decision(text: str, now: str) -> PlaDecisionRequested | Broken:

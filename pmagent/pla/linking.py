@@ -36,7 +36,7 @@ async def link_device(host: Host) -> None:
     except (NotAccepted, RegistryUnusable) as error:
         _log.warning("no device", reason=error.message, mend=error.hint)
         return
-    await host.resources[Line].run(wanted, partial(_append, host), _warn)
+    await host.resources[Line].run(wanted, partial(_append, host), _warn, host.runtime.caught_up)
 
 
 def _wanted(workspace: str) -> Wanted:

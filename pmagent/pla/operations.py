@@ -38,6 +38,10 @@ from pmagent.events.event import Draft, Event
 from pmagent.events.log import LogClock, now
 from pmagent.pla import foreign_documents, reading
 from pmagent.pla.arguments import (
+    ANSWER_SECONDS,
+    FRAME_SECONDS,
+    OBSERVED_SECONDS,
+    WAY_SECONDS,
     BadPla,
     DecideArguments,
     ListArguments,
@@ -50,6 +54,7 @@ from pmagent.pla.arguments import (
     StatusArguments,
     understood,
 )
+from pmagent.pla.proving import proof
 from pmagent.pla.requests import BadProposal, Made, ProposalRequest, made
 from pmagent.pla.settings import PlaSettings, frame_source, standing
 from pmagent.pla.vault import Vault
@@ -58,20 +63,13 @@ from pmagent.service.client import new_request
 from pmagent.service.folding import folded
 from pmagent.service.host import Host
 
-OBSERVED_SECONDS: Final = 35.0
-"""So long the first reading of the surfaces since a start is waited for; before it no mode is raised."""
-FRAME_SECONDS: Final = 75.0
-"""So long a frame may take, with reading what stands on it."""
-ANSWER_SECONDS: Final = 60.0
-WAY_SECONDS: Final = 15.0
-
-
-_OF_THE_MOMENT: Final = ("looked_ms", "reason", "acknowledged", "seen_mode")
+_OF_THE_MOMENT: Final = ("looked_ms", "reason", "acknowledged", "seen_mode", "proof", "layout", "machine")
 """Fields that may differ when the same decision (same operator, same bytes) is sent again."""
 
 
 async def mode(host: Host, arguments: dict[str, Any]) -> Answer:
-    """Change the mode: ``{accepted, mode, session_id, reasons, mend}``; exit code 1 when it is not the one asked for.
+    """Change the mode: ``{accepted, mode, session_id, reasons, mend, withdrawn}``, of which the last names the
+    proposals that went with it; exit code 1 when it is not the one asked for.
 
     Raises BadPla, Refused, TimedOut.
     """
@@ -82,7 +80,7 @@ async def mode(host: Host, arguments: dict[str, Any]) -> Answer:
         mode=asked.mode, operator_id=asked.operator, channel=asked.channel, reason=asked.reason,
         action_class=asked.action_class,
     )  # fmt: skip
-    return _answer(await _ask(host, requested, arguments, {"pla.mode_answered"}, shown=False))
+    return await _lowering(host, requested, arguments)
 
 
 def lowers_mode(host: Host, arguments: Mapping[str, Any]) -> bool:
@@ -94,8 +92,14 @@ def lowers_mode(host: Host, arguments: Mapping[str, Any]) -> bool:
 async def end(host: Host, arguments: dict[str, Any]) -> Answer:
     """End the session: as ``mode``."""
     asked = understood(arguments, OperatorArguments)
-    requested = PlaEndRequested(operator_id=asked.operator, channel=asked.channel)
-    return _answer(await _ask(host, requested, arguments, {"pla.mode_answered"}, shown=False))
+    return await _lowering(host, PlaEndRequested(operator_id=asked.operator, channel=asked.channel), arguments)
+
+
+async def _lowering(host: Host, requested: PlaModeRequested | PlaEndRequested, arguments: dict[str, Any]) -> Answer:
+    open_ones = reading.open_names(host.runtime.engine)
+    answer = _answer(await _ask(host, requested, arguments, {"pla.mode_answered"}, shown=False))
+    answer.document["withdrawn"] = reading.withdrawn(host.runtime.engine, open_ones)
+    return answer
 
 
 async def end_adopted(host: Host, operator: str) -> None:
@@ -127,16 +131,19 @@ async def propose(host: Host, arguments: dict[str, Any]) -> Answer:
     asked = understood(arguments, ProposeArguments)
     settings = await anyio.to_thread.run_sync(standing, host.layout.workspace)
     channel: Channel = asked.channel
+    proved = await proof(host, asked.operator, channel, asked.secret, by_secret=asked.by_secret)
     if asked.document is None:
-        wish = _wish(host, asked, settings)
+        wish = msgspec.structs.replace(_wish(host, asked, settings), proof=proved)
     else:
-        border = foreign_documents.proposal(asked.document, reading.warden(host.runtime.engine).mode)
+        border = foreign_documents.proposal(
+            asked.document, reading.warden(host.runtime.engine).mode, settings.layout
+        )
         if isinstance(border, foreign_documents.Broken):
             return await _broken(host, border, arguments, asked.channel)
         channel = "document"
         wish = ProposalRequest(
             goal=f"document {border.proposal_id}", operator=asked.operator, channel=channel, why=border.rationale,
-            action=border.action, declared=border.declared,
+            action=border.action, declared=border.declared, proof=proved,
         )  # fmt: skip
     request = _request(arguments)
     ready = made(wish, settings, host.runtime.intake.masked)
@@ -158,7 +165,7 @@ async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
     """Approve or reject: ``{approved|rejected: true, executes, …}`` as soon as it is recorded, or the refusal's
     reasons, its code, and exit code 1; of a document that is none, the violation and exit code 1.
 
-    Raises BadPla, NoSuchProposal, Refused, TimedOut.
+    Raises BadPla, NoSuchProposal, ConfigError, NotAccepted, Refused, TimedOut.
     """
     asked = understood(arguments, DecideArguments)
     if asked.document is not None:
@@ -179,6 +186,12 @@ async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
             seen_mode=asked.seen_mode, looked_ms=asked.looked_ms,
         )  # fmt: skip
         requested = _completed(host, requested)
+    by_secret = asked.by_secret and asked.document is None
+    proved = await proof(host, requested.operator_id, asked.channel, asked.secret, by_secret=by_secret)
+    requested = msgspec.structs.replace(requested, proof=proved)
+    if requested.decision == "APPROVED":
+        settings = await anyio.to_thread.run_sync(standing, host.layout.workspace)
+        requested = msgspec.structs.replace(requested, layout=settings.layout, machine=settings.machine)
     if requested.decision == "REJECTED" and not is_seen(requested.reason):
         requested = msgspec.structs.replace(requested, reason="")  # the warden says that it needs one
     answers = {"pla.approved", "pla.rejected", "pla.decision_refused"}
@@ -224,13 +237,15 @@ def _outcome_alone(view: ProposalView) -> Answer:
 
 
 async def arm(host: Host, arguments: dict[str, Any]) -> Answer:
-    """Arm the device: ``{armed, accepted, reasons, mend}``; exit code 1 when it is not armed, and nothing else has
-    changed."""
+    """Arm the device: ``{armed, accepted, reasons, mend, mode, open}``; exit code 1 when it is not armed, and nothing
+    else has changed: neither the mode, nor the proposals that are open."""
     asked = understood(arguments, OperatorArguments)
     with anyio.move_on_after(OBSERVED_SECONDS):  # nothing is permitted before
         await host.ready()
     requested = PlaArmRequested(operator_id=asked.operator, channel=asked.channel, keeps_mode=True)
-    return _answer(await _ask(host, requested, arguments, {"pla.arm_answered"}))
+    answer = _answer(await _ask(host, requested, arguments, {"pla.arm_answered"}))
+    answer.document.update(mode=reading.warden(host.runtime.engine).mode, open=reading.open_names(host.runtime.engine))
+    return answer
 
 
 async def disarm(host: Host, arguments: dict[str, Any]) -> Answer:
@@ -320,26 +335,6 @@ def read_alone(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:
         return read(engine, name, arguments)
 
 
-def outcome_seconds(arguments: dict[str, Any]) -> float:
-    """The seconds that were asked for. Raises BadPla."""
-    return understood(arguments, OutcomeArguments).seconds + WAY_SECONDS
-
-
-def frame_seconds(_: dict[str, Any]) -> float:
-    """For a frame, after the surfaces."""
-    return OBSERVED_SECONDS + FRAME_SECONDS + WAY_SECONDS
-
-
-def model_seconds(arguments: dict[str, Any]) -> float:
-    """Long: the model's limit is in the settings of the process that holds the log. Its end is noticed at once."""
-    return frame_seconds(arguments) + 86_400.0
-
-
-def observed_seconds(_: dict[str, Any]) -> float:
-    """For an answer, after the surfaces."""
-    return OBSERVED_SECONDS + ANSWER_SECONDS + WAY_SECONDS
-
-
 def _proposal_seconds(asked: PlaProposalRequested) -> float:
     """So long a proposal may take: a literal one next to nothing, one from a frame or of a model a while."""
     looking = FRAME_SECONDS if asked.frame is not None else 0.0
@@ -395,8 +390,11 @@ def _completed(host: Host, asked: PlaDecisionRequested) -> PlaDecisionRequested:
 
 async def _broken(host: Host, broken: foreign_documents.Broken, arguments: dict[str, Any], channel: Channel) -> Answer:
     """Record that a document is none; the violation answers."""
+    before, open_ones = reading.warden(host.runtime.engine).mode, reading.open_names(host.runtime.engine)
     event = await _ask(host, foreign_documents.fact(broken, channel), arguments, {"pla.violation"})
-    return Answer(document={"violation": True, "pointer": broken.pointer, **_fields(event)}, exit_code=1)
+    mode, gone = reading.warden(host.runtime.engine).mode, reading.withdrawn(host.runtime.engine, open_ones)
+    document = {"violation": True, "pointer": broken.pointer, **_fields(event), "mode": mode, "withdrawn": gone}
+    return Answer(document={**document, "lowered": mode != before}, exit_code=1)
 
 
 async def _ask(

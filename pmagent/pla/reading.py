@@ -16,6 +16,7 @@ from pmagent.contracts.pla import (
     Action,
     TypeText,
     action_type,
+    layout_of,
     payload,
 )
 from pmagent.events.errors import PmagentError
@@ -41,6 +42,17 @@ def warden(engine: Engine) -> WardenState:
     """The warden's state."""
     state: WardenState = engine.states["warden"]
     return state
+
+
+def open_names(engine: Engine) -> list[str]:
+    """The proposals that wait for a decision."""
+    return [view.proposed.proposal_id for view in warden(engine).open_proposals]
+
+
+def withdrawn(engine: Engine, names: list[str]) -> list[str]:
+    """Those of the proposals that are withdrawn now."""
+    known = warden(engine).proposals
+    return [name for name in names if name in known and known[name].outcome == "withdrawn"]
 
 
 def open_work(engine: Engine) -> Iterator[str]:
@@ -105,7 +117,7 @@ def proposal_document(view: ProposalView, now: str) -> dict[str, Any]:
     """A proposal, what has come of it, and how many seconds it stands open still."""
     proposed = view.proposed
     fields = msgspec.structs.asdict(proposed)
-    for name in ("request", "action", "mode"):
+    for name in ("request", "action", "mode", "machine"):
         del fields[name]
     return {
         "proposal_id": proposed.proposal_id,
@@ -115,6 +127,8 @@ def proposal_document(view: ProposalView, now: str) -> dict[str, Any]:
         "action_type": action_type(proposed.action),
         "payload": payload(proposed.action),
         **fields,
+        "layout": layout_of(proposed.action) or None,
+        "machine": proposed.machine or None,
         "proposed_in": proposed.mode,
         "proposed_at": view.proposed_at,
         "seconds_left": _seconds(now, proposed.expires_at) if view.stands == "open" else 0.0,
@@ -134,7 +148,7 @@ def contract_document(view: ProposalView) -> dict[str, Any]:
     proposed = view.proposed
     shown = proposed.action
     if proposed.masked and isinstance(shown, TypeText):
-        shown = TypeText(text=shown.text[:TEXT_CHARS_MAX])
+        shown = msgspec.structs.replace(shown, text=shown.text[:TEXT_CHARS_MAX])
     document = {
         "proposal_id": proposed.proposal_id,
         "timestamp": view.proposed_at,

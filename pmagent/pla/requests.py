@@ -12,10 +12,11 @@ from pmagent.actors.pla.credentials.findings import findings, masked
 from pmagent.actors.pla.credentials.goal_masking import masked_goal, masked_reason
 from pmagent.actors.pla.goals import parse_goal
 from pmagent.contracts.control import Channel
-from pmagent.contracts.pla import Action, TypeText, digest, objections
-from pmagent.contracts.pla_events import GOAL_CHARS_MAX, FrameSource, PlaProposalRequested
+from pmagent.contracts.pla import Action, TypeText, declared, digest, layout_of, objections
+from pmagent.contracts.pla_events import GOAL_CHARS_MAX, FrameSource, PlaProposalRequested, Proof
 from pmagent.events.errors import PmagentError
 from pmagent.pla.settings import PlaSettings
+from pmagent.workspace.settings import FILE
 
 Redact = Callable[[str], str]
 """Text -> the text as a fact would hold it."""
@@ -32,7 +33,7 @@ class BadProposal(PmagentError):
 
 class ProposalRequest(msgspec.Struct, frozen=True, kw_only=True):
     """An operator's request. ``action``: stated by a document instead of by ``goal``; ``declared``: whoever made it
-    says that it holds credentials."""
+    says that it holds credentials; ``proof``: how it is known who asks."""
 
     goal: str
     operator: str
@@ -42,6 +43,7 @@ class ProposalRequest(msgspec.Struct, frozen=True, kw_only=True):
     frame: FrameSource | None = None
     action: Action | None = None
     declared: bool = False
+    proof: Proof = "none"
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -63,9 +65,15 @@ def made(wish: ProposalRequest, settings: PlaSettings, redact: Redact) -> Made:
         "goal": masked_goal(wish.goal, redact), "requested_by": wish.operator, "channel": wish.channel,
         "rationale": masked(wish.why, redact), "policy": settings.policy, "frame": wish.frame, "model": wish.model,
         "limits": settings.limits, "lifetime_s": settings.lifetime_s, "two_persons": settings.two_persons,
+        "layout": settings.layout, "machine": settings.machine,
+        "proof": wish.proof,
     }  # fmt: skip
     if action is None:
         return Made(_request(fields), None)
+    if layout_of(action) not in (None, "", settings.layout):
+        what = f"the document is for the layout {layout_of(action)}, and {settings.layout or 'none'} is declared"
+        raise BadProposal(what, f"layout under [pla] in {FILE} declares the machine's")
+    action = declared(action, settings.layout)
     logged = _masked(action, redact)
     found = _findings(action, redact) or ([DECLARED] if wish.declared else [])
     against = objections(action)
@@ -93,7 +101,7 @@ def _masked(action: Action, redact: Redact) -> Action:
     if not isinstance(action, TypeText):
         return action
     text = redact(masked(action.text, redact))
-    return action if text == action.text else TypeText(text=text)
+    return action if text == action.text else msgspec.structs.replace(action, text=text)
 
 
 def _findings(action: Action, redact: Redact) -> list[str]:

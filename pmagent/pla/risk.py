@@ -1,13 +1,16 @@
 """How much an action may do: a tier, and the reasons for it; pure, and of the action alone (docs/design.md §18.3).
 
 A tier decides how the approval is asked for, never whether: high wants the digest's beginning typed. It errs upwards:
-what nobody can know (what lies under the pointer) is not called low, and what a word of a command suggests is believed.
+what nobody can know (what lies under the pointer) is not called low, and what a word of a command suggests is believed
+(``risk_words.toml``). A line break by itself is of medium risk: ``ls`` and Enter is no ``rm -rf`` and Enter.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
+from importlib import resources
 from typing import Any, Final, Literal
 
 import msgspec
@@ -18,22 +21,43 @@ TIERS: Final[tuple[Tier, ...]] = ("high", "medium", "low")
 
 LONG_CHARS: Final = 200
 """A text of more is long: nobody takes it in at a glance."""
+WORD_CHARS: Final = 40
+"""So much of the words that look dangerous is named."""
 RULES: Final = "rules"
 """The proposer of what a goal states literally; any other is a model."""
 
-_DEEDS: Final = {
-    "it acts as another user": r"\b(sudo|doas|pkexec|runas)\b|\bsu\s+-",
-    "it removes something": r"\b(rm|rmdir|unlink|shred|del|truncate)\s|\bgit\s+(clean|reset)\b",
-    "it writes to disks": r"\b(mkfs\S*|fdisk|parted|wipefs|dd)\b|>\s*/dev/[a-z]",
-    "it stops the machine": r"\b(shutdown|reboot|poweroff|halt)\b|\binit\s+[06]\b",
-    "it runs a text as a program":
-        r"\|\s*(sudo\s+)?(ba|da|z|k)?sh\b|\b(iex|eval|exec)\b|\b(python[0-9.]*|perl|node|ruby)\s+-[ce]\b",
-    "it reaches another machine": r"\b(curl|wget|nc|ncat|ssh|scp|sftp|ftp|rsync|telnet)\b|\bgit\s+push\b|://",
-    "it changes who may do what, or what runs":
-        r"\b(chmod|chown|setfacl|useradd|userdel|passwd|visudo|crontab|systemctl|reg)\b",
-}  # fmt: skip
-"""A command's possible effects, by its words. Words find honest commands, not hidden ones: so each only adds."""
-_DEED_PATTERNS: Final = [(re.compile(words, re.IGNORECASE), what) for what, words in _DEEDS.items()]
+
+def _matcher(phrase: str) -> str:
+    """The pattern of a phrase; see the file."""
+    words = []
+    for word in phrase.split():
+        if word == "…":
+            words.append(r"(?:[^\n;|&]{0,300}?\s)?")
+            continue
+        parts = [re.escape(part) for part in word.split("*")]
+        begin = r"(?<!\S)" if word[0] in "-:+" else r"(?<![^\s;|&])" if word[0] == "*" else ""
+        begin = r"(?<![\w-])" if word[0].isalnum() else begin
+        end = r"(?![\w-])" if word[-1].isalnum() else ""
+        words.append(begin + r"[^\s;|&]*".join(parts) + end)
+    pattern = ""
+    for word in words:
+        follows = pattern and not pattern.endswith(r"\s)?")
+        pattern += (r"\s+" if follows else "") + word
+    return pattern + (r"(?=\s+\S)" if phrase.endswith(" ") else "")
+
+
+def _deeds() -> dict[str, re.Pattern[str]]:
+    tables = tomllib.loads(resources.files("pmagent.pla").joinpath("risk_words.toml").read_text("utf-8"))
+    found = {}
+    for what, lists in tables.items():
+        phrases = [phrase for listed in lists.values() for phrase in listed]
+        found[what] = re.compile("|".join(map(_matcher, phrases)), re.IGNORECASE)
+    return found
+
+
+_DEEDS: Final = _deeds()
+"""A command's possible effects, by its words."""
+
 
 _SYSTEM_CHORDS: Final = (
     frozenset(("ctrl", "alt")), frozenset(("alt", "f4")), frozenset(("alt", "tab")), frozenset(("ctrl", "escape")),
@@ -75,7 +99,9 @@ def _of_action(document: dict[str, Any]) -> Iterator[tuple[Tier, str]]:
     payload = document.get("plain") or document["payload"]
     match document["action_type"]:
         case "TYPE_TEXT":
-            yield from _of_text(payload["text"], hidden=bool(document["masked"]) and not document.get("plain"))
+            hidden = bool(document["masked"]) and not document.get("plain")
+            foreign = document["proposed_by"] != RULES or document["channel"] == "document"
+            yield from _of_text(payload["text"], hidden=hidden, foreign=foreign)
         case "KEY_COMBO":
             yield _of_keys(frozenset(payload["keys"]))
         case "MOUSE_MOVE":
@@ -84,15 +110,17 @@ def _of_action(document: dict[str, Any]) -> Iterator[tuple[Tier, str]]:
             yield "medium", "nobody knows what lies under the pointer"
 
 
-def _of_text(text: str, *, hidden: bool) -> Iterator[tuple[Tier, str]]:
-    """``hidden``: part of it is masked, and may hold an Enter for all that ``text`` tells."""
+def _of_text(text: str, *, hidden: bool, foreign: bool) -> Iterator[tuple[Tier, str]]:
+    """``hidden``: part of it is masked, and may hold an Enter for all that ``text`` tells. ``foreign``: no operator
+    stated it literally. What is run is of high risk then, and where it is too long to be taken in at a glance."""
     enters = text.count("\n")
     if enters:
         times = "a line break" if enters == 1 else f"{enters} line breaks"
-        yield "high", f"{times}: Enter runs or sends what stands there"
-    for pattern, what in _DEED_PATTERNS:
-        if pattern.search(text):
-            yield "high", f"{what}, by its words"
+        tier: Tier = "high" if foreign or len(text) > LONG_CHARS else "medium"
+        yield tier, f"{times}: Enter runs or sends what stands there"
+    for what, pattern in _DEEDS.items():
+        if (match := pattern.search(text)) is not None:
+            yield "high", f"looks like {what} ({' '.join(match[0].split())[:WORD_CHARS]})"
     if "\t" in text:
         yield "medium", "a tab: it goes to another field, or completes a word"
     if len(text) > LONG_CHARS:
@@ -117,7 +145,7 @@ def _of_keys(keys: frozenset[str]) -> tuple[Tier, str]:
 
 def deeds(text: str) -> list[tuple[int, int, str]]:
     """Where the words stand that suggest what a text does: begin, end and what it is, in order; none within another."""
-    found = [(match.start(), match.end(), what) for pattern, what in _DEED_PATTERNS for match in pattern.finditer(text)]
+    found = [(match.start(), match.end(), what) for what, pattern in _DEEDS.items() for match in pattern.finditer(text)]
     kept: list[tuple[int, int, str]] = []
     for one in sorted(found, key=lambda each: (each[0], -each[1])):
         if not kept or one[0] >= kept[-1][1]:

@@ -26,7 +26,8 @@ class BadFrames(PmagentError):
 
 
 class PlaSettings(msgspec.Struct, frozen=True):
-    """The settings, as requests need them. ``frames``: the path as it is set, "": none is."""
+    """The settings, as requests need them. ``frames``: the path as it is set, "": none is; ``layout`` and ``machine``:
+    those declared of the machine that is typed on, "": none is."""
 
     policy: CredentialPolicy
     lifetime_s: float
@@ -35,6 +36,8 @@ class PlaSettings(msgspec.Struct, frozen=True):
     keep_frames: bool
     model: str
     limits: ModelLimits
+    layout: str = ""
+    machine: str = ""
 
 
 def standing(workspace: Path) -> PlaSettings:
@@ -47,6 +50,7 @@ def standing(workspace: Path) -> PlaSettings:
     return PlaSettings(
         policy=settings.credentials, lifetime_s=settings.proposal_seconds, two_persons=settings.two_persons,
         frames=settings.frames, keep_frames=settings.keep_frames, model=settings.model, limits=limits,
+        layout=settings.layout, machine=settings.name,
     )  # fmt: skip
 
 

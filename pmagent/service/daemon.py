@@ -29,7 +29,7 @@ from pmagent.flat import flat_errors
 from pmagent.service.alerts import alert, alert_lost, tell_halt
 from pmagent.service.answer import Answer
 from pmagent.service.background import READY, STOPPING, Notifier
-from pmagent.service.host import Host, load_parts, open_host
+from pmagent.service.host import Host, asker, load_parts, open_host
 from pmagent.service.operations import perform
 from pmagent.service.reload import Reloader, has_terminal, values
 from pmagent.service.shapes import work_out_shapes
@@ -43,6 +43,7 @@ from pmagent.service.wire import (
     Reply,
     Request,
     has_left,
+    peer_pid,
     peer_uid,
     reachable,
     stops,
@@ -261,6 +262,7 @@ async def _answer(host: Host, client: socket.socket, content: bytearray, connect
                 return  # its place was given away before anything was taken
             connection.idle = False
             request = _request(line)
+            asker.set(peer_pid(client))
             if request.heartbeat:
                 _beat(client, 0.0)
             # Looked at behind the word that it is taken: see ``wire``.

@@ -12,6 +12,7 @@ import os
 import platform
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 
@@ -87,6 +88,10 @@ def performers_of(edges: Iterable[Edge], resources: Resources) -> Performers:
     return made
 
 
+asker: ContextVar[int] = ContextVar("asker", default=0)
+"""The process whose request over the socket is performed; 0: none came over it."""
+
+
 class Refused(PmagentError):
     """The request was refused because the actor that would answer it is halted."""
 
@@ -115,6 +120,8 @@ class Host:
         self.resources = resources
         """Those that the areas keep, by their classes."""
         self.standing = Standing()
+        self.console_pid = 0
+        """The console's process, as its supervisor started it; 0: none is served."""
         self._heard = storage.tail().position
         self._news = anyio.Event()
         self._asking: dict[str, Draft] = {}

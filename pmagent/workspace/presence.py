@@ -44,10 +44,15 @@ def require_text(folder: Path) -> None:
         raise BadPath(f"the path {folder} is not UTF-8", "a workspace needs a path that is: rename the folder")
 
 
+def is_workspace(folder: Path) -> bool:
+    """Whether there are surfaces, or a log or settings."""
+    return (folder / FOLDER).is_dir() or (folder / SHARE).is_dir()
+
+
 def require_workspace(folder: Path) -> None:
     """Raises NotFound where there are neither surfaces nor a log: none is begun just because somebody stands in the
     wrong folder."""
-    if not (folder / FOLDER).is_dir() and not (folder / SHARE).is_dir():
+    if not is_workspace(folder):
         what = f"{folder} is no workspace: it has neither {SHARE}/ nor {FOLDER}/"
         raise NotFound(what, "pmagent init makes it one; --workspace names another")
 

@@ -140,6 +140,13 @@ class PlaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str, msgspec.Meta(description="the device's port; without one it is found by its USB identity")
     ] = ""
     device_serial: Annotated[str, msgspec.Meta(description="the USB serial number that the device must have")] = ""
+    layout: Annotated[
+        Literal["", "us", "uk", "de", "fr", "es", "it", "se", "no", "dk", "fi", "ch-de", "ch-fr"],
+        msgspec.Meta(description="the typed-on machine's keyboard layout; without one only a practice device types"),
+    ] = ""
+    name: Annotated[
+        str, msgspec.Meta(max_length=64, description="the typed-on machine's name, shown with each proposal")
+    ] = ""
     operator: Annotated[str, msgspec.Meta(description="who operates, without --operator; else the login name")] = ""
     credentials: Annotated[
         Literal["refuse", "acknowledge"],

@@ -41,6 +41,15 @@ LOG_CHECK = "Log Integrity"
 _NONE: Final[Mapping[str, bytes]] = {}
 
 
+def require_place(path: Path) -> None:
+    """Check that there can be a workspace. Raises BadPath; WorkspaceError: no git repository, or it may not be
+    written."""
+    require_text(path.absolute())
+    git.branch(path.absolute())
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise WorkspaceError(f"you may not write in {path}", "change its permissions, or clone it where you may write")
+
+
 def init_workspace(
     path: Path, *, now: str | None = None, files: Mapping[str, bytes] = _NONE, minimal: bool = False
 ) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Final, Literal
 import msgspec
 
 from pmagent.contracts.content import Growing
-from pmagent.contracts.orchestra import Artifact, TaskState
+from pmagent.contracts.orchestra import Artifact, TaskOptions, TaskState
 from pmagent.contracts.orchestra_events import PlannedTask, RunRequested
 from pmagent.projections.runs.chunks import Chunks
 from pmagent.projections.views.jobs import JobView
@@ -195,6 +195,12 @@ class Run(JobView, frozen=True, kw_only=True):
     def counts(self) -> Counter[TaskState]:
         """How many of the newest plan's tasks stand how."""
         return Counter(task.state for task in self.tasks)
+
+    @property
+    def tolerated(self) -> int:
+        """How many of its tasks have failed and may, so that they count neither as done nor as failed."""
+        failed = [one.options for task, one in self.pairs if task.state == "failed" and task.attempts]
+        return sum(isinstance(own, TaskOptions) and own.continue_on_error for own in failed)
 
     def cut(self, task: Task) -> list[Artifact]:
         """The files of a task in which bytes are missing, by their paths in its own folder."""

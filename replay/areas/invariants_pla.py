@@ -328,8 +328,9 @@ class _Check:
         require(approval.executes == (self.mode == "EXECUTE"), f"{where}: executes is wrong in {self.mode}")
         require(self.mode != "OBSERVE", f"{where}: in OBSERVE")
         two = proposed.two_persons or approval.channel == "console"
-        own = two and approval.operator_id == proposed.requested_by
-        require(not own, f"{where}: by who asked for it")
+        require(not two or approval.operator_id != proposed.requested_by, f"{where}: by who asked for it")
+        unproven = proposed.two_persons and self._asked[approval.request].data.proof == "none"
+        require(not unproven, f"{where}: by somebody who did not prove who they are")
         if proposed.credential_warning:
             require(approval.credential_acknowledged, f"{where}: nobody acknowledged the credentials")
             earliest = time_after(proposal.event.time, CREDENTIAL_SECONDS)

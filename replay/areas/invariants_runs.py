@@ -147,7 +147,8 @@ class RunCheck:
         require(run is not None, f"{event.type} {event.position} is for no open run")
         assert run is not None, "just required"
         where = f"{event.type} {event.position} of {run.where}"
-        require(not run.stopping, f"{where}: the run is to end since {run.stopping}")
+        stopping = 0 < run.stopping <= event.causation  # as in _of_run
+        require(not stopping, f"{where}: the run is to end since {run.stopping}")
         require(self._live, f"{where}: by a process that takes no runs up")
         self._of_effect[event.position] = run
         if isinstance(event.data, TaskAttemptRequested):
@@ -255,7 +256,15 @@ def _outcomes(run: Run, task: Task) -> set[str]:
     return {one.outcome for one in run.tasks if one.id in task.planned.depends_on}
 
 
-def _may_run(task: Task, outcomes: set[str]) -> bool:
+def _failed_above(run: Run, task: Task) -> bool:
+    """Whether a task that it waits for has failed, or one further up; each stands behind those that it waits for."""
+    above = set(task.planned.depends_on)
+    for one in reversed(run.tasks):
+        above |= set(one.planned.depends_on) if one.id in above else set()
+    return any(one.outcome == "bad" for one in run.tasks if one.id in above)
+
+
+def _may_run(run: Run, task: Task, outcomes: set[str]) -> bool:
     """Whether a task's condition holds; told without the code that reads conditions."""
     match task.options.condition:
         case "":
@@ -263,7 +272,7 @@ def _may_run(task: Task, outcomes: set[str]) -> bool:
         case "always()":
             return "" not in outcomes
         case "failure()":
-            return "" not in outcomes and "bad" in outcomes
+            return "" not in outcomes and _failed_above(run, task)
     raise AssertionError(f"the simulation draws no condition {task.options.condition}")
 
 
@@ -315,7 +324,7 @@ def _changed(run: Run, change: Any) -> None:
     require((run.begun or run.stopping > 0) and not run.finished, f"{where} though the plan does not run")
     require((task.state, change.state) == STEPS[change.step], f"{where} from {task.state} to {change.state}")
     outcomes = _outcomes(run, task)
-    ready, lost = _may_run(task, outcomes), "bad" in outcomes and not task.options.condition
+    ready, lost = _may_run(run, task, outcomes), "bad" in outcomes and not task.options.condition
     match change.step:
         case "start":
             require(run.begun and ready, f"{where} after {sorted(outcomes)}")

@@ -14,7 +14,6 @@ from posixpath import dirname
 from random import Random
 from typing import Final
 
-from pmagent.events.blobs import BlobStore
 from pmagent.events.disk import Status
 from pmagent.events.segments import SUFFIX
 from pmagent.replay.simulation.chance import Chance
@@ -348,22 +347,6 @@ def _sectors(offset: int, data: bytes) -> list[tuple[int, bytes]]:
     """``data`` in the pieces that a disk writes whole."""
     cuts = [0, *range(SECTOR - offset % SECTOR, len(data), SECTOR), len(data)]
     return [(offset + start, data[start:end]) for start, end in pairwise(cuts) if end > start]
-
-
-class SimBlobs(BlobStore):
-    """Content is hashed when it is read first; afterwards it is compared with what had the hash."""
-
-    def __init__(self, disk: SimDisk, folder: str) -> None:
-        super().__init__(disk, folder)
-        self._known: dict[str, bytes] = {}
-
-    def _has_hash(self, content: bytes, sha256_hex: str) -> bool:
-        if self._known.get(sha256_hex) == content:
-            return True
-        found = super()._has_hash(content, sha256_hex)
-        if found:
-            self._known[sha256_hex] = content
-        return found
 
 
 class SimFile:

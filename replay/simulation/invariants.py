@@ -16,7 +16,6 @@ from pmagent.actors.core.engine import ENGINE, Engine
 from pmagent.actors.core.snapshot import EngineState, export_engine
 from pmagent.actors.known import blob_check
 from pmagent.contracts.content import Content, whole
-from pmagent.contracts.control import ResumeRequested
 from pmagent.contracts.daemon import DaemonStarted
 from pmagent.contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused
 from pmagent.contracts.kernel import KernelObserved
@@ -25,11 +24,9 @@ from pmagent.contracts.oa import OaPermitGranted, OaPermitReleased, OaPermitRevo
 from pmagent.contracts.orchestra_events import RunEnded
 from pmagent.contracts.payload import (
     BlobSource,
-    OutwardRequest,
     effect_of,
     in_blob,
     is_request,
-    may_answer,
     typed,
 )
 from pmagent.contracts.pla_events import PlaContractBroken
@@ -40,11 +37,12 @@ from pmagent.events.reader import RUN_BYTES, runs
 from pmagent.events.segment_log import SegmentLog
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.storage import BLOB_PREFIX, StorageReader
-from pmagent.replay.areas.invariants_pla import ANSWERS, OWN
+from pmagent.replay.areas.invariants_pla import ANSWERS
 from pmagent.replay.areas.invariants_session_logs import check_session_logs
 from pmagent.replay.simulation.altered import Alteration, AlteredReplay
+from pmagent.replay.simulation.answers import answered_request, ends_of, requests_effect, verdicts
 from pmagent.replay.simulation.disk import SimDisk
-from pmagent.replay.simulation.invariants_pauses import Pauses, check_pauses
+from pmagent.replay.simulation.invariants_pauses import check_pauses
 from pmagent.replay.simulation.invariants_starts import Starts
 from pmagent.replay.simulation.rendering import Part, Rendering
 from pmagent.replay.simulation.world import Violation, require
@@ -331,9 +329,9 @@ class Watch:
         require(all(a.time <= b.time for a, b in pairwise(history)), "time goes back")
         for id, position in self.acknowledged.items():
             require(history[position - 1].id == id, f"{id} was acknowledged and is not at {position}")
-        ends = _ends(history)
+        ends = ends_of(history)
         for request in history:
-            if _requests(request):
+            if requests_effect(request):
                 require(ends[request.position] <= 1, f"effect {request.position} has {ends[request.position]} ends")
 
     def check_actors(self) -> None:
@@ -376,7 +374,7 @@ class Watch:
 
     def check_ended(self) -> None:
         """After everything came to rest: each effect has its end, each request its one answer."""
-        ends, answers = _ends(self.history), Counter(map(_answered, self.history))
+        ends, answers = ends_of(self.history), Counter(map(answered_request, self.history))
         refused = Counter((e.data.request, e.data.name) for e in self.history if isinstance(e.data, RequestRefused))
         for (at, name), count in refused.items():
             require(count == 1, f"request {at} was refused {count} times because of {name}")
@@ -384,91 +382,13 @@ class Watch:
                 answers[at] -= 1  # beside the answer of whoever gives it
         for event in self.history:
             at = event.position
-            if _requests(event):
+            if requests_effect(event):
                 require(ends[at] == 1, f"effect {at} ({event.type}) has no end")
             if is_request(event.data) and not isinstance(event.data, ModelAsked | PlaContractBroken):
                 require(answers[at] == 1, f"request {at} ({event.type}) has {answers[at]} answers")
 
 
-def verdicts(history: Sequence[Event]) -> dict[int, list[str]]:
-    """Objections to each outward request: its position -> objections, none for a good one."""
-    grants: dict[int, OaPermitGranted] = {}
-    used: Counter[int] = Counter()
-    revoked: set[int | UnsetType] = set()
-    found: dict[int, list[str]] = {}
-    pauses = Pauses()
-    for event in history:
-        data = event.data
-        if isinstance(data, ResumeRequested):  # the gate answers at once
-            found |= {at: ["expired in a pause"] for at, until in pauses.held.items() if event.time >= until}
-        pauses.take(event)
-        if event.kind == "fact":
-            continue
-        if isinstance(data, OaPermitGranted) and event.actor == "oa":
-            grants[event.position] = data
-        elif isinstance(data, OaPermitRevoked | RunEnded):
-            revoked.add(data.permit)
-        elif isinstance(data, OutwardRequest):
-            grant = grants.get(data.permit)
-            found[event.position] = ["no grant"] if grant is None else [
-                name for name, holds in (
-                    ("another holder", grant.holder != event.actor),
-                    ("another action", grant.action != data.scope().action),
-                    ("another subject", grant.subject != data.scope().subject),
-                    ("expired", event.time >= grant.expires_at),
-                    ("used up", used[data.permit] >= grant.uses),
-                    ("revoked", data.permit in revoked),
-                    ("paused", bool(pauses.since) and not data.waits),
-                ) if holds
-            ]
-            used[data.permit] += not found[event.position]
-    return found
-
+_ENDS_OF_ANY: Final = frozenset(("effect.failed", "effect.timed_out", "effect.interrupted", "effect.cancelled"))
 
 _LAWS: Final = [load(law) for area in AREAS for law in area.laws]
 """Those of the areas, loaded before a world begins: nothing in it may read a file."""
-
-_ENDS_OF_ANY: Final = frozenset(("effect.failed", "effect.timed_out", "effect.interrupted", "effect.cancelled"))
-
-
-def _ends(history: Sequence[Event]) -> Counter[int]:
-    """Position of a request for an effect -> how often it has come to its end."""
-    ends: Counter[int] = Counter()
-    for event in history:
-        if isinstance(event.data, EffectRefused):
-            ends[event.data.request] += 1
-        elif event.kind == "fact":
-            ends[event.causation] += 1
-        elif (at := answered_effect(history, event)) and not ends[at]:
-            ends[at] += 1
-    return ends
-
-
-def _requests(event: Event) -> bool:
-    """Whether the event requests an effect."""
-    effect = effect_of(event.data)
-    return effect is not None and (event.kind == "decision" or bool(effect.answers))
-
-
-def answered_effect(history: Sequence[Event], event: Event) -> int:
-    """The position of the effect that goes on until ``event`` answers its request; 0: there is none."""
-    at = getattr(event.data, "request", 0) if may_answer(type(event.data)) else 0
-    effect = effect_of(history[at - 1].data) if 0 < at < event.position else None
-    return at if effect is not None and event.type in effect.answers else 0
-
-
-def _answered(event: Event) -> int:
-    """The position of the request that ``event`` answers; 0 when it answers none."""
-    if event.kind != "decision" or isinstance(event.data, EffectRefused):
-        return 0
-    if not isinstance(event.data, RequestRefused):
-        area = event.type.partition(".")[0]
-        if area not in _AREAS or effect_of(event.data) is not None:
-            return 0
-        if OWN.get(type(event.data), event.actor) != event.actor:
-            return 0  # an answer in another's name
-    return int(getattr(event.data, "request", 0))
-
-
-_AREAS: Final = frozenset(("audit", "check", "control", "oa", "pla", "reasoning", "run", "sim"))
-"""Where answers to requests come from."""

@@ -31,9 +31,10 @@ from pmagent.events.log import opening_events
 from pmagent.events.redact import Redactor
 from pmagent.events.segment_store import SegmentStorage
 from pmagent.events.sequencer import Sequencer
+from pmagent.replay.simulation.blobs import SimBlobs
 from pmagent.replay.simulation.borders import Borders, Interrupted, end_broken
 from pmagent.replay.simulation.chance import between
-from pmagent.replay.simulation.disk import Crashed, SimBlobs
+from pmagent.replay.simulation.disk import Crashed
 from pmagent.replay.simulation.invariants import DOCUMENTS, Documents, Watch
 from pmagent.replay.simulation.running import Running
 from pmagent.replay.simulation.snapshots import CODE, saved, spoiled
@@ -342,7 +343,8 @@ class Machine:
             self._world.faults.note("document: written")
             digest = rendered.sha256 if isinstance(rendered, BlobContent) else sha256(content).hexdigest()
             self._world.note(f"{path} {digest}")
-        self.watch.written({path: self._world.disk.get(f"{DOCUMENTS}/{path}") for path in documents})
+        written = {path: self._world.disk.get(f"{DOCUMENTS}/{path}") for path in documents}
+        self._unwatched(self.watch.written, written)
 
     # --- effects -------------------------------------------------------------------------------------------------
 

@@ -55,18 +55,23 @@ def tripwires() -> Iterator[None]:
                 wires[id(original)] = wire = _wire(owner, name, original)
                 wired.append((owner, name, original))
                 setattr(owner, name, wire)
-        for module_name, module in list(sys.modules.items()):
-            if not module_name.startswith(_OURS) or module_name == __name__:
-                continue
-            if not wires.keys().isdisjoint(map(id, vars(module).values())):  # few modules have one of them
-                for name, value in list(vars(module).items()):
-                    if id(value) in wires:
-                        wired.append((module, name, value))
-                        setattr(module, name, wires[id(value)])
+        for module, name in _places(len(sys.modules), frozenset(wires)):
+            value = vars(module).get(name)
+            if id(value) in wires:
+                wired.append((module, name, value))
+                setattr(module, name, wires[id(value)])
         yield
     finally:
         for owner, name, original in reversed(wired):
             setattr(owner, name, original)
+
+
+@lru_cache(maxsize=1)
+def _places(_: int, wanted: frozenset[int]) -> list[tuple[Any, str]]:
+    """The names in our modules that hold one of the objects with these identities; with one module more they are sought
+    anew."""
+    ours = [one for name, one in list(sys.modules.items()) if name.startswith(_OURS) and name != __name__]
+    return [(one, name) for one in ours for name, value in list(vars(one).items()) if id(value) in wanted]
 
 
 def _ours(module: str) -> bool:

@@ -77,3 +77,28 @@ def test_an_artifact_is_taken_away_as_a_file(
     assert download.value.suggested_filename == "stdout"
     download.value.save_as(tmp_path / "taken")
     assert (tmp_path / "taken").read_bytes() == b"[dry run] nothing was started\n"
+
+
+def test_a_long_run_is_folded_has_contents_and_fits_on_paper(
+    enter: Enter, station: Station, given: tuple[str, str], tmp_path: Path
+) -> None:
+    tasks = "".join(f"  - {{task_id: t{n}, intent: one of many, tools: [echo]}}\n" for n in range(40))
+    (tmp_path / "plan.yaml").write_text(f"tasks:\n{tasks}")
+    position = station.position()
+    run = detached(station, "many", (str(tmp_path / "plan.yaml"), given[1]), "--dry-run")
+    station.until("run.ended", after=position)
+    visit = enter(LOOKING)
+    page = visit.page
+    visit.go(f"/runs/{run}")
+    table = page.get_by_role("table", name="Tasks, in the plan's order")
+    expect(table).to_be_hidden()
+    page.get_by_text("40 tasks", exact=True).click()
+    expect(table).to_be_visible()
+    contents = page.get_by_role("navigation", name="On this page")
+    contents.get_by_role("link", name="Time").click()
+    expect(contents).to_be_in_viewport()
+    expect(page.get_by_role("heading", name="Time")).to_be_in_viewport()
+    page.emulate_media(media="print")
+    drawn = page.locator("figure.drawing svg").first.bounding_box()
+    assert drawn
+    assert drawn["height"] <= 380, "what is drawn leaves no page half empty"

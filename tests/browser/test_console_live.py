@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import CDPSession, Page, Response, expect
@@ -15,7 +17,7 @@ from benchmarks.console_load import Child
 from tests.browser.conftest import Enter
 from tests.conftest import fresh_example
 from tests.support.effort import rounds
-from tests.support.screens import Screens, Visit, require_chromium
+from tests.support.screens import NARROW, SIZE, Screens, Visit, require_chromium
 from tests.support.started import in_workspace, started
 from tests.support.stations import APPROVING, ASKING, LOOKING, Station, employ, entrance
 
@@ -56,6 +58,37 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
     made = Station(tmp_path_factory.mktemp("live"), device=False)
     yield made
     made.close()
+
+
+NOTIFIED = """
+window.Notification = class {
+  static permission = "granted";
+  static requestPermission() { return Promise.resolve("granted"); }
+  constructor(title, options) { document.body.dataset.noticed = `${document.body.dataset.noticed ?? ""}${title};`; }
+};
+"""
+"""Shows no notification, but keeps what would be shown: this browser has no desktop."""
+
+
+def test_a_browser_notifies_of_what_opens_once_where_somebody_asked_for_it(enter: Enter, station: Station) -> None:
+    page = enter().page
+    page.add_init_script(NOTIFIED)
+    page.goto(page.url.partition("/enter")[0].rstrip("/") + "/alerts")
+    button = page.get_by_role("button", name="Notify me in this browser")
+    expect(button).to_have_attribute("aria-pressed", "false")
+    station.pmagent("pla", "mode", "SUGGEST")
+    station.pmagent("pla", "propose", "type: before")
+    expect(page.locator("#waiting")).to_have_attribute("data-count", "1")
+    expect(page.locator("body[data-noticed]")).to_have_count(0)  # nobody asked for any
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    station.pmagent("pla", "reject", "--reason", "enough")
+    station.pmagent("pla", "propose", "type: hello")
+    expect(page.locator("body")).to_have_attribute("data-noticed", "Typing waits for a decision;")
+    page.reload()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("body[data-noticed]")).to_have_count(0)  # it was told already
+    station.pmagent("pla", "end")
 
 
 def positions(page: Page) -> list[int]:
@@ -124,6 +157,7 @@ def test_a_daemon_that_hangs_is_told_on_every_page_and_a_stop_too(enter: Enter, 
             expect(window.get_by_role("alert").filter(has_text="hit the switch on the device")).to_be_visible()
             expect(window.locator("body[data-lost]")).to_have_count(1)
         assert colour(page, "#standing .state") == "rgb(98, 102, 108)", "nothing is shown as well"
+        expect(page.locator("#connection")).to_have_text(re.compile(r"as of \d+"))
         page.locator("#standing").get_by_role("button", name="Stop").click()
         expect(page.get_by_role("alert").first).to_contain_text(UNDELIVERED)
         fresh.reload()
@@ -217,6 +251,42 @@ def test_the_log_goes_on_where_it_was_when_the_daemon_comes_back(enter: Enter, s
     codings = [answer.headers.get("content-encoding") for answer in answers if LIVE_LOG in answer.url]
     assert codings
     assert set(codings) == {"deflate"}, "it is packed for this browser"
+
+
+@pytest.mark.parametrize("size", [SIZE, NARROW], ids=["wide", "telephone"])
+def test_times_are_the_reader_s_rows_open_words_explain_themselves_and_little_lies_above_the_page(
+    enter: Enter, station: Station, size: tuple[int, int]
+) -> None:
+    station.mode("OBSERVE", "SUGGEST")
+    station.proposed("type: ls", "--why", "the first\nline and the second")
+    visit, plain = enter(LOOKING, timezone_id="Asia/Tokyo", size=size), enter(LOOKING, java_script_enabled=False)
+    page = visit.page
+    written = page.locator("#log time").first
+    expect(written).to_contain_text(" ago")
+    there = datetime.fromisoformat(str(written.get_attribute("datetime"))).astimezone(ZoneInfo("Asia/Tokyo"))
+    expect(written).to_contain_text(f"{there:%H:%M:}")
+    expect(written).to_have_attribute("title", re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ UTC$"))
+    expect(plain.page.locator("#log time").first).to_have_text(re.compile(r"^\d+ [A-Z][a-z]{2} \d\d:\d\d:\d\d UTC$"))
+    word = page.locator("#pla-title dfn")
+    word.focus()
+    expect(word.get_by_role("tooltip")).to_have_text(
+        "the lab assistant that types on another machine through a USB device"
+    )
+    main = page.get_by_role("main").bounding_box()
+    assert main
+    assert main["y"] < 110, "no more than a bar and a line of sections"
+    visit.go("/log?type=pla.proposed&text=second")
+    row = page.locator("tbody#events tr").first
+    expect(row).to_contain_text("pla.proposed")
+    link = row.get_by_role("link").first.bounding_box()
+    assert link
+    assert link["height"] >= 24
+    row.locator(".c-gist").click()
+    expect(page.get_by_role("heading", name="The line as it is stored")).to_be_visible()
+    expect(page.get_by_role("main")).not_to_contain_text("␊")
+    assert visit.go("/runs/none") == 404
+    expect(page.get_by_role("main").get_by_role("link", name="Runs")).to_be_visible()
+    station.pmagent("pla", "reject", "--operator", APPROVING, "--reason", "seen")
 
 
 def test_keys_move_and_decide_nothing(enter: Enter, station: Station) -> None:

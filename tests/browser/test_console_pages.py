@@ -76,7 +76,7 @@ def test_every_page_is_for_everybody(
     visit = enter(APPROVING, color_scheme=theme, size=size)
     page = visit.page
     broken = {}
-    for address in some([*pages[:PLAIN], "/approvals?stands=closed", "/?why=yes"], 6):
+    for address in some([*pages[:PLAIN], "/approvals?stands=closed", "/?why=yes"], 4):
         visit.go(address)
         page.evaluate(AXE)
         found = violations(page, RULES)
@@ -118,7 +118,7 @@ def test_hostile_text_is_shown_as_it_was_written(enter: Enter, station: Station,
 @pytest.mark.parametrize("operator", [APPROVING, LOOKING], ids=["approve", "view"])
 def test_every_page_is_whole_without_scripts(enter: Enter, pages: list[str], operator: str) -> None:
     visit = enter(operator, java_script_enabled=False)
-    for address in some(pages, 12):
+    for address in some(pages, 6):
         status = visit.go(address)
         page = visit.page
         assert status == (404 if address == "/no-such-page" else 200), address

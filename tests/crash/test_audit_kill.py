@@ -65,7 +65,7 @@ def audit_id(number: int) -> str:
 
 
 def test_an_audit_whose_host_is_killed_while_it_collects_goes_on(workspace: Path, sources: Sources) -> None:
-    moments = some(COLLECTED, 2)
+    moments = some(COLLECTED, 1)
     with hosts(workspace, sources) as host:
         for number, moment in enumerate(moments):
             assert host(number, "-", moment)[0] == KILLED, f"{moment}: it did not come"
@@ -95,7 +95,7 @@ def test_an_audit_whose_host_is_killed_while_models_judge_asks_nothing_twice_tha
 ) -> None:
     scores = {Question("Prosecutor", "state", 1): 1, Question("Defense", "state", 1): 5}  # there is a second round
     bench = Bench(scores=scores)
-    moments = some(JUDGED, 3)
+    moments = some(JUDGED, 2)
     with sitting(bench) as environ, hosts(workspace, sources, environ) as host:
         for number, moment in enumerate(moments):
             assert host(number, "openai:gpt-x", moment)[0] == KILLED, f"{moment}: it did not come"

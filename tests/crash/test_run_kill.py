@@ -36,7 +36,7 @@ pytestmark = [needs_sandbox, pytest.mark.slow]
 
 SECONDS = 120.0
 MOMENTS = (
-    "plan.made:1", "run.begun:1", "tasks.changed:2", "task.attempt_requested:1", "task.attempt_requested:3",
+    "tasks.planned:1", "oa.permit_granted:1", "task.finished:1", "task.attempt_requested:1", "task.attempt_requested:3",
     "task.exited:1", "task.finished:2", "task.assigned:4", "plan.finished:1", "run.ended:1",
 )
 """Events on which a host kills itself as soon as they are durable."""

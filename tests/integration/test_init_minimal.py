@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -121,3 +122,52 @@ def test_minimal_is_refused_where_there_are_surfaces_or_other_settings(bare: Pat
     refused = pmagent(bare, "init", "--minimal")
     assert refused.code == 2
     assert not (bare / ".pmagent/config.toml").exists()
+
+
+def test_the_doctor_leads_to_init_where_nothing_is_yet(tmp_path: Path) -> None:
+    found = pmagent(tmp_path, "doctor", "--format", "json").document["checks"]
+    surfaces = next(check for check in found if check["name"] == "surfaces")
+    assert (surfaces["state"], surfaces["remedy"]) == ("warn", "pmagent init")
+
+
+def test_a_decision_does_not_advise_what_would_write_nothing(bare: Path) -> None:
+    warned = pmagent(bare, "oa", "decision", "Write the manual").document["warnings"]
+    assert any("config.toml" in warning for warning in warned)
+    assert not any(warning.startswith("to mend it: pmagent init") for warning in warned)
+
+
+def test_init_says_that_the_log_is_gone(bare: Path) -> None:
+    assert pmagent(bare, "oa", "snapshot").code == 0
+    shutil.rmtree(bare / ".pmagent/data/log")
+    told = pmagent(bare, "init").errors
+    assert "--new-log" in told
+    assert "next:" not in told, "a run would be refused"
+    assert "next:" in pmagent(bare, "init", "--new-log").errors
+
+
+def test_a_name_that_is_nearly_right_leads_on(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(bare)
+    assert "plan.yaml" in pmagent(bare, "run", "x", "--plan", "plan.yml").errors
+    for typed, meant in (("stop", "down"), ("start", "up"), ("gc", "prune")):
+        ran = pmagent(bare, typed)
+        assert (ran.code, f"did you mean {meant}?" in ran.errors) == (2, True)
+
+
+@needs_sandbox
+def test_a_red_run_names_the_command_that_shows_what_it_wrote(bare: Path) -> None:
+    (bare / "bad.yaml").write_text("[{task_id: a, intent: x, tools: [cat], inputs: {args: [/nosuch]}}]")
+    ran = pmagent(bare, "run", "x", "--plan", str(bare / "bad.yaml"))
+    assert ran.code == 1
+    (command,) = (line.split(None, 1)[1] for line in ran.lines if line.startswith("  output"))
+    _, *words = command.split()
+    assert "nosuch" in pmagent(bare, *words).text
+
+
+def test_init_says_first_why_a_folder_can_be_no_workspace(tmp_path: Path) -> None:
+    (tmp_path / "orchestra.config.yaml").write_text("whitelist_tools: [make]\n")
+    here = {"PMAGENT_WORKSPACE": str(tmp_path)}
+    outside = invoke("init", environ=here)
+    assert (outside.code, "git init" in outside.errors) == (2, True)
+    assert "not accepted" in invoke("status", environ=here).text
+    (tmp_path / "orchestra.config.yaml").unlink()
+    assert "not accepted" not in invoke("status", environ=here).text, "there is nothing to accept"

@@ -51,6 +51,16 @@ def test_a_pause_and_its_end_are_told_and_stand_in_the_status(workspace: Path) -
     assert pmagent(workspace, "status", "--format", "json").document["paused"] is None
 
 
+def test_who_follows_a_run_that_is_over_hears_of_no_later_pause(workspace: Path) -> None:
+    plan = workspace / "look.yaml"
+    plan.write_text("[{task_id: a, intent: x, tools: [echo]}]")
+    ran = pmagent(workspace, "run", "x", "--plan", str(plan), "--dry-run", "--format", "json")
+    assert ran.code == 0, ran.errors
+    assert pmagent(workspace, "pause", "--operator", "ada").code == 0
+    followed = pmagent(workspace, "run", "--follow", ran.document["run_id"])
+    assert (followed.code, "paused" in followed.errors) == (0, False)
+
+
 def test_a_reason_that_is_too_long_stops_nobody_from_stopping(workspace: Path) -> None:
     paused = pmagent(workspace, "pause", "--operator", "ada", "--reason", "x" * 600, "--format", "json")
     assert (paused.code, paused.document["reason"]) == (0, "x" * 500)

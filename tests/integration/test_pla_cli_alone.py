@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pmagent.console.auth import operators
 from pmagent.workspace.layout import Layout
 from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent
@@ -278,7 +281,7 @@ def test_a_device_is_looked_at_without_arming_it(workspace: Path, tmp_path: Path
         text = pla(workspace, "device").text
         assert "and is closed again" in text
         assert said in text
-        assert "switch      ready" in text
+        assert "kill switch ready" in text
         heard = {op: device.heard(op) for op in ("hello", "arm", "prepare", "commit")}
         assert heard == {"hello": 2, "arm": 0, "prepare": 0, "commit": 0}
         assert device.typed == ""
@@ -303,12 +306,36 @@ def test_broken_settings_keep_nobody_from_lowering_the_mode_and_disarming(lab: P
         assert pmagent(lab, "pla", "arm").code == 2
 
 
-def test_two_persons_means_two(lab: Path) -> None:
+def proven(lab: Path, secret: str, *arguments: str) -> tuple[int, dict[str, Any], str]:
+    """``pmagent pla …`` with this secret on stdin: exit code, document, and errors."""
+    done = warm.run(
+        [*PMAGENT, "pla", *arguments, "--secret-stdin", "--format", "json"], input=f"{secret}\n".encode(), cwd=lab,
+        env=clean_environment(), capture_output=True, timeout=SECONDS, check=False,
+    )  # fmt: skip
+    return done.returncode, json.loads(done.stdout or b"{}"), done.stderr.decode()
+
+
+def test_two_persons_are_two_who_prove_who_they_are(lab: Path) -> None:
+    """``--operator NAME`` alone proves nothing, neither of who asks nor of who approves."""
     configure(lab, two_persons=True)
-    proposed = asked(lab, "propose", "type: ls")
-    name, digest = proposed["proposal_id"], proposed["digest"]
-    assert asked(lab, "approve", name, "--digest", digest, expect=1)["decision"]["code"] == "self"
-    pla(lab, "approve", name, "--digest", digest, "--operator", "grace")
+    file = Layout(lab).home / "operators.json"
+    for name, role in (("ada", "approve"), ("grace", "approve"), ("vera", "view")):
+        operators.add(file, name, role, f"{SECRET}-{name}")  # type: ignore[arg-type]
+    assert asked(lab, "propose", "type: ls", expect=1)["code"] == "unproven"
+    code, proposed, _ = proven(lab, f"{SECRET}-ada", "propose", "type: ls")
+    assert (code, proposed["proposed"]) == (0, True)
+    approve = ("approve", proposed["proposal_id"], "--digest", proposed["digest"])
+    assert asked(lab, *approve, "--operator", "grace", expect=1)["decision"]["code"] == "unproven"
+    code, refused, errors = proven(lab, f"{SECRET}-ada", *approve, "--operator", "grace")
+    assert (code, refused["error"]["message"]) == (1, "grace and the secret do not fit")
+    assert SECRET not in errors
+    assert proven(lab, f"{SECRET}-vera", *approve, "--operator", "vera")[0] == 1, "who may only look approves nothing"
+    code, refused, _ = proven(lab, f"{SECRET}-ada", *approve)
+    assert (code, refused["decision"]["code"]) == (1, "self")
+    code, approved, _ = proven(lab, f"{SECRET}-grace", *approve, "--operator", "grace")
+    assert (code, approved["decision"]["decision"]) == (0, "approved")
+    assert [one["proof"] for one in events(lab, "pla.decision_requested")] == ["none", "secret", "secret"]
+    assert not any(SECRET.encode() in path.read_bytes() for path in lab.rglob("*") if path.is_file())
 
 
 def test_ending_a_session_withdraws_what_is_open(lab: Path) -> None:
@@ -339,3 +366,43 @@ def test_the_log_of_all_this_replays(lab: Path) -> None:
     pla(lab, "end")
     for words in (("replay",), ("log", "verify"), ("rebuild", "--check")):
         assert pmagent(lab, *words).code == 0
+
+
+def test_a_refused_arming_says_that_mode_and_proposal_stay_and_a_lower_mode_what_is_withdrawn(lab: Path) -> None:
+    name = asked(lab, "propose", "type: hello")["proposal_id"]
+    refused = pla(lab, "arm", expect=1).text
+    assert "the mode stays SUGGEST" in refused
+    assert f"{name} stays open" in refused
+    assert asked(lab, "status")["mode"] == "SUGGEST"
+    assert events(lab, "pla.violation") == []
+    assert f"{name} is withdrawn" in pla(lab, "mode", "OBSERVE").text
+    assert asked(lab, "mode", "OBSERVE")["withdrawn"] == []
+
+
+def test_a_document_made_for_another_mode_says_what_became_of_mode_and_proposal(lab: Path, tmp_path: Path) -> None:
+    """The specification demands a reset of the mode there; so the answer tells of it."""
+    name = asked(lab, "propose", "type: hello")["proposal_id"]
+    document = asked(lab, "show", name)["action_proposal"]
+    document["mode"] = "EXECUTE"
+    file = tmp_path / "proposal.json"
+    file.write_text(json.dumps(document))
+    told = pla(lab, "propose", "--document", str(file), expect=1).text
+    assert "the mode is OBSERVE now" in told
+    assert f"{name} is withdrawn" in told
+
+
+def test_who_is_shown_nothing_gets_the_whole_command_with_the_digest(lab: Path) -> None:
+    proposed = asked(lab, "propose", "type: hello")
+    told = pla(lab, "approve", expect=2).errors
+    assert f"pmagent pla approve {proposed['proposal_id']} --digest {proposed['digest']}" in told
+    assert asked(lab, "list")["proposals"][0]["stands"] == "open"
+
+
+def test_on_one_pipe_notes_come_where_they_belong(lab: Path) -> None:
+    pla(lab, "propose", "type: hello")
+    done = warm.run(
+        [*PMAGENT, "alerts", "--ack", "1", "--ack", "2", "--note", "x"], cwd=lab, env=clean_environment(),
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS, check=False,
+    )  # fmt: skip
+    kinds = [line.partition(":")[0].strip() for line in done.stdout.decode().splitlines()]
+    assert kinds == ["✗ refused", "no open alert has this number", "hint"] * 2

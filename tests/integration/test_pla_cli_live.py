@@ -88,7 +88,7 @@ def test_status_list_show_and_device_tell_how_it_stands(lab: Lab) -> None:
     assert status["proposal"]["proposal_id"] == proposed["proposal_id"]
     assert 0 < status["proposal"]["seconds_left"] <= 300
     text = lab.pla("status").text
-    assert "kill switch ready, armed" in text
+    assert "kill switch: ready" in text
     assert "│ls│" in text
     assert lab.asked("show", proposed["proposal_id"][:14])["digest"] == proposed["digest"]
     linked = lab.asked("device")

@@ -36,23 +36,24 @@ def table(heading: str) -> list[list[str]]:
 
 
 def test_the_page_has_the_blocks_that_are_tried_here() -> None:
-    demo, alone, live = map(commands, BLOCKS)
-    assert demo == [["demo"]], "which test_readme.py runs, as part of make demo"
+    first, practised, alone, live = map(commands, BLOCKS[:4])
+    assert first == [["practice"], ["demo"]], "which tests of their own run"
+    assert len(practised) > 4
     assert len(alone) > 6
     assert len(live) > 6
 
 
 def test_the_session_without_a_device_works_as_it_stands(workspace: Path) -> None:
-    for words in commands(BLOCKS[1]):
+    for words in commands(BLOCKS[2]):
         assert pla(workspace, *words).text, words
 
 
 @pytest.mark.slow
 def test_the_session_with_a_device_types_what_was_approved(tmp_path: Path) -> None:
     with lab(tmp_path, fresh_example(tmp_path / "workspace")) as made:
-        for words in commands(BLOCKS[2]):
+        for words in commands(BLOCKS[1]) + commands(BLOCKS[3]):
             _try(made, words)
-        assert made.device.typed == "ls -la\n"
+        assert made.device.typed == "hello\nls -la\n"
         assert made.asked("status")["mode"] == "OBSERVE"
 
 
@@ -94,7 +95,7 @@ def test_each_command_of_the_page_exists_and_none_is_left_out() -> None:
     }
     group = program.get_command(click.Context(program), "pla")
     assert isinstance(group, Group)
-    assert named | {"demo"} == set(group.entries)
+    assert named == set(group.entries)
 
 
 def test_the_page_links_to_pages_that_are_there() -> None:

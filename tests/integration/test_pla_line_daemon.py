@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from pmagent.contracts.pla import LEASE_SECONDS
 from pmagent.events.errors import PmagentError
 from pmagent.service.operations import call
 from pmagent.workspace.layout import Layout
@@ -146,6 +148,26 @@ def test_disarming_past_a_daemon_that_hangs_ends_the_typing_and_nothing_is_typed
         assert asked(place, "status")["mode"] == "OBSERVE"
         assert (device.typed, device.heard("commit")) == (typed, 1)
         assert daemon.end()[0] == 0
+
+
+def test_while_a_daemon_is_stopped_nothing_pings_and_typing_ends_within_the_lease(place: Path) -> None:
+    """By the device's own clock, in which it tells what it hears and what it types."""
+    with device_at(place) as device, running(place) as daemon:
+        begin_typing(place, device)
+        with hanging(daemon):
+            stopped_at = time.monotonic_ns()
+            stopped(device)
+            told = device.told
+        heard = max(one["at"] for one in told if one.get("heard") in ("arm", "ping"))
+        typed = max(one["at"] for one in told if one.get("text"))
+        assert typed - heard <= LEASE_SECONDS * 1e9
+        assert heard <= stopped_at
+        assert typed - stopped_at <= LEASE_SECONDS * 1e9
+        await_event(place, "pla.executed")
+        [executed] = events(place, "pla.executed")
+        assert (executed["outcome"], executed["code"]) == ("aborted", "LEASE")
+        assert asked(place, "status")["mode"] == "OBSERVE"
+        assert device.heard("commit") == 1
 
 
 def test_disarming_past_a_daemon_that_holds_no_line_says_so(place: Path) -> None:

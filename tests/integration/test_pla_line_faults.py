@@ -89,6 +89,7 @@ async def armed_and_prepared(line: Held) -> None:
     """Up to the commit."""
     boot_id = (await line.linked()).boot_id
     await line.ask(arm(boot_id))
+    line.renew(boot_id)
     assert isinstance(await line.ask(prepare(SMALL, boot_id=boot_id)), HidPrepared)
 
 
@@ -131,6 +132,7 @@ def test_parts_come_through_faults(tmp_path: Path) -> None:
         setattr(pipe, direction, lambda data: next(faults, passing)(data) if wanted in data else data)
         boot_id = (await line.linked()).boot_id
         await line.ask(arm(boot_id))
+        line.renew(boot_id)
         ready = await line.ask(prepare(TEXT, boot_id=boot_id))
         assert isinstance(ready, HidPrepared)
         result = await line.ask(commit(TEXT, boot_id=boot_id))

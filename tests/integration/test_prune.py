@@ -119,3 +119,19 @@ def test_other_losses_are_still_told(pruned: Path, tmp_path: Path) -> None:
     lost = next(iter(Layout(workspace).blobs.glob("??/*")))
     lost.unlink()
     assert pmagent(workspace, "log", "verify").code == 4
+
+
+def test_a_run_whose_results_a_kept_one_took_over_stays(workspace: Path) -> None:
+    plan = workspace / "red.yaml"
+    plan.write_text("""
+- {task_id: fine, intent: x, tools: [echo], inputs: {args: [kept]}}
+- {task_id: red, intent: x, tools: [cat], depends_on: [fine], inputs: {args: [/nosuch]}, constraints: {max_retries: 0}}
+""")
+    first = pmagent(workspace, "run", "x", "--plan", str(plan), "--format", "json").document["run_id"]
+    second = pmagent(workspace, "rerun", "--failed", first, "--format", "json").document["run_id"]
+    shown = pmagent(workspace, *ALL, "--keep", "1", "--dry-run", "--format", "json").document
+    assert (shown["runs"], shown["needed"]) == ([], [first])
+    assert pmagent(workspace, *ALL, "--yes").code == 0, "both go together"
+    assert runs_left(workspace) == set()
+    assert [one["run_id"] for one in pmagent(workspace, "runs", "--format", "json").document["runs"]] == [second, first]
+    assert pmagent(workspace, "log", "verify").code == 0

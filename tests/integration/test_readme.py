@@ -1,4 +1,4 @@
-"""The commands of README and docs work as they stand there."""
+"""The commands of README and docs work as they stand there; those of an ordinary user: see test_wheel.py."""
 
 from __future__ import annotations
 
@@ -60,19 +60,6 @@ def run(arguments: list[str], cwd: Path, how: Callable[..., Any] = warm.run) -> 
         arguments, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=SECONDS
     )
     return done
-
-
-@needs_sandbox
-def test_the_commands_work_in_a_new_repository_in_their_order(repository: Path) -> None:
-    found = commands(README, "pmagent")
-    assert len(found) > 8
-    assert any(arguments[:1] == ["run"] for _, *arguments in found)
-    for _, *arguments in found:
-        if arguments in (["console"], ["pla", "demo"]):
-            continue  # a daemon's, and a workspace's of its own: the next test, and the demo
-        done = run([sys.executable, "-I", "-m", "pmagent", *arguments], repository)
-        assert done.returncode == 0, (arguments, done.stdout, done.stderr)
-        assert done.stdout, arguments
 
 
 @needs_sandbox

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ from tests.support.sandboxes import needs_sandbox
 REPOSITORIES = Path(__file__).resolve().parents[2] / ".repositories"
 MADE = (".pmagent", "orchestra.config.yaml", "plan.yaml", "share", "runs", "jobs", "sessions")
 COUNTS = re.compile(r"(\d+) (passed|failed|skipped|xfailed|xpassed|error)|^# (tests|pass|fail) +(\d+)", re.MULTILINE)
+CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 
 pytestmark = [
     needs_sandbox,
@@ -32,6 +34,8 @@ pytestmark = [
 def repository(request: pytest.FixtureRequest) -> Iterator[Path]:
     """The repository of that name as it was made, before and after; its environment bears its path, so no copy runs."""
     folder = REPOSITORIES / request.param
+    if not folder.is_dir():
+        pytest.skip("it was not made, because this machine has no cargo")
 
     def tidy() -> None:
         for path in (folder / name for name in MADE):
@@ -54,7 +58,7 @@ def run(repository: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     ("repository", "outside"),
     [
         ("click", ".venv/bin/pytest"), ("six-worktree", ".venv/bin/pytest"), ("isarray", "npm test"),
-        ("color-name", "npm test"),
+        ("color-name", "npm test"), ("fnv", "cargo test --offline"), ("eyes", "make test"),
     ],
     indirect=["repository"],
 )  # fmt: skip
@@ -65,9 +69,11 @@ def test_the_whole_suite_runs_as_it_does_outside(repository: Path, outside: str)
     done = run(repository, "run", "run the tests", "--plan", "plan.yaml")
     assert done.returncode == (1 if wanted.returncode else 0), (done.stdout, done.stderr)
     (run_id,) = re.findall(r"^  run +(\S+)$", done.stdout, re.MULTILINE)
-    inside = run(repository, "logs", run_id).stdout
+    (output,) = json.loads(run(repository, "logs", run_id, "--format", "json").stdout)["outputs"]
+    inside = output["stdout"]["text"]
     assert COUNTS.findall(inside) == COUNTS.findall(wanted.stdout)
-    assert COUNTS.findall(inside) or repository.name == "color-name", "its tests print nothing"
+    timeless = [CLOCK.sub("", text) for text in (inside, wanted.stdout)]
+    assert COUNTS.findall(inside) or timeless[0] == timeless[1], "its tests count nothing"
     assert run(repository, "replay").returncode == 0
 
 

@@ -31,7 +31,7 @@ from tests.support.started import LONG, QUICK, daemon, in_workspace, latest, sta
 __all__ = ["daemon"]
 
 
-CHANGES = ("log", "tail", "-n", "all", "-f", "--type", "tasks.changed", "--format", "json")
+CHANGES = ("log", "tail", "-n", "all", "-f", "--type", "task.assigned", "--format", "json")
 pytestmark = [needs_sandbox, pytest.mark.slow]
 
 
@@ -149,7 +149,7 @@ def test_a_detached_run_goes_on_in_the_daemon_is_listed_and_can_be_cancelled(wor
         (run_id,) = left.lines
         with started(workspace, *CHANGES) as tail:
             assert tail.process.stdout is not None
-            while b'"running"' not in tail.process.stdout.readline():
+            while b'"task.assigned"' not in tail.process.stdout.readline():
                 pass
         shown = pmagent(workspace, "runs", run_id[:6])
         assert "▸ open" in shown.text

@@ -21,7 +21,7 @@ __all__ = ["daemon"]
 
 pytestmark = [needs_sandbox, pytest.mark.slow]
 
-CHANGES = ("log", "tail", "-n", "all", "-f", "--type", "tasks.changed", "--format", "json")
+CHANGES = ("log", "tail", "-n", "all", "-f", "--type", "task.assigned", "--format", "json")
 RUN = ("run", "Look around", "--plan", "plan.yaml")
 
 
@@ -193,7 +193,7 @@ def test_a_daemon_that_does_not_come_back_is_told_with_how_to_look(
         lines = tail.process.stdout
 
         def kill() -> None:  # whoever follows is this very process, so another thread watches and kills
-            while (line := lines.readline()) and b'"running"' not in line:
+            while (line := lines.readline()) and b'"task.assigned"' not in line:
                 pass
             for _ in range(3):  # by then the daemon has told the command that it carries the run, which else does that
                 call(workspace, "status")

@@ -199,6 +199,9 @@ tasks:
         "t-a": ("done", 1), "t-b": ("failed", 1), "after": ("done", 1), "never": ("done", 0), "gone": ("failed", 1),
     }
     assert {"a for all src\n", "b for all src\n"} < set(stdout_of(project, ran).splitlines(keepends=True))
+    assert (ran.document["done"], ran.document["failed"], ran.document["tolerated"]) == (3, 0, 2)
+    listed = spawn("runs", "--format", "json", cwd=project, HOME=str(home)).document["runs"][0]
+    assert (listed["done"], listed["failed"]) == (3, 0), "the list counts alike"
     reasons = {task["name"]: task["reason"] for task in ran.document["tasks"]}
     assert reasons["t-b"].endswith("(continue_on_error)")
     assert reasons["never"] == "skipped: if: failure()"

@@ -28,7 +28,7 @@ from tests.support.sandboxes import needs_sandbox
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD_INPUTS = ("pmagent", *PACKAGES, "pyproject.toml", "LICENSE", "CHANGELOG.md", "README.md")
+BUILD_INPUTS = ("pmagent", *PACKAGES, "pyproject.toml", "LICENSE", "CHANGELOG.md", "README.md", "docs/glossary.md")
 HOSTILE_MODULES = ("msgspec.py", "click.py", "actors.py")
 HOSTILE_PACKAGES = ("events", "contracts")
 MARK = "hostile code ran"
@@ -67,6 +67,7 @@ def build_wheel(tmp: Path) -> Path:
         if place.is_dir():
             shutil.copytree(place, source / name, ignore=shutil.ignore_patterns("__pycache__"), symlinks=True)
         elif place.exists():
+            (source / name).parent.mkdir(exist_ok=True)
             shutil.copy2(place, source / name)
     hatch = [sys.executable, "-I", "-m", "hatchling", "build"]
     subprocess.run([*hatch, "-t", "sdist", "-d", str(tmp)], cwd=source, check=True, capture_output=True)

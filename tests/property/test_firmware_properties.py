@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pmagent.contracts.pla import Action, KeyCombo, MouseMove, TypeText, digest, is_typable, objections
 from pmagent.firmware.actions import TEXT_MAX, check
 from pmagent.firmware.document import Unreadable, read, write
-from pmagent.firmware.layout import SHIFT, stroke
+from pmagent.firmware.layout import SHIFT, presses
 from pmagent.firmware.lines import LineReader, decode, encode
 from pmagent.firmware.refusal import Refused
 from tests.support.cases import each
@@ -25,7 +25,7 @@ from tests.support.firmware_scripts import actions, script
 from tests.support.firmware_vectors import crc16
 
 EVERY = "".join(filter(is_typable, map(chr, range(128))))
-CHARACTERS = {stroke(character): character for character in EVERY}
+CHARACTERS = {stroke: character for character in EVERY for stroke in presses(character) or ()}
 BY_ID = [f"exec-{number:08d}" for number in range(4)]
 
 
@@ -55,7 +55,7 @@ def handed_over(number: int, action: Action, execution_id: str) -> bytes:
     ]
     number += len(pieces)
     return b"".join(
-        [*lines, request(number, "arm", boot_id=BOOT, lease_ms=5000), request(number + 1, "commit", **named)]
+        [*lines, request(number, "arm", boot_id=BOOT, lease_ms=2000), request(number + 1, "commit", **named)]
     )
 
 
@@ -185,7 +185,7 @@ def test_a_cut_at_any_report_leaves_a_beginning_and_then_releases(action: Action
 
 
 @settings(max_examples=examples(25), deadline=None)
-@given(lease=st.integers(100, 5000), begin=st.integers(0, TICKS - 1), pings=st.integers(0, 3))
+@given(lease=st.integers(100, 2000), begin=st.integers(0, TICKS - 1), pings=st.integers(0, 3))
 def test_a_lease_ends_to_the_millisecond_also_where_ticks_wrap(lease: int, begin: int, pings: int) -> None:
     monitor = Monitor({}, begin)
     monitor.step(1, hello())
@@ -204,7 +204,7 @@ def test_a_lease_ends_to_the_millisecond_also_where_ticks_wrap(lease: int, begin
 def test_no_pause_of_the_loop_however_long_keeps_it_armed(jump: int) -> None:
     monitor = Monitor({})
     monitor.step(1, hello())
-    monitor.step(1, request(2, "arm", boot_id=BOOT, lease_ms=5000))
+    monitor.step(1, request(2, "arm", boot_id=BOOT, lease_ms=2000))
     monitor.step(jump, b"")
     assert not monitor.core.armed
 

@@ -122,7 +122,7 @@ def test_whatever_befalls_the_device_what_it_says_of_itself_are_documents(
     }
     fields: dict[str, dict[str, object]] = {
         "hello": {"contract_version": CONTRACT_VERSION, "contract_hash": CONTRACT_HASH, "time": "2026-03-02T09:15:00Z"},
-        "arm": {"boot_id": boot, "lease_ms": 5000},
+        "arm": {"boot_id": boot, "lease_ms": 2000},
         "ping": {"boot_id": boot},
         "status": {"execution_id": "exec-00000001"},
         "prepare": {**known, "part": 0, "parts": 1, "data": document},

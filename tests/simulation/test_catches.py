@@ -26,7 +26,6 @@ from pmagent.events.head import HeadFile
 from pmagent.events.redact import Redactor
 from pmagent.events.segment_store import SegmentStorage
 from pmagent.events.sequencer import Sequencer
-from pmagent.projections.runs import numbers
 from pmagent.replay.replayer import Replayer
 from pmagent.replay.simulation import machine
 from pmagent.replay.simulation.disk import SimFile
@@ -126,9 +125,6 @@ def found() -> bool:
 FOUND: Planted = {
     "a start notes recent facts in another order": ("differs", [
         (Sequencer, "remember_all", "together.sort(key=itemgetter(1))", "pass"),
-    ]),
-    "a queued job has progress": ("a projection raised", [
-        (numbers, "job", ' and state != "queued"', ""),
     ]),
     "recovery starts once more what it released itself": ("known already|performed twice", [
         (Machine, "_start", "unfinished = self.engine.effects.unfinished()\n", "\n",

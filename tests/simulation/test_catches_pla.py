@@ -16,8 +16,9 @@ from pmagent.actors.pla.hid import tripping
 from pmagent.actors.pla.warden import actor as warden
 from pmagent.actors.pla.warden import approvals, modes
 from pmagent.actors.pla.wire import exchanges
+from pmagent.actors.pla.wire.conversations import Conversations
 from pmagent.actors.pla.wire.host import HostLink
-from pmagent.firmware import executions
+from pmagent.firmware import actions, executions
 from pmagent.firmware.core import Core
 from pmagent.firmware.executions import Executions
 from pmagent.firmware.loop import Board
@@ -128,6 +129,16 @@ PLANTED: Planted = {
     "a lease has no end": ("not armed", [
         (Core, "_pass", "if self.armed and self._lease_left == 0:", "if False:"),
     ]),
+    "the lease is renewed though the engine is silent": ("the engine is silent for", [
+        (Conversations, "_waited", "isinstance(talk.wait, WaitDue) and now > self._alive_until", "False"),
+    ]),
+    "a device takes a lease of any length, and the host asks for a long one": ("of silence", [
+        (Core, "_arm", "<= LEASE_MAX_MS", "<= 99_999"),
+        (exchanges, "_arm", "_LEASE_MS", "4_000"),
+    ]),
+    "a text is typed by another layout": ("not approved", [
+        (actions, "_layout", 'if "layout" in payload', 'if "layout" in payload and payload["layout"] != "de"'),
+    ]),
     "a line that is closed leaves the device armed": ("not armed", [
         (Core, "_look", 'self._stop("LINK")', "pass"),
     ]),
@@ -158,15 +169,6 @@ PLANTED: Planted = {
     ]),
     "the warden may not have it disarmed": ("was refused at", [
         (link, "exchange", " and not isinstance(event.data, HidDisarmRequested)", ""),
-    ]),
-    "an order that another boot refuses counts as not carried out": ("told not to be executed, and was typed", [
-        (HostLink, "_answer", 'if anew and request.op == "commit":', "if False:"),
-        (hid_execution, "_on_commit", 'case HidRefused(code="BOOT_MISMATCH" | "NO_HELLO" as code):',
-         'case HidRefused(code="BOOT" as code):'),
-    ]),
-    "a device that says it is disarmed is not believed": (".", [
-        (hid, "_answered", "isinstance(event.data, HidDisarmed) and state.armed", "False"),
-        (hid_arming, "on_request", "if state.disarming:", "if False:"),
     ]),
     "keys stay down": ("stays down|still down", [
         (Core, "_stop", "self._release = True", "pass"),

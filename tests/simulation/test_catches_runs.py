@@ -76,7 +76,7 @@ PLANTED: Planted = {
         (states, "_given_up", "while level:", "for _ in range(1):"),
     ]),
     "a task runs though its condition does not hold": ("(unblocks|starts) after", [
-        (states, "_next_step", 'failure=failed) else "skip"', 'failure=failed) else "unblock"'),
+        (states, "_next_step", '(board, index)) else "skip"', '(board, index)) else "unblock"'),
     ]),
     "a task that may fail counts as failed": ("skips after", [
         (states, "_next_step", 'in (LETTERS["done"], TOLERATED)', 'in (LETTERS["done"],)'),
@@ -108,7 +108,7 @@ PLANTED: Planted = {
         (orchestrator, "_concerned", "return run if request == run.timer else None", "return None"),
     ]),
     "a run has more time than was given": ("its timer fires at", [
-        (orchestrator, "_begin", "at=run.ends_at", "at=time_after(run.ends_at, 60.0)"),
+        (orchestrator, "_begin", "at=run.ends_at", 'at=run.ends_at.replace("2", "3", 1)'),
     ]),
     "a run that is cancelled goes on": ("though it must be cancelled", [
         (orchestrator, "_cancel",
@@ -120,7 +120,7 @@ PLANTED: Planted = {
     "a task that is stopped leaves its pause": ("its timer goes on", [
         (worker, "_stopped", '[EffectCancelRequested(request=job.request)] if job.doing == "pause"', '[] if True'),
     ]),
-    "a run that is to end waits for attempts without ending them": ("has 0 answers|does not come to an end", [
+    "a run that is to end waits for attempts without ending them": ("has 0 answers|does not come to an end|is to end", [
         (worker, "_stopped", "return [EffectCancelRequested(request=job.request)]", "return []"),
     ]),
     "tasks begin though the run is to end": ("a task starts though it is to end|the run is to end|IllegalStep", [
@@ -133,8 +133,8 @@ PLANTED: Planted = {
     "a run that is to be planned only begins": ("planned only|as done|as failed", [
         (orchestrator, "_planned", "if run.plan_only:", "if False:"),
     ]),
-    "a run begins under another's permit": ("a permit that is none for it|another scope", [
-        (orchestrator, "_planned", 'subject=f"run:{run.run_id}"', 'subject="run:any"'),
+    "a run begins under another's permit": ("a permit that is none for it|another scope|the plan does not run", [
+        (orchestrator, "_planned", "subject=permit_subject(run.run_id)", 'subject="run:any"'),
     ]),
     "a planner is asked without end": ("is number 4", [
         (coordinator, "_from_answer", "if run.attempt < PLANNER_TRIES:", "if True:"),

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pmagent.actors.pla.wire.lines import encode
 from pmagent.contracts.pla import KEYS, MODIFIERS, Action, KeyCombo, MouseClick, MouseMove, TypeText, digest, is_typable
 from pmagent.contracts.pla_events import PlaExecutionRequested
-from pmagent.firmware.actions import Keys, Move, Text
-from pmagent.firmware.layout import ALT, CTRL, stroke
+from pmagent.firmware.actions import Keys, Move, Text, keystrokes
+from pmagent.firmware.layout import ALT, CTRL, presses
 from pmagent.replay.areas.pla.strokes import CHARACTERS, Typed
 from pmagent.replay.areas.pla.witness import Witness, crc, decoded
 from pmagent.replay.simulation.world import Violation
@@ -26,7 +26,7 @@ TEXT = TypeText(text="Hi 5!")
 def test_the_table_of_a_us_keyboard_is_whole_and_agrees_with_the_firmwares() -> None:
     typable = {chr(code) for code in range(0x110) if is_typable(chr(code))}
     assert typable == CHARACTERS.keys()
-    assert {c: stroke(c) for c in typable} == {c: (shift, *usages) for c, (shift, usages) in CHARACTERS.items()}
+    assert {c: presses(c) for c in typable} == {c: ((shift, *usages),) for c, (shift, usages) in CHARACTERS.items()}
 
 
 def test_the_sum_of_a_line_is_the_published_one() -> None:
@@ -63,7 +63,7 @@ class Scene:
         self.witness.sees(line, killed=killed, connected=connected, usb=usb)
 
     def order(self) -> None:
-        self.hear("arm", lease_ms=5000)
+        self.hear("arm", lease_ms=2000)
         self.hear("commit", execution_id=EXECUTION, digest=digest(self.action))
 
 
@@ -76,7 +76,7 @@ def ordered(action: Action = TEXT) -> Scene:
 @pytest.mark.parametrize(
     ("action", "reports"),
     [
-        (TEXT, Text("Hi 5!")),
+        (TEXT, keystrokes("Hi 5!", "us")),
         (KeyCombo(keys=["ctrl", "alt", "t"]), Keys(CTRL | ALT, [23])),
         (MouseMove(x=1000, y=-300), Move(1000, -300)),
     ],

@@ -103,13 +103,13 @@ class Device:
 
 class FakeBoard:
     """Everything around the program; ``each_round`` is called with the number of the round, when the switch is read
-    while the watchdog runs. ``setting``: what settings.toml says of the line, if there is one. ``fifo``: what a UART
-    takes without waiting. ``spoil`` is done to the board's modules, by name, before a program sees them; a module that
-    it makes None is missing."""
+    while the watchdog runs. ``setting``: what settings.toml says of the line, ``boot_keyboard`` of that, if it says
+    anything. ``fifo``: what a UART takes without waiting. ``spoil`` is done to the board's modules, by name, before a
+    program sees them; a module that it makes None is missing."""
 
     def __init__(
         self, reset_reason: str = "POWER_ON", memory: bytearray | None = None, *, console: bool = False,
-        setting: str | None = None, fifo: int = 32,
+        setting: str | None = None, fifo: int = 32, boot_keyboard: str | None = None,
     ) -> None:  # fmt: skip
         self.now = TICKS - 500
         self.round_ms = 4
@@ -121,7 +121,7 @@ class FakeBoard:
         self.usages = [6, 2]
         self.pins: dict[str, Pin] = {}
         self.inputs: dict[str, Callable[[], bool]] = {"GP14": lambda: False, "GP15": lambda: True}
-        self.setting, self.fifo = setting, fifo
+        self.setting, self.fifo, self.boot_keyboard = setting, fifo, boot_keyboard
         self.line: Line | None = Line() if setting in (None, "usb") else None
         self.uart: Uart | None = None
         self.reports: list[tuple[int, bytes]] = []
@@ -235,7 +235,8 @@ class FakeBoard:
                 modules[f"firmware.{pure}"] = importlib.import_module(f"pmagent.firmware.{pure}")
             self.spoil(modules)
             sys.modules.update(modules)
-            settings = {} if self.setting is None else {"PMAGENT_LINE": self.setting}
+            said = {"PMAGENT_LINE": self.setting, "PMAGENT_BOOT_KEYBOARD": self.boot_keyboard}
+            settings = {name: value for name, value in said.items() if value is not None}
             with mock.patch.dict(os.environ, settings):
                 program: Any = importlib.import_module(f"firmware.{name}")
                 if name == "code":
@@ -252,7 +253,7 @@ class FakeBoard:
         with contextlib.suppress(ImportError), self.program("boot") as boot:
             boot.main()
         if any(did.startswith("hid") for did in self.did):
-            self.usages = [6, 2]
+            self.usages = [6] if any("boot_device" in did for did in self.did) else [6, 2]
         if "no hid" in self.did:
             self.usages = []
         for did in self.did:

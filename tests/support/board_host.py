@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pmagent.contracts.pla import Action, digest
+from pmagent.contracts.pla import Action, declared, digest
 from pmagent.firmware import contract
 from pmagent.firmware.lines import LineReader, encode
 from tests.support.board import FakeBoard, Line
@@ -62,7 +62,8 @@ class Host:
 
 
 def typing(action: Action) -> list[Callable[[str], dict[str, Any]]]:
-    """The requests that lead to an action."""
+    """The requests that lead to an action, on a machine with a US layout."""
+    action = declared(action, "us")
     versions = {"contract_version": contract.CONTRACT_VERSION, "contract_hash": contract.CONTRACT_HASH}
     text = compact(document(action, ONE))
     pieces = [text[at : at + 512] for at in range(0, len(text), 512)]
@@ -75,7 +76,7 @@ def typing(action: Action) -> list[Callable[[str], dict[str, Any]]]:
     return [
         lambda _: {"op": "hello", **versions, "time": TIME},
         *(part(number) for number in range(len(pieces))),
-        lambda boot_id: {"op": "arm", "boot_id": boot_id, "lease_ms": 5000},
+        lambda boot_id: {"op": "arm", "boot_id": boot_id, "lease_ms": 2000},
         lambda boot_id: {"op": "commit", "boot_id": boot_id, **named},
     ]
 

@@ -80,7 +80,7 @@ class Monitor:
 
     def _typed(self, report: tuple[Any, ...]) -> None:
         assert not self.killed, "a report after a kill"
-        assert self.time - self.renewed <= min(self.longest_lease, 5000), "a report after the lease"
+        assert self.time - self.renewed <= min(self.longest_lease, 2000), "a report after the lease"
         running = self.core._executions.running
         assert running is not None, "a report of nothing"
         if running.done == 0:

@@ -92,7 +92,7 @@ class _Host:
         for part, piece in enumerate(pieces):
             way.append({"op": "prepare", **named, "part": part, "parts": len(pieces), "data": piece})
         if chance.random() < 0.95:
-            way.append({"op": "arm", "boot_id": BOOT, "lease_ms": chance.choice((500, 5000))})
+            way.append({"op": "arm", "boot_id": BOOT, "lease_ms": chance.choice((500, 2000))})
         way.append({"op": "commit", **named})
         way.extend({"op": "ping", "boot_id": BOOT} for _ in range(chance.randrange(8)))
         way.append({"op": "status", "execution_id": execution_id})

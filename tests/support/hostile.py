@@ -48,8 +48,8 @@ DRAWN = {
 
 def unseen_in(text: str) -> set[str]:
     """The characters of ``text``, but for line breaks, that are not seen, are obeyed, or reorder others."""
-    hidden = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-    return {char for char in set(text) - DRAWN if char != "\n" and unicodedata.category(char) in hidden}
+    unseen = {char for char in set(text) - {"\n"} if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}}
+    return unseen - DRAWN
 
 
 def assert_harmless(screen: bytes) -> None:

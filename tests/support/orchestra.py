@@ -15,6 +15,7 @@ from pmagent.actors.kernel.reader import read_surfaces
 from pmagent.actors.kernel.surfaces import HANDOFF
 from pmagent.actors.orchestra.planning.config import read_config
 from pmagent.actors.orchestra.planning.plan import read_plan
+from pmagent.actors.orchestra.running.form import ends_at
 from pmagent.actors.registry import all_actors
 from pmagent.contracts.clock import TimerFired, TimerRequested
 from pmagent.contracts.daemon import DaemonStarted
@@ -180,12 +181,15 @@ class Harness:
 
     def wake(self) -> bool:
         """Let the time pass until the next timer fires; whether there was one."""
-        timers = sorted(self.open(TimerRequested), key=lambda event: (event.data.at, event.position))
+        timers = [(event.data.at, event.position, event) for event in self.open(TimerRequested)]
+        timers += [(ends_at(event), event.position, event) for event in self.open(RunRequested)]
         if not timers:
             return False
-        left = (parse_time(timers[0].data.at) - parse_time(time_after(START, self.seconds))).total_seconds()
+        at, _, first = min(timers)
+        left = (parse_time(at) - parse_time(time_after(START, self.seconds))).total_seconds()
         self.seconds += max(left, 0.0)
-        self.end(timers[0], TimerFired(request=timers[0].position, name=timers[0].data.name))
+        name = first.data.name if isinstance(first.data, TimerRequested) else f"run {first.data.run_id}"
+        self.end(first, TimerFired(request=first.position, name=name))
         return True
 
     def run(self, run_id: str = RUN) -> RunEnded | RunRefused:

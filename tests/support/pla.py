@@ -25,6 +25,8 @@ from pmagent.contracts.hid import (
     HidDisarmed,
     HidDisarmRequested,
     HidEnded,
+    HidLeaseEnded,
+    HidLeaseRequested,
     HidLinked,
     HidPinged,
     HidPingRequested,
@@ -150,6 +152,9 @@ class PlaHarness(Bench):
             case HidPingRequested():
                 kill: Any = self.kill
                 return HidPinged(request=at, boot_id=boot, armed=self.armed, kill_switch_state=kill)
+            case HidLeaseRequested() if not self.armed or self.kill != "ARMED":
+                kill = self.kill
+                return HidLeaseEnded(request=at, boot_id=boot, armed=self.armed, kill_switch_state=kill)
             case HidPrepareRequested(execution_id=name, digest=of):
                 return HidPrepared(request=at, boot_id=boot, execution_id=name, digest=of, of=12)
             case HidCommitRequested(execution_id=name):

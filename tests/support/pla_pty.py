@@ -17,7 +17,7 @@ from anyio.abc import ByteReceiveStream, Process
 from pmagent.actors.pla.line.discovery import PortUnusable, Wanted
 from pmagent.actors.pla.line.holding import Line
 from pmagent.actors.pla.wire.messages import Check
-from pmagent.contracts.hid import HidLinked, HidLost
+from pmagent.contracts.hid import HidLeaseRequested, HidLinked, HidLost
 from pmagent.contracts.payload import Payload
 from tests.support.pla_wired import TIME, arm, commit, event, prepare
 
@@ -129,6 +129,8 @@ class Held:
         self.facts: Told[Payload] = Told()
         self.troubles: Told[PortUnusable] = Told()
         self.executions = 0
+        self.renew: Callable[[str], None] = lambda _: None
+        """Has the lease of the device with this boot renewed from now on."""
 
     async def append(self, fact: Payload) -> None:
         """In place of the log."""
@@ -146,11 +148,12 @@ class Held:
             return await self.line.perform(event(payload), None, TIME)
 
     async def ready(self, action: Any) -> Callable[[], Any]:
-        """Arm and prepare; what commits it."""
+        """Arm, have the lease renewed, and prepare; what commits it."""
         boot_id = (await self.linked()).boot_id
         self.executions += 1
         name = f"exec-{self.executions:04}"
         assert (await self.ask(arm(boot_id))).lease_ms
+        self.renew(boot_id)
         assert (await self.ask(prepare(action, boot_id=boot_id, execution_id=name))).of
         return lambda: self.ask(commit(action, boot_id=boot_id, execution_id=name))
 
@@ -162,6 +165,11 @@ async def held(path: Path, serial: str = "", check: Check | None = None, **contr
     holder = Held(line)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(line.run, Wanted(str(path), serial), holder.append, holder.troubles.add)
+
+        def renew(boot_id: str) -> None:
+            tasks.start_soon(line.perform, event(HidLeaseRequested(boot_id=boot_id)), None, TIME)
+
+        holder.renew = renew
         try:
             yield holder
         finally:

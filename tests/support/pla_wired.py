@@ -16,6 +16,7 @@ from pmagent.contracts.hid import (
     HidArmRequested,
     HidCommitRequested,
     HidDisarmRequested,
+    HidLeaseRequested,
     HidPingRequested,
     HidPrepareRequested,
     HidStatusRequested,
@@ -31,6 +32,7 @@ TIME = "2026-11-22T09:00:00.000000Z"
 EXECUTION = "exec-0001"
 
 STATUS = HidStatusRequested(boot_id=BOOT, execution_id=EXECUTION, at=TIME)
+LEASE = HidLeaseRequested(boot_id=BOOT)
 PING = HidPingRequested(boot_id=BOOT, at=TIME)
 DISARM = HidDisarmRequested(boot_id=BOOT, why="a test")
 
@@ -82,7 +84,7 @@ class Wired:
         self.core = self.boot(boot_id)
         self.now = 0.0
         self.killed = self.caps_lock = False
-        self.usb = self.present = True
+        self.usb = self.present = self.alive = True
         self.to_device: Callable[[bytes], bytes] = bytes
         self.to_host: Callable[[bytes], bytes] = bytes
         self.typed: list[tuple[Any, ...]] = []
@@ -111,6 +113,8 @@ class Wired:
                 self.core.reported(ok=True)
             self.link.receive(self.to_host(step.send), self.now)
         self.link.tick(self.now)
+        if self.alive:
+            self.conversations.alive(self.now)
         self.outcomes.update(self.conversations.advance(self.now))
         self.heard += self.link.heard()
 
@@ -137,9 +141,10 @@ class Wired:
         return self
 
     def prepared(self, action: Action) -> Wired:
-        """The same, linked, armed and prepared."""
+        """The same, linked, armed, its lease renewed, and prepared."""
         self.linked()
         self.perform(arm())
+        self.begin(LEASE)
         self.perform(prepare(action))
         return self
 

@@ -22,7 +22,7 @@ def proposal(action_type: str, shown: dict[str, Any], **more: Any) -> dict[str, 
         "channel": "cli", "expires_at": "2026-11-22T12:05:00.000000Z", "frame": 0, "ocr_text": "", "two_persons": False,
         "proposed_in": "SUGGEST", "proposed_at": "2026-11-22T12:00:00.000000Z", "seconds_left": 300.0,
         "decided_by": None, "decided_at": None, "decided_over": None, "approval_expires_at": None, "execution_id": None,
-        "closed_at": None, "position": 14, **more,
+        "closed_at": None, "position": 14, "layout": None, "machine": None, **more,
     }  # fmt: skip
 
 

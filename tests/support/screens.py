@@ -33,7 +33,7 @@ CHROMIUM: Final = next(
     filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), ""
 )  # fmt: skip
 """The shell without a window costs a third of the whole browser's processor time."""
-SECONDS: Final = 60.0
+SECONDS: Final = 300.0
 """Nothing that a page is waited for takes so long."""
 SIZE: Final = (1280, 900)
 NARROW: Final = (390, 844)

@@ -14,7 +14,7 @@ from pmagent.replay.simulation.runner import Load, run_seeds
 FIRST_SEEDS = Path(__file__).resolve().parents[1] / "simulation" / "first_seeds.txt"
 RECORD = os.environ.get("PMAGENT_RECORD") == "1"
 
-COUNT = 300
+COUNT = 600
 """So many seeds have to be enough to find a fault of our own."""
 
 

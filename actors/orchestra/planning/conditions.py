@@ -1,8 +1,9 @@
 """The condition of a task (``if``), in the words of GitHub Actions; pure.
 
-``success()``: everything that the task waits for succeeded; ``failure()``: something failed; ``always()``. They are
-joined by ``&&``, ``||``, ``!`` and brackets, with comparisons of texts by ``==`` and ``!=``. A condition that names
-none of the three also needs ``success()``. Nothing is evaluated but these words.
+``success()``: everything that the task waits for succeeded; ``failure()``: a task that it waits for failed, or one
+further up, as of jobs there; ``always()``. They are joined by ``&&``, ``||``, ``!`` and brackets, with comparisons of
+texts by ``==`` and ``!=``. A condition that names none of the three also needs ``success()``. Nothing is evaluated but
+these words.
 """
 
 from __future__ import annotations

@@ -14,9 +14,10 @@ from pmagent.actors.orchestra.planning.graph import BadPlan, listed
 from pmagent.actors.orchestra.planning.placeholders import filled
 from pmagent.actors.orchestra.planning.plan import Plan, as_plan, make_plan
 from pmagent.actors.orchestra.running.run_state import CoordinatedRun
-from pmagent.contracts.orchestra import PlanConfig, PlanConstraints, PlanRequest
+from pmagent.contracts.orchestra import PlanConfig, PlanConstraints, PlanRequest, PlanText
 from pmagent.contracts.orchestra_events import PlanFailed, PlanMade, RunRequested, TasksPlanned
 from pmagent.contracts.payload import encode
+from pmagent.contracts.shape import shown
 from pmagent.contracts.text import BadText, from_json
 
 CHUNK_BYTES: Final = 640 * 1024
@@ -110,12 +111,26 @@ def made_from(run: CoordinatedRun, text: str) -> Plan:
     The whole answer is read; else the first fenced block in it that is JSON; else what stands from its first bracket to
     its last. JSON that is no plan is refused like any other answer.
     """
-    value = _json_in(text)
+    given = as_plan(_json_in(text), _ANSWER)
+    if run.asked.form is UNSET:
+        _check_short(given)
     kept = {task.name: task.task_id for task in run.tasks[: run.kept]}
-    return make_plan(as_plan(value, _ANSWER), run.asked.config, run.run_id, _ANSWER, run.revision, kept)
+    return make_plan(given, run.asked.config, run.run_id, _ANSWER, run.revision, kept)
 
 
 _ANSWER: Final = "the planner's answer"
+_SHORT: Final = 1_000
+
+
+def _check_short(given: PlanText) -> None:
+    """The first releases took no longer arguments; their runs replay as they were. Raises BadPlan."""
+    for number, task in enumerate(given.tasks):
+        for place, argument in enumerate(task.inputs.args):
+            if len(argument) > _SHORT:
+                raise BadPlan(
+                    f"{_ANSWER}: tasks[{number}].inputs.args[{place}] is {shown(argument)}",
+                    f"it must be a text (in YAML: in quotes) without NUL, at most {_SHORT} characters",
+                )
 
 
 def _json_in(text: str) -> Any:

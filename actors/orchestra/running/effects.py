@@ -7,9 +7,11 @@ Output and artifacts go into the blob store, masked; the run's folder is made fr
 from __future__ import annotations
 
 import os
+import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Generator
-from contextlib import asynccontextmanager, closing
+from collections.abc import Generator
+from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +32,8 @@ from pmagent.actors.orchestra.running.sandbox_spec import (
 )
 from pmagent.actors.sandbox import artifacts as found
 from pmagent.actors.sandbox.artifacts import Collected, Found
-from pmagent.actors.sandbox.programs import add_line, check_unchanged, git_folder, lacking
+from pmagent.actors.sandbox.host import SEEN_SECONDS
+from pmagent.actors.sandbox.programs import add_line, check_unchanged, git_folder, hidden_anew, lacking
 from pmagent.actors.sandbox.runner import run
 from pmagent.actors.sandbox.spec import Contact, Outcome, SandboxRefused, SandboxSpec, SandboxUnavailable, within
 from pmagent.contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact, Program
@@ -88,28 +91,49 @@ class Attempts:
             return await self._dry(event, io)
         request = await self._request(asked.requested, io)
         assigned: TaskAssigned = (await io.event(asked.assigned)).data
+        place = _Place(io.workspace, event.position)
+
+        def first() -> SandboxSpec:
+            """The rights, when the folder is there and the run's programs have been looked at."""
+            root = place.make()
+            looked = _found(root, request, assigned)
+            made = spec_of(root, request.config, assigned, asked, place.artifacts, inputs, *looked)
+            if made.workdir != root:
+                _check_workdir(root, made)
+            if made.fs == "rw":
+                ready(root, documents_of(root, request.config, asked.run_id))
+            specs.append(made)
+            return made
+
+        specs: list[SandboxSpec] = []
+        inputs = ""
+        sandbox = assigned.assignment.constraints.sandbox
         try:
-            async with _folder(io.workspace, event.position, request, assigned) as (root, folder, looked):
-                before = await _before(assigned, io, f"{folder}/inputs")
-                spec = spec_of(root, request.config, assigned, asked, f"{folder}/artifacts", before, *looked)
-                if spec.workdir != root:
-                    await anyio.to_thread.run_sync(_check_workdir, root, spec)
-                if spec.fs == "rw":
-                    await anyio.to_thread.run_sync(ready, root, documents_of(root, request.config, asked.run_id))
-                outcome = await run(spec)
-                stdout = await self._captured(outcome.stdout, outcome.stdout_bytes, io)
-                stderr = await self._captured(outcome.stderr, outcome.stderr_bytes, io)
-                exited = await _kept(event, outcome, stdout, stderr, f"{folder}/artifacts", io)
-                if outcome.exit_code not in NOT_RUN or outcome.timed_out or outcome.exceeded:
-                    return exited
-                said = [word.strip("\"'`:,;()[]") for line in exited.last_lines for word in line.split()]
-                mend = await anyio.to_thread.run_sync(lacking, (*spec.argv[1:], *said), spec.workdir, spec.visible)
-                return msgspec.structs.replace(exited, again=False, mend=mend[:MEND_CHARS_MAX])
+            if assigned.after:
+                await anyio.to_thread.run_sync(place.make)
+                inputs = await _before(assigned, io, f"{place.folder}/inputs")
+            if sandbox.fs == "rw" or sandbox.net == "allow":
+                outcome = await run(await anyio.to_thread.run_sync(first))
+            else:
+                outcome = await run(first)
+            spec = specs[0]
+            stdout = await self._captured(outcome.stdout, outcome.stdout_bytes, io)
+            stderr = await self._captured(outcome.stderr, outcome.stderr_bytes, io)
+            exited = await _kept(event, outcome, stdout, stderr, place, io)
+            if outcome.exit_code not in NOT_RUN or outcome.timed_out or outcome.exceeded:
+                return exited
+            said = [word.strip("\"'`:,;()[]") for line in exited.last_lines for word in line.split()]
+            mend = await anyio.to_thread.run_sync(lacking, (*spec.argv[1:], *said), spec.workdir, spec.visible)
+            return msgspec.structs.replace(exited, again=False, mend=mend[:MEND_CHARS_MAX])
         except (SandboxRefused, SandboxUnavailable) as refusal:
             return TaskUnstarted(
                 request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt,
                 reason=refusal.message, mend=refusal.hint, security=False, again=False,
             )
+        finally:
+            if not place.gone:
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(place.remove)
 
     async def _dry(self, event: Event, io: Io) -> TaskExited:
         """The outcome of the simulated tool of a dry run: success, and nothing done."""
@@ -160,11 +184,24 @@ def _found(
     for program in request.programs:
         try:
             check_unchanged(program, readable)
-            programs.append(program)
+            programs.append(hidden_anew(program))
         except SandboxRefused:
             if program.name == assigned.assignment.tools[0]:
                 raise
-    return external_evidence(Path(root)), programs, git_folder(root) if root in readable else ""
+    evidence, repository = _around(int(time.monotonic() // SEEN_SECONDS), root)
+    return evidence, programs, repository if root in readable else ""
+
+
+@lru_cache(maxsize=8)
+def _real(_second: int, workspace: Path) -> str:
+    """Where the workspace is; not looked for again in the same second."""
+    return os.path.realpath(workspace)
+
+
+@lru_cache(maxsize=8)
+def _around(_second: int, root: str) -> tuple[tuple[str, ...], str]:
+    """Evidence that lies elsewhere, and the repository of a worktree; not looked for again in the same second."""
+    return external_evidence(Path(root)), git_folder(root)
 
 
 def _check_workdir(root: str, spec: SandboxSpec) -> None:
@@ -190,26 +227,41 @@ def ready(root: str, documents: DocumentPaths) -> None:
             ) from error
 
 
-@asynccontextmanager
-async def _folder(
-    workspace: Path, position: int, request: RunRequested, assigned: TaskAssigned
-) -> AsyncIterator[tuple[str, str, tuple[tuple[str, ...], list[Program], str]]]:
-    """The workspace's real path, the attempt's folder while the block lasts, and what was ``_found``. Entering raises
-    SandboxRefused."""
-    folder = ""
+class _Place:
+    """The folder of an attempt, ``folder``, in the workspace, whose real path is ``root``; blocking. ``gone``: it is
+    not there, or not any more."""
 
-    def make() -> tuple[str, str, tuple[tuple[str, ...], list[Program], str]]:
-        nonlocal folder
-        root = os.path.realpath(workspace)
-        folder = f"{root}/{FOLDER}/{position}"
-        os.makedirs(f"{folder}/artifacts", mode=0o700)
-        return root, folder, _found(root, request, assigned)
+    def __init__(self, workspace: Path, position: int) -> None:
+        self.root = self.folder = ""
+        self.gone = True
+        self._workspace = workspace
+        self._position = position
 
-    try:
-        yield await anyio.to_thread.run_sync(make)
-    finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(found.remove, folder)
+    @property
+    def artifacts(self) -> str:
+        """Where the program leaves files."""
+        return f"{self.folder}/artifacts"
+
+    def make(self) -> str:
+        """Make it, unless it is there; returns ``root``. Raises OSError."""
+        if self.gone:
+            self.root = _real(int(time.monotonic() // SEEN_SECONDS), self._workspace)
+            self.folder, self.gone = f"{self.root}/{FOLDER}/{self._position}", False
+            try:
+                os.mkdir(self.folder, 0o700)
+            except FileNotFoundError:
+                os.makedirs(self.folder, 0o700)
+            os.mkdir(self.artifacts, 0o700)
+        return self.root
+
+    def remove(self) -> None:
+        """Delete it. Raises OSError."""
+        try:  # most leave nothing
+            os.rmdir(self.artifacts)
+            os.rmdir(self.folder)
+        except OSError:
+            found.remove(self.folder)
+        self.gone = True
 
 
 async def _before(assigned: TaskAssigned, io: Io, folder: str) -> str:
@@ -257,11 +309,11 @@ async def _captured(content: bytes, total: int, io: Io) -> Captured:
 
 
 async def _kept(
-    event: Event, outcome: Outcome, stdout: Captured, stderr: Captured, folder: str, io: Io
+    event: Event, outcome: Outcome, stdout: Captured, stderr: Captured, place: _Place, io: Io
 ) -> TaskExited:
-    """The attempt's outcome, when all that it left is in the blob store, as its output is."""
+    """The attempt's outcome, when all that it left is in the blob store, as its output is; its folder is gone."""
     asked: TaskAttemptRequested = event.data
-    artifacts, skipped = await _collected(folder, io)
+    artifacts, skipped = await _collected(place, io)
     own = [
         Artifact(
             path=name, size_bytes=stream.size_bytes, checksum=stream.sha256, gap_at=stream.gap_at,
@@ -315,13 +367,20 @@ def _contact(contact: msgspec.Struct) -> NetContact:
     return msgspec.convert(msgspec.structs.asdict(contact), NetContact)
 
 
-async def _collected(folder: str, io: Io) -> tuple[list[Artifact], list[str]]:
-    """The files that the attempt left, stored; and what of them was not kept."""
-    collected = Collected(folder)
+async def _collected(place: _Place, io: Io) -> tuple[list[Artifact], list[str]]:
+    """The files that the attempt left, stored; and what of them was not kept. Then its folder goes."""
+    collected = Collected(place.artifacts)
     artifacts: list[Artifact] = []
     notes: list[str] = []
     with closing(_walk(collected)) as files:
-        while (file := await anyio.to_thread.run_sync(next, files, None)) is not None:
+
+        def following() -> Found | None:
+            file = next(files, None)
+            if file is None:
+                place.remove()
+            return file
+
+        while (file := await anyio.to_thread.run_sync(following)) is not None:
             path = io.masked(file.path)
             if file.path.partition("/")[0] in STREAMS:
                 notes.append(f"artifact {path}: the name is that of the task's output")

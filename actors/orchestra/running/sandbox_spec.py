@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -13,7 +14,7 @@ from pmagent.actors.kernel.surfaces import SHARE
 from pmagent.actors.orchestra.planning.config import FILE as CONFIG_FILE
 from pmagent.actors.sandbox.spec import OWN_TMP, TASK, Limits, SandboxSpec, with_programs, within
 from pmagent.contracts.orchestra import Program
-from pmagent.contracts.orchestra_config import OrchestraConfig
+from pmagent.contracts.orchestra_config import OrchestraConfig, PathSettings
 from pmagent.contracts.orchestra_events import TaskAssigned, TaskAttemptRequested
 
 HIDDEN: Final = ".pmagent"
@@ -105,8 +106,13 @@ class DocumentPaths(msgspec.Struct, frozen=True):
 
 def documents_of(root: str, config: OrchestraConfig, run_id: str) -> DocumentPaths:
     """Where the documents of the run lie, the status of all runs, and the logs of sessions."""
-    paths = config.paths
-    writable = absolute(root, config.security.fs.allow_write)
+    return _documents_of(root, config.paths, tuple(config.security.fs.allow_write), run_id)
+
+
+@lru_cache(maxsize=64)
+def _documents_of(root: str, paths: PathSettings, allow_write: tuple[str, ...], run_id: str) -> DocumentPaths:
+    """The same for all tasks of a run."""
+    writable = absolute(root, allow_write)
     folders, files = [f"{root}/{JOBS}", f"{root}/{SESSIONS}"], []
     for template in (f"{paths.runs}/{{run_id}}", paths.artifacts, paths.logs, paths.report):
         (path,) = absolute(root, (template,))

@@ -259,8 +259,24 @@ def _next_step(board: Board, index: int) -> Literal["unblock", "skip", "give_up"
         return None
     success = all(letter in (LETTERS["done"], TOLERATED) for letter in letters)
     if condition:
-        return "unblock" if holds(condition, success=success, failure=failed) else "skip"
+        return "unblock" if holds(condition, success=success, failure=_follows_failure(board, index)) else "skip"
     return "unblock" if success else "skip"
+
+
+def _follows_failure(board: Board, index: int) -> bool:
+    """Whether a task that it waits for has failed, or one further up."""
+    if LETTERS["failed"] not in board.letters:
+        return False
+    seen: set[int] = set()
+    pending = [index]
+    while pending:
+        for one in board.order.waits[pending.pop()]:
+            if board.letters[one] == LETTERS["failed"]:
+                return True
+            if one not in seen:
+                seen.add(one)
+                pending.append(one)
+    return False
 
 
 def _why(board: Board, index: int, step: Step) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec import UNSET
+
 from pmagent.actors.pla.brain.objections import Refusal, found_in
 from pmagent.actors.pla.brain.state import BrainState, Look, Pending
 from pmagent.actors.pla.ids import derived
@@ -53,6 +55,7 @@ def proposed(
         policy=asked.policy, requested_by=asked.requested_by, proposed_by=by, channel=asked.channel,
         expires_at=time_after(event.time, asked.lifetime_s), frame=pending.frame,
         ocr_text="" if pending.seen is None else pending.seen.ocr_text[:SHOWN_CHARS_MAX], two_persons=asked.two_persons,
+        machine=asked.machine or UNSET,
     )  # fmt: skip
     return in_pending(pending, made)
 

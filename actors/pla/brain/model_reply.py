@@ -23,6 +23,7 @@ from pmagent.contracts.pla import (
     MouseMove,
     TypeText,
     Unfit,
+    declared,
     objections,
 )
 from pmagent.contracts.strict_json import NotJson, read, strange
@@ -51,9 +52,9 @@ class Proposal(msgspec.Struct, frozen=True):
     rationale: str
 
 
-def read_proposal(reply: ModelReplied) -> Proposal:
+def read_proposal(reply: ModelReplied, layout: str = "") -> Proposal:
     """The proposal that a reply holds: in the arguments of its one call named ``PlaAction``, or as JSON text. Its
-    action keeps every bound of the contracts. Raises Misfit."""
+    action keeps every bound of the contracts, on a machine with this ``layout``. Raises Misfit."""
     given = _object(reply)
     missing = [name for name in FIELDS if name not in given]
     if missing:
@@ -63,6 +64,7 @@ def read_proposal(reply: ModelReplied) -> Proposal:
     rationale = _rationale(given["rationale"])
     action = _action(given["action_type"], given["payload"])
     if action is not None:
+        action = declared(action, layout)
         for objection in objections(action):
             raise Misfit(objection.text, objection.kind)
     return Proposal(action, rationale)

@@ -47,6 +47,9 @@ ACKNOWLEDGE: Final = (
 )
 
 
+PROVE: Final = "give the operator's secret: on a terminal it is asked for, elsewhere --secret-stdin reads it"
+
+
 class Refusal(msgspec.Struct, frozen=True):
     """Why nothing is proposed: the code of ``pla.proposal_refused``, in words, what would mend it, and, where the
     request violates a contract, the row of the specification's table."""
@@ -59,7 +62,14 @@ class Refusal(msgspec.Struct, frozen=True):
 
 def refusal(state: BrainState, asked: PlaProposalRequested) -> Refusal | None:
     """Why the request is not taken up; None: it is."""
-    return standing(state) or _action_refusal(asked)
+    return standing(state) or _person_refusal(asked) or _action_refusal(asked)
+
+
+def _person_refusal(asked: PlaProposalRequested) -> Refusal | None:
+    """Two persons are two only where each has proved who they are; a log of an earlier release does not say."""
+    if not asked.two_persons or asked.proof != "none":
+        return None
+    return Refusal("unproven", f"two_persons: nobody proved to be {asked.requested_by}", PROVE)
 
 
 def standing(state: BrainState) -> Refusal | None:
@@ -127,4 +137,7 @@ def _credential(asked: PlaProposalRequested, action: Action) -> Refusal | None:
 
 
 def _bad(action: Action, text: str, kind: Unfit) -> Refusal:
-    return Refusal("unfit", text, _MENDS[type(action)], kind)
+    mend = _MENDS[type(action)]
+    if isinstance(action, TypeText) and action.layout:
+        mend = f"the layout {action.layout} is declared; up to {TEXT_CHARS_MAX} characters that it types"
+    return Refusal("unfit", text, mend, kind)

@@ -26,7 +26,7 @@ _STATE_IT: Final = "state the action: type: TEXT, keys: ctrl+c, move: 10 -5 or c
 def on_reply(pending: Pending, event: Event, reply: ModelReplied) -> Iterator[Decision]:
     """One action, another try, or no proposal."""
     try:
-        proposal = read_proposal(reply)
+        proposal = read_proposal(reply, pending.asked.layout)
     except Misfit as misfit:
         if pending.tries + 1 < TRIES:
             more = [*pending.more, *retry(reply, misfit.text)]

@@ -18,7 +18,10 @@ from typing import Final, NamedTuple
 
 from pmagent.actors.pla.credentials.mask_positions import mask_positions, put
 from pmagent.actors.pla.credentials.shapes import DETECTORS, KNOWN
+from pmagent.events.redact import Redactor
+from pmagent.events.redact_content import shape_spans
 from pmagent.events.secret_forms import MASK
+from pmagent.events.secret_shapes import shapes_in
 
 Redact = Callable[[str], str]
 """Masks what a process knows to be secret, and the published shapes of keys
@@ -104,16 +107,20 @@ def _found(text: str, redact: Redact | None) -> _Found:
     places: list[tuple[int, int]] = []
     vague = False
     lower = text.lower()
+    published = [span for shape in shapes_in(text) for span in shape_spans(shape, text)]
     for one in DETECTORS:
         spans = list(one.spans(text)) if one.may_be_in(lower) else []
-        if spans:
+        if spans and one.guess and all(_overlaps(span, published) for span in spans):
+            places += spans  # the whole of what it looks like is hidden
+        elif spans:
             names.add(one.name)
             vague = vague or one.vague
             places += (
                 [] if one.vague else [span for span in spans if _ANYTHING.search(text[slice(*span)].replace(MASK, ""))]
             )
     if redact is not None and (redacted := redact(text)) != text:
-        names.add(KNOWN)
+        if _is_known(text, redact) or not names:
+            names.add(KNOWN)
         known = mask_positions(text, redacted, MASK)
         places += known or []
         vague = vague or known is None
@@ -127,8 +134,20 @@ def _strewn(text: str, redact: Redact | None) -> Iterator[str]:
         if len(seen) == len(text):
             continue
         lower = seen.lower()
-        for one in _JOINABLE:
-            if one.may_be_in(lower) and next(one.spans(seen), None) is not None:
-                yield one.name
-        if redact is not None and redact(seen) != seen:
-            yield KNOWN
+        found = {one.name for one in _JOINABLE if one.may_be_in(lower) and next(one.spans(seen), None) is not None}
+        if redact is not None and redact(seen) != seen and (not found or _is_known(seen, redact)):
+            found.add(KNOWN)
+        yield from found
+
+
+def _overlaps(span: tuple[int, int], others: list[tuple[int, int]]) -> bool:
+    return any(span[0] < end and start < span[1] for start, end in others)
+
+
+def _is_known(text: str, redact: Redact) -> bool:
+    """Whether ``redact`` masks more of ``text`` than its shape gives away: the process knows a secret in it."""
+    return redact(text) != _SHAPES.text(text)
+
+
+_SHAPES: Final = Redactor(())
+"""Knows no secret, and the published shapes."""

@@ -19,10 +19,10 @@ from typing import Final, NamedTuple
 
 from pmagent.events.redact_content import shape_spans
 from pmagent.events.secret_forms import MASK
-from pmagent.events.secret_shapes import shapes_in
+from pmagent.events.secret_shapes import KEY_FORMAT, KINDS, kind_of, shapes_in
 
 KNOWN: Final = "known secret"
-"""A secret that the process knows, or a shape of its redactor."""
+"""A secret that the process knows."""
 MASKED: Final = "masked"
 """A mask stands in it: it was a secret before."""
 
@@ -43,14 +43,15 @@ Spans = Iterator[tuple[int, int]]
 
 class Detector(NamedTuple):
     """A kind of credential. ``spans``: where it stands; ``vague``: it stands somewhere around. ``joinable``: looked for
-    also when blanks are left out. ``needles``, in lower case: text without any of them holds none; () where that says
-    nothing."""
+    also when blanks are left out. ``guess``: it only looks like one; what a published shape is, is nothing else.
+    ``needles``, in lower case: text without any of them holds none; () where that says nothing."""
 
     name: str
     spans: Callable[[str], Spans]
     needles: tuple[str, ...] = ()
     vague: bool = False
     joinable: bool = True
+    guess: bool = False
 
     def may_be_in(self, lower: str) -> bool:
         """Whether ``lower``, a text in lower case, may hold it."""
@@ -82,9 +83,14 @@ def _all_of(pattern: str, check: Callable[[str], bool] = lambda _: True) -> Call
 # --- published shapes -----------------------------------------------------------------------------------------------
 
 
-def _published(text: str) -> Spans:
-    for shape in shapes_in(text):
-        yield from shape_spans(shape, text)
+def _published(kind: str) -> Callable[[str], Spans]:
+    """Where the redactor's shapes of this kind stand."""
+
+    def spans(text: str) -> Spans:
+        for shape in shapes_in(text):
+            yield from (span for span in shape_spans(shape, text) if kind_of(shape, text, span[0]) == kind)
+
+    return spans
 
 
 # --- cards ----------------------------------------------------------------------------------------------------------
@@ -246,14 +252,14 @@ DETECTORS: Final = (
     Detector("private key", _matches(rf"-----BEGIN[^\n]{{0,60}}PRIVATE KEY(?s:.*?(?:{_END}|\Z))"), ("private key",)),
     Detector("private key", _matches(r"-----BEGIN[A-Z0-9]{0,20}PRIVATEKEY.*", re.DOTALL), ("privatekey",), vague=True),
     Detector("access key", _matches("(?:AKIA|ASIA)[A-Z0-9]{16}", 0), ("akia", "asia")),
-    Detector("key of a known format", _published),
+    Detector(KEY_FORMAT, _published(KEY_FORMAT)),
     Detector("token", _matches(r"eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]+)+", 0), ("eyj",)),
     Detector("token", _matches(r"bearer[ \t]+(\S{6,})"), ("bearer",)),
     Detector("password in an address", _matches(r"://[^\s/:@]{0,200}:([^\s/]{1,200})@", 0), ("://",)),
     Detector("password", _matches(_PASSWORDS), ("p", "kennwort"), vague=True),
     Detector("password", _matches(_OPTIONS), vague=True, joinable=False),
-    Detector("password", _mixed_words, joinable=False),
-    Detector("password", _all_of(r"\S{8,128}\n*", _is_password), joinable=False),
+    Detector("password", _mixed_words, joinable=False, guess=True),
+    Detector("password", _all_of(r"\S{8,128}\n*", _is_password), joinable=False, guess=True),
     Detector("key", _matches(_KEY_WORDS), vague=True),
     Detector("code", _matches(_CODES), vague=True, joinable=False),
     Detector("login", _all_of(r"[^\s]{1,128}\t[^\s]{1,128}\n*"), vague=True, joinable=False),
@@ -265,6 +271,7 @@ DETECTORS: Final = (
     ),
     Detector("login", _all_of(r"[A-Za-z0-9_.@+-]{2,64}:[^\s:]{6,128}\n*", _is_login), vague=True, joinable=False),
     Detector("card number", _cards),
-    Detector("random text", _random, joinable=False),
+    Detector("random text", _random, joinable=False, guess=True),
+    *(Detector(kind, _published(kind)) for kind in KINDS),
 )
 """Every detector, in the order in which what they find is named."""

@@ -16,7 +16,7 @@ import msgspec
 from pmagent.actors.core.engine import ENGINE
 from pmagent.actors.core.ledger import GATE
 from pmagent.actors.pla.hid import arming, execution
-from pmagent.actors.pla.hid.state import HID, Arming, HidState, Link
+from pmagent.actors.pla.hid.state import EARLIER_LEASE_SECONDS, HID, Arming, HidState, Link
 from pmagent.actors.pla.hid.tripping import WARDEN, disarmed, lapsed, tripped
 from pmagent.actors.pla.switch import latched
 from pmagent.actors.pla.violations import violation
@@ -31,6 +31,8 @@ from pmagent.contracts.hid import (
     HidDisarmed,
     HidDisarmRequested,
     HidEnded,
+    HidLeaseEnded,
+    HidLeaseRequested,
     HidLinked,
     HidLost,
     HidPinged,
@@ -44,6 +46,7 @@ from pmagent.contracts.hid import (
 )
 from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
 from pmagent.contracts.payload import Correlated, Payload
+from pmagent.contracts.pla import LEASE_SECONDS
 from pmagent.contracts.pla_events import (
     PlaApproved,
     PlaArmAnswered,
@@ -60,12 +63,14 @@ OA: Final = "oa"
 """The actor that grants permits."""
 
 SETTLE_SECONDS: Final = 2.0
-"""So long after a disarm a report may still be one from before."""
+"""So long after arming or disarming a report may still be one from before."""
 
 LOST: Final = {"stale": "heartbeat_stale", "silent": "heartbeat_stale", "reset": "device_reset"}
 """How a device was lost -> the code of what that trips; else link_lost."""
 
-_OUTCOMES: Final = (HidArmed, HidDisarmed, HidPinged, HidPrepared, HidEnded, HidTold, HidRefused, HidSilent)
+_OUTCOMES: Final = (
+    HidArmed, HidDisarmed, HidPinged, HidLeaseEnded, HidPrepared, HidEnded, HidTold, HidRefused, HidSilent,
+)  # fmt: skip
 
 replace = msgspec.structs.replace
 
@@ -139,9 +144,9 @@ def _answered(state: HidState, event: Event, request: int) -> Iterator[Payload |
         yield from execution.on_answer(state, event, state.execution)
     elif request == state.ping:
         yield from arming.on_ping(state, event)
-    elif isinstance(event.data, HidPinged) and state.link is not None and state.link.kill_switch_state != "ARMED":
+    elif isinstance(event.data, HidPinged | HidLeaseEnded) and (stands := _not_ready(state)):
         # The answer to a ping of the process before: what it tells of the switch counts all the same.
-        yield from tripped(state, "killed", f"the kill switch is {state.link.kill_switch_state}")
+        yield from tripped(state, "killed", f"the kill switch is {stands}")
     elif isinstance(event.data, HidDisarmed) and state.armed:
         # Asked for before it was armed, by a process before perhaps: what holds now is what the device says last.
         yield from tripped(state, "lease_lost", "the device says that it is disarmed")
@@ -150,6 +155,11 @@ def _answered(state: HidState, event: Event, request: int) -> Iterator[Payload |
         yield from arming.on_disarmed(state, event)
     elif isinstance(event.data, HidArmed):  # of a wish that is forgotten: nobody wants it armed any more
         yield from disarmed(state, "nobody waits for it any more", always=True)
+
+
+def _not_ready(state: HidState) -> str:
+    """How the switch of the linked device stands, if it is not ready; else ""."""
+    return state.link.kill_switch_state if state.link is not None and state.link.kill_switch_state != "ARMED" else ""
 
 
 def _news(state: HidState, event: Event) -> Iterator[Payload | Correlated]:
@@ -166,6 +176,8 @@ def _news(state: HidState, event: Event) -> Iterator[Payload | Correlated]:
                 yield violation("mode_mismatch", "device_status", reason, HID, session_id=state.session_id)
                 yield from tripped(state, "mode_mismatch", reason)
                 yield from disarmed(state, reason, always=True)
+            elif report.mode != "EXECUTE" and _lapsed(state, event):
+                yield from tripped(state, "lease_lost", "the device says that it is disarmed")
         case HidLost(code=code, text=text):
             yield from tripped(state, LOST.get(code, "link_lost"), text)
         case PlaModeChanged(mode=mode, why=why) if event.actor == WARDEN and mode != "EXECUTE":
@@ -200,6 +212,13 @@ def _unexplained(state: HidState, event: Event) -> bool:
     return not state.armed and state.arming is None and not state.disarming and event.time >= state.settled_at
 
 
+def _lapsed(state: HidState, event: Event) -> bool:
+    """Whether a report that the device is not armed is no older than its arming. With earlier contracts its answers to
+    pings told that."""
+    by_line = state.link is not None and state.link.by_line
+    return by_line and state.armed and event.time >= time_after(state.armed_at, SETTLE_SECONDS)
+
+
 def _fact(state: HidState, event: Event) -> HidState:
     match event.data:
         case DaemonStarted() | DaemonStopped():
@@ -210,12 +229,17 @@ def _fact(state: HidState, event: Event) -> HidState:
             )  # fmt: skip
         case HidLinked() as linked:
             link = Link(
-                linked.device_id, linked.boot_id, linked.compatible, linked.text[:500], linked.kill_switch_state
-            )
-            return replace(state, link=link)
+                linked.device_id, linked.boot_id, linked.compatible, linked.text[:500], linked.kill_switch_state,
+                linked.by_line, linked.undeclared,
+            )  # fmt: skip
+            return replace(state, link=link, lease_s=LEASE_SECONDS if linked.by_line else EARLIER_LEASE_SECONDS)
         case HidLost():
             return replace(state, link=None)
-        case HidReported(boot_id=boot, kill_switch_state=kill) | HidPinged(boot_id=boot, kill_switch_state=kill):
+        case (
+            HidReported(boot_id=boot, kill_switch_state=kill)
+            | HidPinged(boot_id=boot, kill_switch_state=kill)
+            | HidLeaseEnded(boot_id=boot, kill_switch_state=kill)
+        ):
             if state.link is None or state.link.boot_id != boot:
                 return state
             stands = latched(state.link.kill_switch_state, kill)
@@ -270,8 +294,10 @@ def _own(state: HidState, event: Event) -> HidState:
             wishes = {at: whose for at, whose in state.wishes.items() if at != request}
             if state.arming is None or state.arming.request != request:
                 return replace(state, wishes=wishes)
-            return replace(state, arming=None, armed=armed, heard_at=event.time, wishes=wishes)
-        case HidPingRequested():
+            return replace(
+                state, arming=None, armed=armed, armed_at=event.time, heard_at=event.time, wishes=wishes
+            )
+        case HidPingRequested() | HidLeaseRequested():
             return replace(state, ping=event.position)
         case TimerRequested():
             return replace(state, watch=event.position)

@@ -1,7 +1,9 @@
 """Arming, the lease and its pings, and disarming; pure (docs/design.md §16.6).
 
-A lease that nobody renews ends at the device. Here a timer looks whether the device was heard in the last three
-seconds; if not, the link trips.
+A lease that nobody renews ends at the device. Once the first ping was answered, whoever holds the line renews it
+(``hid.lease_requested``), and tells when it ends; a device that is not heard for three seconds is lost. With a device
+of a contract before 1.1, as in logs of earlier releases, each ping stands in the log, and a timer looks whether the
+device was heard in the last three seconds.
 """
 
 from __future__ import annotations
@@ -14,11 +16,13 @@ import msgspec
 from pmagent.actors.pla.hid.state import HID, Arming, HidState
 from pmagent.actors.pla.hid.tripping import disarmed, lapsed, tripped
 from pmagent.contracts.clock import TimerRequested
-from pmagent.contracts.effect import EffectRefused, RequestRefused
+from pmagent.contracts.effect import EffectEnd, EffectRefused, RequestRefused
 from pmagent.contracts.hid import (
     HidArmed,
     HidArmRequested,
     HidDisarmed,
+    HidLeaseEnded,
+    HidLeaseRequested,
     HidPinged,
     HidPingRequested,
     HidRefused,
@@ -28,11 +32,12 @@ from pmagent.contracts.hid import arm_scope as scope_of
 from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
 from pmagent.contracts.payload import Correlated, Payload
 from pmagent.contracts.pla import HEARTBEAT_SECONDS
+from pmagent.contracts.pla import PING_SECONDS as LINE_PING_SECONDS
 from pmagent.contracts.pla_events import PlaArmAnswered, PlaArmRequested, PlaDisarmRequested
 from pmagent.events.event import Event, time_after
 
 PING_SECONDS: Final = 1.0
-"""Between the answer to a ping and the next one."""
+"""Between the answer to a ping and the next one, where each stands in the log."""
 AGAIN_SECONDS: Final = 0.5
 """Between a ping without an answer and the next one."""
 PERMIT_SECONDS: Final = 30.0
@@ -121,6 +126,9 @@ def on_answer(state: HidState, event: Event, arming: Arming) -> Iterator[Payload
             refused = objections(state)
             if not refused and state.link is not None and state.link.boot_id == boot_id:
                 yield Correlated(_answer(state, arming.request, [], armed=True), arming.correlation)
+                if state.link.by_line:
+                    yield HidPingRequested(boot_id=boot_id, at=time_after(event.time, LINE_PING_SECONDS))
+                    return
                 yield HidPingRequested(boot_id=boot_id, at=time_after(event.time, PING_SECONDS))
                 yield TimerRequested(at=time_after(event.time, HEARTBEAT_SECONDS), name="heartbeat")
                 return
@@ -139,22 +147,29 @@ def on_answer(state: HidState, event: Event, arming: Arming) -> Iterator[Payload
 
 
 def on_ping(state: HidState, event: Event) -> Iterator[Payload | Correlated]:
-    """The answer to a ping, or none."""
+    """The answer to a ping, the end of a lease, or none."""
     if not state.armed or state.link is None:
         return
     match event.data:
-        case HidPinged(boot_id=boot_id, armed=armed, kill_switch_state=kill):
+        case (
+            HidPinged(boot_id=boot_id, armed=armed, kill_switch_state=kill)
+            | HidLeaseEnded(boot_id=boot_id, armed=armed, kill_switch_state=kill)
+        ):
             if boot_id != state.link.boot_id:
                 yield from tripped(state, "device_reset", "another device, or the same after a reset, answered")
             elif kill != "ARMED":
                 yield from tripped(state, "killed", f"the kill switch is {kill}")
             elif not armed:
                 yield from tripped(state, "lease_lost", "the device says that it is not armed")
+            elif state.link.by_line:
+                yield HidLeaseRequested(boot_id=boot_id)
             else:
                 yield HidPingRequested(boot_id=boot_id, at=time_after(event.time, PING_SECONDS))
         case HidRefused(code=code):
             codes = {"BOOT_MISMATCH": "device_reset", "NO_HELLO": "device_reset", "KILLED": "killed"}
             yield from tripped(state, codes.get(code, "lease_lost"), f"the device refused a ping: {code}")
+        case data if isinstance(data, EffectEnd) and state.link.by_line:
+            yield from tripped(state, "lease_lost", f"nobody renews the lease any more ({event.type})")
         case _:  # silence; the watch decides when it has lasted too long
             yield HidPingRequested(boot_id=state.link.boot_id, at=time_after(event.time, AGAIN_SECONDS))
 
@@ -174,7 +189,7 @@ def on_disarm(state: HidState, event: Event, asked: PlaDisarmRequested) -> Itera
     """Somebody wants it disarmed: what is typed ends, and what was not begun never begins."""
     why = asked.reason or f"{asked.operator_id} disarms"
     if state.link is None:
-        lease = "no device is linked; one that was armed disarms itself within 5 s"
+        lease = f"no device is linked; one that was armed disarms itself within {state.lease_s:g} s"
         yield _unconfirmed(state, event.position, lease)
         return
     yield from lapsed(state, why, code="disarmed", always=True)
@@ -188,7 +203,7 @@ def on_disarmed(state: HidState, event: Event) -> Iterator[Payload | Correlated]
     if isinstance(event.data, HidDisarmed):
         yield Correlated(_answer(state, state.over, [], armed=False), correlation)
     else:
-        lease = "the device did not answer; its lease ends by itself within 5 s"
+        lease = f"the device did not answer; its lease ends by itself within {state.lease_s:g} s"
         yield Correlated(_unconfirmed(state, state.over, lease), correlation)
 
 

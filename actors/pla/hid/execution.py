@@ -33,7 +33,7 @@ from pmagent.contracts.hid import (
 )
 from pmagent.contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
 from pmagent.contracts.payload import Correlated, Payload
-from pmagent.contracts.pla import action_type, digest
+from pmagent.contracts.pla import DECLARE, UNDECLARED, action_type, digest, layout_of
 from pmagent.contracts.pla import objections as unfit
 from pmagent.contracts.pla_events import PlaApproved, PlaExecuted, PlaExecutionRequested
 from pmagent.events.event import Event, parse_time, time_after
@@ -141,6 +141,8 @@ def on_request(state: HidState, event: Event, asked: PlaExecutionRequested) -> I
     found = unready(state)
     if not state.armed:
         found.append(("the device is not armed", ""))
+    if layout_of(asked.action) == "" and state.link is not None and not state.link.undeclared:
+        found.append((UNDECLARED, DECLARE))
     if state.execution is not None:
         found.append(("another execution is not over", ""))
     if found or state.link is None:

@@ -11,6 +11,9 @@ from pmagent.contracts.pla_events import PlaApproved
 
 HID: Final = "hid"
 
+EARLIER_LEASE_SECONDS: Final = 5.0
+"""The lease of a device with a contract before 1.1."""
+
 Step = Literal["prepare", "permit", "commit", "doubt"]
 """Where an execution is: the device is given the text; the OA is asked; the order to type was given; it was given and
 nobody answered."""
@@ -24,6 +27,10 @@ class Link(msgspec.Struct, frozen=True):
     compatible: bool
     text: str
     kill_switch_state: KillSwitch
+    by_line: bool = False
+    """Whether the line's owner renews its lease."""
+    undeclared: bool = True
+    """Whether it types what names no layout."""
 
 
 class Arming(msgspec.Struct, frozen=True):
@@ -58,12 +65,13 @@ class Execution(msgspec.Struct, frozen=True):
 
 
 class HidState(msgspec.Struct, frozen=True):
-    """All of it. ``mode`` is what the warden said last, or OBSERVE since the link tripped; ``heard_at`` is when the
-    armed device was heard last; ``ping`` and ``watch`` are the positions of the open ping and of the timer that looks
-    after it; ``wishes``: position of an operator's wish to disarm -> its correlation; ``disarming``: position of a
-    disarm request -> the wish that it answers (0: nobody's); ``over``: the wish of the one that has just ended;
-    ``settled_at``: until then a report may be older than what the device was told; ``unwarded``: the warden is
-    halted; ``lasting``: the process is a daemon, which alone has a line."""
+    """All of it. ``mode`` is what the warden said last, or OBSERVE since the link tripped; ``armed_at`` is when the
+    device was armed, ``heard_at`` when it was heard last since; ``ping`` and ``watch`` are the positions of what renews
+    the lease now and of the timer that looks after it, where the line's owner does not; ``wishes``: position of an
+    operator's wish to disarm -> its correlation; ``disarming``: position of a disarm request -> the wish that it
+    answers (0: nobody's); ``over``: the wish of the one that has just ended; ``settled_at``: until then a report may be
+    older than what the device was told; ``unwarded``: the warden is halted; ``lasting``: the process is a daemon, which
+    alone has a line; ``lease_s``: so long the device that was heard last stays armed unheard."""
 
     session_id: str = ""
     mode: PlaMode = "OBSERVE"
@@ -71,6 +79,7 @@ class HidState(msgspec.Struct, frozen=True):
     link: Link | None = None
     armed: bool = False
     arming: Arming | None = None
+    armed_at: str = ""
     heard_at: str = ""
     ping: int = 0
     watch: int = 0
@@ -82,3 +91,4 @@ class HidState(msgspec.Struct, frozen=True):
     execution: Execution | None = None
     unwarded: bool = False
     lasting: bool = False
+    lease_s: float = EARLIER_LEASE_SECONDS

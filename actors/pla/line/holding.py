@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 
 from pmagent.actors.pla.line.discovery import Attached, PortUnusable, Wanted, find, require_pyserial
@@ -32,8 +33,12 @@ from pmagent.events.log import now as log_time
 if TYPE_CHECKING:
     from pmagent.actors.pla.line.port import Port
 
+Answers = Callable[[], Awaitable[None]]
+"""Returns when the engine answers."""
 OnFact = Callable[[Payload], Awaitable[None]]
 
+TICK_SECONDS: Final = 0.25
+"""Between two looks at whether the engine answers, while a lease is renewed."""
 PAUSE_SECONDS: Final = 0.5
 """Before the line is opened again; doubled each time, up to ``PAUSE_SECONDS_MAX``, until a link has stood for
 ``FINE_SECONDS``."""
@@ -89,6 +94,15 @@ class _Session:
         """Nobody waits for it any more."""
         if self._waiting.pop(number, None) is not None:
             self._conversations.cancel(number, anyio.current_time())
+
+    def alive(self) -> None:
+        """The engine answers."""
+        self._conversations.alive(anyio.current_time())
+
+    @property
+    def renewing(self) -> bool:
+        """Whether a lease is being renewed."""
+        return self._conversations.renewing
 
     def advance(self) -> None:
         """Take what has come, and the time; give out outcomes; write what is due."""
@@ -196,11 +210,16 @@ class Line:
         assert outcome.payload is not None, "it is there"
         return outcome.payload
 
-    async def run(self, wanted: Wanted, on_fact: OnFact, on_trouble: Callable[[PortUnusable], None]) -> None:
+    async def run(
+        self, wanted: Wanted, on_fact: OnFact, on_trouble: Callable[[PortUnusable], None],
+        answers: Answers = anyio.lowlevel.checkpoint,
+    ) -> None:  # fmt: skip
         """Hold the line until cancelled. ``on_fact`` gets each fact, one after the other; ``on_trouble`` hears why
-        there is no link, whenever that changes."""
+        there is no link, whenever that changes. While the engine does not return from ``answers`` no lease is
+        renewed."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._facts.tell, on_fact)
+            tasks.start_soon(self._look_after, answers)
             pause = PAUSE_SECONDS
             while True:
                 await self._facts.drained()
@@ -220,6 +239,16 @@ class Line:
                     self._reporter.fine()
                 await anyio.sleep(min(pause, longest))
                 pause = min(pause * 2, PAUSE_SECONDS_MAX)
+
+    async def _look_after(self, answers: Answers) -> None:
+        """Tell the line, while it renews a lease, that the engine answers, for ever."""
+        while True:
+            session = self._session
+            if session is not None and session.renewing:
+                await answers()
+                session.alive()
+                self._wake()
+            await anyio.sleep(TICK_SECONDS)
 
     async def _hold(self, found: Attached, wanted: Wanted) -> None:
         """One link, from opening the port to its loss. Raises PortUnusable when the device was never greeted."""

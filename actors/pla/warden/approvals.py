@@ -7,16 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import UNSET
+
+from pmagent.actors.pla.brain.objections import PROVE
 from pmagent.actors.pla.ids import derived
 from pmagent.actors.pla.warden.closing import closed
 from pmagent.actors.pla.warden.state import ProposalView, WardenState
 from pmagent.contracts.payload import Correlated, Payload
-from pmagent.contracts.pla import APPROVAL_SECONDS, CREDENTIAL_SECONDS
+from pmagent.contracts.pla import APPROVAL_SECONDS, CREDENTIAL_SECONDS, DECLARE, UNDECLARED, layout_of
 from pmagent.contracts.pla_events import (
     PlaApproved,
     PlaDecisionRefused,
     PlaDecisionRequested,
     PlaExecutionRequested,
+    PlaProposed,
     PlaRejected,
 )
 from pmagent.events.event import Event, time_after
@@ -100,9 +104,14 @@ def _approving(state: WardenState, event: Event, view: ProposalView, asked: PlaD
     if asked.seen_mode not in ("", state.mode):
         what = f"the mode was {asked.seen_mode} when it was shown, and is {state.mode} now"
         return "changed", what, "look at it again: the mode decides whether it is typed at once"
+    if (other := _elsewhere(proposed, asked)) is not None:
+        return other
     # The console knows who acts there; two of its operators are two persons, whatever the setting.
     if (proposed.two_persons or asked.channel == "console") and asked.operator_id == proposed.requested_by:
         return "self", f"{asked.operator_id} asked for it, and may not approve it", "another operator has to approve"
+    if proposed.two_persons and asked.proof == "none":
+        what = f"two_persons: nobody proved to be {asked.operator_id}"
+        return "unproven", what, PROVE if asked.channel != "console" else "sign out, and sign in with your secret"
     if proposed.credential_warning:
         if proposed.policy != "acknowledge" or not asked.acknowledged:
             what = f"it holds what looks like credentials ({', '.join(proposed.findings)})"[:500]
@@ -110,14 +119,27 @@ def _approving(state: WardenState, event: Event, view: ProposalView, asked: PlaD
         earliest = time_after(view.proposed_at, CREDENTIAL_SECONDS)
         if event.time < earliest:
             return "wait", f"a proposal with credentials can be approved from {earliest} on", "read it again meanwhile"
-    return _not_executable(state) if state.mode == "EXECUTE" else None
+    return _not_executable(state, layout_of(proposed.action)) if state.mode == "EXECUTE" else None
 
 
-def _not_executable(state: WardenState) -> Objection | None:
-    """Why nothing could be executed now: then nothing is approved either, for it would wait to be typed."""
+def _elsewhere(proposed: PlaProposed, asked: PlaDecisionRequested) -> Objection | None:
+    """Another machine is declared than the one that it was proposed for."""
+    layout, machine = layout_of(proposed.action), "" if proposed.machine is UNSET else proposed.machine
+    for what, before, now in (("layout", layout, asked.layout), ("name", machine, asked.machine)):
+        if before is not None and now is not None and before != now:
+            text = f"the machine's {what} was {before or 'not declared'} when it was proposed; now: {now or 'none'}"
+            return "changed", text, "propose it again"
+    return None
+
+
+def _not_executable(state: WardenState, layout: str | None) -> Objection | None:
+    """Why nothing could be executed now: then nothing is approved either, for it would wait to be typed. ``layout``: of
+    what is to be typed."""
     device = state.device
     if device is None or not device.compatible:
         return "device", "no device is linked that could type it", "pmagent pla device shows what there is"
+    if layout == "" and not device.undeclared:
+        return "device", UNDECLARED, DECLARE
     if device.kill_switch_state != "ARMED":
         return "killed", f"the kill switch is {device.kill_switch_state}", "close it, and cut the device's power once"
     if not state.armed:

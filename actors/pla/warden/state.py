@@ -50,6 +50,8 @@ class Device(msgspec.Struct, frozen=True):
     kill_switch_state: KillSwitch
     caps_lock: bool = False
     """The machine's, as the device reports it: with it no letter is typed."""
+    undeclared: bool = True
+    """Whether it types what names no layout."""
     error: str = ""
     """The last one that the device reports of itself, in its words."""
 

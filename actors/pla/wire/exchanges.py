@@ -22,14 +22,17 @@ from pmagent.actors.pla.wire.answers import (
     PrepareAnswer,
     StatusAnswer,
 )
-from pmagent.actors.pla.wire.messages import Answered, Ask, Ended, Refused, Reply, Unanswered, WaitEnded
+from pmagent.actors.pla.wire.messages import Answered, Ask, Ended, Refused, Reply, Unanswered, WaitDue, WaitEnded
 from pmagent.contracts.hid import (
+    LEASE_RENEWED_SECONDS,
     HidArmed,
     HidArmRequested,
     HidCommitRequested,
     HidDisarmed,
     HidDisarmRequested,
     HidEnded,
+    HidLeaseEnded,
+    HidLeaseRequested,
     HidPinged,
     HidPingRequested,
     HidPrepared,
@@ -43,8 +46,10 @@ from pmagent.contracts.payload import Payload
 from pmagent.contracts.pla import (
     LEASE_SECONDS,
     MIN_ACTION_DELAY_MS,
+    PING_SECONDS,
     TEXT_CHARS_MAX,
     Action,
+    KillSwitch,
     action_type,
     digest,
     objections,
@@ -52,16 +57,17 @@ from pmagent.contracts.pla import (
 )
 from pmagent.events.event import Event
 
-Exchange = Generator[Ask | WaitEnded, Reply | Ended | None, Payload]
+Exchange = Generator[Ask | WaitEnded | WaitDue, Reply | Ended | None, Payload]
 """One request's conversation with the device."""
 
 TRIES: Final = 3
 """So often is repeated what may be repeated."""
 PART_CHARS: Final = 512
 LOOK_SECONDS: Final = 1.0
-"""While something is typed the device is pinged and asked how far it is this often."""
-LOOKS_MAX: Final = 60
-"""After so many looks nobody waits any longer: three times what the longest text takes."""
+"""While something is typed the device is asked how far it is this often."""
+LOOKS_MAX: Final = 100
+"""After so many looks nobody waits any longer: three times what the longest text takes, each character of it behind a
+dead key."""
 
 _LEASE_MS: Final = int(LEASE_SECONDS * 1000)
 
@@ -69,6 +75,7 @@ _Asked = (
     HidArmRequested
     | HidDisarmRequested
     | HidPingRequested
+    | HidLeaseRequested
     | HidPrepareRequested
     | HidCommitRequested
     | HidStatusRequested
@@ -89,6 +96,8 @@ def exchange(event: Event, plain: Action | None, now: str) -> Exchange:
             return _disarm(event.position, asked)
         case HidPingRequested() as asked:
             return _ping(event.position, asked)
+        case HidLeaseRequested() as asked:
+            return _lease(event.position, asked)
         case HidPrepareRequested() as asked:
             return _prepare(event.position, asked, plain, now)
         case HidCommitRequested() as asked:
@@ -116,7 +125,7 @@ def _strange(event: Event) -> Exchange:
     return _other(event.position, asked, Refused("APPROVAL", text))
 
 
-# --- the six ------------------------------------------------------------------------------------------------------
+# --- the seven ------------------------------------------------------------------------------------------------------
 
 
 def _arm(position: int, asked: HidArmRequested) -> Exchange:
@@ -141,7 +150,7 @@ def _disarm(position: int, asked: HidDisarmRequested) -> Exchange:
 
 
 def _ping(position: int, asked: HidPingRequested) -> Exchange:
-    match (yield Ask("ping", asked.boot_id)):
+    match (yield Ask("ping", asked.boot_id, seconds=PING_SECONDS)):
         case Answered(answer=StatusAnswer(status=status)):
             return HidPinged(
                 request=position, boot_id=asked.boot_id, armed=status["led_state"],
@@ -149,6 +158,28 @@ def _ping(position: int, asked: HidPingRequested) -> Exchange:
             )
         case other:
             return _other(position, asked, other)
+
+
+def _lease(position: int, asked: HidLeaseRequested) -> Exchange:
+    """A ping each ``PING_SECONDS``; one that is lost is followed by the next at once, as a lease is four of them."""
+    silent = False
+    for _ in range(int(LEASE_RENEWED_SECONDS / PING_SECONDS)):
+        came = yield WaitDue(0.0 if silent else PING_SECONDS)
+        if isinstance(came, Unanswered):
+            return _silent(position, asked, came)
+        reply = yield Ask("ping", asked.boot_id, seconds=PING_SECONDS)
+        silent = isinstance(reply, Unanswered) and reply.code == "silent"
+        if isinstance(reply, Answered) and isinstance(reply.answer, StatusAnswer):
+            status = reply.answer.status
+            if not status["led_state"] or status["kill_switch_state"] != "ARMED":
+                return _lease_ended(position, asked, armed=status["led_state"], switch=status["kill_switch_state"])
+        elif not silent:
+            return _other(position, asked, reply)
+    return _lease_ended(position, asked, armed=True, switch="ARMED")
+
+
+def _lease_ended(position: int, asked: HidLeaseRequested, *, armed: bool, switch: KillSwitch) -> HidLeaseEnded:
+    return HidLeaseEnded(request=position, boot_id=asked.boot_id, armed=armed, kill_switch_state=switch)
 
 
 def _status(position: int, asked: HidStatusRequested) -> Exchange:
@@ -210,15 +241,13 @@ def _commit(position: int, asked: HidCommitRequested) -> Exchange:
 
 
 def _typed(position: int, asked: HidCommitRequested) -> Exchange:
-    """Wait for the end of what is being typed. Pings keep it armed meanwhile; since the device's word may get lost, it
-    is asked as well."""
+    """Wait for the end of what is being typed. Since the device's word may get lost, it is asked as well."""
     for _ in range(LOOKS_MAX):
         match (yield WaitEnded(asked.execution_id, LOOK_SECONDS)):
             case Ended() as ended:
                 return _ended(position, asked, ended)
             case Unanswered() as lost:
                 return _silent(position, asked, _may_be_sent(lost))
-        yield Ask("ping", asked.boot_id)
         match (yield Ask("status", asked.boot_id, {"execution_id": asked.execution_id})):
             case Answered(answer=StatusAnswer(execution=KnownExecution() as reported)):
                 if reported.state in ("DONE", "ABORTED"):
@@ -268,7 +297,9 @@ def _unfit(asked: HidPrepareRequested, action: Action | None) -> Refused | None:
     return None
 
 
-def _hand_over(asked: HidPrepareRequested, parts: list[str]) -> Generator[Ask | WaitEnded, Reply | Ended | None, Reply]:
+def _hand_over(
+    asked: HidPrepareRequested, parts: list[str]
+) -> Generator[Ask | WaitEnded | WaitDue, Reply | Ended | None, Reply]:
     """Send all parts; the answer to the last, or what was no answer. Another count than due is out of order."""
     for part, data in enumerate(parts):
         which = {"execution_id": asked.execution_id, "digest": asked.digest}

@@ -111,6 +111,13 @@ class WaitEnded(msgspec.Struct, frozen=True):
     seconds: float
 
 
+class WaitDue(msgspec.Struct, frozen=True):
+    """Wait so many seconds, and as long as the engine does not answer: the exchange goes on with None, or with
+    ``Unanswered`` when the link is over."""
+
+    seconds: float
+
+
 class Problem(Protocol):
     """The faults of a document (``pmagent.contracts.checking``)."""
 

@@ -67,6 +67,7 @@ def _linked(hello: Hello, port: str) -> HidLinked:
         contract_version=document["contract_version"], contract_hash=document["contract_hash"],
         firmware_version=document["firmware_version"], reset_reason=document["reset_reason"],
         kill_switch_state=document["kill_switch_state"], compatible=hello.compatible, text=hello.text,
+        practice=document.get("practice", False),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -13,6 +14,8 @@ from pmagent.contracts.pla import REASON_CHARS_MAX
 
 if TYPE_CHECKING:
     from pmagent.service.answer import Answer
+
+SECRET_BYTES_MAX: Final = 4096
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,6 +36,43 @@ def acting(app: App, given: str | None) -> str:
         return checked(given, "--operator")
     configured = app.resolved.settings.pla.operator
     return checked(configured, "the setting pla.operator") if configured else login()
+
+
+def secret_option() -> Callable[[F], F]:
+    """``--secret-stdin``: prove who acts."""
+    told = "Read your secret of the console from stdin, as a proof of who you are (two_persons)."
+    return click.option("--secret-stdin", is_flag=True, help=told)
+
+
+def given_secret(app: App, what: str) -> str:
+    """A secret: typed unseen, or from stdin where something is fed into it. Raises BadInput."""
+    from pmagent.cli.inputs import STDIN, BadInput, read_input, stdin_waits
+
+    if not stdin_waits():
+        import getpass
+
+        app.output.note(f"{what}, then Enter; it is not shown:")
+        return getpass.getpass("")
+    raw = read_input(STDIN, SECRET_BYTES_MAX, "it has to hold the secret, on one line")
+    try:
+        return raw.decode("utf-8").removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise BadInput("the secret is no text in UTF-8", "type another one") from None
+
+
+def proof_of(app: App, who: str, *, wanted: bool, from_stdin: bool) -> dict[str, str]:
+    """The argument that proves who acts: asked for on a terminal where it is ``wanted``, or read from stdin."""
+    if from_stdin or (wanted and app.output.notes_seen and is_answered()):
+        return {"secret": given_secret(app, f"two persons: the secret of {who} for the console")}
+    return {}
+
+
+def is_answered() -> bool:
+    """Whether somebody can type an answer."""
+    try:
+        return sys.stdin is not None and sys.stdin.isatty()
+    except ValueError:  # closed
+        return False
 
 
 def ask(app: App, operation: str, **arguments: Any) -> Answer:
@@ -94,7 +134,16 @@ def violation(output: Output, document: dict[str, Any]) -> None:
     """A document that is none: the violation that it became."""
     output.line(Styled("✗ refused", "red"), f": this {document['contract']} is not taken: {document['text']}")
     output.line(f"  a violation, {document['kind']} ({document['severity']}): {document['handling']}")
+    if document.get("lowered"):
+        output.line(f"  the mode is {document['mode']} now")
+    withdrawn(output, document)
     output.note(Styled("hint:", "cyan"), " nothing of it was taken; hand in another document")
+
+
+def withdrawn(output: Output, document: dict[str, Any]) -> None:
+    """The proposals that went with the mode."""
+    for name in document.get("withdrawn", ()):
+        output.line(f"  {name} is withdrawn")
 
 
 def mode_piece(mode: str) -> Styled:

@@ -11,8 +11,18 @@ import click
 
 from pmagent.clean import is_seen
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
+from pmagent.cli.inputs import STDIN
 from pmagent.cli.output import Output, Styled
-from pmagent.cli.pla.common import acting, ask, operator_option, refusal, violation
+from pmagent.cli.pla.common import (
+    acting,
+    ask,
+    is_answered,
+    operator_option,
+    proof_of,
+    refusal,
+    secret_option,
+    violation,
+)
 from pmagent.cli.pla.proposal_screen import show_proposal
 from pmagent.cli.pla.proposing import document_text
 from pmagent.events.errors import PmagentError
@@ -43,6 +53,7 @@ _YES: Final = "yes"
 @click.option("--acknowledge-credentials", "acknowledged", is_flag=True,
               help="Acknowledge that it holds credentials; they can be approved 5 s after the proposal.")
 @click.option("--document", metavar="FILE", help="An action_decision document (JSON); - is stdin.")
+@secret_option()
 @click.option("--no-wait", is_flag=True, help="Do not wait until it has been typed.")
 @operator_option()
 @request_option()
@@ -50,19 +61,24 @@ _YES: Final = "yes"
 @pass_app
 def approve(
     app: App, proposal_id: str, digest: str | None, reveal: bool, acknowledged: bool, document: str | None,
-    no_wait: bool, operator: str | None, request: str | None, format: str,
+    secret_stdin: bool, no_wait: bool, operator: str | None, request: str | None, format: str,
 ) -> int:
     """Approve one proposal, once, for exactly the shown bytes: in EXECUTE they are typed, in SUGGEST the approval is
     recorded.
 
     PROPOSAL_ID may be the beginning of an id; the default is the open proposal. On a terminal it is shown, and typing
-    yes approves it; elsewhere --digest names the shown bytes. Exit 0: typed, or recorded. Exit 1: refused, not typed,
-    or nobody can tell how much was typed."""
+    yes approves it; elsewhere --digest names the shown bytes. With two_persons = true, your secret of the console
+    proves who you are. Exit 0: typed, or recorded. Exit 1: refused, not typed, or nobody can tell how much was
+    typed."""
     as_json = format == "json"
+    if secret_stdin and (document == STDIN or (document is None and digest is None)):
+        raise click.UsageError("--secret-stdin takes stdin: say what was shown, with --digest or --document FILE")
     if document is not None:
         _only_document(proposal_id=proposal_id, digest=digest, reveal=reveal, acknowledged=acknowledged)
+        who = acting(app, operator)
         decided = ask(app, "pla.decide", document=document_text(document), decision="APPROVED", channel="cli",
-                      operator=acting(app, operator), **same_request(request))
+                      operator=who, **proof_of(app, who, wanted=False, from_stdin=secret_stdin),
+                      **same_request(request))
     else:
         who = acting(app, operator)
         shown, seen_mode = _shown(app, proposal_id, who, reveal=reveal, ask_yes=digest is None, as_json=as_json)
@@ -71,7 +87,7 @@ def approve(
         decided = ask(
             app, "pla.decide", proposal_id=shown["proposal_id"], decision="APPROVED", acknowledged=acknowledged,
             digest=shown["digest"] if digest is None else digest, channel="cli", operator=who, seen_mode=seen_mode,
-            **same_request(request),
+            **proof_of(app, who, wanted=shown["two_persons"], from_stdin=secret_stdin), **same_request(request),
         )  # fmt: skip
     return _approved(app, decided, wait=not no_wait, as_json=as_json)
 
@@ -120,12 +136,14 @@ def _shown(
     app: App, proposal_id: str, who: str, *, reveal: bool, ask_yes: bool, as_json: bool
 ) -> tuple[dict[str, Any], str]:
     """The proposal as it stands, and the mode in which it was shown; on a terminal it is shown, with what approving it
-    would do now, and approving it has to be confirmed ("": nothing was shown). Raises UsageError where nobody can be
-    shown anything, Exit when the answer is not yes."""
-    if ask_yes and (as_json or not (_is_answered() and app.output.is_seen)):
-        raise click.UsageError("nobody is shown anything here: say what was shown, with --digest (pmagent pla show)")
+    would do now, and approving it has to be confirmed ("": nothing was shown). Raises NobodyShown, Exit when the answer
+    is not yes."""
     seen_by, seen_mode = {"operator": who, "channel": "cli"} if reveal else {}, ""
-    shown = ask(app, "pla.show", proposal_id=proposal_id, reveal=reveal, **seen_by).document
+    unseen = ask_yes and (as_json or not (is_answered() and app.output.is_seen))
+    shown = ask(app, "pla.show", proposal_id=proposal_id, reveal=reveal and not unseen, **seen_by).document
+    if unseen:
+        repeated = f"pmagent pla approve {shown['proposal_id']} --digest {shown['digest']}"
+        raise NobodyShown("nobody is shown anything here, so --digest has to say what was shown", repeated)
     if ask_yes and shown["stands"] == "open":
         if shown["masked"] and shown.get("plain") is None:
             raise _unseen(reveal=reveal)
@@ -143,6 +161,12 @@ def _shown(
             what = f"nothing is approved: when it was shown, a yes meant: {before}; now it means: {after}"
             raise Changed(what, f"pmagent pla approve {shown['proposal_id'][:12]} shows it again, and asks")
     return shown, seen_mode
+
+
+class NobodyShown(PmagentError):
+    """There is no terminal on which the proposal could be shown; nothing was asked."""
+
+    exit_code = Exit.USAGE
 
 
 class Changed(PmagentError):
@@ -174,14 +198,6 @@ def _unseen(*, reveal: bool) -> Exception:
     from pmagent.pla.reading import NotHeld
 
     return NotHeld("the masked text is not held any more, so it cannot be shown, and not be typed", "propose it again")
-
-
-def _is_answered() -> bool:
-    """Whether somebody can type an answer."""
-    try:
-        return sys.stdin is not None and sys.stdin.isatty()
-    except ValueError:  # closed
-        return False
 
 
 def _wait_with_credentials(output: Output, shown: dict[str, Any]) -> None:
@@ -230,8 +246,8 @@ def _outcome_screen(output: Output, decision: dict[str, Any], outcome: dict[str,
         return
     why = f": {outcome['why']}" if outcome["why"] else ""
     if outcome["outcome"] == "executed":
-        output.line(Styled("✓ executed", "green"), f": {name}{why}")
-        output.line("  its reports were handed to USB; what the machine made of them is seen on its screen")
+        output.line(Styled("✓ executed", "green"), f": {name}")
+        output.line("  all its reports were handed to USB; what the machine made of them is seen on its screen")
     elif outcome["outcome"] == "recorded":
         output.line(Styled("✓ approved", "green"), f" and recorded: {name}; nothing is typed in this mode")
     elif outcome["outcome"] == "unknown":

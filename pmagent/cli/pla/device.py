@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def arm(app: App, operator: str | None, request: str | None, format: str) -> int:
     """Arm the device: its light goes on, and it can type approved actions. The OA must permit it; in EXECUTE only.
 
-    It stays armed as long as the daemon renews its lease of 5 s. Exit 1: it is not armed; the reasons and the next
+    It stays armed as long as the daemon renews its lease of 2 s. Exit 1: it is not armed; the reasons and the next
     commands are shown; mode and proposal stay as they are."""
     answer = ask(app, "pla.arm", channel="cli", operator=acting(app, operator), **same_request(request))
     document = answer.document
@@ -32,6 +32,9 @@ def arm(app: App, operator: str | None, request: str | None, format: str) -> int
         app.output.line(Styled("✓ armed", "red"), ": what is approved from now on is typed at once")
     else:
         refusal(app.output, "the device is not armed", document)
+        stays = "".join(f"; {name} stays open" for name in document.get("open", ()))
+        if document.get("mode"):  # an older daemon does not say
+            app.output.line(f"  the mode stays {document['mode']}{stays}")
     return answer.exit_code
 
 

@@ -61,7 +61,7 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
         ours = Styled("✓ ours", "green") if port["ours"] else Styled("- another", "dim")
         ids = f"{port['vendor_id']:04x}:{port['product_id']:04x}"
         output.line(ours, f": {port['path']}, {port['product'] or 'without a name'}, {ids}, serial {port['serial']}")
-    if not document["ports"]:
+    if not document["ports"] and document["linked"] is None and document["probed"] is None:
         output.line("no serial device is plugged in over USB")
     if document["linked"] is not None:
         linked = document["linked"]

@@ -40,6 +40,7 @@ def show_proposal(output: Output, document: dict[str, Any], *, hexdump: bool = F
     if masked:
         output.line(f"              {document['chars']} characters; {_whereabouts(document)}")
     output.line(f"  digest      {document['digest']}")
+    output.line(f"  machine     {_machine(document)}")
     if document["credential_warning"]:
         found = ", ".join(document["findings"]) or "not said which"
         output.line("  ", Styled("credentials", "red"), f" it holds what looks like: {found}")
@@ -64,6 +65,15 @@ def _whereabouts(document: dict[str, Any]) -> str:
     if "plain" in document:
         return "nobody holds them any more, so they cannot be typed: propose it again"
     return "--reveal shows them, as long as the daemon lives that was asked for it"
+
+
+def _machine(document: dict[str, Any]) -> str:
+    """The machine that it is for, and the layout that it is typed by."""
+    name = document["machine"] or "no name is declared"
+    if document["action_type"] not in ("TYPE_TEXT", "KEY_COMBO"):
+        return name
+    undeclared = "layout not declared: US is assumed, and only a practice device types"
+    return f"{name}, {'keyboard layout ' + document['layout'] if document['layout'] else undeclared}"
 
 
 def _weight(output: Output, document: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
 from pmagent.cli.inputs import STDIN, read_input, source_of
-from pmagent.cli.pla.common import acting, ask, operator_option, refusal, violation
+from pmagent.cli.pla.common import acting, ask, operator_option, proof_of, refusal, secret_option, violation
 from pmagent.cli.pla.proposal_screen import show_proposal
 from pmagent.cli.pla.session import frames_path
 
@@ -35,7 +35,8 @@ The keys are ctrl shift alt gui, a to z, 0 to 9, f1 to f12, up down left right h
 tab space backspace delete insert.
 
 Or GOAL says what is wanted, and a model makes a proposal of it and of the newest frame. Only in SUGGEST and EXECUTE;
-one proposal is open at a time. Exit 1: nothing is proposed, with the reasons.
+one proposal is open at a time. With two_persons = true, your secret of the console proves who you are. Exit 1: nothing
+is proposed, with the reasons.
 """
 
 
@@ -56,18 +57,23 @@ one proposal is open at a time. Exit 1: nothing is proposed, with the reasons.
 @click.option("--frames", metavar="PATH", help="A folder of pictures, or a video device [default: pla.frames].")
 @click.option("--look", is_flag=True, help="Look at the newest frame first, also for a literal goal.")
 @click.option("--document", metavar="FILE", help="An action_proposal document (JSON) of an external brain; - is stdin.")
+@secret_option()
 @operator_option()
 @request_option()
 @format_option()
 @pass_app
 def propose(
     app: App, goal: str, why: str, model: str, frames: str | None, look: bool, document: str | None,
-    operator: str | None, request: str | None, format: str,
+    secret_stdin: bool, operator: str | None, request: str | None, format: str,
 ) -> int:
     """Ask for a proposal; see the help."""
     if document is not None and (goal or why or model or frames or look):
         raise click.UsageError("--document says all of it; leave GOAL and the other options out")
-    given: dict[str, Any] = {"channel": "cli", "operator": acting(app, operator), **same_request(request)}
+    if secret_stdin and STDIN in (goal, document):
+        raise click.UsageError("--secret-stdin takes stdin; give the goal or the document otherwise")
+    who = acting(app, operator)
+    proof = proof_of(app, who, wanted=app.resolved.settings.pla.two_persons, from_stdin=secret_stdin)
+    given: dict[str, Any] = {"channel": "cli", "operator": who, **proof, **same_request(request)}
     if document is not None:
         answer = ask(app, "pla.propose", document=document_text(document), **given)
     else:

@@ -9,7 +9,7 @@ import click
 from pmagent.clean import shorten
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
 from pmagent.cli.output import Output, Styled
-from pmagent.cli.pla.common import acting, ask, ask_to_lower, because, mode_piece, operator_option, refusal
+from pmagent.cli.pla.common import acting, ask, ask_to_lower, because, mode_piece, operator_option, refusal, withdrawn
 
 MODES = ("OBSERVE", "SUGGEST", "EXECUTE")
 CLASSES = ("feature_work", "ops_blocks", "migrations", "phase_transitions", "remediation", "diagnostic")
@@ -41,6 +41,7 @@ def mode(
         app.output.document(document)
     elif document["accepted"]:
         app.output.line(Styled("✓ mode", "green"), " ", mode_piece(document["mode"]), f", {document['session_id']}")
+        withdrawn(app.output, document)
     else:
         refusal(app.output, f"the mode stays {document['mode']}", document)
     return answer.exit_code
@@ -60,6 +61,7 @@ def end(app: App, operator: str | None, request: str | None, format: str) -> int
     elif document["accepted"]:
         how = "✓ ending" if document["reasons"] else "✓ ended"
         app.output.line(Styled(how, "green"), f": {document['session_id']}")
+        withdrawn(app.output, document)
         because(app.output, document)
     else:
         refusal(app.output, "nothing is ended", document)

@@ -44,13 +44,14 @@ _log = structlog.get_logger("pmagent")
 
 class Visitor(msgspec.Struct, frozen=True):
     """A signed-in person: role, session (the SHA-256 of the cookie's value), with what its forms carry, since when (as
-    the log writes times)."""
+    the log writes times), and whether by the secret: a one-time address proves only who could run ``pmagent``."""
 
     operator: str
     role: Role
     session: str
     csrf: str
     since: str
+    by_secret: bool = False
 
 
 class Entered(msgspec.Struct, frozen=True):
@@ -170,7 +171,7 @@ class Entrance:
         old = self._sessions.find(before, used=False)
         if old is not None:
             self._sessions.end(old.sha256)
-        cookie, session = self._sessions.begin(operator.name, operator.issue)
+        cookie, session = self._sessions.begin(operator.name, operator.issue, by)
         try:
             await self._sessions.keep()
         except OSError:
@@ -230,7 +231,7 @@ class Register:
 
 def _visitor(operator: Operator, session: Session, cookie: str) -> Visitor:
     since = format_time(datetime.fromtimestamp(session.created, UTC))
-    return Visitor(operator.name, operator.role, session.sha256, csrf_of(cookie), since)
+    return Visitor(operator.name, operator.role, session.sha256, csrf_of(cookie), since, session.by == "secret")
 
 
 def _later(what: str, wait: float) -> NotAdmitted:

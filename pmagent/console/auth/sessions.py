@@ -28,7 +28,7 @@ _log = structlog.get_logger("pmagent")
 
 class Session(msgspec.Struct, forbid_unknown_fields=True):
     """One session: ``sha256`` of its cookie's value, whose, under which issue of the operator's entry; when it began,
-    was last used, and ends at the latest, in seconds since 1970."""
+    was last used, and ends at the latest, in seconds since 1970; ``by`` what it was opened: a link, or the secret."""
 
     sha256: str
     operator: str
@@ -36,6 +36,7 @@ class Session(msgspec.Struct, forbid_unknown_fields=True):
     created: float
     last: float
     expires: float
+    by: Literal["link", "secret"] = "link"
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -77,7 +78,7 @@ class Sessions:
             self._changed = True
         return session
 
-    def begin(self, operator: str, issue: str) -> tuple[str, Session]:
+    def begin(self, operator: str, issue: str, by: Literal["link", "secret"] = "link") -> tuple[str, Session]:
         """A new session, and the value of its cookie. Of too many, that which was not used for longest ends."""
         now = self._clock()
         for session in [one for one in self._by_digest.values() if not self._lasts(one, now)]:
@@ -85,7 +86,7 @@ class Sessions:
         while len(self._by_digest) >= SESSIONS_MAX:
             self.end(min(self._by_digest.values(), key=lambda one: one.last).sha256)
         cookie = new_token()
-        session = Session(digest(cookie), operator, issue, now, now, now + self._seconds)
+        session = Session(digest(cookie), operator, issue, now, now, now + self._seconds, by)
         self._by_digest[session.sha256] = session
         self._changed = True
         return cookie, session

@@ -35,6 +35,8 @@ STANDING_SECONDS: Final = 10.0
 FRESH_SECONDS: Final = 1.0
 """So old may an answer about how things stand be, when the log has not grown since."""
 CHANNEL: Final = "console"
+PROVED: Final = ("pla.propose", "pla.decide")
+"""Operations that depend on how their operator signed in."""
 
 T = TypeVar("T")
 
@@ -103,6 +105,7 @@ class PageContext:
         given = dict(arguments)
         if visitor is not None:
             given |= {"operator": visitor.operator, "channel": CHANNEL}
+            given |= {"by_secret": True} if visitor.by_secret and operation in PROVED else {}
         given["request"] = request or new_request(operation)
         with anyio.CancelScope() as scope:
             self._asked.add(scope)

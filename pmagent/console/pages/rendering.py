@@ -7,6 +7,7 @@ Every value that a template shows passes ``shown``: what ``pmagent.clean`` forbi
 from __future__ import annotations
 
 import itertools
+import re
 import shlex
 import unicodedata
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from pmagent import __version__
 from pmagent.actors.alerts.actor import ALERTING
 from pmagent.actors.pla.switch import SAID, said
 from pmagent.clean import clean_block, clean_line
+from pmagent.contracts.pla import LEASE_SECONDS
 from pmagent.edges import SECTIONS
 from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.event import parse_time
@@ -33,6 +35,8 @@ from pmagent.workspace.layout import Layout
 
 TEMPLATES: Final = Path(__file__).parents[1] / "templates"
 STATIC: Final = Path(__file__).parents[1] / "static"
+GLOSSARY: Final = Path(__file__).parents[2] / "data" / "glossary.md"
+"""docs/glossary.md: a row a word."""
 
 TIME_CHARS: Final = 27
 """The length of a log time."""
@@ -56,11 +60,18 @@ def environment(workspace: Path) -> Environment:
         "visible": visible, "when": when, "ago": ago, "sized": sized, "spoken": spoken, "command": command,
         "one_line": one_line, "said": said,
     }
-    made.globals |= {"annotated": annotated, "deeds": deeds, "switch_words": SAID}
+    made.globals |= {"annotated": annotated, "deeds": deeds, "glossary": _glossary()}
+    made.globals |= {"switch_words": SAID, "lease_seconds": LEASE_SECONDS}
     made.globals |= {"version": __version__, "navigation": SECTIONS, "workspace_name": workspace.name or str(workspace)}
     made.globals["alerting"] = ",".join(sorted(ALERTING))
     made.globals["now"] = LogClock(_stood(workspace)).now  # what expires does so by the log's time
     return made
+
+
+def _glossary() -> dict[str, str]:
+    """The words of docs/glossary.md in lower case, and what each means."""
+    rows = re.findall(r"^\| \*\*(.+?)\*\* \| (.+?) \|$", GLOSSARY.read_text("utf-8"), re.MULTILINE)
+    return {word.lower(): meaning.replace("`", "") for word, meaning in rows}
 
 
 def _stood(workspace: Path) -> str:

@@ -3,7 +3,7 @@
    It shows what the server has rendered and decides nothing: no key and no timer sends a form. Text of events reaches the
    page only as the server's own escaped HTML, parsed apart from the page (DOMParser runs no script).
 
-   Order: state, connection, regions, rows of the log, countdowns and badge, copying, beginning. Keys are in keys.js. */
+   Order: state, connection, regions, rows of the log, countdowns and badge, notifications, copying, beginning. Keys are in keys.js. */
 (() => {
   "use strict";
 
@@ -12,7 +12,7 @@
   const WATCH_MS = 250;
   const AGO_MS = 10_000;
   const RECONNECT_MS = 10_000;
-  const STOP_MS = 1_800; // what stops something is answered by then, or could not be delivered
+  const STOP_MS = 1_500; // what stops something is answered by then, or could not be delivered
   const REFRESH_MS = 500;
   const HIDDEN_MS = 10_000; // a page out of sight gives its connection back
   const UNFINISHED_MS = 1_000; // what goes on without an event for each step is looked at again so often
@@ -76,6 +76,7 @@
     const was = silent;
     silent = told.answers ? null : new Date(told.since);
     if (!silent) undelivered = "";
+    if (["live", "held", "silent"].includes(byId("connection")?.dataset.state)) showLive();
     showLost();
     if (!silent && (was || BODY.hasAttribute("data-lost"))) refreshSoon();
   }
@@ -107,12 +108,15 @@
     }
   }
 
-  const showLive = () => show(held ? "held" : "live", held ? `held · ${position}` : `live · ${position}`);
+  function showLive() {
+    const word = held ? "held" : silent ? "as of" : "live";
+    show(silent ? "silent" : word, word === "as of" ? `as of ${position}` : `${word} · ${position}`);
+  }
 
   function hold() {
     held = !held;
     byId("hold").setAttribute("aria-pressed", String(held));
-    if (["live", "held"].includes(byId("connection").dataset.state)) showLive();
+    if (["live", "held", "silent"].includes(byId("connection").dataset.state)) showLive();
     if (held) return;
     refreshSoon();
     addRowsSoon();
@@ -461,6 +465,7 @@
     if (count > waiting) announce(count === 1 ? "An approval is asked for." : `${count} approvals are asked for.`);
     if (alerts > alerted) announce(alerts === 1 ? "An alert is open." : `${alerts} alerts are open.`);
     [waiting, alerted] = [count, alerts];
+    notify();
   }
 
   /* A row of the log is as wide as its link; where text is selected nobody wants to leave. */
@@ -468,6 +473,44 @@
     const row = event.target.closest("table.log tbody tr");
     if (!row || event.target.closest("a") || !document.getSelection()?.isCollapsed || event.ctrlKey || event.metaKey) return;
     row.querySelector("th a")?.click();
+  }
+
+  /* --- notifications: of what opens, where somebody asked for them; one for all windows -------------------------------- */
+
+  const TOLD = `pmagent-notified-${BODY.dataset.log}`; // the newest position that was told of; without it nobody asked
+  const notices = () => own("#notices [data-notice]");
+  const newest = () => Math.max(0, ...notices().map((one) => Number(one.dataset.notice)));
+
+  function told() {
+    try { return localStorage.getItem(TOLD); } catch { return null; }
+  }
+
+  const telling = () => told() !== null && globalThis.Notification?.permission === "granted";
+
+  function notify() {
+    if (!telling()) return;
+    const before = Number(told());
+    for (const one of notices()) {
+      if (Number(one.dataset.notice) <= before) continue;
+      const body = document.querySelector(".where")?.textContent ?? "";
+      const shown = new Notification(one.textContent, { tag: `${TOLD}-${one.dataset.notice}`, body });
+      shown.onclick = () => { window.focus(); location.assign(one.dataset.link); };
+    }
+    localStorage.setItem(TOLD, String(Math.max(before, newest())));
+  }
+
+  function showNotify() {
+    const button = byId("notify");
+    if (!button || !globalThis.Notification) return;
+    button.hidden = false;
+    button.setAttribute("aria-pressed", String(telling()));
+  }
+
+  async function toggleNotify() {
+    if (telling()) localStorage.removeItem(TOLD);
+    else if (await Notification.requestPermission() === "granted") localStorage.setItem(TOLD, String(newest()));
+    else announce("This browser does not allow notifications here.");
+    showNotify();
   }
 
   /* --- copying --------------------------------------------------------------------------------------------------------- */
@@ -502,19 +545,27 @@
       if (!source) { open(); refreshSoon(); } // also what else has changed than the log, e.g. how long ago it was
       return;
     }
-    outOfSight = setTimeout(() => { close(); show("", `as of ${position}`); }, HIDDEN_MS);
+    if (!telling()) outOfSight = setTimeout(() => { close(); show("", `as of ${position}`); }, HIDDEN_MS);
   }
 
   for (const region of own("[data-region][id]")) served.set(region.id, region.outerHTML);
   wake(document);
   badge();
+  const current = document.querySelector("nav.sections [aria-current]");
+  if (current) current.closest("ul").scrollLeft = Math.max(0, current.offsetLeft - 40); // on a telephone they are one line
   document.addEventListener("click", copied);
   document.addEventListener("click", rowOpened);
   document.addEventListener("submit", stopping);
   document.addEventListener("focusout", () => { if (passedOver) refreshSoon(); });
   byId("hold")?.addEventListener("click", hold);
+  byId("notify")?.addEventListener("click", toggleNotify);
+  showNotify();
   document.addEventListener("visibilitychange", seen);
   addEventListener("pagehide", close);
+  addEventListener("beforeprint", () => { // paper is read elsewhere, and later
+    own("time[datetime]:not(.until)").forEach((one) => { one.textContent = one.title.replace(/\.\d+/, ""); });
+  });
+  addEventListener("afterprint", () => localise(document));
   addEventListener("pageshow", (event) => { if (event.persisted) { open(); refreshSoon(); } });
   setInterval(countDown, 1_000);
   setInterval(() => { if (!document.hidden && !tail()) localise(document); }, AGO_MS);

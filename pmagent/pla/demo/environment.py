@@ -100,9 +100,15 @@ class Device:
         return sum(message.get("heard") == op for message in self._show_output)
 
     @property
+    def told(self) -> list[dict[str, Any]]:
+        """All that it has told so far."""
+        self._drain()
+        return list(self._show_output)
+
+    @property
     def typed(self) -> str:
         """All that it typed so far, as the text that a machine makes of it."""
-        return self._typed.read_text("ascii")
+        return self._typed.read_text("utf-8")
 
     def close(self) -> None:
         """End it."""
@@ -193,14 +199,18 @@ class DemoEnvironment:
         """Start a command and show it."""
         if not quiet:
             self._show("$ pmagent " + " ".join(_quoted(argument) for argument in arguments))
-        return self._launched(arguments, subprocess.PIPE)
+        return self._launched(arguments, subprocess.PIPE, None if quiet else subprocess.STDOUT)
 
-    def _launched(self, arguments: Sequence[str], output: int | BinaryIO) -> subprocess.Popen[str]:
-        """A command, started and remembered, whatever signal comes meanwhile."""
+    def _launched(
+        self, arguments: Sequence[str], output: int | BinaryIO, errors: int | None = None
+    ) -> subprocess.Popen[str]:
+        """A command, started and remembered, whatever signal comes meanwhile; its ``errors`` go where its output goes,
+        or where they say."""
         with _undisturbed():
             process = subprocess.Popen(
                 [sys.executable, "-I", "-m", "pmagent", "--workspace", str(self.workspace), *arguments],
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output, text=True, env=_environment(),
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output if errors is None else errors, text=True,
+                env=_environment(),
             )  # fmt: skip
             self._started.append(process)
         return process
@@ -275,7 +285,7 @@ class DemoEnvironment:
         finally:
             _end(process)
             self._started.remove(process)
-        return Ran(process.returncode, out, err)
+        return Ran(process.returncode, out, err or "")
 
     def _show_output(self, ran: Ran) -> None:
         for line in (*ran.out.splitlines(), *ran.err.splitlines()):

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from pmagent.actors.pla.switch import said
 from pmagent.events.event import time_after
 from pmagent.events.log import now
 from pmagent.pla.demo.environment import DemoEnvironment, Device
@@ -140,7 +141,7 @@ def _killed(demo: DemoEnvironment, device: Device) -> None:
     demo.run("pla", "mode", "EXECUTE", expect=1)
     _does(demo, device, "restore", "the kill switch closes")
     refused = demo.run("pla", "mode", "EXECUTE", expect=1)
-    why = "the kill switch is DISABLED"
+    why = said("the kill switch is DISABLED")
     demo.expect("closing the switch is not enough", why, why if why in refused.out else refused.out)
     demo.expect("nothing more is typed", typed, device.typed)
 

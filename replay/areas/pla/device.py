@@ -46,6 +46,8 @@ class Device:
         """Called for each report that was taken."""
         self.plugged = True
         self.resting = False
+        self.practice = faults.strike("device: is for practice")
+        """Whether it says that it is for practice: then it types what names no layout."""
         self.on_uart = faults.strike("device: its line is a UART")
         """Then it cannot see who holds its line, nor the host whether it is there."""
         self._asleep = False
@@ -79,7 +81,9 @@ class Device:
             version, schemas = self._random.choice(((CONTRACT_VERSION, schemas[::-1]), ("2.0.0", schemas)))
         # Ticks begin so that they wrap within the run.
         self._first_tick = TICKS - self._random.randrange(1, 60_000) - self._world.micros // 1000
-        self._core = Core(DEVICE_ID, boot_id, version, schemas, "1.0.0", reason, sha256=self._digest)
+        self._core = Core(
+            DEVICE_ID, boot_id, version, schemas, "1.0.0", reason, sha256=self._digest, practice=self.practice
+        )
         self._line.arrived = self._line.written = b""
         self._light.value = False
         self._asleep = False

@@ -22,6 +22,7 @@ PLA_CHANCES: Final[dict[str, float]] = {
     "switch: closed, and the power not cut": 0.3,
     "switch: closed, and a reset instead of power": 0.3,
     "device: its line is a UART": 0.5,
+    "device: is for practice": 0.3,
     "device: another contract": 0.1,
     "device: unplugged": 0.05,
     "device: unplugged while it types": 0.02,
@@ -35,6 +36,8 @@ PLA_CHANCES: Final[dict[str, float]] = {
     "machine: sleeps while it types": 0.02,
     "machine: Caps Lock": 0.08,
     "machine: Caps Lock while it types": 0.02,
+    "machine: another layout is declared": 0.15,
+    "host: its log hangs while it types": 0.02,
     "host: does not read": 0.05,
     "host: the log is slow": 0.03,
     "host: dies while it types": 0.02,
@@ -109,13 +112,14 @@ WHERE_LONG: Final = ("operator: has it ended, and disarms are lost", "actor: war
 PLA_CONSEQUENCES: Final = (
     "pla: typed", "pla: aborted", "pla: not executed", "pla: outcome unknown", "pla: recorded only", "pla: rejected",
     "pla: expired", "pla: withdrawn", "pla: recovered by asking", "pla: typed in plain what the log masks",
-    *(f"pla aborted: {code}" for code in ("KILLED", "DISARMED", "LINK", "USB")),
+    *(f"pla aborted: {code}" for code in ("KILLED", "DISARMED", "LEASE", "LINK", "USB")),
     *(f"pla mode: {code}" for code in (
         "requested", "killed", "link_lost", "heartbeat_stale", "contract_mismatch", "device_reset", "lease_lost",
         "mode_mismatch", "kernel_blocked", "restarted", "ended",
     )),
     *(f"pla decision refused: {code}" for code in (
-        "unknown", "decided", "expired", "digest", "self", "credential", "wait", "reason", "not_armed",
+        "unknown", "decided", "expired", "digest", "self", "credential", "wait", "reason", "not_armed", "changed",
+        "device",
     )),
     *(f"pla proposal refused: {code}" for code in ("mode", "open", "goal", "unfit", "credential")),
     *(f"pla violation: {kind}" for kind in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from random import Random
 from typing import Final
 
@@ -10,8 +11,20 @@ import msgspec
 
 from pmagent.actors.pla.credentials.findings import findings, masked
 from pmagent.actors.pla.goals import GoalError, parse_goal
-from pmagent.contracts.pla import KEYS, MODIFIERS, Action, CredentialPolicy, TypeText, digest, objections
+from pmagent.contracts.pla import (
+    KEYS,
+    MODIFIERS,
+    Action,
+    CredentialPolicy,
+    TypeText,
+    declared,
+    digest,
+    is_typable,
+    objections,
+    typable,
+)
 from pmagent.contracts.pla_events import FrameSource, PlaProposalRequested
+from pmagent.firmware.layouts import LAYOUTS
 from pmagent.replay.simulation.faults import Faults
 
 replace = msgspec.structs.replace
@@ -26,6 +39,12 @@ BAD: Final = {
     "goal: out of bounds": ("move: 99999 0", "move: 0 -1001"),
 }
 """Fault -> goals that have it."""
+
+
+@cache
+def typed_by(layout: str) -> str:
+    """The characters, from the blank on, that a layout types."""
+    return "".join(one for one in typable() if one >= " " and is_typable(one, layout))
 
 
 class Goals:
@@ -43,12 +62,22 @@ class Goals:
         self._private = private
         self._put = put
         self._long = long
+        self._machine = random.choice(tuple(LAYOUTS))
+        self.layout = self._machine
+        """The declared layout of the machine that is typed on; "": none is."""
+
+    def declare(self) -> None:
+        """The machine's own layout is declared."""
+        self.layout = self._machine
 
     def asked(self, n: int, operator: str, goal: str = "") -> PlaProposalRequested:
         """The ``n``-th request, of ``operator``; for ``goal``, or any."""
         random, faults = self._random, self._faults
+        if faults.strike("machine: another layout is declared"):
+            self.layout = random.choice(("", random.choice(tuple(LAYOUTS))))
         if goal:
-            return self._literal(PlaProposalRequested(goal=goal, requested_by=operator, channel="api"), goal)
+            asked = PlaProposalRequested(goal=goal, requested_by=operator, channel="api", layout=self.layout)
+            return self._literal(asked, goal)
         bad = next((random.choice(goals) for fault, goals in BAD.items() if faults.strike(fault)), "")
         goal = bad or self._goal(n)
         by_model = random.random() < 0.15
@@ -58,7 +87,7 @@ class Goals:
             rationale="" if n % 3 else "it is time for it", policy=policy,
             frame=FRAMES if by_model or random.random() < 0.1 else None,
             model=f"sim:{n % 2}" if by_model else "", lifetime_s=random.choice((0.5, 5.0, 30.0, 300.0)),
-            two_persons=random.random() < 0.2,
+            two_persons=random.random() < 0.2, layout=self.layout,
         )  # fmt: skip
         return made if by_model else self._literal(made, goal)
 
@@ -77,7 +106,8 @@ class Goals:
         if kind == 2:
             return f"click: {random.choice(('left', 'right', 'middle'))}"
         length = random.choice((1, 3, 8, 20, 20, 20, 80, 80, 80, 600))
-        return f"type: {n} " + "".join(chr(random.randint(32, 126)) for _ in range(length))
+        characters = typed_by(self.layout)
+        return f"type: {n} " + "".join(random.choice(characters) for _ in range(length))
 
     def _literal(self, asked: PlaProposalRequested, goal: str) -> PlaProposalRequested:
         """The request with the action that the goal states, as the border in front of the log makes it."""
@@ -87,7 +117,9 @@ class Goals:
             return replace(asked, objection=error.message[:500], objection_kind=error.kind)
         if action is None:
             return asked
-        logged = TypeText(text=self._masked(action.text)) if isinstance(action, TypeText) else action
+        logged = action = declared(action, self.layout)
+        if isinstance(action, TypeText):
+            logged = msgspec.structs.replace(action, text=self._masked(action.text))
         found = objections(action)
         names = findings(action.text) if isinstance(action, TypeText) else []
         if isinstance(action, TypeText) and self._secret in action.text:

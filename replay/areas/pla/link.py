@@ -7,12 +7,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from pmagent.actors.pla.wire.conversations import Conversations
+from pmagent.actors.pla.wire.conversations import ALIVE_SECONDS, Conversations
 from pmagent.actors.pla.wire.exchanges import exchange, goodbye, without_device
 from pmagent.actors.pla.wire.host import HostLink
 from pmagent.actors.pla.wire.reports import Reporter
 from pmagent.contracts.checking import check
-from pmagent.contracts.hid import HidArmRequested, HidCommitRequested, HidPrepareRequested
+from pmagent.contracts.hid import HidArmRequested, HidCommitRequested, HidPingRequested, HidPrepareRequested
 from pmagent.contracts.payload import Payload
 from pmagent.contracts.pla import CONTRACT_VERSION, Action
 from pmagent.contracts.pla_schemas import CONTRACT_HASH
@@ -23,7 +23,7 @@ from pmagent.replay.simulation.chance import between
 from pmagent.replay.simulation.faults import Faults
 from pmagent.replay.simulation.machine import Machine
 from pmagent.replay.simulation.running import Running
-from pmagent.replay.simulation.world import World
+from pmagent.replay.simulation.world import World, require
 
 PRESSING: Final = (HidArmRequested, HidPrepareRequested, HidCommitRequested)
 """Requests after which the device is disarmed when nobody waits for their outcome any more."""
@@ -57,6 +57,7 @@ class HostSide:
         self._reported_at = 0.0
         self._facts = 0
         self._running: dict[int, Running] = {}
+        self._hangs_until = self._alive_at = 0.0
         self.resting = False
         self.losing = 0
         """So many disarms are lost."""
@@ -72,6 +73,12 @@ class HostSide:
     def holds(self) -> bool:
         """Whether this process holds the line open."""
         return self._link is not None and self._machine.up and self._machine.boot == self._boot
+
+    def hang(self) -> None:
+        """The engine does not answer for a while, and the line goes on."""
+        seconds = between(self._random, 0.2, 6.0)
+        self._hangs_until = max(self._hangs_until, self._world.seconds + seconds)
+        self._world.later(seconds + 0.000001, "answers again", self._pump)
 
     # --- the source beside the daemon -----------------------------------------------------------------------------
 
@@ -142,6 +149,10 @@ class HostSide:
         if b'"op":"disarm"' in data and (self.losing or self._ending.faults.strike("line: a disarm is lost")):
             self.losing = max(0, self.losing - 1)
             return
+        first = any(isinstance(one.event.data, HidPingRequested) for one in self._running.values())
+        if b'"op":"ping"' in data and not first:
+            late = self._world.seconds - self._alive_at
+            require(late <= ALIVE_SECONDS + 0.001, f"the lease is renewed though the engine is silent for {late:.2f} s")
         if b'"op":"ping"' in data and self._behind is not None:
             self._world.later(0.0, "order", self._order)
             self.waits()
@@ -156,6 +167,9 @@ class HostSide:
     def _pump(self) -> None:
         """Carry out the results: facts, outcomes, bytes, the next look. The process may end during any of it."""
         link, conversations = self._link, self._conversations
+        if conversations is not None and self._world.seconds >= self._hangs_until:
+            self._alive_at = self._world.seconds
+            conversations.alive(self._alive_at)
         while link is not None and conversations is not None and self._same(link):
             finished, heard = conversations.advance(self._world.seconds), link.heard()
             for number, payload in finished:

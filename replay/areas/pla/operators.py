@@ -159,7 +159,7 @@ class Operators:
             proposal_id="prop-of-nobody" if unknown else proposed.proposal_id,
             decision="REJECTED" if rejects else "APPROVED", digest=digest, operator_id=who, channel="cli",
             reason=" " if unreasoned else "not now" if rejects else "",
-            acknowledged=not faults.strike("operator: does not acknowledge"),
+            acknowledged=not faults.strike("operator: does not acknowledge"), layout=self._goals.layout,
         )  # fmt: skip
         self._demand(decision)
         if not rejects:

@@ -1,11 +1,16 @@
 """The meaning of reports at a USB port: keys that went down together, the pointer's way, clicks; and what an action
-should come to. Written apart from the firmware's table (HID Usage Tables 1.12, chapter 10; US keyboards)."""
+should come to. Written apart from the firmware's way through its tables (HID Usage Tables 1.12, chapter 10): what names
+no layout goes by a table of its own, of US keyboards; else a press is looked at as a machine does, by what the key
+shows, and marks are put on letters by Unicode's rules."""
 
 from __future__ import annotations
 
+import unicodedata
+from functools import cache
 from typing import Final
 
 from pmagent.contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText
+from pmagent.firmware.layouts import LAYOUTS
 
 Chord = tuple[int, frozenset[int]]
 """Modifier bits and usages that were down between two moments at which nothing was."""
@@ -48,15 +53,52 @@ CHARACTERS: Final = _characters()
 """Each character that a US keyboard types, and what it takes."""
 
 
-def chords_of(action: Action) -> list[Chord]:
-    """The chords that ``action`` consists of."""
+_LEVELS: Final = (0, 0x02, 0x40, 0x42)
+"""Modifiers of a layout's levels."""
+_EXTRA: Final = 53
+_ALONE: Final = {"^": "\u0302", "`": "\u0300", "~": "\u0303"}
+"""What a dead key types with a space."""
+
+
+@cache
+def shown(layout: str) -> dict[str, frozenset[Chord]]:
+    """What the keys of a layout show, dead keys as the marks that they make -> every press of it."""
+    found: dict[str, set[Chord]] = {}
+    for modifiers, level in zip(_LEVELS, LAYOUTS[layout], strict=False):
+        for at, character in enumerate(level):
+            found.setdefault(character, set()).add((modifiers, frozenset((0x64 if at == _EXTRA else 4 + at,))))
+    del found["\0"]
+    return {character: frozenset(chords) for character, chords in found.items()}
+
+
+def _pressed(character: str, layout: str) -> list[frozenset[Chord]]:
+    """The presses that type it, one after the other; of each, those that do."""
+    keys = shown(layout)
+    if character in keys:
+        return [keys[character]]
+    parts = " " + _ALONE[character] if character in _ALONE else unicodedata.normalize("NFD", character)
+    return [keys[parts[1]], keys[parts[0]]]
+
+
+def chords_of(action: Action) -> list[frozenset[Chord]]:
+    """The chords that ``action`` consists of, one after the other; of each, those that do."""
     match action:
-        case TypeText(text=text):
-            return [CHARACTERS[character] for character in text]
-        case KeyCombo(keys=keys):
+        case TypeText(text=text, layout=""):
+            return [frozenset((CHARACTERS[character],)) for character in text]
+        case TypeText(text=text, layout=layout):
+            return [chords for character in text for chords in _pressed(character, layout)]
+        case KeyCombo(keys=keys, layout=layout):
             modifiers = sum(_MODIFIER[key] for key in keys if key in _MODIFIER)
-            return [(modifiers, frozenset(_USAGE[key] for key in keys if key not in _MODIFIER))]
+            usages = frozenset(_usage(key, layout) for key in keys if key not in _MODIFIER)
+            return [frozenset(((modifiers, usages),))]
     return []
+
+
+def _usage(key: str, layout: str) -> int:
+    """A letter's key is the one that shows it."""
+    if layout and "a" <= key <= "z" and len(key) == 1:
+        return next(usage for modifiers, usages in shown(layout)[key] if not modifiers for usage in usages)
+    return _USAGE[key]
 
 
 class Typed:
@@ -90,7 +132,7 @@ class Typed:
                 return (self._x, self._y) == (x, y)
             case MouseClick():
                 return self._clicks == 1
-        return self._chords == len(self._wanted) and self._last == self._wanted[-1]
+        return self._chords == len(self._wanted) and self._last in self._wanted[-1]
 
     def keyboard(self, modifiers: int, usages: frozenset[int]) -> None:
         """A keyboard report."""
@@ -98,15 +140,15 @@ class Typed:
             self._down = False
             return
         if not self._down:
-            complete = not self._chords or self._last == self._wanted[self._chords - 1]
+            complete = not self._chords or self._last in self._wanted[self._chords - 1]
             self._chords += 1
             self._last = (0, frozenset())
             self.astray = self.astray or not complete or self._chords > len(self._wanted)
         self._down = True
         self._last = (self._last[0] | modifiers, self._last[1] | usages)
         if not self.astray:
-            whole = self._wanted[self._chords - 1]
-            self.astray = bool(self._last[0] & ~whole[0]) or not self._last[1] <= whole[1]
+            wanted = self._wanted[self._chords - 1]
+            self.astray = not any(not self._last[0] & ~one[0] and self._last[1] <= one[1] for one in wanted)
 
     def mouse(self, buttons: int, x: int, y: int) -> None:
         """A mouse report."""

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from pmagent.contracts.pla import Action
+from pmagent.contracts.pla import LEASE_SECONDS, Action
 from pmagent.contracts.pla import digest as digest_of
 from pmagent.contracts.pla_events import PlaExecutionRequested
 from pmagent.replay.areas.pla.strokes import Typed
@@ -15,6 +15,8 @@ from pmagent.replay.simulation.world import require
 
 LINE_MAX: Final = 2048
 ROUNDS_MAX: Final = 20
+LEASE_MICROS: Final = int(LEASE_SECONDS * 1_000_000)
+"""So long after the last arm or ping something may be typed, whatever the host has asked for."""
 RELEASE_MICROS: Final = 2_000_000
 _MARGIN: Final = 1_000
 """Microseconds: a device counts whole milliseconds."""
@@ -51,6 +53,7 @@ class Witness:
         self._connected = False
         self._until = 0
         self._lease = 0
+        self._renewed_at = 0
         self._killed = False
         self._current: tuple[str, str] | None = None
         self._orders = Orders(0, 0)
@@ -125,6 +128,8 @@ class Witness:
     def _may(self, report: Report) -> None:
         require(not self._killed, f"the device typed {report[0]} after the kill")
         require(self._now() < self._until + _MARGIN, f"the device typed {report[0]} while it was not armed")
+        silent = self._now() - self._renewed_at
+        require(silent < LEASE_MICROS + _MARGIN, f"the device typed {report[0]} after {silent / 1e6:.2f} s of silence")
         require(self._current is not None, f"the device typed {report[0]} without an order")
         assert self._current is not None, "just required"
         execution, digest = self._current
@@ -154,6 +159,7 @@ class Witness:
 
     def _renewed(self, message: dict[str, Any]) -> None:
         """A line may come again, and later than those that left after it."""
+        self._renewed_at = self._now()
         self._orders = self._orders._replace(lease=max(self._orders.lease, message["n"]))
 
     def _order(self, execution: str, digest: str, number: int) -> None:

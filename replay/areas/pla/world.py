@@ -12,6 +12,7 @@ from pmagent.contracts.hid import (
     HidArmRequested,
     HidCommitRequested,
     HidDisarmRequested,
+    HidLeaseRequested,
     HidPingRequested,
     HidPrepareRequested,
     HidStatusRequested,
@@ -49,7 +50,8 @@ LAST_TRIES: Final = 16
 """So many requests are made: a performer that hangs may be waited for meanwhile, for three minutes at most."""
 
 REQUESTS: Final = (
-    HidArmRequested, HidDisarmRequested, HidPingRequested, HidPrepareRequested, HidCommitRequested, HidStatusRequested,
+    HidArmRequested, HidDisarmRequested, HidPingRequested, HidLeaseRequested, HidPrepareRequested, HidCommitRequested,
+    HidStatusRequested,
 )  # fmt: skip
 """Requests to the device."""
 
@@ -82,6 +84,7 @@ class PlaWorld:
         self._long = bool(self._failing.struck["goal: long"])
         self.link = HostSide(world, faults, machine, self.device, self._plain, self._ending)
         goals = Goals(faults, world.chance.stream("pla: goals"), secret, private, self._put, self._is_long)
+        self._goals = goals
         self.operators = Operators(world, faults, goals, demand, lambda: machine.watch.history)
         self.operators.approved = self._after_approval
         self.link.waits = lambda: world.later(between(self._random, 0.0, 0.9), "operator", self.operators.disarm)
@@ -167,6 +170,7 @@ class PlaWorld:
             ("device: watchdog while it types", device.reset),
             ("machine: sleeps while it types", device.sleep),
             ("machine: Caps Lock while it types", device.press_caps_lock),
+            ("host: its log hangs while it types", self.link.hang),
             ("host: dies while it types", self._machine.kill),
             ("host: stops while it types", self._stop),
             ("operator: disarms while it types", self.operators.disarm),
@@ -250,6 +254,7 @@ class PlaWorld:
         then everything comes to rest."""
         self._faults.calm()
         self._halting.calm()
+        self._goals.declare()
         self.link.losing = 0
         self.device.repair()
         self._machine.always_daemon = True

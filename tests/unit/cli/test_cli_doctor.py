@@ -48,10 +48,11 @@ def test_every_finding_that_is_not_ok_has_a_remedy(tmp_path: Path) -> None:
 
 
 def test_the_screen_says_for_each_whether_it_is_well(tmp_path: Path) -> None:
+    (tmp_path / ".pmagent").mkdir(mode=0o700)
     done = pmagent(tmp_path, "doctor")
     assert done.code == 1
     assert "✗ fail  surfaces" in done.text
-    assert "! warn  workspace" in done.text
+    assert "! warn  log" in done.text
     assert "→ pmagent init" in done.text
 
 

@@ -35,6 +35,8 @@ ELSEWHERE = {
     "pmagent run 'Look around' --plan plan.yaml --detach", "pmagent audits 5b0c7a52",
     "pmagent audit https://github.com/OWNER/NAME report.pdf",
     "pmagent audit git@github.com:OWNER/NAME.git report.pdf --model anthropic:NAME --format json",
+    "pmagent pla practice", "pmagent pla practice --layout de", "pmagent pla firmware build board",
+    "pmagent pla firmware flash", "pmagent pla firmware flash --line uart",
     "pmagent pla demo", "pmagent pla device", "pmagent pla device --format json", "pmagent pla arm", "pmagent pla end",
     "pmagent pla observe --frames frames", "pmagent pla observe --frames /dev/video0", "pmagent pla show",
     "pmagent pla show prop-5b0c --hexdump", "pmagent pla show prop-5b0c --document", "pmagent pla approve prop-5b0c",

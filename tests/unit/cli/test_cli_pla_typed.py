@@ -92,6 +92,7 @@ def document(text: str, **more: Any) -> dict[str, Any]:
         "payload": {"text": text}, "masked": False, "digest": "ab" * 32, "chars": 3, "rationale": text,
         "credential_warning": True, "findings": [text], "policy": "acknowledge", "requested_by": text,
         "proposed_by": text, "channel": "cli", "frame": 4, "ocr_text": text, "two_persons": True,
+        "layout": "", "machine": "",
         "proposed_in": "SUGGEST", "proposed_at": "2026-11-22T09:00:00.000000Z", "expires_at": "", "seconds_left": 12.0,
         "decided_by": text, "decided_at": text, "decided_over": "cli", "approval_expires_at": None,
         "execution_id": "exec-12345678", "closed_at": None, "position": 9, "session_id": "pla-12345678", **more,

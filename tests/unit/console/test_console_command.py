@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from pmagent.cli import console as command
+from pmagent.cli import inputs
 from pmagent.cli.checks import all_checks
 from pmagent.console import address
 from pmagent.console.address import Address
@@ -266,7 +267,7 @@ def test_at_a_terminal_the_secret_is_asked_for_and_not_echoed(folder: Path, monk
         asked.append(prompt)
         return SECRET
 
-    monkeypatch.setattr(command, "stdin_waits", lambda: False)
+    monkeypatch.setattr(inputs, "stdin_waits", lambda: False)
     monkeypatch.setattr(getpass, "getpass", typed)
     told = pmagent(folder, "operators", "add", "ada", "--secret-stdin")
     assert told.lines == ["✓ ada (view): added"]

@@ -48,7 +48,7 @@ def strokes(reports: list[tuple[int, bytes]]) -> list[tuple[int, int]]:
 @each("text", [EVERY[:50], EVERY[50:], "aa bb\n", "AaAa"])
 def test_text_goes_out_as_the_library_would_write_it(text: str) -> None:
     board, host = started(TypeText(text=text))
-    board.run(900)
+    board.run(480)
     own = strokes(between_releases(board))
     assert own == strokes(by_adafruit(lambda _, layout, __: layout.write(text)))
     assert len(own) == len(text)
@@ -252,7 +252,7 @@ def test_a_kill_is_written_down_though_the_core_itself_fails(monkeypatch: pytest
 
 def test_a_fault_in_the_loop_types_nothing_more_and_starves_the_watchdog() -> None:
     board, host = started(TypeText(text="abcdef"))
-    host.requests.append(lambda boot_id: {"op": "arm", "boot_id": boot_id, "lease_ms": 5000})
+    host.requests.append(lambda boot_id: {"op": "arm", "boot_id": boot_id, "lease_ms": 2000})
     failed: list[int] = []
 
     def fail(number: int) -> None:

@@ -17,7 +17,7 @@ def test_what_comes_while_the_line_is_closed_is_not_heard() -> None:
     hello = {
         "n": 1, "op": "hello", "contract_version": "1.0.0", "contract_hash": "5c" * 32, "time": "2026-11-22T09:00:00Z",
     }  # fmt: skip
-    arm = {"n": 2, "op": "arm", "boot_id": BOOT, "lease_ms": 5000}
+    arm = {"n": 2, "op": "arm", "boot_id": BOOT, "lease_ms": 2000}
     for now in range(0, 100, 10):
         received = encode(hello) + encode(arm) if now == 50 else b""
         core.step(now, received, killed=False, dtr=False, usb=True, caps_lock=False, room=64)

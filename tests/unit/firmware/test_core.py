@@ -48,7 +48,7 @@ class Device:
         named = {"boot_id": BOOT, "execution_id": ONE, "digest": digest(HI)}
         self.ask("hello", **CONTRACT, time=TIME)
         self.ask("prepare", **named, part=0, parts=1, data=compact(document(HI, ONE)))
-        self.ask("arm", boot_id=BOOT, lease_ms=5000)
+        self.ask("arm", boot_id=BOOT, lease_ms=2000)
         assert self.ask("commit", **named)["ok"] is True
 
     def ended(self) -> tuple[str, str, int]:
@@ -156,7 +156,7 @@ def test_what_is_repeated_from_an_earlier_hello_on_arms_and_types_nothing() -> N
     asked: list[dict[str, Any]] = [
         {"op": "hello", **CONTRACT, "time": TIME},
         {"op": "hello", **CONTRACT, "time": TIME},
-        {"op": "arm", "boot_id": BOOT, "lease_ms": 5000},
+        {"op": "arm", "boot_id": BOOT, "lease_ms": 2000},
         {"op": "prepare", **named, "part": 0, "parts": 1, "data": compact(document(HI, ONE))},
         {"op": "commit", **named},
         {"op": "disarm"},

@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib
 import itertools
+import sys
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,12 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pmagent.contracts.pla import TypeText
+from pmagent.contracts.hid import HidEnded, HidRefused
+from pmagent.contracts.pla import MouseClick, TypeText
 from pmagent.firmware import loop
 from pmagent.firmware.core import Core
 from pmagent.firmware.sha256 import sha256
 from tests.support.board import FakeBoard
 from tests.support.board_host import RELEASE, between_releases, started
+from tests.support.board_line import HostOnBoard
 from tests.support.board_releases import (
     BUILDS,
     CONSOLE,
@@ -287,6 +292,58 @@ def test_a_repair_flashes_once_and_has_its_console() -> None:
     board.boot()
     board.run(3)
     stands_still(board, CONSOLE)
+
+
+# --- a boot keyboard ------------------------------------------------------------------------------------------------
+
+
+def test_a_boot_keyboard_is_alone_in_its_plug_types_and_has_no_pointer() -> None:
+    board = FakeBoard(setting="uart", boot_keyboard="yes")
+    board.boot()
+    assert [did for did in board.did if did.startswith("hid")] == ["hid(('keyboard',),){'boot_device': 1}"]
+    assert (board.console, board.line, board.usages) == (None, None, [6])
+    assert "no drive" in board.did
+    host = HostOnBoard(board, TEXT)
+    board.run(500)
+    assert isinstance(host.outcomes[-1], HidEnded)
+    assert host.outcomes[-1].state == "DONE"
+    assert {usage for usage, _ in board.reports} == {6}
+    pointing = FakeBoard(setting="uart", boot_keyboard="yes")
+    pointing.boot()
+    host = HostOnBoard(pointing, MouseClick(button="left"))
+    pointing.run(500)
+    assert next(one.code for one in host.outcomes if isinstance(one, HidRefused)) == "UNTYPABLE"
+
+
+@each("line, wanted", [("usb", "yes"), (None, "yes"), ("uart", "perhaps")])
+def test_a_boot_keyboard_beside_a_line_in_the_plug_is_a_wrong_setting(line: str | None, wanted: str) -> None:
+    board = FakeBoard(setting=line, boot_keyboard=wanted)
+    board.boot()
+    board.run(3)
+    stands_still(board, SETTINGS)
+
+
+def test_a_repair_has_drive_and_console_whatever_the_settings_want() -> None:
+    board = FakeBoard(setting="uart", boot_keyboard="yes")
+    board.inputs["GP15"] = lambda: False
+    board.boot()
+    assert board.console is not None
+    assert "no drive" not in board.did
+    assert not any("boot_device" in did for did in board.did)
+
+
+def test_a_machine_that_goes_between_the_look_and_the_first_use_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """``adafruit_hid`` looks for a machine when a keyboard is made, and sleeps a second where there is none."""
+    board = FakeBoard()
+    board.usb_connected = False
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    with board.program():
+        hands = importlib.import_module("firmware.hands").Hands(sys.modules["usb_hid"].devices)
+        assert not hands.caps_lock()
+    assert slept == []
 
 
 # --- after the start ------------------------------------------------------------------------------------------------

@@ -184,7 +184,7 @@ def test_a_host_that_falls_silent_ends_the_typing_with_its_lease() -> None:
     board.run(2500)
     light = board.pins["GP2"].history
     on = [number for number, lit in enumerate(light) if lit]
-    assert 4 * len(on) == pytest.approx(5000, abs=12)
+    assert 4 * len(on) == pytest.approx(2000, abs=12)
     assert (host.ended["state"], host.ended["code"]) == ("ABORTED", "LEASE")
     assert board.reports[-4:] == RELEASE * 2
     assert 200 < host.ended["done"] < host.ended["of"]
@@ -256,7 +256,7 @@ def test_what_overflows_is_a_damaged_line_and_is_not_acted_on() -> None:
     assert 20 < uart_of(board).lost < 163
     assert all(report in RELEASE for report in board.reports)
     [told] = [line for line in host.told if line and "execution" in line]
-    assert told["execution"]["state"] == "PREPARED"
+    assert told["execution"]["state"] == "NONE", "it never began, and was forgotten with the lease"
     assert told["status"]["error_state"]["error_count"] == 1
 
 

@@ -65,7 +65,8 @@ class World:
 def attempted(monkeypatch: pytest.MonkeyPatch, workspace: Path, planted: int) -> TaskExited:
     """An attempt whose tool made so many things that it may not."""
 
-    async def run(_: Any) -> Outcome:
+    async def run(rights: Any) -> Outcome:
+        rights()
         return Outcome(
             exit_code=0, signal=None, timed_out=False, exceeded="", stdout=b"", stderr=b"", stdout_bytes=0,
             stderr_bytes=0, seconds=0.25, planted=tuple(f"/w/{number}/.git" for number in range(planted)),
@@ -105,7 +106,7 @@ def test_a_task_does_not_start_on_an_input_that_was_cut_unless_its_plan_allows_i
     started: list[Any] = []
 
     async def run(spec: Any) -> Outcome:
-        started.append(spec)
+        started.append(spec())
         return Outcome(
             exit_code=0, signal=None, timed_out=False, exceeded="", stdout=b"", stderr=b"", stdout_bytes=0,
             stderr_bytes=0, seconds=0.25, planted=(), unenforced=(),

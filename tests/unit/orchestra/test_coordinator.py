@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from msgspec import UNSET
+
 from pmagent.contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
 from pmagent.contracts.oa import OaPermitRequested
 from pmagent.contracts.orchestra import PlanText
@@ -150,6 +152,18 @@ def test_a_plan_is_found_in_what_a_planner_says(answer: str) -> None:
     harness = planning()
     harness.end(call(harness), replied(call(harness), answer))
     assert assigned(harness) == [("a", 1)]
+
+
+@each("form", [UNSET, 2])
+def test_a_long_argument_of_a_planner_is_judged_as_when_the_run_was_recorded(form: Any) -> None:
+    long = json.dumps([{"task_id": "a", "intent": "x", "tools": ["ls"], "inputs": {"args": ["x" * 1_001]}}])
+    harness = planning(form=form)
+    harness.end(call(harness), replied(call(harness), long))
+    if form == 2:
+        assert assigned(harness) == [("a", 1)]
+    else:
+        assert "tasks[0].inputs.args[0]" in call(harness).data.prompt
+        assert "at most 1000 characters" in call(harness).data.prompt
 
 
 def test_an_answer_that_cannot_be_used_is_asked_for_again_with_what_was_wrong_three_times_in_all() -> None:

@@ -166,13 +166,14 @@ def test_conditions_decide_what_runs_after_a_failure() -> None:
         task("report", "bad", **{"if": "failure()"}), task("idle", "good", **{"if": "failure()"}),
         task("behind", "idle"),
         task("anyway", "idle", **{"if": "always()"}), task("never", **{"if": "failure()"}),
+        task("far", "cleanup", **{"if": "failure()"}), task("near", "cleanup"),
     )
     assert ends == {
         "bad": "failed", "good": "done", "lost": "give_up", "cleanup": "done", "report": "done", "idle": "skip",
-        "behind": "skip", "anyway": "done", "never": "skip",
+        "behind": "skip", "anyway": "done", "never": "skip", "far": "done", "near": "done",
     }
     (finished,) = harness.of(PlanFinished)
-    assert (finished.done, finished.failed) == (7, 2)
+    assert (finished.done, finished.failed) == (9, 2)
     (cleanup,) = [one for one in harness.of(TaskAssigned) if one.name == "cleanup"]
     assert set(cleanup.after) == {"bad", "good"}
     (anyway,) = [one for one in harness.of(TaskAssigned) if one.name == "anyway"]

@@ -22,7 +22,7 @@ def test_a_dropped_order_that_has_not_left_never_leaves() -> None:
 
 
 ORDERS: Final[list[tuple[Op, dict[str, Any]]]] = [
-    ("commit", {"execution_id": "exec-0001", "digest": "0" * 64}), ("arm", {"lease_ms": 5000}), ("ping", {}),
+    ("commit", {"execution_id": "exec-0001", "digest": "0" * 64}), ("arm", {"lease_ms": 2000}), ("ping", {}),
 ]  # fmt: skip
 
 

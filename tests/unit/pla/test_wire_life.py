@@ -138,7 +138,7 @@ def test_counts_that_cannot_be_end_the_link(state: str, done: int, of: int) -> N
 ])  # fmt: skip
 def test_an_answer_of_another_shape_ends_the_link(fields: dict[str, Any]) -> None:
     link = greeted()
-    link.ask("arm", {"lease_ms": 5000}, 0.0, boot_id=BOOT)
+    link.ask("arm", {"lease_ms": 2000}, 0.0, boot_id=BOOT)
     link.to_send()
     link.receive(encode({"re": 2, **fields}), 0.0)
     [(_, reply)] = link.answers()

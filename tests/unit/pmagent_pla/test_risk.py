@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.contracts.pla import KEYS
-from pmagent.firmware.actions import Click, Keys, Move, Text
+from pmagent.firmware.actions import Click, Keys, Move, keystrokes
 from pmagent.pla.consequences import cost, means, reversal
 from pmagent.pla.risk import TIERS, risk
 from tests.support.cases import each
@@ -19,24 +19,54 @@ from tests.support.proposals import clicked, moved, pressed, proposal, status, t
 @each(
     "text, reason",
     [
-        ("ls -la\n", "a line break"),
-        ("a\nb\n", "2 line breaks"),
+        ("rm -rf x\n", "a line break"),
+        ("format c:", "it writes to disks"),
+        ("diskpart\n", "it writes to disks"),
+        ("Remove-Item -Recurse -Force x", "it deletes files or data"),
+        ("rd /s /q x", "it deletes files or data"),
+        ("net user bob pw /add", "it changes services or permissions"),
+        ("reg delete HKLM\\x", "it changes services or permissions"),
+        ("iex (iwr x)", "it runs a text as a program"),
+        ("powershell -enc AAAA", "it runs a text as a program"),
+        ("drop\ttable users;", "it deletes files or data"),
+        ("DELETE FROM users;", "it deletes files or data"),
+        ("update users set a = 1", "it rewrites what others rely on"),
+        ("kubectl -n prod delete pod x", "it deletes files or data"),
+        ("terraform destroy", "it deletes files or data"),
+        ("aws s3 rb s3://x", "it deletes files or data"),
+        ("docker container rm x", "it deletes files or data"),
+        ("docker system prune -a", "it deletes files or data"),
+        ("git push --force-with-lease", "it rewrites what others rely on"),
+        ("git push origin main -f", "it rewrites what others rely on"),
+        ("git push origin +main", "it rewrites what others rely on"),
+        ("git reset --hard", "it deletes files or data"),
+        ("true; /bin/rm -rf y", "it deletes files or data"),
+        ("echo $(reboot)", "it runs a text as a program"),
+        ("x" * 300 + "\n", "a line break"),
         ("sudo ls", "it acts as another user"),
-        ("rm -rf /", "it removes something"),
-        ("git clean -fdx", "it removes something"),
+        ("rm -rf /", "it deletes files or data"),
+        ("git clean -fdx", "it deletes files or data"),
         ("dd if=/dev/zero of=/dev/sda", "it writes to disks"),
         ("SHUTDOWN /s", "it stops the machine"),
         ("curl x | sh", "it runs a text as a program"),
         ("python3 -c 1", "it runs a text as a program"),
         ("wget x", "it reaches another machine"),
         ("https://example.org", "it reaches another machine"),
-        ("chmod 777 x", "it changes who may do what"),
+        ("chmod 777 x", "it changes services or permissions"),
     ],
 )
 def test_a_text_that_may_do_something_is_of_high_risk(text: str, reason: str) -> None:
     found = risk(typed(text))
     assert found.tier == "high"
     assert any(reason in one for one in found.reasons)
+
+
+@each("text", ["ls\n", "ls -la\n", "cd /tmp\ngit status\n", "docker ps\n", "kubectl get pods\n", "git log\n", "dir\n"])
+def test_a_harmless_command_with_enter_is_of_medium_risk_unless_others_propose_it(text: str) -> None:
+    """The digest is typed for what needs it, so that it stays a sign."""
+    assert risk(typed(text)).tier == "medium"
+    assert risk({**typed(text), "proposed_by": "anthropic:m"}).tier == "high"
+    assert risk({**typed(text), "channel": "document"}).tier == "high"
 
 
 @each("text", ["hello", "informed", "the perimeter", "a forum", "sums: 1, 2", "ascii", "x" * 200])
@@ -226,7 +256,7 @@ def firmware_reports(document: dict[str, Any]) -> int:
     shown = document["payload"]
     match document["action_type"]:
         case "TYPE_TEXT":
-            return Text(shown["text"]).of
+            return keystrokes(shown["text"], shown.get("layout", "us")).of
         case "KEY_COMBO":
             return Keys(0, []).of
         case "MOUSE_MOVE":
@@ -235,8 +265,11 @@ def firmware_reports(document: dict[str, Any]) -> int:
 
 
 @given(TYPED, TYPED)
-def test_with_a_line_break_a_text_is_of_high_risk_whatever_else_it_says(before: str, behind: str) -> None:
-    assert risk(typed(f"{before}\n{behind}")).tier == "high"
+def test_with_a_line_break_a_text_is_never_of_low_risk_and_of_high_risk_where_others_state_it(
+    before: str, behind: str
+) -> None:
+    assert risk(typed(f"{before}\n{behind}")).tier != "low"
+    assert risk({**typed(f"{before}\n{behind}"), "proposed_by": "anthropic:m"}).tier == "high"
     assert reversal(typed(f"{before}\n{behind}")).can == "no"
 
 

@@ -126,6 +126,18 @@ def test_a_state_that_cannot_be_kept_halts_its_projection_too() -> None:
     assert list(documents.halted) == ["bad"]
 
 
+def test_a_halt_is_a_change_to_be_told_on_disk() -> None:
+    assert Documents([Counter("bad", "evolve")]).fold([poked(1)], ["0" * 64])
+
+
+def test_after_a_start_from_the_cache_every_document_is_owed() -> None:
+    """Whatever is on disk may have been changed since."""
+    before, after = Documents([Counter("good")]), Documents([Counter("good")])
+    before.fold([poked(1), poked(2)], ["0" * 64] * 2)
+    after.restore(after.decoded(before.export()), 2)
+    assert after.take_changed() == {"good.txt": b"2"}
+
+
 def test_from_the_log_alone_it_is_folded_anew_by_a_version_that_does_not_fail(tmp_path: Path) -> None:
     store = DocumentStore(tmp_path, NoBlobs())
     follow(Documents([Counter("bad", "evolve", 3)]), store, 1, 6)

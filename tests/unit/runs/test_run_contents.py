@@ -17,7 +17,7 @@ from pmagent.contracts.orchestra_events import (
     TaskExited,
 )
 from pmagent.events.event import Event
-from pmagent.projections.runs.numbers import task_documents
+from pmagent.projections.runs.numbers import job, task_documents
 from pmagent.projections.views.runs import NOTES_MAX, SAID_MAX
 from tests.support.orchestra import RUN, Harness, config, exited, plan, replied
 from tests.support.run_folders import (
@@ -209,3 +209,10 @@ def test_planner_calls_and_what_they_cost_are_summed() -> None:
     run = view(harness).jobs[RUN]
     assert (run.asking.calls, run.asking.tokens, run.asking.duration_ms) == (2, 22, 14)
     assert not run.given
+
+
+def test_a_job_whose_tasks_ended_before_it_began_is_queued_and_has_no_progress() -> None:
+    run = view(done()).jobs[RUN]
+    cancelled = msgspec.structs.replace(run, begun="", doing="stopping")
+    said = json.loads(job(cancelled))
+    assert (said["status"], said["progress"]) == ("queued", 0.0)

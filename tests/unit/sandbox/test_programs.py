@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.actors.sandbox.programs import check_unchanged, followed, found, git_folder, lacking, places, searched
+from pmagent.actors.sandbox.programs import (
+    check_unchanged,
+    followed,
+    found,
+    git_folder,
+    hidden_anew,
+    lacking,
+    places,
+    searched,
+)
 from pmagent.actors.sandbox.spec import SEARCH, SandboxRefused, SandboxSpec, check, with_programs
 from pmagent.contracts.orchestra import Program
 
@@ -130,6 +139,16 @@ def test_names_that_are_protected_or_hold_credentials_stay_hidden(home: Path, ro
     (base / "lib/credentials").symlink_to(home / "elsewhere")
     hides = {path.removeprefix(f"{base}/") for path in one("python", root).hides}
     assert hides == {".netrc", "etc/Credentials", "lib/site-packages/x/.pypirc", ".git", ".ssh", "lib/.env", "plain"}
+
+
+def test_a_credential_that_was_made_since_is_hidden_as_well(home: Path, root: Path) -> None:
+    base = home / ".pyenv/versions/3.11.7"
+    venv(root / ".venv", base / "bin/python3.11")
+    python = one("python", root)
+    assert hidden_anew(python).hides == python.hides
+    (base / ".pypirc").write_text("x")
+    assert hidden_anew(python, 0.0).hides == sorted([*python.hides, str(base / ".pypirc")])
+    assert hidden_anew(python).hides == hidden_anew(python, 0.0).hides, "it is remembered for the next attempts"
 
 
 def test_cargo_and_rustup_s_toolchains(home: Path, root: Path) -> None:

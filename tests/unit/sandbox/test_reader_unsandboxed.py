@@ -22,6 +22,7 @@ from tests.support.audits_history import sources
 def test_what_was_read_without_a_sandbox_says_so(has: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not has:
         found = shutil.which
+        monkeypatch.setattr(bubblewrap, "_FOUND", {})
         monkeypatch.setattr(shutil, "which", lambda name: None if name == "bwrap" else found(name))
     elif not arguments.bubblewrap_options(()):
         pytest.skip("no bubblewrap here")
@@ -48,6 +49,7 @@ def test_that_nobody_knows_whether_there_is_a_sandbox_is_no_reason_to_go_without
     def fails(*_: object, **__: object) -> None:
         raise trouble
 
+    monkeypatch.setattr(bubblewrap, "_FOUND", {})
     monkeypatch.setattr(bubblewrap, "_OPTIONS", {})
     monkeypatch.setattr(bubblewrap, "_BUILDS", {})
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/true")

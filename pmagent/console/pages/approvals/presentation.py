@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pmagent.pla.consequences import characters_typed
 from pmagent.pla.risk import TIERS, risk
 
 ROW: Final = 16
@@ -36,11 +37,12 @@ def worded(action: Mapping[str, Any]) -> str:
 
 def title(document: dict[str, Any]) -> str:
     """The action in the words of its page's heading: of a text its first line, as the log may hold it."""
+    where = f" on {document['machine']}" if document.get("machine") else ""
     if document["action_type"] != "TYPE_TEXT":
-        return headline(document)
+        return f"{headline(document)}{where}"
     line, enter, more = str(document["payload"]["text"]).partition("\n")
     cut = line[:TITLE_CHARS]
-    return f"Type {cut}{'…' if cut != line else '⏎' if enter else ''}{' …' if more and cut == line else ''}"
+    return f"Type {cut}{'…' if cut != line else '⏎' if enter else ''}{' …' if more and cut == line else ''}{where}"
 
 
 def runs(text: str) -> str:
@@ -65,8 +67,7 @@ def progress(document: dict[str, Any], done: int, of: int) -> Progress | None:
     """How far it is, after so many reports; None where none were. A character has two, and is typed with the first."""
     if not done:
         return None
-    chars = min((done + 1) // 2, document["chars"]) if document["action_type"] == "TYPE_TEXT" else 0
-    return Progress(done, of, chars)
+    return Progress(done, of, characters_typed(document, done))
 
 
 def content(document: dict[str, Any]) -> str:

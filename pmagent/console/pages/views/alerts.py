@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from pmagent.actors.alerts.actor import ALERTING
 from pmagent.alerts.inbox import acknowledged
+from pmagent.alerts.ledger import troubles
 from pmagent.console.pages.addresses import address, number
 from pmagent.console.pages.context import context_of, form_of, visitor_of
 from pmagent.contracts.control import REASON_CHARS_MAX
@@ -39,6 +40,7 @@ async def show(request: Request) -> Response:
         raise HTTPException(404, f"{error.message}.") from error
     return await context.page(
         request, "alerts.html", title="Alerts", section="alerts", command=COMMAND, live=ALERTING, found=found,
+        undelivered=await context.read(troubles, context.layout),
         done=done, newer="/alerts" if position else None, note_max=REASON_CHARS_MAX,
         older=address("/alerts", before=older) if older else None,
     )

@@ -51,7 +51,7 @@ _TITLES: Final = {
 }
 
 
-PRACTISE: Final = ("pmagent", "pla", "demo")
+PRACTISE: Final = ("pmagent", "pla", "practice")
 FRAME_PATIENCE_SECONDS: Final = 120.0
 
 _LOOKED: Final[WeakKeyDictionary[PageContext, ViewingTimes]] = WeakKeyDictionary()
@@ -208,13 +208,18 @@ def _goal(form: Mapping[str, str]) -> str:
 async def observe(request: Request) -> Response:
     """POST: take a screenshot of the machine, by the settings; then on to the session's frames."""
     context, visitor = context_of(request), _approver(request)
-    answer = await context.ask("pla.observe", visitor, seconds=FRAME_PATIENCE_SECONDS)
-    if answer.exit_code == 0:
-        session = answer.document["session_id"]
-        return RedirectResponse(f"/sessions/{quote(session, safe='')}#frames", status_code=303)
+    try:
+        answer = await context.ask("pla.observe", visitor, seconds=FRAME_PATIENCE_SECONDS)
+    except RemoteError as error:
+        reasons, mends = [error.message], [error.hint] if error.hint else []
+    else:
+        if answer.exit_code == 0:
+            session = answer.document["session_id"]
+            return RedirectResponse(f"/sessions/{quote(session, safe='')}#frames", status_code=303)
+        reasons, mends = answer.document["reasons"], answer.document["mend"]
     return await context.page(
-        request, "not_done.html", title="No screenshot was taken", section="approvals", status=409,
-        reasons=answer.document["reasons"], mends=answer.document["mend"], command=("pmagent", "pla", "observe"),
+        request, "not_done.html", title="No screenshot was taken", section="approvals", status=409, reasons=reasons,
+        mends=mends, command=("pmagent", "pla", "observe"),
     )
 
 

@@ -26,7 +26,7 @@ LIVE: Final = (
 )  # fmt: skip
 CLASSES: Final = get_args(ActionClass)
 CHANGES: Final = ("stop", "mode")
-_SCHEDULED: Final = ("timer.requested", "run.requested", "hid.ping_requested")
+_SCHEDULED: Final = ("timer.requested", "run.requested", "hid.ping_requested", "hid.lease_requested")
 """Effects that wait for a time, all day long."""
 
 

@@ -68,7 +68,7 @@ class Told(PageContext):
         own = {"chars": 4, "rationale": text, "requested_by": text, "proposed_by": text, "channel": text}
         shown = typed(
             text, **own, findings=[text, text], credential_warning=True, ocr_text=text, frame=9, policy=text,
-            proposed_in=text, session_id=text,
+            proposed_in=text, session_id=text, machine=text, layout=text,
         )  # fmt: skip
         shown["digest"] = "0123456789abcdef" * 4
         if not self.open:
@@ -140,7 +140,7 @@ class Told(PageContext):
         name, text = getattr(reader, "__name__", ""), self.text
         answers: dict[str, Callable[[], Any]] = {
             "_times": lambda: [TIME], "latest": lambda: None, "story": self.story,
-            "acknowledged": lambda: ([acknowledged(text)], 5),
+            "acknowledged": lambda: ([acknowledged(text)], 5), "troubles": lambda: [text],
         }  # fmt: skip
         return answers[name]()  # type: ignore[no-any-return]
 

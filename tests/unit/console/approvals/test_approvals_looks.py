@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+import re
+from typing import Any, Final, get_args
 
 from pmagent.console.pages.approvals.presentation import alike, by_risk, content, counted, headline, hex_rows, stands
 from pmagent.console.pages.approvals.viewing_time import KEPT_MAX, ViewingTimes
+from pmagent.console.pages.rendering import annotated, visible
 from pmagent.contracts.pla_documents import AbortCode
+from pmagent.pla.risk import deeds
 from tests.support.cases import each
 from tests.support.proposals import clicked, moved, pressed, typed
+
+TAG: Final = re.compile(r"<[^>]+>")
 
 
 @each(
@@ -56,8 +61,8 @@ def test_bytes_stand_sixteen_a_row_with_what_can_be_read() -> None:
 
 def test_open_ones_are_in_order_of_risk_then_age() -> None:
     low_old = typed("a", proposal_id="low-old", proposed_at="2026-11-22T12:00:00.000000Z")
-    high_new = typed("a\n", proposal_id="high-new", proposed_at="2026-11-22T12:02:00.000000Z")
-    high_old = typed("b\n", proposal_id="high-old", proposed_at="2026-11-22T12:01:00.000000Z")
+    high_new = typed("rm a\n", proposal_id="high-new", proposed_at="2026-11-22T12:02:00.000000Z")
+    high_old = typed("rm b\n", proposal_id="high-old", proposed_at="2026-11-22T12:01:00.000000Z")
     medium = clicked("left", proposal_id="medium")
     ordered = [one["proposal_id"] for one in by_risk([low_old, medium, high_new, high_old])]
     assert ordered == ["high-old", "high-new", "medium", "low-old"]
@@ -175,3 +180,13 @@ def test_what_ended_in_the_middle_says_first_what_ended_it(code: str) -> None:
     assert (found.title == "It ended in the middle") == (code == "")
     assert "nded after 1 of 2 reports" in found.text
     assert ("kill switch" in found.title) == (code == "KILLED")
+
+
+def test_words_that_look_dangerous_and_what_is_typed_already_are_marked() -> None:
+    text = "cd /\nrm -rf <x>\n"
+    shown = str(annotated(text, deeds(text), 6))
+    assert TAG.sub("", shown) == TAG.sub("", str(visible(text))), "nothing is left out or added"
+    assert re.search(r'<mark class="deed" title="[^"]+">', shown)
+    assert "&lt;x&gt;" in shown
+    assert str(annotated("abcdef", [], 3)) == '<span class="sent">abc</span>def'
+    assert str(annotated(text, [], 0)) == str(visible(text))

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from pmagent.console.auth import operators
 from pmagent.console.pages.approvals.shown_state import Situation, packed, unpacked
+from pmagent.console.paths import ConsolePaths
+from tests.conftest import fresh_example
 from tests.support.approving import (
     APPROVING,
     ASKING,
     Approver,
     buttons,
+    configure,
     forms,
     main_of,
     page_of,
@@ -21,7 +27,7 @@ from tests.support.approving import (
     view_of,
 )
 from tests.support.cases import each
-from tests.support.consoles import LiveHost
+from tests.support.consoles import ORIGIN, LiveHost, console, live_host
 
 # --- what is shown --------------------------------------------------------------------------------------------------
 
@@ -41,7 +47,7 @@ def test_a_card_has_every_fact_that_the_command_line_shows(host: LiveHost, bob: 
 
 def test_a_card_says_what_it_may_do_who_it_reaches_and_what_stops_it(host: LiveHost, bob: Approver) -> None:
     text = told(bob.card(proposed(host)["proposal_id"]))
-    assert "high risk" in text
+    assert "medium risk" in text
     assert "a line break: Enter runs or sends what stands there" in text
     assert "what Enter has run or sent is done" in text
     assert "no device is linked now" in text
@@ -320,7 +326,7 @@ def test_a_form_that_says_two_things_is_none(host: LiveHost, bob: Approver, forg
 
 @each("field, value", [("read", ""), ("first", ""), ("first", "000000")])
 def test_without_the_second_step_nothing_is_recorded(host: LiveHost, bob: Approver, field: str, value: str) -> None:
-    name = proposed(host)["proposal_id"]
+    name = proposed(host, 'type: "rm -r build\\n"')["proposal_id"]
     before = host.position
     page = page_of(bob.approve(name, **{field: value}), 422)
     assert "Nothing was recorded yet" in told(page)
@@ -396,3 +402,33 @@ def test_who_may_only_look_finds_no_form_and_is_refused(host: LiveHost, bob: App
 
 
 # --- credentials ----------------------------------------------------------------------------------------------------
+
+
+def test_of_two_persons_each_has_signed_in_with_a_secret(tmp_path: Path) -> None:
+    """A one-time address proves only that somebody could run a command; nor does it help to say to be the console."""
+    secret = "correct-horse-battery"
+    workspace = configure(fresh_example(tmp_path / "workspace"), "two_persons = true")
+    with live_host(workspace) as host:
+        file = ConsolePaths(host.host.layout).operators
+        for name in (ASKING, APPROVING):
+            operators.add(file, name, "approve", f"{secret}-{name}")
+        host.perform("pla.mode", operator=ASKING, channel="cli", mode="SUGGEST")
+        forged = host.perform(
+            "pla.propose", operator=ASKING, channel="console", by_secret=True, goal="type: ls", request="pla.propose-1"
+        )
+        assert forged.document["code"] == "unproven", "another process than the console"
+        asked = host.perform(
+            "pla.propose", operator=ASKING, channel="cli", secret=f"{secret}-{ASKING}", goal="type: ls"
+        ).document
+        host.host.console_pid = os.getpid()  # what asks over the socket from here is the console
+        with console(workspace, APPROVING) as browser:
+            bob = Approver(browser)
+            refused = page_of(bob.approve(asked["proposal_id"]), 409)
+            assert "nobody proved to be bob" in told(refused)
+            browser.post("/sign-out")
+            sent = {"name": APPROVING, "secret": f"{secret}-{APPROVING}", "next": "/"}
+            entered = browser.client.post("/sign-in", data=sent, headers={"origin": ORIGIN})
+            assert entered.status_code == 303
+            assert bob.approve(asked["proposal_id"]).status_code == 303
+        view = view_of(host, asked["proposal_id"])
+        assert (view["outcome"], view["decided_by"]) == ("recorded", APPROVING)
