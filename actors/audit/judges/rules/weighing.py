@@ -83,8 +83,8 @@ class Item(NamedTuple):
 
 class Measure(NamedTuple):
     """``share``: how much of what was looked for is there, from 0 to 1; ``placed``: the same for who counts what cannot
-    be pointed at for less; ``fair``: what is not surely missing counts half; ``worst``: points that the gravest flaw costs.
-    ``damage``: points that flaws cost. ``limits``: highest score of each judge."""
+    be pointed at for less; ``fair``: what is not surely missing counts half. ``damage``: points that flaws cost,
+    ``worst`` those of the gravest. ``limits``: highest score of each judge."""
 
     share: Fraction
     placed: Fraction
