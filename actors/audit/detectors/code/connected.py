@@ -147,6 +147,8 @@ _NEAR: Final = 40
 
 def _of_fault(fault: GraphFault) -> Finding:
     sure = {"error": 1.0, "warning": 0.9, "note": 0.8}[fault.severity]
+    if (fault.rule, fault.severity) == ("parallel-write", "warning"):
+        sure = 0.5  # only where both take the way that writes, which may be that of a failure
     return Finding(goal=_FAULTS[fault.rule], path=fault.path, line=fault.line, text=fault.text, confidence=sure)
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from pmagent.actors.audit.detectors.code.answers import questions
 from pmagent.actors.audit.detectors.code.excerpts import by_place, found
 from pmagent.actors.audit.detectors.code.model_calls import model_call, talks_to_models
 from pmagent.actors.audit.detectors.code.names import argument, called, last_name
@@ -33,10 +34,12 @@ _STORES: Final = re.compile(r"\s*(?:insert|update|replace|delete|merge)\b", re.I
 
 
 class OutcomeReader:
-    """Finds graph.run and outcome.delivered; a Detector. Tests and examples are not looked at."""
+    """Finds graph.run, outcome.delivered, and judges.parallel outside of graphs; a Detector. Tests and examples are not looked at."""
 
     def __init__(self) -> None:
         self._found: list[Finding] = []
+        self._asking: set[str] = set()
+        self._at_once: list[tuple[str, Finding]] = []
 
     def take(self, source: Source) -> None:
         """Look at a file."""
@@ -44,6 +47,8 @@ class OutcomeReader:
         if module is None or source.role != "code":
             return
         known = talks_to_models(module)
+        self._asking.update(one.name for one in questions(module) if one is not None)
+        self._at_once.extend(_at_once(module))
         for call, site in module.calls():
             runs = isinstance(call.func, ast.Attribute) and call.func.attr in _RUNNING
             if runs and model_call(module, call, site, known=known) is None:
@@ -64,13 +69,41 @@ class OutcomeReader:
                 self._found.append(found("outcome.delivered", module, site, says=says, confidence=0.8, lines=3))
 
     def findings(self) -> Iterator[Finding]:
-        """Runs of graphs, and deliveries."""
+        """Runs of graphs, deliveries, and questions to models that are asked side by side."""
+        self._found += [one for name, one in self._at_once if name in self._asking]
         yield from by_place(self._found)
 
     @property
     def examined(self) -> Mapping[str, int]:
         """Nothing that others do not count."""
         return {}
+
+
+def _at_once(module: Module) -> Iterator[tuple[str, Finding]]:
+    """Functions that are called side by side without a graph, by name: tasks of a workflow in a comprehension, what is
+    gathered, what a pool of threads maps or is given."""
+    tasks = {function.name for function, _ in module.functions() if any(map(_is_task, function.decorator_list))}
+    for call, site in module.calls():
+        written, names = last_name(call.func), set[str]()
+        if written in ("gather", "create_task", "TaskGroup"):
+            names = {last_name(one.func) for one in ast.walk(call) if isinstance(one, ast.Call)}
+        elif written in ("map", "submit", "run_in_executor", "to_thread"):
+            names = {last_name(one) for one in call.args}
+        elif written in tasks and isinstance(call.func, ast.Name) and _is_repeated(call, site):
+            names = {written}
+        for name in names - {written} if written not in tasks else names:
+            says = f"{name}() is called side by side, by {written}()"
+            yield name, found("judges.parallel", module, site, says=says, confidence=0.8, lines=4)
+
+
+def _is_task(decorator: ast.expr) -> bool:
+    return last_name(decorator) == "task"
+
+
+def _is_repeated(call: ast.Call, site: Site) -> bool:
+    """Whether a call is the element of a comprehension."""
+    rows = (node for node in ast.walk(site.stmt) if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp))
+    return any(call in ast.walk(row) for row in rows)
 
 
 def _delivered(module: Module, call: ast.Call, site: Site) -> tuple[str, float]:

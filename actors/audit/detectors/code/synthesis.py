@@ -30,7 +30,7 @@ _SCORE: Final = re.compile(r"(?:^|_)(?:scores?|ratings?|grades?|points|marks?|ve
 _WORDS: Final = re.compile(r"score|rating|grade|points|mark|verdict|vote|opinion|dissent", re.IGNORECASE)
 _SEVERAL: Final = re.compile(r"(?:^|_)(?:scores|ratings|grades|opinions|votes|verdicts|judge?ments)$", re.IGNORECASE)
 _LAST_WORD: Final = re.compile(r"justice|chief|synthes|verdict|arbit|meta_?judge|supreme|final|aggregat")
-_CITES: Final = re.compile(r"evidence|cite|citation|exhibit|place|source|fact|found|support|proof|reference|quote")
+_CITES: Final = re.compile(r"evidence|cite|citation|exhibit|place|source|fact|found|support|proof|ref|quote|clue")
 _SPREAD: Final = re.compile(r"(?:^|_)(?:variance|spread|disagreement|divergence|range|gap|std_?dev|stdev)(?:_|$)")
 _DISSENT: Final = re.compile(r"(?:^|_)(?:dissent\w*|disagreements?|minority\w*)(?:_|$)")
 _FOLDS: Final = frozenset((
@@ -143,6 +143,9 @@ class _Combination:
                     yield self._found("justice.rules", node, "a weight of scores", 0.8)
             case ast.Attribute(value=ast.Subscript(slice=ast.Constant(value=str(judge)))) if _is_score(node):
                 yield self._found("justice.rules", node, f"the score of {judge} goes before the others'", 0.7)
+            case ast.Subscript(value=ast.Name(id=held), slice=ast.Constant(value=str(judge)), ctx=ast.Load()):
+                if held in self._scores.names and not _SCORE.search(judge):
+                    yield self._found("justice.rules", node, f"the score of {judge} goes before the others'", 0.7)
             case ast.comprehension(ifs=tests) if any(map(_asks_for_facts, tests)):
                 says = "opinions are left out that rest on nothing that was found"
                 yield self._found("justice.facts", tests[0], says, 0.8)
