@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -31,6 +32,8 @@ _FAULTS: Final = {
     "constant-node": "graph.empty_nodes",
 }
 """The goal that a graph's fault is a finding of, by its rule."""
+_CLASS: Final = re.compile(r"\b(?:class|in) ([A-Z]\w*)")
+"""The class of a finding about the state."""
 _MANIFEST: Final = "langgraph.json"
 
 
@@ -81,13 +84,18 @@ class Connection:
         family = finding.goal.partition(".")[0]
         if family not in _OF_PROGRAMS:
             return finding
-        reached = self._reach.reached(finding.path, finding.line)
+        reached = self._reach.reached(finding.path, finding.line) and self._is_named(finding)
         places = [(first, last) for path, first, last in self._dead if path == finding.path]
         if family in _BY_RESULT:
             places += [(first, last) for first, last, _says in self._unused.get(finding.path, ())]
         if reached and not any(first <= finding.line <= last for first, last in places):
             return finding
         return msgspec.structs.replace(finding, reached=False)
+
+    def _is_named(self, finding: Finding) -> bool:
+        """Whether reached code names the class that a finding about the state is about."""
+        named = _CLASS.search(finding.text) if finding.goal.startswith("state.") and not self._reach.library else None
+        return named is None or self._reach.mentions(named[1])
 
     def _runs(self, runs: Sequence[Finding]) -> Iterator[Finding]:
         """That graphs are run, where there are any; or that nothing runs them. A library's are run by others."""

@@ -181,12 +181,18 @@ def _body(module: Module, node: Function, site: Site, functions: set[Function]) 
         name=node.name,
         first=first,
         last=node.end_lineno or node.lineno,
-        names=frozenset(_mentions(node.body, functions)),
+        names=frozenset(_mentions([*node.body, *_annotations(node)], functions)),
         registered=special or any(name not in _PLAIN_DECORATORS for name in decorators),
         public=not node.name.startswith("_") and site.scope.function is None,
         owner=around.name if isinstance(around, ast.ClassDef) and around.bases else "",
         stub=is_stub(node),
     )
+
+
+def _annotations(node: Function) -> list[ast.expr]:
+    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
+    found = [one.annotation for one in arguments if one is not None] + [node.returns]
+    return [one for one in found if one is not None]
 
 
 def _module_body(module: Module, functions: set[Function]) -> Body:
