@@ -34,7 +34,8 @@ _STORES: Final = re.compile(r"\s*(?:insert|update|replace|delete|merge)\b", re.I
 
 
 class OutcomeReader:
-    """Finds graph.run, outcome.delivered, and judges.parallel outside of graphs; a Detector. Tests and examples are not looked at."""
+    """Finds graph.run, outcome.delivered, and judges.parallel outside of graphs; a Detector. It does not look at tests
+    and examples."""
 
     def __init__(self) -> None:
         self._found: list[Finding] = []
