@@ -73,7 +73,7 @@ def counts(text: str) -> dict[str, int]:
     """How often each goal is met in a program of one file."""
     files = {"main.py": text}
     return survey_code(
-        [parsed("main.py", text.encode())], [], list(files), lambda path: files[path].encode(), HISTORY
+        [parsed("main.py", text.encode())], list(files), lambda path: files[path].encode(), HISTORY
     ).counts
 
 

@@ -10,7 +10,6 @@ import pytest
 from pmagent.actors.audit.detectors.code.parse import parsed
 from pmagent.actors.audit.detectors.code.survey import CodeFacts, survey_code
 from pmagent.actors.audit.goals import GOALS
-from pmagent.contracts.audit_events import Question
 from pmagent.contracts.audit_facts import Changes, Commit, History
 
 STATE = """
@@ -290,8 +289,7 @@ HISTORY = History(
 
 def surveyed(files: Mapping[str, str], history: History) -> CodeFacts:
     sources = [parsed(path, files[path].encode()) for path in sorted(files) if path.endswith(".py")]
-    question = Question(dimension_id="d", instruction="", terms=[])
-    return survey_code(sources, [question], sorted(files), lambda path: files[path].encode(), history)
+    return survey_code(sources, sorted(files), lambda path: files[path].encode(), history)
 
 
 @pytest.fixture(scope="module")

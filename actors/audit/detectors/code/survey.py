@@ -22,9 +22,7 @@ from pmagent.actors.audit.detectors.code.security import SecurityReader
 from pmagent.actors.audit.detectors.code.source import Detector, Role, Source
 from pmagent.actors.audit.detectors.code.state import StateReader
 from pmagent.actors.audit.detectors.code.synthesis import SynthesisReader
-from pmagent.actors.audit.detectors.code.terms import TermReader
 from pmagent.actors.audit.graphs.reader import GraphReader
-from pmagent.contracts.audit_events import Question
 from pmagent.contracts.audit_facts import (
     CONTENT_CHARS_MAX,
     FINDINGS_MAX,
@@ -59,7 +57,7 @@ class CodeFacts(Fact, frozen=True, kw_only=True):
 class CodeReader:
     """Takes each file once, in the order of the paths; ``files``: all that there are."""
 
-    def __init__(self, questions: Sequence[Question], files: Sequence[str] = ()) -> None:
+    def __init__(self, files: Sequence[str] = ()) -> None:
         roles = {role_of(path) for path in files if is_python(path)}
         self._examples_only = "example" in roles and "code" not in roles  # then they are what there is
         self._graphs = GraphReader()
@@ -78,7 +76,6 @@ class CodeReader:
             OutcomeReader(),
             self._project,
         )
-        self._terms = TermReader(term for question in questions for term in question.terms)
         self._unparsed: list[Unparsed] = []
         self._examined = {"python_files": 0, "notebooks": 0, "lines": 0, "parsed": 0, "unparsed": 0}
 
@@ -97,7 +94,6 @@ class CodeReader:
         for detector in self._detectors:
             detector.take(source)
         self._reach.take(source)
-        self._terms.take(source)
 
     def refuse(self, unparsed: Unparsed) -> None:
         """A file that is not to be looked at, because of what it did to who looked."""
@@ -129,7 +125,7 @@ class CodeReader:
             findings=[finding for goal in sorted(found) for finding in kept(found[goal])],
             counts={goal: counted(found[goal]) for goal in sorted(found)},
             similarities=self._personas.similarities(),
-            terms=self._terms.terms(files),
+            terms=[],
             unparsed=self._unparsed,
         )
         return msgspec.convert(storable(msgspec.to_builtins(facts)), CodeFacts)
@@ -141,10 +137,10 @@ def kept(found: list[Finding]) -> list[Finding]:
 
 
 def survey_code(
-    sources: Iterable[Source], questions: Sequence[Question], files: Sequence[str], read: Read, history: History
+    sources: Iterable[Source], files: Sequence[str], read: Read, history: History
 ) -> CodeFacts:
     """Read ``sources`` (in the order of their paths) once, and say what there is in them; the rest as ``facts``."""
-    reader = CodeReader(questions)
+    reader = CodeReader(files)
     for source in sources:
         reader.take(source)
     return reader.facts(files, read, history)
