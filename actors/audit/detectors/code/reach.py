@@ -79,6 +79,8 @@ class ReachReader:
         self._run: set[str] = set()
         self._reached: set[Body] = set()
         self._names: set[str] = set()
+        self._called: dict[str, list[Body]] = {}
+        self._by_stem: dict[str, list[str]] = {}
         self._waiting: list[Body] = []
         self._unused: dict[str, list[Unused]] = {}
         self._alone: dict[str, list[Calls]] = {}
@@ -107,6 +109,11 @@ class ReachReader:
     def settle(self, files: Sequence[str], read: Callable[[str], bytes | None]) -> None:
         """Follow everything from the entry points; ``read`` gives the content of one of the tracked ``files``."""
         modules, objects = _named(files, read)
+        for path in self._loaded:
+            self._by_stem.setdefault(_stem(path), []).append(path)
+        for one in (one for several in self._functions.values() for one in several):
+            for name in {one.name, one.owner} - {""}:
+                self._called.setdefault(name, []).append(one)
         entries = [path for path in self._loaded if path in self._run or _stem(path) in modules]
         self.library = not entries
         for path in entries or self._loaded:
@@ -159,16 +166,14 @@ class ReachReader:
 
     def _follow(self, body: Body) -> None:
         if body.name == _LOADED:
-            for path in self._loaded:
-                if _stem(path) in self._imports[body.path]:
-                    self._load(path)
+            for path in [path for part in self._imports[body.path] for path in self._by_stem.get(part, ())]:
+                self._load(path)
         fresh = body.names - self._names
         self._names |= fresh
-        for path, functions in self._functions.items():
-            if self._loaded[path] in self._reached:
-                for one in functions:
-                    if not fresh.isdisjoint((one.name, one.owner)):
-                        self._reach(one)
+        for name in fresh:
+            for one in self._called.get(name, ()):
+                if self._loaded[one.path] in self._reached:
+                    self._reach(one)
 
 
 def _body(module: Module, node: Function, site: Site, functions: set[Function]) -> Body:
