@@ -117,11 +117,10 @@ def test_twins_of_the_same_names(sound: str, faulty: str, missing: set[str], fla
 
 def test_a_stub_meets_no_goal() -> None:
     told = "def dissent(case): return {}\n\ndef chief"
-    assert counts(COURT.replace("def chief", told).replace("    wide =", "    dissent(case)\n    wide ="))["justice.rules"]
-    assert not counts(COURT.replace("def chief", told)).get("justice.dissent")
-    assert not counts(COURT.replace("def chief", told).replace("    wide =", "    note(dissent(case))\n    wide =")).get(
-        "justice.dissent"
-    )
+    court = COURT.replace("def chief", told)
+    assert counts(court.replace("    wide =", "    dissent(case)\n    wide ="))["justice.rules"]
+    assert not counts(court).get("justice.dissent")
+    assert not counts(court.replace("    wide =", "    note(dissent(case))\n    wide =")).get("justice.dissent")
 
 
 def function(text: str) -> ast.FunctionDef:
