@@ -53,7 +53,8 @@ def check_folder(repo_url: str) -> None:
 
 
 def _is_repository(path: Path) -> bool:
-    return os.path.lexists(path / ".git") or ((path / "HEAD").is_file() and (path / "objects").is_dir())
+    bare = ("objects", "refs")
+    return os.path.lexists(path / ".git") or all((path / name).is_dir() for name in bare)
 
 
 def is_address(repo_url: str, workspace: Path) -> bool:
