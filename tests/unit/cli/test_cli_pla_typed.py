@@ -176,4 +176,5 @@ def test_armed_beside_a_daemon_that_hangs_is_what_was_last_heard(daemon: str, le
               "kill_switch_state": "ARMED", "caps_lock": False}  # fmt: skip
     _device_lines(Output(out, _Stream(), {}), {"device": device, "armed": True, "daemon": daemon})
     armed = out.getvalue().decode().splitlines()[1].strip()
-    assert armed.startswith(f"armed{lease}") and (armed == "armed") == (not lease)
+    assert armed.startswith(f"armed{lease}")
+    assert (armed == "armed") == (not lease)
