@@ -244,7 +244,9 @@ def _outcome_screen(output: Output, decision: dict[str, Any], outcome: dict[str,
     if outcome is None:
         output.line(Styled("✓ approved", "green"), f": {name}; pmagent pla show {name[:12]} tells what becomes of it")
         return
-    why = f": {outcome['why']}" if outcome["why"] else ""
+    from pmagent.actors.pla.switch import said
+
+    why = f": {said(outcome['why'])}" if outcome["why"] else ""
     if outcome["outcome"] == "executed":
         output.line(Styled("✓ executed", "green"), f": {name}")
         output.line("  all its reports were handed to USB; what the machine made of them is seen on its screen")

@@ -115,7 +115,9 @@ def _times(output: Output, document: dict[str, Any]) -> None:
     if document["execution_id"]:
         output.line(f"  execution   {document['execution_id']}")
     if document["stands"] == "closed":
-        why = f": {document['why']}" if document["why"] else ""
+        from pmagent.actors.pla.switch import said
+
+        why = f": {said(document['why'])}" if document["why"] else ""
         ended = f"{output.moment(document['closed_at'] or '')}{why}"
         output.line("  ended       ", shorten(ended, output.columns - 14))
 
