@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from pmagent.actors.audit.graphs.build import BUILDERS
 from pmagent.actors.audit.graphs.channels import channels
 from pmagent.actors.audit.graphs.routes import function_of, labels_chosen
@@ -221,8 +223,11 @@ class _Graph:
         for source, edges in self._leaving.items():
             for key, one, other in _clashes([list(self._chain(edge)) for edge in self._heads(edges)], self._updates):
                 if keys.get(key) is False:
-                    text = f"{one} and {other} run side by side behind {source} and both write {key!r}"
-                    yield self._fault("parallel-write", self._builder.nodes[other].line, text, other)
+                    rare = any(key in self._updates[name].sometimes for name in (one, other))
+                    write = "can both write" if rare else "both write"
+                    text = f"{one} and {other} run side by side behind {source} and {write} {key!r}"
+                    fault = self._fault("parallel-write", self._builder.nodes[other].line, text, other)
+                    yield msgspec.structs.replace(fault, severity="warning") if rare else fault
             for edge in edges:
                 if edge.kind == "send" and edge.target in self._updates:
                     line = self._builder.nodes[edge.target].line
