@@ -31,12 +31,10 @@ def arm(app: App, operator: str | None, request: str | None, format: str) -> int
     elif document["accepted"]:
         app.output.line(Styled("✓ armed", "red"), ": what is approved from now on is typed at once")
     else:
-        if document.get("mode"):  # an older daemon does not say; the HID link's own answer may know an earlier one
-            reasons = [reason for reason in document["reasons"] if not reason.startswith("the mode stays ")]
-            needs = ", and arming needs EXECUTE" if document["mode"] != "EXECUTE" else ""
-            stays = "".join(f"; {name} stays open" for name in document.get("open", ()))
-            document = {**document, "reasons": [*reasons, f"the mode stays {document['mode']}{needs}{stays}"]}
         refusal(app.output, "the device is not armed", document)
+        stays = "".join(f"; {name} stays open" for name in document.get("open", ()))
+        if document.get("mode"):  # an older daemon does not say
+            app.output.line(f"  the mode stays {document['mode']}{stays}")
     return answer.exit_code
 
 
