@@ -100,7 +100,8 @@ def test_a_folder_that_is_no_mounted_drive_is_not_written_to(tmp_path: Path) -> 
 def test_a_folder_is_made_by_the_command_and_never_one_that_holds_something(tmp_path: Path) -> None:
     done = pmagent(tmp_path, "pla", "firmware", "build", str(tmp_path / "board"))
     assert done.code == 0, done.errors
-    assert "GP14" in done.text
+    assert "GP14 ─┤ 19" in next(line for line in done.text.splitlines() if "kill switch" not in line and "GP14" in line)
+    assert "␊" not in done.text
     assert (tmp_path / "board" / "boot.py").is_file()
     assert pmagent(tmp_path, "pla", "firmware", "build", str(tmp_path / "board")).code == 1
 
