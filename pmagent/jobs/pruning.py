@@ -130,13 +130,18 @@ def _blob_size(blobs: Blobs, name: str) -> int:
 
 def _size(path: Path) -> int:
     """The bytes of a file, or of all files below a folder; links are not followed."""
-    try:
-        found = path.lstat()
-        if not stat.S_ISDIR(found.st_mode):
-            return found.st_size
-        return sum(_size(Path(entry.path)) for entry in os.scandir(path))
-    except OSError:  # it is gone, or closed to us; nothing depends on this sum
-        return 0
+    size, left = 0, [str(path)]
+    while left:
+        one = left.pop()
+        try:
+            found = os.lstat(one)
+            if stat.S_ISDIR(found.st_mode):
+                left += [entry.path for entry in os.scandir(one)]
+            else:
+                size += found.st_size
+        except OSError:  # it is gone, closed to us, or too deep; nothing depends on this sum
+            continue
+    return size
 
 
 def prune(workspace: Path, policy: Policy, shown: Prunable, operator: OperatorId) -> PruneEnded:
