@@ -22,6 +22,7 @@ from pmagent.alerts.notifying import deliver, notify
 from pmagent.contracts.control import SignInRefused
 from pmagent.contracts.hid import HidOutcomeUnknown
 from pmagent.workspace.layout import Layout
+from pmagent.workspace.trust import accept
 from tests.conftest import fresh_example
 from tests.support.approving import ASKING, SECONDS, configure, proposed
 from tests.support.cases import each
@@ -180,6 +181,27 @@ def test_a_receiver_that_hangs_delays_neither_the_daemon_nor_another_channel(
             fine.wait(1)
             noted(lambda: told(host, "webhook").error != "")
         assert "no answer" in told(host, "webhook").error
+
+
+def test_settings_that_are_not_accepted_give_nothing_up_and_send_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notifying, "SETTINGS_SECONDS", 0.0)
+    with posts() as posted, posts() as stranger, lab(tmp_path, f'webhook = "http://127.0.0.1:{posted.port}/"') as host:
+        with notified(host):
+            noted(lambda: ledger.path_of(host.host.layout).exists())
+            settings = host.workspace / ".pmagent" / "config.toml"
+            settings.write_text(f'{settings.read_text()}ntfy = "http://127.0.0.1:{stranger.port}/"\n')
+            at = unknown(host, "prop-1")
+            noted(lambda: "accepted" in told(host, "webhook").error)
+            assert (posted.got, stranger.got) == ([], [])
+            assert list(ledger.read(host.host.layout).channels) == ["webhook"], "others are nobody's trouble"
+            accept(host.workspace)
+            (_, headers, _), *_ = posted.wait(1)
+            stranger.wait(1)
+            noted(lambda: told(host, "webhook").sent == 1)
+        assert headers["x-pmagent-id"].endswith(f"-{at}")
+        assert (told(host, "webhook").given_up, told(host, "webhook").error) == (0, "")
 
 
 def test_a_mail_server_that_never_stops_talking_costs_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
