@@ -401,9 +401,8 @@ def _first(new: Powers) -> str:
 def _joined(parts: list[str]) -> str:
     text, count = "", 0
     for part in parts:
-        if not text and len(part) > LINE_CHARS_MAX:
-            return f"{part[:LINE_CHARS_MAX]}…, and {len(parts) - 1} more (pmagent trust --format json)"
         if text and len(text) + len(part) > LINE_CHARS_MAX:
             return f"{text}, and {len(parts) - count} more (pmagent trust --format json)"
-        text, count = f"{text}, {part}" if text else part, count + 1
+        shown = part if len(part) <= LINE_CHARS_MAX else f"{part[:LINE_CHARS_MAX]}… (cut)"
+        text, count = f"{text}, {shown}" if text else shown, count + 1
     return text
