@@ -31,14 +31,10 @@ from pmagent.actors.audit.sources.repository.history import history
 from pmagent.actors.audit.sources.repository.objects import Objects
 from pmagent.actors.audit.sources.repository.survey import survey_repository
 from pmagent.actors.audit.sources.repository.tree import Tree, tree
-from pmagent.contracts.audit_events import AuditLimits, Question
+from pmagent.contracts.audit_events import AuditLimits
 from pmagent.contracts.audit_facts import History
 
 T = TypeVar("T")
-TERMS = [
-    "StateGraph", "operator.add", "builder.add_edge()", "git clone", "src/graph.py", "Evidence Missing", "shell=True",
-]  # fmt: skip
-ASKED = [Question(dimension_id="all", instruction="", terms=TERMS)]
 LIMITS = AuditLimits()
 SIZES = ((500, 1_000), (1_500, 3_000), (5_000, 10_000))
 TINY = ((4, 8), (6, 12), (8, 16))
@@ -92,7 +88,7 @@ def _measure(source: Path) -> dict[str, float]:
         parts.mkdir()
         limits = AuditLimits(survey_memory=LIMITS.survey_memory + os.getpid())
         with _Watch(limits.survey_memory) as watch:
-            told["survey"], survey = _timed(lambda: survey_repository(str(source), ASKED, limits, str(whole)))
+            told["survey"], survey = _timed(lambda: survey_repository(str(source), limits, str(whole)))
         told["memory"] = watch.most
         assert not survey.unparsed
         assert survey.graphs
@@ -108,7 +104,7 @@ def _measure(source: Path) -> dict[str, float]:
 def _read(clone: Clone, listed: Tree, past: History) -> dict[str, float]:
     """The phases of the process that reads, and ast.parse alone, turn and turn about."""
     told = {"parse": 0.0, "detect": 0.0, "ast_parse": 0.0}
-    reader = CodeReader(ASKED)
+    reader = CodeReader()
     with Objects(clone.git_dir, clone.git.config) as objects:
         for entry in listed.files:
             took, source = _timed(lambda: parsed(entry.path, objects.read(entry.object)))  # noqa: B023 - called at once

@@ -32,13 +32,14 @@ class Fact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 class Finding(Fact, frozen=True, kw_only=True):
     """``goal`` was found at ``path`` (relative to the repository, / between names), ``line`` (from 1; 0: the file as a
     whole). ``text`` shows it: the code, or what was counted. ``confidence``: how sure it is that it is what it is taken
-    for."""
+    for. ``reached``: the program can come there, and uses what it gets there."""
 
     goal: str
     path: str
     line: Natural
     text: Annotated[str, Meta(max_length=CONTENT_CHARS_MAX)]
     confidence: Share = 1.0
+    reached: bool = True
 
 
 class Commit(Fact, frozen=True, kw_only=True):
@@ -49,16 +50,30 @@ class Commit(Fact, frozen=True, kw_only=True):
     timestamp: str
 
 
+class Changes(Fact, frozen=True, kw_only=True):
+    """What commits (merges left out) did to the code. ``added``: lines of code that they added, blank ones left out.
+    ``largest``, ``first_hour``: the share of these that one commit, and the first hour, brought. ``empty``: commits
+    that changed nothing, or blank lines only. ``growing``: commits that each brought a twentieth of the code."""
+
+    added: Natural
+    largest: Share
+    first_hour: Share
+    empty: Natural
+    growing: Natural
+
+
 class History(Fact, frozen=True, kw_only=True):
     """The commits of the audited branch, oldest first; ``shown`` are the first and the last of ``total``. ``span_s``:
     seconds between the first and the last; ``burst``: the largest share of commits within 30 minutes. ``cut``: it is a
-    shallow repository's, and there were commits before the first."""
+    shallow repository's, and there were commits before the first. ``changes``: what the commits did to the code; None:
+    that was not counted."""
 
     total: Natural
     shown: list[Commit]
     span_s: Natural
     burst: Share
     cut: bool = False
+    changes: Changes | None = None
 
 
 class GraphNode(Fact, frozen=True, kw_only=True):

@@ -48,7 +48,7 @@ class RubricMetadata(RubricPart, frozen=True, kw_only=True):
 class RubricDimension(RubricPart, frozen=True, kw_only=True):
     """A criterion. ``judicial_logic`` goes into the judges' prompts, as one text for all or one for each persona;
     ``goals`` names what detectives look for (left out: follows from the texts); ``architecture``: the Tech Lead's score
-    counts more; ``where_applicable``: what a repository has no occasion for does not count against it."""
+    counts more; ``where_applicable`` false: what a repository has no occasion for counts against it all the same."""
 
     id: DimensionName
     name: DimensionName

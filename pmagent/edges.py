@@ -200,6 +200,13 @@ AUDIT: Final = Edge(
                 "lint": Command("pmagent.cli.graph:lint", "find faults in the graphs of a program"),
             },
         ),
+        "rubric": Commands(
+            "make rubrics",
+            "Rubrics: what an audit judges.",
+            {
+                "convert": Command("pmagent.cli.rubric:convert", "make a published rubric usable here"),
+            },
+        ),
     },
     views=("pmagent.console.pages.views.audits",),
     sections=(

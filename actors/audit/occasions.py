@@ -1,8 +1,7 @@
 """Where there is an occasion for an asset at all; pure.
 
-Who starts no process does not lack a time limit for it. Whether that counts is the rubric's business: with
-``where_applicable`` a dimension does not hold against a repository what it has no occasion for. A rubric that wants
-clones in temporary directories wants clones.
+Who starts no process does not lack a time limit for it: what a repository has no occasion for is left out, and neither
+lowers nor raises a score. A rubric that wants it all the same says ``where_applicable: false``.
 """
 
 from __future__ import annotations
@@ -10,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-_GRAPHS: Final = ("graphs",)
+_GRAPHS: Final = ("own_graphs",)
+_PARALLEL: Final = ("parallel_graphs",)
 _MODELS: Final = ("model_calls", "graphs")
 _OUTSIDE: Final = ("processes", "requests", "clones")
 _ANSWERS: Final = ("model_calls",)
@@ -18,7 +18,7 @@ _SCORES: Final = ("score_functions",)
 
 NEEDS: Final[dict[str, tuple[str, ...]]] = {
     "state.typed": _GRAPHS,
-    "state.reducers": _GRAPHS,
+    "state.reducers": _PARALLEL,
     "graph.builder": _MODELS,
     "graph.fan_out": _GRAPHS,
     "graph.fan_in": _GRAPHS,
@@ -38,17 +38,22 @@ NEEDS: Final[dict[str, tuple[str, ...]]] = {
     "judges.stances": ("personas",),
     "justice.deterministic": _SCORES,
     "justice.rules": _SCORES,
+    "justice.facts": _SCORES,
     "justice.variance": _SCORES,
     "justice.dissent": _SCORES,
     "justice.report_file": _SCORES,
     "agent.limits": _MODELS,
-    "agent.approval": (*_OUTSIDE, "graphs"),
+    "agent.approval": _OUTSIDE,
+    "graph.run": ("graphs",),
+    "judges.parallel": ("personas",),
     "agent.persistence": _MODELS,
 }
 """Counts of the survey (``RepoSurvey.examined``), by goal: one of them at least is above 0 where it has an occasion."""
 
 _NAMES: Final = {
     "graphs": "graphs",
+    "own_graphs": "graphs of its own",
+    "parallel_graphs": "graphs with parallel branches",
     "model_calls": "calls of models",
     "personas": "personas",
     "score_functions": "functions that combine scores",

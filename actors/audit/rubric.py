@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.actors.audit.rubric_shape import BadRubric, content_of, persona_of, problem
+from pmagent.actors.audit.rubric_shape import BadRubric, content_of, persona_of, problems
 from pmagent.actors.audit.rubric_words import derived, quoted
 from pmagent.contracts.audit import Judge
 from pmagent.contracts.audit_events import DIMENSIONS_MAX, Question
@@ -74,9 +74,9 @@ class Rubric(msgspec.Struct, frozen=True, kw_only=True):
 def read_rubric(content: bytes, where: str) -> Rubric:
     """The rubric in a file's content; ``where`` names the file. Raises BadRubric."""
     document = content_of(content, where)
-    found = problem(document)
-    if found is not None:
-        raise BadRubric(where, found)
+    found = problems(document)
+    if found:
+        raise BadRubric(where, found[0], others=found[1:])
     return rubric_of(document)
 
 
@@ -89,9 +89,9 @@ def rubric_of(document: Mapping[str, Any]) -> Rubric:
 def _built(encoded: bytes) -> Rubric:
     """The nodes of an audit read the same rubric again and again."""
     document = msgspec.json.decode(encoded)
-    found = problem(document)
-    if found is not None:
-        raise BadRubric("the rubric", found)
+    found = problems(document)
+    if found:
+        raise BadRubric("the rubric", found[0], others=found[1:])
     about = document["rubric_metadata"]
     rules = document["synthesis_rules"]
     numbers = document.get("synthesis_parameters", {})
@@ -119,6 +119,7 @@ def _dimension(encoded: bytes) -> Dimension:
     target: TargetArtifact = raw["target_artifact"]
     texts = (raw["forensic_instruction"], raw["success_pattern"], raw["failure_pattern"])
     terms = quoted(target, *texts)
+    named = f"{raw['name']} {raw['id'].replace('_', ' ')}"
     return Dimension(
         id=raw["id"],
         name=raw["name"],
@@ -127,11 +128,11 @@ def _dimension(encoded: bytes) -> Dimension:
         success_pattern=texts[1],
         failure_pattern=texts[2],
         judicial_logic=raw.get("judicial_logic", ""),
-        goals=tuple(dict.fromkeys(raw["goals"])) if "goals" in raw else derived(target, texts, terms),
+        goals=tuple(dict.fromkeys(raw["goals"])) if "goals" in raw else derived(target, texts, terms, named),
         explicit="goals" in raw,
         terms=terms,
         architecture=raw.get("architecture", raw["id"] == ARCHITECTURE),
-        where_applicable=raw.get("where_applicable", False),
+        where_applicable=raw.get("where_applicable", True),
         raw=raw,
     )
 

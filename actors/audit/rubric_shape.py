@@ -1,4 +1,4 @@
-"""What is wrong with a rubric: the first fault in the order of the document, as JSON pointer and rule; pure.
+"""What is wrong with a rubric: every fault in the order of the document, as JSON pointer and rule; pure.
 
 The shape is held against the rubric's JSON Schema; the words about it are ours, so that they are the same with every
 version of the validator.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import fastjsonschema
@@ -26,6 +26,11 @@ from pmagent.events.errors import PmagentError
 _DIALECT: Final = "http://json-schema.org/draft-07/schema#"
 _PERSONAS: Final[dict[str, Judge]] = {"prosecutor": "Prosecutor", "defense": "Defense", "techlead": "TechLead"}
 _NOT_LETTERS: Final = re.compile(r"[^a-z]")
+
+_LISTED: Final = 40
+"""So many faults are told to people."""
+_OF_OTHERS: Final = ("missing key", "target_artifact")
+"""What is wrong with rubrics that were not written for this program."""
 
 Path = tuple[str | int, ...]
 
@@ -46,12 +51,17 @@ class BadRubric(PmagentError):
 
     exit_code = 2
 
-    def __init__(self, where: str, fault: Fault, message: str = "") -> None:
+    def __init__(self, where: str, fault: Fault, message: str = "", others: Sequence[Fault] = ()) -> None:
         self.where = where
+        told = [f"{pointer(one.path)}: {one.text}; {one.hint}" for one in (fault, *others)]
+        self.facts = {"faults": "\n".join(told)}
         self.pointer = pointer(fault.path)
         self.rule = fault.rule
         more = f" (and {fault.more} more)" if fault.more else ""
-        super().__init__(message or ": ".join(filter(None, (where, self.pointer, fault.text + more))), fault.hint)
+        listed = "".join(f"\n  {line}" for line in told[1:_LISTED])
+        head = ": ".join(filter(None, (where, self.pointer, fault.text + more)))
+        convert = "; or: pmagent rubric convert IN OUT" if fault.rule in _OF_OTHERS else ""
+        super().__init__(message or head + listed, fault.hint + convert)
 
 
 def pointer(path: Path) -> str:
@@ -72,13 +82,11 @@ def content_of(content: bytes, where: str) -> Any:
         raise BadRubric(where, Fault((), "json", error.message, error.hint), error.message) from error
 
 
-def problem(document: Any) -> Fault | None:
-    """The first fault in the order of the document, or None."""
-    faults = [*_misshapen(document), *_misused(document)]
-    if not faults:
-        return None
-    first = min(faults, key=lambda fault: _order(document, fault.path))
-    return first._replace(more=len(faults) - 1)
+def problems(document: Any) -> list[Fault]:
+    """All faults, in the order of the document; the first says how many more there are."""
+    found = [*_misshapen(document), *_misused(document)]
+    found.sort(key=lambda fault: _order(document, fault.path))
+    return [found[0]._replace(more=len(found) - 1), *found[1:]] if found else []
 
 
 def _order(document: Any, path: Path) -> tuple[int, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from pmagent.actors.audit.goals import GOALS, Goal
 
@@ -18,6 +18,7 @@ BEFORE_CHARS: Final = 200
 FAMILIES: Final[dict[str, tuple[str, ...]]] = {
     "github_repo": (
         "history", "state", "graph", "tools", "security", "output", "judges", "justice", "project", "agent",
+        "outcome",
     ),
     "pdf_report": ("report",),
     "pdf_images": ("images",),
@@ -50,21 +51,90 @@ _CODE: Final = re.compile(r"[A-Za-z_./][A-Za-z0-9_./*-]*\Z")
 
 def means(text: str, goal: Goal) -> bool:
     """Whether the text has a word of the goal, at word boundaries."""
+    return bool(said(text, goal))
+
+
+def said(text: str, goal: Goal) -> list[str]:
+    """The words of the goal that the text has, at word boundaries."""
     small = lowered(text)
-    return any(word in small and _word(word).search(small) for word in goal.words)
+    return [word for word in goal.words if word in small and _word(word).search(small)]
 
 
-def derived(target: str, texts: tuple[str, ...], terms: tuple[str, ...]) -> tuple[str, ...]:
-    """The goals that the texts mean, of those that fit the artifact, in the order of the catalogue."""
+def derived(target: str, texts: tuple[str, ...], terms: tuple[str, ...], name: str = "") -> tuple[str, ...]:
+    """The goals that the texts mean, of those that fit the artifact, in the order of the catalogue. Of a repository
+    these are the goals of what the dimension is about: of the topics that its name and texts have most words of, those
+    that they mean, and those without which nothing can be said of the topic."""
     whole = "\n".join(texts)
     wanted = set(_ALWAYS.get(target, ()))
     if terms and target in TERM_GOALS:
         wanted.add(TERM_GOALS[target])
-    return tuple(
-        goal.id
-        for goal in GOALS.values()
-        if goal.id in wanted or (goal.id.partition(".")[0] in FAMILIES[target] and means(whole, goal))
-    )
+    meant = [goal for goal in GOALS.values() if goal.id.partition(".")[0] in FAMILIES[target] and means(whole, goal)]
+    if target == "github_repo":
+        about = _topics(meant, whole, name)
+        meant = [goal for goal in meant if any(goal.id.partition(".")[0] in TOPICS[one].families for one in about)]
+        wanted.update(goal for one in about for goal in TOPICS[one].always)
+    wanted.update(goal.id for goal in meant)
+    return tuple(goal for goal in GOALS if goal in wanted)
+
+
+class Topic(NamedTuple):
+    """What a criterion can be about: the families of its goals, what criteria on it are called, and the goals without
+    which nothing can be said of it."""
+
+    families: tuple[str, ...]
+    called: tuple[str, ...]
+    always: tuple[str, ...] = ()
+
+
+_UNSAFE: Final = tuple(goal.id for goal in GOALS.values() if goal.security)
+TOPICS: Final[dict[str, Topic]] = {
+    "history": Topic(
+        ("history",), ("history", "commits", "git"), ("history.commits", "history.spread", "history.bulk"),
+    ),
+    "state": Topic(
+        ("state",), ("state", "reducers", "reducer"),
+        ("state.typed", "state.plain_dicts", "state.undeclared", "state.parallel_writes"),
+    ),
+    "graph": Topic(
+        ("graph",), ("graph", "orchestration", "workflow", "flow", "topology"),
+        ("graph.builder", "graph.run", "graph.idle", "graph.dead_nodes", "graph.no_end", "graph.broken_route",
+         "graph.empty_nodes"),
+    ),
+    "tools": Topic(
+        ("tools", "security"), ("tools", "tool", "safe", "safety", "security", "sandboxing"),
+        ("tools.checked_processes", "tools.time_limits", "tools.no_unsafe_calls", *_UNSAFE),
+    ),
+    "output": Topic(
+        ("output",), ("structured output", "structured answers", "structured", "output", "answers"),
+        ("output.structured", "output.validated", "output.freeform", "output.unused_schema"),
+    ),
+    "judges": Topic(
+        ("judges",), ("judicial nuance", "nuance", "personas", "judges", "difference of the judges", "dialectic"),
+        ("judges.personas", "judges.distinct", "judges.collusion", "judges.in_sequence"),
+    ),
+    "justice": Topic(
+        ("justice",), ("chief justice", "justice", "ruling", "verdict", "synthesis", "final score"),
+        ("justice.deterministic", "justice.model_decides", "justice.without_effect"),
+    ),
+    "agent": Topic(("agent",), ("approval", "limits", "persistence", "guardrails")),
+    "outcome": Topic(
+        ("outcome",), ("outcome", "result", "results", "delivery"), ("outcome.delivered", "outcome.unused"),
+    ),
+    "project": Topic(("project",), ("tests", "typed", "errors", "handover", "documentation", "engineering", "quality")),
+}  # fmt: skip
+_CALLED: Final = 6
+"""So many words of its texts the name of a dimension outweighs."""
+
+
+def _topics(meant: Sequence[Goal], whole: str, name: str) -> list[str]:
+    """The topics that a dimension has most to say of: at least two thirds as much as of the first of them."""
+    spoken: dict[str, int] = {}
+    for topic, one in TOPICS.items():
+        of_texts = sum(len(said(whole, goal)) for goal in meant if goal.id.partition(".")[0] in one.families)
+        of_name = _CALLED * any(names(name, word) for word in one.called)
+        spoken[topic] = of_texts + of_name
+    most = max(spoken.values())
+    return [topic for topic, count in spoken.items() if count and 3 * count >= 2 * most]
 
 
 def quoted(target: str, instruction: str, success: str, failure: str) -> tuple[str, ...]:

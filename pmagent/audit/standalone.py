@@ -102,11 +102,11 @@ class StandaloneClerk:
         except PmagentError as error:
             raise NodeFailed("failed", error.message, error.hint) from error
 
-    def survey(self, repo_url: str, questions: Sequence[Question]) -> RepoSurvey:
+    def survey(self, repo_url: str, _: Sequence[Question]) -> RepoSurvey:
         """See Clerk; the clone is in a temporary folder, and gone when this returns."""
         with TemporaryDirectory(prefix="pmagent-audit-") as folder:
             try:
-                return survey_repository(repo_url, questions, self._limits, folder, self._stop)
+                return survey_repository(repo_url, self._limits, folder, self._stop)
             except SourceFailed as error:
                 raise _node_failed(error) from error
 

@@ -14,13 +14,12 @@ from pmagent.actors.audit.failures import SourceFailed
 from pmagent.actors.audit.goals import GOALS
 from pmagent.actors.audit.sources.repository import survey as surveys
 from pmagent.actors.audit.sources.repository.survey import fitted, survey_repository
-from pmagent.contracts.audit_events import AuditLimits, Question
+from pmagent.contracts.audit_events import AuditLimits
 from pmagent.contracts.audit_facts import FILES_MAX, Finding, RepoSurvey
 from tests.support.repositories import Made
 
 LIMITS = AuditLimits()
 TROUBLE = "tests.support.survey_trouble"
-ASKED = [Question(dimension_id="one", instruction="", terms=["StateGraph", "src/graph.py", "git clone", "nowhere"])]
 
 GRAPH = """\
 import operator
@@ -78,7 +77,7 @@ def source(tmp_path: Path) -> Made:
 def survey(source: Made, tmp_path: Path, name: str = "clone", limits: AuditLimits = LIMITS) -> RepoSurvey:
     folder = tmp_path / name
     folder.mkdir()
-    return survey_repository(str(source.path), ASKED, limits, str(folder))
+    return survey_repository(str(source.path), limits, str(folder))
 
 
 def test_all_that_is_there_is_surveyed(source: Made, tmp_path: Path) -> None:
@@ -115,14 +114,6 @@ def test_what_cannot_be_read_is_told_with_its_reason(source: Made, tmp_path: Pat
         "2 files of installed packages, left out: mine/bin/activate_this.py, venv/lib/site-packages/x.py",
         "2 pointers of Git LFS; what they point to was not fetched",
     ]
-
-
-def test_terms_of_the_questions_are_found_with_their_places(source: Made, tmp_path: Path) -> None:
-    found = {term.term: term for term in survey(source, tmp_path).terms}
-    assert [(place.path, place.line) for place in found["StateGraph"].places] == [("src/graph.py", 10)]
-    assert [(place.path, place.line) for place in found["src/graph.py"].places] == [("src/graph.py", 0)]
-    assert [(place.path, place.line) for place in found["git clone"].places] == [("bin/fetch", 2)]
-    assert found["nowhere"].count == 0
 
 
 def test_the_same_commit_gives_the_same_survey(source: Made, tmp_path: Path) -> None:
@@ -208,7 +199,7 @@ def test_a_survey_is_cancelled(source: Made, tmp_path: Path, monkeypatch: pytest
     timer = threading.Timer(0.5, stop.set)
     timer.start()
     with pytest.raises(SourceFailed) as raised:
-        survey_repository(str(source.path), ASKED, LIMITS, str(tmp_path / "clone"), stop)
+        survey_repository(str(source.path), LIMITS, str(tmp_path / "clone"), stop)
     timer.join()
     assert raised.value.code == "cancelled"
 

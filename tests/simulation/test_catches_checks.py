@@ -33,7 +33,7 @@ PLANTED: Planted = {
     "a request is answered before everything has been run": ("of other checks|has been answered|answers", [
         (checker, "_answers", "if one.done", "if one.results"),
     ]),
-    "an end counts for whatever runs": ("told to have|of other checks|runs already|answers", [
+    "an end counts for whatever runs": ("told to have|of other checks|runs already|answers|it is attempt", [
         (checker, "_over", "found = state.waiting(position)", "found = next(state.each(), None)"),
         (state, "ended", "item.at == position and ", ""),
     ]),

@@ -315,7 +315,7 @@ def survey(place: Path) -> None:
     made.commit("one", {"a.py": "x = 1\n"})
     (place / "clone").mkdir()
     with pytest.raises(SourceFailed):
-        survey_repository(str(made.path), [], AuditLimits(), str(place / "clone"))
+        survey_repository(str(made.path), AuditLimits(), str(place / "clone"))
 
 
 def graph(place: Path) -> None:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from pmagent.actors.audit.graphs.build import BUILDERS
 from pmagent.actors.audit.graphs.channels import channels
 from pmagent.actors.audit.graphs.routes import function_of, labels_chosen
@@ -238,8 +240,11 @@ class _Graph:
             branches = [list(self._chain(edge, entered)) for edge in heads] if len(heads) > 1 else []
             for key, one, other in _clashes(branches, self._updates):
                 if keys.get(key) is False:
-                    text = f"{one} and {other} run side by side behind {source} and both write {key!r}"
-                    yield self._fault("parallel-write", self._builder.nodes[other].line, text, other)
+                    rare = any(key in self._updates[name].sometimes for name in (one, other))
+                    write = "can both write" if rare else "both write"
+                    text = f"{one} and {other} run side by side behind {source} and {write} {key!r}"
+                    fault = self._fault("parallel-write", self._builder.nodes[other].line, text, other)
+                    yield msgspec.structs.replace(fault, severity="warning") if rare else fault
             for edge in edges:
                 if edge.kind == "send" and edge.target in self._updates:
                     line = self._builder.nodes[edge.target].line

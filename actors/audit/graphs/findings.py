@@ -7,7 +7,8 @@
   by ``Command``.
 - ``graph.error_route``: of these, one whose label, target or choosing function is named for failure (error, fail,
   missing, retry, abort, fallback …), or whose function decides by something so named, or by whether there is evidence.
-  That an edge leads to END is not enough: every agent's loop has such an edge.
+  That an edge leads to END is not enough, for every agent's loop has such an edge; a choice of which one way ends the
+  run and another goes on for good is.
 - ``graph.linear``: a graph of three or more nodes that has been read completely and is one chain, where no graph of the
   repository has a branch of any kind; a chain beside a graph that branches is a helper of it.
 
@@ -22,8 +23,8 @@ from typing import Final
 
 from pmagent.actors.audit.graphs.build import BUILDERS
 from pmagent.actors.audit.graphs.failure import speaks_of_failure
-from pmagent.actors.audit.graphs.shape import Shape, linear, shape
-from pmagent.actors.audit.graphs.values import END, Builder, EdgeSeen
+from pmagent.actors.audit.graphs.shape import Shape, linear, live, reached, shape
+from pmagent.actors.audit.graphs.values import END, START, Builder, EdgeSeen
 from pmagent.contracts.audit_facts import CONTENT_CHARS_MAX, CodeGraph, Finding
 
 _CONDITIONAL_UNREAD: Final = re.compile(r"(\d+): .*\bconditional edge\b.*")
@@ -32,7 +33,7 @@ _CONDITIONAL_UNREAD: Final = re.compile(r"(\d+): .*\bconditional edge\b.*")
 
 def graph_findings(graphs: Sequence[tuple[Builder, CodeGraph]], confidence: float) -> Iterator[Finding]:
     """The findings of all graphs, in the order of path and line for each goal."""
-    own = [(builder, graph, shape(builder.edges)) for builder, graph in graphs if builder.kind in BUILDERS]
+    own = [(builder, graph, shape(running(builder))) for builder, graph in graphs if builder.kind in BUILDERS]
     found = [_finding("graph.builder", graph, graph.line, _summary(graph)) for _, graph in graphs]
     for builder, graph, seen in own:
         found.extend(_parallel(builder, graph, seen))
@@ -46,6 +47,24 @@ def graph_findings(graphs: Sequence[tuple[Builder, CodeGraph]], confidence: floa
         of_goal = sorted((one for one in found if one.goal == goal), key=lambda one: (one.path, one.line))
         for one in of_goal:
             yield Finding(goal=goal, path=one.path, line=one.line, text=one.text, confidence=confidence)
+
+
+def running(builder: Builder) -> list[EdgeSeen]:
+    """The edges that can be taken; all of a graph that could not be read whole."""
+    known = {START, END, *builder.nodes}
+    whole = all(edge.source in known and edge.target in known for edge in builder.edges)
+    return live(builder.edges) if whole and not builder.unresolved else builder.edges
+
+
+def _leaves_early(builder: Builder, source: str, edges: Sequence[EdgeSeen]) -> bool:
+    """Whether one way of a choice ends the run, while another goes on and does not come back: what a loop does when it
+    is done is no such exit."""
+    leaving: dict[str, list[str]] = {}
+    for edge in builder.edges:
+        leaving.setdefault(edge.source, []).append(edge.target)
+    short = {edge.target for edge in edges if edge.target == END or set(leaving.get(edge.target, [END])) == {END}}
+    far = {edge.target for edge in edges} - short - {source}
+    return bool(short) and bool(far) and not any(source in reached(one, leaving) for one in far)
 
 
 def _finding(goal: str, graph: CodeGraph, line: int, text: str) -> Finding:
@@ -88,7 +107,7 @@ def _parallel(builder: Builder, graph: CodeGraph, seen: Shape) -> Iterator[Findi
 
 def _conditional(builder: Builder, graph: CodeGraph) -> Iterator[Finding]:
     groups: dict[tuple[int, str, str], list[EdgeSeen]] = {}
-    for edge in builder.edges:
+    for edge in running(builder):
         if edge.kind != "plain":
             groups.setdefault((edge.line, edge.source, edge.path), []).append(edge)
     for (line, source, path), edges in groups.items():
@@ -100,7 +119,7 @@ def _conditional(builder: Builder, graph: CodeGraph) -> Iterator[Finding]:
         reasons = [
             edge for edge in edges if edge.alarm or speaks_of_failure(edge.label) or speaks_of_failure(edge.target)
         ]
-        if reasons or speaks_of_failure(path):
+        if reasons or speaks_of_failure(path) or _leaves_early(builder, source, edges):
             yield _finding("graph.error_route", graph, line, f"{source}{by} -> {ways}")
     read = {line for line, _, _ in groups}
     notes = [match for one in graph.unresolved if (match := _CONDITIONAL_UNREAD.fullmatch(one)) is not None]

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pmagent.actors.audit.detectors.code.source import Source
+from pmagent.actors.audit.graphs.build import BUILDERS
 from pmagent.actors.audit.graphs.faults import graph_faults
-from pmagent.actors.audit.graphs.findings import graph_findings
+from pmagent.actors.audit.graphs.findings import graph_findings, running
 from pmagent.actors.audit.graphs.program import Program, mentions_graphs
 from pmagent.actors.audit.graphs.run import Run
 from pmagent.actors.audit.graphs.search import follow, graphs_of
-from pmagent.actors.audit.graphs.values import Builder
+from pmagent.actors.audit.graphs.values import Builder, Func, alternatives
 from pmagent.contracts.audit_facts import CodeGraph, Finding, GraphFault
 
 
@@ -50,6 +51,22 @@ class GraphReader:
         builders = [builder for builder, _ in self._read()]
         return graph_faults(self._run, builders) if self._run is not None else []
 
+    def dead_places(self) -> list[tuple[str, int, int]]:
+        """Functions (path, first and last line) that are nodes, but only such to which no path leads from START."""
+        alive: set[tuple[str, int, int]] = set()
+        dead: dict[tuple[str, int, int], None] = {}
+        for builder, _graph in self._read():
+            names = {edge.target for edge in running(builder)}
+            for name, node in builder.nodes.items():
+                for one in alternatives(node.action):
+                    if isinstance(one, Func):
+                        place = (one.scope.path, one.node.lineno, one.node.end_lineno or one.node.lineno)
+                        if name in names or builder.unresolved or builder.kind not in BUILDERS:
+                            alive.add(place)
+                        else:
+                            dead[place] = None
+        return [place for place in dead if place not in alive]
+
     @property
     def examined(self) -> Mapping[str, int]:
         """Files that can hold graphs, and what was found in them."""
@@ -58,6 +75,8 @@ class GraphReader:
             "graph_files": len(self._program.about_graphs),
             "graph_test_files": self._tests,
             "graphs": len(graphs),
+            "own_graphs": sum(graph.builder in BUILDERS for graph in graphs),
+            "parallel_graphs": sum(bool(graph.parallel_sources) for graph in graphs),
             "graph_nodes": sum(len(graph.nodes) for graph in graphs),
             "graph_edges": sum(len(graph.edges) for graph in graphs),
         }

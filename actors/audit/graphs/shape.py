@@ -54,6 +54,15 @@ def shape(edges: Sequence[EdgeSeen]) -> Shape:
     return Shape(sources, fan_ins, joins, _stages(joins, forward))
 
 
+def live(edges: Sequence[EdgeSeen]) -> list[EdgeSeen]:
+    """The edges that can be taken: those of nodes to which a path leads from START."""
+    targets: dict[str, list[str]] = defaultdict(list)
+    for edge in edges:
+        targets[edge.source].append(edge.target)
+    found = reached(START, targets)
+    return [edge for edge in edges if edge.source in found]
+
+
 def _parallel(leaving: Sequence[EdgeSeen]) -> bool:
     at_once = {edge.target for edge in leaving if edge.many and edge.target != END}
     if len(at_once) > 1 or any(edge.kind == "send" for edge in leaving):
@@ -79,7 +88,7 @@ def _forward(names: Iterable[str], targets: Mapping[str, Sequence[str]]) -> dict
         result[name] = []
         for target in dict.fromkeys(targets[name]):
             if levels[target] < levels[name] and target not in back:
-                back[target] = _reached(target, targets)
+                back[target] = reached(target, targets)
             if target != name and not (levels[target] < levels[name] and name in back[target]):
                 result[name].append(target)
     return result
@@ -102,7 +111,8 @@ def _levels(names: Iterable[str], targets: Mapping[str, Sequence[str]]) -> dict[
     return levels
 
 
-def _reached(start: str, forward: Mapping[str, Sequence[str]]) -> set[str]:
+def reached(start: str, forward: Mapping[str, Sequence[str]]) -> set[str]:
+    """The node and all to which a path leads from it."""
     found, waiting = {start}, [start]
     while waiting and len(found) < _REACH_MAX:
         for target in forward.get(waiting.pop(), ()):
@@ -125,21 +135,21 @@ def _joins(
         one for one in dict.fromkeys(edge.target for edge in unconditional) if one in forward[source] and one != END
     ]
     heads = heads[:_SOURCES_MAX]
-    reach = {head: _reached(head, forward) for head in heads}
+    reach = {head: reached(head, forward) for head in heads}
     found = []
     for node, before in meet.items():
         over = {(head, name) for head in heads for name in before if name in reach[head] and head != node}
         several = any(one[0] != other[0] and one[1] != other[1] for one in over for other in over)
         if several or any(name in mapped and name in heads for name in before):
             found.append(node)
-    behind = {node: _reached(node, forward) for node in found[:_SOURCES_MAX]}
-    first = [node for node in behind if not any(other != node and node in reached for other, reached in behind.items())]
+    behind = {node: reached(node, forward) for node in found[:_SOURCES_MAX]}
+    first = [node for node in behind if not any(other != node and node in after for other, after in behind.items())]
     return [(source, node) for node in first]
 
 
 def _stages(joins: Sequence[tuple[str, str]], forward: Mapping[str, Sequence[str]]) -> tuple[tuple[str, str], ...]:
     for source, node in joins:
-        behind = _reached(node, forward)
+        behind = reached(node, forward)
         for other, last in joins:
             if other != source and last != node and other in behind and last in behind:
                 return ((source, node), (other, last))

@@ -31,7 +31,8 @@ _MAPPING: Final = frozenset((
 class Updates(msgspec.Struct, eq=False):
     """Keys of the state with the line of their first use. ``soft``: reads that bear a missing key (``get``, or behind a
     test of it). ``all_kept``: it returns the whole state again. ``open``: it may write more. ``idle``: its body does
-    nothing at all; ``fixed``: it returns constants without a look at anything. ``pauses``: it waits for a person."""
+    nothing at all; ``fixed``: it returns constants without a look at anything. ``pauses``: it waits for a person.
+    ``sometimes``: of ``writes``, those that not every way out of it makes."""
 
     reads: dict[str, int] = {}
     soft: dict[str, int] = {}
@@ -41,6 +42,7 @@ class Updates(msgspec.Struct, eq=False):
     idle: bool = False
     fixed: bool = False
     pauses: bool = False
+    sometimes: set[str] = set()
 
 
 class UpdateReader:
@@ -60,8 +62,17 @@ class UpdateReader:
         body: Sequence[ast.AST] = function.node.body if isinstance(function.node, _FUNCTIONS) else [function.node.body]
         found.idle, found.fixed = _idle(body, name), _fixed(body)
         self._reads(function, name, found, depth)
-        for value in _returned(function):
-            self._writes(function, name, value, found, depth)
+        returned = list(_returned(function))
+        ways: list[Updates] = [Updates() for _ in returned]
+        for value, way in zip(returned, ways, strict=True):
+            self._writes(function, name, value, way, depth)
+            found.all_kept, found.open = found.all_kept or way.all_kept, found.open or way.open
+        always = set(found.writes).union(*(way.writes for way in ways[:1])).intersection(*(
+            set(found.writes).union(way.writes) for way in ways
+        ))  # fmt: skip
+        for key, line in ((key, line) for way in ways for key, line in way.writes.items()):
+            found.writes.setdefault(key, line)
+        found.sometimes.update(key for key in found.writes if key not in always)
         return found
 
     def _reads(self, function: Func, name: str, found: Updates, depth: int) -> None:

@@ -29,7 +29,7 @@ PLA_CHANCES: Final[dict[str, float]] = {
     "device: watchdog": 0.1,
     "device: watchdog while it types": 0.02,
     "device: its loop stalls": 0.003,
-    "device: no memory": 0.1,
+    "device: no memory": 0.4,
     "device: a report is not taken": 0.01,
     "device: its firmware fails": 0.03,
     "machine: sleeps": 0.1,

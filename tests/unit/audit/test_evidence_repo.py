@@ -151,7 +151,7 @@ def test_files_that_were_not_read_make_absence_less_sure() -> None:
     one = named(repo_evidence(about("state.typed"), survey(findings=[], counts={}, examined=seen)))["state.typed"]
     assert one.confidence == pytest.approx(ABSENCE / 4, abs=0.01)
     assert "2 Python files (6 more were not read)" in one.rationale
-    seen |= {"graphs": 0}
+    seen |= {"own_graphs": 0}
     where = dimension_of(dimension("one", goals=["state.typed"], where_applicable=True))
     told = named(repo_evidence(where, survey(findings=[], counts={}, examined=seen)))["state.typed"]
     assert (told.found, told.confidence) == (False, 0.0)

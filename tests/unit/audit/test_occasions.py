@@ -23,7 +23,7 @@ def about(*goals: str, where_applicable: bool = True) -> Dimension:
 def test_only_assets_need_an_occasion_and_it_is_something_that_is_counted() -> None:
     assert {GOALS[goal].kind for goal in NEEDS} == {"asset"}
     history = History(total=0, shown=[], span_s=0, burst=0.0)
-    assert set(NOTHING) <= set(survey_code([], [], [], lambda _: None, history).examined)
+    assert set(NOTHING) <= set(survey_code([], [], lambda _: None, history).examined)
 
 
 @each("goal", NEEDS)

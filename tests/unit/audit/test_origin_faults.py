@@ -73,7 +73,7 @@ def surveyed(files: Mapping[str, str]) -> RepoSurvey:
     """The survey of these files."""
     sources = [parsed(path, files[path].encode()) for path in sorted(files) if path.endswith(".py")]
     seen = survey()
-    facts = survey_code(sources, [], sorted(files), lambda path: files[path].encode(), seen.history)
+    facts = survey_code(sources, sorted(files), lambda path: files[path].encode(), seen.history)
     found = {name: getattr(facts, name) for name in facts.__struct_fields__}
     return survey(files=sorted(files), file_count=len(files), **found)
 
@@ -196,7 +196,7 @@ def test_a_long_history_is_not_taken_for_one_commit_and_no_clone_is_left(tmp_pat
     for number in range(5):
         made.commit(f"Add the part number {number}", {f"part{number}.py": "x = 1\n"})
     with TemporaryDirectory(dir=tmp_path) as folder:
-        seen = survey_repository(made.path.as_uri(), [], AuditLimits(), folder)
+        seen = survey_repository(made.path.as_uri(), AuditLimits(), folder)
     assert (seen.history.total, "history.commits" in seen.counts) == (5, True)
     told = {goal_id(one.goal): one.found for one in repo_evidence(about("history.commits"), seen)}
     assert told["history.commits"]

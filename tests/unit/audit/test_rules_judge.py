@@ -75,9 +75,33 @@ def test_all_that_was_looked_for_is_a_five_and_nothing_of_it_a_one() -> None:
     assert scores(judged(raw, *(item(goal, found=False) for goal in GRAPH))) == (1, 1, 1)
 
 
-def test_half_of_it_is_seen_in_three_ways() -> None:
+def test_what_is_there_by_existence_alone_counts_half() -> None:
+    raw = dimension("agent.persistence", "agent.limits")
+    kept = item("agent.limits")
+    assert scores(judged(raw, item("agent.persistence"), kept)) == (5, 5, 5)
+    assert judged(raw, item("agent.persistence", 0.5), kept)["TechLead"].score == 4
+    assert judged(raw, item("agent.persistence", 0.5))["TechLead"].score == 3
+
+
+def test_a_gap_that_is_not_sure_is_no_charge() -> None:
+    raw = dimension("justice.dissent", "justice.rules")
+    said = judged(raw, item("justice.rules"), item("justice.dissent", 0.5, found=False))
+    assert "none: no flaw was found, and nothing is surely missing" in said["Prosecutor"].argument
+    assert "Unfair to hold against it" in said["Defense"].argument
+    assert "Next change: tell in the result who disagreed" in said["TechLead"].argument
+
+
+def test_the_judges_rest_on_different_evidence() -> None:
+    raw = dimension("graph.builder", "graph.run", "graph.dead_nodes")
+    said = judged(raw, item("graph.builder"), item("graph.run"), item("graph.dead_nodes", where="src/graph.py:9"))
+    assert said["Prosecutor"].cited_evidence == ["kitchen#4", "kitchen#1"]
+    assert said["Defense"].cited_evidence == ["kitchen#2", "kitchen#3", "kitchen#1"]
+    assert "at src/graph.py:9: these steps never run" in said["Prosecutor"].argument
+
+
+def test_half_of_it_is_a_three() -> None:
     half = [item(goal, found=place < 2) for place, goal in enumerate(GRAPH)]
-    assert scores(judged(dimension(*GRAPH), *half)) == (2, 4, 3)
+    assert scores(judged(dimension(*GRAPH), *half)) == (3, 3, 3)
 
 
 def test_a_thing_that_cannot_be_pointed_at_weighs_less_for_the_tech_lead() -> None:
@@ -136,13 +160,13 @@ def test_what_nobody_could_look_at_counts_neither_way() -> None:
 
 def test_a_flaw_costs_the_defense_least_and_the_prosecutor_most() -> None:
     raw = dimension("project.tests", "project.swallowed")
-    assert scores(judged(raw, item("project.tests"), item("project.swallowed"))) == (3, 5, 4)
+    assert scores(judged(raw, item("project.tests"), item("project.swallowed"))) == (2, 4, 3)
 
 
 def test_a_flaw_found_again_and_again_costs_at_most_twice_as_much() -> None:
     raw = dimension("project.tests", "project.swallowed")
     many = [item("project.swallowed", where=f"a.py:{line}") for line in range(1, 40)]
-    assert scores(judged(raw, item("project.tests"), *many)) == (2, 4, 3)
+    assert scores(judged(raw, item("project.tests"), *many)) == (1, 4, 1)
 
 
 def test_a_dimension_that_asks_for_flaws_alone_is_a_five_where_none_was_found() -> None:
@@ -244,15 +268,13 @@ def test_a_great_deal_of_evidence_with_long_names_fits_into_an_opinion() -> None
 
 
 def test_in_the_second_round_judges_come_closer_and_nobody_passes_another() -> None:
-    raw = dimension("graph.builder", "graph.fan_out", "graph.fan_in", "project.swallowed")
-    mixed = [
-        item("graph.builder"), item("graph.fan_out"), item("graph.fan_in", found=False), item("project.swallowed"),
-    ]  # fmt: skip
+    raw = dimension("graph.builder", "graph.fan_out", "judges.collusion", "state.undeclared")
+    mixed = [item("graph.builder"), item("graph.fan_out"), item("judges.collusion"), item("state.undeclared")]
     first = judged(raw, *mixed)
-    assert scores(first) == (1, 4, 3)
+    assert scores(first) == (1, 4, 1)
     second = again(raw, first, *mixed)
-    assert scores(second) == (2, 3, 3)
-    assert "it moves from 1 to 2" in second["Prosecutor"].argument
+    assert scores(second) == (1, 3, 1)
+    assert "it moves from 4 to 3" in second["Defense"].argument
     assert set(first["Prosecutor"].cited_evidence) < set(second["Prosecutor"].cited_evidence)
 
 

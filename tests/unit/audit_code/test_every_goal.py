@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 import pytest
 
 from pmagent.actors.audit.detectors.code.parse import parsed
 from pmagent.actors.audit.detectors.code.survey import CodeFacts, survey_code
 from pmagent.actors.audit.goals import GOALS
-from pmagent.contracts.audit_events import Question
-from pmagent.contracts.audit_facts import Commit, History
+from pmagent.contracts.audit_facts import Changes, Commit, History
 
 STATE = """
 import operator
@@ -22,46 +22,51 @@ from pydantic import BaseModel
 class Verdict(BaseModel):
     judge: str
     score: int
+    evidence: list[str] = []
 
 
 class State(TypedDict):
     question: str
     verdicts: Annotated[list[Verdict], operator.add]
+    approved: bool
 """
 GRAPH = """
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import interrupt
 
+from src.judges import defense, prosecutor
+from src.justice import decide
 from src.state import State
+from src.tools import collect, fetch, read
 
 
 def route(state: State) -> str:
-    return "failed" if state.get("error") else "judge"
+    return "failed" if not state["verdicts"] else "judge"
 
 
 def approve(state: State) -> dict:
     return {"approved": interrupt("publish?")}
 
 
-def build(path: str):
+def build(path: str) -> object:
     builder = StateGraph(State)
-    for name in ("read", "fetch", "collect", "pro", "con", "decide"):
-        builder.add_node(name, str)
+    for node in (read, fetch, collect, prosecutor, defense, decide):
+        builder.add_node(node)
     builder.add_node("approve", approve)
     builder.add_edge(START, "read")
     builder.add_edge(START, "fetch")
     builder.add_edge(["read", "fetch"], "collect")
-    builder.add_edge("collect", "pro")
-    builder.add_edge("collect", "con")
-    builder.add_edge(["pro", "con"], "decide")
+    builder.add_edge("collect", "prosecutor")
+    builder.add_edge("collect", "defense")
+    builder.add_edge(["prosecutor", "defense"], "decide")
     builder.add_conditional_edges("decide", route, {"failed": END, "judge": "approve"})
     builder.add_edge("approve", END)
     return builder.compile(checkpointer=SqliteSaver.from_conn_string(path), interrupt_before=["approve"])
 
 
-def run(graph, question: str):
-    return graph.invoke({"question": question}, {"recursion_limit": 30})
+if __name__ == "__main__":
+    print(build("runs.db").invoke({"question": "why"}, {"recursion_limit": 30}))
 """
 TOOLS = """
 import subprocess
@@ -73,7 +78,19 @@ class FetchFailed(Exception):
     pass
 
 
-def fetch(url: str) -> str:
+def read(state: dict) -> dict:
+    return {"verdicts": [cloned(state["question"])]}
+
+
+def fetch(state: dict) -> dict:
+    return {"verdicts": [cloned(state["question"])]}
+
+
+def collect(state: dict) -> dict:
+    return {}
+
+
+def cloned(url: str) -> str:
     if urlsplit(url).scheme != "https":
         raise ValueError(f"not an https address: {url}")
     folder = tempfile.mkdtemp()
@@ -93,7 +110,7 @@ import os
 from langchain_openai import ChatOpenAI
 from pydantic import ValidationError
 
-from src.state import Verdict
+from src.state import State, Verdict
 
 PROSECUTOR_PROMPT = """You are the Prosecutor. Trust no one and assume the worst: hunt for gaps, missing pieces and
 laziness, attack every claim that the evidence does not carry, and charge what is broken."""
@@ -114,20 +131,30 @@ def judge(persona: str, case: str) -> Verdict:
     raise RuntimeError("no verdict that fits")
 
 
-def all_of(case: str) -> list[Verdict]:
-    return [judge(persona, case) for persona in (PROSECUTOR_PROMPT, DEFENSE_PROMPT, TECH_LEAD_PROMPT)]
+def prosecutor(state: State) -> dict:
+    return {"verdicts": [judge(PROSECUTOR_PROMPT, state["question"]), judge(TECH_LEAD_PROMPT, state["question"])]}
+
+
+def defense(state: State) -> dict:
+    return {"verdicts": [judge(DEFENSE_PROMPT, state["question"])]}
 '''
 JUSTICE = """
 from pathlib import Path
 from statistics import median
 
-from src.state import Verdict
+from src.state import State, Verdict
 
 SECURITY_CAP = 3
 
 
+def decide(state: State) -> dict:
+    score, dissent = chief_justice(state["verdicts"], True, {"prosecutor"})
+    write_report(score, dissent)
+    return {"question": f"{score}"}
+
+
 def chief_justice(verdicts: list[Verdict], security_flaw: bool, facts: set[str]) -> tuple[int, str]:
-    scores = [one.score for one in verdicts if one.judge in facts]
+    scores = [one.score for one in verdicts if facts & set(one.evidence)]
     lead = [one.score for one in verdicts if one.judge == "tech_lead"]
     final_score = round(median([*scores, *lead]))
     dissent = ""
@@ -143,10 +170,11 @@ def write_report(score: int, dissent: str) -> None:
     text = f"# Audit Report\\n\\nFinal score: {score}\\n\\nDissent: {dissent}\\n"
     Path("audit/report.md").write_text(text)
 """
+TESTS = "from src import graph, judges, justice\nfrom src.tools import cloned\n\ndef test():\n    assert cloned('x')\n"
 GOOD: Mapping[str, str] = {
     "src/state.py": STATE, "src/graph.py": GRAPH, "src/tools.py": TOOLS, "src/judges.py": JUDGES,
     "src/justice.py": JUSTICE,
-    "tests/test_tools.py": "from src.tools import fetch\n\ndef test_fetch():\n    assert fetch('https://x')\n",
+    "tests/test_tools.py": TESTS,
     "README.md": "# Judge\n\n## Run\n\n```\nuv run python -m src.graph\n```\n",
     "LICENSE": "MIT License\n\nPermission is hereby granted, free of charge, to any person\n",
     ".env.example": "OPENAI_API_KEY=\n",
@@ -168,13 +196,14 @@ OPENAI_API_KEY = "sk-proj-Qm3nV8xT1bK7wZ5cR9dL2fH6jP4sG0aY"
 PROSECUTOR = "You are the prosecutor of this court. Read the code, weigh the evidence, and give it a score from 1 to 5."
 DEFENSE = "You are the defense of this court. Read the code, weigh the evidence, and give it a score from 1 to 5."
 builder = StateGraph(dict)
-builder.add_node("one", str)
-builder.add_node("two", str)
+builder.add_node("prosecutor", str)
+builder.add_node("defense", str)
 builder.add_node("three", str)
-builder.add_edge(START, "one")
-builder.add_edge("one", "two")
-builder.add_edge("two", "three")
+builder.add_edge(START, "prosecutor")
+builder.add_edge("prosecutor", "defense")
+builder.add_edge("defense", "three")
 builder.add_edge("three", END)
+
 
 
 def fetch(url, data):
@@ -189,17 +218,56 @@ def fetch(url, data):
 
 
 def verdict(case):
+    bound = ChatOpenAI().with_structured_output(dict)
     reply = ChatOpenAI().invoke([("system", PROSECUTOR), ("user", case)])
     return int(reply.content)
 
 
 def final_verdict(scores):
+    spread = max(scores) - min(scores)
     answer = ChatOpenAI().invoke(f"You are the chief justice. Combine {scores} into the final score.")
     final_score = int(answer.content)
     return final_score
+
+
+if __name__ == "__main__":
+    fetch("x", b"")
+    print(final_verdict([verdict("a")]))
 ''',
+    "more.py": "def one():\n    return work()\n", "other.py": "def two():\n    return work()\n",
     "tests/test_app.py": "import os\n\ndef test_it(x):\n    os.system(x)\n    assert x\n",
 }  # fmt: skip
+
+BROKEN: Mapping[str, str] = {
+    "graph.py": '''
+from typing import TypedDict
+
+from langgraph.graph import START, StateGraph
+
+class Case(TypedDict):
+    topic: str
+    score: int
+
+
+def begin(case: Case): return {"topic": case["topic"], "mood": case["topic"]}
+def left(case: Case): return {"score": len(case["topic"])}
+def right(case: Case): return {"score": len(case["topic"]) + 1}
+def again(case: Case): return {"topic": case["topic"] + "!"}
+def lost(case: Case): pass
+def choose(case: Case): return "nowhere" if case["topic"] else "again"
+
+
+faulty = StateGraph(Case)
+for node in (begin, left, right, again, lost):
+    faulty.add_node(node)
+faulty.add_edge(START, "begin")
+faulty.add_edge("begin", "left")
+faulty.add_edge("begin", "right")
+faulty.add_edge("left", "again")
+faulty.add_edge("right", "again")
+faulty.add_conditional_edges("again", choose, {"again": "again"})
+''',
+}
 
 ELSEWHERE = ("repo.scope", "repo.unparsed", "repo.flaws", "repo.term")
 """Told by the evidence itself, from the survey's counts and terms."""
@@ -215,13 +283,13 @@ HISTORY = History(
         Commit(commit=f"{day:040x}", message=message, timestamp=f"2026-11-{day:02}T12:00:00+00:00")
         for day, message in enumerate(MESSAGES, 1)
     ],
+    changes=Changes(added=900, largest=0.3, first_hour=0.1, empty=0, growing=6),
 )  # fmt: skip
 
 
 def surveyed(files: Mapping[str, str], history: History) -> CodeFacts:
     sources = [parsed(path, files[path].encode()) for path in sorted(files) if path.endswith(".py")]
-    question = Question(dimension_id="d", instruction="", terms=[])
-    return survey_code(sources, [question], sorted(files), lambda path: files[path].encode(), history)
+    return survey_code(sources, sorted(files), lambda path: files[path].encode(), history)
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +301,10 @@ def good() -> CodeFacts:
 @pytest.fixture(scope="module")
 def bad() -> CodeFacts:
     """The survey of one that has everything that is bad."""
-    return surveyed(BAD, History(total=1, shown=HISTORY.shown[:1], span_s=0, burst=1.0))
+    upload = Changes(added=900, largest=1.0, first_hour=1.0, empty=0, growing=1)
+    found = surveyed(BAD, History(total=1, shown=HISTORY.shown[:1], span_s=0, burst=1.0, changes=upload))
+    broken = surveyed(BROKEN, HISTORY)
+    return msgspec.structs.replace(found, counts={**broken.counts, **found.counts})
 
 
 @pytest.fixture(scope="module")
@@ -244,7 +315,7 @@ def little() -> CodeFacts:
 
 @pytest.mark.parametrize("goal", [goal for goal in WANTED if GOALS[goal].kind == "asset"])
 def test_what_is_good_is_found_where_it_is_and_only_there(goal: str, good: CodeFacts, little: CodeFacts) -> None:
-    assert (goal in good.counts, goal in little.counts) == (True, False)
+    assert (good.counts.get(goal, 0) > 0, little.counts.get(goal, 0) > 0) == (True, False)
 
 
 @pytest.mark.parametrize("goal", [goal for goal in WANTED if GOALS[goal].kind != "asset"])

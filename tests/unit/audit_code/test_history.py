@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pmagent.actors.audit.detectors.code.history import history_findings, stage_of
-from pmagent.contracts.audit_facts import Commit, History
+from pmagent.actors.audit.detectors.code.history import history_findings
+from pmagent.contracts.audit_facts import Changes, Commit, History
 from tests.support.cases import each
 from tests.support.detected import goals, of
 
@@ -17,12 +17,17 @@ TOLD = (
 )
 
 
-def history(*messages: str, span_s: int = 90_000, burst: float = 0.2) -> History:
+GREW = Changes(added=500, largest=0.3, first_hour=0.1, empty=0, growing=6)
+
+
+def history(
+    *messages: str, span_s: int = 90_000, burst: float = 0.2, changes: Changes | None = GREW
+) -> History:
     shown = [
         Commit(commit=f"{number:040x}", message=message, timestamp=f"2026-01-01T0{number % 10}:00:00+00:00")
         for number, message in enumerate(messages)
     ]
-    return History(total=len(shown), shown=shown, span_s=span_s, burst=burst)
+    return History(total=len(shown), shown=shown, span_s=span_s, burst=burst, changes=changes)
 
 
 def test_a_history_that_grew_tells_all_four() -> None:
@@ -31,12 +36,28 @@ def test_a_history_that_grew_tells_all_four() -> None:
     (commits,) = of(findings, "history.commits")
     assert (commits.path, commits.line) == (".", 0)
     assert commits.text.startswith("6 commits\n000000000 2026-01-01T00:00:00+00:00 Project skeleton")
-    assert of(findings, "history.progression")[0].confidence <= 0.6
+    assert "6 commits brought a twentieth" in of(findings, "history.progression")[0].text
 
 
-@each("messages", [(), ("init",), ("init", "final"), ("a b c", "d e f", "g h i")])
-def test_three_commits_or_fewer_are_no_history(messages: tuple[str, ...]) -> None:
-    assert history_findings(history(*messages)) == []
+@each("messages", [(), ("init",), ("init", "final")])
+def test_two_commits_or_fewer_are_no_history(messages: tuple[str, ...]) -> None:
+    assert goals(history_findings(history(*messages, changes=None))) == set()
+
+
+@each(
+    "changes, found, missing",
+    [
+        (Changes(added=500, largest=0.98, first_hour=0.1, empty=4, growing=1), "history.bulk", "history.commits"),
+        (Changes(added=500, largest=0.2, first_hour=0.9, empty=0, growing=6), "history.bulk", "history.spread"),
+        (Changes(added=500, largest=0.7, first_hour=0.7, empty=0, growing=3), "history.commits", "history.progression"),
+        (Changes(added=500, largest=0.4, first_hour=0.4, empty=3, growing=3), "history.progression", "history.bulk"),
+        (Changes(added=0, largest=0.0, first_hour=0.0, empty=0, growing=0), "history.commits", "history.bulk"),
+    ],
+)
+def test_what_diffs_did_counts_and_not_what_messages_say(changes: Changes, found: str, missing: str) -> None:
+    seen = goals(history_findings(history(*TOLD, changes=changes)))
+    assert found in seen
+    assert missing not in seen
 
 
 @each("span_s, burst", [(600, 1.0), (3_599, 0.1), (90_000, 0.9)])
@@ -58,25 +79,6 @@ def test_empty_or_equal_messages_say_nothing(messages: tuple[str, ...]) -> None:
 
 def test_messages_in_other_scripts_say_something() -> None:
     assert "history.messages" in goals(history_findings(history("добавить разбор файлов", "новый граф узлов", *TOLD)))
-
-
-def test_a_progression_has_its_order() -> None:
-    assert "history.progression" not in goals(history_findings(history(*reversed(TOLD))))
-    assert "history.progression" not in goals(history_findings(history(*TOLD[:4], "Words", "More words")))
-
-
-@each(
-    "message, stage",
-    [
-        ("Set up the project", "setup"),
-        ("Add git clone tool", "tools"),
-        ("Connect tools in the graph", "orchestration"),
-        ("Correct a typo", ""),
-        ("Words\n\ngraph", ""),
-    ],
-)
-def test_the_last_stage_that_a_subject_names_counts(message: str, stage: str) -> None:
-    assert stage_of(message) == stage
 
 
 def test_a_long_history_shows_its_ends() -> None:

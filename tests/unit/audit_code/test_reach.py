@@ -11,7 +11,7 @@ from pmagent.actors.audit.detectors.code.reach import ReachReader
 from pmagent.actors.audit.detectors.code.source import Source
 
 MAIN = "from src import graph\nif __name__ == '__main__':\n    HERE\n"
-GRAPH = "def build():\n    return helper()\ndef helper():\n    pass\ndef other():\n    pass\n"
+GRAPH = "def build():\n    return helper()\ndef helper():\n    work()\ndef other():\n    work()\n"
 
 
 def dead(files: dict[str, str]) -> list[str]:
@@ -41,9 +41,9 @@ def dead(files: dict[str, str]) -> list[str]:
         ({"pyproject.toml": "[project.scripts]\nx = 'src.graph:other'", "src/graph.py": GRAPH}, ["build", "helper"]),
         ({"README.md": "Run `python src/graph.py`", "src/graph.py": GRAPH + "build()\n"}, ["other"]),
         ({"README.md": "The graph is in src/graph.py", "src/graph.py": GRAPH}, []),
-        ({"app.py": "app = make()\n@app.get('/')\ndef page():\n    pass\ndef lost():\n    pass\n",
+        ({"app.py": "app = make()\n@app.get('/')\ndef page():\n    work()\ndef lost():\n    work()\n",
           "Dockerfile": "CMD uvicorn app:app"}, ["lost"]),
-        ({"main.py": "class A(Base):\n    def on_event(self): ...\nif __name__ == '__main__':\n    A()\n"}, []),
+        ({"main.py": "class A(Base):\n    def on_event(self): work()\nif __name__ == '__main__':\n    A()\n"}, []),
         ({"main.py": MAIN.replace("HERE", "pass"), "src/graph.py": GRAPH,
           "tests/test_graph.py": "from src.graph import build\ndef test():\n    build()\n"},
          ["build", "helper", "other"]),

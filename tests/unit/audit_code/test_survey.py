@@ -9,17 +9,15 @@ from hypothesis import strategies as st
 from pmagent.actors.audit.detectors.code.parse import parsed
 from pmagent.actors.audit.detectors.code.survey import CodeFacts, kept, storable, survey_code
 from pmagent.actors.audit.goals import GOALS
-from pmagent.contracts.audit_events import Question
 from pmagent.contracts.audit_facts import CONTENT_CHARS_MAX, FINDINGS_MAX, Finding, History
 
 NO_HISTORY = History(total=0, shown=[], span_s=0, burst=0)
 SHELL = "import os\n\n\ndef run(command):\n    os.system(command)\n"
 
 
-def surveyed(files: dict[str, str], terms: list[str] | None = None) -> CodeFacts:
+def surveyed(files: dict[str, str]) -> CodeFacts:
     sources = [parsed(path, files[path].encode("utf-8", "surrogatepass")) for path in sorted(files)]
-    question = Question(dimension_id="d", instruction="", terms=terms or [])
-    return survey_code(sources, [question], sorted(files), lambda path: files[path].encode(), NO_HISTORY)
+    return survey_code(sources, sorted(files), lambda path: files[path].encode(), NO_HISTORY)
 
 
 def test_findings_of_all_detectors_are_there_and_known_as_goals() -> None:
@@ -68,7 +66,7 @@ def test_nothing_is_surveyed() -> None:
 def test_half_a_surrogate_pair_can_be_stored() -> None:
     code = "import os\nfrom langgraph.graph import StateGraph\ng = StateGraph(dict)\n"
     code += "g.add_node('\\ud800', f)\nos.system('\\udfff' + x)\n"
-    found = surveyed({"a.py": code}, ["\\ud800"])
+    found = surveyed({"a.py": code})
     assert msgspec.json.decode(msgspec.json.encode(found), type=CodeFacts) == found
 
 
@@ -135,10 +133,10 @@ def test_any_lines_of_code_in_any_order_are_surveyed(lines: list[str]) -> None:
     text = "\n".join(_repaired(lines)) + "\n"
     source = parsed("a.py", text.encode())
     assert source.tree is not None, text
-    found = survey_code([source], [], ["a.py"], lambda _: None, NO_HISTORY)
+    found = survey_code([source], ["a.py"], lambda _: None, NO_HISTORY)
     height = text.count("\n")
     assert set(found.counts) <= set(GOALS)
-    assert all(finding.line <= height and finding.path == "a.py" for finding in found.findings)
+    assert all(finding.line <= height and finding.path in ("a.py", ".") for finding in found.findings)
 
 
 def _repaired(lines: list[str]) -> list[str]:

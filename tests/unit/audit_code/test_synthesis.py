@@ -48,14 +48,14 @@ def found(text: str, **named: str) -> list[Finding]:
 def test_synthesis_by_code_is_found_with_its_rules() -> None:
     findings = found(BY_CODE)
     assert goals(findings) == {
-        "justice.deterministic", "justice.rules", "justice.variance", "justice.dissent", "justice.report_file",
+        "justice.deterministic", "justice.rules", "justice.facts", "justice.variance", "justice.dissent",
+        "justice.report_file",
     }  # fmt: skip
     (deterministic,) = of(findings, "justice.deterministic")
     assert deterministic.line == 13
-    assert "chief_justice_node() combines scores by if, max, median, min" in deterministic.text
-    rules = {finding.text.split("\n")[0] for finding in of(findings, "justice.rules")}
-    assert {"rule about security: security_override()", "rule about facts: fact_supremacy()"} <= rules
-    assert "rule about weight: TECH_LEAD_WEIGHT" in rules
+    assert "chief_justice_node() combines scores by" in deterministic.text
+    assert {finding.line for finding in of(findings, "justice.rules")} == {8}
+    assert {finding.line for finding in of(findings, "justice.facts")} == {11}
 
 
 def test_a_model_with_the_last_word_is_a_flaw() -> None:
@@ -101,7 +101,8 @@ def test_a_score_from_an_answer_is_found_however_it_is_taken(text: str) -> None:
         ("def f(scores):\n    spread = max(scores) - min(scores)\n    return spread >= LIMIT", True),
         ("import statistics as st\ndef f(scores):\n    return st.pvariance(scores) > 2", True),
         ("def f(case, opinions):\n    return case.variance > case.limit", True),
-        ("class Opinions:\n    def wide(self, case):\n        return case.variance > 2", True),
+        ("def f(scores):\n    s = sorted(scores)\n    if s[-1] - s[0] > 2:\n        again()", True),
+        ("def wide(s):\n    return max(o.score for o in s) - min(o.score for o in s) > 2", True),
         ("def f(parameter):\n    return parameter.variance > 2", False),
         ("def f(score):\n    return score.variance == COVARIANT", False),
         ("def f(heights):\n    return len(heights) > 2", False),
@@ -148,7 +149,7 @@ def test_tests_settle_nothing() -> None:
     assert detected(SynthesisReader(), tests__test_it=BY_CODE, examples__show=BY_MODEL) == []
 
 
-def test_rules_without_a_name_are_told_by_their_branches() -> None:
+def test_rules_are_told_by_what_they_do_to_a_score() -> None:
     text = """
         class ChiefJustice:
             def __call__(self, opinions, evidence, criterion):
@@ -168,11 +169,7 @@ def test_rules_without_a_name_are_told_by_their_branches() -> None:
                 return max(1, min(5, final_score))
     """
     findings = found(text)
-    rules = {(finding.line, finding.text.split(":")[0]) for finding in of(findings, "justice.rules")}
-    assert rules == {
-        (7, "rule about security"), (8, "a cap of a score at 3\nfinal_score = min(3, int(final_score))"),
-        (9, "rule about weight"), (10, "rule about weight"), (11, "rule about facts"),
-    }  # fmt: skip
+    assert {finding.line for finding in of(findings, "justice.rules")} == {8, 10, 11}
     assert [finding.line for finding in of(findings, "justice.variance")] == [14]
 
 
@@ -184,21 +181,13 @@ def test_keeping_a_score_in_its_range_is_no_cap() -> None:
 @each(
     "text, sure",
     [
-        ("def chief_justice(scores):\n    return round(sum(scores) / 3)", 0.9),
-        ("def chief_justice(scores):\n    return max(scores)", 0.6),
-        ("def resolve(scores):\n    return round(sum(scores) / 3)", 0.6),
-        ("def resolve(scores):\n    return max(scores)", 0.0),
-        ("def show(scores):\n    return round(sum(scores) / 3)", 0.0),
-        (
-            "class ChiefJustice:\n    def run(self, scores):\n        return max(scores) if scores[0] > 3 else 1",
-            0.9,
-        ),
-        ("def chief_justice(scores, flag):\n    if flag > 2: return scores", 0.0),
-        ("def chief_justice(scores, flag):\n    if scores: return flag", 0.0),
-        ("import numpy as np\ndef overall_score(scores):\n    return np.median(scores) + np.mean(scores)", 0.9),
+        ("def any_name(opinions):\n    s = [o.score for o in opinions]\n    return sum(s) / len(s) + max(s)", 0.9),
+        ("def any_name(opinions):\n    return max(o.score for o in opinions)", 0.6),
+        ("def any_name(opinions):\n    return [o.name for o in opinions]", 0.0),
+        ("def any_name(opinions):\n    total = 0\n    for o in opinions:\n        total += 2 * o.score", 0.9),
     ],
 )
-def test_synthesis_is_the_surer_the_more_ways_and_the_better_the_name(text: str, sure: float) -> None:
+def test_what_folds_scores_combines_them_whatever_it_is_called(text: str, sure: float) -> None:
     assert [finding.confidence for finding in of(found(text), "justice.deterministic")] == ([sure] if sure else [])
 
 

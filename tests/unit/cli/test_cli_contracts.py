@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pmagent.contracts.checking import CONTRACTS
+from pmagent.contracts.pla import CONTRACT_VERSION
 from pmagent.contracts.pla_schemas import CONTRACT_HASH
 from tests.support import warm
 from tests.support.cases import each
@@ -166,7 +167,7 @@ def test_the_list_tells_every_contract_and_the_hash() -> None:
     assert [one["name"] for one in done.document["contracts"]] == list(CONTRACTS)
     assert done.document["hash"] == CONTRACT_HASH
     shown = invoke("contracts", "list").text
-    assert all(name in shown for name in (*CONTRACTS, CONTRACT_HASH, "1.0.0"))
+    assert all(name in shown for name in (*CONTRACTS, CONTRACT_HASH, CONTRACT_VERSION))
 
 
 @each("where", ["jobs/x.json", "sessions/x.jsonl"])

@@ -28,7 +28,7 @@ def test_what_was_read_without_a_sandbox_says_so(has: bool, tmp_path: Path, monk
         pytest.skip("no bubblewrap here")
     repository, report = sources(tmp_path)
     (tmp_path / "clone").mkdir()
-    survey = survey_repository(repository, [], AuditLimits(), str(tmp_path / "clone"))
+    survey = survey_repository(repository, AuditLimits(), str(tmp_path / "clone"))
     reading = read_pdf(report, [], AuditLimits())
     assert (UNSANDBOXED in survey.notes, UNSANDBOXED in reading.notes) == (not has, not has)
     assert survey.examined["python_files"] > 5

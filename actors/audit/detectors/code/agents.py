@@ -68,6 +68,11 @@ class AgentReader:
         if agents:
             self._calls += 1
             self._found.extend(_of_dicts(module))
+        for call, site in module.calls():
+            tests = [frame.stmt.test for frame in site.around() if isinstance(frame.stmt, ast.If | ast.While)]
+            if called(module, call, site) == "builtins.input" and any(call in ast.walk(one) for one in tests):
+                says = "a person's answer decides"
+                self._found.append(found("agent.approval", module, site, says=says, confidence=0.7))
         for function, site in module.functions():
             name = function.name.lower()
             if _APPROVAL.search(name) or (agents and _PERMISSION.search(name)):

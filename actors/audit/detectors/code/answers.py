@@ -25,11 +25,14 @@ _NUMBERS: Final = frozenset({"builtins.int", "builtins.float"})
 class Flow(Generic[T]):
     """In one function: which names hold something that came from one of ``sources`` (calls by their id) or stood in
     one of the names of ``start``. Follows assignments in the order in which they stand. ``text``: what a model calls a
-    tool with, or what was parsed for the program, is not followed: it is no free text."""
+    tool with, or what was parsed for the program, is not followed: it is no free text. ``ever``: a name that has held
+    it once counts wherever it stands."""
 
     def __init__(
-        self, body: ast.AST, sources: Mapping[int, T], start: Mapping[str, T] | None = None, *, text: bool = False
-    ) -> None:
+        self, body: ast.AST, sources: Mapping[int, T], start: Mapping[str, T] | None = None, *, text: bool = False,
+        ever: bool = False,
+    ) -> None:  # fmt: skip
+        self._ever = ever
         self._sources = sources
         self._text = text
         self.names: dict[str, T] = dict(start or {})
@@ -62,7 +65,7 @@ class Flow(Generic[T]):
             for name in [one.id for one in ast.walk(target) if isinstance(one, ast.Name)]:
                 if found is not None:
                     self.names[name] = found
-                else:
+                elif not self._ever:
                     self.names.pop(name, None)
 
 

@@ -23,6 +23,9 @@ class ProjectReader:
     def __init__(self) -> None:
         self._swallowed: list[Finding] = []
         self._reads: list[Finding] = []
+        self._told: list[Finding] = []
+        self.tested: set[str] = set()
+        self.modules: dict[str, str] = {}
         self.tests: list[tuple[str, int, str]] = []
         self.asserting = 0
         self.functions = 0
@@ -36,6 +39,7 @@ class ProjectReader:
             return
         if source.role == "test":
             self._take_tests(module)
+            self.tested.update(part for name in module.imported for part in name.split("."))
         if source.role != "code":
             return
         for function, _site in module.functions():
@@ -44,6 +48,8 @@ class ProjectReader:
                 self.typed += 1
                 if not self._first_typed[0]:
                     self._first_typed = (source.path, function.lineno)
+            self.modules[source.path] = source.path.rpartition("/")[2].removesuffix(".py")
+        self._told.extend(_told(module))
         self._swallowed.extend(_swallowed(module))
         self._reads.extend(_environment(module))
 
@@ -54,6 +60,11 @@ class ProjectReader:
             text = f"{self.typed} of {self.functions} functions are annotated ({self.typed / self.functions:.0%})"
             yield Finding(goal="project.types", path=path, line=line, text=text)
         yield from by_place(self._swallowed)
+        yield from by_place(self._told)
+        bare = [path for path, name in self.modules.items() if name not in self.tested and name != "__main__"]
+        if self.asserting and 2 * len(bare) > len(self.modules):
+            text = f"no test imports {len(bare)} of {len(self.modules)} modules with functions: {', '.join(bare[:8])}"
+            yield Finding(goal="project.untested", path=bare[0], line=0, text=text[:2_000], confidence=0.8)
 
     @property
     def examined(self) -> Mapping[str, int]:
@@ -91,6 +102,20 @@ def _swallowed(module: Module) -> Iterator[Finding]:
             yield found("project.swallowed", module, handler, says="caught and dropped", confidence=0.9, lines=4)
         elif len(handler.body) == 1 and _leaves_silently(handler.body[0]):
             yield found("project.swallowed", module, handler, says="caught and passed over", confidence=0.6, lines=4)
+
+
+def _told(module: Module) -> Iterator[Finding]:
+    """Where a failure is told: an exception of a message, the log, standard error, an exit code."""
+    for site in module.sites(ast.Raise):
+        raised = getattr(site.node, "exc", None)
+        if isinstance(raised, ast.Call) and (raised.args or raised.keywords):
+            yield found("project.errors_told", module, site, says="raised with a message", confidence=0.8, lines=3)
+    for call, site in module.calls():
+        written, name = last_name(call.func), called(module, call, site)
+        logged = written in {"error", "exception", "warning", "critical"} and isinstance(call.func, ast.Attribute)
+        stderr = any(one.arg == "file" and last_name(one.value) == "stderr" for one in call.keywords)
+        if (logged or stderr or name == "sys.exit") and call.args:
+            yield found("project.errors_told", module, site, says="a failure is told", confidence=0.7, lines=3)
 
 
 def _catches_all(module: Module, handler: ast.ExceptHandler, scope: Scope) -> bool:

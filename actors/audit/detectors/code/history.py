@@ -1,4 +1,8 @@
-"""What the history of the audited branch tells: how much, how spread, how told, in which order; pure."""
+"""What the history of the audited branch tells: how much, how spread, how told, in which steps; pure.
+
+What the diffs did counts, not what messages say of it: a commit that changes nothing is none, and a history around one
+upload is one upload.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,12 @@ SPAN_MIN_S: Final = 3_600
 """Commits within less than an hour were not made over time."""
 BURST_MAX: Final = 0.8
 """A larger share of commits within 30 minutes is a bulk."""
+STEPS_MIN: Final = 3
+"""From so many commits on, that do something, there is an order in them."""
+LUMP: Final = 0.6
+"""A commit that brings more of the code than this is no step."""
+BULK: Final = 0.85
+"""A larger share of the code at once is an upload."""
 _SHOWN: Final = 12
 _MESSAGE_CHARS: Final = 100
 _EMPTY_WORDS: Final = frozenset({
@@ -24,43 +34,13 @@ _EMPTY_WORDS: Final = frozenset({
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 
 
-def _words(*rows: str) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(word for row in rows for word in row.split())})\b", re.IGNORECASE)
-
-
-_STAGES: Final = (
-    (
-        "setup",
-        _words(
-            r"init\w* set\s?up scaffold\w* bootstrap\w* skeleton environment env depend\w* pyproject requirements",
-            r"config\w* gitignore readme structure boilerplate state models? schema\w* types?",
-        ),
-    ),
-    (
-        "tools",
-        _words(
-            r"tools? clone git ast pars\w* pdf ingest\w* extract\w* fetch\w* client api retriev\w* search scrap\w*",
-            r"sandbox\w* detective\w* investigat\w* analy[sz]\w* loader database storage",
-        ),
-    ),
-    (
-        "orchestration",
-        _words(
-            r"graph\w* orchestrat\w* langgraph workflow pipeline nodes? edges? parallel fan-?(?:in|out) judges?",
-            r"agents? supervisor rout\w* synthes\w* justice aggregat\w* wire wiring end-to-end e2e",
-        ),
-    ),
-)
-"""What a message speaks of; the last stage that it names counts, for orchestration speaks of tools as well."""
-
-
 def history_findings(history: History) -> list[Finding]:
     """The findings of ``history``. They are about the branch as a whole: path ``.``, line 0.
 
-    Confidence: 1 for counts; 0.9 for the spread over time, for clocks of commits may be set; 0.7 for messages; 0.6 at
-    most for the progression, which is told from words alone.
+    Confidence: 1 for counts; 0.9 for what clocks of commits tell, which may be set, and for the progression; 0.7 for
+    messages.
     """
-    found = [_commits(history), _spread(history), _messages(history.shown), _progression(history.shown)]
+    found = [_commits(history), _spread(history), _messages(history.shown), _progression(history), _bulk(history)]
     return [finding for finding in found if finding is not None]
 
 
@@ -68,14 +48,20 @@ def _of(goal: str, text: str, confidence: float) -> Finding:
     return Finding(goal=goal, path=".", line=0, text=text[:2_000], confidence=confidence)
 
 
+def _working(history: History) -> int:
+    """The commits that changed something."""
+    return history.total - (history.changes.empty if history.changes is not None else 0)
+
+
 def _commits(history: History) -> Finding | None:
-    if history.total < COMMITS_MIN:
+    if _working(history) < COMMITS_MIN:
         return None
     return _of("history.commits", f"{history.total} commits\n{_listed(history.shown)}", 1.0)
 
 
 def _spread(history: History) -> Finding | None:
-    if history.total < COMMITS_MIN or history.span_s < SPAN_MIN_S or history.burst > BURST_MAX:
+    lumped = history.changes is not None and max(history.changes.largest, history.changes.first_hour) > BULK
+    if _working(history) < STEPS_MIN or history.span_s < SPAN_MIN_S or history.burst > BURST_MAX or lumped:
         return None
     text = (
         f"{history.total} commits over {_span(history.span_s)}; at most {history.burst:.0%} of them within 30 minutes"
@@ -92,7 +78,7 @@ def _span(seconds: int) -> str:
 
 def _messages(commits: list[Commit]) -> Finding | None:
     """Whether two thirds of the messages say something, and are not the same again and again."""
-    if len(commits) < COMMITS_MIN:
+    if len(commits) < STEPS_MIN:
         return None
     told = [commit for commit in commits if _says_something(commit.message)]
     different = len({commit.message.strip().casefold() for commit in commits})
@@ -108,28 +94,26 @@ def _says_something(message: str) -> bool:
     return len({word.casefold() for word in _WORD.findall(subject)} - _EMPTY_WORDS) >= 2
 
 
-def stage_of(message: str) -> str:
-    """``setup``, ``tools`` or ``orchestration``, by the words of the subject; "" where it speaks of none."""
-    subject = message.strip().partition("\n")[0]
-    return next((name for name, words in reversed(_STAGES) if words.search(subject)), "")
+def _progression(history: History) -> Finding | None:
+    """Whether several commits brought the code, none of them most of it."""
+    changes = history.changes
+    if changes is None or changes.growing < STEPS_MIN or changes.largest > LUMP:
+        return None
+    text = f"{changes.growing} commits brought a twentieth of the code or more each, the largest {changes.largest:.0%}"
+    return _of("history.progression", text, 0.9)
 
 
-def _progression(commits: list[Commit]) -> Finding | None:
-    """Whether the middle of the commits about setup comes before that about tools, and that before orchestration."""
-    places: dict[str, list[int]] = {name: [] for name, _words in _STAGES}
-    for number, commit in enumerate(commits):
-        stage = stage_of(commit.message)
-        if stage:
-            places[stage].append(number)
-    if not all(places.values()):
+def _bulk(history: History) -> Finding | None:
+    """Whether one commit, or the first hour, brought nearly all of the code."""
+    changes = history.changes
+    if changes is None or history.cut or not changes.added:
         return None
-    middles = [numbers[len(numbers) // 2] for numbers in places.values()]
-    if not middles[0] < middles[1] < middles[2]:
+    most = max(changes.largest, changes.first_hour)
+    if most <= BULK:
         return None
-    told = min(len(numbers) for numbers in places.values())
-    counted = ", ".join(f"{len(numbers)} about {name}" for name, numbers in places.items())
-    firsts = [commits[numbers[0]] for numbers in places.values()]
-    return _of("history.progression", f"{counted}, in this order\n{_listed(firsts)}", 0.6 if told >= 2 else 0.5)
+    by = "one commit" if changes.largest > BULK else "the first hour"
+    text = f"{by} brought {most:.0%} of the {changes.added:,} lines of code; {changes.empty} commits changed nothing"
+    return _of("history.bulk", text, 0.95)
 
 
 def _listed(commits: list[Commit]) -> str:

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+import msgspec
+
 from pmagent.actors.audit.detectors.code.answers import Flow, answers, given, questions, readers, reading
 from pmagent.actors.audit.detectors.code.classes import MODELS, ClassTable
 from pmagent.actors.audit.detectors.code.excerpts import by_place, clean, excerpt, found
@@ -83,13 +85,21 @@ class OutputReader:
 
     def findings(self) -> Iterator[Finding]:
         """Bindings, validations, retries, free text."""
-        yield from by_place([self._structured(one) for one in self._bindings])
+        bound = [self._structured(one) for one in self._bindings]
+        checked = [one for one, binding in zip(bound, self._bindings, strict=True) if self._checks(binding)]
+        self._found += [msgspec.structs.replace(one, goal="output.validated", confidence=0.9) for one in checked]
+        yield from by_place(bound)
         yield from by_place(self._found)
 
     @property
     def examined(self) -> Mapping[str, int]:
         """How many questions to models were looked at."""
         return {"model_calls": self._asked}
+
+    def _checks(self, one: _Binding) -> bool:
+        """Whether what is bound gives a model that validated itself, or raises."""
+        known = self._classes.known(one.schema, one.path) if one.schema else None
+        return known is not None and known.kind in MODELS and one.how != "bind_tools"
 
     def _structured(self, one: _Binding) -> Finding:
         known = self._classes.known(one.schema, one.path) if one.schema else None

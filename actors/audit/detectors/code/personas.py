@@ -104,8 +104,8 @@ class PersonaReader:
 
     def personas(self) -> list[Prompt]:
         """One prompt for each persona, its longest, in the order of path and line. Those that judge by their name, or
-        stand in a dict of which half do, if there are two; else those that are spoken to by ``You are …``, whatever the
-        variable is called."""
+        stand in a dict of which half do, if there are two; else those that are spoken to, whatever the variable is
+        called."""
         whole = [prompt for prompt in self._prompts if not prompt.slot]
         seats = Counter(prompt.family for prompt in whole if prompt.family)
         judging = Counter(prompt.family for prompt in whole if prompt.family and prompt.judges)

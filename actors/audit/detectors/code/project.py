@@ -49,6 +49,7 @@ _RUNNING: Final = re.compile(
     re.MULTILINE,
 )
 """A command, at the beginning of a line or behind a backtick: prose may well say ``make sure``."""
+_USAGE: Final = re.compile(r"^```(?:python|py)\b", re.MULTILINE)
 _PINNED: Final = re.compile(r"^[A-Za-z0-9][\w.\[\],-]*\s*==\s*[^\s*]+", re.MULTILINE)
 _NAMED: Final = re.compile(r"^[A-Za-z0-9][\w.\[\],-]*", re.MULTILINE)
 
@@ -129,6 +130,9 @@ def _readme(files: Sequence[str], read: Read) -> Iterator[Finding]:
         if _READMES.fullmatch(path):
             text = _text(read, path)
             match = _RUNNING.search(text)
+            if not match and (usage := _USAGE.search(text)):
+                line = text.count("\n", 0, usage.start()) + 1
+                yield Finding(goal="project.readme", path=path, line=line, text="shows its use in code", confidence=0.7)
             if match:
                 line = text.count("\n", 0, match.start(1)) + 1
                 text = clean(f"says how to run it: {match[1].strip()[:200]}")

@@ -7,14 +7,17 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from pmagent.actors.audit.detectors.code.model_calls import talks_to_models
 from pmagent.actors.audit.detectors.code.names import last_name
 from pmagent.actors.audit.detectors.code.parse import role_of
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, Site
 from pmagent.actors.audit.detectors.code.strings import with_holes
 
-CHARS_MIN: Final = 60
+CHARS_MIN: Final = 50
 """Shorter texts are no prompts of a persona."""
 CHARS_MAX: Final = 20_000
+ADDRESSED_MAX: Final = 80
+"""Within so many characters a text that speaks to somebody says "you"."""
 OPENING_MAX: Final = 400
 """Within so many characters a prompt says to whom it speaks."""
 _OPENING: Final = re.compile(
@@ -24,6 +27,7 @@ _OPENING: Final = re.compile(
     re.IGNORECASE,
 )
 """``You are the …`` at the beginning of a sentence, and whom it names."""
+_ADDRESSED: Final = re.compile(r"\b(?:you|your)\b", re.IGNORECASE)
 _KEYWORDS: Final = frozenset({
     "system_prompt", "prompt", "instructions", "system_message", "system", "system_instruction", "backstory",
     "persona", "state_modifier", "messages_modifier", "template", "prefix", "role_description",
@@ -36,7 +40,7 @@ _NOISE: Final = re.compile(
     r"|role|build|get|make|create|the|role_description|philosophy|backstory|description|content|str|md|user|human|v\d+)(?=_|$)"
 )
 _WORD: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-_ROLE: Final = re.compile(
+ROLE: Final = re.compile(
     r"prosecut|defen[sc]e|defender|defendant|tech[_ ]?lead|judge|juror|critic|advocate|skeptic|sceptic|optimis|pessimis"
     r"|attorney|counsel|examiner|evaluator|arbiter|mediator|pragmati|contrarian|devil|adversar|auditor|inspector",
     re.IGNORECASE,
@@ -63,8 +67,11 @@ _PROMPT_FILE: Final = re.compile(r"prompt|persona", re.IGNORECASE)
 
 class Prompt(NamedTuple):
     """A text given to a model. ``persona``: whom it speaks to, in lower case; "" where that is not said.
-    ``said``: whom its opening ``You are …`` names, "" without one; ``slot``: it names by a placeholder, so that it is
-    one for all. ``judges``: the persona judges, by its name. ``family``: the dict of prompts in which it stands."""
+    ``said``: whom its opening ``You are …`` names, or whom it is for where it stands beside others and speaks to
+    somebody, or is a system message; "" where it is neither. ``slot``: it names by a placeholder, so that it is one for
+    all. ``judges``: the persona judges, by its name. ``family``: the texts beside which it stands: values of a
+    dict, constants of a module, an attribute of several classes. ``variable``: the name under which the program gets at
+    it, "" where it is written where it is used."""
 
     persona: str
     text: str
@@ -74,6 +81,7 @@ class Prompt(NamedTuple):
     slot: bool
     judges: bool
     family: str = ""
+    variable: str = ""
 
     @property
     def label(self) -> str:
@@ -81,15 +89,19 @@ class Prompt(NamedTuple):
         return f"{self.persona} ({self.path}:{self.line})"
 
 
-def _prompt(persona: str, text: str, place: tuple[str, int], said: str, family: str = "") -> Prompt:
-    judges = _ROLE.search(persona) is not None
-    return Prompt(persona, text, *place, said, _has_slot(text), judges, family)
+def _prompt(
+    persona: str, text: str, place: tuple[str, int], said: str, family: str = "", variable: str = ""
+) -> Prompt:
+    judges = ROLE.search(persona) is not None
+    return Prompt(persona, text, *place, said, _has_slot(text), judges, family, variable)
 
 
 def prompts_in(module: Module) -> Iterator[Prompt]:
     """The prompts of a file, each text once for a persona."""
     seen: set[tuple[str, str]] = set()
-    for name, expression, site, family in _candidates(module):
+    families, systems = _families(module), _systems(module)
+    for name, expression, site, entry in _candidates(module):
+        family = entry or families.get(expression, "")
         if not _may_be_long(expression):
             continue
         text = with_holes(module, expression, site.scope)
@@ -97,15 +109,58 @@ def prompts_in(module: Module) -> Iterator[Prompt]:
             continue
         text = text[:CHARS_MAX]
         opening = _OPENING.search(text[:OPENING_MAX])
-        named = family or (_PROMPT_NAME.search(name) and _ROLE.search(name + _around(site)))
+        named = family or (_PROMPT_NAME.search(name) and ROLE.search(name + _around(site)))
         if opening is None and not named and not _has_slot(text):
             continue
         said = _same(_said(opening))
         persona = _whom(name, said, site)
+        variable = _variable(site)
+        if family and not said and (_ADDRESSED.search(text[:ADDRESSED_MAX]) or variable in systems):
+            said = persona
         if (persona, text) not in seen:
             seen.add((persona, text))
             line = getattr(expression, "lineno", site.line)
-            yield _prompt(persona, text, (module.source.path, line), said, family)
+            yield _prompt(persona, text, (module.source.path, line), said, family, variable)
+
+
+def _systems(module: Module) -> set[str]:
+    """The names that stand in a system message."""
+    found: set[str] = set()
+    for site in module.sites(ast.Tuple, ast.Call, ast.Dict):
+        match site.node:
+            case ast.Tuple(elts=[ast.Constant(value="system"), value]):
+                found |= _names(value)
+            case ast.Call(func=func, args=[value, *_]) if last_name(func) == "SystemMessage":
+                found |= _names(value)
+            case ast.Dict(values=[ast.Constant(value="system"), value]):
+                found |= _names(value)
+    return found
+
+
+def _names(value: ast.expr) -> set[str]:
+    nodes = (node for node in ast.walk(value) if isinstance(node, ast.Name | ast.Attribute))
+    return {last_name(node) for node in nodes}
+
+
+def _variable(site: Site) -> str:
+    """The module's or class's name in which a text lies."""
+    match site.stmt:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name if site.scope.function is None else ""
+    return ""
+
+
+def _families(module: Module) -> dict[ast.expr, str]:
+    """Texts that stand side by side under names of their own: constants of a module that talks to models, or an
+    attribute of several of its classes; each with the name of its family."""
+    rows: dict[str, list[ast.expr]] = {}
+    for site in module.sites(ast.Assign, ast.AnnAssign):
+        name, value = _variable(site), getattr(site.node, "value", None)
+        if name and isinstance(value, ast.expr) and _may_be_long(value) and not isinstance(value, ast.Call):
+            row = f"{module.source.path}:{name}" if site.scope.is_class else f"{module.source.path}:"
+            rows.setdefault(row, []).append(value)
+    talks = talks_to_models(module)
+    return {value: row for row, values in rows.items() if talks and len(values) > 1 for value in values}
 
 
 def _candidates(module: Module) -> Iterator[tuple[str, ast.expr, Site, str]]:
@@ -132,7 +187,8 @@ def _family(module: Module, mapping: ast.Dict, site: Site) -> str:
     match site.stmt:
         case ast.Assign(targets=[*_, target], value=value) | ast.AnnAssign(target=target, value=value):
             long = [one for one in mapping.values if _may_be_long(one)]
-            if value is mapping and len(long) >= 2 and _PROMPT_NAME.search(last_name(target)):
+            named = _PROMPT_NAME.search(last_name(target)) or talks_to_models(module)
+            if value is mapping and len(long) >= 2 and named:
                 return f"{module.source.path}:{mapping.lineno}"
     return ""
 
@@ -215,9 +271,11 @@ def _said(opening: re.Match[str] | None) -> str:
 
 def _whom(name: str, said: str, site: Site) -> str:
     """The persona by the name under which its text stands; by the function or class around, where that is a role and
-    the name is none; by what the text says."""
+    the name is none, or has the text as an attribute; by what the text says."""
+    if isinstance(site.scope.node, ast.ClassDef) and _variable(site):
+        return _same(_persona(site.scope.node.name))
     by_name = _same(_persona(name))
-    if _ROLE.search(by_name):
+    if ROLE.search(by_name):
         return by_name
     return _same(_around(site)) or by_name or said
 
@@ -233,7 +291,7 @@ def _around(site: Site) -> str:
     while scope is not None:
         if isinstance(scope.node, Function | ast.ClassDef):
             found = _persona(scope.node.name)
-            if found and _ROLE.search(found):
+            if found and ROLE.search(found):
                 return found
         scope = scope.parent
     return ""
@@ -269,5 +327,5 @@ def prompts_in_text(path: str, text: str) -> Iterator[Prompt]:
         part = text[start:end][:CHARS_MAX]
         said = _same(_said(_OPENING.search(part)))
         if len(part) >= CHARS_MIN and (said or named):
-            persona = named if whole and _ROLE.search(named) else said or named
+            persona = named if whole and ROLE.search(named) else said or named
             yield _prompt(persona, part, (path, text.count("\n", 0, start) + 1), said)

@@ -20,6 +20,14 @@ from typing import Final, NamedTuple
 from pmagent.actors.audit.detectors.code.names import last_name
 from pmagent.actors.audit.detectors.code.scopes import Function, Module, Site, module_of
 from pmagent.actors.audit.detectors.code.source import Source
+from pmagent.actors.audit.detectors.code.usage import (
+    Calls,
+    Unused,
+    calls_alone,
+    dead_stores,
+    is_stub,
+    returns_only,
+)
 
 _NAMING: Final = re.compile(
     r"(?:.*/)?(?:pyproject\.toml|setup\.(?:py|cfg)|langgraph\.json|Dockerfile[\w.-]*|docker-compose[\w.-]*\.ya?ml"
@@ -58,6 +66,7 @@ class Body(NamedTuple):
     registered: bool
     public: bool
     owner: str = ""
+    stub: bool = False
 
 
 class ReachReader:
@@ -70,7 +79,12 @@ class ReachReader:
         self._run: set[str] = set()
         self._reached: set[Body] = set()
         self._names: set[str] = set()
+        self._called: dict[str, list[Body]] = {}
+        self._by_stem: dict[str, list[str]] = {}
         self._waiting: list[Body] = []
+        self._unused: dict[str, list[Unused]] = {}
+        self._alone: dict[str, list[Calls]] = {}
+        self._pure: dict[str, bool] = {}
         self.library = False
         """Whether the repository has no entry point."""
 
@@ -82,14 +96,24 @@ class ReachReader:
         functions = list(module.functions())
         inner = {node for node, _site in functions}
         self._functions[source.path] = [_body(module, node, site, inner) for node, site in functions]
+        self._unused[source.path] = [one for node in inner for one in dead_stores(node)]
+        self._alone[source.path] = list(calls_alone(module))
+        for node in inner:
+            self._pure[node.name] = self._pure.get(node.name, True) and returns_only(node)
         self._loaded[source.path] = _module_body(module, inner)
         self._imports[source.path] = frozenset(part for name in module.imported for part in name.split(".") if part)
         if _is_run(module):
             self._run.add(source.path)
+            self._unused[source.path] += dead_stores(module.tree)
 
     def settle(self, files: Sequence[str], read: Callable[[str], bytes | None]) -> None:
         """Follow everything from the entry points; ``read`` gives the content of one of the tracked ``files``."""
         modules, objects = _named(files, read)
+        for path in self._loaded:
+            self._by_stem.setdefault(_stem(path), []).append(path)
+        for one in (one for several in self._functions.values() for one in several):
+            for name in {one.name, one.owner} - {""}:
+                self._called.setdefault(name, []).append(one)
         entries = [path for path in self._loaded if path in self._run or _stem(path) in modules]
         self.library = not entries
         for path in entries or self._loaded:
@@ -101,11 +125,32 @@ class ReachReader:
             self._follow(self._waiting.pop())
 
     def reached(self, path: str, line: int) -> bool:
-        """Whether what stands there can run; a place that is not known can."""
+        """Whether what stands there can run, and is more than a stub; a place that is not known can."""
         if path not in self._loaded or line == 0:
             return True
         around = [one for one in self._functions[path] if one.first <= line <= one.last]
-        return self._loaded[path] in self._reached and all(one in self._reached for one in around)
+        return self._loaded[path] in self._reached and all(one in self._reached and not one.stub for one in around)
+
+    @property
+    def works(self) -> bool:
+        """Whether any function can run at all that is more than a stub."""
+        return any(body.name != _LOADED and not body.stub for body in self._reached)
+
+    def mentions(self, name: str) -> bool:
+        """Whether reached code reads this name, or an attribute called so."""
+        return name in self._names
+
+    def unused(self) -> Iterator[tuple[str, Unused]]:
+        """Results in reached code that nothing uses, by path and line."""
+        for path in sorted(self._unused):
+            dropped = [
+                Unused(one.first, one.last, f"the result of {one.name}() is dropped")
+                for one in self._alone[path]
+                if self._pure.get(one.name)
+            ]
+            for unused in sorted((*self._unused[path], *dropped)):
+                if self.reached(path, unused.first):
+                    yield path, unused
 
     def _load(self, path: str) -> None:
         if self._loaded[path] not in self._reached:
@@ -121,16 +166,14 @@ class ReachReader:
 
     def _follow(self, body: Body) -> None:
         if body.name == _LOADED:
-            for path in self._loaded:
-                if _stem(path) in self._imports[body.path]:
-                    self._load(path)
+            for path in [path for part in self._imports[body.path] for path in self._by_stem.get(part, ())]:
+                self._load(path)
         fresh = body.names - self._names
         self._names |= fresh
-        for path, functions in self._functions.items():
-            if self._loaded[path] in self._reached:
-                for one in functions:
-                    if not fresh.isdisjoint((one.name, one.owner)):
-                        self._reach(one)
+        for name in fresh:
+            for one in self._called.get(name, ()):
+                if self._loaded[one.path] in self._reached:
+                    self._reach(one)
 
 
 def _body(module: Module, node: Function, site: Site, functions: set[Function]) -> Body:
@@ -143,11 +186,18 @@ def _body(module: Module, node: Function, site: Site, functions: set[Function]) 
         name=node.name,
         first=first,
         last=node.end_lineno or node.lineno,
-        names=frozenset(_mentions(node.body, functions)),
+        names=frozenset(_mentions([*node.body, *_annotations(node)], functions)),
         registered=special or any(name not in _PLAIN_DECORATORS for name in decorators),
         public=not node.name.startswith("_") and site.scope.function is None,
         owner=around.name if isinstance(around, ast.ClassDef) and around.bases else "",
+        stub=is_stub(node),
     )
+
+
+def _annotations(node: Function) -> list[ast.expr]:
+    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
+    found = [one.annotation for one in arguments if one is not None] + [node.returns]
+    return [one for one in found if one is not None]
 
 
 def _module_body(module: Module, functions: set[Function]) -> Body:
@@ -167,7 +217,7 @@ def _mentions(statements: Iterable[ast.AST], functions: set[Function]) -> Iterat
         if node in functions:
             continue
         match node:
-            case ast.Name(id=name) | ast.Attribute(attr=name):
+            case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
                 yield name
             case ast.Constant(value=str(text)) if len(text) < 200:
                 yield from _WORD.findall(text)

@@ -32,6 +32,7 @@ def retries(module: Module, questions: list[ModelCall]) -> Iterator[Finding]:
             if isinstance(frame.stmt, ast.Try) and part == "body":
                 tried = tried or any(not _always_leaves(handler.body) for handler in frame.stmt.handlers)
             loops = isinstance(frame.stmt, ast.For | ast.AsyncFor | ast.While)
+            tried = tried or (loops and _goes_on(frame.stmt, one.call))
             if loops and (_is_retrying(frame.stmt) or (tried and _repeats(frame.stmt))):
                 says = f"asked again in the loop of line {frame.stmt.lineno}"
                 yield found("output.retried", module, one.call, says=says, confidence=share(one.sure, 0.9), lines=4)
@@ -44,6 +45,14 @@ def retries(module: Module, questions: list[ModelCall]) -> Iterator[Finding]:
             if name.startswith(_RETRY_DECORATORS):
                 says = f"{name} around a question to a model"
                 yield found("output.retried", module, decorator, says=says, confidence=share(one.sure, 0.9), lines=4)
+
+
+def _goes_on(loop: ast.stmt, question: ast.Call) -> bool:
+    """Whether a try in a loop, be it behind the question, lets the loop go on when an answer does not fit."""
+    handlers = [one for node in ast.walk(loop) if isinstance(node, ast.Try) for one in node.handlers]
+    if any(question in ast.walk(one) for one in handlers):
+        return False
+    return any(not _always_leaves(one.body) for one in handlers)
 
 
 def _is_retrying(loop: ast.stmt) -> bool:

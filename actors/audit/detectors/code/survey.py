@@ -9,19 +9,20 @@ from typing import Any, Final
 import msgspec
 
 from pmagent.actors.audit.detectors.code.agents import AgentReader
+from pmagent.actors.audit.detectors.code.connected import Connection, counted
 from pmagent.actors.audit.detectors.code.history import history_findings
+from pmagent.actors.audit.detectors.code.outcome import OutcomeReader
 from pmagent.actors.audit.detectors.code.outputs import OutputReader
-from pmagent.actors.audit.detectors.code.parse import role_of
+from pmagent.actors.audit.detectors.code.parse import is_python, role_of
 from pmagent.actors.audit.detectors.code.personas import PersonaReader
 from pmagent.actors.audit.detectors.code.processes import ProcessReader
 from pmagent.actors.audit.detectors.code.project import ProjectReader, Read, project_findings
+from pmagent.actors.audit.detectors.code.reach import ReachReader
 from pmagent.actors.audit.detectors.code.security import SecurityReader
 from pmagent.actors.audit.detectors.code.source import Detector, Role, Source
 from pmagent.actors.audit.detectors.code.state import StateReader
 from pmagent.actors.audit.detectors.code.synthesis import SynthesisReader
-from pmagent.actors.audit.detectors.code.terms import TermReader
 from pmagent.actors.audit.graphs.reader import GraphReader
-from pmagent.contracts.audit_events import Question
 from pmagent.contracts.audit_facts import (
     CONTENT_CHARS_MAX,
     FINDINGS_MAX,
@@ -54,12 +55,15 @@ class CodeFacts(Fact, frozen=True, kw_only=True):
 
 
 class CodeReader:
-    """Takes each file once, in the order of the paths."""
+    """Takes each file once, in the order of the paths; ``files``: all that there are."""
 
-    def __init__(self, questions: Sequence[Question]) -> None:
+    def __init__(self, files: Sequence[str] = ()) -> None:
+        roles = {role_of(path) for path in files if is_python(path)}
+        self._examples_only = "example" in roles and "code" not in roles  # then they are what there is
         self._graphs = GraphReader()
         self._personas = PersonaReader()
         self._project = ProjectReader()
+        self._reach = ReachReader()
         self._detectors: tuple[Detector, ...] = (
             StateReader(),
             self._graphs,
@@ -69,9 +73,9 @@ class CodeReader:
             self._personas,
             SynthesisReader(),
             AgentReader(),
+            OutcomeReader(),
             self._project,
         )
-        self._terms = TermReader(term for question in questions for term in question.terms)
         self._unparsed: list[Unparsed] = []
         self._examined = {"python_files": 0, "notebooks": 0, "lines": 0, "parsed": 0, "unparsed": 0}
 
@@ -84,10 +88,12 @@ class CodeReader:
         if source.tree is None:
             self._examined["unparsed"] += 1
             return
+        if self._examples_only and source.role == "example":
+            source = source._replace(role="code")
         self._examined["parsed"] += 1
         for detector in self._detectors:
             detector.take(source)
-        self._terms.take(source)
+        self._reach.take(source)
 
     def refuse(self, unparsed: Unparsed) -> None:
         """A file that is not to be looked at, because of what it did to who looked."""
@@ -102,10 +108,12 @@ class CodeReader:
     def facts(self, files: Sequence[str], read: Read, history: History) -> CodeFacts:
         """What was found. ``files`` are the repository's paths, ``read`` gives the content of one."""
         self._personas.take_files(files, read)
+        self._reach.settle(files, read)
         of_project = project_findings(files, read, self._project)
         all_found = (*(one.findings() for one in self._detectors), of_project, history_findings(history))
+        connected = Connection(self._reach, self._graphs, self._personas.personas(), files, read)
         found: dict[str, list[Finding]] = {}
-        for finding in itertools.chain.from_iterable(all_found):
+        for finding in connected.findings(itertools.chain.from_iterable(all_found)):
             found.setdefault(finding.goal, []).append(finding)
         examined = dict(self._examined)
         for detector in self._detectors:
@@ -115,24 +123,24 @@ class CodeReader:
             examined=dict(sorted(examined.items())),
             graphs=self._graphs.graphs()[:GRAPHS_MAX],
             findings=[finding for goal in sorted(found) for finding in kept(found[goal])],
-            counts={goal: len(found[goal]) for goal in sorted(found)},
+            counts={goal: counted(found[goal]) for goal in sorted(found)},
             similarities=self._personas.similarities(),
-            terms=self._terms.terms(files),
+            terms=[],
             unparsed=self._unparsed,
         )
         return msgspec.convert(storable(msgspec.to_builtins(facts)), CodeFacts)
 
 
 def kept(found: list[Finding]) -> list[Finding]:
-    """The first findings of a goal; those in what ships go before those in examples and tests."""
-    return sorted(found, key=lambda finding: _RANK[role_of(finding.path)])[:FINDINGS_MAX]
+    """The first findings of a goal; what can run goes before what cannot, and what ships before examples and tests."""
+    return sorted(found, key=lambda finding: (not finding.reached, _RANK[role_of(finding.path)]))[:FINDINGS_MAX]
 
 
 def survey_code(
-    sources: Iterable[Source], questions: Sequence[Question], files: Sequence[str], read: Read, history: History
+    sources: Iterable[Source], files: Sequence[str], read: Read, history: History
 ) -> CodeFacts:
     """Read ``sources`` (in the order of their paths) once, and say what there is in them; the rest as ``facts``."""
-    reader = CodeReader(questions)
+    reader = CodeReader(files)
     for source in sources:
         reader.take(source)
     return reader.facts(files, read, history)

@@ -1,8 +1,13 @@
-"""How scores are combined: by code or by a model, under which rules, and where the result goes; pure.
+"""How scores are combined: by code or by a model, by which rules, and where the result goes; pure.
 
-Everything here follows names: what is a score, and which function speaks the last word, can be told from code in no
-other way. Confidence 0.9 where a function that is named for judging combines scores in at least two ways; 0.6 where it
-is named for something more general.
+What flows counts, not how functions are called: a score is an attribute, key or parameter of that name, and whatever is
+computed from it. Code that folds several of them combines scores; within it
+
+- a **cap** is ``min(score, limit)``, or a limit that is assigned where a condition holds;
+- a **weight** multiplies scores, or takes one judge's score before the others';
+- **facts** stand over opinions where opinions are left out that cite nothing, or nothing that was found;
+- a **spread** is the highest less the lowest score, or their variance, held against a limit;
+- a **dissent** is told where a text is made under a condition on the spread, or something is named for it.
 """
 
 from __future__ import annotations
@@ -15,30 +20,27 @@ from typing import Final
 from pmagent.actors.audit.detectors.code.answers import Flow, answers, questions
 from pmagent.actors.audit.detectors.code.excerpts import by_place, found
 from pmagent.actors.audit.detectors.code.model_calls import ModelCall
-from pmagent.actors.audit.detectors.code.names import dotted, inside, last_name
-from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, Site, module_of
+from pmagent.actors.audit.detectors.code.names import inside, last_name, parameters
+from pmagent.actors.audit.detectors.code.scopes import Function, Module, Scope, module_of
 from pmagent.actors.audit.detectors.code.source import Source
-from pmagent.actors.audit.detectors.code.synthesis_rules import (
-    branches,
-    disagreements,
-    is_score,
-    rules,
-    speaks_of_scores,
-    spreads,
-)
 from pmagent.actors.audit.detectors.code.written_reports import reports
 from pmagent.contracts.audit_facts import Finding
 
-_JUDGING: Final = re.compile(
-    r"justice|chief|synthes|verdict|arbit|deliberat|consens|jury|court|meta_?judge|(?:final|overall|total)_?score"
-)
-_GENERAL: Final = re.compile(r"aggregat|combin|resolv|weigh|scor|grad|reconcil|merge|rank|verdict|judg|final|overall")
-_LAST_WORD: Final = re.compile(r"justice|chief|synthes|verdict|arbit|meta_?judge|supreme|moderator|final|aggregat")
-_FOLDING: Final = frozenset({"builtins.min", "builtins.max", "builtins.sum", "builtins.sorted", "builtins.round",
-                             "numpy.mean", "numpy.median", "numpy.average", "numpy.clip", "math.floor", "math.ceil",
-                             "math.fsum"})  # fmt: skip
-_GIVEN: Final = re.compile(r"(?:^|_)(?:score|rating|grade|points|verdict)(?:_|$)")
-"""What a model's answer is asked for, when it is to decide."""
+_SCORE: Final = re.compile(r"(?:^|_)(?:scores?|ratings?|grades?|points|marks?|verdicts?|votes?)(?:_|$)", re.IGNORECASE)
+_WORDS: Final = re.compile(r"score|rating|grade|points|mark|verdict|vote|opinion|dissent", re.IGNORECASE)
+_SEVERAL: Final = re.compile(r"(?:^|_)(?:scores|ratings|grades|opinions|votes|verdicts|judge?ments)$", re.IGNORECASE)
+_LAST_WORD: Final = re.compile(r"justice|chief|synthes|verdict|arbit|meta_?judge|supreme|final|aggregat")
+_CITES: Final = re.compile(r"evidence|cite|citation|exhibit|place|source|fact|found|support|proof|ref|quote|clue")
+_SPREAD: Final = re.compile(r"(?:^|_)(?:variance|spread|disagreement|divergence|range|gap|std_?dev|stdev)(?:_|$)")
+_DISSENT: Final = re.compile(r"(?:^|_)(?:dissent\w*|disagreements?|minority\w*)(?:_|$)")
+_FOLDS: Final = frozenset((
+    "sum", "min", "max", "sorted", "mean", "median", "fmean", "average", "fsum", "mode", "median_low", "median_high",
+    "Counter", "quantiles",
+))  # fmt: skip
+_ORDERS: Final = (ast.Gt, ast.GtE, ast.Lt, ast.LtE)
+_SHORT: Final = 4
+"""A function of more statements does more than to say how far scores lie apart."""
+_VARIANCES: Final = frozenset(("variance", "pvariance", "stdev", "pstdev", "std", "var", "ptp"))
 
 
 class SynthesisReader:
@@ -54,21 +56,13 @@ class SynthesisReader:
         if module is None or source.role != "code":
             return
         asked = questions(module)
-        judging = False
-        for function, site in module.functions():
-            if not speaks_of_scores(module, function) or not any(is_score(name) for name in _mentions(function)):
-                continue
-            self._functions += 1
-            of_function = asked.get(function, [])
-            combined = _combined(module, function, site) if not of_function else None
-            if combined is not None:
-                judging = True
-                self._found.append(combined)
-                self._found.extend(branches(module, function))
-            self._found.extend(_decided(module, function, site, of_function))
-        self._found.extend(rules(module, judging=judging))
-        self._found.extend(spreads(module))
-        self._found.extend(disagreements(module))
+        spreading = {function.name for function, _ in module.functions() if _returns_spread(module, function)}
+        for function, _site in module.functions():
+            if _speaks(module, function):
+                one = _Combination(module, function, asked.get(function, []), spreading)
+                self._functions += one.scores
+                self._found.extend(one.findings())
+        self._found.extend(_named_dissent(module))
         self._found.extend(reports(module))
 
     def findings(self) -> Iterator[Finding]:
@@ -77,113 +71,239 @@ class SynthesisReader:
 
     @property
     def examined(self) -> Mapping[str, int]:
-        """How many functions that speak of scores were looked at."""
+        """How many functions combine scores, or take them from a model."""
         return {"score_functions": self._functions}
 
 
-def _mentions(function: Function) -> set[str]:
-    """The identifiers of a function, and the keys that it reads."""
-    names = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
+class _Combination:
+    """One function that speaks of scores."""
+
+    def __init__(self, module: Module, function: Function, asked: list[ModelCall], spreading: set[str]) -> None:
+        self._module = module
+        self._function = function
+        self._scope: Scope = module.scopes[function]
+        self._spreading = spreading
+        self.asked = asked
+        nodes = list(inside(function))
+        scores = {id(node): "score" for node in nodes if _is_score(node)}
+        named = {one.arg: "score" for one in parameters(function) if _SCORE.search(one.arg)}
+        self._scores: Flow[str] = Flow(function, scores, named, ever=True)
+        self._spreads: Flow[str] = Flow(
+            function, {id(node): "spread" for node in nodes if self._is_spread(node)}, ever=True
+        )
+        self._nodes = nodes
+        self.combines = any(map(self._folds, nodes))
+        self.scores = bool(scores or named)
+
+    def findings(self) -> Iterator[Finding]:
+        """What the function shows."""
+        if not self.asked:
+            folds = [node for node in self._nodes if self._folds(node)]
+            if folds:
+                ways = ", ".join(dict.fromkeys(last_name(getattr(one, "func", None)) or "a sum" for one in folds))
+                says = f"{self._function.name}() combines scores by {ways}; no model is asked in it"
+                ruled = len(set(map(ast.dump, folds))) + any(True for node in self._nodes for _ in self._rules(node))
+                yield self._found("justice.deterministic", self._function, says, 0.9 if ruled > 1 else 0.6)
+            for node in self._nodes:
+                yield from self._rules(node)
+        for node in self._nodes:
+            yield from self._apart(node)
+        yield from self._decided()
+
+    def _found(self, goal: str, node: ast.AST, says: str, sure: float) -> Finding:
+        return found(goal, self._module, node, says=says, confidence=sure, lines=4)
+
+    def is_apart(self, value: ast.expr) -> bool:
+        """Whether a value says how far scores lie apart."""
+        return self._spreads.source(value) is not None
+
+    def _known(self) -> str:
+        """The names by which the function is known: its own, and its class's."""
+        around = self._scope.enclosing_class
+        owner = around.node.name if around is not None and isinstance(around.node, ast.ClassDef) else ""
+        return f"{self._function.name} {owner}".lower()
+
+    def _folds(self, node: ast.AST) -> bool:
+        match node:
+            case ast.Call(func=func, args=[values, *_]) if last_name(func) in _FOLDS:
+                return len(node.args) == 1 and self._scores.source(values) is not None
+            case ast.AugAssign(value=value):
+                return self._scores.source(value) is not None
+        return False
+
+    def _rules(self, node: ast.AST) -> Iterator[Finding]:
+        match node:
+            case ast.Call(func=ast.Name(id="min"), args=[one, other]) if not self._is_clamp(node):
+                if (self._scores.source(one) is None) != (self._scores.source(other) is None):
+                    yield self._found("justice.rules", node, "a cap of a score", 0.8)
+            case ast.If(body=body) if any(self._limits(stmt) for stmt in body):
+                yield self._found("justice.rules", node.test, "a cap of a score: a limit is assigned", 0.8)
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                if (self._scores.source(left) is None) != (self._scores.source(right) is None):
+                    yield self._found("justice.rules", node, "a weight of scores", 0.8)
+            case ast.Attribute(value=ast.Subscript(slice=ast.Constant(value=str(judge)))) if _is_score(node):
+                yield self._found("justice.rules", node, f"the score of {judge} goes before the others'", 0.7)
+            case ast.Subscript(value=ast.Name(id=held), slice=ast.Constant(value=str(judge)), ctx=ast.Load()):
+                if held in self._scores.names and not _SCORE.search(judge):
+                    yield self._found("justice.rules", node, f"the score of {judge} goes before the others'", 0.7)
+            case ast.comprehension(ifs=tests) if any(map(_asks_for_facts, tests)):
+                says = "opinions are left out that rest on nothing that was found"
+                yield self._found("justice.facts", tests[0], says, 0.8)
+
+    def _limits(self, stmt: ast.stmt) -> bool:
+        match stmt:
+            case ast.Assign(targets=[target], value=ast.Constant(value=int() | float())):
+                return self._scores.source(target) is not None or _SCORE.search(last_name(target)) is not None
+        return False
+
+    def _is_clamp(self, node: ast.AST) -> bool:
+        """``max(1, min(5, score))`` keeps a score in its range."""
+        return any(
+            isinstance(around, ast.Call) and last_name(around.func) == "max" and node in around.args
+            for around in self._nodes
+        )
+
+    def _is_spread(self, node: ast.AST) -> bool:
+        """Whether a node is how far scores lie apart."""
+        match node:
+            case ast.BinOp(left=high, op=ast.Sub(), right=low):
+                if self._scores.source(high) is None or self._scores.source(low) is None:
+                    return False
+                return _end(high) != _end(low) or {_end(high), _end(low)} == {""}
+            case ast.Call(func=func, args=[values, *_]):
+                known = last_name(func) in _VARIANCES and self._scores.source(values) is not None
+                return known or (isinstance(func, ast.Name) and func.id in self._spreading)
+            case ast.Attribute(attr=name) | ast.Name(id=name, ctx=ast.Load()):
+                return _SPREAD.search(name.lower()) is not None
+        return False
+
+    def _apart(self, node: ast.AST) -> Iterator[Finding]:
+        """What is done where scores lie far apart."""
+        match node:
+            case ast.If(test=test, body=body) if self._spreads.source(test) is not None:
+                yield self._found("justice.variance", test, "a wide spread of scores is treated apart", 0.9)
+                if any(_tells(one) for stmt in body for one in ast.walk(stmt)):
+                    yield self._found("justice.dissent", node, "told where the scores lie far apart", 0.8)
+            case ast.IfExp(test=test, body=body) if self._spreads.source(test) is not None:
+                yield self._found("justice.variance", test, "a wide spread of scores is treated apart", 0.9)
+                if any(map(_tells, ast.walk(body))):
+                    yield self._found("justice.dissent", node, "told where the scores lie far apart", 0.8)
+            case ast.Return(value=ast.Compare(ops=[op]) as test) if isinstance(op, _ORDERS) and self.is_apart(test):
+                yield self._found("justice.variance", node, "whether scores lie far apart is asked", 0.9)
+
+    def _decided(self) -> Iterator[Finding]:
+        """A score that is taken from a model's answer by who has several scores before it, or whose file combines
+        them."""
+        flow = answers(self._function, self.asked)
+        several = self.combines or _LAST_WORD.search(self._known()) or any(map(_SEVERAL.search, _given(self._function)))
+        limited = self.combines or any(True for node in self._nodes for _ in self._rules(node))
+        for node in self._nodes if self.asked and several else ():
+            match node:
+                case (
+                    ast.Attribute(value=value, attr=name)
+                    | ast.Subscript(value=value, slice=ast.Constant(value=str(name)))
+                ):
+                    asked = flow.source(value) if _SCORE.search(name) else None
+                case ast.Assign(targets=[target], value=value):
+                    asked = flow.source(value) if _SCORE.search(last_name(target)) else None
+                case _:
+                    asked = None
+            if asked is not None:
+                says = f"{self._function.name}() takes a score from the answer to line {asked.call.lineno}"
+                sure = round(min(asked.sure, 0.5 if limited else 0.85), 2)
+                yield self._found("justice.model_decides", node, says, sure)
+                return
+
+
+def _speaks(module: Module, function: Function) -> bool:
+    """Whether the lines of a function speak of scores at all: most do not."""
+    lines = module.lines[function.lineno - 1 : function.end_lineno or function.lineno]
+    return any(_WORDS.search(line) is not None for line in lines)
+
+
+def _given(function: Function) -> Iterator[str]:
+    """The names of parameters, and of keys and attributes that are read."""
+    yield from (one.arg for one in parameters(function))
     for node in inside(function):
         match node:
-            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
-                names.add(name)
-            case ast.Subscript(slice=ast.Constant(value=str(name))):
-                names.add(name)
-    return names
+            case ast.Subscript(slice=ast.Constant(value=str(name))) | ast.Attribute(attr=name, ctx=ast.Load()):
+                yield name
 
 
-def _context(module: Module, function: Function, site: Site) -> str:
-    """The names by which a function is known: its own, its class's, and its file's where that has the last word."""
-    around = site.scope.enclosing_class
-    owner = around.node.name if around is not None and isinstance(around.node, ast.ClassDef) else ""
-    stem = module.source.path.rpartition("/")[2].removesuffix(".py")
-    return f"{function.name} {owner} {stem if _LAST_WORD.search(stem) else ''}".lower()
-
-
-def _combined(module: Module, function: Function, site: Site) -> Finding | None:
-    """A function that combines scores and asks no model."""
-    scope = module.scopes.get(function, site.scope)
-    signs = sorted({sign for node in inside(function) for sign in _sign(module, node, scope)})
-    if not signs:
-        return None
-    if _JUDGING.search(_context(module, function, site)):
-        sure = 0.9 if len(signs) >= 2 else 0.6
-    elif _GENERAL.search(function.name.lower()) and len(signs) >= 2:
-        sure = 0.6
-    else:
-        return None
-    says = f"{function.name}() combines scores by {', '.join(signs)}; no model is asked in it"
-    return found("justice.deterministic", module, site, says=says, confidence=sure)
-
-
-def _sign(module: Module, node: ast.AST, scope: Scope) -> Iterator[str]:
-    """How a node combines scores: by a function of numbers, by a comparison, by arithmetic."""
+def _is_score(node: ast.AST) -> bool:
     match node:
-        case ast.Call(func=func) if _speaks_of_score(node):
-            name = dotted(module, func, scope)
-            if name in _FOLDING or name.startswith("statistics."):
-                yield name.rpartition(".")[2]
-            elif last_name(func) in {"clamp", "median", "mean", "average", "clip"}:
-                yield last_name(func)
-        case ast.If(test=test) | ast.IfExp(test=test) if _compares_score(test):
-            yield "if"
-        case ast.BinOp(op=ast.Add() | ast.Mult() | ast.Div()) if _speaks_of_score(node):
-            yield "arithmetic"
+        case (
+            ast.Attribute(attr=name, ctx=ast.Load())
+            | ast.Subscript(slice=ast.Constant(value=str(name)), ctx=ast.Load())
+        ):
+            return _SCORE.search(name[:80]) is not None
+        case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str(name)), *_]):
+            return _SCORE.search(name[:80]) is not None
+    return False
 
 
-def _speaks_of_score(node: ast.AST) -> bool:
-    for one in _some(node):
-        match one:
-            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)) if is_score(name[:80]):
+def _end(value: ast.expr) -> str:
+    """Which end of a row of scores a value is: of ``max(…)`` and ``s[-1]``, of ``min(…)`` and ``s[0]``."""
+    match value:
+        case ast.Call(func=func):
+            return last_name(func)
+        case ast.Subscript(slice=ast.UnaryOp()):
+            return "max"
+        case ast.Subscript(slice=ast.Constant(value=0)):
+            return "min"
+    return ""
+
+
+def _returns_spread(module: Module, function: Function) -> bool:
+    """Whether a function says whether, or how far, scores lie apart."""
+    if not _speaks(module, function):
+        return False
+    one = _Combination(module, function, [], set())
+    returned = module.scopes[function].returned
+    return len(function.body) <= _SHORT and any(map(one.is_apart, returned[:8]))
+
+
+def _asks_for_facts(test: ast.expr) -> bool:
+    """Whether a condition is about what an opinion cites."""
+    for node in ast.walk(test):
+        match node:
+            case ast.Attribute(attr=name) | ast.Constant(value=str(name)) if _CITES.search(name.lower()):
                 return True
     return False
 
 
-def _compares_score(test: ast.expr) -> bool:
-    return any(isinstance(one, ast.Compare) and _speaks_of_score(one) for one in _some(test))
-
-
-def _some(node: ast.AST, most: int = 200) -> Iterator[ast.AST]:
-    """Its nodes, a bounded number of them: expressions of foreign code nest as they like."""
-    for number, one in enumerate(ast.walk(node)):
-        if number >= most:
-            return
-        yield one
-
-
-def _decided(module: Module, function: Function, site: Site, asked_here: list[ModelCall]) -> Iterator[Finding]:
-    """A function with the last word that takes a score from a model's answer."""
-    if not asked_here or not _LAST_WORD.search(_context(module, function, site)):
-        return
-    flow = answers(function, asked_here)
-    folds = any(_folds_score(module, node, site) for node in inside(function))
-    for node in sorted(
-        (node for node in inside(function) if isinstance(node, ast.Attribute | ast.Subscript | ast.Assign)),
-        key=lambda node: (node.lineno, node.col_offset),
-    ):
-        asked = _taken(node, flow)
-        if asked is not None:
-            says = f"{function.name}() takes a score from the answer to line {asked.call.lineno}"
-            sure = round(min(asked.sure, 0.5 if folds else 0.85), 2)
-            yield found("justice.model_decides", module, node, says=says, confidence=sure, lines=4)
-            return
-
-
-def _folds_score(module: Module, node: ast.AST, site: Site) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and dotted(module, node.func, site.scope) in {"builtins.min", "builtins.max", "statistics.median"}
-        and _speaks_of_score(node)
-    )
-
-
-def _taken(node: ast.AST, flow: Flow[ModelCall]) -> ModelCall | None:
+def _tells(node: ast.AST) -> bool:
+    """Whether a node puts a text or a table together."""
     match node:
-        case ast.Attribute(value=value, attr=name) if _GIVEN.search(name.lower()):
-            return flow.source(value)
-        case ast.Subscript(value=value, slice=ast.Constant(value=str(name))) if _GIVEN.search(name.lower()):
-            return flow.source(value)
-        case ast.Assign(targets=[target], value=ast.Call() as value) if last_name(target).lower().endswith("score"):
-            return flow.source(value)
-    return None
+        case ast.JoinedStr() | ast.DictComp():
+            return True
+        case ast.Call(func=ast.Attribute(attr="join" | "format" | "append" | "write" | "extend")):
+            return True
+    return False
+
+
+def _named_dissent(module: Module) -> Iterator[Finding]:
+    """Where a dissent is written: a function for it, a value given to its field."""
+    for function, site in module.functions():
+        if _DISSENT.search(function.name.lower()):
+            yield found("justice.dissent", module, site, says=f"{function.name}()", confidence=0.9)
+    for site in module.sites(ast.Assign, ast.AnnAssign):
+        value = getattr(site.node, "value", None)
+        targets = site.node.targets if isinstance(site.node, ast.Assign) else [getattr(site.node, "target", None)]
+        for name in map(last_name, targets):
+            if _DISSENT.search(name.lower()) and not _is_empty(value) and not site.scope.is_class:
+                yield found("justice.dissent", module, site, says=f"{name} is set", confidence=0.8, lines=4)
+    for call, _site in module.calls():
+        for given in call.keywords:
+            if given.arg and _DISSENT.search(given.arg.lower()) and not _is_empty(given.value):
+                says = f"{given.arg} is given"
+                yield found("justice.dissent", module, given.value, says=says, confidence=0.8, lines=2)
+
+
+def _is_empty(value: ast.expr | None) -> bool:
+    match value:
+        case None | ast.Dict(keys=[]) | ast.List(elts=[]):
+            return True
+        case ast.Constant(value=constant):
+            return not constant
+    return False

@@ -22,12 +22,16 @@ from pmagent.contracts.audit_facts import Finding, RepoSurvey, Term
 
 ABSENCE: Final = 0.95
 """How sure it is that something is not there when everything was read: code has ways that its text does not show."""
+UNREACHED: Final = 0.9
+"""How sure it is that what is only there, and not reached, is not met."""
 UNRESOLVED: Final = 0.6
 """The same of a graph of which not everything can be read without running it."""
 HABIT: Final = 0.7
 """The same of what is known by names and habits of writing: it may be there in another way."""
 _BY_HABIT: Final = ("agent", "judges", "justice")
-_GOALS_BY_HABIT: Final = ("output.validated", "output.retried", "tools.errors_handled", "tools.inputs_checked")
+_GOALS_BY_HABIT: Final = (
+    "graph.error_route", "output.validated", "output.retried", "tools.errors_handled", "tools.inputs_checked",
+)  # fmt: skip
 _OTHERS: Final = ("report", "images")
 _OF_FILES: Final = ("project.ci", "project.lock", "project.lint", "project.readme", "project.license")
 """Goals that are seen by which files there are, and what they say; no code has to parse for that."""
@@ -52,9 +56,12 @@ def repo_evidence(dimension: Dimension, survey: RepoSurvey) -> list[Evidence]:
 def goal_items(goal: str, survey: RepoSurvey, *, where_applicable: bool = False) -> list[Evidence]:
     """The item of a goal; none of a flaw that was not found, and none of what has items of its own. With
     ``where_applicable``, what the code has no occasion for is said to be so, and counts neither way."""
-    kept = [one for one in survey.findings if one.goal == goal]
+    every = [one for one in survey.findings if one.goal == goal]
+    kept = [one for one in every if one.reached]
     if kept:
         return [_found(goal, kept, survey)]
+    if every and GOALS[goal].kind == "asset":
+        return [_unreached(goal, every, survey)]
     if GOALS[goal].kind != "asset" or goal == "repo.term":
         return []
     lacking = no_occasion(goal, survey.examined) if where_applicable else ""
@@ -112,7 +119,7 @@ def _flaws(dimension: Dimension, survey: RepoSurvey) -> Iterator[Evidence]:
     wanted = [goal for goal in dimension.goals if GOALS[goal].kind == "flaw" and _family(goal) not in _OTHERS]
     if not wanted:
         return
-    seen = {one.goal for one in survey.findings}
+    seen = {one.goal for one in survey.findings if one.reached}
     told = [f"{goal}: {'found' if goal in seen else 'looked for'}" for goal in wanted]
     rationale = f"looked for in the syntax trees of {_examined_code(survey)}"
     yield evidence("repo.flaws", joined(told), survey.commit or NOWHERE, rationale, absence(survey), found=True)
@@ -128,6 +135,12 @@ def _found(goal: str, kept: list[Finding], survey: RepoSurvey) -> Evidence:
     confidence = max(one.confidence for one in kept)
     where = survey.commit if _family(goal) == "history" else _place(kept[0])
     return evidence(goal, _content(goal, kept, total, survey), where, rationale, confidence, found=True)
+
+
+def _unreached(goal: str, every: list[Finding], survey: RepoSurvey) -> Evidence:
+    """What is there, but where the program does not come, or whose result it does not use."""
+    rationale = f"{_how(goal, survey)}: {counted(len(every), 'place')}, none of which the program reaches and uses"
+    return evidence(goal, joined([_shown(one) for one in every]), _place(every[0]), rationale, UNREACHED, found=False)
 
 
 def _content(goal: str, kept: list[Finding], total: int, survey: RepoSurvey) -> str:

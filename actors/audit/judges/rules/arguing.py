@@ -5,11 +5,13 @@ The words are ours and the rubric's; of the evidence they take its key, its goal
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.judges.rules.weighing import NAMED, Item, Measure
+from pmagent.actors.audit.detectors.evidence.text import one_line
+from pmagent.actors.audit.judges.rules.weighing import NAMED, SURE, Item, Measure
+from pmagent.actors.audit.justice.advice import ADVICE
 from pmagent.contracts.audit import SCORE_MAX, Judge
 from pmagent.contracts.audit_events import ARGUMENT_CHARS_MAX
 
@@ -17,11 +19,31 @@ LABEL: Final = "[rules] "
 """Every argument of this engine begins with it."""
 CITED_MAX: Final = 24
 TOLD_MAX: Final = 8
-_OPENING: Final[dict[Judge, str]] = {
-    "Prosecutor": "Gaps and flaws first: a gap puts the rest in doubt, and flaws cost half as much again",
-    "Defense": "What is there first: each thing found stands for more, and flaws cost half",
-    "TechLead": "What works: what can be pointed at counts in full, what is only said to be there two thirds",
+_WHERE_CHARS: Final = 120
+CONSEQUENCES: Final[dict[str, str]] = {
+    "graph.idle": "nothing of it ever runs",
+    "graph.dead_nodes": "these steps never run",
+    "graph.no_end": "it runs until the step limit stops it with an error",
+    "graph.broken_route": "the run fails, or the way is never taken",
+    "graph.empty_nodes": "the step changes nothing",
+    "graph.linear": "nothing runs side by side, and nothing is chosen",
+    "state.undeclared": "LangGraph drops the value without a word",
+    "state.parallel_writes": "the run fails when both nodes write",
+    "state.plain_dicts": "no key is checked by anything",
+    "output.unused_schema": "the answer that is used was never held against it",
+    "output.freeform": "any wording that the search does not expect becomes a wrong verdict",
+    "judges.collusion": "three judges are one",
+    "judges.in_sequence": "a judge can be led by the one before",
+    "justice.model_decides": "the same opinions give another score on another day",
+    "justice.without_effect": "the score is what it would be without it",
+    "outcome.unused": "work is done for nothing, or a result is lost",
+    "history.bulk": "how the code came about cannot be followed",
+    "project.swallowed": "a failure looks like success",
+    "project.untested": "most of the code can break unnoticed",
+    "report.hallucinated": "a reader is sent to what does not exist",
+    "report.contradicted": "a reader is told what is not so",
 }
+"""What a flaw leads to."""
 
 
 class Said(NamedTuple):
@@ -57,9 +79,9 @@ def cited(judge: Judge, counted: Sequence[Item], scopes: Sequence[str]) -> tuple
     be said of what is missing."""
     bad, good = against(counted), favour(counted)
     if judge == "Prosecutor":
-        chosen = bad or good
+        chosen = [one for one in bad if one.goal.kind == "flaw" or one.sure >= SURE]
     elif judge == "Defense":
-        chosen = good
+        chosen = [*good, *(one for one in bad if one.goal.kind == "asset" and one.sure < SURE)]
     else:
         chosen = [one for one in (*bad, *good) if one.goal.kind == "flaw" or one.placed or one.weight >= NAMED]
     keys = [one.key for one in chosen[: CITED_MAX - len(scopes)]]
@@ -76,26 +98,43 @@ def argument(judge: Judge, said: Said) -> str:
 
 
 def _weighed(judge: Judge, said: Said, told: int) -> list[str]:
-    sides = [
-        _side("Against", against(said.counted), told, "no flaw was found, and nothing that was looked for is missing"),
-        _side("For", favour(said.counted), told, "nothing of what was looked for was found"),
-    ]
+    end = f"{said.score} of {SCORE_MAX}{_limited(judge, said)}."
+    if judge == "Prosecutor":
+        charges = [one for one in against(said.counted) if one.goal.kind == "flaw" or one.sure >= SURE]
+        return [_side("Charges", charges, told, "none: no flaw was found, and nothing is surely missing", _charge), end]
     if judge == "Defense":
-        sides.reverse()
-    share = said.seen.placed if judge == "TechLead" else said.seen.share
-    sums = f"Of what was looked for {_percent(share)} is there, by weight"
+        unsure = [one for one in against(said.counted) if one.goal.kind == "asset" and one.sure < SURE]
+        unfair = _side("Unfair to hold against it, for it may be there in another way", unsure, told, "", _named)
+        return [_side("Done well", favour(said.counted), told, "nothing of what was looked for was found", _named),
+                *([unfair] if unsure else []), end]  # fmt: skip
+    bad = against(said.counted)
+    works = [one for one in favour(said.counted) if one.placed]
+    share = _percent(said.seen.placed)
+    sums = f"Of what was looked for {share} is there and can be pointed at, by weight"
     if said.seen.damage:
-        sums += f"; flaws weigh {_points(said.seen.damage)}"
-    return [f"{_OPENING[judge]}.", *sides, f"{sums}.", f"{said.score} of {SCORE_MAX}{_limited(judge, said)}."]
+        sums += f"; flaws cost {_points(said.seen.damage)}"
+    next_change = [f"Next change: {ADVICE[bad[0].goal.id]} ({bad[0].key})."] if bad else []
+    return [
+        _side("Works", works, told, "nothing that can be pointed at", _named),
+        _side("Stands in the way", bad, told, "nothing", _named),
+        f"{sums}.", *next_change, end,
+    ]  # fmt: skip
 
 
-def _side(name: str, some: Sequence[Item], told: int, nothing: str) -> str:
+def _side(name: str, some: Sequence[Item], told: int, nothing: str, shown: Callable[[Item], str]) -> str:
     if not some:
         return f"{name}: {nothing}."
-    texts = [_named(one) for one in some[:told]]
+    texts = [shown(one) for one in some[:told]]
     if len(some) > told:
         texts.append(f"{len(some) - told} more" if told else f"{len(some)} items")
     return f"{name}: {'; '.join(texts)}."
+
+
+def _charge(one: Item) -> str:
+    """The defect, its place, and what it leads to."""
+    where = f" at {one_line(one.where, _WHERE_CHARS)}" if one.placed and one.goal.kind == "flaw" else ""
+    led = CONSEQUENCES.get(one.goal.id, "")
+    return f"{_named(one)}{where}" + (f": {led}" if led else "")
 
 
 def _named(one: Item) -> str:

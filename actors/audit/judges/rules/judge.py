@@ -1,58 +1,48 @@
 """The offline judges: scores from the evidence and the patterns of the rubric (docs/design.md §15.8); pure.
 
-All three see the same measure of the evidence (``weighing``): the share of what was looked for that is there, and the
-points that flaws cost. They differ in how they look at it:
+They look at different things, and cite them:
 
-===========  =========================================  ===================  ==========================
-judge        share that counts, of a share x            flaws cost           rounds up from
-===========  =========================================  ===================  ==========================
-Prosecutor   between x and x * x: a gap puts the rest   once and a half      three quarters
-             in doubt
-Tech Lead    x, in which a thing that nobody can point  what they cost       a half
-             at weighs two thirds
-Defense      between x and 1 - (1 - x) * (1 - x): a     half                 a quarter
-             thing found stands for more
-===========  =========================================  ===================  ==========================
+- the **Prosecutor** charges: flaws that were found, which cost a quarter more, and what is surely missing.
+- the **Defense** pleads: what was found, and what would be unfair to miss, because it may be there in a way that cannot
+  be seen: that counts half. Of the flaws only the gravest costs, and half.
+- the **Tech Lead** weighs what can be pointed at in the program against the flaws, and names the next change.
 
-The score is 1 + 4 * share - flaws, between 1 and 5, and no higher than a limit that a flaw sets for a judge. In the
-second round a judge looks at what it and the others cited, comes halfway towards the plain measure, and moves
-only where the others cited something for it that the judge had not.
+No score is higher than a limit that a flaw sets for a judge. In the second round a judge looks at what it and the
+others cited, comes halfway towards the plain measure, and moves only where the others cited something for it that the
+judge had not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from math import floor
-from typing import Final, NamedTuple
+from typing import Final
 
 from pmagent.actors.audit.clerk import Brief, NodeFailed
 from pmagent.actors.audit.detectors.evidence.items import key_of
 from pmagent.actors.audit.goals import goal_id
 from pmagent.actors.audit.judges.rules.arguing import Said, against, argument, cited, favour
-from pmagent.actors.audit.judges.rules.weighing import Item, Measure, has_ground, items, measure
+from pmagent.actors.audit.judges.rules.weighing import HALF, Item, Measure, has_ground, items, measure
 from pmagent.actors.audit.rubric import dimension_of
 from pmagent.contracts.audit import SCORE_MAX, SCORE_MIN, Judge, JudicialOpinion
 from pmagent.contracts.audit_events import CITATIONS_MAX
 
-HALF: Final = Fraction(1, 2)
 EXAMINED: Final = ("repo.scope", "report.scope", "images.scope", "repo.flaws")
 """Goals of what was looked at and looked for: who speaks of an absence rests on them."""
 
 
-class Stance(NamedTuple):
-    """How a judge looks at a measure; see the table above. ``up_from``: what is left of a point, and rounded up."""
+def _points(judge: Judge, seen: Measure) -> Fraction:
+    weighed = 1 + 4 * seen.placed - seen.damage
+    if judge == "Prosecutor":
+        return min(weighed, 1 + 4 * seen.share - seen.damage * Fraction(5, 4))
+    if judge == "Defense":
+        return 1 + 4 * seen.fair - seen.worst / 2
+    return weighed
 
-    share: Callable[[Measure], Fraction]
-    flaws: Fraction
-    up_from: Fraction
 
-
-STANCES: Final[dict[Judge, Stance]] = {
-    "Prosecutor": Stance(lambda seen: (seen.share + seen.share**2) / 2, Fraction(3, 2), Fraction(3, 4)),
-    "Defense": Stance(lambda seen: (seen.share + 1 - (1 - seen.share) ** 2) / 2, HALF, Fraction(1, 4)),
-    "TechLead": Stance(lambda seen: seen.placed, Fraction(1), HALF),
-}
+_UP_FROM: Final[dict[Judge, Fraction]] = {"Prosecutor": Fraction(3, 4), "TechLead": HALF, "Defense": Fraction(1, 4)}
+"""What is left of a point, and rounded up."""
 
 
 def opinion(brief: Brief) -> JudicialOpinion:
@@ -78,11 +68,10 @@ def opinion(brief: Brief) -> JudicialOpinion:
 
 def score(judge: Judge, seen: Measure, *, halfway: bool = False) -> int:
     """The score of a measure; ``halfway``: as a judge looks who has heard the others."""
-    stance = STANCES[judge]
-    share, flaws = stance.share(seen), stance.flaws
+    points = _points(judge, seen)
     if halfway:
-        share, flaws = (share + seen.share) / 2, (flaws + 1) / 2
-    rounded = floor(1 + 4 * share - flaws * seen.damage + 1 - stance.up_from)
+        points = (points + 1 + 4 * seen.share - seen.damage) / 2
+    rounded = floor(points + 1 - _UP_FROM[judge])
     return max(SCORE_MIN, min(SCORE_MAX, rounded, seen.limits.get(judge, SCORE_MAX)))
 
 

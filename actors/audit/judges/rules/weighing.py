@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from pmagent.actors.audit.goals import GOALS, Goal, goal_id
 from pmagent.actors.audit.rubric import Dimension
-from pmagent.actors.audit.rubric_words import means, names
+from pmagent.actors.audit.rubric_words import means
 from pmagent.contracts.audit import Evidence, Judge
 
 NAMED: Final = 4
@@ -24,12 +24,12 @@ MEANT: Final = 2
 """Weight of what only the instruction or the failure pattern names."""
 FAMILY_MAX: Final = 12
 """Goals of one family weigh no more than this together: many details of one thing are still one thing."""
-TERMS_MAX: Final = 4
-"""The same of the names that a rubric quotes: equivalents of them do as well."""
+HALF: Final = Fraction(1, 2)
 VAGUE: Final = Fraction(2, 3)
 """What a thing weighs for who asks whether it works, when it can only be said to be there, and not where."""
 SURE: Final = Fraction(6, 10)
-"""A flaw that is less sure than this limits no score."""
+"""A flaw that is less sure than this limits no score; what was found less surely is there by existence alone, and
+counts half; a gap that is less sure is charged to nobody."""
 UNREAD_MAX: Final = 3
 """Highest score where the evidence is a description that the rules do not read."""
 
@@ -37,6 +37,21 @@ _SECURITY: Final = Fraction(2)
 _NAMED_FLAW: Final = Fraction(1)
 _OTHER_FLAW: Final = Fraction(1, 2)
 _PLACE: Final = re.compile(r".+:[1-9][0-9]*|page [1-9][0-9]*|[0-9a-f]{7,64}", re.DOTALL)
+
+COSTS: Final[dict[str, Fraction]] = {
+    goal: Fraction(halves, 2)
+    for halves, goals in {
+        8: ("graph.idle",),
+        7: ("history.bulk", "output.unused_schema"),
+        6: ("state.parallel_writes", "graph.no_end", "justice.model_decides"),
+        4: ("state.undeclared", "state.plain_dicts", "graph.broken_route", "graph.linear", "judges.in_sequence",
+            "judges.collusion", "justice.without_effect", "output.freeform", "outcome.unused", "project.swallowed"),
+        3: ("graph.dead_nodes", "project.untested"),
+        2: ("graph.empty_nodes",),
+    }.items()
+    for goal in goals
+}  # fmt: skip
+"""Points that a flaw costs a criterion that it is looked for in, by what the program suffers from it."""
 
 LIMITS: Final[dict[str, dict[Judge, int]]] = {
     "graph.linear": {"Prosecutor": 1},
@@ -52,7 +67,7 @@ SECURITY_LIMITS: Final[dict[Judge, int]] = {"Prosecutor": 2, "TechLead": 3}
 
 class Item(NamedTuple):
     """An item of evidence that counts. ``weight``: of an asset its share of the whole, of a flaw the points that it
-    costs; ``sure`` above 0; ``placed``: it can be pointed at. ``about``: which term."""
+    costs; ``sure`` above 0; ``placed``: it can be pointed at, at ``where``. ``about``: which term."""
 
     key: str
     goal: Goal
@@ -63,14 +78,18 @@ class Item(NamedTuple):
     weight: Fraction
     limits: tuple[tuple[Judge, int], ...] = ()
     unread: bool = False
+    where: str = ""
 
 
 class Measure(NamedTuple):
     """``share``: how much of what was looked for is there, from 0 to 1; ``placed``: the same for who counts what cannot
-    be pointed at for less. ``damage``: points that flaws cost. ``limits``: highest score of each judge."""
+    be pointed at for less; ``fair``: what is not surely missing counts half. ``damage``: points that flaws cost,
+    ``worst`` those of the gravest. ``limits``: highest score of each judge."""
 
     share: Fraction
     placed: Fraction
+    fair: Fraction
+    worst: Fraction
     damage: Fraction
     limits: dict[Judge, int]
 
@@ -79,10 +98,9 @@ def items(dimension: Dimension, keyed: Iterable[tuple[str, Evidence]]) -> list[I
     """What counts of the evidence, in its order: assets, found or not, and flaws that were found; not what nobody could
     look at, and not what only describes."""
     found = [item for key, evidence in keyed if (item := _item(dimension, key, evidence)) is not None]
-    assets = [one for one in found if one.goal.kind == "asset"]
-    if any(one.weight for one in assets):
+    if any(one.weight for one in found if one.goal.kind == "asset"):
         return [one for one in found if one.weight]
-    # nothing but names that the instruction quotes: then these count
+    # nothing but names that the rubric quotes: then these count
     return [one if one.weight else one._replace(weight=Fraction(MEANT)) for one in found]
 
 
@@ -93,6 +111,8 @@ def measure(counted: Sequence[Item]) -> Measure:
     return Measure(
         share=_share(assets, Fraction(1)),
         placed=_share(assets, VAGUE),
+        fair=_share([one._replace(sure=one.sure / 2) if _is_unsure(one) else one for one in assets], Fraction(1)),
+        worst=max((one.sure * one.weight for one in flaws), default=Fraction(0)),
         damage=sum((_cost(flaws, goal) for goal in sorted({one.goal.id for one in flaws})), Fraction(0)),
         limits=_lowest(one.limits for one in counted),
     )
@@ -129,7 +149,8 @@ def _item(dimension: Dimension, key: str, evidence: Evidence) -> Item | None:
         found=evidence.found,
         sure=sure,
         placed=_PLACE.fullmatch(evidence.location) is not None,
-        weight=_weight(dimension, goal, about, named=named),
+        where=evidence.location,
+        weight=_weight(goal, named=named),
         limits=tuple(limits.items()),
         unread=unread,
     )
@@ -141,15 +162,20 @@ def _is_named(dimension: Dimension, goal: Goal) -> bool:
     return means(dimension.failure_pattern if goal.kind == "flaw" else dimension.success_pattern, goal)
 
 
-def _weight(dimension: Dimension, goal: Goal, about: str, *, named: bool) -> Fraction:
+def _weight(goal: Goal, *, named: bool) -> Fraction:
     if goal.kind == "flaw":
-        return _SECURITY if goal.security else _NAMED_FLAW if named else _OTHER_FLAW
+        return _SECURITY if goal.security else COSTS.get(goal.id, _NAMED_FLAW if named else _OTHER_FLAW)
     if goal.id == "repo.term":
-        return Fraction(MEANT if names(dimension.success_pattern, about) else 0)
+        return Fraction(0)
     return Fraction(NAMED if named or goal.id == "report.term" else MEANT)
 
 
 # Many items.
+
+
+def _is_unsure(one: Item) -> bool:
+    """Whether something was not found, and may be there all the same."""
+    return not one.found and one.sure < SURE
 
 
 def _share(assets: Sequence[Item], vague: Fraction) -> Fraction:
@@ -163,10 +189,11 @@ def _share(assets: Sequence[Item], vague: Fraction) -> Fraction:
             most = max(one.sure for one in group)
             best = max((one.sure for one in group if one.found), default=Fraction(0))
             seen = max((one.sure * (1 if one.placed else vague) for one in group if one.found), default=Fraction(0))
+            by_existence = HALF if best < SURE else Fraction(1)
             weight += group[0].weight * most
-            credit += group[0].weight * seen
-            gap += group[0].weight * (most - best)
-        limited = min(weight, Fraction(TERMS_MAX if family == "repo" else FAMILY_MAX))
+            credit += group[0].weight * seen * by_existence
+            gap += group[0].weight * (most - best * by_existence)
+        limited = min(weight, Fraction(FAMILY_MAX))
         there += limited * (credit / (credit + gap) if credit else 0)
         whole += limited
     return there / whole if whole else Fraction(1)

@@ -9,10 +9,20 @@ from typing import Final, Protocol
 
 import msgspec
 
-from pmagent.contracts.audit_facts import COMMITS_SHOWN, Commit, History
+from pmagent.contracts.audit_facts import COMMITS_SHOWN, Changes, Commit, History
 
 MESSAGE_CHARS: Final = 300
 BURST_SECONDS: Final = 30 * 60
+COUNTED_MAX: Final = 5_000
+"""Of so many commits the lines are counted."""
+_HOUR: Final = 3_600
+_GROWING: Final = 0.05
+_CODE: Final = frozenset((
+    "py", "pyi", "ipynb", "js", "jsx", "ts", "tsx", "mjs", "vue", "svelte", "go", "rs", "java", "kt", "scala", "rb",
+    "php", "c", "h", "cc", "cpp", "hpp", "cs", "swift", "sh", "sql", "ex", "exs", "clj", "lua", "r", "jl", "html",
+    "css",
+))  # fmt: skip
+"""Endings of code: locks, data and prose can be large without any work in them."""
 
 _LOG_BYTES: Final = 256 * 2**20
 _SHOWN_BYTES: Final = 16 * 2**20
@@ -49,6 +59,7 @@ def history(ask: Asks, ref: str) -> History:
         span_s=times[-1] - times[0] if times else 0,
         burst=burst(times),
         cut=ask("rev-parse", "--is-shallow-repository").strip() == b"true",
+        changes=_changes(ask, ref, times[0]) if 0 < len(moments) <= COUNTED_MAX else None,
     )
 
 
@@ -89,6 +100,45 @@ def _moment(line: str) -> Moment:
     seconds, sign, hours, minutes = found.groups()
     east = int(hours) * 3600 + int(minutes) * 60
     return Moment(commit, int(seconds), (-east if sign == "-" else east) if east < 86_400 else 0)
+
+
+def _changes(ask: Asks, ref: str, first: int) -> Changes:
+    told = ask(
+        "log", "--no-merges", "--no-ext-diff", "--no-textconv", "--numstat", "-M", "-w", "--ignore-blank-lines",
+        "--date=raw", "--format=%x00%cd", ref, "--",
+        output_bytes=_LOG_BYTES,
+    )  # fmt: skip
+    code: list[tuple[int, int]] = []
+    empty = 0
+    for record in told.decode("utf-8", "replace").split("\0")[1:]:
+        when, *rows = record.strip().split("\n")
+        at = _moment(f"- {when}").at
+        counted = [_row(row) for row in rows if row]
+        empty += not any(lines for lines, _is_code in counted)
+        code.append((at, sum(lines for lines, is_code in counted if is_code and lines > 0)))
+    added = sum(lines for _, lines in code)
+    early = sum(lines for at, lines in code if at - first <= _HOUR)
+    return Changes(
+        added=added,
+        largest=_share(max((lines for _, lines in code), default=0), added),
+        first_hour=_share(early, added),
+        empty=empty,
+        growing=sum(lines >= _GROWING * added and lines > 0 for _, lines in code),
+    )
+
+
+def _row(row: str) -> tuple[int, bool]:
+    """The lines that a commit added to a file (-1: it only removed some, or the file is no text), and whether it is
+    code."""
+    added, _, rest = row.partition("\t")
+    removed, _, path = rest.partition("\t")
+    ending = path.rstrip("}\"").rpartition(".")[2].lower()
+    lines = int(added) if added.isdigit() else -1
+    return (lines or (-1 if removed not in ("", "0") else 0)), ending in _CODE
+
+
+def _share(part: int, whole: int) -> float:
+    return round(part / whole, 4) if whole else 0.0
 
 
 def _told(ask: Asks, moments: Sequence[Moment]) -> list[Commit]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -17,7 +17,7 @@ from pmagent.actors.audit.sources.repository.survey_child import Answer, Request
 from pmagent.actors.audit.sources.repository.tree import Entry, Tree, tree
 from pmagent.actors.audit.sources.repository.wary import answered
 from pmagent.actors.sandbox.reader.arguments import UNSANDBOXED, bubblewrap_options
-from pmagent.contracts.audit_events import AuditLimits, Question
+from pmagent.contracts.audit_events import AuditLimits
 from pmagent.contracts.audit_facts import FILES_MAX, History, RepoSurvey
 
 SURVEY_BYTES: Final = 8 * 2**20
@@ -30,7 +30,6 @@ _PARTS: Final = ("files", "findings", "graphs", "terms", "unparsed")
 
 def survey_repository(
     repo_url: str,
-    questions: Sequence[Question],
     limits: AuditLimits,
     folder: str,
     stop: threading.Event | None = None,
@@ -44,7 +43,7 @@ def survey_repository(
     clone = fetch(repo_url, limits, folder, stop)
     past = history(clone.ask, REF)
     listed = tree(clone.ask, REF, limits.clone_bytes)
-    answer = _read(clone, past, listed, questions, limits, folder, stop)
+    answer = _read(clone, past, listed, limits, folder, stop)
     return fitted(_survey(clone, past, listed, answer))
 
 
@@ -52,7 +51,6 @@ def _read(
     clone: Clone,
     past: History,
     listed: Tree,
-    questions: Sequence[Question],
     limits: AuditLimits,
     folder: str,
     stop: threading.Event | None,
@@ -66,7 +64,6 @@ def _read(
                 git_dir=clone.git_dir,
                 config=clone.git.config,
                 files=files,
-                questions=list(questions),
                 history=past,
                 file_bytes=limits.file_bytes,
                 read_max=limits.files,

@@ -15,7 +15,6 @@ from pmagent.actors.audit.detectors.code.survey import CodeFacts, CodeReader
 from pmagent.actors.audit.sources.repository import announced
 from pmagent.actors.audit.sources.repository.objects import Missing, Objects
 from pmagent.actors.audit.sources.repository.tree import Entry, counted, named
-from pmagent.contracts.audit_events import Question
 from pmagent.contracts.audit_facts import History, Unparsed
 
 _ENVIRONMENT: Final = "pyvenv.cfg"
@@ -34,7 +33,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     git_dir: str
     config: str
     files: list[Entry]
-    questions: list[Question]
     history: History
     file_bytes: int
     read_max: int
@@ -57,7 +55,7 @@ class _Survey:
         self._by_path = {entry.path: entry for entry in request.files}
         marks = [entry.path for entry in request.files if entry.path.endswith(f"/{_ENVIRONMENT}")]
         self._environments = tuple(mark.removesuffix(_ENVIRONMENT) for mark in marks)
-        self._reader = CodeReader(request.questions)
+        self._reader = CodeReader(list(self._by_path))
         self._large: list[str] = []
         self._installed: list[str] = []
         self._missing: list[str] = []

@@ -1,0 +1,172 @@
+"""Which findings are about code that runs and whose results are used, and what that shows by itself; pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from pmagent.actors.audit.detectors.code.outcome import RETURNED
+from pmagent.actors.audit.detectors.code.prompts import ROLE, Prompt
+from pmagent.actors.audit.detectors.code.reach import ReachReader
+from pmagent.actors.audit.graphs.reader import GraphReader
+from pmagent.contracts.audit_facts import Finding, GraphFault
+
+_OF_PROGRAMS: Final = ("state", "graph", "tools", "output", "judges", "justice", "agent", "outcome")
+"""Families of goals that are met by what runs."""
+_BY_RESULT: Final = ("output", "judges", "justice")
+"""Of these, those that are met only where the result is used."""
+_FAULTS: Final = {
+    "no-entry": "graph.dead_nodes",
+    "unreachable-node": "graph.dead_nodes",
+    "endless-cycle": "graph.no_end",
+    "unknown-node": "graph.broken_route",
+    "unmapped-route": "graph.broken_route",
+    "undeclared-read": "state.undeclared",
+    "undeclared-write": "state.undeclared",
+    "parallel-write": "state.parallel_writes",
+    "empty-node": "graph.empty_nodes",
+    "constant-node": "graph.empty_nodes",
+}
+"""The goal that a graph's fault is a finding of, by its rule."""
+_CLASS: Final = re.compile(r"\b(?:class|in) ([A-Z]\w*)")
+"""The class of a finding about the state."""
+_MANIFEST: Final = "langgraph.json"
+
+
+class Connection:
+    """Holds findings against what the entry points reach."""
+
+    def __init__(
+        self,
+        reach: ReachReader,
+        graphs: GraphReader,
+        personas: Sequence[Prompt],
+        files: Sequence[str],
+        read: Callable[[str], bytes | None],
+    ) -> None:
+        self._reach = reach
+        self._graphs = graphs
+        self._personas = personas
+        self._unused: dict[str, list[tuple[int, int, str]]] = {}
+        for path, one in reach.unused():
+            self._unused.setdefault(path, []).append((one.first, one.last, one.says))
+        unread = [one for one in personas if one.variable and not reach.mentions(one.variable)]
+        self._dead = [*graphs.dead_places(), *((one.path, one.line, one.line) for one in unread)]
+        self._manifests = [path for path in files if path.rpartition("/")[2] == _MANIFEST and _is_object(read(path))]
+
+    def findings(self, found: Iterable[Finding]) -> Iterator[Finding]:
+        """The findings, each with whether it is reached; then what graphs and unused results show."""
+        seen = [self._held(one) for one in found if self._reach.library or not _is_returned(one)]
+        runs = [one for one in seen if one.goal == "graph.run"]
+        yield from (one for one in seen if one.goal != "graph.run")
+        yield from self._runs(runs)
+        yield from self._bench()
+        if self._reach.works and not any(one.goal.startswith(("tools.", "security.")) for one in seen):
+            says = "no call that starts a process, evaluates code or loads objects"
+            yield Finding(goal="tools.no_unsafe_calls", path=".", line=0, text=says, confidence=0.6)
+        for fault in self._graphs.faults():
+            yield _of_fault(fault)
+        judging = [one for one in seen if one.goal.startswith("justice.")]
+        for path, unused in self._reach.unused():
+            yield Finding(goal="outcome.unused", path=path, line=unused.first, text=unused.says, confidence=0.8)
+            if any(one.path == path and abs(one.line - unused.first) < _NEAR for one in judging):
+                yield Finding(goal="justice.without_effect", path=path, line=unused.first, text=unused.says,
+                              confidence=0.8)  # fmt: skip
+            if any(one.goal == "output.structured" and (one.path, one.line) == (path, unused.first) for one in seen):
+                yield Finding(goal="output.unused_schema", path=path, line=unused.first, text=unused.says,
+                              confidence=0.9)  # fmt: skip
+
+    def _held(self, finding: Finding) -> Finding:
+        family = finding.goal.partition(".")[0]
+        if family not in _OF_PROGRAMS:
+            return finding
+        reached = self._reach.reached(finding.path, finding.line) and self._is_named(finding)
+        places = [(first, last) for path, first, last in self._dead if path == finding.path]
+        if family in _BY_RESULT:
+            places += [(first, last) for first, last, _says in self._unused.get(finding.path, ())]
+        if reached and not any(first <= finding.line <= last for first, last in places):
+            return finding
+        return msgspec.structs.replace(finding, reached=False)
+
+    def _is_named(self, finding: Finding) -> bool:
+        """Whether reached code names the class that a finding about the state is about."""
+        named = _CLASS.search(finding.text) if finding.goal.startswith("state.") and not self._reach.library else None
+        return named is None or self._reach.mentions(named[1])
+
+    def _runs(self, runs: Sequence[Finding]) -> Iterator[Finding]:
+        """That graphs are run, where there are any; or that nothing runs them. A library's are run by others."""
+        built = [one for one in self._graphs.graphs() if one.builder]
+        if not built:
+            return
+        reached = [one for one in built if self._reach.reached(one.path, one.line)]
+        if reached and (self._reach.library or self._manifests):
+            one = reached[0]
+            text = f"{self._manifests[0]} names it" if self._manifests else "a library's graph, for others to run"
+            yield Finding(goal="graph.run", path=one.path, line=one.line, text=text, confidence=0.8)
+        elif reached and any(one.reached for one in runs):
+            yield from (one for one in runs if one.reached)
+        else:
+            why = "no entry point reaches it" if not reached else "no entry point invokes it"
+            for one in built:
+                text = f"{one.name or one.builder} is built here, and {why}"
+                yield Finding(goal="graph.idle", path=one.path, line=one.line, text=text, confidence=0.9)
+
+
+    def _bench(self) -> Iterator[Finding]:
+        """Whether nodes that judge run side by side, or one behind the other."""
+        names = {word for one in self._personas for word in (one.persona, one.said) if word}
+        for graph in self._graphs.graphs():
+            bench = [one.name for one in graph.nodes if _judges(one.name, names)]
+            side_by_side = [
+                edge for edge in graph.edges
+                if edge.source in graph.parallel_sources and (edge.target in bench or edge.kind == "send")
+            ]
+            rows = [edge for edge in graph.edges if edge.source in bench and edge.target in bench]
+            again = [edge for edge in graph.edges if edge.source == edge.target and edge.kind != "plain"]
+            for edge in again if self._reach.reached(graph.path, graph.line) else []:
+                text = f"{edge.source} is run again where {edge.label or 'its answer'} asks for it"
+                yield Finding(goal="output.retried", path=graph.path, line=edge.line, text=text, confidence=0.7)
+            if rows and len(rows) >= len(bench) - 1:
+                chain = " -> ".join([rows[0].source, *(one.target for one in rows)])
+                yield Finding(goal="judges.in_sequence", path=graph.path, line=rows[0].line, text=chain, confidence=0.9)
+            elif len({edge.target for edge in side_by_side}) > 1 or any(one.kind == "send" for one in side_by_side):
+                text = f"{side_by_side[-1].source} leads to {', '.join(dict.fromkeys(e.target for e in side_by_side))}"
+                yield self._held(Finding(goal="judges.parallel", path=graph.path, line=side_by_side[0].line, text=text,
+                                         confidence=0.9))  # fmt: skip
+
+
+def _is_returned(finding: Finding) -> bool:
+    return finding.goal == "outcome.delivered" and finding.confidence == RETURNED
+
+
+def _judges(node: str, personas: set[str]) -> bool:
+    """Whether a node sits on the bench, by its name or because a persona is called so."""
+    plain = node.replace("_", " ").replace("-", " ").lower()
+    return ROLE.search(node) is not None or plain in personas
+
+
+_NEAR: Final = 40
+"""So near a finding about scores, in lines, a result that is not used is one of theirs."""
+
+
+def _of_fault(fault: GraphFault) -> Finding:
+    sure = {"error": 1.0, "warning": 0.9, "note": 0.8}[fault.severity]
+    if (fault.rule, fault.severity) == ("parallel-write", "warning"):
+        sure = 0.5  # only where both take the way that writes, which may be that of a failure
+    return Finding(goal=_FAULTS[fault.rule], path=fault.path, line=fault.line, text=fault.text, confidence=sure)
+
+
+def _is_object(content: bytes | None) -> bool:
+    try:
+        return isinstance(json.loads(content or b""), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def counted(found: Sequence[Finding]) -> int:
+    """How many findings of a goal count: those that are reached; of those that no code reaches none does."""
+    return sum(one.reached for one in found)

@@ -1,0 +1,166 @@
+"""What is computed and then not used, and functions that are only there by name; pure.
+
+- A **stub** does nothing (``pass``, ``...``, a docstring, ``raise NotImplementedError``) or returns the same constant
+  whatever it is given.
+- A **dead store** gives a local name a computed value that nothing reads; a name that only dead stores read is dead as
+  well, and so is a value that the next assignment in the same block replaces unread.
+- A **dropped result** is a call, as a statement of its own, of one of the repository's functions that does nothing but
+  return a value.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from pmagent.actors.audit.detectors.code.names import inside, last_name
+from pmagent.actors.audit.detectors.code.scopes import Function, Module
+
+_SEEN_THROUGH: Final = frozenset(("locals", "vars", "eval", "exec"))
+_ACTING: Final = frozenset(("print", "open", "input", "exec", "eval", "setattr", "delattr", "__import__", "next"))
+_BUILTINS: Final = frozenset(dir(builtins)) - _ACTING
+_ASKING: Final = frozenset((
+    "get", "items", "values", "keys", "strip", "lstrip", "rstrip", "lower", "upper", "casefold", "join", "format",
+    "split", "rsplit", "splitlines", "partition", "rpartition", "startswith", "endswith", "replace", "removeprefix",
+    "removesuffix", "count", "index", "find", "copy", "model_copy", "model_dump", "union", "intersection", "difference",
+    "isdisjoint", "mean", "median", "pvariance", "variance", "stdev", "pstdev", "fsum", "sqrt", "floor", "ceil",
+))  # fmt: skip
+"""Methods and functions of libraries that change nothing."""
+
+
+class Unused(NamedTuple):
+    """A statement whose result nothing uses: its lines, what was computed, and where it stands in words."""
+
+    first: int
+    last: int
+    says: str
+
+
+class Calls(NamedTuple):
+    """A call as a statement of its own, to be judged when all functions are known."""
+
+    name: str
+    first: int
+    last: int
+
+
+def is_stub(function: Function) -> bool:
+    """Whether a function is there by name alone; abstract and overloaded ones are declarations, and none."""
+    if any(last_name(one) in {"abstractmethod", "overload"} for one in function.decorator_list):
+        return False
+    body = [one for one in function.body if not _is_text(one)]
+    match body:
+        case []:
+            return True
+        case [ast.Return(value=None)] | [ast.Pass()]:
+            return True
+        case [ast.Return(value=value)]:
+            return _is_constant(value)
+        case [*_, ast.Raise(exc=ast.expr() as raised)]:
+            return last_name(raised) == "NotImplementedError" and len(body) == 1
+    return False
+
+
+def _is_text(stmt: ast.stmt) -> bool:
+    return isinstance(stmt, ast.Pass) or (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant))
+
+
+def _is_constant(value: ast.expr | None) -> bool:
+    """A literal without anything computed in it; a bare truth value or name is what predicates and getters return."""
+    match value:
+        case ast.Constant(value=bool()):
+            return False
+        case ast.Constant():
+            return True
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+            return all(_is_constant(one) for one in parts)
+        case ast.Dict(values=parts):
+            return all(_is_constant(one) for one in parts)
+    return False
+
+
+def dead_stores(function: Function | ast.Module) -> Iterator[Unused]:
+    """The dead stores of a function, or of a module that is run and that nothing imports from."""
+    nodes = [node for one in function.body for node in ast.walk(one)]
+    if any(isinstance(node, ast.Name) and node.id in _SEEN_THROUGH for node in nodes):
+        return
+    outside = {name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
+    loads = Counter(node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store))
+    loads.update(last_name(node.target) for node in nodes if isinstance(node, ast.AugAssign))
+    stores: dict[str, list[ast.Assign | ast.AnnAssign]] = {}
+    for node in inside(function):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
+                stores.setdefault(name, []).append(node)
+    dead: list[ast.Assign | ast.AnnAssign] = []
+    names = [name for name in stores if name not in outside and not name.startswith("_")]
+    while fresh := [name for name in names if not loads[name]]:
+        names = [name for name in names if name not in fresh]
+        for stmt in (one for name in fresh for one in stores[name]):
+            dead.append(stmt)
+            value = stmt.value if stmt.value is not None else stmt
+            loads.subtract(node.id for node in ast.walk(value) if isinstance(node, ast.Name))
+    dead += [stmt for stmt in _overwritten(function) if stmt not in dead]
+    for stmt in sorted(dead, key=lambda one: one.lineno):
+        if any(isinstance(node, ast.Call | ast.BinOp | ast.Compare) for node in ast.walk(stmt)):
+            name = last_name(stmt.targets[0] if isinstance(stmt, ast.Assign) else stmt.target)
+            yield Unused(stmt.lineno, stmt.end_lineno or stmt.lineno, f"{name} is computed and never used")
+
+
+def _overwritten(function: Function | ast.Module) -> Iterator[ast.Assign]:
+    """Assignments whose value the next one to the same name replaces: in one block, and nothing between reads it."""
+    for block in (one for node in (function, *inside(function)) for one in _blocks(node)):
+        open_stores: dict[str, ast.Assign] = {}
+        for stmt in block:
+            read = {node.id for node in ast.walk(stmt) if isinstance(node, ast.Name) and not _is_stored(node)}
+            leaves = any(isinstance(node, ast.Yield | ast.Await) for node in ast.walk(stmt))
+            for name in [one for one in open_stores if leaves or one in read or not isinstance(stmt, ast.Assign)]:
+                del open_stores[name]
+            match stmt:
+                case ast.Assign(targets=[ast.Name(id=name)]):
+                    if name in open_stores:
+                        yield open_stores[name]
+                    open_stores[name] = stmt
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(node, name, None)
+        if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+            yield block
+
+
+def _is_stored(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+def calls_alone(module: Module) -> Iterator[Calls]:
+    """The calls whose result is dropped where they stand."""
+    for call, site in module.calls():
+        if isinstance(site.stmt, ast.Expr) and site.stmt.value is call and isinstance(call.func, ast.Name):
+            yield Calls(call.func.id, call.lineno, call.end_lineno or call.lineno)
+
+
+def returns_only(function: Function) -> bool:
+    """Whether a function does nothing but return a value: what it calls and assigns changes nothing outside."""
+    if isinstance(function, ast.AsyncFunctionDef) or function.decorator_list:
+        return False
+    returned = False
+    for node in inside(function):
+        match node:
+            case ast.Return(value=ast.expr()):
+                returned = True
+            case ast.Call(func=ast.Name(id=name)) if name not in _BUILTINS:
+                return False
+            case ast.Call(func=ast.Attribute(attr=name)) if name not in _ASKING:
+                return False
+            case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
+                return False
+            case ast.Raise() | ast.Global() | ast.Nonlocal() | ast.Yield() | ast.YieldFrom() | ast.Delete():
+                return False
+            case ast.With() | ast.Try() | ast.Import() | ast.ImportFrom() | ast.FunctionDef() | ast.Assert():
+                return False
+    return returned
