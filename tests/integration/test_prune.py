@@ -79,6 +79,20 @@ def test_what_somebody_nested_very_deep_in_a_run_goes_with_it(runs: Path) -> Non
     assert runs_left(runs) == {run_id(KEPT)}
 
 
+def test_nothing_is_given_up_whose_documents_lie_behind_a_link(runs: Path, tmp_path: Path) -> None:
+    (runs / "runs").rename(tmp_path / "elsewhere")
+    (runs / "runs").symlink_to(tmp_path / "elsewhere")
+    before = blobs_in(runs)
+    ran = pmagent(runs, *ALL, "--keep", "1", "--yes")
+    assert (ran.code, "leads out" in ran.errors) == (1, True)
+    assert (proven_history(runs, "control."), blobs_in(runs)) == ([], before)
+    assert len(list((tmp_path / "elsewhere").iterdir())) == KEPT
+    (runs / "runs").unlink()
+    (tmp_path / "elsewhere").rename(runs / "runs")
+    assert pmagent(runs, *ALL, "--keep", "1", "--yes").code == 0
+    assert runs_left(runs) == {run_id(KEPT)}
+
+
 @pytest.mark.parametrize("command", ["logs", "rerun --failed", "apply"])
 def test_a_pruned_run_is_said_to_be_pruned(pruned: Path, command: str) -> None:
     ran = pmagent(pruned, *command.split(), run_id(1))
