@@ -244,6 +244,16 @@ def _entered_own(folder: int, part: str, mode: int) -> int:
     return _entered(folder, part, mode)
 
 
+def remove_folder(path: str) -> None:
+    """Remove the folder at ``path`` with all that is in it, however deep; links in it are not followed. Raises
+    OSError."""
+    above = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _remove_folder(above, os.path.basename(path))
+    finally:
+        os.close(above)
+
+
 def _remove_folder(above: int, name: str) -> None:
     """Remove the folder ``name`` with all that is in it, however deep: what lies deeper is moved up first. Raises
     OSError."""
