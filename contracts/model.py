@@ -176,7 +176,8 @@ ModelErrorCode = Literal[
 @event_type("model.call_failed")
 class ModelCallFailed(Payload, frozen=True, kw_only=True):
     """The call at position ``request`` gave no reply. ``transient``: another attempt may; ``retry_after_s`` is the
-    provider's wish. ``error`` is the type of the exception, never its text."""
+    provider's wish. ``error`` is the type of the exception, never its text; for a key that was refused, also
+    the name of its variable."""
 
     request: int
     ask: int

@@ -192,6 +192,7 @@ AUDIT: Final = Edge(
     },
     commands={
         "audit": Command("pmagent.cli.audit:audit", "judge a repository and its report"),
+        "audit diff": Command("pmagent.cli.audit_diff:diff", "compare the reports of two audits"),
         "audits": Command("pmagent.cli.jobs:audits", "the audits there were, or one of them"),
         "graph": Commands(
             "check LangGraph programs",

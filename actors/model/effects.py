@@ -42,8 +42,10 @@ def model_performers(models: Models) -> Performers:
             return int((time.monotonic() - began) * 1000)
 
         def failed(error: Exception, why: Failure) -> ModelCallFailed:
+            variable = models.variable(asked.model) if why.key else ""
+            refused = f": the key in {variable} was refused" if variable else ""
             return ModelCallFailed(
-                request=event.position, ask=request.ask, code=why.code, error=type(error).__name__,
+                request=event.position, ask=request.ask, code=why.code, error=f"{type(error).__name__}{refused}",
                 transient=why.transient, retry_after_s=why.retry_after_s, latency_ms=elapsed(),
             )
 

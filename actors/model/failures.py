@@ -14,11 +14,13 @@ RETRY_AFTER_MAX = 86_400.0
 
 
 class Failure(NamedTuple):
-    """``code``, ``transient`` and ``retry_after_s`` of ``model.call_failed``."""
+    """``code``, ``transient`` and ``retry_after_s`` of ``model.call_failed``. ``key``: the provider does not take the
+    key."""
 
     code: ModelErrorCode
     transient: bool = False
     retry_after_s: float | None = None
+    key: bool = False
 
 
 def failure_of(error: BaseException, now: datetime) -> Failure | None:
@@ -62,6 +64,8 @@ def _of_status(status: int, error: BaseException, now: datetime) -> Failure:
         if any(getattr(one, "code", None) == "insufficient_quota" for one in _chain(error)):
             return Failure("rejected")  # waiting does not fill an account
         return Failure("rate_limited", transient=True, retry_after_s=_retry_after(error, now))
+    if status == 401:
+        return Failure("rejected", key=True)
     if status == 408:
         return Failure("timed_out", transient=True)
     if status == 413:

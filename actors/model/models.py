@@ -103,6 +103,13 @@ class Models:
         it blocks cannot be stopped. Imports DSPy: call it in a thread. Raises ModelUnavailable."""
         return self._get("dspy", name, timeout=seconds)
 
+    def variable(self, name: str) -> str:
+        """The variable that holds the key for this model; "" where the caller gave the model, or it needs none."""
+        if name in self._given:
+            return ""
+        provider, _ = _provider(name)
+        return next((key for key in provider.keys if self._environ.get(key)), "")
+
     def _get(self, engine: Engine, name: str, **more: float) -> Any:
         self.check(engine, name)
         if name in self._given:

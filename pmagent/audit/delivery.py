@@ -5,18 +5,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pmagent.audit.output import ENDINGS, check_ours, default_path, target_of
-from pmagent.audit.source import source_of
+from pmagent.audit.formats import FORMATS
+from pmagent.audit.output import ENDINGS, check_ours, default_path, ending_of, target_of
+from pmagent.audit.source import BadAudit, source_of
 from pmagent.contracts.audit import AuditReport
 from pmagent.events.atomic import write_atomic
 from pmagent.events.errors import PmagentError
 from pmagent.projections.audits.paths import DOCUMENT, MARKDOWN
+from pmagent.projections.audits.rebuilt import report_of
 from pmagent.projections.audits.report import report_json, report_markdown
+from pmagent.projections.views.audits import Audit
 
 
 def place_of(output_path: str, repo_url: str, here: Path) -> str:
     """Where the report goes, absolute and without its ending: at ``output_path`` (a file that ends in .md, else a
     folder; relative to ``here``), or, where that is "", at ``audit/report_<name>``. Raises BadAudit, BadPath."""
+    if ending_of(output_path):
+        raise BadAudit(f"{output_path} is no .md file and no folder", "pmagent.audit.formats makes the other formats")
     url = source_of(repo_url, here)
     whole = target_of(output_path, url, here) if output_path else str(here / default_path(url))
     check_ours(whole)
@@ -34,6 +39,23 @@ class CopyFailed(PmagentError):
     """The report could not be copied; it lies in the workspace all the same."""
 
     exit_code = 1
+
+
+def write_file(workspace: Path, audit: Audit, file: Path, least: float | None = None, used: str = "") -> Path:
+    """Write the report of an audit that has concluded to ``file`` (absolute), in the format that its ending names, at
+    once or not at all; its path. ``least``, ``used``: see ``report_html``. Raises CopyFailed."""
+    make = FORMATS.get(ending_of(file.name))
+    try:
+        source = (workspace / f"{audit.asked.output}{DOCUMENT}").read_bytes() if make is None else b""
+        made = make(report_of(audit), least, used) if make is not None else source
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(file, made)
+    except OSError as error:
+        raise CopyFailed(
+            f"the report could not be written to {file}: {error.strerror}",
+            f"it lies at {workspace / audit.asked.output}.md",
+        ) from error
+    return file
 
 
 def write_copies(workspace: Path, output: str, copy: Path) -> list[Path]:

@@ -13,6 +13,12 @@ from pmagent.workspace.paths import check_names, check_writable, inside, relativ
 
 DEFAULT_FOLDER: Final = "audit"
 ENDINGS: Final = (MARKDOWN, DOCUMENT)
+SINGLE: Final = {
+    ".html": b"<title>Audit Report", ".sarif": b'"pmagent"', ".junit.xml": b'<testsuites name="pmagent audit"',
+    DOCUMENT: b'"executive_summary"',
+}  # fmt: skip
+"""Endings of files that are made beside the documents, and by what each is known as ours, near its beginning."""
+_HEAD_BYTES: Final = 65_536
 _HEADING: Final = b"# Audit Report"
 """So a report begins; what begins otherwise is not ours to write over."""
 _FLAG: Final = "--output"
@@ -20,24 +26,55 @@ _FLAG: Final = "--output"
 
 class Output(NamedTuple):
     """``path``: the report's, relative to the workspace, without its ending. ``copy``: absolute, without its ending,
-    where it is to lie besides; None: nowhere."""
+    where it is to lie besides; None: nowhere. ``file``: absolute, a file of one format besides; None: none."""
 
     path: str
     copy: Path | None
+    file: Path | None = None
 
 
 def output_of(wanted: str | None, repo_url: str, workspace: Path, folder: Path, audit_id: str) -> Output:
-    """Where the report goes that was wanted at ``wanted``: a file, when that ends in .md, else a folder, in which it is
-    named after the repository; relative to ``folder``. None: the workspace's own place. Raises BadAudit, BadPath."""
+    """Where the report goes that was wanted at ``wanted``: a file, when that ends in .md or as in ``SINGLE``, else a
+    folder, in which it is named after the repository; relative to ``folder``. None: the workspace's own place. Raises
+    BadAudit, BadPath."""
     own = default_path(repo_url)
     if wanted is None:
         return Output(_checked(own, workspace, audit_id), None)
+    ending = ending_of(wanted)
+    if ending:
+        return Output(_checked(own, workspace, audit_id), None, _single(wanted, ending, workspace, folder))
     whole = target_of(wanted, repo_url, folder)
     below = relative(whole, workspace)
     if below is not None:
         return Output(_checked(below, workspace, audit_id), None)
     check_ours(whole)
     return Output(_checked(own, workspace, audit_id), Path(whole))
+
+
+def ending_of(wanted: str) -> str:
+    """The ending of ``SINGLE`` with which this ends; "": none."""
+    return next((ending for ending in SINGLE if wanted.endswith(ending)), "")
+
+
+def _single(wanted: str, ending: str, workspace: Path, folder: Path) -> Path:
+    """The absolute path of a file of one format. Raises BadAudit, BadPath."""
+    whole = Path(_named(wanted, ending, folder))
+    below = relative(str(whole), workspace)
+    if below is not None:
+        inside(_FLAG, below, workspace, FORBIDDEN)
+        check_writable(_FLAG, workspace, below, FORBIDDEN, _FLAG)
+    if os.path.lexists(whole) and not _holds(whole, SINGLE[ending]):
+        raise BadAudit(f"{whole} is there, and is no report of an audit", f"move it away, or give another {_FLAG}")
+    return whole
+
+
+def _holds(path: Path, mark: bytes) -> bool:
+    """Whether the file has this within its first bytes. Raises BadAudit."""
+    try:
+        with open(path, "rb") as file:
+            return path.is_file() and mark in file.read(_HEAD_BYTES)
+    except OSError as error:
+        raise BadAudit(f"{path} is there, and cannot be read: {error.strerror}", f"give another {_FLAG}") from error
 
 
 def default_path(repo_url: str) -> str:
@@ -48,19 +85,28 @@ def default_path(repo_url: str) -> str:
 def target_of(wanted: str, repo_url: str, folder: Path) -> str:
     """The absolute path, without its ending, of a report that is wanted at ``wanted``; see ``output_of``. Raises
     BadAudit, BadPath."""
+    if wanted.endswith(MARKDOWN):
+        return _named(wanted, MARKDOWN, folder).removesuffix(MARKDOWN)
     if not wanted or "\0" in wanted:
         raise BadAudit(f"{_FLAG} names no place", "give a folder, or a file that ends in .md")
     check_names(_FLAG, wanted)
     whole = os.path.abspath(folder / os.path.expanduser(wanted))
-    if wanted.endswith(MARKDOWN):
-        if os.path.basename(whole) == MARKDOWN:
-            raise BadAudit(f"{_FLAG} is {wanted}, a file without a name", f"give it one before {MARKDOWN}")
-        if os.path.isdir(whole):
-            raise BadAudit(f"{_FLAG} is {wanted}, which is a folder", "name a file in it, or another folder")
-        return whole.removesuffix(MARKDOWN)
     if os.path.lexists(whole) and not os.path.isdir(whole):
         raise BadAudit(f"{_FLAG} is {wanted}, which is a file", "give a folder, or a file that ends in .md")
     return f"{whole}/report_{slug(repo_url)}"
+
+
+def _named(wanted: str, ending: str, folder: Path) -> str:
+    """The absolute path of a file that is wanted at ``wanted``, which ends in ``ending``. Raises BadAudit, BadPath."""
+    if "\0" in wanted:
+        raise BadAudit(f"{_FLAG} names no place", f"give a file that ends in {ending}")
+    check_names(_FLAG, wanted)
+    whole = os.path.abspath(folder / os.path.expanduser(wanted))
+    if os.path.basename(whole) == ending:
+        raise BadAudit(f"{_FLAG} is {wanted}, a file without a name", f"give it one before {ending}")
+    if os.path.isdir(whole):
+        raise BadAudit(f"{_FLAG} is {wanted}, which is a folder", "name a file in it, or another folder")
+    return whole
 
 
 def check_output(path: str, workspace: Path, audit_id: str) -> None:

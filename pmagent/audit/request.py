@@ -12,11 +12,13 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
+from pmagent.actors.audit.failures import SourceFailed
 from pmagent.actors.audit.rubric import BadRubric, read_rubric, rubric_of
+from pmagent.actors.audit.sources.pdf.reading import check_pdf
 from pmagent.actors.core.extras import install
 from pmagent.audit.output import check_output, output_of
 from pmagent.audit.rubrics import DEFAULT, default_rubric
-from pmagent.audit.source import BadAudit, check_source, source_of
+from pmagent.audit.source import BadAudit, check_folder, check_source, source_of
 from pmagent.contracts.audit_events import PATH_CHARS_MAX, AuditLimits, AuditRequested
 from pmagent.contracts.model import ModelLimits, ModelPrice
 from pmagent.jobs.kinds import Source
@@ -38,23 +40,32 @@ class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PreparedAudit(NamedTuple):
-    """The request; ``copy``: where the report is to lie besides, without its ending (None: nowhere)."""
+    """The request; ``copy``: where the report is to lie besides, without its ending (None: nowhere); ``file``: a file
+    of one format besides (None: none)."""
 
     request: AuditRequested
     copy: Path | None
+    file: Path | None = None
 
 
 def as_request(
     options: AuditOptions, settings: AuditSettings, workspace: Path, folder: Path, audit_id: str
 ) -> PreparedAudit:
-    """The request for the audit ``audit_id`` (a UUID); paths are relative to ``folder``.
+    """The request for the audit ``audit_id`` (a UUID); paths are relative to ``folder``. Blocks while repository and
+    report are seen to be of the right kind.
 
     Raises BadAudit (a source that cannot be), BadRubric, BadPath (the output), ConfigError.
     """
     repo_url = source_of(options.repo_url, folder)
     pdf_path = _pdf(options.pdf_path, folder)
     rubric = default_rubric() if options.rubric is None else read_rubric(options.rubric.content, options.rubric.where)
-    output, copy = output_of(options.output, repo_url, workspace, folder, audit_id)
+    check_folder(repo_url)
+    limits = limits_of(settings, AuditLimits)
+    try:
+        check_pdf(pdf_path, limits)
+    except SourceFailed as failed:
+        raise BadAudit(failed.message, failed.hint) from failed
+    output, copy, file = output_of(options.output, repo_url, workspace, folder, audit_id)
     model = _model(settings.model if options.model is None else options.model)
     request = AuditRequested(
         audit_id=audit_id,
@@ -66,11 +77,11 @@ def as_request(
         engine="langchain" if model else "rules",
         model=model,
         vision_model=_model(settings.vision_model if options.vision_model is None else options.vision_model),
-        limits=limits_of(settings, AuditLimits),
+        limits=limits,
         model_limits=limits_of(settings, ModelLimits),
         price=price_of(settings),
     )
-    return PreparedAudit(request, copy)
+    return PreparedAudit(request, copy, file)
 
 
 def checked(asked: AuditRequested, workspace: Path) -> AuditRequested:

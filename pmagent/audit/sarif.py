@@ -20,17 +20,22 @@ class SarifRule(NamedTuple):
 
 
 class SarifResult(NamedTuple):
-    """``path`` relative to the repository, ``line`` from 1 (0: the file as a whole)."""
+    """``path`` relative to the repository, ``line`` from 1 (0: the file as a whole), ``link``: where a browser shows it
+    ("": nowhere)."""
 
     rule: str
     level: str
     text: str
     path: str
     line: int
+    link: str = ""
 
 
-def sarif(rules: Mapping[str, SarifRule], results: Iterable[SarifResult]) -> dict[str, Any]:
-    """The document: one run, the rules that its results name, and the results in their order."""
+def sarif(
+    rules: Mapping[str, SarifRule], results: Iterable[SarifResult], repository: str = "", commit: str = ""
+) -> dict[str, Any]:
+    """The document: one run, the rules that its results name, and the results in their order. ``repository``: the URI
+    of what was examined, at ``commit`` ("": not known)."""
     found = list(results)
     named = [name for name in rules if any(one.rule == name for one in found)]
     driver = {
@@ -46,25 +51,26 @@ def sarif(rules: Mapping[str, SarifRule], results: Iterable[SarifResult]) -> dic
             for name in named
         ],
     }
-    return {
-        "$schema": SCHEMA,
-        "version": "2.1.0",
-        "runs": [{
-            "tool": {"driver": driver},
-            "columnKind": "unicodeCodePoints",
-            "results": [_result(one, named.index(one.rule)) for one in found],
-        }],
-    }  # fmt: skip
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(one, named.index(one.rule)) for one in found],
+    }
+    if repository and commit:
+        run["versionControlProvenance"] = [{"repositoryUri": repository, "revisionId": commit}]
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
 def _result(one: SarifResult, number: int) -> dict[str, Any]:
     place: dict[str, Any] = {"artifactLocation": {"uri": quote(one.path), "uriBaseId": "%SRCROOT%"}}
     if one.line:
         place["region"] = {"startLine": one.line}
+    link = {"hostedViewerUri": one.link} if one.link else {}
     return {
         "ruleId": one.rule,
         "ruleIndex": number,
         "level": one.level,
         "message": {"text": one.text},
         "locations": [{"physicalLocation": place}],
+        **link,
     }

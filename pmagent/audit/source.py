@@ -35,6 +35,28 @@ def source_of(given: str, folder: Path) -> str:
     return given if given.startswith("file:") else str(path)
 
 
+def check_folder(repo_url: str) -> None:
+    """Look whether the repository, if it lies on this machine, is one: a folder in which git keeps its files, there or
+    in ``.git``. Raises BadAudit."""
+    found = _address(repo_url)
+    if found.protocol != "file":
+        return
+    path = Path(found.location)
+    if not path.is_dir():
+        raise BadAudit(f"{path} is no folder, so no repository", "give the top folder of a repository, or a URL")
+    if _is_repository(path):
+        return
+    around = next((one for one in path.parents if os.path.lexists(one / ".git")), None)
+    if around is not None:
+        raise BadAudit(f"{path} is a folder in the repository {around}, not a repository itself", f"give {around}")
+    raise BadAudit(f"{path} is no git repository", "give the top folder of one; or git init there, and commit")
+
+
+def _is_repository(path: Path) -> bool:
+    bare = ("objects", "refs")
+    return os.path.lexists(path / ".git") or all((path / name).is_dir() for name in bare)
+
+
 def is_address(repo_url: str, workspace: Path) -> bool:
     """Whether the repository is named by an address (https, ssh, git@, file://) that does not lead into the workspace,
     so that an audit of it need not go by the workspace's configuration."""

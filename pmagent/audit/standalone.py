@@ -179,7 +179,9 @@ def _ask(model: BaseChatModel, sent: list[ModelMessage], answer: ModelAnswer | N
         if known is None:
             raise  # nothing that a model or its provider does
         why = f"{SAID[known.code]} ({type(error).__name__})"
-        raise NodeFailed("judge", f"a question to a model has no answer: {why}", _MEND) from error
+        variables = sorted((getattr(model, "lc_secrets", None) or {}).values()) if known.key else []
+        mend = f"the key was refused: see to {' or '.join(variables)}" if variables else _MEND
+        raise NodeFailed("judge", f"a question to a model has no answer: {why}", mend) from error
     return whole
 
 

@@ -9,9 +9,10 @@ import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option
 from pmagent.cli.inputs import job_id, source_from
+from pmagent.exitcodes import Exit
 
 if TYPE_CHECKING:
-    from pmagent.contracts.audit_events import AuditRequested
+    from pmagent.audit.request import PreparedAudit
     from pmagent.workspace.settings import AuditSettings
 
 
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--output", metavar="PATH",
-    help="The report's path: a file that ends in .md, else a folder [default: audit/report_<name>.md].",
+    help="The report's path: a file that ends in .md, .html, .sarif, .junit.xml or .json, else a folder "
+         "[default: audit/report_<name>.md].",
 )
 @click.option(
     "--model", metavar="NAME",
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
 @click.option(
     "--vision-model", metavar="NAME",
     help="The model that looks at the report's images [default: audit.vision_model, else none].",
+)
+@click.option(
+    "--fail-under", metavar="SCORE", type=click.FloatRange(1, 5),
+    help="End with exit code 1 where the overall score is lower.",
 )
 @request_option()
 @format_option()
@@ -52,6 +58,7 @@ def audit(
     output: str | None,
     model: str | None,
     vision_model: str | None,
+    fail_under: float | None,
     request: str | None,
     format: str,
 ) -> int:
@@ -59,8 +66,9 @@ def audit(
 
     Detectives look for evidence in the code, its history and the report; three judges give opinions on each criterion
     of the rubric; fixed rules compute the scores. Progress goes to stderr. Ctrl-C ends the audit in order. Exit 0:
-    there is a report. 1: the audit failed, was refused or cancelled; the collected evidence is kept. 2: an argument is
-    wrong, or a model's key is missing; nothing was recorded. 6: a time limit. `pmagent audits` lists audits."""
+    there is a report. 1: the audit failed, was refused or cancelled (the collected evidence is kept), or the score is
+    below --fail-under. 2: an argument is wrong, or a model's key is missing; nothing was recorded. 6: a time limit.
+    `pmagent audits` lists audits."""
     from pmagent.audit.request import AuditOptions, as_request
     from pmagent.contracts.audit_events import RUBRIC_BYTES_MAX
 
@@ -72,7 +80,7 @@ def audit(
         output=output, model=model, vision_model=vision_model,
     )
     asked = as_request(options, settings, app.workspace, Path.cwd(), job_id(request))
-    return _audit(app, asked.request, asked.copy, format)
+    return _audit(app, asked, format, fail_under)
 
 
 def _settings(app: App, repo_url: str) -> AuditSettings:
@@ -89,13 +97,22 @@ def _settings(app: App, repo_url: str) -> AuditSettings:
     return app.resolved.settings.audit
 
 
-def _audit(app: App, asked: AuditRequested, copy: Path | None, format: str) -> int:
-    from pmagent.audit.delivery import write_copies
-    from pmagent.cli.audit_text import AUDIT, document, exit_code, summary
+def _audit(app: App, prepared: PreparedAudit, format: str, fail_under: float | None) -> int:
+    from pmagent.audit.delivery import write_copies, write_file
+    from pmagent.cli.audit_text import AUDIT, document, exit_code, summary, used_text
     from pmagent.cli.job_screen import follow_job
 
+    asked, copy, file = prepared
     audit = follow_job(app, AUDIT, asked, plain=format == "json")
-    wanted = copy is not None and audit.state == "concluded"
-    copies = write_copies(app.workspace.resolve(), asked.output, copy) if wanted and copy is not None else []
-    app.output.answer(format, document(audit, copies), lambda: summary(app.output, audit, copies))
-    return exit_code(audit)
+    copies: list[Path] = []
+    if audit.state == "concluded":
+        workspace = app.workspace.resolve()
+        copies += write_copies(workspace, asked.output, copy) if copy is not None else []
+        copies += [write_file(workspace, audit, file, fail_under, used_text(audit))] if file is not None else []
+    below = fail_under is not None and audit.score is not None and audit.score < fail_under
+    code = Exit.NO if below else exit_code(audit)
+    more = {} if fail_under is None else {"fail_under": fail_under, "exit_code": int(code)}
+    app.output.answer(format, document(audit, copies) | more, lambda: summary(app.output, audit, copies))
+    if below:
+        app.output.note(f"the overall score, {audit.score:g}, is below --fail-under {fail_under:g}")
+    return code

@@ -55,11 +55,32 @@ def document(audit: Audit, copies: Sequence[Path] = ()) -> dict[str, Any]:
         "report": f"{asked.output}.md" if concluded else None,
         "report_json": f"{asked.output}.json" if concluded else None,
         "copies": [str(path) for path in copies],
+        "used": _used(audit),
         "requested_at": audit.at,
         "ended_at": audit.ended or None,
         "duration_ms": duration_ms(audit),
         "criteria": [_criterion(one) for one in audit.standings],
     }
+
+
+def _used(audit: Audit) -> dict[str, Any]:
+    """What its models were asked and cost; ``cost_usd`` None: their price is not known."""
+    used = audit.used
+    return {
+        "calls": used.replied + used.failed, "failed_calls": used.failed, "input_tokens": used.input_tokens,
+        "output_tokens": used.output_tokens, "cost_usd": used.cost_usd if audit.asked.price is not None else None,
+    }  # fmt: skip
+
+
+def used_text(audit: Audit) -> str:
+    """The same for people; "" where no model was called."""
+    used = audit.used
+    if not used.replied + used.failed:
+        return ""
+    failed = f" ({used.failed} failed)" if used.failed else ""
+    cost = f", ${used.cost_usd:.4f}" if audit.asked.price is not None else ", price not set"
+    tokens = f"{used.input_tokens:,} tokens in, {used.output_tokens:,} out"
+    return f"{used.replied + used.failed} calls{failed}, {tokens}{cost}"
 
 
 def _criterion(one: Standing) -> dict[str, Any]:
@@ -120,6 +141,8 @@ def summary(output: Output, audit: Audit, copies: Sequence[Path] = ()) -> None:
             first = one.ruling.dissent_summary.partition("\n")[0]
             head = f"  dissent on {one.criterion.name}: "
             output.line(Styled(head, "yellow"), shorten(first, max(20, output.columns - len(head))))
+    if used_text(audit):
+        output.line(f"  models  {used_text(audit)}")
     if audit.concluded is not None:
         output.line(f"  report  {audit.asked.output}.md")
     for path in copies:

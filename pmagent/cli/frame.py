@@ -172,8 +172,9 @@ class Entry:
 
 
 class Group(_Helped, click.Group):
-    """A group that imports a command when it is called. ``entries`` in the order of its help; ``text``: its own line in
-    a list; ``aliases``: names that other tools have taught -> the words that they stand for."""
+    """A group that imports a command when it is called. ``entries`` in the order of its help; one of two words stands
+    beside a command of the first, which is no group. ``text``: its own line in a list; ``aliases``: names that other
+    tools have taught -> the words that they stand for."""
 
     def __init__(
         self, *args: Any, entries: Mapping[str, Entry | Group], text: str = "",
@@ -187,8 +188,8 @@ class Group(_Helped, click.Group):
         self.params.extend(shared_options())
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Names, in order."""
-        return list(self.entries)
+        """Names, in order; those of one word, which a shell can complete."""
+        return [name for name in self.entries if " " not in name]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Import it."""
@@ -205,6 +206,8 @@ class Group(_Helped, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command named first, or a usage error that names the nearest."""
         args = [*self.aliases.get(args[0], args[:1]), *args[1:]]
+        if " ".join(args[:2]) in self.entries:
+            args = [" ".join(args[:2]), *args[2:]]
         if args[0] not in self.entries and not args[0].startswith("-"):
             meant = [name for name in (_MEANT.get(args[0], ""),) if name in self.entries]
             near = meant or get_close_matches(args[0], self.entries, 1)

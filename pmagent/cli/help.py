@@ -43,6 +43,8 @@ def _command_help(words: Sequence[str], app: App) -> str:
 
     command: click.Command = program
     context = click.Context(program, info_name="pmagent", obj=app)
+    if " ".join(words[:2]) in program.entries:
+        words = [" ".join(words[:2]), *words[2:]]
     for word in words:
         found = command.get_command(context, word) if isinstance(command, click.Group) else None
         if found is None:

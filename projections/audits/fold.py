@@ -24,6 +24,7 @@ from pmagent.contracts.audit_events import (
     AuditSurveyed,
 )
 from pmagent.contracts.effect import RequestRefused
+from pmagent.contracts.model import ModelCallFailed, ModelReplied
 from pmagent.events.event import Event
 from pmagent.projections.audits.paths import report_path
 from pmagent.projections.views import jobs
@@ -147,6 +148,21 @@ def _rejected(audit: Audit, _: Event, rejected: AuditOpinionRejected) -> Audit:
     return replace(audit, rejected=[*audit.rejected, rejected])
 
 
+def _replied(audit: Audit, _: Event, replied: ModelReplied) -> Audit:
+    used, usage, price = audit.used, replied.usage, audit.asked.price
+    cost = 0.0
+    if price is not None:
+        cost = (usage.input_tokens * price.input_usd + usage.output_tokens * price.output_usd) / 1_000_000
+    return replace(audit, used=replace(
+        used, replied=used.replied + 1, input_tokens=used.input_tokens + usage.input_tokens,
+        output_tokens=used.output_tokens + usage.output_tokens, cost_usd=used.cost_usd + cost,
+    ))  # fmt: skip
+
+
+def _call_failed(audit: Audit, _: Event, __: ModelCallFailed) -> Audit:
+    return replace(audit, used=replace(audit.used, failed=audit.used.failed + 1))
+
+
 def _ruled(audit: Audit, _: Event, ruled: AuditCriterionRuled) -> Audit:
     return replace(audit, doing="ruling", rulings={**audit.rulings, ruled.dimension_id: ruled})
 
@@ -189,5 +205,7 @@ _SHOWN: Final[dict[type[msgspec.Struct], Callable[[Audit, Event, Any], Audit]]] 
     AuditPicturesRead: _pictures,
     AuditSourceFailed: _source_failed,
     AuditOpinionRejected: _rejected,
+    ModelReplied: _replied,
+    ModelCallFailed: _call_failed,
 }
 """The events that only screens and pages show."""

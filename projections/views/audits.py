@@ -35,6 +35,16 @@ class Source(msgspec.Struct, frozen=True):
     ended: str = ""
 
 
+class Used(msgspec.Struct, frozen=True, array_like=True):
+    """The use of models: calls that replied and that failed; tokens of the replies, and their price in US dollars."""
+
+    replied: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+
+
 class Criterion(msgspec.Struct, frozen=True, array_like=True):
     """A dimension of the rubric, by its id and its name; ``target`` is what is examined for it."""
 
@@ -94,8 +104,8 @@ def changing(ruling: AuditCriterionRuled) -> list[str]:
 class Audit(JobView, frozen=True, kw_only=True):
     """An audit; ``asked`` is without its rubric. ``commit`` and ``report_sha256`` say what was audited ("": not read
     yet). ``sources`` by name; ``requests``: position of a request to read one -> its name. ``rejected``: replies of
-    models that were no opinions. ``superseded``: another audit has concluded later with the same path, and the report
-    there is that one's."""
+    models that were no opinions; ``used``: what models cost, on screens only. ``superseded``: another audit has
+    concluded later with the same path, and the report there is that one's."""
 
     asked: AuditRequested
     path: str
@@ -113,6 +123,7 @@ class Audit(JobView, frozen=True, kw_only=True):
     rulings: dict[str, AuditCriterionRuled] = {}
     concluded: AuditConcluded | None = None
     superseded: bool = False
+    used: Used = Used()
 
     @property
     def word(self) -> str:

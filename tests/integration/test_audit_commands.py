@@ -81,6 +81,30 @@ def test_an_audit_tells_of_each_criterion_and_leaves_its_report(
         assert_proven(workspace)
 
 
+def test_one_file_of_a_format_is_made_besides_and_no_foreign_one_is_overwritten(
+    workspace: Path, sources: Sources, tmp_path: Path
+) -> None:
+    done = pmagent(workspace, *sources.quick, "--output", str(tmp_path / "new" / "r.html"), "--format", "json")
+    assert (done.code, done.document["copies"]) == (0, [str(tmp_path / "new" / "r.html")]), done.errors
+    assert b"<h1>Audit Report" in (tmp_path / "new" / "r.html").read_bytes()
+    done = pmagent(workspace, *sources.quick, "--output", str(workspace / "r.json"), "--format", "json")
+    assert (workspace / "r.json").read_bytes() == (workspace / done.document["report_json"]).read_bytes()
+    (tmp_path / "x.sarif").write_text("{}")
+    for name in (tmp_path / "x.sarif", workspace / "share" / "r.html"):
+        assert pmagent(workspace, *sources.quick, "--output", str(name)).code == 2
+    assert_proven(workspace)
+
+
+@each("least, code", [("1", 0), ("5", 1)])
+def test_a_score_below_the_least_one_ends_with_exit_1(
+    workspace: Path, sources: Sources, least: str, code: int
+) -> None:
+    done = pmagent(workspace, *sources.quick, "--fail-under", least, "--format", "json")
+    assert (done.code, done.document["exit_code"], done.document["state"]) == (code, code, "concluded"), done.errors
+    assert (done.document["overall_score"] < float(least)) == bool(code)
+    assert ("--fail-under" in done.errors) == bool(code)
+
+
 def test_what_the_report_says_is_held_against_the_repository(workspace: Path, sources: Sources) -> None:
     done = pmagent(workspace, *sources.quick, "--format", "json")
     assert done.code == 0, done.errors
@@ -105,7 +129,9 @@ def test_the_same_audit_twice_gives_the_same_report(workspace: Path, sources: So
         document = json.loads((workspace / "audit" / "report_depcheck.json").read_text())["report"]
         reports.append({name: value for name, value in document.items() if name != "audit_id"})
     assert reports[0] == reports[1]
-    assert len(listed(workspace)) == 2
+    first, second = (entry["audit_id"] for entry in listed(workspace))
+    done = pmagent(workspace, "audit", "diff", first[:12], second, "--format", "json")
+    assert (done.code, done.document["equal"], done.document["criteria"]) == (0, True, [])
     assert_proven(workspace)
 
 
@@ -129,6 +155,11 @@ def test_a_report_may_go_anywhere(workspace: Path, sources: Sources, tmp_path: P
         (("{repo}", "{repo}"), "is no file"),
         (("nowhere", "{pdf}"), "there is no repository"),
         (("https://me:hunter2@example.org/x", "{pdf}"), "password"),
+        (("https://github.com/x", "{pdf}"), "names an owner"),
+        (("{repo}/depcheck", "{pdf}"), "is a folder in the repository"),
+        (("/etc/passwd", "{pdf}"), "is no folder"),
+        (("{repo}", "/etc/passwd"), "not a PDF"),
+        (("{repo}", "{pdf}", "--fail-under", "6"), "--fail-under"),
         (("{repo}", "{pdf}", "--rubric", "{pdf}"), "depcheck.pdf"),
         (("{repo}", "{pdf}", "--rubric", "none.json"), "none.json"),
         (("{repo}", "{pdf}", "--output", "{ws}/share/x.md"), "share"),
@@ -154,12 +185,12 @@ def test_what_cannot_be_is_refused_before_anything_is_recorded(
 
 def test_a_source_that_cannot_be_read_fails_the_audit_and_is_named(workspace: Path, sources: Sources) -> None:
     bad = workspace / "bad.pdf"
-    bad.write_bytes(b"<html>no PDF</html>")
+    bad.write_bytes(b"%PDF-1.7 and no more")
     done = pmagent(workspace, "audit", str(sources.repository), str(bad), "--rubric", str(sources.rubric))
     assert done.code == 1
     assert done.lines[0].startswith("✗ failed")
-    assert "PDF" in done.text
-    (workspace / "empty").mkdir()
+    assert "damaged" in done.text
+    (workspace / "empty" / ".git").mkdir(parents=True)
     done = pmagent(workspace, "audit", str(workspace / "empty"), str(sources.report), "--format", "json")
     assert (done.code, done.document["state"]) == (1, "failed")
     assert done.document["code"] in ("not_found", "git")
@@ -167,6 +198,8 @@ def test_a_source_that_cannot_be_read_fails_the_audit_and_is_named(workspace: Pa
     assert done.document["report"] is None
     assert not (workspace / "audit").exists()
     assert {entry["state"] for entry in listed(workspace)} == {"failed"}
+    one, two = (entry["audit_id"] for entry in listed(workspace))
+    assert pmagent(workspace, "audit", "diff", one, two).code == 2, "they have no report"
     assert_proven(workspace)
 
 
@@ -239,6 +272,8 @@ def test_models_judge_and_what_does_not_fit_is_asked_for_again(
     }  # fmt: skip
     assert bench.asked[wrong] == 3
     assert sum(bench.asked.values()) == 8
+    assert done.document["used"]["calls"] == 8
+    assert done.document["used"]["input_tokens"] > 0
     assert "test-key-of-nobody" not in (workspace / "audit" / "report_depcheck.md").read_text()
     assert_proven(workspace)
 

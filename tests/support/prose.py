@@ -61,14 +61,15 @@ frobnicate; --frobnicate; log tial; log; log show; log show 999; log show zero; 
 log tail --since soonish; log tail --grep '('; log tail -n many; log tail --format xml; status --format xml
 status extra; replay --actor nobody; replay --until never; diff . nowhere
 completion fishy; sim --seed x; sim --count 0; lnav extra
-runs ffffffff; runs zzz; audits ffffffff; cancel ffffffff; cancel; run; run x --plan missing.yaml
+runs ffffffff; runs zzz; audits ffffffff; audit diff zzz 0; audit diff 0 1; cancel ffffffff
+cancel; run; run x --plan missing.yaml
 run x --plan cycle.yaml; run x --plan twice.yaml; run x --plan self.yaml; run x --plan unknown.yaml
 run x --plan tool.yaml; run x --plan net.yaml; run x --plan long.yaml
 run x --plan key.yaml; run x --plan empty.yaml; run x --plan text.yaml
 run x --plan good.yaml --concurrency 0; run x --plan good.yaml --config config.yaml
 run x --plan good.yaml --config missing.yaml; run x --plan good.yaml --action mischief
 audit; audit .; audit . missing.pdf; audit nowhere report.pdf; audit . report.pdf --rubric rubric.json
-audit . report.pdf --rubric missing.json; audit . report.pdf --model nobody
+audit . report.pdf --rubric missing.json; audit . report.pdf
 pla mode FOO; pla mode EXECUTE; pla propose; pla propose 'keys: control+c'; pla propose 'type: ä'; pla propose 'type:'
 pla propose 'click: twice'; pla propose 'type: ls'; pla show prop-1; pla approve prop-1; pla reject prop-1
 pla reject prop-1 --reason no; pla arm; pla list --stands nowhere; pla end; pla device --seconds x

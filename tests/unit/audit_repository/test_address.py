@@ -44,6 +44,7 @@ def test_these_are_fetched(given_url: str, protocol: str, location: str) -> None
         "https://host/a\nb", "https://host/a?token=x", "https://host/a#x", "https://host:99999/a", "https://host:0/a",
         "https://token@host/a", "https://u:p@host/a", "ssh://u:p@host/a", "ssh://-oProxyCommand=x/a", "ssh://-x@host/a",
         "u:p@host:a", "-u@host:a", "host:-a", "git@-host:a", "a b:c", "file://host/a", "file:a", "https:/a", "file:///a?b",
+        "https://github.com/x", "git@GitHub.com:x", "https://host/", "git@host:/", r"C:\repo", "c:/repo",
         "file:///%ff", "file:///%00", "/a\x00b", "/a\nb", "https://[::1/a", "x" * 5000,
     ],
 )  # fmt: skip

@@ -20,6 +20,7 @@ from tests.support.cases import each
         ("fatal: unable to access 'https://h/a/': The requested URL returned error: 502", "network"),
         ("fatal: write error: No space left on device", "too_large"),
         ("fatal: bad object 1234", "git"),
+        ("remote: fatal: unable to read 2bd5a0a9\nfatal: early EOF\nfatal: the remote end hung up unexpectedly", "git"),
         ("", "git"),
     ],
 )

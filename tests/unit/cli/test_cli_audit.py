@@ -18,9 +18,9 @@ AUDIT = UUID("0b0c7a52-3f7e-4c1d-9a55-000000000002")
 
 @pytest.fixture
 def place(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace with a folder that is no repository, and a file that is no PDF; ids are known before."""
-    (workspace / "nothing").mkdir()
-    (workspace / "report.pdf").write_text("no PDF")
+    """A workspace with a repository that git does not know, and a damaged PDF; ids are known before."""
+    (workspace / "nothing" / ".git").mkdir(parents=True)
+    (workspace / "report.pdf").write_text("%PDF-")
     monkeypatch.setattr("pmagent.cli.audit.job_id", lambda _: str(AUDIT))
     return workspace
 

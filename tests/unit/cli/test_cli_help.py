@@ -33,6 +33,7 @@ ELSEWHERE = {
     "pmagent run --follow 5b0c7a52", "pmagent apply 5b0c7a52", "pmagent apply 5b0c7a52 rewrite",
     "pmagent rerun 5b0c7a52", "pmagent rerun 5b0c7a52 --failed",
     "pmagent run 'Look around' --plan plan.yaml --detach", "pmagent audits 5b0c7a52",
+    "pmagent audit diff 5b0c7a52 77e1d004 --format json",
     "pmagent audit https://github.com/OWNER/NAME report.pdf",
     "pmagent audit git@github.com:OWNER/NAME.git report.pdf --model anthropic:NAME --format json",
     "pmagent pla practice", "pmagent pla practice --layout de", "pmagent pla firmware build board",
@@ -142,7 +143,8 @@ def test_every_command_takes_the_shared_options(words: tuple[str, ...]) -> None:
 
 def test_examples_are_of_the_command_that_shows_them() -> None:
     for words, example in EXAMPLES:
-        assert tuple(shlex.split(example)[: len(words) + 1]) == ("pmagent", *words), example
+        named = " ".join(words).split()
+        assert shlex.split(example)[: len(named) + 1] == ["pmagent", *named], example
     assert {example for _, example in EXAMPLES} >= ELSEWHERE
 
 

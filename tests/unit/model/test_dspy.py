@@ -129,7 +129,10 @@ def test_dspys_exceptions_are_known(
 ) -> None:
     from dspy.utils import exceptions
 
-    assert failure_of(getattr(exceptions, error)(message="x", **told), parse_time(START)) == expected
+    found = failure_of(getattr(exceptions, error)(message="x", **told), parse_time(START))
+    assert found is not None
+    assert found[:3] == expected
+    assert found.key == (told.get("status") == 401)
 
 
 def test_nothing_is_kept_on_the_disk(tmp_path: Path) -> None:

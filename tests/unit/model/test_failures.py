@@ -41,7 +41,7 @@ def named(name: str, base: type[Exception] = Exception) -> Exception:
 @each(
     "status, failure",
     [
-        (400, Failure("rejected")), (401, Failure("rejected")), (404, Failure("rejected")),
+        (400, Failure("rejected")), (401, Failure("rejected", key=True)), (404, Failure("rejected")),
         (408, Failure("timed_out", transient=True)), (409, Failure("overloaded", transient=True)),
         (413, Failure("too_long")), (429, Failure("rate_limited", transient=True)),
         (500, Failure("overloaded", transient=True)), (529, Failure("overloaded", transient=True)),

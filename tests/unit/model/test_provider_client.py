@@ -111,6 +111,7 @@ def test_what_does_not_pass_is_asked_once(answer: Answer, code: str, base: pytes
     failure, [failed], server = asked(base, answer)
     assert (failure.code, failure.attempts, len(server.seen)) == (code, 1, 1)
     assert (failed.code, failed.transient) == (code, False)
+    assert ("OPENAI_API_KEY" in failure.text) == (answer.status == 401), "which variable holds the key"
 
 
 def test_silence_ends_with_the_calls_seconds(base: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.clean import width
-from pmagent.cli.audit_text import criterion_rows, document, exit_code, table
+from pmagent.cli.audit_text import criterion_rows, document, exit_code, table, used_text
 from pmagent.cli.job_text import change_line
 from pmagent.cli.output import Piece, Styled, _line
 from pmagent.contracts.audit_events import (
@@ -34,11 +34,11 @@ from pmagent.contracts.audit_events import (
 )
 from pmagent.contracts.audit_facts import CodeGraph, History, PdfReading, PictureReading, RepoSurvey
 from pmagent.contracts.effect import RequestRefused
-from pmagent.contracts.model import ModelCallFailed
+from pmagent.contracts.model import ModelCallFailed, ModelReplied, ModelUsage
 from pmagent.contracts.payload import Payload, encode, type_of
 from pmagent.events.event import Event
 from pmagent.jobs.kinds import AUDITS
-from pmagent.projections.views.audits import JUDGES, Audit, Standing
+from pmagent.projections.views.audits import JUDGES, Audit, Standing, Used
 from pmagent.projections.views.jobs import Change
 from tests.support.cases import each
 from tests.support.hostile import CORPUS, assert_harmless
@@ -274,7 +274,11 @@ def test_replies_that_were_no_opinions_and_calls_that_failed_are_told() -> None:
         reply=7,
     )
     call = ModelCallFailed(request=3, ask=2, code="rate_limited", error="X", transient=True, retry_after_s=2.5)
-    audit, changes = folded(rejected, call)
+    usage = ModelUsage(input_tokens=1_000, output_tokens=50, counted=True)
+    reply = ModelReplied(request=5, ask=2, content="", tool_calls=[], usage=usage, latency_ms=1)
+    audit, changes = folded(rejected, call, reply, reply)
+    assert audit.used == Used(2, 1, 2_000, 100, 0.0)
+    assert used_text(audit).startswith("3 calls (1 failed), 2,000 tokens in, 100 out")
     assert len(audit.rejected) == 1
     assert "Defense's answer 2 is no opinion: the score is a text" in changes[0].text
     assert changes[1].word == "retry"

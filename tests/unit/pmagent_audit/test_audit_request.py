@@ -22,6 +22,7 @@ from pmagent.events.redact import MASK
 from pmagent.jobs.kinds import Source
 from pmagent.service.secrets import known_secrets
 from pmagent.workspace.settings import AuditSettings, ConfigError
+from tests.support import pdfs
 from tests.support.cases import each
 
 AUDIT = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
@@ -32,7 +33,7 @@ SECRET = "hunter2-hunter2"
 def place(tmp_path: Path) -> Path:
     """A workspace with a repository and a report; the current folder is beside it."""
     (tmp_path / "workspace").mkdir()
-    (tmp_path / "repo").mkdir()
+    (tmp_path / "repo" / ".git").mkdir(parents=True)
     (tmp_path / "report.pdf").write_bytes(b"%PDF-1.7")
     return tmp_path
 
@@ -57,7 +58,7 @@ def asked(place: Path, settings: AuditSettings | None = None, **fields: Any) -> 
 
 
 def test_paths_are_relative_to_the_current_folder_and_recorded_whole(place: Path) -> None:
-    request, copy = asked(place)
+    request, copy, _ = asked(place)
     assert (request.repo_url, request.pdf_path) == (str(place / "repo"), str(place / "report.pdf"))
     assert (request.output, copy) == ("audit/report_repo", None)
     assert (request.engine, request.model, request.vision_model) == ("rules", "", "")
@@ -146,6 +147,39 @@ def test_a_pdf_that_is_not_there_is_named(place: Path, what: str) -> None:
         asked(place, pdf_path=what)
 
 
+@each("content, word", [(b"", "empty"), (b"<html>no PDF</html>", "not a PDF")])
+def test_a_file_of_another_kind_is_refused(place: Path, content: bytes, word: str) -> None:
+    (place / "report.pdf").write_bytes(content)
+    with pytest.raises(BadAudit, match=word) as caught:
+        asked(place)
+    assert caught.value.exit_code == 2
+
+
+def test_an_encrypted_pdf_is_refused_and_a_damaged_one_is_for_the_audit_to_tell(place: Path) -> None:
+    damaged = b"%PDF-1.7 /Encrypt"
+    (place / "report.pdf").write_bytes(damaged)
+    assert asked(place)
+    made = pdfs.Report()
+    made.page("<p>Words.</p>")
+    made.saved(place / "report.pdf", encryption=pdfs.mupdf.PDF_ENCRYPT_AES_256, owner_pw="o", user_pw="u")
+    with pytest.raises(BadAudit, match="encrypted"):
+        asked(place)
+    made.saved(place / "report.pdf", encryption=pdfs.mupdf.PDF_ENCRYPT_AES_256, owner_pw="o", user_pw="")
+    assert asked(place), "it opens without a password"
+
+
+@each("inside, word", [("repo/docs", "a folder in the repository"), ("other", "no git repository"),
+                       ("report.pdf", "is no folder")])
+def test_a_path_that_is_no_repository_is_refused(place: Path, inside: str, word: str) -> None:
+    for folder in ("repo/docs", "other"):
+        (place / folder).mkdir(exist_ok=True)
+    with pytest.raises(BadAudit, match=word) as caught:
+        asked(place, repo_url=inside)
+    assert caught.value.exit_code == 2
+    with pytest.raises(BadAudit, match=word):
+        asked(place, repo_url=f"file://{place}/{inside}")
+
+
 def test_a_pipe_is_no_pdf(place: Path) -> None:
     os.mkfifo(place / "pipe.pdf")
     with pytest.raises(BadAudit, match="is no file"):
@@ -182,6 +216,12 @@ def test_an_output_elsewhere_gets_copies(place: Path, wanted: str, copy: str) ->
     assert found == Output("audit/report_repo", place / copy)
 
 
+@each("name", ["out.html", "workspace/out.sarif", "out.junit.xml", "out.json"])
+def test_a_file_of_one_format_lies_beside_the_documents(place: Path, name: str) -> None:
+    found = output_of(name, str(place / "repo"), place / "workspace", place, AUDIT)
+    assert found == Output("audit/report_repo", None, place / name)
+
+
 @each(
     "wanted, reason",
     [
@@ -199,6 +239,10 @@ def test_an_output_elsewhere_gets_copies(place: Path, wanted: str, copy: str) ->
         ("workspace/old.md/x.md", "ends as a report does"),
         ("workspace/5b0c7a52-3f7e-4c1d-9a55-000000000002/x.md", "the id of a run"),
         ("notes.txt", "which is a file"),
+        ("workspace/data.json", "no report of an audit"),
+        ("workspace/share/x.html", "nothing may be left"),
+        ("workspace/link/x.html", "leads out of the workspace"),
+        (".sarif", "a file without a name"),
         ("notes.md", "no report of an audit"),
         ("workspace/link/x.md", "leads out of the workspace"),
         ("", "names no place"),

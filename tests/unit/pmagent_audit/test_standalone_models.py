@@ -212,6 +212,7 @@ def test_a_providers_client_is_asked_and_asked_again() -> None:
         model.root_client.close()
     assert clerk.engine == "langchain (ChatOpenAI gpt-x)"
     assert refused.reason.startswith("a question to a model has no answer: the provider rejected the call (")
+    assert "OPENAI_API_KEY" in refused.mend
     assert [len(seen["messages"]) for seen in server.seen] == [2, 4, 2]
 
 

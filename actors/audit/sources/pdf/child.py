@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from pmagent.actors.audit.sources.pdf.wire import Answer, Refused, Task
+from pmagent.actors.audit.sources.pdf.wire import Answer, Opened, Refused, Task
 from pmagent.actors.core.extras import install
 
 _UNAVAILABLE: Final = Refused("pdf_unavailable", "cannot be read: PyMuPDF is not installed", install("audit"))
@@ -49,6 +49,9 @@ def _answer(task: Task) -> Answer:
     from pmagent.actors.audit.sources.pdf import gallery, gathering, opening
 
     try:
+        if task.what == "opening":
+            opening.open_pdf(task.pdf, task.pages)
+            return Opened()
         if task.what == "reading":
             return gathering.read(task)
         return gathering.cut(task) if task.what == "segments" else gallery.collect(task)

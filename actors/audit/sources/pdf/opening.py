@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import pymupdf
 
-from pmagent.actors.audit.sources.pdf.wire import AT
+from pmagent.actors.audit.sources.pdf.wire import AT, HEAD, MARK
 from pmagent.contracts.audit_events import FailureCode
 
 T = TypeVar("T")
@@ -20,9 +20,6 @@ mupdf: Any = pymupdf
 
 _TOLD: Final = 2
 """The descriptor by which who started this process is told how far it is: standard error."""
-HEAD: Final = 1_024
-"""A PDF says that it is one within so many bytes."""
-MARK: Final = b"%PDF-"
 CONTENT_BYTES: Final = 8 * 2**20
 _RATIO: Final = 10
 """So many bytes of a page come of one that is packed, as a rule."""

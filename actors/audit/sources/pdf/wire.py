@@ -15,6 +15,10 @@ MODULE: Final = "pmagent.actors.audit.sources.pdf.child"
 AT: Final = b"at page "
 """Begins a line on standard error that says which page is looked at from now on."""
 
+HEAD: Final = 1_024
+"""A PDF says that it is one within so many bytes."""
+MARK: Final = b"%PDF-"
+
 ChunkBy = Literal["char", "page"]
 
 
@@ -30,7 +34,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     "" where there is none. ``skip``: pages that have brought an earlier process down. The other fields are for one kind
     of task each."""
 
-    what: Literal["reading", "segments", "pictures"]
+    what: Literal["reading", "segments", "pictures", "opening"]
     pdf: bytes
     sha256: str
     seconds: float
@@ -72,4 +76,8 @@ class Pictured(msgspec.Struct, frozen=True, tag="pictured"):
     blobs: dict[str, bytes]
 
 
-Answer = Refused | Read | Segmented | Pictured
+class Opened(msgspec.Struct, frozen=True, tag="opened"):
+    """The answer to ``opening``: it can be opened without a password."""
+
+
+Answer = Refused | Read | Segmented | Pictured | Opened

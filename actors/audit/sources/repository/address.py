@@ -29,6 +29,9 @@ _SCP: Final = re.compile(r"(?:[A-Za-z0-9_][\w.+-]*@)?(?:[A-Za-z0-9_][\w.-]*|\[[0
 _HOST: Final = re.compile(r"[A-Za-z0-9_](?:[\w.-]*\w)?\.?|[0-9A-Fa-f:.]+", re.ASCII)
 _USER: Final = re.compile(r"[A-Za-z0-9_][\w.+-]*", re.ASCII)
 _HELPER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")
+_DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]", re.ASCII)
+_OWNED: Final = frozenset(("github.com", "www.github.com", "gitlab.com", "bitbucket.org", "codeberg.org"))
+"""Hosts on which the path of every repository has at least two parts."""
 _LOOPBACK: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 _SCHEMES: Final = frozenset(("https", "http", "ssh", "file", "git", "ftp"))
 _FORMS: Final = "give https://…, ssh://…, user@host:path, file:///… or a path"
@@ -51,6 +54,11 @@ def address(repo_url: str) -> Address:
         raise _bad("the repository's address begins with a dash, as an option does", "put ./ before it if it is a path")
     if _HELPER.match(repo_url):
         raise _bad("the repository's address names a transport helper of git")
+    if _DRIVE.match(repo_url):
+        raise _bad(
+            "the repository's address is a path of Windows",
+            "give the path as this machine has it; a host of one letter is written ssh://h/path",
+        )
     if "://" in repo_url:
         return _url(repo_url)
     if repo_url.startswith(("/", ".", "~")) or ":" not in repo_url or "/" in repo_url.partition(":")[0]:
@@ -63,6 +71,8 @@ def _scp(repo_url: str) -> Address:
         raise _secret()
     if repo_url.partition(":")[0].lower() in _SCHEMES or _BLANK.search(repo_url) or not _SCP.fullmatch(repo_url):
         raise _bad("the repository's address is neither a URL nor host:path nor a path")
+    host, _, path = repo_url.rpartition("@")[2].partition(":")
+    _check_path(host, path)
     return Address("ssh", repo_url)
 
 
@@ -88,8 +98,18 @@ def _url(repo_url: str) -> Address:
         raise _bad("the repository's address is http, which anybody on the way can change", "give the https address")
     if parts.query or parts.fragment:
         raise _bad("the repository's address has a query or a fragment; tokens stand there")
+    _check_path(host, parts.path)
     protocol: Protocol = "https" if parts.scheme == "https" else "http" if parts.scheme == "http" else "ssh"
     return Address(protocol, parts.scheme + repo_url[len(parts.scheme) :])  # git knows schemes in small letters only
+
+
+def _check_path(host: str, path: str) -> None:
+    """See that the path on the host can be a repository's. Raises SourceFailed."""
+    named = [part for part in path.split("/") if part]
+    if not named:
+        raise _bad("the repository's address names a host and no repository on it")
+    if len(named) < 2 and host.lower() in _OWNED:
+        raise _bad(f"the repository's address names an owner on {host.lower()}, and no repository", "add its name")
 
 
 def _file(netloc: str, path: str, more: bool) -> Address:

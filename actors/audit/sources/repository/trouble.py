@@ -20,6 +20,10 @@ _REFUSED: Final = (
     "|Access denied|access rights: denied|Too many authentication failures"
 )
 _NO_ROOM: Final = "No space left on device|Disk quota exceeded|[Oo]ut of memory|File too large|mmap failed"
+_BROKEN: Final = (
+    "possible repository corruption on the remote side"
+    "|remote: (?:fatal|error): (?:unable to read|missing|bad|Could not read)"
+)
 _UNREACHED: Final = (
     "Could(?: not|n't) resolve|Failed to connect|Connection (?:refused|timed out|reset|closed)|timed out|too slow"
     "|Network is unreachable|No route to host|unable to connect|Recv failure|SSL|certificate|gnutls|RPC failed"
@@ -49,6 +53,12 @@ _CAUSES: Final[tuple[tuple[FailureCode, re.Pattern[str], str, str], ...]] = (
         re.compile(_NO_ROOM),
         "there is not enough disk or memory for it",
         "make room, or give the path of a clone of yours",
+    ),
+    (
+        "git",
+        re.compile(_BROKEN),
+        "objects of it are missing, or damaged",
+        "git fsck shows which; git fetch --refetch, or a whole clone, brings them back",
     ),
     (
         "network",
