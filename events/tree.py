@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -173,7 +172,7 @@ class Tree:
                 try:
                     os.unlink(name, dir_fd=folder)
                 except IsADirectoryError:
-                    shutil.rmtree(name, dir_fd=folder)
+                    _remove_folder(folder, name)
                 os.fsync(folder)
         except OSError as error:
             if error.errno in _NOT_THERE:
@@ -243,6 +242,58 @@ def _entered_own(folder: int, part: str, mode: int) -> int:
             with suppress(FileNotFoundError):
                 _move_aside(folder, part)
     return _entered(folder, part, mode)
+
+
+def remove_folder(path: str) -> None:
+    """Remove the folder at ``path`` with all that is in it, however deep; links in it are not followed. Raises
+    OSError."""
+    above = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _remove_folder(above, os.path.basename(path))
+    finally:
+        os.close(above)
+
+
+def _remove_folder(above: int, name: str) -> None:
+    """Remove the folder ``name`` with all that is in it, however deep: what lies deeper is moved up first. Raises
+    OSError."""
+    top = os.open(name, _FOLDER, dir_fd=above)
+    try:
+        while names := os.listdir(top):
+            for one in names:
+                with suppress(FileNotFoundError):  # others may clear it away, too
+                    _remove_from(top, one)
+    finally:
+        os.close(top)
+    os.rmdir(name, dir_fd=above)
+
+
+def _remove_from(top: int, name: str) -> None:
+    try:
+        os.unlink(name, dir_fd=top)
+    except IsADirectoryError:
+        folder = os.open(name, _FOLDER, dir_fd=top)
+        try:
+            for one in os.listdir(folder):
+                with suppress(FileNotFoundError):
+                    _lift(folder, one, top)
+        finally:
+            os.close(folder)
+        os.rmdir(name, dir_fd=top)
+
+
+def _lift(folder: int, name: str, top: int) -> None:
+    """Remove what is no folder, or an empty one; move another one to ``top``."""
+    try:
+        os.unlink(name, dir_fd=folder)
+    except IsADirectoryError:
+        try:
+            os.rmdir(name, dir_fd=folder)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            lifted = f".pmagent.{os.urandom(8).hex()}.gone"
+            os.rename(name, lifted, src_dir_fd=folder, dst_dir_fd=top)
 
 
 def _move_aside(folder: int, name: str) -> None:

@@ -29,6 +29,7 @@ from pmagent.contracts.audit_events import (
     AuditSurveyed,
 )
 from pmagent.events.event import Event
+from pmagent.events.tree import remove_folder
 
 FOLDER: Final = ".pmagent/audits"
 """Where clones lie while they are surveyed; what a killed process left there goes at the next start."""
@@ -123,7 +124,10 @@ def remove(folder: str) -> None:
 
     if not os.path.isdir(folder):
         return
-    if sys.version_info >= (3, 12):
-        shutil.rmtree(folder, onexc=writable)
-    else:
-        shutil.rmtree(folder, onerror=writable)
+    try:
+        if sys.version_info >= (3, 12):
+            shutil.rmtree(folder, onexc=writable)
+        else:
+            shutil.rmtree(folder, onerror=writable)
+    except RecursionError:  # a stranger's repository may be as deep as a path is long
+        remove_folder(folder)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pmagent.actors.core.alerts import Alert, Asked, Judged, Judges, Over
+from pmagent.actors.pla.switch import said
 from pmagent.contracts.control import Severity
 from pmagent.events.event import Event
 
@@ -55,7 +56,7 @@ def _outcome_unknown(event: Event) -> Iterator[Judged]:
 def _unknown_outcome(proposal_id: str, why: str) -> Alert:
     return Alert(
         kind=UNKNOWN, severity="urgent", title="Nobody knows how much was typed: look at the screen",
-        subject=proposal_id, detail=why, page=_page(proposal_id),
+        subject=proposal_id, detail=said(why), page=_page(proposal_id),
     )  # fmt: skip
 
 
@@ -64,7 +65,7 @@ def _executed(event: Event) -> Iterator[Judged]:
     if data.outcome != "done":
         title = "Typing was aborted" if data.outcome == "aborted" else "An approved action was not typed"
         yield Alert(
-            kind="not_typed", severity="warn", title=title, subject=data.proposal_id, detail=data.why,
+            kind="not_typed", severity="warn", title=title, subject=data.proposal_id, detail=said(data.why),
             page=_page(data.proposal_id),
         )  # fmt: skip
 
@@ -72,8 +73,8 @@ def _executed(event: Event) -> Iterator[Judged]:
 def _mode_changed(event: Event) -> Iterator[Judged]:
     data = event.data
     if data.code not in _WISHED:
-        title = f"The mode fell to {data.mode}"
-        yield Alert(kind="mode_fell", severity="warn", title=title, detail=f"{data.who}: {data.why}", page="/#pla")
+        title, why = f"The mode fell to {data.mode}", said(f"{data.who}: {data.why}")
+        yield Alert(kind="mode_fell", severity="warn", title=title, detail=why, page="/#pla")
 
 
 def _violation(event: Event) -> Iterator[Judged]:

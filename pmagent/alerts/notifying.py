@@ -38,6 +38,8 @@ DELIVERY_SECONDS: Final = 20.0
 """So long one delivery may take, whatever the receiver does."""
 WAITS: Final = (2.0, 5.0, 15.0, 60.0, 180.0, 600.0)
 """Seconds before each further try; behind the last it is given up."""
+SETTINGS_SECONDS: Final = 60.0
+"""Between two looks at settings that cannot be used."""
 ERROR_CHARS_MAX: Final = 200
 
 _log = structlog.get_logger("pmagent")
@@ -119,7 +121,7 @@ class _Sender:
         try:
             settings, channel, link = await anyio.to_thread.run_sync(_settings, self._host.layout, self._name)
         except (PmagentError, OSError) as error:
-            await self._failed(alert, Outcome(ok=False, error=str(error)))
+            await self._held_up(alert, error)
             return
         if channel is None:
             self._begin = max(self._begin, alert.first)  # nobody wants it; who is configured later begins there
@@ -135,6 +137,16 @@ class _Sender:
             await self._done(alert, fine)
             return
         await self._failed(alert, outcome)
+
+    async def _held_up(self, alert: Open, error: Exception) -> None:
+        """The settings are in the way: nothing is given up before somebody mends or accepts them. A channel that nobody
+        has configured, as far as is known, is not said to be in trouble."""
+        failures, _ = self._tries.get(alert.first, (0, 0.0))
+        self._tries[alert.first] = (failures, anyio.current_time() + SETTINGS_SECONDS)
+        told, text = self._told, str(error)[:ERROR_CHARS_MAX]
+        if told.error != text and (self._name in self._ledger.channels or isinstance(error, BadChannel)):
+            _log.warning("a notification waits for settings that can be used", channel=self._name, reason=text)
+            await self._keep(msgspec.structs.replace(told, error=text, error_at=now()))
 
     async def _failed(self, alert: Open, outcome: Outcome) -> None:
         failures, _ = self._tries.get(alert.first, (0, 0.0))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import smtplib
 import ssl
 import sys
@@ -17,12 +18,15 @@ from urllib.parse import urlsplit
 
 SECONDS: Final = 10.0
 """For each step of a connection."""
+MEMORY_BYTES: Final = 256 << 20
+"""Address space: smtplib keeps every line of an answer, however many there are."""
 _LATER: Final = (408, 425, 429)
 """Answers that ask to try again, of those that say that the request is wrong."""
 
 
 def main() -> int:
     """Deliver; always exit code 0 with an outcome."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     delivery = json.load(sys.stdin)
     try:
         outcome = _mail(delivery) if delivery["to"] else _post(delivery)
@@ -30,8 +34,11 @@ def main() -> int:
         outcome = {"ok": False, "again": True, "error": f"TLS: {error.reason or 'failed'}"}
     except OSError as error:
         outcome = {"ok": False, "again": True, "error": error.strerror or type(error).__name__}
-    except (HTTPException, smtplib.SMTPException) as error:
+    except (HTTPException, smtplib.SMTPException, MemoryError) as error:
         outcome = {"ok": False, "again": True, "error": f"no answer that is understood ({type(error).__name__})"}
+    except ValueError:  # what it says holds the address or the secret
+        text = "address, secret or link hold what cannot be sent: a line break, or no plain letter"
+        outcome = {"ok": False, "again": False, "error": text}
     os.write(1, json.dumps(outcome).encode())
     return 0
 

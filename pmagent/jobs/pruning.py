@@ -19,11 +19,13 @@ from pmagent.events.errors import CorruptLog, LogLocked, NotFound, PmagentError
 from pmagent.events.event import parse_time
 from pmagent.events.log import now
 from pmagent.events.storage import Blobs
+from pmagent.events.tree import LeadsOut, Tree
 from pmagent.flat import flat_errors
 from pmagent.jobs.asking import open_jobs
 from pmagent.jobs.catalogue import ALL, Catalogue, Entry
 from pmagent.jobs.history import Jobs, opened
 from pmagent.jobs.kinds import AUDITS, RUNS
+from pmagent.projections.core.disk import LEADS_OUT
 from pmagent.projections.core.documents import pruned_jobs
 from pmagent.projections.runs.paths import run_paths
 from pmagent.service.client import new_request
@@ -130,13 +132,18 @@ def _blob_size(blobs: Blobs, name: str) -> int:
 
 def _size(path: Path) -> int:
     """The bytes of a file, or of all files below a folder; links are not followed."""
-    try:
-        found = path.lstat()
-        if not stat.S_ISDIR(found.st_mode):
-            return found.st_size
-        return sum(_size(Path(entry.path)) for entry in os.scandir(path))
-    except OSError:  # it is gone, or closed to us; nothing depends on this sum
-        return 0
+    size, left = 0, [str(path)]
+    while left:
+        one = left.pop()
+        try:
+            found = os.lstat(one)
+            if stat.S_ISDIR(found.st_mode):
+                left += [entry.path for entry in os.scandir(one)]
+            else:
+                size += found.st_size
+        except OSError:  # it is gone, closed to us, or too deep; nothing depends on this sum
+            continue
+    return size
 
 
 def prune(workspace: Path, policy: Policy, shown: Prunable, operator: OperatorId) -> PruneEnded:
@@ -157,6 +164,7 @@ async def _record(workspace: Path, policy: Policy, shown: Prunable, operator: Op
         found = await anyio.to_thread.run_sync(look, host.layout, policy, ids)
         if not found.runs:
             raise NotPruned("nothing is left that may go", "look again: pmagent prune --dry-run")
+        await anyio.to_thread.run_sync(_check_reachable, workspace, found.jobs)
         event = Pruned(
             operator_id=operator, channel="cli", jobs=found.jobs, blobs=found.blobs, until=found.until,
             older_than_sec=policy.older_than, keep=policy.keep,
@@ -174,6 +182,20 @@ def _check_idle(host: Host) -> None:
             raise NotPruned(
                 f"the {kind.word} {job[:8]} is open", f"wait for its end, or pmagent cancel {job[:8]}; then prune again"
             )
+
+
+def _check_reachable(workspace: Path, jobs: Sequence[PrunedJob]) -> None:
+    """Once the event is recorded there is no way back, so what could not be removed then is told before. Raises
+    NotPruned."""
+    tree = Tree(workspace)
+    for path in [path for job in jobs for path in job.paths]:
+        try:
+            tree.exists(path, own=1)
+        except LeadsOut:
+            raise NotPruned(f"{path}: {LEADS_OUT}", "remove the link; then prune again") from None
+        except OSError as error:
+            what = f"{path} cannot be looked at: {error.strerror or type(error).__name__}"
+            raise NotPruned(what, "mend that; then prune again") from error
 
 
 async def _finish(workspace: Path, position: int) -> PruneEnded:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import structlog
 
+from pmagent.actors.pla.switch import said
 from pmagent.contracts.hid import HidOutcomeUnknown
 from pmagent.contracts.pla_events import PlaExecuted, PlaModeChanged, PlaViolation
 
@@ -19,11 +20,11 @@ def tell(data: object) -> None:
             say("a contract was violated", contract=contract, kind=kind, reason=text, done=handling)
         case PlaModeChanged(mode=mode, who=who, why=why, code=code):
             say = _log.info if code in ("requested", "ended") else _log.warning
-            say("the mode changed", mode=mode, who=who, reason=why)
+            say("the mode changed", mode=mode, who=who, reason=said(why))
         case HidOutcomeUnknown(execution_id=execution_id, why=why):
             mend = "look at the machine's screen; it is never typed again"
-            _log.error("nobody can tell how much was typed", execution=execution_id, reason=why, mend=mend)
+            _log.error("nobody can tell how much was typed", execution=execution_id, reason=said(why), mend=mend)
         case PlaExecuted(outcome="done", execution_id=execution_id):
             _log.info("typed", execution=execution_id)
         case PlaExecuted(outcome=outcome, execution_id=execution_id, why=why):
-            _log.warning(outcome.replace("_", " "), execution=execution_id, reason=why)
+            _log.warning(outcome.replace("_", " "), execution=execution_id, reason=said(why))

@@ -89,8 +89,9 @@ class Means(msgspec.Struct, frozen=True):
     act: str
 
 
-def means(pla: dict[str, Any], *, paused: bool) -> Means:
-    """The effect of an approval as the PLA stands (``pla.status``). The warden decides when it comes."""
+def means(pla: dict[str, Any], machine: str | None = None, *, paused: bool) -> Means:
+    """The effect of an approval as the PLA stands (``pla.status``), for the proposal's declared ``machine``. The warden
+    decides when it comes."""
     mode, device = pla["mode"], pla["device"]
     if mode != "EXECUTE":
         return Means(f"In {mode} an approval is recorded, and nothing is typed.", [], "Approve, record only")
@@ -108,5 +109,5 @@ def means(pla: dict[str, Any], *, paused: bool) -> Means:
         hindered.append("the device is not armed")
     if paused:
         hindered.append("effects are paused")
-    where = "" if device is None else f" on {device['device_id']}"
+    where = "" if device is None else f" on {machine or device['device_id']}"
     return Means("In EXECUTE what is approved is typed at once.", hindered, f"Approve and type now{where}")

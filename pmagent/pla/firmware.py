@@ -37,7 +37,10 @@ MAJORS: Final = (9, 10)
 _MPY: Final = b"C\x06"
 """What a compiled library of these begins with."""
 _OUT: Final = re.compile(r"Adafruit CircuitPython (\d+)\.(\S+) on [^;]*; (.+)")
+_OUT_BYTES_MAX: Final = 4096
 _ASSIGNED: Final = re.compile(r"^\s*([A-Za-z0-9_]+)\s*=", re.MULTILINE)
+_ESCAPED: Final = re.compile(rb"\\([0-3][0-7]{2})")
+"""A space or the like in the table of mounts."""
 _HOW: Final = (
     "pip download --no-deps adafruit-circuitpython-hid, and --library FILE.whl; or --library lib/adafruit_hid of "
     "Adafruit's bundle for CircuitPython {}.x"
@@ -126,8 +129,8 @@ def build(folder: Path, content: dict[str, bytes]) -> None:
 
 def drives(mounts: Path = Path("/proc/self/mounts")) -> list[Path]:
     """Mounted drives with the name that CircuitPython gives. Blocking. Raises OSError."""
-    points = [line.split(" ")[1] for line in mounts.read_text().splitlines()]
-    paths = [Path(point.encode().decode("unicode_escape")) for point in points]
+    points = [line.split(b" ")[1] for line in mounts.read_bytes().splitlines()]
+    paths = [Path(os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), point))) for point in points]
     return sorted({path for path in paths if path.name.startswith(DRIVE)})
 
 
@@ -135,7 +138,7 @@ def board_of(drive: Path) -> Board:
     """The board whose drive is mounted there. Blocking. Raises FirmwareProblem."""
     hint = "name the place where the drive CIRCUITPY is mounted; hold the repair button while plugging it in to see it"
     try:
-        told = (drive / "boot_out.txt").read_text("utf-8", "replace") if os.path.ismount(drive) else None
+        told = _first_of(drive / "boot_out.txt") if os.path.ismount(drive) else None
     except OSError:
         told = ""
     if told is None:
@@ -148,6 +151,14 @@ def board_of(drive: Path) -> Board:
         what = f"{drive} has CircuitPython {board.version}; the firmware is for {_majors()}"
         raise FirmwareProblem(what, "put another CircuitPython on the board: firmware/README.md says how")
     return board
+
+
+def _first_of(path: Path) -> str:
+    """The beginning of a file; "" of what is no file, and could never end."""
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return file.read(_OUT_BYTES_MAX).decode("utf-8", "replace")
 
 
 def changes(drive: Path, content: dict[str, bytes]) -> list[Change]:
@@ -166,14 +177,24 @@ def changes(drive: Path, content: dict[str, bytes]) -> list[Change]:
             if path.is_file() and path.suffix in (".py", ".mpy") and name not in content:
                 found.append(Change(name, "removed", path.stat().st_size))
     space = os.statvfs(drive)
-    needed = sum(change.size for change in found if change.kind == "new")
-    if needed > space.f_bavail * space.f_frsize:
+
+    def room(size: int) -> int:
+        return -(-size // space.f_frsize) * space.f_frsize
+
+    needed = sum(room(change.size) for change in found if change.kind in ("new", "replaced"))
+    going = [change.name for change in found if change.kind in ("replaced", "removed")]
+    freed = sum(room((drive / name).stat().st_size) for name in going)
+    if needed > freed + space.f_bavail * space.f_frsize:
         raise FirmwareProblem(f"{drive} has no room: {needed} bytes are needed", "remove files of yours from the drive")
     return found
 
 
 def _change(drive: Path, name: str, raw: bytes) -> Change:
     path = drive / name
+    for folder in list(path.relative_to(drive).parents)[:-1]:
+        above = drive / folder
+        if above.is_symlink() or (above.exists() and not above.is_dir()):
+            raise FirmwareProblem(f"{above} is no folder", "remove it from the drive")
     if path.is_symlink() or (path.exists() and not path.is_file()):
         raise FirmwareProblem(f"{path} is no file", "remove it from the drive")
     if not path.exists():

@@ -21,7 +21,7 @@ _TRIES: Final = Bucket(1 / 30, 5, time.monotonic)
 
 
 class NotProven(PmagentError):
-    """Name and secret do not fit; nothing else was recorded."""
+    """Wrong name or secret; nothing else was recorded."""
 
     exit_code = 1
 
@@ -40,10 +40,10 @@ async def proof(host: Host, operator: str, channel: Channel, secret: str, *, by_
     known = (await anyio.to_thread.run_sync(operators.read, file)).get(operator)
     fits = await anyio.to_thread.run_sync(passwords.fits, secret, None if known is None else known.secret)
     if known is None or not fits:
-        noted = SignInRefused(operator_id=operator, by="secret", reason="name and secret do not fit")
+        noted = SignInRefused(operator_id=operator, by="secret", reason="wrong name or secret")
         await host.tell_draft(host.drafted(noted, f"console.note-{uuid.uuid4()}"))
         hint = f"pmagent operators secret {operator} gives another" if known else f"pmagent operators add {operator}"
-        raise NotProven(f"{operator} and the secret do not fit", hint)
+        raise NotProven(f"wrong name or secret: {operator}", hint)
     if known.role != "approve":
         raise NotProven(f"{operator} has the role view", f"pmagent operators role {operator} approve")
     return "secret"

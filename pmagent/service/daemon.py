@@ -245,7 +245,7 @@ def _answered_at_once(host: Host, client: socket.socket) -> bytearray | None:
                     reply = (_TAKEN if request.heartbeat else b"") + json_bytes(_replied(answer)) + b"\n"
     if not 0 < len(reply) <= AT_ONCE_BYTES:
         return content
-    with client, suppress(ConnectionError):
+    with client, suppress(OSError):  # it has gone, or this machine's buffers are small: it asks again
         client.sendall(reply)
     return None
 

@@ -403,5 +403,6 @@ def _joined(parts: list[str]) -> str:
     for part in parts:
         if text and len(text) + len(part) > LINE_CHARS_MAX:
             return f"{text}, and {len(parts) - count} more (pmagent trust --format json)"
-        text, count = f"{text}, {part}" if text else part[:LINE_CHARS_MAX], count + 1
+        shown = part if len(part) <= LINE_CHARS_MAX else f"{part[:LINE_CHARS_MAX]}… (cut)"
+        text, count = f"{text}, {shown}" if text else shown, count + 1
     return text

@@ -60,7 +60,9 @@ def _summary(action: Action, chars: int) -> str:
     match action:
         case TypeText(text=text):
             end = f" ({chars} characters)"
-            return f"text: {cut(json.dumps(text[:SUMMARY_CHARS]), SUMMARY_CHARS - 6 - len(end))}{end}"
+            quoted = json.dumps(text[:SUMMARY_CHARS], ensure_ascii=False)
+            quoted = "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in quoted)
+            return f"text: {cut(quoted, SUMMARY_CHARS - 6 - len(end))}{end}"
         case KeyCombo(keys=keys):
             return words(f"keys: {'+'.join(keys)}", SUMMARY_CHARS)
         case MouseMove(x=x, y=y):

@@ -150,7 +150,7 @@ def test_a_daemon_that_hangs_is_told_on_every_page_and_a_stop_too(enter: Enter, 
     visit.go("/help")
     fresh = enter(LOOKING, java_script_enabled=False).page
     expect(page.locator("#standing")).to_contain_text("running")
-    told = page.get_by_role("alert").filter(has_text="The daemon does not answer since")
+    told = page.get_by_role("alert").filter(has_text="The daemon has not answered since")
     expect(told).to_have_count(0)
     with station.hung():
         for window in (page, *others):
@@ -158,8 +158,13 @@ def test_a_daemon_that_hangs_is_told_on_every_page_and_a_stop_too(enter: Enter, 
             expect(window.locator("body[data-lost]")).to_have_count(1)
         assert colour(page, "#standing .state") == "rgb(98, 102, 108)", "nothing is shown as well"
         expect(page.locator("#connection")).to_have_text(re.compile(r"as of \d+"))
-        page.locator("#standing").get_by_role("button", name="Stop").click()
+        stop = page.locator("#standing").get_by_role("button", name="Stop")
+        with page.expect_response("**/control/pause"):
+            stop.click()
+            expect(page.get_by_role("alert").first).to_contain_text(UNDELIVERED)
+        expect(stop).not_to_have_attribute("aria-busy", "true")
         expect(page.get_by_role("alert").first).to_contain_text(UNDELIVERED)
+        assert page.get_by_role("heading", name="Help", level=1).is_visible(), "the page stays"
         fresh.reload()
         expect(fresh.get_by_role("alert")).to_contain_text("The daemon does not answer")
         expect(fresh.locator("#standing").get_by_role("button", name="Stop")).to_be_visible()
@@ -175,7 +180,7 @@ def test_a_console_that_hangs_is_noticed_and_the_page_goes_on_when_it_does(enter
     expect(page.locator("#connection")).to_have_text(LIVE)
     mark(page)
     with station.hung(console=True):
-        expect(page.get_by_role("alert")).to_contain_text(re.compile(r"pmagent does not answer since \d\d:\d\d:\d\d"))
+        expect(page.get_by_role("alert")).to_contain_text(re.compile(r"pmagent has not answered since \d\d:\d\d:\d\d"))
         page.locator("#standing").get_by_role("button", name="Stop").click()
         expect(page.get_by_role("alert")).to_contain_text(UNDELIVERED)
     expect(page.locator("#standing")).to_contain_text("paused")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pmagent.actors.audit.effects import remove
 from pmagent.actors.audit.failures import SourceFailed
 from pmagent.actors.audit.sources.repository.repo_tools import analyze_graph_structure, clone_repo, extract_git_history
 from pmagent.contracts.audit_events import AuditLimits
@@ -226,3 +227,19 @@ def test_a_tree_that_reaches_into_git_is_not_checked_out(source: Made, temporary
     assert raised.value.code == "git"
     assert list(temporary.iterdir()) == []
     assert not marker.exists()
+
+
+def test_a_clone_of_a_repository_as_deep_as_a_path_is_long_is_removed(tmp_path: Path) -> None:
+    def git(*arguments: str, given: bytes = b"") -> str:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        done = subprocess.run(["git", *who, *arguments], cwd=tmp_path, input=given, capture_output=True, check=True)
+        return done.stdout.decode().strip()
+
+    git("init", "-q")
+    blob = git("hash-object", "-w", "--stdin", given=b"x = 1\n")
+    git("update-index", "--add", "--cacheinfo", f"100644,{blob},{'a/' * (sys.getrecursionlimit() + 200)}f.py")
+    git("update-ref", "HEAD", git("commit-tree", "-m", "deep", git("write-tree")))
+    for end in (lambda clone: clone.close(), lambda clone: remove(os.path.dirname(clone))):
+        clone = clone_repo(str(tmp_path))
+        end(clone)
+        assert not os.path.exists(os.path.dirname(clone))

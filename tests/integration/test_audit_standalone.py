@@ -131,8 +131,8 @@ def test_without_any_model_the_rules_judge_what_is_there(sources: dict[str, Any]
     state = invoked(StandaloneClerk(), sources)
     report = state["final_report"]
     assert not state.get("failures")
-    assert set(scores(report)) == {"state", "safety", "accuracy"}
-    assert [one.dimension_id for one in report.not_judged] == ["diagram"]
+    assert set(scores(report)) == {"safety", "accuracy"}
+    assert [one.dimension_id for one in report.not_judged] == ["state", "diagram"], "no graph has a state there"
     shell = [one for one in state["evidences"]["safety"] if one.goal.startswith("security.shell:")]
     assert [(one.found, one.location) for one in shell] == [(True, "src/app.py:13")]
     assert scores(report)["safety"] <= 3
@@ -159,14 +159,14 @@ def test_a_provider_judges_and_looks_and_every_score_is_one_that_it_gave(sources
     state, server = audited(sources, lambda asked: opinion(asked, score=given.get(_judge_or_none(asked), 0)))
     report = state["final_report"]
     assert not state.get("failures")
-    assert {one.dimension_id for one in report.criteria} == {"state", "safety", "accuracy", "diagram"}
+    assert {one.dimension_id for one in report.criteria} == {"safety", "accuracy", "diagram"}
     for criterion in report.criteria:
         assert {one.judge: one.score for one in criterion.judge_opinions} == given
-    assert scores(report) == {"state": 4, "safety": 3, "accuracy": 4, "diagram": 4}, "a confirmed flaw caps"
+    assert scores(report) == {"safety": 3, "accuracy": 4, "diagram": 4}, "a confirmed flaw caps"
     assert report.engine == "langchain (ChatOpenAI gpt-x)"
     [seen] = [one for one in state["evidences"]["diagram"] if one.goal.startswith("images.inspected:")]
     assert (seen.found, "Boxes side by side." in (seen.content or "")) == (True, True)
-    assert len(server.seen) == 4 * 3 + 1
+    assert len(server.seen) == 3 * 3 + 1
 
 
 def _judge_or_none(asked: dict[str, Any]) -> str:

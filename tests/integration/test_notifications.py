@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import ssl
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import anyio
 import pytest
 
 from pmagent.alerts import ledger, notifying
+from pmagent.alerts.channels import Delivery
 from pmagent.alerts.ledger import Ledger, Told, troubles
-from pmagent.alerts.notifying import notify
+from pmagent.alerts.notifying import deliver, notify
 from pmagent.contracts.control import SignInRefused
 from pmagent.contracts.hid import HidOutcomeUnknown
 from pmagent.workspace.layout import Layout
+from pmagent.workspace.trust import accept
 from tests.conftest import fresh_example
 from tests.support.approving import ASKING, SECONDS, configure, proposed
+from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.consoles import LiveHost, live_host
 from tests.support.receivers import mails, posts
@@ -177,6 +181,54 @@ def test_a_receiver_that_hangs_delays_neither_the_daemon_nor_another_channel(
             fine.wait(1)
             noted(lambda: told(host, "webhook").error != "")
         assert "no answer" in told(host, "webhook").error
+
+
+def test_settings_that_are_not_accepted_give_nothing_up_and_send_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notifying, "SETTINGS_SECONDS", 0.0)
+    with posts() as posted, posts() as stranger, lab(tmp_path, f'webhook = "http://127.0.0.1:{posted.port}/"') as host:
+        with notified(host):
+            noted(lambda: ledger.path_of(host.host.layout).exists())
+            settings = host.workspace / ".pmagent" / "config.toml"
+            settings.write_text(f'{settings.read_text()}ntfy = "http://127.0.0.1:{stranger.port}/"\n')
+            at = unknown(host, "prop-1")
+            noted(lambda: "accepted" in told(host, "webhook").error)
+            assert (posted.got, stranger.got) == ([], [])
+            assert list(ledger.read(host.host.layout).channels) == ["webhook"], "others are nobody's trouble"
+            accept(host.workspace)
+            (_, headers, _), *_ = posted.wait(1)
+            stranger.wait(1)
+            noted(lambda: told(host, "webhook").sent == 1)
+        assert headers["x-pmagent-id"].endswith(f"-{at}")
+        assert (told(host, "webhook").given_up, told(host, "webhook").error) == (0, "")
+
+
+def test_a_mail_server_that_never_stops_talking_costs_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notifying, "DELIVERY_SECONDS", SECONDS)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def talk() -> None:
+            connection, _ = listening.accept()
+            with connection, suppress(OSError):
+                while True:
+                    connection.sendall((b"220-" + b"x" * 8000 + b"\r\n") * 100)
+
+        threading.Thread(target=talk, daemon=True).start()
+        port = listening.getsockname()[1]
+        outcome = anyio.run(deliver, Delivery(host="127.0.0.1", port=port, tls="none", sender="a@b", to=["a@b"]))
+    assert (outcome.ok, outcome.again, "MemoryError" in outcome.error) == (False, True, True)
+
+
+@each("delivery", [
+    Delivery(url="http://127.0.0.1:1/", headers={"Authorization": f"Bearer {SECRET}\r\nX: y"}),
+    Delivery(url="http://127.0.0.1:1/", headers={"Click": "https://laboratório—1/"}),
+    Delivery(url=f"https://{'a' * 70}.example/"),
+])  # fmt: skip
+def test_what_cannot_be_sent_is_not_tried_again_and_not_repeated(delivery: Delivery) -> None:
+    outcome = anyio.run(deliver, delivery)
+    assert (outcome.ok, outcome.again) == (False, False)
+    assert SECRET not in outcome.error
 
 
 def test_what_was_acknowledged_or_decided_meanwhile_is_not_told(tmp_path: Path) -> None:

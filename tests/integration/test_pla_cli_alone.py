@@ -327,7 +327,7 @@ def test_two_persons_are_two_who_prove_who_they_are(lab: Path) -> None:
     approve = ("approve", proposed["proposal_id"], "--digest", proposed["digest"])
     assert asked(lab, *approve, "--operator", "grace", expect=1)["decision"]["code"] == "unproven"
     code, refused, errors = proven(lab, f"{SECRET}-ada", *approve, "--operator", "grace")
-    assert (code, refused["error"]["message"]) == (1, "grace and the secret do not fit")
+    assert (code, refused["error"]["message"]) == (1, "wrong name or secret: grace")
     assert SECRET not in errors
     assert proven(lab, f"{SECRET}-vera", *approve, "--operator", "vera")[0] == 1, "who may only look approves nothing"
     code, refused, _ = proven(lab, f"{SECRET}-ada", *approve)

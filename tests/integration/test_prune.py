@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,32 @@ def test_old_runs_go_and_every_check_is_green(runs: Path) -> None:
     assert (history[0].kind, history[0].actor, history[0].data.operator_id) == ("fact", "operator", "ada")
     assert pmagent(runs, *ALL, "--keep", "1", "--yes").code == 0, "there is nothing to do"
     assert len(proven_history(runs, "control.")) == 2
+
+
+def test_what_somebody_nested_very_deep_in_a_run_goes_with_it(runs: Path) -> None:
+    at = os.open(runs / "runs" / run_id(1), os.O_RDONLY)
+    for _ in range(2 * sys.getrecursionlimit()):
+        os.mkdir("d", dir_fd=at)
+        at, above = os.open("d", os.O_RDONLY, dir_fd=at), at
+        os.close(above)
+    os.close(at)
+    done = pmagent(runs, *ALL, "--keep", "1", "--yes")
+    assert done.code == 0, done.errors
+    assert runs_left(runs) == {run_id(KEPT)}
+
+
+def test_nothing_is_given_up_whose_documents_lie_behind_a_link(runs: Path, tmp_path: Path) -> None:
+    (runs / "runs").rename(tmp_path / "elsewhere")
+    (runs / "runs").symlink_to(tmp_path / "elsewhere")
+    before = blobs_in(runs)
+    ran = pmagent(runs, *ALL, "--keep", "1", "--yes")
+    assert (ran.code, "leads out" in ran.errors) == (1, True)
+    assert (proven_history(runs, "control."), blobs_in(runs)) == ([], before)
+    assert len(list((tmp_path / "elsewhere").iterdir())) == KEPT
+    (runs / "runs").unlink()
+    (tmp_path / "elsewhere").rename(runs / "runs")
+    assert pmagent(runs, *ALL, "--keep", "1", "--yes").code == 0
+    assert runs_left(runs) == {run_id(KEPT)}
 
 
 @pytest.mark.parametrize("command", ["logs", "rerun --failed", "apply"])

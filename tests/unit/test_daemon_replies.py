@@ -110,3 +110,16 @@ def test_it_is_said_that_a_request_is_taken_before_it_is_looked_whether_its_aske
     told, carried_out = anyio.run(play)
     assert told.startswith(b'{"taken":0.0}\n')
     assert carried_out == done
+
+
+def test_an_answer_that_the_sockets_do_not_take_ends_no_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daemon, "load", lambda _: lambda _host: Answer(document={"text": "x" * 60_000}))
+    name = next(name for name, operation in OPERATIONS.items() if operation.quick)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+        ours.settimeout(0)
+        theirs.sendall(msgspec.json.encode(Request(name, {})) + b"\n")
+        assert daemon._answered_at_once(NOBODY, ours) is None
+        assert len(theirs.recv(1 << 20)) < 60_000
+        assert theirs.recv(1) == b"", "it is closed, and who asked sees that"

@@ -85,6 +85,13 @@ def test_what_is_added_is_asked_for_and_named(tmp_path: Path, runs: str, setting
     require_accepted(folder)
 
 
+def test_a_setting_that_is_too_long_to_be_shown_hides_nothing_without_a_word(tmp_path: Path) -> None:
+    folder = accepted(tmp_path)
+    write(folder, BASE, f'[audit]\nrubric = "{"r" * 600}"\n[notifications]\nwebhook = "https://127.0.0.1:1/"\n')
+    (line,) = [one for one in lines(offer(folder).new) if one.startswith("settings")]
+    assert ("webhook" in line, "… (cut)" in line, "1 more" in line) == (False, True, True)
+
+
 NARROWER = [
     ('version: "1.0"\nwhitelist_tools: [echo]\n', ""),
     (f"{BASE}security: {{fs: {{allow_write: [./runs/mine]}}}}\n", ""),
@@ -122,7 +129,7 @@ def test_every_setting_gives_a_power_or_is_known_to_give_none(folder: Path) -> N
             continue  # none at all is most
         value = changed.get(setting.default, setting.default)
         value = not value if isinstance(value, bool) else value + 1 if isinstance(value, int | float) else value
-        value = "/srv/x" if setting.key == "kernel.check_reads" else value
+        value = {"kernel.check_reads": "/srv/x", "pla.layout": "de"}.get(setting.key, value)
         section, name = setting.key.split(".")
         text = f'"{value}"' if isinstance(value, str) else str(value).lower()
         top = {"attempts": 10, "call_seconds": 600, "concurrency": 16, "survey_seconds": 1800}.get(name)

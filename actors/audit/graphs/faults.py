@@ -6,8 +6,9 @@ accused of what may stand there. The rules follow what LangGraph does (1.0): see
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -65,6 +66,10 @@ RULES: Final[Mapping[str, Rule]] = {
 """The rules by id, gravest first."""
 
 
+FAULTS_MAX: Final = 500
+"""So many faults of one graph are told."""
+
+
 def graph_faults(run: Run, builders: Sequence[Builder]) -> list[GraphFault]:
     """The faults of these graphs, in the order of path and line."""
     reader = UpdateReader(run)
@@ -92,7 +97,16 @@ class _Graph:
         self._keys = channels(run, builder)
 
     def faults(self) -> Iterator[GraphFault]:
-        """All of them."""
+        """They, ``FAULTS_MAX`` at most."""
+        found = self._all()
+        last: GraphFault | None = None
+        for last in islice(found, FAULTS_MAX):
+            yield last
+        if last is not None and next(found, None) is not None:
+            text = f"more than {FAULTS_MAX} faults: the others are not told"
+            yield self._fault(last.rule, self._builder.line, text)
+
+    def _all(self) -> Iterator[GraphFault]:
         yield from self._topology()
         yield from self._routes()
         yield from self._undeclared()
@@ -220,8 +234,11 @@ class _Graph:
         keys = self._keys
         if keys is None:
             return
+        entered = Counter(edge.target for edge in self._builder.edges)
         for source, edges in self._leaving.items():
-            for key, one, other in _clashes([list(self._chain(edge)) for edge in self._heads(edges)], self._updates):
+            heads = self._heads(edges)
+            branches = [list(self._chain(edge, entered)) for edge in heads] if len(heads) > 1 else []
+            for key, one, other in _clashes(branches, self._updates):
                 if keys.get(key) is False:
                     rare = any(key in self._updates[name].sometimes for name in (one, other))
                     write = "can both write" if rare else "both write"
@@ -240,8 +257,9 @@ class _Graph:
         plain = [edge for edge in edges if edge.kind == "plain" and edge.target != END]
         return [one for one in plain if not any(excluding(one.arms, other.arms) for other in plain)]
 
-    def _chain(self, edge: EdgeSeen) -> Iterator[str]:
-        """The nodes of one branch, step by step, as far as it neither forks, joins nor chooses."""
+    def _chain(self, edge: EdgeSeen, entered: Mapping[str, int]) -> Iterator[str]:
+        """The nodes of one branch, step by step, as far as it neither forks, joins nor chooses. ``entered``: how many
+        edges lead to a node."""
         name, seen = edge.target, set[str]()
         while name in self._builder.nodes and name not in seen:
             seen.add(name)
@@ -250,7 +268,7 @@ class _Graph:
             if len(leaving) != 1 or leaving[0].kind != "plain":
                 return
             name = leaving[0].target
-            if sum(one.target == name for one in self._builder.edges) > 1:
+            if entered[name] > 1:
                 return
 
     # --- functions -------------------------------------------------------------------------------------------------
@@ -275,13 +293,13 @@ class _Graph:
 
 
 def _clashes(branches: Sequence[Sequence[str]], updates: Mapping[str, Updates]) -> Iterator[tuple[str, str, str]]:
-    """Keys that two nodes write in the same step of different branches."""
-    for number, one in enumerate(branches):
-        for other in branches[number + 1 :]:
-            for first, second in zip(one, other, strict=False):
-                if first != second and first in updates and second in updates:
-                    for key in updates[first].writes.keys() & updates[second].writes.keys():
-                        yield key, first, second
+    """Keys that nodes write in the same step of different branches: each node after the first, with the first."""
+    for step in zip_longest(*branches):
+        writers: dict[str, str] = {}
+        for name in dict.fromkeys(one for one in step if one in updates):
+            for key in updates[name].writes:
+                if (first := writers.setdefault(key, name)) != name:
+                    yield key, first, name
 
 
 def _callable(value: Value) -> Func | None:

@@ -147,7 +147,7 @@ def _shown(
     if ask_yes and shown["stands"] == "open":
         if shown["masked"] and shown.get("plain") is None:
             raise _unseen(reveal=reveal)
-        does, seen_mode = _means(app)
+        does, seen_mode = _means(app, shown["machine"])
         _tell_means(app.output, shown, does)
         app.output.flush()
         termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before it was shown approves nothing
@@ -155,7 +155,7 @@ def _shown(
         if sys.stdin.readline().strip() != _YES:
             app.output.note("it is not approved, and stays open")
             raise click.exceptions.Exit(Exit.NO)
-        now, mode = _means(app)
+        now, mode = _means(app, shown["machine"])
         if mode == seen_mode and now != does:  # the daemon refuses another mode, and the log tells of it
             before, after = ("; ".join([one.act, *one.hindered]) for one in (does, now))
             what = f"nothing is approved: when it was shown, a yes meant: {before}; now it means: {after}"
@@ -175,12 +175,12 @@ class Changed(PmagentError):
     exit_code = Exit.NO
 
 
-def _means(app: App) -> tuple[Means, str]:
-    """The consequence of approving now, and the mode that holds."""
+def _means(app: App, machine: str | None) -> tuple[Means, str]:
+    """The consequence of approving now a proposal for this machine, and the mode that holds."""
     from pmagent.pla.consequences import means
 
     pla = ask(app, "pla.status").document
-    return means(pla, paused=False), pla["mode"]
+    return means(pla, machine, paused=False), pla["mode"]
 
 
 def _tell_means(output: Output, shown: dict[str, Any], does: Means) -> None:
@@ -244,7 +244,9 @@ def _outcome_screen(output: Output, decision: dict[str, Any], outcome: dict[str,
     if outcome is None:
         output.line(Styled("✓ approved", "green"), f": {name}; pmagent pla show {name[:12]} tells what becomes of it")
         return
-    why = f": {outcome['why']}" if outcome["why"] else ""
+    from pmagent.actors.pla.switch import said
+
+    why = f": {said(outcome['why'])}" if outcome["why"] else ""
     if outcome["outcome"] == "executed":
         output.line(Styled("✓ executed", "green"), f": {name}")
         output.line("  all its reports were handed to USB; what the machine made of them is seen on its screen")

@@ -53,7 +53,7 @@ def firmware(
     elif not _flash(out, target, line, library, boot_keyboard=boot_keyboard, dry_run=dry_run, yes=yes):
         return Exit.NO if not dry_run else Exit.DONE
     out.line("")
-    out.line(wiring())
+    out.block(wiring())
     out.line("")
     out.line("Then unplug it and plug it in again: pmagent pla device shows it. One flash or more: firmware/README.md,")
     out.line("The light. Nothing arms without a kill switch: for a first try, a wire from GP14 to GND.")

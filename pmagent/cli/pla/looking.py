@@ -79,7 +79,9 @@ def _device_lines(output: Output, document: dict[str, Any]) -> None:
     if not device["compatible"]:
         output.line("           ", Styled("of another contract", "red"), f": {device['text']}")
     armed = Styled("armed", "red") if document["armed"] else Styled("not armed", "green")
-    output.line("           ", armed)
+    unheard = document["armed"] and document.get("daemon") == "unresponsive"
+    lease = ", when last heard: it disarms itself 2 s later; its switch ends typing at once" if unheard else ""
+    output.line("           ", armed, lease)
     output.line("           kill switch: ", switch_piece(device["kill_switch_state"]))
     if document.get("typing"):
         how_far = "{done} of {of} reports sent".format(**document["typing"])

@@ -107,7 +107,7 @@ def _column(output: Output, before: Sequence[Piece], lines: Sequence[str]) -> No
 def _times(output: Output, document: dict[str, Any]) -> None:
     output.line(f"  proposed    {output.moment(document['proposed_at'])}, in {document['proposed_in']}")
     if document["stands"] == "open":
-        two = "; by somebody else than who asked" if document["two_persons"] else ""
+        two = "; another operator has to approve it" if document["two_persons"] else ""
         output.line(f"  open for    {spoken(document['seconds_left'])} more, then it expires{two}")
     if document["decided_by"]:
         at = output.moment(document["decided_at"] or "")
@@ -115,7 +115,9 @@ def _times(output: Output, document: dict[str, Any]) -> None:
     if document["execution_id"]:
         output.line(f"  execution   {document['execution_id']}")
     if document["stands"] == "closed":
-        why = f": {document['why']}" if document["why"] else ""
+        from pmagent.actors.pla.switch import said
+
+        why = f": {said(document['why'])}" if document["why"] else ""
         ended = f"{output.moment(document['closed_at'] or '')}{why}"
         output.line("  ended       ", shorten(ended, output.columns - 14))
 

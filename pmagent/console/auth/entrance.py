@@ -131,7 +131,7 @@ class Entrance:
         fits = await anyio.to_thread.run_sync(passwords.fits, secret, stored, limiter=self._derivations)
         now_known = self._register.operators().get(name)  # it took a while
         if not fits or now_known is None or now_known != operator:
-            await self._refuse("" if operator is None else name, "secret", "name and secret do not fit")
+            await self._refuse("" if operator is None else name, "secret", "wrong name or secret")
             raise NotAdmitted("Wrong name or secret.", "pmagent console prints a one-time address, too")
         return await self._admit(now_known, "secret", before)
 

@@ -61,7 +61,7 @@
     let text = "";
     if (undelivered) text = `${undelivered} could not be delivered. Hit the switch on the device. `;
     if (since) {
-      text += `${gone ? "pmagent" : "The daemon"} does not answer since ${clock(since)}. This page shows how things stood then. `;
+      text += `${gone ? "pmagent" : "The daemon"} has not answered since ${clock(since)}. This page shows how things stood then. `;
       if (!undelivered) text += "To end typing now, hit the switch on the device. ";
       if (gone) text += "If pmagent has ended, pmagent up starts it again.";
     }
@@ -93,7 +93,9 @@
       const answer = await fetch(form.action, {
         method: "POST", body: new URLSearchParams(new FormData(form)), redirect: "manual", cache: "no-store", keepalive: true,
       });
-      undelivered = "";
+      const unreachable = silent && (answer.status === 503 || answer.status === 504);
+      undelivered = unreachable ? button.textContent.trim() : "";
+      if (unreachable) return; // the bar says it, and the page stays: what is typed, and how far it is, must stay in sight
       if (answer.status === 401 || answer.status === 403) return location.reload();
       button.blur(); // what it stood in may be put in place anew
       if (answer.type === "opaqueredirect") return refreshSoon();

@@ -9,6 +9,7 @@ import pytest
 from langgraph.errors import GraphRecursionError, InvalidUpdateError
 
 from benchmarks.graph_accuracy import PROGRAMS, programs
+from pmagent.actors.audit.graphs.faults import FAULTS_MAX
 from tests.support.graphs import reader_of
 
 HEAD = """
@@ -209,3 +210,17 @@ def test_no_correct_program_of_the_accuracy_set_is_accused() -> None:
     found = [one for one in reader_of(files).faults() if one.severity != "note"]
     assert len(programs()) >= 57
     assert found == []
+
+
+def test_many_writers_are_told_once_each_and_not_in_pairs() -> None:
+    nodes = "".join(f"g.add_node('n{at}', judge)\ng.add_edge(START, 'n{at}')\n" for at in range(90))
+    found = [one for one in reader_of({"a.py": HEAD + nodes}).faults() if one.rule == "parallel-write"]
+    assert [one.node for one in found] == [f"n{at}" for at in range(1, 90)]
+
+
+def test_a_flood_of_faults_is_cut_and_says_so() -> None:
+    keys = ", ".join(f"'k{at}': 1" for at in range(FAULTS_MAX + 7))
+    text = f"{HEAD}\ndef all(state): return {{{keys}}}\ng.add_node(all).add_edge(START, 'all')\n"
+    found = reader_of({"a.py": text}).faults()
+    assert len(found) == FAULTS_MAX + 1
+    assert sum("more than" in one.text for one in found) == 1

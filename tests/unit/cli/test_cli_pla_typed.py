@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pmagent.clean import width
 from pmagent.cli.output import Output
+from pmagent.cli.pla.looking import _device_lines
 from pmagent.cli.pla.proposal_screen import BECAUSE_LINES, list_proposals, show_proposal
 from pmagent.cli.pla.typed import in_short, show_typed
 from tests.support.cases import each
@@ -166,3 +167,14 @@ def test_a_rationale_stays_in_its_column_and_on_its_lines(word: str, columns: in
     because = lines.index(next(line for line in lines if line.startswith("  because")))
     assert all(width(line) <= columns for line in lines[because : because + BECAUSE_LINES])
     assert lines[because + BECAUSE_LINES].startswith("  frame"), "no more of them"
+
+
+@each("daemon, lease", [("running", ""), ("unresponsive", ", when last heard: it disarms itself 2 s later")])
+def test_armed_beside_a_daemon_that_hangs_is_what_was_last_heard(daemon: str, lease: str) -> None:
+    out = _Stream()
+    device = {"device_id": "pla-7", "port": "/dev/x", "firmware_version": "1", "compatible": True, "error": "",
+              "kill_switch_state": "ARMED", "caps_lock": False}  # fmt: skip
+    _device_lines(Output(out, _Stream(), {}), {"device": device, "armed": True, "daemon": daemon})
+    armed = out.getvalue().decode().splitlines()[1].strip()
+    assert armed.startswith(f"armed{lease}")
+    assert (armed == "armed") == (not lease)

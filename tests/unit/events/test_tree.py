@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -135,3 +136,21 @@ def test_only_what_is_as_it_was_left_is_extended(root: Path) -> None:
     assert tree.extend("file", mark, [b"three"]) is None
     assert (root / "file").read_bytes() == b"onetwo"
     assert tree.extend("file", after, []) == tree.mark("file")
+
+
+def test_a_folder_goes_however_deep_it_is_and_links_in_it_lead_nowhere(root: Path) -> None:
+    (root / "a/run").mkdir(parents=True)
+    (root / "a/run/link").symlink_to(root.parent / "private")
+    (root / "a/run/file").write_bytes(b"x")
+    at = os.open(root / "a/run", os.O_RDONLY)
+    for _ in range(sys.getrecursionlimit() * 3):
+        os.mkdir("d", dir_fd=at)
+        below = os.open("d", os.O_RDONLY, dir_fd=at)
+        os.symlink(root.parent / "private", "link", dir_fd=below)
+        os.close(at)
+        at = below
+    os.close(at)
+    assert Tree(root).remove("a/run", own=1)
+    assert list((root / "a").iterdir()) == []
+    assert outside(root) == {"file": b"private"}
+    assert not Tree(root).remove("a/run", own=1)

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from structlog.testing import capture_logs
 
+from pmagent.actors.pla.alerts import ALERTS
 from pmagent.actors.pla.violations import HANDLING, violation
 from pmagent.contracts.hid import HidOutcomeUnknown
 from pmagent.contracts.payload import encode, type_of
@@ -16,6 +17,8 @@ from pmagent.service.alerts import alert
 from tests.support.cases import each
 
 IDS: dict[str, Any] = {"session_id": "pla-12345678", "proposal_id": "prop-12345678", "execution_id": "exec-12345678"}
+
+HIT = "the kill switch is DISABLED"
 
 
 def told(*payloads: msgspec.Struct) -> list[Any]:
@@ -63,3 +66,26 @@ def test_how_executions_end_is_told() -> None:
 
 def test_answers_are_for_who_asked() -> None:
     assert told(PlaModeAnswered(request=1, session_id="pla-12345678", accepted=True, mode="SUGGEST")) == []
+
+
+@each(
+    "data",
+    [
+        PlaModeChanged(
+            session_id="pla-12345678", previous="EXECUTE", mode="OBSERVE", who="hid", channel="cli", why=HIT,
+            code="killed",
+        ),
+        PlaExecuted(**IDS, action_type="TYPE_TEXT", outcome="aborted", done=3, of=8, code="KILLED", why=HIT),
+        HidOutcomeUnknown(**IDS, action_type="TYPE_TEXT", of=8, why=HIT),
+    ],
+)
+def test_the_switch_is_told_in_words_that_cannot_be_read_the_wrong_way_round(data: Any) -> None:
+    event = Event(
+        position=1, id="e1", time="2026-11-22T09:00:00.000000Z", type=type_of(data), kind="decision", actor="hid",
+        correlation="c", causation=0, data=data, raw=encode(data),
+    )  # fmt: skip
+    judged: Any = next(iter(ALERTS[type_of(data)](event)))
+    (line,) = told(data)
+    for text in (judged.detail, line["reason"]):
+        assert "kill switch is hit: nothing can be typed" in text
+        assert "DISABLED" not in text

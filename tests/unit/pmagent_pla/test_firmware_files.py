@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pmagent.pla import firmware
-from pmagent.pla.firmware import FirmwareProblem, board_of, build, changes, files, wiring, write
+from pmagent.pla.firmware import FOLDER, FirmwareProblem, board_of, build, changes, files, wiring, write
 from tests.support.cases import each
 from tests.support.commands import pmagent
 
@@ -69,12 +69,20 @@ def _says(text: str) -> Callable[[Path], object]:
     return lambda drive: (drive / "boot_out.txt").write_text(text)
 
 
+def _endless(drive: Path) -> None:
+    (drive / "boot_out.txt").unlink()
+    os.mkfifo(drive / "boot_out.txt")
+
+
 @each("spoil, told", [
     (lambda drive: (drive / "boot_out.txt").unlink(), "no CircuitPython drive"),
     (_says("a stick with photographs"), "no CircuitPython drive"),
     (_says(OUT.replace("9.2.1", "8.2.10")), "CircuitPython 8.2.10"),
     (lambda drive: (drive / "settings.toml").write_text('CIRCUITPY_WEB_API_PASSWORD = "x"\n'), "WEB_API_PASSWORD"),
     (lambda drive: (drive / "boot.py").symlink_to("/etc/passwd"), "is no file"),
+    (lambda drive: (drive / "firmware").symlink_to(FOLDER), "is no folder"),
+    (lambda drive: (drive / "lib").symlink_to(FOLDER), "is no folder"),
+    (_endless, "no CircuitPython drive"),
 ])  # fmt: skip
 def test_another_drive_is_not_written_to(spoil: Callable[[Path], object], told: str, tmp_path_factory: object) -> None:
     assert isinstance(tmp_path_factory, pytest.TempPathFactory)
@@ -89,6 +97,28 @@ def test_another_drive_is_not_written_to(spoil: Callable[[Path], object], told: 
     assert sorted(place.rglob("*")) == before
 
 
+def test_a_drive_is_full_also_when_only_files_that_are_there_would_grow(
+    drive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in content():
+        (drive / name).parent.mkdir(parents=True, exist_ok=True)
+        (drive / name).write_text("")
+    real = os.statvfs(drive)
+    full = os.statvfs_result((*real[:4], 0, *real[5:]))
+    monkeypatch.setattr(os, "statvfs", lambda _: full)
+    with pytest.raises(FirmwareProblem, match="no room"):
+        planned(drive)
+    for name, raw in content().items():
+        (drive / name).write_bytes(raw[::-1])
+    assert {change.kind for change in planned(drive)} == {"replaced"}, "each takes its own place"
+
+
+def test_a_drive_is_found_whatever_the_name_of_its_owner(tmp_path: Path) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_bytes("/dev/sdb1 /media/Jürgen\\040B/CIRCUITPY vfat rw 0 0\n".encode() + b"x /mnt/\xff y\n")
+    assert firmware.drives(mounts) == [Path("/media/Jürgen B/CIRCUITPY")]
+
+
 def test_a_folder_that_is_no_mounted_drive_is_not_written_to(tmp_path: Path) -> None:
     (tmp_path / "boot_out.txt").write_text(OUT)
     done = pmagent(tmp_path, "pla", "firmware", "flash", str(tmp_path), "--yes")
@@ -100,7 +130,8 @@ def test_a_folder_that_is_no_mounted_drive_is_not_written_to(tmp_path: Path) -> 
 def test_a_folder_is_made_by_the_command_and_never_one_that_holds_something(tmp_path: Path) -> None:
     done = pmagent(tmp_path, "pla", "firmware", "build", str(tmp_path / "board"))
     assert done.code == 0, done.errors
-    assert "GP14" in done.text
+    assert "GP14 ─┤ 19" in next(line for line in done.text.splitlines() if "kill switch" not in line and "GP14" in line)
+    assert "␊" not in done.text
     assert (tmp_path / "board" / "boot.py").is_file()
     assert pmagent(tmp_path, "pla", "firmware", "build", str(tmp_path / "board")).code == 1
 

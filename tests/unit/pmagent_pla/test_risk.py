@@ -230,6 +230,7 @@ def test_the_words_of_who_approves_say_what_it_does_and_where(more: dict[str, An
     if about["device"] is not None:
         about["device"]["device_id"] = "pla-7"
     assert means(about, paused=False).act == act
+    assert means(about, "rack-3", paused=False).act == act.replace("pla-7", "rack-3")
 
 
 TYPED = st.text(st.sampled_from("\t\n" + "".join(map(chr, range(32, 127)))), max_size=60)

@@ -224,6 +224,7 @@ def test_other_actors_halts_are_not_the_sessions_business() -> None:
     "action, told",
     [
         (TypeText(text='a "b"\n\t'), 'text: "a \\"b\\"\\n\\t" (7 characters)'),
+        (TypeText(text="größe\u00a0€", layout="de"), 'text: "größe\\u00a0€" (7 characters)'),
         (KeyCombo(keys=["ctrl", "alt", "t"]), "keys: ctrl+alt+t"),
         (MouseMove(x=10, y=-5), "move: 10 -5"),
         (MouseClick(button="left"), "click: left"),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import tempfile
 from collections.abc import Mapping
 from types import TracebackType
@@ -26,6 +25,7 @@ from pmagent.actors.audit.sources.repository.history import every_commit
 from pmagent.actors.audit.sources.repository.wary import answered
 from pmagent.contracts.audit_events import AuditLimits
 from pmagent.contracts.audit_facts import CodeGraph, Finding
+from pmagent.events.tree import remove_folder
 
 __all__ = [
     "ClonedRepo", "CommitInfo", "GraphStructure", "SourceFailed", "analyze_graph_structure", "clone_repo",
@@ -81,7 +81,7 @@ class ClonedRepo(str):
     def close(self) -> None:
         """Remove it; once more does nothing."""
         with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(self._folder)
+            remove_folder(self._folder)
 
     def __enter__(self) -> Self:
         return self
@@ -104,7 +104,7 @@ def clone_repo(repo_url: str, limits: AuditLimits | None = None) -> ClonedRepo:
         clone = fetch(repo_url, limits, folder)
         check_out(clone, limits)
     except BaseException:
-        shutil.rmtree(folder)
+        remove_folder(folder)
         raise
     return ClonedRepo.at(clone.top, folder)
 

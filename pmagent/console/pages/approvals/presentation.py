@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pmagent.actors.pla.switch import said
 from pmagent.pla.consequences import characters_typed
 from pmagent.pla.risk import TIERS, risk
 
@@ -169,7 +170,8 @@ def stands(document: dict[str, Any], code: str = "") -> Notice | None:
     if document["outcome"] == "aborted":
         title = _ENDED_BY.get(code, title)
     by = f" by {document['decided_by']}" if document["decided_by"] and document["outcome"] in _DECISIONS else ""
-    why = f"{document['why'][:1].upper()}{document['why'][1:]}. " if document["why"] else ""
+    told = said(document["why"])
+    why = f"{told[:1].upper()}{told[1:]}. " if told else ""
     if document["outcome"] == "executed":
         title, why = _DONE.get(document["action_type"], "It was done"), ""
     return Notice(kind, f"{title}{by}", f"{why}{text}".strip())

@@ -105,8 +105,9 @@ async def gathered(context: PageContext, visitor: Visitor, proposal_id: str, *, 
         document=document, title=title(document), runs=runs(text),
         progress=_progress(document, pla, history), text=text, counted=counted(text), hexed=hex_rows(text),
         notice=stands(document, history.code), risk=risk(document), reversal=reversal(document), cost=cost(document),
-        means=means(pla, paused=paused), rules=rules(document), device=pla["device"], likes=alike(document, others),
-        story=history, barred=barred(document, visitor), seen=shown_state(document, pla, paused=paused),
+        means=means(pla, document["machine"], paused=paused), rules=rules(document), device=pla["device"],
+        likes=alike(document, others), story=history, barred=barred(document, visitor),
+        seen=shown_state(document, pla, paused=paused),
     )  # fmt: skip
 
 
@@ -149,7 +150,7 @@ def barred(document: dict[str, Any], visitor: Visitor) -> str:
 def rules(document: dict[str, Any]) -> list[str]:
     """Which rules stop it until a person has decided."""
     found = ["Nothing is typed without an operator's approval: one operator, one proposal, exactly these bytes, once."]
-    found.append("Who asked for it does not approve it.")
+    found.append("The requester does not approve it.")
     if document["credential_warning"]:
-        found.append("What looks like credentials stands for 5 s, and is acknowledged (policy: acknowledge).")
+        found.append("Text that looks like credentials waits 5 s, and must be acknowledged (policy: acknowledge).")
     return found

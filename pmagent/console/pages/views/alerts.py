@@ -56,7 +56,7 @@ async def acknowledge(request: Request) -> Response:
     if not note or len(note) > REASON_CHARS_MAX:
         raise HTTPException(400, f"A note has 1 to {REASON_CHARS_MAX} characters: say how it was dealt with.")
     if not 0 < len(chosen) <= AT_ONCE:
-        raise HTTPException(400, f"Mark 1 to {AT_ONCE} alerts.")
+        raise HTTPException(400, f"Nothing was acknowledged: mark 1 to {AT_ONCE} alerts, and write the note again.")
     reasons: list[str] = []
     mends: dict[str, None] = {}
     for position in chosen:

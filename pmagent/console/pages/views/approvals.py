@@ -21,7 +21,7 @@ from starlette.routing import BaseRoute, Route
 from pmagent.console.auth.entrance import Visitor
 from pmagent.console.pages.addresses import choices, one_of, options
 from pmagent.console.pages.approvals.decision import NONCE, YES, Sent, Verdict, arguments, request_id, sent, wanting
-from pmagent.console.pages.approvals.presentation import by_risk, content, headline
+from pmagent.console.pages.approvals.presentation import by_risk, content, title
 from pmagent.console.pages.approvals.proposal_page import LISTED, ProposalPage, gathered
 from pmagent.console.pages.approvals.shown_state import (
     Situation,
@@ -77,7 +77,7 @@ async def listing(request: Request) -> Response:
 
 
 def _row(document: dict[str, Any]) -> dict[str, Any]:
-    return {**document, "risk": risk(document), "headline": headline(document), "content": content(document)}
+    return {**document, "risk": risk(document), "headline": title(document), "content": content(document)}
 
 
 async def show(request: Request) -> Response:

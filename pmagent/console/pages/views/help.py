@@ -17,7 +17,7 @@ KEYS: Final = (
     (("Enter",), "open the row"),
     (("/",), "to the filter"),
     (("?",), "these keys"),
-    (("Esc",), "out of a field"),
+    (("Esc",), "out of a field; stops what is being typed, on its page"),
 )
 """Keys that move; none of them decides anything. Those that go to a section are ``g`` and the section's."""
 

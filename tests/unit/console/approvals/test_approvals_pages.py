@@ -208,7 +208,7 @@ def test_the_list_has_the_open_one_and_those_that_are_over(host: LiveHost, bob: 
     still = proposed(host, "keys: ctrl+c")
     page = page_of(bob.console.get("/approvals"), 200)
     assert {f"/approvals/{one['proposal_id']}" for one in (over, still)} <= set(page.links())
-    assert told(page).index("Press ctrl + c") < told(page).index("Type 4 characters")
+    assert told(page).index("Press ctrl + c") < told(page).index("Type over")
     assert "medium risk" in told(page)
 
 
