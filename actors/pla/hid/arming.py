@@ -82,7 +82,7 @@ def on_request(state: HidState, event: Event, asked: PlaArmRequested) -> Iterato
     """An operator wants the device armed: the OA is asked first."""
     found = objections(state)
     if asked.keeps_mode and state.mode != "EXECUTE":  # last: the mode rises only once the device is ready
-        raising = ("arming needs EXECUTE", _TO_EXECUTE[state.mode])
+        raising = (f"the mode stays {state.mode}; arming needs EXECUTE", _TO_EXECUTE[state.mode])
         found = [*_device_objections(state), raising]
     if state.arming is not None:
         found.append(("the device is being armed already", "wait for that"))
