@@ -12,7 +12,7 @@ from pmagent.cli.output import Styled
 from pmagent.exitcodes import Exit
 
 
-@click.command(cls=Command, example=["pmagent rubric convert theirs.json mine.json"])
+@click.command(cls=Command, example=["pmagent rubric convert rubric.json mine.json"])
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @format_option()
