@@ -154,7 +154,7 @@ def test_examples_run(words: tuple[str, ...], example: str) -> None:
     _, *arguments = shlex.split(example)
     if words == ("run",) and not {"--plan-only", "--dry-run"} & {*arguments} and OBSTACLE:
         pytest.skip(OBSTACLE)
-    if words == ("audit",):
+    if words[0] in ("audit", "rubric"):
         make_audited()
     done = invoke(*arguments)
     assert done.code == 0, done.errors
