@@ -26,7 +26,7 @@ SLOW = {
 }
 """Packages that reading a log needs none of."""
 
-OURS_MAX = 44
+OURS_MAX = 48
 
 DECIDING = ("pmagent.actors.", "pmagent.projections.", "pmagent.replay.")
 
