@@ -11,7 +11,6 @@ from typing import Final, Literal
 
 import msgspec
 
-from pmagent.contracts.control import Severity
 from pmagent.events.event import Event
 
 DETAIL_CHARS_MAX: Final = 300
@@ -24,7 +23,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     address of the thing, "" for the event's own."""
 
     kind: str
-    severity: Severity | Literal["request"]
+    severity: Literal["urgent", "bad", "warn", "request"]
     title: str
     subject: str = ""
     detail: str = ""

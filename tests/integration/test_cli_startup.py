@@ -26,13 +26,13 @@ SLOW = {
 }
 """Packages that reading a log needs none of."""
 
-OURS_MAX = 48
+OURS_MAX = 46
 
 DECIDING = ("pmagent.actors.", "pmagent.projections.", "pmagent.replay.")
 
 DECLARED = {
-    "pmagent.actors", "pmagent.actors.areas", "pmagent.actors.core", "pmagent.actors.core.area",
-    "pmagent.actors.core.lines", "pmagent.actors.known", "pmagent.edge", "pmagent.edges",
+    "pmagent.actors", "pmagent.actors.areas", "pmagent.actors.core", "pmagent.actors.core.alerts",
+    "pmagent.actors.core.area", "pmagent.actors.core.lines", "pmagent.actors.known", "pmagent.edge", "pmagent.edges",
     *(f"pmagent.actors.{area.name}{part}" for area in AREAS for part in ("", ".lines")),
 }  # fmt: skip
 """The areas' declarations: data. Reading a log loads these, and nothing else of an area."""
