@@ -157,6 +157,8 @@ def test_examples_run(words: tuple[str, ...], example: str) -> None:
     if words[0] in ("audit", "rubric"):
         make_audited()
     done = invoke(*arguments)
+    if words[0] in ("up", "restart"):
+        assert invoke("down").code == 0, "no daemon outlives its test"
     assert done.code == 0, done.errors
     assert done.out or "-o" in arguments
 
