@@ -70,10 +70,10 @@ PLANTED: Planted = {
         (SegmentStorage, "append_batch", "self._head.write(tail, self._segment)", "pass"),
     ]),
     "HEAD is not synced": ("HEAD on the disk", [(HeadFile, "settle", "self._file.sync()", "pass")]),
-    "another log's snapshot counts": ("from a snapshot differs", [
+    "another log's snapshot counts": ("from a snapshot differs|replay differs", [
         (machine, "usable", "snapshot.log_id != log_id or ", ""), (machine, "usable", SUM, ""),
     ]),
-    "a snapshot of another history of the log counts": ("from a snapshot differs", [(machine, "usable", SUM, "")]),
+    "a snapshot of another history of the log counts": ("from a snapshot differs|replay differs", [(machine, "usable", SUM, "")]),
     "a snapshot of other code counts": ("from a snapshot differs|replay differs|cannot take the event", [
         (machine, "usable", " or snapshot.code != code", ""),
     ]),

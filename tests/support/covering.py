@@ -47,8 +47,8 @@ class Suite(NamedTuple):
 
 SUITES = {
     "all": Suite((*CHANCES, *CONSEQUENCES), {
-        "mixed": (None, 60), "audits": (AUDITS, 16), "thoughts": (THOUGHTS, 16), "runs": (RUNS, 24),
-        "checks": (CHECKS, 16),
+        "mixed": (None, 60), "audits": (AUDITS, 16), "thoughts": (THOUGHTS, 32), "runs": (RUNS, 60),
+        "checks": (CHECKS, 16), "pauses": (PAUSES, 40),
     }),
     "foreign": Suite((*FOREIGN_CHANCES, *FOREIGN_CONSEQUENCES), {"demands": (DEMANDS, 40)}),
     "pla": Suite((*PLA_CHANCES, *ENDING_CHANCES, *PLA_CONSEQUENCES), {"typings": (TYPINGS, 240)}),
