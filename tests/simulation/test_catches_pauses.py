@@ -23,7 +23,7 @@ PLANTED: dict[str, tuple[str, Load, list[tuple[Any, str, str, str]]]] = {
     "the ledger forgets what is held": ("was only held|has no end|were held", PAUSES, [
         (EffectLedger, "book", "self.paused and isinstance(data, OutwardRequest)", "False"),
     ]),
-    "a pause holds nothing": ("started though effects are paused", PAUSES, [
+    "a pause holds nothing": ("started though effects are paused|is cut off, and was only held", PAUSES, [
         (Scheduler, "_start", "(self._unread or self._shut)", "self._unread"),
     ]),
     "a start takes up what is held": (
@@ -37,7 +37,7 @@ PLANTED: dict[str, tuple[str, Load, list[tuple[Any, str, str, str]]]] = {
     "a snapshot forgets what is held": ("from a snapshot differs|though effects are paused|has no end", PAUSES, [
         (machine, "restore_engine", "for position in state.held}", "for position in ()}"),
     ]),
-    "anybody resumes": ("started though effects are paused", PAUSES, [
+    "anybody resumes": ("started though effects are paused|is cut off, and was only held", PAUSES, [
         (EffectLedger, "book", "event.actor == GATE and type(data) in _PAUSING", "type(data) in _PAUSING"),
         (Scheduler, "durable", "and event.actor == GATE ", ""),
     ]),

@@ -106,7 +106,7 @@ def _url(repo_url: str) -> Address:
 def _check_path(host: str, path: str) -> None:
     """See that the path on the host can be a repository's. Raises SourceFailed."""
     named = [part for part in path.split("/") if part]
-    if not named and host not in _LOOPBACK:  # a server of one's own may have a repository at its root
+    if not named and host.lower() not in _LOOPBACK:  # a server of one's own may have a repository at its root
         raise _bad("the repository's address names a host and no repository on it")
     if len(named) < 2 and host.lower() in _OWNED:
         raise _bad(f"the repository's address names an owner on {host.lower()}, and no repository", "add its name")
