@@ -90,7 +90,7 @@ PLANTED: Planted = {
         (hid_execution, "_lapsed", "found = [reason for reason, _ in unready(state)]", "found = []",
          "if not state.armed:", "if False:"),
     ]),
-    "nothing is disarmed when the mode falls": ("still types though|still armed|waits for|nothing can be typed though", [
+    "nothing is disarmed when the mode falls": ("still types though|still armed|waits for|can be typed", [
         *((owner, "disarmed", "if state.link is not None:", "if False:") for owner in (hid, hid_arming, tripping)),
     ]),
     "an order without an answer is told as not executed": ("told not to be executed, and was typed", [
@@ -110,7 +110,7 @@ PLANTED: Planted = {
     "what nobody knows is not told": ("has no end|waits for|nothing can be typed", [
         (hid_execution, "_unknown", "yield Correlated(unknown, execution.session_id)", "pass"),
     ]),
-    "the host hands over other bytes, and the device looks away": ("typed what was not approved|nothing can be typed though", [
+    "the host hands over other bytes, and the device looks away": ("typed what was not approved|can be typed", [
         (exchanges, "_prepare", "document(asked, action, now)", f"document(asked, {OTHER}, now)"),
         (executions, "check", 'if digest != own or approved not in ("", own):', "if False:"),
     ]),
