@@ -73,7 +73,7 @@ PLANTED: Planted = {
     "another log's snapshot counts": ("from a snapshot differs|replay differs", [
         (machine, "usable", "snapshot.log_id != log_id or ", ""), (machine, "usable", SUM, ""),
     ]),
-    "a snapshot of another history of the log counts": ("replay differs", [(machine, "usable", SUM, "")]),
+    "a snapshot of another history of the log counts": ("differs", [(machine, "usable", SUM, "")]),
     "a snapshot of other code counts": ("from a snapshot differs|replay differs|cannot take the event", [
         (machine, "usable", " or snapshot.code != code", ""),
     ]),
