@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pmagent.actors.core.alerts import Alert, Judged, Judges, Over, reasons
 from pmagent.actors.core.lines import Line, at_path, shown
-from pmagent.contracts.control import Severity
 from pmagent.events.event import Event
+
+if TYPE_CHECKING:
+    from pmagent.contracts.control import Severity
 
 
 def _snapshot_taken(data: dict[str, Any]) -> str:

@@ -78,7 +78,7 @@ PLANTED: Planted = {
         (hid, "_observed", "if event.actor != WARDEN:", "if False:"),
         (hid_execution, "on_request", "if event.actor == WARDEN else None", ""),
     ]),
-    "who has a permit may type": ("exec-of-the-intruder is typed, and was not approved", [
+    "who has a permit may type": ("exec-of-the-intruder is typed, and was not approved|a renewal of its lease left", [
         (link, "exchange", "if event.actor != HID and", "if False and"),
     ]),
     "an approval does not expire": ("the approval has expired", [
@@ -162,6 +162,9 @@ PLANTED: Planted = {
         (HostLink, "ask", "self._call_off()", "self._disarming = True"),
     ]),
     "the lease is renewed though it is to be disarmed": ("a renewal of its lease left", [
+        (tripping, "disarmed", "(state.ping, state.watch, arming)", "(state.watch, arming)"),
+        (HostLink, "ask", "self._call_off()", "self._disarming = True", "self._waiting.appendleft(request)",
+         "self._waiting.append(request)"),
         (HostLink, "_barred", 'if self._disarming and op in _BOUND and op != "arm":', "if False:"),
     ]),
     "a halted HID link's order goes on": ("is halted at [0-9]+: a renewal of its lease left", [

@@ -8,7 +8,7 @@ from typing import Final
 
 from pmagent.contracts.control import EffectsPaused
 from pmagent.contracts.effect import ActorHalted
-from pmagent.contracts.hid import HidCommitRequested, HidDisarmRequested
+from pmagent.contracts.hid import HidArmRequested, HidCommitRequested, HidDisarmRequested
 from pmagent.contracts.pla import LEASE_SECONDS
 from pmagent.contracts.pla_events import PlaDisarmRequested, PlaModeChanged, PlaSessionEnded
 from pmagent.events.event import Event
@@ -33,6 +33,8 @@ class Ending:
         self._ordered: set[str] = set()
         self._stopping: dict[str, tuple[float, str]] = {}
         """Execution -> since when it is to end, and the first who wanted that."""
+        self._disarming: tuple[float, str] | None = None
+        """Since when the device is to be disarmed, and the first who wanted that; None once it may be armed again."""
         self._left: dict[int, float] = {}
         """Number of a request -> when it left the host."""
 
@@ -41,10 +43,13 @@ class Ending:
         data = event.data
         if isinstance(data, HidCommitRequested) and event.actor == "hid":
             self._ordered.add(data.execution_id)
+        elif isinstance(data, HidArmRequested) and event.actor == "hid":
+            self._disarming = None
         elif why := _stop_reason(event):
             for execution in self._ordered:
                 self._stopping[execution] = self._now(), f"{why} at {event.position}"
             self._ordered.clear()
+            self._disarming = self._disarming or (self._now(), f"{why} at {event.position}")
 
     def leaves(self, data: bytes) -> None:
         """The host writes."""
@@ -52,6 +57,14 @@ class Ending:
             message = decoded(line)
             if message is not None and isinstance(message.get("n"), int):
                 self._left[message["n"]] = self._now()
+
+    def renewed(self, number: int) -> None:
+        """The device's lease was renewed by this request."""
+        if self._disarming is not None:
+            since, why = self._disarming
+            late = self._left[number] - since
+            text = f"the device stays armed though {why}: a renewal of its lease left {late:.2f} s later"
+            require(late < START_SECONDS, text)
 
     def pressed(self, execution: str, orders: Orders) -> None:
         """A key was pressed for ``execution``, on the strength of ``orders``."""

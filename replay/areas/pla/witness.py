@@ -57,6 +57,8 @@ class Witness:
         self._killed = False
         self._current: tuple[str, str] | None = None
         self._orders = Orders(0, 0)
+        self.renewed: Callable[[int], None] = lambda _: None
+        """Called with the number of each request that renews the lease."""
         self._over: set[str] = set()
 
     @property
@@ -161,6 +163,7 @@ class Witness:
         """A line may come again, and later than those that left after it."""
         self._renewed_at = self._now()
         self._orders = self._orders._replace(lease=max(self._orders.lease, message["n"]))
+        self.renewed(message["n"])
 
     def _order(self, execution: str, digest: str, number: int) -> None:
         """Only one thing is typed at a time, and nothing that is over."""

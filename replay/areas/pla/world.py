@@ -79,6 +79,7 @@ class PlaWorld:
         self.device.typing = self._mid_typing
         self._failing = failing
         self._ending = Ending(lambda: world.seconds, self._failing)
+        self.witness.renewed = self._ending.renewed
         self._halting = Halting(world, failing, fatal, demand, lambda: machine.watch.history)
         machine.watch.noticed, machine.tells = self._ending.durable, self._halting.tells
         self._long = bool(self._failing.struck["goal: long"])
