@@ -1,105 +1,120 @@
-"""Passages of a report that claim a feature, by the goal (``actors/audit/goals.py``) that the code would have to show;
-pure.
+"""Sentences of a report that claim something of this code, or explain it; pure.
 
-What is claimed stands in running text as something that is so (``assertion``); headings, plans, negations, requirements
-and questions claim nothing. Which words claim which goal is the table below: narrower than the words by which a rubric
-means a goal, since a claim that the code does not bear out is held against the report.
+What is claimed stands in running text as something that is so (``assertion``); headings, plans, negations, quotations,
+others' work, requirements and questions claim nothing. A claim is of a matter (``actors/audit/matters.toml``), of a name
+in code, of a product, of a setting's number, or of something else that can only be looked up by its words.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
 
-from pmagent.actors.audit.sources.pdf.assertion import aside, asserted
+from pmagent.actors.audit.matters import EXPLAINED, MATTERS, MOODS, NAME, NUMBER, OTHER, PRODUCT
+from pmagent.actors.audit.sources.pdf.assertion import aside, asserted, explains, tells
 from pmagent.actors.audit.sources.pdf.layout import Paragraph
-from pmagent.actors.audit.sources.pdf.words import STOP_WORDS, clipped, sentences, words
+from pmagent.actors.audit.sources.pdf.words import STOP_WORDS, clipped, listed, sentences, words
 from pmagent.contracts.audit_facts import Finding
 
 EACH_MAX: Final = 5
-"""So many statements are kept of each goal."""
+"""So many statements are kept of each matter."""
+MANY_MAX: Final = 60
+"""And so many of names, numbers, and what no matter covers, and of explanations."""
 TEXT_CHARS: Final = 400
 SENTENCE_CHARS: Final = 2_000
 _CONFIDENCE: Final = 0.8
 _WORDS_MIN: Final = 4
 
-_CLAIMS: Final = {
-    "graph.builder": r"state\s?graph|langgraph",
-    "graph.fan_out": (
-        r"in\s+parallel|parallel\s+(?:branch|node|judge|detective|execution|agent|fan)\w*|concurrently"
-        r"|fan(?:s|ned|ning)?[\s-]*out|paralleli[sz](?:es|ed|ation)"
-    ),
-    "graph.fan_in": (
-        r"fan(?:s|ned|ning)?[\s-]*in|synchroni[sz]ation\s+(?:node|point|barrier)|aggregator\s+node"
-        r"|joins?\s+the\s+branches"
-    ),
-    "graph.conditional": r"conditional\s+(?:edge|rout|branch)\w*|add_conditional_edges",
-    "graph.error_route": (
-        r"(?:conditional|rout)\w*\b[^.]{0,80}\b(?:error|fail|missing|degraded)\w*"
-        r"|(?:error|failure|degraded)\s+(?:edge|route|path|branch|node)\w*"
-        r"|(?:error|fail|missing)\w*\b[^.]{0,60}\bconditional\s+(?:edge|rout)\w*"
-    ),
-    "state.typed": r"typed\s?dicts?|typed\s+(?:graph\s+)?state",
-    "state.models": r"pydantic|basemodels?",
-    "state.reducers": r"reducers?|operator\.(?:add|ior|or_)",
-    "tools.temporary_clone": r"sandbox(?:ed|ing)?|temporary\s*director(?:y|ies)|tempfile|throwaway\s+director\w+",
-    "tools.checked_processes": r"subprocess\.run|subprocess\b[^.]{0,60}\b(?:return\s*code|check|stderr)\w*",
-    "tools.time_limits": r"time-?\s?outs?|time\s+limits?",
-    "tools.inputs_checked": (
-        r"(?:urls?|paths?|inputs?)\b[^.]{0,40}\b(?:saniti[sz]ed|validated|checked)"
-        r"|(?:saniti[sz]es?|validates?)\s+(?:the\s+|all\s+|every\s+)?(?:\w+\s+)?(?:urls?|paths?|inputs?)"
-    ),
-    "output.structured": r"with_structured_output|structured\s+(?:output|json|response)s?|bind_tools|response_format",
-    "output.validated": (
-        r"validat\w+\b[^.]{0,60}\b(?:pydantic|schema|model)\w*"
-        r"|(?:answers?|outputs?|responses?|opinions?)\b[^.]{0,40}\bvalidated"
-    ),
-    "output.retried": r"retr(?:y|ies|ied|ying)|asked\s+again",
-    "judges.personas": r"personas?|prosecutor",
-    "judges.distinct": (
-        r"(?:distinct|conflicting|separate|different)\s+(?:\w+\s+)?(?:personas?|(?:system\s+)?prompts?|philosoph\w+)"
-    ),
-    "justice.deterministic": (
-        r"deterministic(?:ally)?|without\s+(?:an?\s+|any\s+)?(?:llm|model)|hard-?coded\s+(?:rules?|logic)"
-    ),
-    "justice.rules": r"security\s+override|fact\s+supremacy|rule\s+of\s+(?:security|evidence|functionality)",
-    "justice.variance": r"variance|re-?evaluat\w+",
-    "justice.dissent": r"dissent\w*",
-    "justice.report_file": r"markdown\s+(?:report|file|document)|report\b[^.]{0,40}\bmarkdown",
-    "project.tests": (
-        r"(?:unit|integration|property|end-to-end)[\s-]+tests?|test\s+(?:suite|coverage)|pytest"
-        r"|tests?\s+(?:cover|pass|run)\w*"
-    ),
-    "project.ci": r"continuous\s+integration|github\s+actions|ci\s+(?:pipeline|workflow|run)s?",
-    "project.lock": r"lock\s?files?|(?:uv|poetry)\.lock",
-    "project.types": r"type\s+(?:annotations?|hints?)|fully\s+typed",
-    "project.lint": r"linters?|lint(?:ed|ing)|ruff|mypy|pyright|flake8",
-    "agent.limits": r"(?:token|step|cost|recursion)[\s_](?:limit|budget)s?",
-    "agent.approval": r"human[\s-]in[\s-]the[\s-]loop|human\s+approv\w+|person\s+approves",
-    "agent.persistence": r"checkpoint(?:er|ers|s|ed|ing)?|resum(?:e|es|ed)\s+(?:after|from)",
-}
-_PATTERNS: Final = {goal: re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE) for goal, pattern in _CLAIMS.items()}
+_IDENTIFIER: Final = re.compile(r"(?<![\w./@-])(?:--[a-z][\w-]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?(?![\w/@])")
+_CAMEL: Final = re.compile(r"[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+$")
+_SNAKE: Final = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+$")
+_CALLED: Final = re.compile(
+    r"\s*(?:class|node|function|method|module|model|schema|helper|decorator|command|flag|option|variable|constant|field)",
+    re.IGNORECASE,
+)
+_CAPITAL: Final = re.compile(r"(?<=[a-z,] )[A-Z][\w.-]*[a-z0-9](?:[\u2019'](?=s\b))?")
+_USING: Final = re.compile(
+    r"\b(?:in|into|to|via|with|using|uses?|through|from|on|by|called|calls|and|or)\s+(?:an?\s+|the\s+|our\s+)?$"
+)
+_FAMILIAR: Final = listed(
+    """
+    GitHub GitLab Bitbucket Git Python Linux Windows Mac MacOS Unix Debian Ubuntu English German French Spanish Chinese
+    Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July August September
+    October November December Unicode ASCII UTF Internet Europe Markdown Google I We The This It LangGraph LangChain
+    OpenAI Anthropic Claude GPT Gemini Mistral Llama Ollama JSON YAML TOML CSV HTML PDF XML SQL HTTP HTTPS URL API CLI
+    CPU RAM LLM LLMs README Pydantic TypedDict Command Send AI ML AST CI PR PRs ID IDs UI OK NLP RAG TF-IDF BM25
+    """
+)
+"""Names that a program need not name to do what is said with them."""
+_WRITTEN: Final = {
+    "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twelve": 12, "fifteen": 15,
+    "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "hundred": 100, "one": 1, "two": 2,
+    "three": 3,
+}  # fmt: skip
+_UNITS: Final[dict[str, tuple[float, ...]]] = {
+    "second": (1, 1000), "minute": (1, 60, 60_000), "hour": (1, 60, 3600), "day": (1, 24, 86_400), "%": (1, 0.01),
+    "percent": (1, 0.01), "ms": (1, 0.001), "millisecond": (1, 0.001), "kb": (1, 1000, 1024), "mb": (1, 10**6, 2**20),
+    "gb": (1, 10**9, 2**30), "mib": (1, 2**20), "kib": (1, 2**10),
+    **dict.fromkeys(("time", "attempt", "trie", "retrie", "round", "iteration", "step", "turn", "token", "character",
+                     "byte", "point", "request", "worker", "thread", "item", "row", "result", "document", "passage",
+                     "chunk", "word", "line", "page", "question", "message", "call", "entrie", "sentence"), (1,)),
+}  # fmt: skip
+_NUMBER: Final = re.compile(
+    rf"(?<![\w.-])(\d[\d,]*(?:\.\d+)?|{'|'.join(_WRITTEN)})[\s-]*({'|'.join(_UNITS)})s?\b(?:\s+(?:at\s+a\s+time))?|"
+    r"(?<![\w.-])(\d[\d,]*(?:\.\d+)?)\s*(%)",
+    re.IGNORECASE,
+)
+_SETTING: Final = re.compile(
+    r"\b(?:limits?|limited|at\s+most|up\s+to|max(?:imum)?|no\s+more\s+than|after|every|time-?outs?|thresholds?|exceeds?"
+    r"|(?:more|less|fewer|longer|older)\s+than|at\s+least|within|caps?|capped|batch(?:es)?|size|windows?|overlap|top|first"
+    r"|last|keeps?|kept|retr\w+|tried|attempts?|above|below|over|under)\b",
+    re.IGNORECASE,
+)
+_MEASURED: Final = re.compile(
+    r"\b(?:takes?|took|average|measured|about|roughly|around|approximately|almost|nearly|faster|slower|costs?|cents?|dollars?"
+    r"|euros?|saved?|saves|improv\w+|reduc\w+|achiev\w+|accuracy|precision|recall|coverage|of\s+(?:the|our|all|its)|was|were"
+    r"|we\s+(?:ran|had|tested)|hours?\s+of|weeks?|months?|years?|commits?)\b|\u2248|~",
+    re.IGNORECASE,
+)
 
 
-def statements(passages: Iterable[Paragraph]) -> list[Finding]:
-    """The statements of the passages, in the order of goals above, then of the report: ``path`` is empty, ``line`` the
-    page."""
-    kept: dict[str, list[Finding]] = {goal: [] for goal in _PATTERNS}
-    seen: Counter[tuple[str, str]] = Counter()
+class Said(NamedTuple):
+    """What a sentence claims: the matter, and the name or number."""
+
+    goal: str
+    about: str = ""
+
+
+def statements(passages: Iterable[Paragraph]) -> tuple[list[Finding], int]:
+    """The statements of the passages, by matter, then in the order of the report: ``path`` is the name or number that
+    is claimed, ``line`` the page. And how many sentences tell anything of this code."""
+    kept: dict[str, dict[tuple[str, str], Finding]] = {}
+    telling = 0
     for passage in passages:
-        if passage.level or passage.code or aside(passage.heading, *passage.above):
+        if passage.level or passage.code:
             continue
+        place = 0
+        beside = aside(passage.heading, *passage.above)
+        planned = any(MOODS["planned"].search(one) for one in (passage.heading, *passage.above))
         for sentence in sentences(passage.text):
+            place = max(passage.text.find(sentence, place), 0)
             if len(sentence) > SENTENCE_CHARS or not _is_sentence(sentence):
                 continue
-            for goal in claimed(sentence):
-                seen[goal, sentence] += 1
-                if seen[goal, sentence] == 1 and len(kept[goal]) < EACH_MAX:
+            codes = [(begin - place, end - place) for begin, end in passage.codes]
+            told = [] if beside else claimed(sentence, codes)
+            telling += not beside and tells(sentence)
+            if not planned and explains(sentence):
+                told.append(Said(EXPLAINED, passage.heading[:TEXT_CHARS]))
+            for said in told:
+                mine = kept.setdefault(said.goal, {})
+                if len(mine) < (EACH_MAX if said.goal in MATTERS else MANY_MAX):
                     text = clipped(sentence, TEXT_CHARS)
-                    kept[goal].append(Finding(goal=goal, path="", line=passage.page, text=text, confidence=_CONFIDENCE))
-    return [finding for found in kept.values() for finding in found]
+                    mine.setdefault((said.about, text), Finding(
+                        goal=said.goal, path=said.about, line=passage.page, text=text, confidence=_CONFIDENCE,
+                    ))  # fmt: skip
+    order = (*MATTERS, NAME, PRODUCT, NUMBER, OTHER, EXPLAINED)
+    return [finding for goal in order for finding in kept.get(goal, {}).values()], telling
 
 
 def _is_sentence(text: str) -> bool:
@@ -108,10 +123,54 @@ def _is_sentence(text: str) -> bool:
     return len(said) >= _WORDS_MIN and any(word in STOP_WORDS for word in said)
 
 
-def claimed(sentence: str) -> list[str]:
-    """The goals of which the sentence says that they are reached."""
-    return [
-        goal
-        for goal, pattern in _PATTERNS.items()
-        if any(asserted(sentence, *found.span()) for found in pattern.finditer(sentence))
+def claimed(sentence: str, codes: Iterable[tuple[int, int]] = ()) -> list[Said]:
+    """What the sentence says is so; ``codes``: its parts in a font for code."""
+    found = [
+        Said(matter.id)
+        for matter in MATTERS.values()
+        if any(asserted(sentence, *one.span(), denial=matter.denial) for one in matter.said.finditer(sentence))
     ]
+    if not tells(sentence):
+        return found
+    found += _names(sentence, list(codes))
+    found += _products(sentence)
+    found += _numbers(sentence)
+    if asserted(sentence, 0, 0):
+        found.append(Said(OTHER))
+    return found
+
+
+def _names(sentence: str, codes: list[tuple[int, int]]) -> Iterator[Said]:
+    """Names that only code has: in a font for code or between backticks, or written as no word is."""
+    for one in _IDENTIFIER.finditer(sentence):
+        start, end = one.span()
+        in_code = any(begin <= start and end <= stop for begin, stop in codes) or sentence[start - 1 : start] == "`"
+        name = one.group().removesuffix("()")
+        last = name.rpartition(".")[2]
+        written = _SNAKE.match(last) or (_CAMEL.match(last) and _CALLED.match(sentence, end))
+        if (in_code or written or name.startswith("--")) and last not in _FAMILIAR and len(last) > 2:
+            if asserted(sentence, start, end):
+                yield Said(NAME, f"{name}()" if one.group().endswith("()") or _CALLED.match(sentence, end) else name)
+
+
+def _products(sentence: str) -> Iterator[Said]:
+    """Names of others that something is done with."""
+    for one in _CAPITAL.finditer(sentence):
+        name = one.group().rstrip(".'\u2019")
+        if name in _FAMILIAR or _CAMEL.match(name) and not _USING.search(sentence[: one.start()]):
+            continue
+        if _USING.search(sentence[: one.start()]) and asserted(sentence, *one.span()):
+            yield Said(PRODUCT, name)
+
+
+def _numbers(sentence: str) -> Iterator[Said]:
+    """Numbers that the code would have to hold."""
+    if not _SETTING.search(sentence) or _MEASURED.search(sentence):
+        return
+    for one in _NUMBER.finditer(sentence):
+        number, unit = (one[1], one[2]) if one[1] else (one[3], one[4])
+        value = float(_WRITTEN.get(number.lower(), 0) or number.replace(",", ""))
+        factors = _UNITS[unit.lower()]
+        if (value > 3 or len(factors) > 1 and value >= 1) and asserted(sentence, *one.span()):
+            same = dict.fromkeys(f"{value * factor:.10g}" for factor in factors)
+            yield Said(NUMBER, f"{one.group().strip()}: {' '.join(same)}")

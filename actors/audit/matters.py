@@ -1,0 +1,84 @@
+"""The matters that a report can claim of a program, as ``matters.toml`` has them, and the words of code by which they
+are looked up; pure.
+
+A word of code is the stem of a part of a name (``retry_after`` has ``retry`` and ``after``), or a whole name of several
+parts in lower case without what joins them (``retryafter``), or a number.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from collections.abc import Iterable
+from importlib.resources import files
+from typing import Final
+
+import msgspec
+
+from pmagent.actors.audit.goals import GOALS
+from pmagent.actors.oa.reasoning.rules.vocabulary import stem, words
+
+NAME: Final = "claim.name"
+"""A name in code is claimed: it is the statement's ``path``, with ``()`` where it is said to be a function or class."""
+PRODUCT: Final = "claim.product"
+"""Something is done with what bears this name: a product, a service, a method."""
+NUMBER: Final = "claim.number"
+"""A setting's number is claimed: ``path`` has it as it is written, a colon, and the numbers that code may have for it."""
+EXPLAINED: Final = "report.explained"
+OTHER: Final = "claim.other"
+"""Something is said of this code that no matter covers."""
+
+
+class Matter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of ``matters.toml``; ``words`` as they are looked up."""
+
+    id: str
+    said: re.Pattern[str]
+    goals: tuple[str, ...] = ()
+    flaws: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
+    denial: bool = False
+
+
+def terms(names: Iterable[str]) -> set[str]:
+    """The words of code in some names."""
+    return {term for name in names for term in _terms(name)}
+
+
+@functools.lru_cache(maxsize=65_536)
+def _terms(name: str) -> tuple[str, ...]:
+    if name[:1].isdigit():
+        return (name,)
+    parts = words(name)
+    whole = ("".join(parts),) if len(parts) > 1 else ()
+    return (*(stem(part) for part in parts if len(part) < 40), *(one for one in whole if len(one) < 80))
+
+
+def term(name: str) -> str:
+    """The one word of code that says ``name`` most closely: of several parts the whole name."""
+    found = _terms(name)
+    return found[-1] if found else ""
+
+
+def _any(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(patterns)})(?!\w)", re.IGNORECASE)
+
+
+def _read() -> tuple[Matter, ...]:
+    found = []
+    for row in _FILE["matter"]:
+        unknown = {*row.get("goals", ()), *row.get("flaws", ())} - set(GOALS)
+        assert not unknown, f"matters.toml: {row['id']} names no goal: {unknown}"
+        said = _any([row["said"]])
+        known = frozenset(map(term, row.get("words", "").split()))
+        found.append(Matter(**{**row, "said": said, "words": known}))
+    return tuple(found)
+
+
+_FILE: Final = tomllib.loads(files("pmagent.actors.audit").joinpath("matters.toml").read_text("utf-8"))
+MOODS: Final[dict[str, re.Pattern[str]]] = {name: _any(patterns) for name, patterns in _FILE["moods"].items()}
+"""What a sentence says besides that something is so; ``aside`` is of headings."""
+REASONS: Final[dict[str, re.Pattern[str]]] = {name: _any(patterns) for name, patterns in _FILE["reasons"].items()}
+"""How a sentence explains."""
+MATTERS: Final[dict[str, Matter]] = {one.id: one for one in _read()}
