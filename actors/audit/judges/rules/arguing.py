@@ -40,6 +40,8 @@ CONSEQUENCES: Final[dict[str, str]] = {
     "history.bulk": "how the code came about cannot be followed",
     "project.swallowed": "a failure looks like success",
     "project.untested": "most of the code can break unnoticed",
+    "report.scanty": "there is nothing to judge the project's ideas by",
+    "report.foreign": "nothing in it tells of this project",
     "report.hallucinated": "a reader is sent to what does not exist",
     "report.contradicted": "a reader is told what is not so",
 }

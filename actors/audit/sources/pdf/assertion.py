@@ -40,7 +40,7 @@ def tells(sentence: str) -> bool:
         or MOODS["ordered"].match(sentence.lstrip())
         or MOODS["attributed"].search(sentence)
         or MOODS["planned"].search(sentence)
-        or any(found.start() == 0 and len(found.group().split()) >= _QUOTED_WORDS for found in _quotations(sentence))
+        or any(one.start() == 0 for one in _quotations(sentence))
     )
 
 
@@ -48,13 +48,7 @@ def asserted(sentence: str, start: int, end: int, *, denial: bool = False) -> bo
     """Whether ``sentence`` says of what stands at ``start`` to ``end`` that it is so: it tells of this code, does not
     quote it, and its clause neither wishes or denies it before nor takes it back after. With ``denial`` what stands
     there is itself that something is not. In doubt it is not."""
-    without = f"{sentence[:start]} {sentence[end:]}"
-    if not tells(sentence) and not (tells(without) and not MOODS["ordered"].match(sentence.lstrip())):
-        return False
-    if sentence.rstrip().endswith("?") or any(
-        found.start() < start and end < found.end() and len(found.group().split()) >= _QUOTED_WORDS
-        for found in _quotations(sentence)
-    ):
+    if not tells(sentence) or any(one.start() < start and end < one.end() for one in _quotations(sentence)):
         return False
     first, last = 0, len(sentence)
     for border in _CLAUSE.finditer(sentence):
@@ -81,4 +75,4 @@ def explains(sentence: str) -> bool:
 
 
 def _quotations(sentence: str) -> list[re.Match[str]]:
-    return list(_QUOTED.finditer(sentence))
+    return [one for one in _QUOTED.finditer(sentence) if len(one.group().split()) >= _QUOTED_WORDS]
