@@ -44,6 +44,8 @@ _RUN: Final = re.compile(
 )
 """A command that runs a file or a module, and an object of a module: ``./src/agent.py:graph``, ``package.cli:main``."""
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_FILE: Final = re.compile(r"[\w-]+\.[a-z]{2,7}\b|\A\d+(?:\.\d+)?\Z")
+"""The name of a file in a text, or a text that is a number."""
 _PLAIN_DECORATORS: Final = frozenset((
     "staticmethod", "classmethod", "property", "setter", "getter", "cached_property", "lru_cache", "cache", "wraps",
     "contextmanager", "asynccontextmanager", "dataclass", "overload", "override", "abstractmethod", "retry", "final",
@@ -87,6 +89,7 @@ class ReachReader:
         self._unused: dict[str, list[Unused]] = {}
         self._alone: dict[str, list[Calls]] = {}
         self._pure: dict[str, bool] = {}
+        self._offered: set[str] = set()
         self.library = False
         """Whether the repository has no entry point."""
 
@@ -104,6 +107,8 @@ class ReachReader:
             self._pure[node.name] = self._pure.get(node.name, True) and returns_only(node)
         self._loaded[source.path] = _module_body(module, inner)
         self._imports[source.path] = frozenset(part for name in module.imported for part in name.split(".") if part)
+        if source.path.endswith("__init__.py"):
+            self._offered.update(name.rpartition(".")[2] for name in module.imported)
         if _is_run(module):
             self._run.add(source.path)
             self._unused[source.path] += dead_stores(module.tree)
@@ -143,15 +148,18 @@ class ReachReader:
         return name in self._names
 
     def idle(self) -> Iterator[Body]:
-        """Functions of files that are read, but that nothing reaches, or that are only there by name."""
+        """Functions that nothing reaches, or that are only there by name; not what a package offers to others."""
         for path in sorted(self._functions):
-            yield from (one for one in self._functions[path] if one not in self._reached or one.stub)
+            for one in self._functions[path]:
+                if one.stub or (one not in self._reached and self._offered.isdisjoint((one.name, one.owner))):
+                    yield one
 
     def spoken(self) -> tuple[set[str], set[str]]:
         """The names and numbers in code that can run, and those that stand in other code only."""
         used, idle = set[str](), set[str]()
         for body in (*self._loaded.values(), *(one for several in self._functions.values() for one in several)):
-            runs = body in self._reached and not body.stub
+            offered = not self._offered.isdisjoint((body.name, body.owner))
+            runs = (body in self._reached or offered) and not body.stub
             (used if runs else idle).update(body.names, body.said, [body.name])
         used.update(part for path, body in self._loaded.items() if body in self._reached
                     for part in self._imports[path])  # fmt: skip
@@ -247,6 +255,7 @@ def _mentions(statements: Iterable[ast.AST], functions: set[Function]) -> tuple[
                 said.update(map(str, (left, right, left * right)))
             case ast.Constant(value=str(text)) if len(text) < 200:
                 names.update(_WORD.findall(text))
+                said.update(_FILE.findall(text))
             case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
                 said.add(f"{number:g}" if isinstance(number, float) else str(number)[:20])
             case ast.Constant():

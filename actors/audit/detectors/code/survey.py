@@ -143,10 +143,9 @@ class CodeReader:
             similarities=self._personas.similarities(),
             terms=[],
             unparsed=self._unparsed,
-            words=words,
-            idle_words=idle_words,
         )
-        return msgspec.convert(storable(msgspec.to_builtins(facts)), CodeFacts)
+        kept_short = msgspec.convert(storable(msgspec.to_builtins(facts)), CodeFacts)
+        return msgspec.structs.replace(kept_short, words=words, idle_words=idle_words)
 
 
 def kept(found: list[Finding]) -> list[Finding]:

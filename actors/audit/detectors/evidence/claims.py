@@ -7,6 +7,7 @@ that nothing reaches. What nobody can look up stays open, and counts neither way
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -24,7 +25,7 @@ LISTED_IN_PART: Final = 0.5
 """How sure it is that a file does not exist when not all files of the repository are listed."""
 STATEMENT_SURE: Final = 0.7
 """A passage was taken for a claim by its words."""
-LOOKED_UP: Final = 0.6
+LOOKED_UP: Final = 0.65
 """What is less surely absent than this contradicts nobody."""
 CONTRADICTED_MAX: Final = 20
 EXPLANATIONS: Final = 5
@@ -37,6 +38,10 @@ FOREIGN_SHARE: Final = 0.75
 _MATERIAL: Final = frozenset(("md", "txt", "json", "jsonl", "csv", "html", "pdf", "db", "sqlite", "xlsx", "log", "png",
                               "svg", "yaml", "yml", "parquet", "xml", "tsv"))  # fmt: skip
 """Endings of files that a program may write: where code that runs names the file, it need not be tracked."""
+
+
+_DECLARES: Final = re.compile(r"\b(?:declare|define|contain|list)(?:s|d)?\b", re.IGNORECASE)
+"""Who says this says that something is there, not that it runs."""
 
 
 class Checked(NamedTuple):
@@ -180,6 +185,7 @@ class _Known:
         for one in survey.findings:
             if one.reached:
                 self._found.setdefault(one.goal, one)
+        self._there = {one.goal for one in survey.findings}
         self._dead = {one.text.partition(": ")[0]: one for one in survey.findings if one.goal == "repo.idle"}
         self._sure = STATEMENT_SURE * absence(survey)
 
@@ -214,6 +220,8 @@ class _Known:
         for goal in matter.goals:
             if goal in self._found:
                 return Checked(statement, True, f"{goal} at {_place(self._found[goal])}")
+        if _DECLARES.search(statement.text) and not self._there.isdisjoint(matter.goals):
+            return Checked(statement, True, "it is there, though nothing that runs uses it")
         if matter.words & self._used:
             return Checked(statement, True, f"the code names {min(matter.words & self._used)}")
         sure = min((absence_of(goal, self._survey) for goal in matter.goals), default=absence(self._survey))
@@ -231,7 +239,8 @@ class _Known:
         if parts <= self._used | self._idle:
             return Checked(statement, False, "only code that nothing reaches has this name", self._sure)
         missing = {stem for stem in parts if stem not in self._used | self._idle and len(stem) > 2}
-        invented = len(missing) > 1 or (missing and statement.path.endswith("()"))
+        first = terms([name.partition(".")[0]]) if "." in name else set[str]()
+        invented = not first & missing and (len(missing) > 1 or (missing and statement.path.endswith("()")))
         return Checked(statement, False if invented else None, "no code has this name", self._sure)
 
     def _product(self, statement: Finding) -> Checked:

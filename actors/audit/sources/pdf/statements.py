@@ -7,7 +7,10 @@ in code, of a product, of a setting's number, or of something else that can only
 
 from __future__ import annotations
 
+import builtins
+import keyword
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
@@ -35,8 +38,16 @@ _CALLED: Final = re.compile(
 )
 _CAPITAL: Final = re.compile(r"(?<=[a-z,] )[A-Z][\w.-]*[a-z0-9](?:[\u2019'](?=s\b))?")
 _USING: Final = re.compile(
-    r"\b(?:in|into|to|via|with|using|uses?|through|from|on|by|called|calls|and|or)\s+(?:an?\s+|the\s+|our\s+)?$"
+    r"\b(?:(?!written|made|designed|developed|maintained|inspired|named|reported|contributed|proposed|invented|based|described"
+    r"|found|used|installed|available)\w+(?:ed|en|nt|pt|ft|ut|ld)|runs?|cop(?:y|ies)|sync\w*)\s+(?:\w+ly\s+|\w+\s+)?"
+    r"(?:in|into|to|by|with|via|through|on|from|using)\s+(?:an?\s+|the\s+|our\s+)?$"
+    r"|\b(?:uses?|calls|queries|via|talks\s+to|connects\s+to|integrates\s+with|backed\s+by|powered\s+by|using)\s+"
+    r"(?:an?\s+|the\s+|our\s+)?$",
+    re.IGNORECASE,
 )
+_TITLED: Final = re.compile(r"[\s-]+[A-Z]")
+"""A row of capitals is a title."""
+_ADDRESS: Final = re.compile(r"\b\w+://\S+|\bwww\.\S+|\S+@\S+")
 _FAMILIAR: Final = listed(
     """
     GitHub GitLab Bitbucket Git Python Linux Windows Mac MacOS Unix Debian Ubuntu English German French Spanish Chinese
@@ -47,6 +58,7 @@ _FAMILIAR: Final = listed(
     """
 )
 """Names that a program need not name to do what is said with them."""
+_ENDINGS: Final = listed("py md txt json toml yaml yml cfg ini html csv pdf js ts sh lock db sql xml png svg log")
 _WRITTEN: Final = {
     "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twelve": 12, "fifteen": 15,
     "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "hundred": 100, "one": 1, "two": 2,
@@ -101,6 +113,7 @@ def statements(passages: Iterable[Paragraph]) -> tuple[list[Finding], int]:
             place = max(passage.text.find(sentence, place), 0)
             if len(sentence) > SENTENCE_CHARS or not _is_sentence(sentence):
                 continue
+            sentence = _ADDRESS.sub(lambda found: " " * len(found.group()), sentence)
             codes = [(begin - place, end - place) for begin, end in passage.codes]
             told = [] if beside else claimed(sentence, codes)
             telling += not beside and tells(sentence)
@@ -148,16 +161,23 @@ def _names(sentence: str, codes: list[tuple[int, int]]) -> Iterator[Said]:
         name = one.group().removesuffix("()")
         last = name.rpartition(".")[2]
         written = _SNAKE.match(last) or (_CAMEL.match(last) and _CALLED.match(sentence, end))
-        if (in_code or written or name.startswith("--")) and last not in _FAMILIAR and len(last) > 2:
+        if (in_code or written or name.startswith("--")) and not _is_familiar(name) and len(last) > 2:
             if asserted(sentence, start, end):
                 yield Said(NAME, f"{name}()" if one.group().endswith("()") or _CALLED.match(sentence, end) else name)
+
+
+def _is_familiar(name: str) -> bool:
+    """Whether a name is Python's own, or a file's."""
+    first, _, last = name.rpartition(".")
+    known = name in _FAMILIAR or hasattr(builtins, name) or keyword.iskeyword(name)
+    return known or first.partition(".")[0] in sys.stdlib_module_names or last in _ENDINGS and bool(first)
 
 
 def _products(sentence: str) -> Iterator[Said]:
     """Names of others that something is done with."""
     for one in _CAPITAL.finditer(sentence):
         name = one.group().rstrip(".'\u2019")
-        if name in _FAMILIAR or _CAMEL.match(name) and not _USING.search(sentence[: one.start()]):
+        if name in _FAMILIAR or keyword.iskeyword(name) or "." in name or _TITLED.match(sentence, one.end()):
             continue
         if _USING.search(sentence[: one.start()]) and asserted(sentence, *one.span()):
             yield Said(PRODUCT, name)
