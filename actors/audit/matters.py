@@ -26,8 +26,6 @@ PRODUCT: Final = "claim.product"
 NUMBER: Final = "claim.number"
 """A setting's number is claimed: ``path`` has it as it is written, a colon, and the numbers that code may have for it."""
 EXPLAINED: Final = "report.explained"
-OTHER: Final = "claim.other"
-"""Something is said of this code that no matter covers."""
 
 
 class Matter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -15,7 +15,8 @@ from pmagent.actors.audit.cross_reference import cross_reference
 from pmagent.actors.audit.detectors.evidence.repo import absence, absence_of
 from pmagent.actors.audit.detectors.evidence.report import absent, cross_references, document, graded, readable
 from pmagent.actors.audit.detectors.evidence.text import counted, evidence, joined
-from pmagent.actors.audit.matters import EXPLAINED, MATTERS, NAME, NUMBER, OTHER, PRODUCT, Matter, term, terms
+from pmagent.actors.audit.matters import EXPLAINED, MATTERS, NAME, NUMBER, PRODUCT, Matter, term, terms
+from pmagent.actors.audit.occasions import no_occasion
 from pmagent.actors.audit.rubric import Dimension
 from pmagent.contracts.audit import Evidence
 from pmagent.contracts.audit_events import EVIDENCE_MAX
@@ -28,7 +29,7 @@ STATEMENT_SURE: Final = 0.7
 LOOKED_UP: Final = 0.65
 """What is less surely absent than this contradicts nobody."""
 CONTRADICTED_MAX: Final = 20
-EXPLANATIONS: Final = 5
+EXPLANATIONS: Final = 4
 """So many explanations are looked for in a report, and one more for every ``SENTENCES_EACH`` sentences beyond the
 first."""
 SENTENCES_EACH: Final = 40
@@ -144,7 +145,9 @@ def _explained(survey: RepoSurvey, reading: PdfReading) -> Evidence:
 
 def _statements(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
     """What of the report's statements could be looked up, by sentence."""
-    known = _Known(survey)
+    claimed = {one.path for one in reading.claims}
+    missing = cross_reference(claimed - _written(survey, claimed), {"files": survey.files})["hallucinated"]
+    known = _Known(survey, missing)
     by_sentence: dict[tuple[int, str], list[Checked]] = {}
     for one in reading.statements:
         if one.goal != EXPLAINED:
@@ -177,8 +180,9 @@ def _told(one: Checked) -> str:
 class _Known:
     """What the survey knows, to look statements up in."""
 
-    def __init__(self, survey: RepoSurvey) -> None:
+    def __init__(self, survey: RepoSurvey, missing: Sequence[str]) -> None:
         self._survey = survey
+        self._missing = missing
         self._used = set(survey.words.split())
         self._idle = set(survey.idle_words.split())
         self._found: dict[str, Finding] = {}
@@ -187,10 +191,14 @@ class _Known:
                 self._found.setdefault(one.goal, one)
         self._there = {one.goal for one in survey.findings}
         self._dead = {one.text.partition(": ")[0]: one for one in survey.findings if one.goal == "repo.idle"}
+        self._wasted = {term(one.text.partition(" ")[0]): one for one in survey.findings if one.goal == "outcome.unused"}
         self._sure = STATEMENT_SURE * absence(survey)
 
     def checked(self, statement: Finding) -> Checked:
         """The statement, looked up by who knows its matter."""
+        missing = next((path for path in self._missing if path in statement.text), "")
+        if missing:
+            return Checked(statement, False, f"there is no {missing}", STATEMENT_SURE)
         dead = self._of_dead(statement)
         if dead is not None:
             return dead
@@ -198,7 +206,7 @@ class _Known:
             return self._matter(statement, MATTERS[statement.goal])
         if not self._used:
             return Checked(statement, None)
-        look = {NAME: self._name, PRODUCT: self._product, NUMBER: self._number, OTHER: self._other}.get(statement.goal)
+        look = {NAME: self._name, PRODUCT: self._product, NUMBER: self._number}.get(statement.goal)
         return look(statement) if look is not None else Checked(statement, None)
 
     def _of_dead(self, statement: Finding) -> Checked | None:
@@ -220,12 +228,16 @@ class _Known:
         for goal in matter.goals:
             if goal in self._found:
                 return Checked(statement, True, f"{goal} at {_place(self._found[goal])}")
+        wasted = [one for name, one in self._wasted.items() if name in matter.words and name in _plain(statement.text)]
+        if wasted:
+            return Checked(statement, False, f"{wasted[0].text}, {_place(wasted[0])}", STATEMENT_SURE)
         if _DECLARES.search(statement.text) and not self._there.isdisjoint(matter.goals):
             return Checked(statement, True, "it is there, though nothing that runs uses it")
         if matter.words & self._used:
             return Checked(statement, True, f"the code names {min(matter.words & self._used)}")
         sure = min((absence_of(goal, self._survey) for goal in matter.goals), default=absence(self._survey))
-        if sure < LOOKED_UP or (matter.words and not self._used):
+        elsewhere = not matter.words and all(no_occasion(goal, self._survey.examined) for goal in matter.goals)
+        if sure < LOOKED_UP or elsewhere or (matter.words and not self._used):
             return Checked(statement, None)
         idle = matter.words & self._idle
         why = f"only code that nothing reaches names {min(idle)}" if idle else "not found"
@@ -255,9 +267,6 @@ class _Known:
         if held:
             return Checked(statement, True, f"the code holds {held[0]}")
         return Checked(statement, False, "no code that runs holds this number", self._sure)
-
-    def _other(self, statement: Finding) -> Checked:
-        return Checked(statement, None)
 
 
 def _plain(text: str) -> list[str]:

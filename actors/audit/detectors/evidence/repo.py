@@ -18,7 +18,7 @@ from pmagent.actors.audit.occasions import no_occasion
 from pmagent.actors.audit.rubric import Dimension
 from pmagent.contracts.audit import Evidence
 from pmagent.contracts.audit_events import EVIDENCE_MAX
-from pmagent.contracts.audit_facts import Finding, RepoSurvey, Term
+from pmagent.contracts.audit_facts import CodeGraph, Finding, RepoSurvey, Term
 
 ABSENCE: Final = 0.95
 """How sure it is that something is not there when everything was read: code has ways that its text does not show."""
@@ -212,7 +212,13 @@ def absence_of(goal: str, survey: RepoSurvey) -> float:
     sure = absence(survey)
     if family in _BY_HABIT or goal in _GOALS_BY_HABIT:
         sure *= HABIT / ABSENCE
-    return min(sure, UNRESOLVED) if family == "graph" and any(one.unresolved for one in survey.graphs) else sure
+    return min(sure, UNRESOLVED) if family == "graph" and not all(map(_is_whole, survey.graphs)) else sure
+
+
+def _is_whole(graph: CodeGraph) -> bool:
+    """Whether a graph was read in full: no edge leads to a node that was not seen."""
+    ends = {name for edge in graph.edges for name in (edge.source, edge.target)}
+    return not graph.unresolved and ends <= {"__start__", "__end__", *(node.name for node in graph.nodes)}
 
 
 def absence(survey: RepoSurvey) -> float:

@@ -55,6 +55,7 @@ COSTS: Final[dict[str, Fraction]] = {
             "judges.collusion", "justice.without_effect", "output.freeform", "outcome.unused", "project.swallowed"),
         3: ("graph.dead_nodes", "project.untested"),
         2: ("graph.empty_nodes",),
+        1: ("report.contradicted", "report.hallucinated"),
     }.items()
     for goal in goals
 }  # fmt: skip

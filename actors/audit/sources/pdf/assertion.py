@@ -9,8 +9,9 @@ from typing import Final
 from pmagent.actors.audit.matters import MOODS, REASONS
 from pmagent.actors.audit.sources.pdf.words import STOP_WORDS, parts
 
-REASON_WORDS: Final = 6
-"""An explanation has so many words of its own at least."""
+REASON_WORDS: Final = {"cause": 5, "price": 3}
+"""An explanation of this kind has so many words of its own at least."""
+MECHANISM_WORDS: Final = 9
 PRAISE_MAX: Final = 1
 """A sentence with more words of praise than this explains nothing."""
 _CLAUSE: Final = re.compile(
@@ -71,7 +72,13 @@ def explains(sentence: str) -> bool:
     if len(MOODS["praise"].findall(sentence)) > PRAISE_MAX:
         return False
     own = {word for word in parts(sentence) if word not in STOP_WORDS and len(word) > 1}
-    return len(own) >= REASON_WORDS and any(reason.search(sentence) for reason in REASONS.values())
+    return any(len(own) >= REASON_WORDS[kind] and reason.search(sentence) for kind, reason in REASONS.items())
+
+
+def describes(sentence: str) -> bool:
+    """Whether a sentence says of something how it works here: in many words of its own, and without praise."""
+    own = {word for word in parts(sentence) if word not in STOP_WORDS and len(word) > 1}
+    return len(own) >= MECHANISM_WORDS and tells(sentence) and not MOODS["praise"].search(sentence)
 
 
 def _quotations(sentence: str) -> list[re.Match[str]]:

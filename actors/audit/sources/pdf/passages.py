@@ -3,8 +3,8 @@
 A term occurs where its words stand one behind the other, whatever joins them and however they are cased: "Fan-In /
 Fan-Out" occurs in "the fan-in/fan-out". A passage is the paragraph that names the term, with the items of a list that
 it opens; or what stands under a heading that names it. ``Excerpt.sentences`` counts the sentences of it that explain
-(``assertion.explains``), none of a summary, none that names ``LISTED`` of the question's terms. 0: the term is dropped
-there without explanation.
+(``assertion.explains``; under such a heading, also ``describes``), none of a summary, none that names ``LISTED`` of the
+question's terms. 0: the term is dropped there without explanation.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.sources.pdf.assertion import explains
+from pmagent.actors.audit.sources.pdf.assertion import describes, explains
 from pmagent.actors.audit.sources.pdf.index import EXCERPT_CHARS, DocStore
 from pmagent.actors.audit.sources.pdf.layout import LISTED_ITEM, Paragraph
 from pmagent.actors.audit.sources.pdf.words import clipped, parts, sentences
@@ -87,7 +87,7 @@ def _of_term(
         if not summarises(passage.heading):
             first = place + 1 if passage.level else place
             below = "\n".join(each.text for each in passages[first : covered + 1])
-            count = explaining(all_terms, below)
+            count = explaining(all_terms, below, headed=bool(passage.level))
         found.append((count, passage.page, _around(text, mention)))
     found.sort(key=lambda each: -each[0])
     return [
@@ -113,9 +113,10 @@ def _last(passages: Sequence[Paragraph], place: int) -> int:
     return last
 
 
-def explaining(mentions: Sequence[Mention], text: str) -> int:
-    """How many sentences of a passage explain, those left out that list the terms of ``mentions``."""
-    said = (parts(sentence) for sentence in sentences(text) if explains(sentence))
+def explaining(mentions: Sequence[Mention], text: str, *, headed: bool = False) -> int:
+    """How many sentences of a passage explain, those left out that list the terms of ``mentions``; under a heading that
+    names the term, also how many describe how it works here."""
+    said = (parts(one) for one in sentences(text) if explains(one) or (headed and describes(one)))
     return sum(sum(one.within(found) for one in mentions) < LISTED for found in said)
 
 

@@ -2,7 +2,7 @@
 
 What is claimed stands in running text as something that is so (``assertion``); headings, plans, negations, quotations,
 others' work, requirements and questions claim nothing. A claim is of a matter (``actors/audit/matters.toml``), of a name
-in code, of a product, of a setting's number, or of something else that can only be looked up by its words.
+in code, of a product, or of a setting's number.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.matters import EXPLAINED, MATTERS, MOODS, NAME, NUMBER, OTHER, PRODUCT
+from pmagent.actors.audit.matters import EXPLAINED, MATTERS, MOODS, NAME, NUMBER, PRODUCT
 from pmagent.actors.audit.sources.pdf.assertion import aside, asserted, explains, tells
 from pmagent.actors.audit.sources.pdf.layout import Paragraph
 from pmagent.actors.audit.sources.pdf.words import STOP_WORDS, clipped, listed, sentences, words
@@ -23,7 +23,7 @@ from pmagent.contracts.audit_facts import Finding
 EACH_MAX: Final = 5
 """So many statements are kept of each matter."""
 MANY_MAX: Final = 60
-"""And so many of names, numbers, and what no matter covers, and of explanations."""
+"""And so many of names, of numbers, and of explanations."""
 TEXT_CHARS: Final = 400
 SENTENCE_CHARS: Final = 2_000
 _CONFIDENCE: Final = 0.8
@@ -126,7 +126,7 @@ def statements(passages: Iterable[Paragraph]) -> tuple[list[Finding], int]:
                     mine.setdefault((said.about, text), Finding(
                         goal=said.goal, path=said.about, line=passage.page, text=text, confidence=_CONFIDENCE,
                     ))  # fmt: skip
-    order = (*MATTERS, NAME, PRODUCT, NUMBER, OTHER, EXPLAINED)
+    order = (*MATTERS, NAME, PRODUCT, NUMBER, EXPLAINED)
     return [finding for goal in order for finding in kept.get(goal, {}).values()], telling
 
 
@@ -148,8 +148,6 @@ def claimed(sentence: str, codes: Iterable[tuple[int, int]] = ()) -> list[Said]:
     found += _names(sentence, list(codes))
     found += _products(sentence)
     found += _numbers(sentence)
-    if asserted(sentence, 0, 0):
-        found.append(Said(OTHER))
     return found
 
 
