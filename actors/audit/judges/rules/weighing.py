@@ -46,15 +46,15 @@ _PART: Final = re.compile(r"(\d+) of (\d+)")
 _PLACE: Final = re.compile(r".+:[1-9][0-9]*|page [1-9][0-9]*|[0-9a-f]{7,64}", re.DOTALL)
 
 COSTS: Final[dict[str, Fraction]] = {
-    goal: Fraction(halves, 2)
-    for halves, goals in {
-        8: ("graph.idle",),
-        7: ("history.bulk", "output.unused_schema"),
-        6: ("state.parallel_writes", "graph.no_end", "justice.model_decides"),
-        4: ("state.undeclared", "state.plain_dicts", "graph.broken_route", "graph.linear", "judges.in_sequence",
+    goal: Fraction(quarters, 4)
+    for quarters, goals in {
+        16: ("graph.idle",),
+        14: ("history.bulk", "output.unused_schema"),
+        12: ("state.parallel_writes", "graph.no_end", "justice.model_decides"),
+        8: ("state.undeclared", "state.plain_dicts", "graph.broken_route", "graph.linear", "judges.in_sequence",
             "judges.collusion", "justice.without_effect", "output.freeform", "outcome.unused", "project.swallowed"),
-        3: ("graph.dead_nodes", "project.untested"),
-        2: ("graph.empty_nodes",),
+        6: ("graph.dead_nodes", "project.untested"),
+        4: ("graph.empty_nodes",),
         1: ("report.contradicted", "report.hallucinated"),
     }.items()
     for goal in goals
