@@ -49,7 +49,7 @@ def _terms(name: str) -> tuple[str, ...]:
     if name[:1].isdigit():
         return (name,)
     parts = words(name)
-    whole = ("".join(parts),) if len(parts) > 1 else ()
+    whole = (stem("".join(parts)),) if len(parts) > 1 else ()
     return (*(stem(part) for part in parts if len(part) < 40), *(one for one in whole if len(one) < 80))
 
 
@@ -79,4 +79,6 @@ MOODS: Final[dict[str, re.Pattern[str]]] = {name: _any(patterns) for name, patte
 """What a sentence says besides that something is so; ``aside`` is of headings."""
 REASONS: Final[dict[str, re.Pattern[str]]] = {name: _any(patterns) for name, patterns in _FILE["reasons"].items()}
 """How a sentence explains."""
+PRODUCTS: Final = frozenset(_FILE["products"]["names"].split())
+"""Names of others in lower case."""
 MATTERS: Final[dict[str, Matter]] = {one.id: one for one in _read()}

@@ -45,6 +45,10 @@ _DECLARES: Final = re.compile(r"\b(?:declare|define|contain|list)(?:s|d)?\b", re
 """Who says this says that something is there, not that it runs."""
 
 
+_JOINED: Final = re.compile(r"[a-z]{2}_[a-z]{2}", re.IGNORECASE)
+"""A name of several words."""
+
+
 class Checked(NamedTuple):
     """A sentence of the report, and what came of looking it up: True supported, False contradicted, None open."""
 
@@ -244,20 +248,23 @@ class _Known:
         return Checked(statement, False, why, STATEMENT_SURE * sure)
 
     def _name(self, statement: Finding) -> Checked:
-        name = statement.path.removesuffix("()").lstrip("-")
-        parts = terms(name.replace("-", "_").split(".")) - {""}
-        if parts <= self._used:
+        """A name is invented where its last part is in no code, though what it is said to be part of is; or a name of
+        several words as a whole; or a function's, class's or option's."""
+        name = statement.path.removesuffix("()").lstrip("-").replace("-", "_")
+        around, _, last = name.rpartition(".")
+        parts, known = terms([last]) - {""}, self._used | self._idle
+        if term(last) in self._used or (parts <= self._used and not _JOINED.search(last)):
             return Checked(statement, True, "the code has this name")
-        if parts <= self._used | self._idle:
+        if term(last) in self._idle:
             return Checked(statement, False, "only code that nothing reaches has this name", self._sure)
-        missing = {stem for stem in parts if stem not in self._used | self._idle and len(stem) > 2}
-        first = terms([name.partition(".")[0]]) if "." in name else set[str]()
-        invented = not first & missing and (len(missing) > 1 or (missing and statement.path.endswith("()")))
+        ours = not around or term(around.rpartition(".")[2]) in known
+        called = bool(around) or statement.path.endswith("()") or _JOINED.search(last)
+        invented = ours and called and not last.startswith("test") and term(last) not in known
         return Checked(statement, False if invented else None, "no code has this name", self._sure)
 
     def _product(self, statement: Finding) -> Checked:
-        parts = terms([statement.path])
-        if parts & self._used:
+        plain = "".join(letter for letter in statement.path.lower() if letter.isalnum())
+        if term(statement.path) in self._used or any(one.startswith(plain[:9]) for one in self._used):
             return Checked(statement, True, "the code has this name")
         return Checked(statement, False, "no code that runs has this name", self._sure)
 

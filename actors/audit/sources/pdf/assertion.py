@@ -14,6 +14,8 @@ REASON_WORDS: Final = {"cause": 5, "price": 3}
 MECHANISM_WORDS: Final = 9
 PRAISE_MAX: Final = 1
 """A sentence with more words of praise than this explains nothing."""
+_NEAR: Final = 4
+"""So many words before it "no" and "without" are looked for."""
 _CLAUSE: Final = re.compile(
     r"\s*(?:[;:()\u2013\u2014,]|\s-\s)\s*"
     r"|\s+(?=(?:but|while|whereas|although|though|however|because|so\s+that|which|who)\b)"
@@ -45,10 +47,10 @@ def tells(sentence: str) -> bool:
     )
 
 
-def asserted(sentence: str, start: int, end: int, *, denial: bool = False) -> bool:
+def asserted(sentence: str, start: int, end: int, *, denial: bool = False, near: bool = False) -> bool:
     """Whether ``sentence`` says of what stands at ``start`` to ``end`` that it is so: it tells of this code, does not
     quote it, and its clause neither wishes or denies it before nor takes it back after. With ``denial`` what stands
-    there is itself that something is not. In doubt it is not."""
+    there is itself that something is not; with ``near`` only the words right before it deny it. In doubt it is not."""
     if not tells(sentence) or any(one.start() < start and end < one.end() for one in _quotations(sentence)):
         return False
     first, last = 0, len(sentence)
@@ -61,7 +63,13 @@ def asserted(sentence: str, start: int, end: int, *, denial: bool = False) -> bo
     before, after = sentence[first:start], sentence[end:last]
     if MOODS["wished"].search(before) or MOODS["wished"].search(after):
         return False
-    return denial or not (MOODS["denied"].search(before) or MOODS["taken_back"].search(after))
+    nearest = " ".join(before.split()[-_NEAR:])
+    denied = (
+        MOODS["denied"].search(nearest if near else before)
+        or MOODS["denied_near"].search(nearest)
+        or MOODS["taken_back"].search(after)
+    )
+    return denial or not denied
 
 
 def explains(sentence: str) -> bool:

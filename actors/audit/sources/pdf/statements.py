@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.matters import EXPLAINED, MATTERS, MOODS, NAME, NUMBER, PRODUCT
+from pmagent.actors.audit.matters import EXPLAINED, MATTERS, MOODS, NAME, NUMBER, PRODUCT, PRODUCTS
 from pmagent.actors.audit.sources.pdf.assertion import aside, asserted, explains, tells
 from pmagent.actors.audit.sources.pdf.layout import Paragraph
 from pmagent.actors.audit.sources.pdf.words import STOP_WORDS, clipped, listed, sentences, words
@@ -32,20 +32,25 @@ _WORDS_MIN: Final = 4
 _IDENTIFIER: Final = re.compile(r"(?<![\w./@-])(?:--[a-z][\w-]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?(?![\w/@])")
 _CAMEL: Final = re.compile(r"[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+$")
 _SNAKE: Final = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+$")
+_NAMING: Final = re.compile(r"\b(?:project|repository|package|tool|library|program)(?:\s+is(?:\s+called)?|,|\s+named)?\s+[`'\"]?$",
+                               re.IGNORECASE)
 _CALLED: Final = re.compile(
     r"\s*(?:class|node|function|method|module|model|schema|helper|decorator|command|flag|option|variable|constant|field)",
     re.IGNORECASE,
 )
-_CAPITAL: Final = re.compile(r"(?<=[a-z,] )[A-Z][\w.-]*[a-z0-9](?:[\u2019'](?=s\b))?")
+_CAPITAL: Final = re.compile(r"(?<=[a-z,] )(?:[A-Z][\w.-]*[a-z0-9]|[a-z]{2,}[A-Z]\w*)(?:[\u2019'](?=s\b))?")
+_PRODUCT: Final = re.compile(rf"(?<![\w./-])(?:{'|'.join(sorted(map(re.escape, PRODUCTS), reverse=True))})(?![\w/-])",
+                             re.IGNORECASE)
 _USING: Final = re.compile(
     r"\b(?:(?!written|made|designed|developed|maintained|inspired|named|reported|contributed|proposed|invented|based|described"
     r"|found|used|installed|available)\w+(?:ed|en|nt|pt|ft|ut|ld)|runs?|cop(?:y|ies)|sync\w*)\s+(?:\w+ly\s+|\w+\s+)?"
     r"(?:in|into|to|by|with|via|through|on|from|using)\s+(?:an?\s+|the\s+|our\s+)?$"
+    r"|,\s+(?:the|called|named)\s+$"
     r"|\b(?:uses?|calls|queries|via|talks\s+to|connects\s+to|integrates\s+with|backed\s+by|powered\s+by|using)\s+"
     r"(?:an?\s+|the\s+|our\s+)?$",
     re.IGNORECASE,
 )
-_TITLED: Final = re.compile(r"[\s-]+[A-Z]")
+_TITLED: Final = re.compile(r"[\s-]+[A-Z][a-z]")
 """A row of capitals is a title."""
 _ADDRESS: Final = re.compile(r"\b\w+://\S+|\bwww\.\S+|\S+@\S+")
 _FAMILIAR: Final = listed(
@@ -54,7 +59,7 @@ _FAMILIAR: Final = listed(
     Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July August September
     October November December Unicode ASCII UTF Internet Europe Markdown Google I We The This It LangGraph LangChain
     OpenAI Anthropic Claude GPT Gemini Mistral Llama Ollama JSON YAML TOML CSV HTML PDF XML SQL HTTP HTTPS URL API CLI
-    CPU RAM LLM LLMs README Pydantic TypedDict Command Send AI ML AST CI PR PRs ID IDs UI OK NLP RAG TF-IDF BM25
+    CPU RAM LLM LLMs README Pydantic TypedDict Command Send AI ML AST CI PR PRs ID IDs UI OK NLP RAG
     """
 )
 """Names that a program need not name to do what is said with them."""
@@ -73,19 +78,22 @@ _UNITS: Final[dict[str, tuple[float, ...]]] = {
                      "chunk", "word", "line", "page", "question", "message", "call", "entrie", "sentence"), (1,)),
 }  # fmt: skip
 _NUMBER: Final = re.compile(
-    rf"(?<![\w.-])(\d[\d,]*(?:\.\d+)?|{'|'.join(_WRITTEN)})[\s-]*({'|'.join(_UNITS)})s?\b(?:\s+(?:at\s+a\s+time))?|"
-    r"(?<![\w.-])(\d[\d,]*(?:\.\d+)?)\s*(%)",
+    rf"(?<![\w.-])(\d[\d,]*(?:\.\d+)?|{'|'.join(_WRITTEN)})[\s-]*({'|'.join(_UNITS)}|[a-z]{{3,}}(?=s\b))s?\b|"
+    r"(?<![\w.-])(\d[\d,]*(?:\.\d+)?)\s*(%)"
+    r"|\b(?:below|above|under|over|than|exceeds)\s+(\d+\.\d+)()(?![\w.])",
     re.IGNORECASE,
 )
+_BEFORE: Final = 20
+"""So near before a number of things its setting is looked for."""
 _SETTING: Final = re.compile(
     r"\b(?:limits?|limited|at\s+most|up\s+to|max(?:imum)?|no\s+more\s+than|after|every|time-?outs?|thresholds?|exceeds?"
-    r"|(?:more|less|fewer|longer|older)\s+than|at\s+least|within|caps?|capped|batch(?:es)?|size|windows?|overlap|top|first"
-    r"|last|keeps?|kept|retr\w+|tried|attempts?|above|below|over|under)\b",
+    r"|(?:more|less|fewer|longer|older|larger|smaller|bigger|greater)\s+than|at\s+least|within|caps?|capped|batch(?:es)?|size|windows?|overlap|top|first"
+    r"|last|keeps?|kept|retr\w+|tried|attempts?|above|below|over|under|(?:by|for|of)\s+(?:\d+|an?\s+hour|four|five|six|seven|eight|nine|ten|twelve))\b",
     re.IGNORECASE,
 )
 _MEASURED: Final = re.compile(
     r"\b(?:takes?|took|average|measured|about|roughly|around|approximately|almost|nearly|faster|slower|costs?|cents?|dollars?"
-    r"|euros?|saved?|saves|improv\w+|reduc\w+|achiev\w+|accuracy|precision|recall|coverage|of\s+(?:the|our|all|its)|was|were"
+    r"|euros?|saved?|saves|improv\w+|reduc\w+|achiev\w+|accuracy|precision|recall|coverage|%\s+of|was|were"
     r"|we\s+(?:ran|had|tested)|hours?\s+of|weeks?|months?|years?|commits?)\b|\u2248|~",
     re.IGNORECASE,
 )
@@ -160,7 +168,7 @@ def _names(sentence: str, codes: list[tuple[int, int]]) -> Iterator[Said]:
         last = name.rpartition(".")[2]
         written = _SNAKE.match(last) or (_CAMEL.match(last) and _CALLED.match(sentence, end))
         if (in_code or written or name.startswith("--")) and not _is_familiar(name) and len(last) > 2:
-            if asserted(sentence, start, end):
+            if asserted(sentence, start, end, near=True) and not _NAMING.search(sentence[:start]):
                 yield Said(NAME, f"{name}()" if one.group().endswith("()") or _CALLED.match(sentence, end) else name)
 
 
@@ -173,6 +181,9 @@ def _is_familiar(name: str) -> bool:
 
 def _products(sentence: str) -> Iterator[Said]:
     """Names of others that something is done with."""
+    for one in _PRODUCT.finditer(sentence):
+        if asserted(sentence, *one.span()):
+            yield Said(PRODUCT, one.group())
     for one in _CAPITAL.finditer(sentence):
         name = one.group().rstrip(".'\u2019")
         if name in _FAMILIAR or keyword.iskeyword(name) or "." in name or _TITLED.match(sentence, one.end()):
@@ -186,9 +197,11 @@ def _numbers(sentence: str) -> Iterator[Said]:
     if not _SETTING.search(sentence) or _MEASURED.search(sentence):
         return
     for one in _NUMBER.finditer(sentence):
-        number, unit = (one[1], one[2]) if one[1] else (one[3], one[4])
+        number, unit = next((one[at], one[at + 1]) for at in (1, 3, 5) if one[at])
         value = float(_WRITTEN.get(number.lower(), 0) or number.replace(",", ""))
-        factors = _UNITS[unit.lower()]
-        if (value > 3 or len(factors) > 1 and value >= 1) and asserted(sentence, *one.span()):
+        if unit and unit.lower() not in _UNITS and not _SETTING.search(sentence[max(0, one.start() - _BEFORE) : one.start()]):
+            continue
+        factors = _UNITS.get(unit.lower(), (1,)) if unit else (1, 100)
+        if (value > 3 or value % 1 or (len(factors) > 1 and value >= 1)) and asserted(sentence, *one.span(), denial=True):
             same = dict.fromkeys(f"{value * factor:.10g}" for factor in factors)
             yield Said(NUMBER, f"{one.group().strip()}: {' '.join(same)}")
