@@ -207,7 +207,8 @@ class PdfReading(Fact, frozen=True, kw_only=True):
     """The reading of a PDF, never its whole text. ``sha256`` of the file. ``text_pages``: pages with text of their
     own, ``ocr_pages`` those read by recognition. ``claims``: paths that it names; ``statements``: sentences that claim
     something of this code, or explain it (``goal``: what, as in ``actors/audit/matters.py``; ``path``: the name or
-    number that is claimed; ``line``: the page; text). ``sentences``: so many claim or tell anything. ``excerpts``: what was found for the rubric's questions."""
+    number that is claimed; ``line``: the page). ``sentences``: so many tell anything of this code. ``excerpts``: what
+    was found for the rubric's questions."""
 
     sha256: str
     title: str

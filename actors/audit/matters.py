@@ -81,4 +81,12 @@ REASONS: Final[dict[str, re.Pattern[str]]] = {name: _any(patterns) for name, pat
 """How a sentence explains."""
 PRODUCTS: Final = frozenset(_FILE["products"]["names"].split())
 """Names of others in lower case."""
+FAMILIAR: Final = frozenset(_FILE["products"]["familiar"].split())
+"""Names that a program need not name to do what is said with them."""
+SIGNS: Final[dict[str, re.Pattern[str]]] = {name: _any(patterns) for name, patterns in _FILE["signs"].items()}
+"""What stands around a name or number that is claimed."""
+UNITS: Final[dict[str, list[float]]] = _FILE["units"]
+"""What the code may count in instead: factors, by the unit's singular."""
+WRITTEN: Final[dict[str, float]] = _FILE["written"]
+"""Numbers in words."""
 MATTERS: Final[dict[str, Matter]] = {one.id: one for one in _read()}

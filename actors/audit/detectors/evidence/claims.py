@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from pmagent.actors.audit.cross_reference import cross_reference
 from pmagent.actors.audit.detectors.evidence.repo import absence, absence_of
@@ -50,12 +50,24 @@ _JOINED: Final = re.compile(r"[a-z]{2}_[a-z]{2}", re.IGNORECASE)
 
 
 class Checked(NamedTuple):
-    """A sentence of the report, and what came of looking it up: True supported, False contradicted, None open."""
+    """A statement of the report, and what came of looking it up."""
 
     statement: Finding
-    holds: bool | None
+    outcome: Literal["supported", "contradicted", "open"]
     why: str = ""
     sure: float = STATEMENT_SURE
+
+
+def _holds(statement: Finding, why: str) -> Checked:
+    return Checked(statement, "supported", why)
+
+
+def _denied(statement: Finding, why: str, sure: float = STATEMENT_SURE) -> Checked:
+    return Checked(statement, "contradicted", why, sure)
+
+
+def _open(statement: Finding) -> Checked:
+    return Checked(statement, "open")
 
 
 def cross_referenced(
@@ -159,21 +171,21 @@ def _statements(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
     denied: list[Checked] = []
     supported: list[Checked] = []
     for several in by_sentence.values():
-        against = [one for one in several if one.holds is False]
-        favour = [one for one in several if one.holds]
-        if against:
-            denied.append(max(against, key=lambda one: one.sure))
-        elif favour:
-            supported.append(favour[0])
+        lost = [one for one in several if one.outcome == "contradicted"]
+        held = [one for one in several if one.outcome == "supported"]
+        if lost:
+            denied.append(max(lost, key=lambda one: one.sure))
+        else:
+            supported += held[:1]
     whole = len(denied) + len(supported)
-    rationale = f"{counted(len(by_sentence), 'statement')} of the report, of which {whole} could be looked up in the code"
+    rationale = f"{counted(len(by_sentence), 'statement')} of the report; {whole} could be looked up in the code"
     content = joined([_told(one) for one in supported]) if supported else None
     where = f"page {supported[0].statement.line}" if supported else document(reading)
     confidence = STATEMENT_SURE if whole else 0.0
     yield graded("report.supported", content, where, rationale, confidence, part=len(supported), whole=whole)
-    for one in denied[:CONTRADICTED_MAX]:
-        where = f"page {one.statement.line}"
-        yield evidence("report.contradicted", _told(one), where, rationale, one.sure, found=True)
+    for against in denied[:CONTRADICTED_MAX]:
+        where = f"page {against.statement.line}"
+        yield evidence("report.contradicted", _told(against), where, rationale, against.sure, found=True)
 
 
 def _told(one: Checked) -> str:
@@ -195,23 +207,24 @@ class _Known:
                 self._found.setdefault(one.goal, one)
         self._there = {one.goal for one in survey.findings}
         self._dead = {one.text.partition(": ")[0]: one for one in survey.findings if one.goal == "repo.idle"}
-        self._wasted = {term(one.text.partition(" ")[0]): one for one in survey.findings if one.goal == "outcome.unused"}
+        wasted = [one for one in survey.findings if one.goal == "outcome.unused"]
+        self._wasted = {term(one.text.partition(" ")[0]): one for one in wasted}
         self._sure = STATEMENT_SURE * absence(survey)
 
     def checked(self, statement: Finding) -> Checked:
         """The statement, looked up by who knows its matter."""
         missing = next((path for path in self._missing if path in statement.text), "")
         if missing:
-            return Checked(statement, False, f"there is no {missing}", STATEMENT_SURE)
+            return _denied(statement, f"there is no {missing}")
         dead = self._of_dead(statement)
         if dead is not None:
             return dead
         if statement.goal in MATTERS:
             return self._matter(statement, MATTERS[statement.goal])
         if not self._used:
-            return Checked(statement, None)
+            return _open(statement)
         look = {NAME: self._name, PRODUCT: self._product, NUMBER: self._number}.get(statement.goal)
-        return look(statement) if look is not None else Checked(statement, None)
+        return look(statement) if look is not None else _open(statement)
 
     def _of_dead(self, statement: Finding) -> Checked | None:
         """A sentence that says of a function or node by its name that it does something, which nothing reaches."""
@@ -220,32 +233,32 @@ class _Known:
             parts = _plain(name)
             runs = term(name) in self._used and not one.text.endswith("node")
             if len(parts) > 1 and not runs and f" {' '.join(parts)} " in said:
-                return Checked(statement, False, f"{one.text}, {one.path}:{one.line}", STATEMENT_SURE)
+                return _denied(statement, f"{one.text}, {one.path}:{one.line}")
         return None
 
     def _matter(self, statement: Finding, matter: Matter) -> Checked:
         for goal in matter.flaws:
             if goal in self._found and self._found[goal].confidence >= LOOKED_UP:
-                return Checked(statement, False, f"{goal} at {_place(self._found[goal])}", 0.8)
+                return _denied(statement, f"{goal} at {_place(self._found[goal])}", 0.8)
         if matter.denial:
-            return Checked(statement, True if self._used else None, "no flaw that denies it was found")
+            return _holds(statement, "no flaw that denies it was found") if self._used else _open(statement)
         for goal in matter.goals:
             if goal in self._found:
-                return Checked(statement, True, f"{goal} at {_place(self._found[goal])}")
+                return _holds(statement, f"{goal} at {_place(self._found[goal])}")
         wasted = [one for name, one in self._wasted.items() if name in matter.words and name in _plain(statement.text)]
         if wasted:
-            return Checked(statement, False, f"{wasted[0].text}, {_place(wasted[0])}", STATEMENT_SURE)
+            return _denied(statement, f"{wasted[0].text}, {_place(wasted[0])}")
         if _DECLARES.search(statement.text) and not self._there.isdisjoint(matter.goals):
-            return Checked(statement, True, "it is there, though nothing that runs uses it")
+            return _holds(statement, "it is there, though nothing that runs uses it")
         if matter.words & self._used:
-            return Checked(statement, True, f"the code names {min(matter.words & self._used)}")
+            return _holds(statement, f"the code names {min(matter.words & self._used)}")
         sure = min((absence_of(goal, self._survey) for goal in matter.goals), default=absence(self._survey))
         elsewhere = not matter.words and all(no_occasion(goal, self._survey.examined) for goal in matter.goals)
         if sure < LOOKED_UP or elsewhere or (matter.words and not self._used):
-            return Checked(statement, None)
+            return _open(statement)
         idle = matter.words & self._idle
         why = f"only code that nothing reaches names {min(idle)}" if idle else "not found"
-        return Checked(statement, False, why, STATEMENT_SURE * sure)
+        return _denied(statement, why, STATEMENT_SURE * sure)
 
     def _name(self, statement: Finding) -> Checked:
         """A name is invented where its last part is in no code, though what it is said to be part of is; or a name of
@@ -254,26 +267,26 @@ class _Known:
         around, _, last = name.rpartition(".")
         parts, known = terms([last]) - {""}, self._used | self._idle
         if term(last) in self._used or (parts <= self._used and not _JOINED.search(last)):
-            return Checked(statement, True, "the code has this name")
+            return _holds(statement, "the code has this name")
         if term(last) in self._idle:
-            return Checked(statement, False, "only code that nothing reaches has this name", self._sure)
+            return _denied(statement, "only code that nothing reaches has this name", self._sure)
         ours = not around or term(around.rpartition(".")[2]) in known
         called = bool(around) or statement.path.endswith("()") or _JOINED.search(last)
         invented = ours and called and not last.startswith("test") and term(last) not in known
-        return Checked(statement, False if invented else None, "no code has this name", self._sure)
+        return _denied(statement, "no code has this name", self._sure) if invented else _open(statement)
 
     def _product(self, statement: Finding) -> Checked:
         plain = "".join(letter for letter in statement.path.lower() if letter.isalnum())
         if term(statement.path) in self._used or any(one.startswith(plain[:9]) for one in self._used):
-            return Checked(statement, True, "the code has this name")
-        return Checked(statement, False, "no code that runs has this name", self._sure)
+            return _holds(statement, "the code has this name")
+        return _denied(statement, "no code that runs has this name", self._sure)
 
     def _number(self, statement: Finding) -> Checked:
         numbers = statement.path.rpartition(": ")[2].split()
         held = [number for number in numbers if number in self._used]
         if held:
-            return Checked(statement, True, f"the code holds {held[0]}")
-        return Checked(statement, False, "no code that runs holds this number", self._sure)
+            return _holds(statement, f"the code holds {held[0]}")
+        return _denied(statement, "no code that runs holds this number", self._sure)
 
 
 def _plain(text: str) -> list[str]:

@@ -14,7 +14,19 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from pmagent.actors.audit.matters import EXPLAINED, MATTERS, MOODS, NAME, NUMBER, PRODUCT, PRODUCTS
+from pmagent.actors.audit.matters import (
+    EXPLAINED,
+    FAMILIAR,
+    MATTERS,
+    MOODS,
+    NAME,
+    NUMBER,
+    PRODUCT,
+    PRODUCTS,
+    SIGNS,
+    UNITS,
+    WRITTEN,
+)
 from pmagent.actors.audit.sources.pdf.assertion import aside, asserted, explains, tells
 from pmagent.actors.audit.sources.pdf.layout import Paragraph
 from pmagent.actors.audit.sources.pdf.words import STOP_WORDS, clipped, listed, sentences, words
@@ -32,71 +44,24 @@ _WORDS_MIN: Final = 4
 _IDENTIFIER: Final = re.compile(r"(?<![\w./@-])(?:--[a-z][\w-]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?(?![\w/@])")
 _CAMEL: Final = re.compile(r"[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+$")
 _SNAKE: Final = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+$")
-_NAMING: Final = re.compile(r"\b(?:project|repository|package|tool|library|program)(?:\s+is(?:\s+called)?|,|\s+named)?\s+[`'\"]?$",
-                               re.IGNORECASE)
-_CALLED: Final = re.compile(
-    r"\s*(?:class|node|function|method|module|model|schema|helper|decorator|command|flag|option|variable|constant|field)",
-    re.IGNORECASE,
-)
 _CAPITAL: Final = re.compile(r"(?<=[a-z,] )(?:[A-Z][\w.-]*[a-z0-9]|[a-z]{2,}[A-Z]\w*)(?:[\u2019'](?=s\b))?")
-_PRODUCT: Final = re.compile(rf"(?<![\w./-])(?:{'|'.join(sorted(map(re.escape, PRODUCTS), reverse=True))})(?![\w/-])",
-                             re.IGNORECASE)
-_USING: Final = re.compile(
-    r"\b(?:(?!written|made|designed|developed|maintained|inspired|named|reported|contributed|proposed|invented|based|described"
-    r"|found|used|installed|available)\w+(?:ed|en|nt|pt|ft|ut|ld)|runs?|cop(?:y|ies)|sync\w*)\s+(?:\w+ly\s+|\w+\s+)?"
-    r"(?:in|into|to|by|with|via|through|on|from|using)\s+(?:an?\s+|the\s+|our\s+)?$"
-    r"|,\s+(?:the|called|named)\s+$"
-    r"|\b(?:uses?|calls|queries|via|talks\s+to|connects\s+to|integrates\s+with|backed\s+by|powered\s+by|using)\s+"
-    r"(?:an?\s+|the\s+|our\s+)?$",
-    re.IGNORECASE,
+_PRODUCT: Final = re.compile(
+    rf"(?<![\w./-])(?:{'|'.join(sorted(map(re.escape, PRODUCTS), reverse=True))})(?![\w/-])", re.IGNORECASE
 )
 _TITLED: Final = re.compile(r"[\s-]+[A-Z][a-z]")
 """A row of capitals is a title."""
 _ADDRESS: Final = re.compile(r"\b\w+://\S+|\bwww\.\S+|\S+@\S+")
-_FAMILIAR: Final = listed(
-    """
-    GitHub GitLab Bitbucket Git Python Linux Windows Mac MacOS Unix Debian Ubuntu English German French Spanish Chinese
-    Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July August September
-    October November December Unicode ASCII UTF Internet Europe Markdown Google I We The This It LangGraph LangChain
-    OpenAI Anthropic Claude GPT Gemini Mistral Llama Ollama JSON YAML TOML CSV HTML PDF XML SQL HTTP HTTPS URL API CLI
-    CPU RAM LLM LLMs README Pydantic TypedDict Command Send AI ML AST CI PR PRs ID IDs UI OK NLP RAG
-    """
-)
-"""Names that a program need not name to do what is said with them."""
 _ENDINGS: Final = listed("py md txt json toml yaml yml cfg ini html csv pdf js ts sh lock db sql xml png svg log")
-_WRITTEN: Final = {
-    "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twelve": 12, "fifteen": 15,
-    "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "hundred": 100, "one": 1, "two": 2,
-    "three": 3,
-}  # fmt: skip
-_UNITS: Final[dict[str, tuple[float, ...]]] = {
-    "second": (1, 1000), "minute": (1, 60, 60_000), "hour": (1, 60, 3600), "day": (1, 24, 86_400), "%": (1, 0.01),
-    "percent": (1, 0.01), "ms": (1, 0.001), "millisecond": (1, 0.001), "kb": (1, 1000, 1024), "mb": (1, 10**6, 2**20),
-    "gb": (1, 10**9, 2**30), "mib": (1, 2**20), "kib": (1, 2**10),
-    **dict.fromkeys(("time", "attempt", "trie", "retrie", "round", "iteration", "step", "turn", "token", "character",
-                     "byte", "point", "request", "worker", "thread", "item", "row", "result", "document", "passage",
-                     "chunk", "word", "line", "page", "question", "message", "call", "entrie", "sentence"), (1,)),
-}  # fmt: skip
 _NUMBER: Final = re.compile(
-    rf"(?<![\w.-])(\d[\d,]*(?:\.\d+)?|{'|'.join(_WRITTEN)})[\s-]*({'|'.join(_UNITS)}|[a-z]{{3,}}(?=s\b))s?\b|"
-    r"(?<![\w.-])(\d[\d,]*(?:\.\d+)?)\s*(%)"
+    rf"(?<![\w.-])(\d[\d,]*(?:\.\d+)?|{'|'.join(WRITTEN)})[\s-]*({'|'.join(UNITS)}|[a-z]{{3,}}(?=s\b))s?\b"
+    r"|(?<![\w.-])(\d[\d,]*(?:\.\d+)?)\s*(%)"
     r"|\b(?:below|above|under|over|than|exceeds)\s+(\d+\.\d+)()(?![\w.])",
     re.IGNORECASE,
 )
 _BEFORE: Final = 20
 """So near before a number of things its setting is looked for."""
-_SETTING: Final = re.compile(
-    r"\b(?:limits?|limited|at\s+most|up\s+to|max(?:imum)?|no\s+more\s+than|after|every|time-?outs?|thresholds?|exceeds?"
-    r"|(?:more|less|fewer|longer|older|larger|smaller|bigger|greater)\s+than|at\s+least|within|caps?|capped|batch(?:es)?|size|windows?|overlap|top|first"
-    r"|last|keeps?|kept|retr\w+|tried|attempts?|above|below|over|under|(?:by|for|of)\s+(?:\d+|an?\s+hour|four|five|six|seven|eight|nine|ten|twelve))\b",
-    re.IGNORECASE,
-)
-_MEASURED: Final = re.compile(
-    r"\b(?:takes?|took|average|measured|about|roughly|around|approximately|almost|nearly|faster|slower|costs?|cents?|dollars?"
-    r"|euros?|saved?|saves|improv\w+|reduc\w+|achiev\w+|accuracy|precision|recall|coverage|%\s+of|was|were"
-    r"|we\s+(?:ran|had|tested)|hours?\s+of|weeks?|months?|years?|commits?)\b|\u2248|~",
-    re.IGNORECASE,
-)
+_CHANCE: Final = 3
+"""Numbers up to this stand in any code."""
 
 
 class Said(NamedTuple):
@@ -166,17 +131,17 @@ def _names(sentence: str, codes: list[tuple[int, int]]) -> Iterator[Said]:
         in_code = any(begin <= start and end <= stop for begin, stop in codes) or sentence[start - 1 : start] == "`"
         name = one.group().removesuffix("()")
         last = name.rpartition(".")[2]
-        written = _SNAKE.match(last) or (_CAMEL.match(last) and _CALLED.match(sentence, end))
+        written = _SNAKE.match(last) or (_CAMEL.match(last) and SIGNS["called"].match(sentence, end))
         if (in_code or written or name.startswith("--")) and not _is_familiar(name) and len(last) > 2:
-            if asserted(sentence, start, end, near=True) and not _NAMING.search(sentence[:start]):
-                yield Said(NAME, f"{name}()" if one.group().endswith("()") or _CALLED.match(sentence, end) else name)
+            if asserted(sentence, start, end, near=True) and not SIGNS["naming"].search(sentence[:start]):
+                yield Said(NAME, f"{name}()" if one.group().endswith("()") or SIGNS["called"].match(sentence, end) else name)
 
 
 def _is_familiar(name: str) -> bool:
     """Whether a name is Python's own, or a file's."""
     first, _, last = name.rpartition(".")
-    known = name in _FAMILIAR or hasattr(builtins, name) or keyword.iskeyword(name)
-    return known or first.partition(".")[0] in sys.stdlib_module_names or last in _ENDINGS and bool(first)
+    known = name in FAMILIAR or hasattr(builtins, name) or keyword.iskeyword(name)
+    return known or first.partition(".")[0] in sys.stdlib_module_names or (bool(first) and last in _ENDINGS)
 
 
 def _products(sentence: str) -> Iterator[Said]:
@@ -186,22 +151,24 @@ def _products(sentence: str) -> Iterator[Said]:
             yield Said(PRODUCT, one.group())
     for one in _CAPITAL.finditer(sentence):
         name = one.group().rstrip(".'\u2019")
-        if name in _FAMILIAR or keyword.iskeyword(name) or "." in name or _TITLED.match(sentence, one.end()):
+        if name in FAMILIAR or keyword.iskeyword(name) or "." in name or _TITLED.match(sentence, one.end()):
             continue
-        if _USING.search(sentence[: one.start()]) and asserted(sentence, *one.span()):
+        if SIGNS["using"].search(sentence[: one.start()]) and asserted(sentence, *one.span()):
             yield Said(PRODUCT, name)
 
 
 def _numbers(sentence: str) -> Iterator[Said]:
     """Numbers that the code would have to hold."""
-    if not _SETTING.search(sentence) or _MEASURED.search(sentence):
+    if not SIGNS["setting"].search(sentence) or SIGNS["measured"].search(sentence):
         return
     for one in _NUMBER.finditer(sentence):
-        number, unit = next((one[at], one[at + 1]) for at in (1, 3, 5) if one[at])
-        value = float(_WRITTEN.get(number.lower(), 0) or number.replace(",", ""))
-        if unit and unit.lower() not in _UNITS and not _SETTING.search(sentence[max(0, one.start() - _BEFORE) : one.start()]):
+        number, unit = next((one[at], one[at + 1].lower()) for at in (1, 3, 5) if one[at])
+        before = sentence[max(0, one.start() - _BEFORE) : one.start()]
+        if unit and unit not in UNITS and not SIGNS["setting"].search(before):
             continue
-        factors = _UNITS.get(unit.lower(), (1,)) if unit else (1, 100)
-        if (value > 3 or value % 1 or (len(factors) > 1 and value >= 1)) and asserted(sentence, *one.span(), denial=True):
+        value = float(WRITTEN.get(number.lower(), 0) or number.replace(",", ""))
+        factors = UNITS.get(unit, [1]) if unit else [1, 100]
+        told = value > _CHANCE or value % 1 or (len(factors) > 1 and value >= 1)
+        if told and asserted(sentence, *one.span(), denial=True):
             same = dict.fromkeys(f"{value * factor:.10g}" for factor in factors)
             yield Said(NUMBER, f"{one.group().strip()}: {' '.join(same)}")
