@@ -24,7 +24,7 @@ NAME: Final = "claim.name"
 PRODUCT: Final = "claim.product"
 """Something is done with what bears this name: a product, a service, a method."""
 NUMBER: Final = "claim.number"
-"""A setting's number is claimed: ``path`` has it as it is written, a colon, and the numbers that code may have for it."""
+"""A setting's number is claimed: ``path`` has it as it is written, a colon, and what code may have for it."""
 EXPLAINED: Final = "report.explained"
 
 

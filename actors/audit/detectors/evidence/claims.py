@@ -36,6 +36,7 @@ SENTENCES_EACH: Final = 40
 FOREIGN_PATHS: Final = 4
 FOREIGN_SHARE: Final = 0.75
 """A report that names so many paths, of which so large a share does not exist here, is about something else."""
+_TITLE_WORD: Final = 3
 _MATERIAL: Final = frozenset(("md", "txt", "json", "jsonl", "csv", "html", "pdf", "db", "sqlite", "xlsx", "log", "png",
                               "svg", "yaml", "yml", "parquet", "xml", "tsv"))  # fmt: skip
 """Endings of files that a program may write: where code that runs names the file, it need not be tracked."""
@@ -80,7 +81,8 @@ def cross_referenced(
     if EXPLAINED in dimension.goals:
         found.append(_explained(survey, reading))
     if cross_references(dimension):
-        found += [*_paths(survey, reading), *_statements(survey, reading)]
+        paths, said = list(_paths(survey, reading)), list(_statements(survey, reading))
+        found += [*_foreign(survey, reading, paths, said), *paths, *said]
     return found[:EVIDENCE_MAX]
 
 
@@ -101,10 +103,32 @@ def _paths(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
         content, where = _listed(hallucinated, pages, compared["ambiguous"]), _first(hallucinated, pages, reading)
         confidence = 1.0 if survey.file_count == len(survey.files) else LISTED_IN_PART
         yield evidence("report.hallucinated", content, where, rationale, confidence, found=True)
-    if len(claimed) >= FOREIGN_PATHS and len(hallucinated) >= FOREIGN_SHARE * len(claimed):
-        told = f"{len(hallucinated)} of {counted(len(claimed), 'path')} that the report names do not exist here"
-        yield evidence("report.foreign", f"{told}; its title is “{reading.title}”", where, rationale, confidence,
-                       found=True)  # fmt: skip
+
+
+def _foreign(
+    survey: RepoSurvey, reading: PdfReading, paths: Sequence[Evidence], said: Sequence[Evidence]
+) -> Iterator[Evidence]:
+    """A report of which nearly no path exists here; or nearly no statement holds, under a title that no code has."""
+    missing = _counts(paths[0])
+    held = _counts(said[0])
+    names = terms(one for one in reading.title.split() if len(one) > _TITLE_WORD)
+    known = {*survey.words.split(), *survey.idle_words.split(), *terms(survey.files)}
+    ours = not names or not known or bool(names & known)
+    if missing[1] >= FOREIGN_PATHS and missing[0] <= (1 - FOREIGN_SHARE) * missing[1]:
+        told = f"{missing[1] - missing[0]} of {counted(missing[1], 'path')} that it names do not exist here"
+    elif not ours and held[1] >= FOREIGN_PATHS and held[0] <= (1 - FOREIGN_SHARE) * held[1]:
+        told = f"{held[1] - held[0]} of {counted(held[1], 'statement')} that could be looked up do not hold here"
+    else:
+        return
+    content = f"{told}; its title is “{reading.title}”"
+    rationale = "the paths and statements of the report were held against the repository"
+    yield evidence("report.foreign", content, document(reading), rationale, 0.9, found=True)
+
+
+def _counts(graded: Evidence) -> tuple[int, int]:
+    """How much stands behind an item that is met in part, and of how much."""
+    part, whole = re.findall(r"\d+", graded.goal.rpartition(": ")[2])
+    return int(part), int(whole)
 
 
 def _written(survey: RepoSurvey, paths: Iterable[str]) -> set[str]:

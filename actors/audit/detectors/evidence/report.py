@@ -27,7 +27,7 @@ HEADINGS: Final = 3
 """A report with fewer headings has no structure."""
 STRUCTURE_SURE: Final = 0.8
 """Headings are known by their type, bookmarks or numbers; that is nearly always right."""
-ABSENCE: Final = 0.9
+ABSENCE: Final = 0.8
 """How sure it is that words are not in a text: they may stand in a picture, or be broken in an unusual way."""
 EXPLAINED_SURE: Final = 0.8
 

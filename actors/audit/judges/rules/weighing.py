@@ -75,8 +75,8 @@ SECURITY_LIMITS: Final[dict[Judge, int]] = {"Prosecutor": 2, "TechLead": 3}
 
 class Item(NamedTuple):
     """An item of evidence that counts. ``weight``: of an asset its share of the whole, of a flaw the points that it
-    costs; ``sure`` above 0; ``placed``: it can be pointed at, at ``where``. ``about``: which term. ``part``: how much of
-    it is there, of what was found."""
+    costs; ``sure`` above 0; ``placed``: it can be pointed at, at ``where``. ``about``: which term. ``part``: how much
+    of what was found is met."""
 
     key: str
     goal: Goal

@@ -14,6 +14,7 @@ REASON_WORDS: Final = {"cause": 5, "price": 3}
 MECHANISM_WORDS: Final = 9
 PRAISE_MAX: Final = 1
 """A sentence with more words of praise than this explains nothing."""
+_OPENING: Final = " (-*\u2022\u2013"
 _NEAR: Final = 4
 """So many words before it "no" and "without" are looked for."""
 _CLAUSE: Final = re.compile(
@@ -40,7 +41,7 @@ def tells(sentence: str) -> bool:
     work."""
     return not (
         sentence.rstrip().endswith("?")
-        or MOODS["ordered"].match(sentence.lstrip())
+        or MOODS["ordered"].match(sentence.lstrip(_OPENING))
         or MOODS["attributed"].search(sentence)
         or MOODS["planned"].search(sentence)
         or any(one.start() == 0 for one in _quotations(sentence))
@@ -68,6 +69,7 @@ def asserted(sentence: str, start: int, end: int, *, denial: bool = False, near:
         MOODS["denied"].search(nearest if near else before)
         or MOODS["denied_near"].search(nearest)
         or MOODS["taken_back"].search(after)
+        or MOODS["inside"].search(sentence[start:end])
     )
     return denial or not denied
 

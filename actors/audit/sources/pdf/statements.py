@@ -1,8 +1,8 @@
 """Sentences of a report that claim something of this code, or explain it; pure.
 
 What is claimed stands in running text as something that is so (``assertion``); headings, plans, negations, quotations,
-others' work, requirements and questions claim nothing. A claim is of a matter (``actors/audit/matters.toml``), of a name
-in code, of a product, or of a setting's number.
+others' work, requirements and questions claim nothing. A claim is of a matter (``actors/audit/matters.toml``), of a
+name in code, of a product, or of a setting's number.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ _NUMBER: Final = re.compile(
     r"|\b(?:below|above|under|over|than|exceeds)\s+(\d+\.\d+)()(?![\w.])",
     re.IGNORECASE,
 )
+_NAME_CHARS: Final = 3
 _BEFORE: Final = 20
 """So near before a number of things its setting is looked for."""
 _CHANCE: Final = 3
@@ -82,11 +83,11 @@ def statements(passages: Iterable[Paragraph]) -> tuple[list[Finding], int]:
         place = 0
         beside = aside(passage.heading, *passage.above)
         planned = any(MOODS["planned"].search(one) for one in (passage.heading, *passage.above))
-        for sentence in sentences(passage.text):
-            place = max(passage.text.find(sentence, place), 0)
-            if len(sentence) > SENTENCE_CHARS or not _is_sentence(sentence):
+        for written in sentences(passage.text):
+            place = max(passage.text.find(written, place), 0)
+            if len(written) > SENTENCE_CHARS or not _is_sentence(written):
                 continue
-            sentence = _ADDRESS.sub(lambda found: " " * len(found.group()), sentence)
+            sentence = _ADDRESS.sub(lambda found: " " * len(found.group()), written)
             codes = [(begin - place, end - place) for begin, end in passage.codes]
             told = [] if beside else claimed(sentence, codes)
             telling += not beside and tells(sentence)
@@ -95,7 +96,7 @@ def statements(passages: Iterable[Paragraph]) -> tuple[list[Finding], int]:
             for said in told:
                 mine = kept.setdefault(said.goal, {})
                 if len(mine) < (EACH_MAX if said.goal in MATTERS else MANY_MAX):
-                    text = clipped(sentence, TEXT_CHARS)
+                    text = clipped(written, TEXT_CHARS)
                     mine.setdefault((said.about, text), Finding(
                         goal=said.goal, path=said.about, line=passage.page, text=text, confidence=_CONFIDENCE,
                     ))  # fmt: skip
@@ -131,10 +132,12 @@ def _names(sentence: str, codes: list[tuple[int, int]]) -> Iterator[Said]:
         in_code = any(begin <= start and end <= stop for begin, stop in codes) or sentence[start - 1 : start] == "`"
         name = one.group().removesuffix("()")
         last = name.rpartition(".")[2]
-        written = _SNAKE.match(last) or (_CAMEL.match(last) and SIGNS["called"].match(sentence, end))
-        if (in_code or written or name.startswith("--")) and not _is_familiar(name) and len(last) > 2:
-            if asserted(sentence, start, end, near=True) and not SIGNS["naming"].search(sentence[:start]):
-                yield Said(NAME, f"{name}()" if one.group().endswith("()") or SIGNS["called"].match(sentence, end) else name)
+        called = SIGNS["called"].match(sentence, end)
+        written = in_code or name.startswith("--") or _SNAKE.match(last) or (called and _CAMEL.match(last))
+        if not written or len(last) < _NAME_CHARS or _is_familiar(name) or SIGNS["naming"].search(sentence[:start]):
+            continue
+        if asserted(sentence, start, end, near=True):
+            yield Said(NAME, f"{name}()" if called or one.group().endswith("()") else name)
 
 
 def _is_familiar(name: str) -> bool:
