@@ -32,11 +32,28 @@ class Matter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A row of ``matters.toml``; ``words`` as they are looked up."""
 
     id: str
-    said: re.Pattern[str]
+    said: str
     goals: tuple[str, ...] = ()
     flaws: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
     denial: bool = False
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Of what claims it."""
+        return _any((self.said,))
+
+
+class Patterns(dict[str, re.Pattern[str]]):
+    """The patterns of a table by their names, each made when it is first used: only who reads reports needs them."""
+
+    def __init__(self, table: dict[str, list[str]]) -> None:
+        super().__init__()
+        self._table = table
+
+    def __missing__(self, name: str) -> re.Pattern[str]:
+        self[name] = _any(tuple(self._table[name]))
+        return self[name]
 
 
 def terms(names: Iterable[str]) -> set[str]:
@@ -59,7 +76,8 @@ def term(name: str) -> str:
     return found[-1] if found else ""
 
 
-def _any(patterns: Iterable[str]) -> re.Pattern[str]:
+@functools.cache
+def _any(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(patterns)})(?!\w)", re.IGNORECASE)
 
 
@@ -68,22 +86,20 @@ def _read() -> tuple[Matter, ...]:
     for row in _FILE["matter"]:
         unknown = {*row.get("goals", ()), *row.get("flaws", ())} - set(GOALS)
         assert not unknown, f"matters.toml: {row['id']} names no goal: {unknown}"
-        said = _any([row["said"]])
-        known = frozenset(map(term, row.get("words", "").split()))
-        found.append(Matter(**{**row, "said": said, "words": known}))
+        found.append(Matter(**{**row, "words": frozenset(map(term, row.get("words", "").split()))}))
     return tuple(found)
 
 
 _FILE: Final = tomllib.loads(files("pmagent.actors.audit").joinpath("matters.toml").read_text("utf-8"))
-MOODS: Final[dict[str, re.Pattern[str]]] = {name: _any(patterns) for name, patterns in _FILE["moods"].items()}
+MOODS: Final = Patterns(_FILE["moods"])
 """What a sentence says besides that something is so; ``aside`` is of headings."""
-REASONS: Final[dict[str, re.Pattern[str]]] = {name: _any(patterns) for name, patterns in _FILE["reasons"].items()}
+REASONS: Final = Patterns(_FILE["reasons"])
 """How a sentence explains."""
 PRODUCTS: Final = frozenset(_FILE["products"]["names"].split())
 """Names of others in lower case."""
 FAMILIAR: Final = frozenset(_FILE["products"]["familiar"].split())
 """Names that a program need not name to do what is said with them."""
-SIGNS: Final[dict[str, re.Pattern[str]]] = {name: _any(patterns) for name, patterns in _FILE["signs"].items()}
+SIGNS: Final = Patterns(_FILE["signs"])
 """What stands around a name or number that is claimed."""
 UNITS: Final[dict[str, list[float]]] = _FILE["units"]
 """What the code may count in instead: factors, by the unit's singular."""

@@ -161,7 +161,7 @@ def _item(dimension: Dimension, key: str, evidence: Evidence) -> Item | None:
         sure=sure,
         placed=_PLACE.fullmatch(evidence.location) is not None,
         where=evidence.location,
-        weight=Fraction(min(int(graded[2]), WHOLE_MAX)) if graded else _weight(goal, named=named),
+        weight=Fraction(min(int(graded[2]), WHOLE_MAX)) if graded else _weight(dimension, goal, named=named),
         limits=tuple(limits.items()),
         unread=unread,
         part=Fraction(int(graded[1]), int(graded[2])) if graded and int(graded[2]) else Fraction(1),
@@ -174,10 +174,10 @@ def _is_named(dimension: Dimension, goal: Goal) -> bool:
     return means(dimension.failure_pattern if goal.kind == "flaw" else dimension.success_pattern, goal)
 
 
-def _weight(goal: Goal, *, named: bool) -> Fraction:
+def _weight(dimension: Dimension, goal: Goal, *, named: bool) -> Fraction:
     if goal.kind == "flaw":
         return _SECURITY if goal.security else COSTS.get(goal.id, _NAMED_FLAW if named else _OTHER_FLAW)
-    if goal.id in ("repo.term", "report.term"):
+    if goal.id == "repo.term" or (goal.id == "report.term" and not dimension.explicit):
         return Fraction(0)
     return Fraction(NAMED if named else MEANT)
 

@@ -3,6 +3,7 @@ or denies it; and whether it explains; pure. The words are those of ``matters.to
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Final
 
@@ -11,7 +12,7 @@ from pmagent.actors.audit.sources.pdf.words import STOP_WORDS, parts
 
 REASON_WORDS: Final = {"cause": 5, "price": 3}
 """An explanation of this kind has so many words of its own at least."""
-MECHANISM_WORDS: Final = 9
+MECHANISM_WORDS: Final = 7
 PRAISE_MAX: Final = 1
 """A sentence with more words of praise than this explains nothing."""
 _OPENING: Final = " (-*\u2022\u2013"
@@ -36,6 +37,7 @@ def aside(*headings: str) -> bool:
     return any(MOODS["aside"].search(heading) for heading in headings)
 
 
+@functools.lru_cache(maxsize=64)
 def tells(sentence: str) -> bool:
     """Whether a sentence tells of this code as it is: it is no question, no order, no plan, and nobody else's words or
     work."""
@@ -82,7 +84,7 @@ def explains(sentence: str) -> bool:
     if len(MOODS["praise"].findall(sentence)) > PRAISE_MAX:
         return False
     own = {word for word in parts(sentence) if word not in STOP_WORDS and len(word) > 1}
-    return any(len(own) >= REASON_WORDS[kind] and reason.search(sentence) for kind, reason in REASONS.items())
+    return any(len(own) >= least and REASONS[kind].search(sentence) for kind, least in REASON_WORDS.items())
 
 
 def describes(sentence: str) -> bool:

@@ -8,10 +8,11 @@ name in code, of a product, or of a setting's number.
 from __future__ import annotations
 
 import builtins
+import itertools
 import keyword
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from pmagent.actors.audit.matters import (
@@ -36,8 +37,12 @@ EACH_MAX: Final = 5
 """So many statements are kept of each matter."""
 MANY_MAX: Final = 60
 """And so many of names, of numbers, and of explanations."""
+IN_SENTENCE_MAX: Final = 40
+"""So many words of a sentence are looked at for each kind of claim."""
 TEXT_CHARS: Final = 400
 SENTENCE_CHARS: Final = 2_000
+READ_MAX: Final = 10_000
+"""So many sentences of a report are looked at; longer ones, and what is no sentence, do not count."""
 _CONFIDENCE: Final = 0.8
 _WORDS_MIN: Final = 4
 
@@ -45,9 +50,7 @@ _IDENTIFIER: Final = re.compile(r"(?<![\w./@-])(?:--[a-z][\w-]+|[A-Za-z_]\w*(?:\
 _CAMEL: Final = re.compile(r"[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+$")
 _SNAKE: Final = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+$")
 _CAPITAL: Final = re.compile(r"(?<=[a-z,] )(?:[A-Z][\w.-]*[a-z0-9]|[a-z]{2,}[A-Z]\w*)(?:[\u2019'](?=s\b))?")
-_PRODUCT: Final = re.compile(
-    rf"(?<![\w./-])(?:{'|'.join(sorted(map(re.escape, PRODUCTS), reverse=True))})(?![\w/-])", re.IGNORECASE
-)
+_WORD: Final = re.compile(r"(?<![\w./-])[A-Za-z][\w-]*(?!/)")
 _TITLED: Final = re.compile(r"[\s-]+[A-Z][a-z]")
 """A row of capitals is a title."""
 _ADDRESS: Final = re.compile(r"\b\w+://\S+|\bwww\.\S+|\S+@\S+")
@@ -76,7 +79,7 @@ def statements(passages: Iterable[Paragraph]) -> tuple[list[Finding], int]:
     """The statements of the passages, by matter, then in the order of the report: ``path`` is the name or number that
     is claimed, ``line`` the page. And how many sentences tell anything of this code."""
     kept: dict[str, dict[tuple[str, str], Finding]] = {}
-    telling = 0
+    telling = looked = 0
     for passage in passages:
         if passage.level or passage.code:
             continue
@@ -85,11 +88,13 @@ def statements(passages: Iterable[Paragraph]) -> tuple[list[Finding], int]:
         planned = any(MOODS["planned"].search(one) for one in (passage.heading, *passage.above))
         for written in sentences(passage.text):
             place = max(passage.text.find(written, place), 0)
-            if len(written) > SENTENCE_CHARS or not _is_sentence(written):
+            if len(written) > SENTENCE_CHARS or not _is_sentence(written) or looked == READ_MAX:
                 continue
+            looked += 1
             sentence = _ADDRESS.sub(lambda found: " " * len(found.group()), written)
             codes = [(begin - place, end - place) for begin, end in passage.codes]
-            told = [] if beside else claimed(sentence, codes)
+            full = {goal for goal in MATTERS if len(kept.get(goal, ())) >= EACH_MAX}
+            told = [] if beside else claimed(sentence, codes, full)
             telling += not beside and tells(sentence)
             if not planned and explains(sentence):
                 told.append(Said(EXPLAINED, passage.heading[:TEXT_CHARS]))
@@ -110,24 +115,26 @@ def _is_sentence(text: str) -> bool:
     return len(said) >= _WORDS_MIN and any(word in STOP_WORDS for word in said)
 
 
-def claimed(sentence: str, codes: Iterable[tuple[int, int]] = ()) -> list[Said]:
-    """What the sentence says is so; ``codes``: its parts in a font for code."""
+def claimed(sentence: str, codes: Iterable[tuple[int, int]] = (), full: Container[str] = ()) -> list[Said]:
+    """What the sentence says is so; ``codes``: its parts in a font for code; ``full``: matters not to be looked for."""
+    if not tells(sentence):
+        return []
     found = [
         Said(matter.id)
         for matter in MATTERS.values()
-        if any(asserted(sentence, *one.span(), denial=matter.denial) for one in matter.said.finditer(sentence))
+        if matter.id not in full
+        and any(asserted(sentence, *one.span(), denial=matter.denial) for one in _some(matter.pattern, sentence))
     ]
-    if not tells(sentence):
-        return found
-    found += _names(sentence, list(codes))
-    found += _products(sentence)
-    found += _numbers(sentence)
-    return found
+    return [*found, *_names(sentence, list(codes)), *_products(sentence), *_numbers(sentence)]
+
+
+def _some(pattern: re.Pattern[str], sentence: str) -> Iterator[re.Match[str]]:
+    return itertools.islice(pattern.finditer(sentence), IN_SENTENCE_MAX)
 
 
 def _names(sentence: str, codes: list[tuple[int, int]]) -> Iterator[Said]:
     """Names that only code has: in a font for code or between backticks, or written as no word is."""
-    for one in _IDENTIFIER.finditer(sentence):
+    for one in _some(_IDENTIFIER, sentence):
         start, end = one.span()
         in_code = any(begin <= start and end <= stop for begin, stop in codes) or sentence[start - 1 : start] == "`"
         name = one.group().removesuffix("()")
@@ -149,10 +156,10 @@ def _is_familiar(name: str) -> bool:
 
 def _products(sentence: str) -> Iterator[Said]:
     """Names of others that something is done with."""
-    for one in _PRODUCT.finditer(sentence):
-        if asserted(sentence, *one.span()):
+    for one in _WORD.finditer(sentence):
+        if one.group().lower() in PRODUCTS and asserted(sentence, *one.span()):
             yield Said(PRODUCT, one.group())
-    for one in _CAPITAL.finditer(sentence):
+    for one in _some(_CAPITAL, sentence):
         name = one.group().rstrip(".'\u2019")
         if name in FAMILIAR or keyword.iskeyword(name) or "." in name or _TITLED.match(sentence, one.end()):
             continue
@@ -164,7 +171,7 @@ def _numbers(sentence: str) -> Iterator[Said]:
     """Numbers that the code would have to hold."""
     if not SIGNS["setting"].search(sentence) or SIGNS["measured"].search(sentence):
         return
-    for one in _NUMBER.finditer(sentence):
+    for one in _some(_NUMBER, sentence):
         number, unit = next((one[at], one[at + 1].lower()) for at in (1, 3, 5) if one[at])
         before = sentence[max(0, one.start() - _BEFORE) : one.start()]
         if unit and unit not in UNITS and not SIGNS["setting"].search(before):
