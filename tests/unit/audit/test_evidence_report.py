@@ -24,7 +24,6 @@ from pmagent.contracts.audit_facts import (
     Finding,
     GraphEdge,
     Heading,
-    History,
     Picture,
     PictureReading,
     Unparsed,
@@ -293,7 +292,8 @@ def test_a_report_about_another_project_is_told_from_a_poor_one() -> None:
 def test_statements_that_do_not_hold_make_a_report_foreign_only_under_a_foreign_title() -> None:
     claims = [said("claim.product", f"Kept in {name}.", name) for name in ("Redis", "Kafka", "Mongo", "Neo")]
     for title, foreign in (("Web shop", True), ("The queue", False)):
-        found = crossed(about("report.supported"), survey(words="queu"), reading(statements=claims, title=title, claims=[]))
+        read = reading(statements=claims, title=title, claims=[])
+        found = crossed(about("report.supported"), survey(words="queu"), read)
         assert ("report.foreign" in {goal_id(one.goal) for one in found}) == foreign
 
 

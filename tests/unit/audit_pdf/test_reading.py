@@ -78,7 +78,7 @@ def test_paths_are_claimed_but_not_planned_ones(ordinary: tuple[Path, PdfReading
 
 
 def test_features_are_claimed_but_not_planned_ones(ordinary: tuple[Path, PdfReading]) -> None:
-    assert [(each.goal, each.line) for each in ordinary[1].statements][:2] == [("judges.parallel", 1), ("graph.fan_out", 1)]
+    assert {(each.goal, each.line) for each in ordinary[1].statements} >= {("judges.parallel", 1), ("graph.fan_out", 1)}
 
 
 def test_terms_are_explained_or_dropped_and_the_instruction_is_answered(ordinary: tuple[Path, PdfReading]) -> None:

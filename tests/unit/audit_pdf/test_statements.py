@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pmagent.actors.audit.goals import GOALS
 from pmagent.actors.audit.matters import EXPLAINED, MATTERS, NAME, NUMBER, PRODUCT
-from pmagent.actors.audit.sources.pdf.layout import Paragraph
 from pmagent.actors.audit.sources.pdf.assertion import explains
+from pmagent.actors.audit.sources.pdf.layout import Paragraph
 from pmagent.actors.audit.sources.pdf.statements import EACH_MAX, Said, claimed, statements
 from tests.support.cases import each
 

@@ -45,31 +45,6 @@ _OF_REPORT: Final = ("report.scanty", "report.foreign")
 _PART: Final = re.compile(r"(\d+) of (\d+)")
 _PLACE: Final = re.compile(r".+:[1-9][0-9]*|page [1-9][0-9]*|[0-9a-f]{7,64}", re.DOTALL)
 
-COSTS: Final[dict[str, Fraction]] = {
-    goal: Fraction(quarters, 4)
-    for quarters, goals in {
-        16: ("graph.idle",),
-        14: ("history.bulk", "output.unused_schema"),
-        12: ("state.parallel_writes", "graph.no_end", "justice.model_decides"),
-        8: ("state.undeclared", "state.plain_dicts", "graph.broken_route", "graph.linear", "judges.in_sequence",
-            "judges.collusion", "justice.without_effect", "output.freeform", "outcome.unused", "project.swallowed"),
-        6: ("graph.dead_nodes", "project.untested"),
-        4: ("graph.empty_nodes",),
-        1: ("report.contradicted", "report.hallucinated"),
-    }.items()
-    for goal in goals
-}  # fmt: skip
-"""Points that a flaw costs a criterion that it is looked for in, by what the program suffers from it."""
-
-LIMITS: Final[dict[str, dict[Judge, int]]] = {
-    "graph.linear": {"Prosecutor": 1},
-    "output.freeform": {"Prosecutor": 2},
-    "judges.collusion": {"Prosecutor": 2},
-    "state.plain_dicts": {"Prosecutor": 3, "TechLead": 3},
-    "report.scanty": {"Prosecutor": 1, "TechLead": 1, "Defense": 1},
-    "report.foreign": {"Prosecutor": 1, "TechLead": 1, "Defense": 2},
-}
-"""Highest score of a judge beside a flaw that the failure pattern names."""
 SECURITY_LIMITS: Final[dict[Judge, int]] = {"Prosecutor": 2, "TechLead": 3}
 
 
@@ -152,7 +127,7 @@ def _item(dimension: Dimension, key: str, evidence: Evidence) -> Item | None:
     if unread:
         limits = dict.fromkeys(("Prosecutor", "Defense", "TechLead"), UNREAD_MAX)
     elif goal.kind == "flaw" and sure >= SURE:
-        limits = SECURITY_LIMITS if goal.security else LIMITS.get(goal.id, {}) if named or goal.id in _OF_REPORT else {}
+        limits = SECURITY_LIMITS if goal.security else goal.limits if named or goal.id in _OF_REPORT else {}
     return Item(
         key=key,
         goal=goal,
@@ -176,7 +151,8 @@ def _is_named(dimension: Dimension, goal: Goal) -> bool:
 
 def _weight(dimension: Dimension, goal: Goal, *, named: bool) -> Fraction:
     if goal.kind == "flaw":
-        return _SECURITY if goal.security else COSTS.get(goal.id, _NAMED_FLAW if named else _OTHER_FLAW)
+        plain = Fraction(goal.cost, 4) if goal.cost else _NAMED_FLAW if named else _OTHER_FLAW
+        return _SECURITY if goal.security else plain
     if goal.id == "repo.term" or (goal.id == "report.term" and not dimension.explicit):
         return Fraction(0)
     return Fraction(NAMED if named else MEANT)
