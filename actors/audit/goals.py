@@ -29,6 +29,7 @@ class Goal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     security: bool = False
     advice: str = ""
     consequence: str = ""
+    sure: float = 1.0
     needs: tuple[str, ...] = ()
     cost: int = 0
     limits: dict[Judge, int] = {}

@@ -32,11 +32,6 @@ _BY_HABIT: Final = ("agent", "judges", "justice")
 _GOALS_BY_HABIT: Final = (
     "graph.error_route", "output.validated", "output.retried", "tools.errors_handled", "tools.inputs_checked",
 )  # fmt: skip
-PRESENT: Final = {
-    "history.spread": 0.9, "history.messages": 0.7, "history.progression": 0.9, "project.ci": 0.7, "project.lock": 0.8,
-    "project.readme": 0.9, "project.errors_told": 0.7, "project.environment": 0.5, "outcome.delivered": 0.7,
-}  # fmt: skip
-"""How sure the detectives are of these where they find them: of their absence nobody is surer."""
 _OTHERS: Final = ("report", "images")
 _OF_FILES: Final = ("project.ci", "project.lock", "project.lint", "project.readme", "project.license")
 """Goals that are seen by which files there are, and what they say; no code has to parse for that."""
@@ -209,7 +204,7 @@ def absence_of(goal: str, survey: RepoSurvey) -> float:
     """How sure it is that something is not there: less where files do not parse, a graph cannot be read, or names are
     all that there is to go by; not at all where nothing could be read, or where a shallow repository keeps back the
     commits that would show it."""
-    return min(_looked_for(goal, survey), PRESENT.get(goal, 1.0))
+    return min(_looked_for(goal, survey), GOALS[goal].sure)
 
 
 def _looked_for(goal: str, survey: RepoSurvey) -> float:
