@@ -20,7 +20,7 @@ _NEAR: Final = 4
 """So many words before it "no" and "without" are looked for."""
 _CLAUSE: Final = re.compile(
     r"\s*(?:[;:()\u2013\u2014,]|\s-\s)\s*"
-    r"|\s+(?=(?:but|while|whereas|although|though|however|because|so\s+that|which|who)\b)"
+    r"|\s+(?=(?:but|while|whereas|although|though|however|because|so\s+that|which|who|when|if|unless|where)\b)"
     r"|\s+(?=and\s+(?:then|they|it|we|the|each|all|both|this|these|do|does|did|is|are|can|cannot|never|no|not)\b)",
     re.IGNORECASE,
 )

@@ -49,7 +49,7 @@ _WORDS_MIN: Final = 4
 _IDENTIFIER: Final = re.compile(r"(?<![\w./@-])(?:--[a-z][\w-]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?(?![\w/@])")
 _CAMEL: Final = re.compile(r"[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+$")
 _SNAKE: Final = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+$")
-_CAPITAL: Final = re.compile(r"(?<=[a-z,] )(?:[A-Z][\w.-]*[a-z0-9]|[a-z]{2,}[A-Z]\w*)(?:[\u2019'](?=s\b))?")
+_CAPITAL: Final = re.compile(r"(?<=[a-z,] )(?:[A-Z][\w.-]*[a-z0-9]|[a-z]{2,}[A-Z]\w*|[A-Z]{5,})(?:[\u2019'](?=s\b))?")
 _WORD: Final = re.compile(r"(?<![\w./-])[A-Za-z][\w-]*(?!/)")
 _TITLED: Final = re.compile(r"[\s-]+[A-Z][a-z]")
 """A row of capitals is a title."""
