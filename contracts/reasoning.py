@@ -20,13 +20,8 @@ from pmagent.contracts.payload import END
 ProgramId = Literal["SafeOPSDecision", "OPSBlockGenerator", "GuardFailureInterpreter", "PhaseTransitionValidator"]
 
 ToolId = Literal[
-    "oa.kernel_status",
-    "oa.reality_check",
-    "oa.guard.run",
-    "oa.bootstrap_state",
-    "oa.ssot_surface",
-    "oa.reality_summary",
-    "oa.handoff_kernel",
+    "oa.kernel_status", "oa.reality_check", "oa.guard.run", "oa.bootstrap_state", "oa.ssot_surface",
+    "oa.reality_summary", "oa.handoff_kernel",
 ]
 """The tools, in the order of the registry; no other tool exists."""
 

@@ -13,9 +13,7 @@ TRIES: Final = 5
 """A temporary file that somebody removes meanwhile (``git clean``) is written again, so often at most."""
 
 
-def write_atomic(
-    path: Path, content: bytes, mode: int = 0o644, last_look: Callable[[], None] = lambda: None
-) -> None:
+def write_atomic(path: Path, content: bytes, mode: int = 0o644, last_look: Callable[[], None] = lambda: None) -> None:
     """Make ``content`` the content of ``path``, with exactly the permission bits ``mode``.
 
     Temporary file beside it, sync, rename, sync of the folder. The folder must exist. Raises OSError; the old

@@ -98,8 +98,7 @@ class ForeignChange(OutcomeUnknown):
 
     def __init__(self, path: str, what: str) -> None:
         PmagentError.__init__(
-            self,
-            f"the log was changed from outside: {path} {what}; nothing more is acknowledged",
+            self, f"the log was changed from outside: {path} {what}; nothing more is acknowledged",
             "put the log back as it was (a copy, or the trash), check it with pmagent log verify, then start again",
         )
         self.path = path

@@ -118,12 +118,9 @@ class SegmentLog:
         return Standing(
             newest.log_id if newest is not None else "",
             tuple(slot.tail() if slot is not None else None for slot in slots),
-            newest.tail() if newest is not None else None,
-            [self._part(first, last) for first, last in reversed(shown)],
-            len(firsts) - len(shown),
-            sum(os.stat(self._path(first)).st_size for first in firsts),
-            [name for name in names if name not in known],
-            _trouble(slots, newest, firsts),
+            newest.tail() if newest is not None else None, [self._part(first, last) for first, last in reversed(shown)],
+            len(firsts) - len(shown), sum(os.stat(self._path(first)).st_size for first in firsts),
+            [name for name in names if name not in known], _trouble(slots, newest, firsts),
         )
 
     def size(self) -> Size:

@@ -74,14 +74,8 @@ def observed(contents: Contents, *, request: int = 0, existing: list[str] | None
             raw = content if isinstance(content, bytes) else json.dumps(content).encode()
             status, detail, value = parse(name, raw)
             blank = SurfaceReading(
-                name=name,
-                path=PATHS[name],
-                required=name in REQUIRED,
-                status=status,
-                detail=detail,
-                content=value,
-                size=len(raw),
-                sha256=hashlib.sha256(raw).hexdigest(),
+                name=name, path=PATHS[name], required=name in REQUIRED, status=status, detail=detail, content=value,
+                size=len(raw), sha256=hashlib.sha256(raw).hexdigest(),
             )
         readings.append(blank)
     return KernelObserved(surfaces=readings, existing=existing or [], request=request)

@@ -62,15 +62,8 @@ class Checker:
     name = CHECKER
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
-            CheckRequested,
-            OaPermitGranted,
-            OaPermitRefused,
-            CheckRan,
-            CheckUnstarted,
-            *EFFECT_ENDS,
-            RequestRefused,
-            ActorHalted,
-            ActorResumed,
+            CheckRequested, OaPermitGranted, OaPermitRefused, CheckRan, CheckUnstarted, *EFFECT_ENDS, RequestRefused,
+            ActorHalted, ActorResumed,
         )
     )
 
@@ -201,9 +194,7 @@ def _next(state: CheckerState) -> Iterator[Correlated]:
     waiting = [(one, item) for one, item in state.each() if item.doing == "queued"]
     for one, item in waiting[: max(0, places)]:
         scope = scope_of(one.kind, item.check.name)
-        asked = OaPermitRequested(
-            action=scope.action, subject=scope.subject, holder=CHECKER, seconds=PERMIT_SECONDS
-        )
+        asked = OaPermitRequested(action=scope.action, subject=scope.subject, holder=CHECKER, seconds=PERMIT_SECONDS)
         yield Correlated(asked, one.correlation)
 
 

@@ -118,9 +118,7 @@ def queued_again(state: CheckerState, position: int) -> CheckerState:
     )
 
 
-def _where(
-    state: CheckerState, which: Callable[[Open, Item], bool], change: Callable[[Item], Item]
-) -> CheckerState:
+def _where(state: CheckerState, which: Callable[[Open, Item], bool], change: Callable[[Item], Item]) -> CheckerState:
     for one, item in state.each():
         if which(one, item):
             return _changed(state, one, item, change(item))

@@ -59,9 +59,7 @@ class Runtime:
     and the process must end.
     """
 
-    def __init__(
-        self, engine: Engine, storage: Storage, performers: Performers, intake: Intake, io: Io
-    ) -> None:
+    def __init__(self, engine: Engine, storage: Storage, performers: Performers, intake: Intake, io: Io) -> None:
         self.engine = engine
         self.intake = intake
         self.failure: PmagentError | None = None

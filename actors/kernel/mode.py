@@ -155,9 +155,7 @@ def _declared(seen: Kernel) -> list[Reason]:
         # The file is there and may well say BLOCKED; damaging it must not be a way to lift that.
         return [
             Reason(
-                code="declaration_unreadable",
-                mode="BLOCKED",
-                surfaces=[path],
+                code="declaration_unreadable", mode="BLOCKED", surfaces=[path],
                 text=f"{path}: {_STATUS[fault.status]}"
                 + (f" ({fault.detail})" if fault.detail else "")
                 + ", so the mode that it declares is unknown",

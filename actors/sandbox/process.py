@@ -311,16 +311,9 @@ class SandboxProcess:
         number = signal.SIGKILL if code is None else code - 128
         killed = number in _KILLS
         return Outcome(
-            exit_code=None if killed else code,
-            signal=number if killed else None,
-            timed_out=self.timed_out,
-            exceeded=self.exceeded,
-            stdout=self.stdout.content,
-            stderr=self.stderr.content,
-            stdout_bytes=self.stdout.total,
-            stderr_bytes=self.stderr.total,
-            seconds=self.seconds,
-            planted=planted,
+            exit_code=None if killed else code, signal=number if killed else None, timed_out=self.timed_out,
+            exceeded=self.exceeded, stdout=self.stdout.content, stderr=self.stderr.content,
+            stdout_bytes=self.stdout.total, stderr_bytes=self.stderr.total, seconds=self.seconds, planted=planted,
             unenforced=(*_NO_CGROUP, *((_DUMPED,) if self._dumped else ())),
         )
 

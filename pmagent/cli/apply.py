@@ -100,8 +100,7 @@ def _message(offer: Offer, given: str | None, approval: int) -> str:
 
 def _document(offer: Offer) -> dict[str, Any]:
     return {
-        "run_id": offer.run.id,
-        "digest": offer.digest,
+        "run_id": offer.run.id, "digest": offer.digest,
         "files": [
             {"path": one.path, "task": one.task, "new": one.before is None, "difference": one.lines()[1:]}
             for one in offer.changes

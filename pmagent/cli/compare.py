@@ -40,10 +40,7 @@ def diff(app: App, a: Path, b: Path, exact: bool, limit: int, format: str) -> in
 
 def _document(result: LogDiff, limit: int) -> dict[str, Any]:
     return {
-        "equal": result.equal,
-        "a_events": result.a_events,
-        "b_events": result.b_events,
-        "agreeing": result.agreeing,
+        "equal": result.equal, "a_events": result.a_events, "b_events": result.b_events, "agreeing": result.agreeing,
         "prefix": result.prefix,
         "differences": [
             {

@@ -74,8 +74,7 @@ def shared_options() -> list[click.Parameter]:
             help="The workspace [default: PMAGENT_WORKSPACE, else the one around the current directory].",
         ),
         click.Option(
-            ["--debug"], is_flag=True, expose_value=False, callback=_set_debug,
-            help="Show the traceback of an error.",
+            ["--debug"], is_flag=True, expose_value=False, callback=_set_debug, help="Show the traceback of an error.",
         ),
         click.Option(
             ["--utc"], is_flag=True, expose_value=False, callback=_set_utc,

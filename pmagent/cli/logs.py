@@ -186,9 +186,7 @@ def _attempts(jobs: Jobs, requested: int, task: str | None, output: Output, *, f
         raise click.UsageError(f"the run has no task {task!r}; it has: {', '.join(sorted(set(names.values())))}")
 
 
-def _views(
-    jobs: Jobs, requested: int, follower: Follower, wait: Callable[[], bool]
-) -> Iterator[tuple[Run, Event]]:
+def _views(jobs: Jobs, requested: int, follower: Follower, wait: Callable[[], bool]) -> Iterator[tuple[Run, Event]]:
     """The run after each of its events, until it is over or ``wait`` ends the waiting for more."""
     first = event_at(jobs.storage, requested)
     run: Run = RUNS.begun(typed(first, jobs.blobs), first.sum)

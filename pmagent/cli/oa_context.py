@@ -18,8 +18,7 @@ def _digest(_ctx: click.Context, _param: click.Parameter, value: str | None) -> 
 
 
 @click.command(
-    cls=Command,
-    example=["pmagent oa context --format json", "pmagent oa context --set share/oa/CONTEXT.json"],
+    cls=Command, example=["pmagent oa context --format json", "pmagent oa context --set share/oa/CONTEXT.json"],
 )
 @click.option("--set", "given", metavar="FILE",
               help="Write the JSON object in FILE (-: stdin), wrapped in context or not.")

@@ -106,8 +106,7 @@ def generate(
     form = form_from(OPSBlockGeneratorInput, "goal", goal, given)
     more = {
         "ssot_references": [*form.ssot_references, *refs],
-        "hints": [*msgspec.to_builtins(form.hints), *hints_of(hints)],
-        "oa_context": _constrained(form, constraints),
+        "hints": [*msgspec.to_builtins(form.hints), *hints_of(hints)], "oa_context": _constrained(form, constraints),
     }
     return _answered(app, laid_over(form, **more), **asked)
 
@@ -120,8 +119,7 @@ def generate(
     ],
 )
 @click.argument("guard_output", required=False)
-@click.option("--guard", "guard_name", default="", metavar="NAME",
-              help="The guard's name, where its report lacks it.")
+@click.option("--guard", "guard_name", default="", metavar="NAME", help="The guard's name, where its report lacks it.")
 @_shared("The question to answer, instead of why the guard failed.")
 @pass_app
 def interpret(app: App, /, guard_output: str | None, guard_name: str, given: str | None, **asked: Any) -> int:

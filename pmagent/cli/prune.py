@@ -36,9 +36,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
 @operator_option()
 @format_option()
 @pass_app
-def prune(
-    app: App, older_than: float, keep: int, dry_run: bool, yes: bool, operator: str | None, format: str
-) -> int:
+def prune(app: App, older_than: float, keep: int, dry_run: bool, yes: bool, operator: str | None, format: str) -> int:
     """Make room: remove the folders of old runs, and the output and files that nothing else needs.
 
     The log keeps every event, so `pmagent runs`, `log verify` and `replay` work as before, and know what was given up;
@@ -94,9 +92,6 @@ def _screen(output: Output, found: Prunable) -> None:
 
 def _document(found: Prunable) -> dict[str, Any]:
     return {
-        "runs": [run.job_id for run in found.runs],
-        "needed": found.needed,
-        "blobs": len(found.blobs),
-        "blob_bytes": found.blob_bytes,
-        "document_bytes": found.document_bytes,
+        "runs": [run.job_id for run in found.runs], "needed": found.needed, "blobs": len(found.blobs),
+        "blob_bytes": found.blob_bytes, "document_bytes": found.document_bytes,
     }

@@ -73,18 +73,10 @@ def _result_document(place: str, result: ReplayResult, undecided: list[str]) -> 
     from pmagent.actors.registry import libraries
 
     return {
-        "path": place,
-        "equal": result.equal,
-        "events": result.events,
-        "decisions": result.decisions,
-        "position": result.position,
-        "unfinished": result.unfinished,
-        "stopped": result.stopped,
-        "undecided": undecided,
-        "libraries": libraries(),
-        "otherwise": result.otherwise,
-        "divergences": [_divergence_document(found) for found in result.divergences],
-        "counts": result.counts,
+        "path": place, "equal": result.equal, "events": result.events, "decisions": result.decisions,
+        "position": result.position, "unfinished": result.unfinished, "stopped": result.stopped, "undecided": undecided,
+        "libraries": libraries(), "otherwise": result.otherwise,
+        "divergences": [_divergence_document(found) for found in result.divergences], "counts": result.counts,
     }
 
 

@@ -46,12 +46,10 @@ class RunCommand(Command):
 @click.command(
     cls=RunCommand,
     example=[
-        "pmagent run -- ls -l",
-        "pmagent run 'Look around' --plan plan.yaml",
+        "pmagent run -- ls -l", "pmagent run 'Look around' --plan plan.yaml",
         "pmagent run 'Look around' --plan plan.yaml --plan-only",
         "pmagent run 'Look around' --plan plan.yaml --dry-run --format json",
-        "pmagent run 'Look around' --plan plan.yaml --detach",
-        "pmagent run --follow 5b0c7a52",
+        "pmagent run 'Look around' --plan plan.yaml --detach", "pmagent run --follow 5b0c7a52",
     ],
 )
 @click.argument("intent", required=False)
@@ -104,8 +102,7 @@ def run(
         require_workspace(app.workspace)
     options = RunOptions(
         intent=intent if intent is not None else intent_of(words), words=words,
-        config=source_from(config, BYTES_MAX, "it has to hold a configuration"),
-        plan=_plan_of(app, plan),
+        config=source_from(config, BYTES_MAX, "it has to hold a configuration"), plan=_plan_of(app, plan),
         concurrency=concurrency, retries=retries, replan=replan, out=out, action=action, plan_only=plan_only,
         dry_run=dry_run, search=searched(app.environ),
     )

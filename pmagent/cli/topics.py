@@ -36,10 +36,7 @@ def _environment() -> str:
     from pmagent.cli.frame import FORMAT
     from pmagent.workspace.settings import FILE, WORKSPACE, settings_table
 
-    rows = [
-        f"  {WORKSPACE:<38} the workspace, without --workspace",
-        f"  {FORMAT:<38} text or json, without --format",
-    ]
+    rows = [f"  {WORKSPACE:<38} the workspace, without --workspace", f"  {FORMAT:<38} text or json, without --format"]
     rows += [
         f"  {setting.variable:<38} {setting.text} [{_shown(setting.default)}]"
         for setting in settings_table() if setting.variable

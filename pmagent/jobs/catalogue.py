@@ -322,9 +322,7 @@ def _ending(event: Event) -> Ending:
 
 def _entry(jobs: Jobs, event: StoredEvent, kind: Kind) -> Entry:
     title = _about(jobs, event)
-    return Entry(
-        kind, event.correlation, event.position, event.time, title[:TITLE_CHARS], len(title) <= TITLE_CHARS
-    )
+    return Entry(kind, event.correlation, event.position, event.time, title[:TITLE_CHARS], len(title) <= TITLE_CHARS)
 
 
 def _title(jobs: Jobs, entry: Entry) -> str:

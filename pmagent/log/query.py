@@ -47,9 +47,7 @@ def globs(patterns: Sequence[str]) -> re.Pattern[str]:
     return re.compile("|".join(translate(pattern) for pattern in patterns) or r"(?!)")
 
 
-def compiled(
-    query: Query, told: Callable[[StoredEvent], str] = summary
-) -> Callable[[StoredEvent], bool]:
+def compiled(query: Query, told: Callable[[StoredEvent], str] = summary) -> Callable[[StoredEvent], bool]:
     """A predicate for ``query``: several filters must all hold; of one filter given several times, one must. ``told``
     gives the line of an event, which is searched too.
 

@@ -97,9 +97,7 @@ def end_of(storage: StorageReader, span: Range) -> int:
     return end
 
 
-def start_of_last(
-    storage: StorageReader, span: Range, pick: Pick, count: int | None, needles: Needles = ()
-) -> int:
+def start_of_last(storage: StorageReader, span: Range, pick: Pick, count: int | None, needles: Needles = ()) -> int:
     """The position from which the last ``count`` events of the range that are wanted begin. Memory stays flat.
 
     Raises CorruptLog."""

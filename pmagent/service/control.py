@@ -85,9 +85,7 @@ async def checked(host: Host, arguments: dict[str, Any]) -> Answer:
     return Answer(document={"position": await host.tell_draft(draft)})
 
 
-async def _ask(
-    host: Host, payload: Payload, arguments: dict[str, Any], answer: str, *, paused: bool
-) -> Answer:
+async def _ask(host: Host, payload: Payload, arguments: dict[str, Any], answer: str, *, paused: bool) -> Answer:
     kind = PAUSE if paused else RESUME
     draft = await anyio.to_thread.run_sync(host.drafted, payload, _request(arguments, kind))
     event = await host.ask_draft(draft, {answer}, whole=True, shown=False)

@@ -149,9 +149,7 @@ def goes_by_configuration(workspace: Path, name: str, arguments: dict[str, Any])
     return bool(load(configured)(workspace, arguments)) if isinstance(configured, str) else configured
 
 
-def call(
-    workspace: Path, name: str, arguments: dict[str, Any] | None = None, say: Say = lambda _: None
-) -> Answer:
+def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None, say: Say = lambda _: None) -> Answer:
     """Perform an operation on the workspace, through its daemon or in this process; blocking. ``say`` is told what
     keeps it waiting.
 

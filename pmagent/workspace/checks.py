@@ -92,8 +92,7 @@ async def run(host: Host, arguments: dict[str, Any], request: str) -> Answer:
         raise ChecksRefused(event.data.error, event.data.mend)
     # A name that looks like a secret stands masked in the log, and is still who it is.
     results = [
-        msgspec.structs.replace(result, name=name)
-        for name, result in zip(asked.names, event.data.results, strict=True)
+        msgspec.structs.replace(result, name=name) for name, result in zip(asked.names, event.data.results, strict=True)
     ]
     return Answer(document={"results": msgspec.to_builtins(results), "position": event.position})
 

@@ -179,9 +179,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     port: Annotated[
         int, msgspec.Meta(ge=0, le=65_535, description="the loopback port; 0: any, and the same one from then on")
     ] = 0
-    hours: Annotated[
-        float, msgspec.Meta(gt=0, le=720, description="hours after which one has to sign in again")
-    ] = 12.0
+    hours: Annotated[float, msgspec.Meta(gt=0, le=720, description="hours after which one has to sign in again")] = 12.0
 
 
 Variable = Annotated[str, msgspec.Meta(pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$")]

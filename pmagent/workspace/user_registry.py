@@ -329,9 +329,7 @@ class Keeper:
     begun is registered at once. ``idle``: the log is being adopted, and nothing is written before ``register``.
     ``failure``: why the entry could not be written the last time. Raises RegistryUnusable, OSError."""
 
-    def __init__(
-        self, layout: Layout, known: KnownLog | None, storage: Storage, *, idle: bool = False
-    ) -> None:
+    def __init__(self, layout: Layout, known: KnownLog | None, storage: Storage, *, idle: bool = False) -> None:
         self._layout = layout
         self.idle = idle
         self.failure: PmagentError | OSError | None = None

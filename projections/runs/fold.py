@@ -110,9 +110,7 @@ def _planner_replied(run: Run, _: Event, replied: PlannerReplied) -> Run:
     return replace(
         run,
         asking=Asking(
-            asking.calls + 1,
-            asking.duration_ms + replied.duration_ms,
-            _sum(asking.tokens, replied.tokens),
+            asking.calls + 1, asking.duration_ms + replied.duration_ms, _sum(asking.tokens, replied.tokens),
             _sum(asking.cost_usd, replied.cost_usd),
         ),
     )
@@ -144,16 +142,11 @@ def _plan_made(run: Run, event: Event, made: PlanMade) -> Run:
     coming = [_coming(run, planned) for planned in run.coming]
     room = max(NOTES_MAX - len(run.replaced), 0)
     return replace(
-        run,
-        call=0,
-        coming=[],
-        plan=Plan(made.plan_id, tasks),
+        run, call=0, coming=[], plan=Plan(made.plan_id, tasks),
         places={task.task_id: place for place, task in enumerate(tasks)},
         tasks=chunked([*(task for task, _ in kept), *coming]),
         revisions=[*run.revisions, Revision(made.revision, made.plan_id, event.time, made.tasks, made.kept)],
-        replaced=[*run.replaced, *gone[:room]],
-        replaced_more=run.replaced_more + len(gone[room:]),
-        last_lines={},
+        replaced=[*run.replaced, *gone[:room]], replaced_more=run.replaced_more + len(gone[room:]), last_lines={},
     )
 
 
@@ -177,9 +170,7 @@ def _begun(run: Run, event: Event, begun: RunBegun) -> Run:
 
 
 def _stopping(run: Run, event: Event, stopping: RunStopping) -> Run:
-    return replace(
-        run, doing="stopping", reasons=stopping.reasons, mend=stopping.mend, stopped_by=event.causation
-    )
+    return replace(run, doing="stopping", reasons=stopping.reasons, mend=stopping.mend, stopped_by=event.causation)
 
 
 def _ended(run: Run, event: Event, data: RunEnded | RunRefused | RequestRefused) -> Run:
@@ -203,11 +194,8 @@ def _changed(run: Run, event: Event, changed: TasksChanged) -> Run:
         tasks = tasks.changed(
             place,
             replace(
-                task,
-                state=change.state,
-                reason=change.reason or ("" if change.state != "failed" else task.reason),
-                started=task.started or (event.time if change.state == "running" else ""),
-                ended=ended,
+                task, state=change.state, reason=change.reason or ("" if change.state != "failed" else task.reason),
+                started=task.started or (event.time if change.state == "running" else ""), ended=ended,
             ),
         )
     return replace(run, tasks=tasks)
@@ -223,9 +211,7 @@ def _attempt_requested(run: Run, event: Event, asked: TaskAttemptRequested) -> R
         tries = [*task.tries, Try(asked.attempt, event.time)][-TRIES_MAX:]
         return replace(task, attempts=asked.attempt, tries=tries)
 
-    return replace(
-        run, tasks=_with(run, asked.task_id, change), running={**run.running, event.position: asked.task_id}
-    )
+    return replace(run, tasks=_with(run, asked.task_id, change), running={**run.running, event.position: asked.task_id})
 
 
 def _in_last(task: Task, **changes: Any) -> Task:
@@ -281,9 +267,7 @@ def _contacted(run: Run, contacts: list[NetContact]) -> tuple[list[Contacts], in
             more += 1
             continue
         found[key] = replace(
-            known,
-            count=known.count + 1,
-            bytes_out=known.bytes_out + contact.bytes_out,
+            known, count=known.count + 1, bytes_out=known.bytes_out + contact.bytes_out,
             bytes_in=known.bytes_in + contact.bytes_in,
         )
     return list(found.values()), more

@@ -199,9 +199,7 @@ def _artifacts(run: Run) -> list[str]:
     found = list(_left(run))
     if not found:
         return []
-    rows = (
-        (code(name), code(path, 255), size, code(checksum)) for name, path, size, checksum in found[:ROWS_MAX]
-    )
+    rows = ((code(name), code(path, 255), size, code(checksum)) for name, path, size, checksum in found[:ROWS_MAX])
     return [
         "## Artifacts", "", f"In {code(at.artifacts, 1_100)}, in a folder for each task.", "",
         *table(("Task", "Path", "Bytes", "SHA-256"), rows),
@@ -219,9 +217,7 @@ def _left(run: Run) -> Iterator[tuple[str, str, str, str]]:
 def _revisions(run: Run) -> list[str]:
     if len(run.revisions) < 2:
         return []
-    rows = (
-        (str(one.revision), one.at, code(one.plan_id), str(one.tasks), str(one.kept)) for one in run.revisions
-    )
+    rows = ((str(one.revision), one.at, code(one.plan_id), str(one.tasks), str(one.kept)) for one in run.revisions)
     lines = ["## Plans", "", *table(("Revision", "Made", "Plan", "New tasks", "Kept tasks"), rows)]
     if run.replaced:
         gone = ((code(one.name), str(one.revision), inline(one.reason, 300) or NONE) for one in run.replaced)

@@ -378,8 +378,7 @@ def _ended(run: Run, data: RunEnded, where: str) -> None:
 def check_runs_idle(states: Mapping[str, Any]) -> None:
     """After everything came to rest no run is open. Raises Violation."""
     left = {
-        "runs of the orchestrator": states["orchestrator"].runs,
-        "runs of the coordinator": states["coordinator"].runs,
+        "runs of the orchestrator": states["orchestrator"].runs, "runs of the coordinator": states["coordinator"].runs,
         "jobs of the worker": states["worker"].jobs,
     }
     for what, those in left.items():

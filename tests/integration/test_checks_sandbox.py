@@ -169,8 +169,7 @@ async def test_output_of_any_kind_comes_as_plain_text_and_is_bounded(workspace: 
 @on_loop
 async def test_whatever_a_check_leaves_in_its_folder_is_removed(workspace: Path) -> None:
     found = await script(
-        workspace,
-        "cd $ARTIFACTS && mkdir -p a/b/c && touch a/f 'x\ty' && ln -s /etc l && chmod 000 a/b; echo $?",
+        workspace, "cd $ARTIFACTS && mkdir -p a/b/c && touch a/f 'x\ty' && ln -s /etc l && chmod 000 a/b; echo $?",
     )
     assert (found.exit_code, found.stdout) == (0, "0\n")
 

@@ -147,15 +147,9 @@ def test_a_workspace_with_a_very_long_path_works(workspace: Path) -> None:
 
 
 BAD_LINES = (
-    b"\n",
-    b"null\n",
-    b"{}\n",
-    b"\xff\xfe\n",
-    b'{"operation":"status","arguments":[]}\n',
-    b"[" * 5000 + b"\n",
+    b"\n", b"null\n", b"{}\n", b"\xff\xfe\n", b'{"operation":"status","arguments":[]}\n', b"[" * 5000 + b"\n",
     b'{"operation":"status","arguments":{"a":' + b"[" * 50_000 + b"]" * 50_000 + b"}}\n",
-    b'{"operation":"stat\xff","arguments":{}}\n',
-    b'{"operation":"status","arguments":{"a":"\xff"}}\n',
+    b'{"operation":"stat\xff","arguments":{}}\n', b'{"operation":"status","arguments":{"a":"\xff"}}\n',
 )
 
 

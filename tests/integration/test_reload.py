@@ -39,9 +39,7 @@ def reloaded(workspace: Path, daemon: Daemon, times: int) -> DaemonReloaded:
     return found[-1]
 
 
-def test_a_reload_names_what_changed_and_what_needs_a_restart(
-    workspace: Path, config: Path, daemon: Daemon
-) -> None:
+def test_a_reload_names_what_changed_and_what_needs_a_restart(workspace: Path, config: Path, daemon: Daemon) -> None:
     assert reloaded(workspace, daemon, 1) == DaemonReloaded()
     config.write_text('[kernel]\nphase = "41"\n[console]\nhours = 3.0\n')
     accepted(workspace)

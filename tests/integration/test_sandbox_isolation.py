@@ -167,9 +167,7 @@ print(tried(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x"
 
 
 @callers(planner=SERVICES)
-def test_unix_sockets_of_the_host_are_out_of_reach_by_path_and_by_abstract_name(
-    caller: Caller, tmp_path: Path
-) -> None:
+def test_unix_sockets_of_the_host_are_out_of_reach_by_path_and_by_abstract_name(caller: Caller, tmp_path: Path) -> None:
     shown = tmp_path / "shown"
     shown.mkdir(mode=0o755)
     abstract = f"\0pmagent-test-{os.getpid()}"

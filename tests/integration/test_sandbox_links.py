@@ -30,8 +30,7 @@ def left(tmp_path: Path, code: str, *others: str, **more: object) -> dict[str, s
     """Run this in the folder w; path below it -> target, of the links that are told."""
     folder = tmp_path / "w"
     outcome = sandboxed(
-        tmp_path, f"import os\nos.chdir({str(folder)!r})\n{code}", fs="rw",
-        allow_write=(str(folder), *others), **more,
+        tmp_path, f"import os\nos.chdir({str(folder)!r})\n{code}", fs="rw", allow_write=(str(folder), *others), **more,
     )  # fmt: skip
     assert outcome.exit_code == 0, outcome
     found = {}

@@ -157,9 +157,7 @@ def test_an_artifact_folder_that_goes_away_ends_the_run(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_looking_counts_what_is_there_and_holds_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_looking_counts_what_is_there_and_holds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bounds of one look, to the entry and to the byte, in the middle of a real run."""
     firsts: list[int] = []
     of = PidNamespace.of

@@ -93,14 +93,8 @@ SCOPE = {"action": "diagnostic", "subject": "s", "holder": "h"}
 
 
 SENSELESS: list[dict[str, Any]] = [
-    {},
-    SCOPE | {"uses": []},
-    SCOPE | {"uses": 1.5},
-    SCOPE | {"seconds": None},
-    SCOPE | {"seconds": "nan"},
-    SCOPE | {"subject": 5},
-    SCOPE | {"colour": "red"},
-    SCOPE | {"request": 5},
+    {}, SCOPE | {"uses": []}, SCOPE | {"uses": 1.5}, SCOPE | {"seconds": None}, SCOPE | {"seconds": "nan"},
+    SCOPE | {"subject": 5}, SCOPE | {"colour": "red"}, SCOPE | {"request": 5},
 ]
 
 

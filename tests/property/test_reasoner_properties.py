@@ -46,8 +46,7 @@ LIMITS = ModelLimits(attempts=2, calls=6, seconds=60.0, call_seconds=20.0, token
 json = st.recursive(
     st.none() | st.booleans() | st.integers(-10, 10) | st.floats(allow_nan=False, allow_infinity=False)
     | st.sampled_from(("", "NORMAL", "BLOCKED", "DEGRADED", "27", "x")),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=6,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3), max_leaves=6,
 )
 KEYS = ("mode", "reality_green", "reasons", "checks", "current_phase", "phases", "ok", "mismatches", "provisional")
 CONTEXT_KEYS = ("constraints", "guard_name", "commands", "claimed_kernel_state")

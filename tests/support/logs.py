@@ -65,11 +65,7 @@ def open_segments(disk: Disk, segment_bytes: int = 700, log_id: str = LOG_ID, fo
 
 
 def write_log(
-    disk: Disk,
-    batches: Sequence[int],
-    segment_bytes: int = 700,
-    log_id: str = LOG_ID,
-    size: int = 20,
+    disk: Disk, batches: Sequence[int], segment_bytes: int = 700, log_id: str = LOG_ID, size: int = 20,
     kind: str = "note",
 ) -> list[Tail]:
     """Write a log: log.created, then a batch of so many events for each of ``batches``. Returns the tail after each."""

@@ -58,8 +58,7 @@ class RulesRun:
             },
             "oa.reality_summary": self.reality,
             "oa.reality_check": {"reality_green": True, "provisional": False, "failed_checks": [], "timestamp": RECENT},
-            "oa.ssot_surface": self.ssot,
-            "oa.bootstrap_state": self.bootstrap,
+            "oa.ssot_surface": self.ssot, "oa.bootstrap_state": self.bootstrap,
             "oa.guard.run": {"ok": True, "mode": "HINT", "mismatches": [], "missing_surfaces": []},
         }
         made = []

@@ -103,8 +103,7 @@ class Started:
 
 @contextmanager
 def started(
-    workspace: Path, *arguments: str, terminal: tuple[int, int] | None = None,
-    environ: Mapping[str, str] | None = None,
+    workspace: Path, *arguments: str, terminal: tuple[int, int] | None = None, environ: Mapping[str, str] | None = None,
 ) -> Iterator[Started]:
     """A command for the length of a block; killed at its end if it still runs."""
     command = Started(workspace, *arguments, terminal=terminal, environ=environ)

@@ -98,9 +98,7 @@ def test_edges_are_of_areas_and_name_what_there_is() -> None:
     for edge in EDGES:
         assert all(load(part) for part in edge.hosted)
     for operation in OPERATIONS.values():
-        for reference in (
-            operation.perform, operation.alone, operation.absent, operation.seconds, operation.outlives,
-        ):
+        for reference in (operation.perform, operation.alone, operation.absent, operation.seconds, operation.outlives):
             assert not reference or callable(load(str(reference)))
         assert operation.alone or not operation.looks
 

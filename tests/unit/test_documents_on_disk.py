@@ -104,9 +104,7 @@ def test_of_a_path_that_comes_twice_the_later_content_counts(workspace: Path, mo
 
 
 @pytest.mark.parametrize(("link", "why"), [("share", LEADS_OUT), ("share/a.json", LINK)])
-def test_a_link_out_of_the_workspace_is_neither_read_nor_written_through(
-    workspace: Path, link: str, why: str
-) -> None:
+def test_a_link_out_of_the_workspace_is_neither_read_nor_written_through(workspace: Path, link: str, why: str) -> None:
     (workspace / "share/a.json").unlink()
     if link == "share":
         (workspace / "share").rmdir()

@@ -54,9 +54,7 @@ def opened() -> EffectLedger:
 
 
 @each("mode, previous", [("BLOCKED", "NORMAL"), ("DEGRADED", "NORMAL"), ("DEGRADED", "BLOCKED")])
-def test_a_mode_that_forbids_what_runs_ends_it_even_when_its_permit_has_expired(
-    mode: str, previous: str
-) -> None:
+def test_a_mode_that_forbids_what_runs_ends_it_even_when_its_permit_has_expired(mode: str, previous: str) -> None:
     ledger = opened()
     assert ledger.book(event(9, decided(mode, previous)))[1] == [Cancel(5, "permit_revoked")]
     assert ledger.cancelled == {5: "permit_revoked"}
@@ -114,9 +112,7 @@ def test_a_pause_is_the_gates_word_and_holds_what_is_outward_alone(ledger: Effec
 
 
 @each("closing", [EffectRefused(request=10, reasons=["x"]), None])
-def test_what_was_held_and_has_ended_is_not_held_any_more(
-    closing: EffectRefused | None
-) -> None:
+def test_what_was_held_and_has_ended_is_not_held_any_more(closing: EffectRefused | None) -> None:
     ledger = opened()
     ledger.book(event(9, PAUSED, GATE))
     ledger.book(event(10, SendRequested(n=1, permit=2), "toy"))

@@ -67,9 +67,7 @@ def real_io(stood: str) -> RealIo:
 @each("ahead", [0.0, 1.0, 3600.0, YEARS])
 @each("seconds", [0.5, 60.0, 3600.0])
 @on_loop
-async def test_a_timer_takes_as_long_as_it_says(
-    monkeypatch: pytest.MonkeyPatch, ahead: float, seconds: float
-) -> None:
+async def test_a_timer_takes_as_long_as_it_says(monkeypatch: pytest.MonkeyPatch, ahead: float, seconds: float) -> None:
     clocks = simulated(monkeypatch)
     stood = time_after(now(), ahead)
     live = real_io(stood)

@@ -49,21 +49,9 @@ def test_the_document_says_what_the_surfaces_say(green: Contents, observe: Obser
     (content,) = rendered(after(CREATED, observe(green, existing=["share/kb_registry.json"]))).values()
     said = msgspec.json.decode(content)
     assert list(said) == [
-        "version",
-        "source",
-        "generated_at",
-        "branch",
-        "current_phase",
-        "last_completed_phase",
-        "reality_green",
-        "checks_summary",
-        "dms_hint_summary",
-        "surfaces",
-        "surface_status",
-        "oa_context",
-        "oa_tools",
-        "reasoning_bridge",
-        "log",
+        "version", "source", "generated_at", "branch", "current_phase", "last_completed_phase", "reality_green",
+        "checks_summary", "dms_hint_summary", "surfaces", "surface_status", "oa_context", "oa_tools",
+        "reasoning_bridge", "log",
     ]
     assert said["branch"] == "main"
     assert said["current_phase"] == "1"

@@ -54,9 +54,7 @@ def bench() -> Bench:
     return judged_by(Judge(), "0.1.0")
 
 
-def replayed(
-    bench: Bench, judge: AnyActor, entries: Sequence[DecisionEntry], *, what_if: bool = False
-) -> ReplayResult:
+def replayed(bench: Bench, judge: AnyActor, entries: Sequence[DecisionEntry], *, what_if: bool = False) -> ReplayResult:
     return replay_log(stored_log(bench.history), filing(judge), otherwise=Otherwise(entries), what_if=what_if)
 
 
@@ -217,8 +215,7 @@ def test_a_decision_that_stands_there_twice_is_a_divergence(bench: Bench) -> Non
         lambda raw: raw.replace(b'"n":0,', b'"n":0,"n":0,'),
         lambda raw: b'{"score":3,' + raw[1:].replace(b',"score":3', b""),
         lambda raw: raw.replace(b"refused", rb"re\u0066used"),
-    ]
-,
+    ],
 )
 def test_a_listed_difference_covers_no_other_spelling(bench: Bench, respelled: Callable[[bytes], bytes]) -> None:
     first = next(event for event in bench.history if event.type == "wording.judged")

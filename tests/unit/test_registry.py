@@ -13,9 +13,7 @@ from pmagent.service.log_files import NETWORK, file_system
 from pmagent.workspace.user_registry import KnownLog, Registry, RegistryUnusable
 from tests.support.cases import each
 
-KNOWN = KnownLog(
-    workspace="/w", folder="/w/log", log_id="ab" * 16, device=1, inode=2, uid=3, position=4, sum="cd" * 32
-)
+KNOWN = KnownLog(workspace="/w", folder="/w/log", log_id="ab" * 16, device=1, inode=2, uid=3, position=4, sum="cd" * 32)
 
 
 @pytest.fixture

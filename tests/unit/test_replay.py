@@ -113,8 +113,7 @@ def test_an_altered_decision_is_found_and_shown(bench: Bench, log: MemoryStorage
         lambda event: msgspec.structs.replace(event, correlation="other"),
         lambda event: msgspec.structs.replace(event, raw=event.raw.replace(b",", b", ")),
         lambda event: msgspec.structs.replace(event, raw=b'{"n":"not a number"}'),
-    ]
-,
+    ],
 )
 def test_each_part_of_a_decision_is_compared(
     bench: Bench, log: MemoryStorage, change: Callable[[Event], Event]

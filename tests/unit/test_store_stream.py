@@ -80,8 +80,7 @@ async def test_nothing_is_a_blob_too(blobs: BlobStore) -> None:
 @settings(max_examples=examples(200), deadline=None)
 @given(
     text=st.lists(st.sampled_from(["a", "ä", "中", "🔑", f" {SECRET} ", "\n"]), max_size=40).map("".join),
-    limit=st.integers(0, 150),
-    size=st.integers(1, 60),
+    limit=st.integers(0, 150), size=st.integers(1, 60),
 )
 def test_what_is_beyond_the_limit_is_counted_and_text_is_not_cut_within_a_character(
     text: str, limit: int, size: int
@@ -266,9 +265,7 @@ def test_of_content_that_is_cut_beginning_and_end_are_kept_and_a_line_tells_what
     secret=st.sampled_from([SECRET.encode(), b"ghp_" + b"Ab9" * 12, KEY]), into=st.floats(0, 1),
     at_end=st.booleans(), wrapped=st.booleans(),
 )
-def test_no_part_of_a_secret_that_the_gap_cuts_is_kept(
-    secret: bytes, into: float, at_end: bool, wrapped: bool
-) -> None:
+def test_no_part_of_a_secret_that_the_gap_cuts_is_kept(secret: bytes, into: float, at_end: bool, wrapped: bool) -> None:
     size, gap = GAP_MARGIN + 50_000, 30_000
     whole = bytearray(b"some words and more\n" * 20_000)[: 2 * size + gap]
     start = (size + gap if at_end else size) - int(into * len(secret))

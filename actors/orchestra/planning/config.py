@@ -89,9 +89,7 @@ def _moved(paths: PathSettings, out: str) -> PathSettings:
     def moved(path: str) -> str:
         return new + path[len(old) :] if path.startswith(old) else path
 
-    made = PathSettings(
-        runs=out, logs=moved(paths.logs), artifacts=moved(paths.artifacts), report=moved(paths.report)
-    )
+    made = PathSettings(runs=out, logs=moved(paths.logs), artifacts=moved(paths.artifacts), report=moved(paths.report))
     try:
         return fit(msgspec.to_builtins(made), PathSettings, "paths")
     except Misfit as misfit:  # a long --out before a long path

@@ -54,12 +54,9 @@ def prompt_for(run: CoordinatedRun) -> str:
     BadPlan where that is more than one event holds."""
     config = run.asked.config
     limits = {
-        "max_tasks": 100,
-        "max_duration_sec of one task": config.policies.max_task_duration_sec,
-        "max_duration_sec of all": config.policies.max_total_duration_sec,
-        "max_retries": config.retries.max,
-        "max_workers": config.concurrency.max_workers,
-        "sandbox.fs": config.policies.default_fs_mode,
+        "max_tasks": 100, "max_duration_sec of one task": config.policies.max_task_duration_sec,
+        "max_duration_sec of all": config.policies.max_total_duration_sec, "max_retries": config.retries.max,
+        "max_workers": config.concurrency.max_workers, "sandbox.fs": config.policies.default_fs_mode,
         "sandbox.net": "allow" if config.policies.allow_network and config.security.net.allow_domains else "deny",
     }
     values = {

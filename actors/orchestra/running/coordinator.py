@@ -231,8 +231,7 @@ _HALTED = "pmagent log tail --type actor.halted shows where; start a version tha
 
 def _failed(run: CoordinatedRun, code: str, reasons: list[str], mend: list[str]) -> PlanFailed:
     return msgspec.convert(
-        {"run_id": run.run_id, "revision": run.revision, "code": code, "reasons": reasons, "mend": mend},
-        PlanFailed,
+        {"run_id": run.run_id, "revision": run.revision, "code": code, "reasons": reasons, "mend": mend}, PlanFailed,
     )
 
 
@@ -270,13 +269,8 @@ def _call(run: CoordinatedRun) -> list[Payload]:
         return [_failed(run, "no_plan", [error.message], [error.hint])]
     return [
         PlannerCallRequested(
-            permit=run.planner_permit,
-            run_id=run.run_id,
-            revision=run.revision,
-            attempt=run.attempt + 1,
-            action=run.asked.action,
-            model=run.asked.config.llm.model,
-            prompt=prompt,
+            permit=run.planner_permit, run_id=run.run_id, revision=run.revision, attempt=run.attempt + 1,
+            action=run.asked.action, model=run.asked.config.llm.model, prompt=prompt,
             seconds=min(PLANNER_SECONDS, run.asked.config.policies.max_total_duration_sec),
         )
     ]

@@ -346,9 +346,7 @@ def _finished(run: Run, finished: PlanFinished) -> Iterator[Payload]:
     if run.cause is not None:
         yield from _ended(run, run.cause, run.reasons, run.mend, done, failed, security=security)
     elif failed and run.revision < run.replans and not security:
-        yield PlanRequested(
-            run_id=run.run_id, revision=run.revision + 1, request=planning.request_for(run.request)
-        )
+        yield PlanRequested(run_id=run.run_id, revision=run.revision + 1, request=planning.request_for(run.request))
     elif failed:
         why = f"{failed} of {done + failed + (finished.tolerated or 0)} tasks failed"
         yield from _ended(run, "failed", [why], [], done, failed, security=security)

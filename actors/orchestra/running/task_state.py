@@ -88,9 +88,7 @@ def folded(job: Job, event: Event) -> Job:
     entry = LogEntry(
         timestamp=event.time, level="error", message=f"attempt {job.attempt}: {failure.reason}", payload={}
     )
-    after = replace(
-        job, doing="ended", spent_ms=spent, used=job.used + failure.counts, logs=[*job.logs, entry][-20:]
-    )
+    after = replace(job, doing="ended", spent_ms=spent, used=job.used + failure.counts, logs=[*job.logs, entry][-20:])
     held = isinstance(outcome, EffectInterrupted) and outcome.with_process and after.may_retry(failure)
     return replace(after, doing="held") if held else after
 
@@ -99,14 +97,8 @@ def next_attempt(job: Job) -> TaskAttemptRequested:
     """The request for the job's next attempt."""
     own = job.assigned
     return TaskAttemptRequested(
-        permit=own.permit,
-        run_id=own.run_id,
-        task_id=job.task_id,
-        requested=own.requested,
-        assigned=job.at,
-        attempt=job.attempt + 1,
-        action=own.action,
-        seconds=float(own.assignment.constraints.max_duration_sec),
+        permit=own.permit, run_id=own.run_id, task_id=job.task_id, requested=own.requested, assigned=job.at,
+        attempt=job.attempt + 1, action=own.action, seconds=float(own.assignment.constraints.max_duration_sec),
         simulated=own.simulated,
     )
 
@@ -150,15 +142,9 @@ def finished(
     """L3's answer to L2; ``outcome`` is the last attempt's."""
     exited = outcome if isinstance(outcome, TaskExited) else None
     return TaskFinished(
-        run_id=job.assigned.run_id,
-        attempts=job.attempt,
-        reason=reason,
-        security=security,
+        run_id=job.assigned.run_id, attempts=job.attempt, reason=reason, security=security,
         result=TaskResult(
-            task_id=job.task_id,
-            state=state,
-            logs=job.logs,
-            artifacts=exited.artifacts if exited is not None else [],
+            task_id=job.task_id, state=state, logs=job.logs, artifacts=exited.artifacts if exited is not None else [],
             metrics=Metrics(duration_ms=job.spent_ms, exit_code=exited.exit_code if exited is not None else None),
         ),
     )

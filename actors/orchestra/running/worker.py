@@ -151,8 +151,7 @@ def _stopping(state: WorkerState, data: RunStopping | RunEnded) -> WorkerState:
         return replace(state, jobs=left, stopping=stopping)
     why = "; ".join(data.reasons)
     return replace(
-        state,
-        stopping={**state.stopping, data.run_id: why},
+        state, stopping={**state.stopping, data.run_id: why},
         jobs={
             name: replace(job, stop=why) if job.assigned.run_id == data.run_id else job
             for name, job in state.jobs.items()

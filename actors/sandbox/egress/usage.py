@@ -33,13 +33,8 @@ class Call:
     def as_contact(self) -> Contact:
         """Its current state."""
         return Contact(
-            host=self.host,
-            port=self.port,
-            address=self.address,
-            verdict=self.verdict,
-            reason=self.reason,
-            bytes_out=self.bytes_out,
-            bytes_in=self.bytes_in,
+            host=self.host, port=self.port, address=self.address, verdict=self.verdict, reason=self.reason,
+            bytes_out=self.bytes_out, bytes_in=self.bytes_in,
         )
 
 

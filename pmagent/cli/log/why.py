@@ -76,8 +76,7 @@ def _line(
 def _document(found: Tree) -> dict[str, object]:
     return {
         "causes": [plain(event) for event in found.causes],
-        "consequences": [{"depth": node.depth, **plain(node.event)} for node in found.consequences],
-        "more": found.more,
+        "consequences": [{"depth": node.depth, **plain(node.event)} for node in found.consequences], "more": found.more,
         "cut": found.cut,
     }
 

@@ -169,8 +169,7 @@ class Crash(BaseException):
 @settings(max_examples=examples(300), deadline=None)
 @given(
     lives=st.lists(st.tuples(st.integers(0, 14), st.sampled_from(["process", "power", "some kept"])), max_size=5),
-    pieces=st.lists(st.binary(max_size=1_500), max_size=4),
-    seed=st.integers(0, 2**32),
+    pieces=st.lists(st.binary(max_size=1_500), max_size=4), seed=st.integers(0, 2**32),
 )
 def test_no_crash_at_any_operation_leaves_half_a_blob(
     lives: list[tuple[int, str]], pieces: list[bytes], seed: int

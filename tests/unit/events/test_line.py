@@ -230,15 +230,10 @@ def test_a_run_may_come_in_pieces_and_must_end_with_a_line() -> None:
 @each(
     "line",
     [
-        b"", b"{}", b"[]", b"null", b"{", b"\0\0",
-        chain(1)[0][:-2],
-        chain(1)[0].replace(b'"id-1"', b"1"),
-        chain(1)[0].replace(b'"fact"', b'"guess"'),
-        chain(1)[0].replace(b'"position":1', b'"position":1.5'),
-        chain(1)[0].replace(b'"data"', b'"more":0,"data"'),
-        chain(1)[0].replace(b'"id":"id-1",', b""),
-        chain(1)[0].replace(b"id-1", b"\xff"),
-        chain(1)[0].replace(b"{}", b"[" * 100_000 + b"]" * 100_000),
+        b"", b"{}", b"[]", b"null", b"{", b"\0\0", chain(1)[0][:-2], chain(1)[0].replace(b'"id-1"', b"1"),
+        chain(1)[0].replace(b'"fact"', b'"guess"'), chain(1)[0].replace(b'"position":1', b'"position":1.5'),
+        chain(1)[0].replace(b'"data"', b'"more":0,"data"'), chain(1)[0].replace(b'"id":"id-1",', b""),
+        chain(1)[0].replace(b"id-1", b"\xff"), chain(1)[0].replace(b"{}", b"[" * 100_000 + b"]" * 100_000),
     ],
 )
 def test_what_is_no_event_is_not_decoded(line: bytes) -> None:

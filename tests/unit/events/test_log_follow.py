@@ -46,8 +46,7 @@ def sized(number: int, size: int) -> Draft:
 @settings(max_examples=examples(60), deadline=None)
 @given(
     sizes=st.lists(st.sampled_from([2, 50, 900, 30_000, 70_000, 1_000_000]), min_size=1, max_size=14),
-    segment_bytes=st.sampled_from([1, 100_000, 1 << 26]),
-    chunk=st.sampled_from([1, 5000, 1 << 20]),
+    segment_bytes=st.sampled_from([1, 100_000, 1 << 26]), chunk=st.sampled_from([1, 5000, 1 << 20]),
 )
 def test_any_position_is_found_whatever_the_lines_sizes(sizes: list[int], segment_bytes: int, chunk: int) -> None:
     disk = MemoryDisk()

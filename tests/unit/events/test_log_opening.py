@@ -187,9 +187,7 @@ def test_recovery_that_crashed_before_it_was_told_is_told_by_the_next_opening() 
     _, second = opened(disk)
     assert first is not None
     assert second is not None
-    assert (second.segment, second.offset, second.cut_bytes, second.kept_as) == (
-        first.segment, size, 4, first.kept_as,
-    )
+    assert (second.segment, second.offset, second.cut_bytes, second.kept_as) == (first.segment, size, 4, first.kept_as)
 
 
 def test_a_second_tear_at_the_same_byte_keeps_both() -> None:

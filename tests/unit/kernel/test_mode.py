@@ -167,9 +167,7 @@ def test_a_summary_with_very_many_failed_checks_gives_reasons_that_fit_into_a_li
 
 
 @pytest.mark.parametrize("word", ["branch", "phase", "check"])
-def test_a_word_too_long_for_a_decision_makes_its_surface_invalid(
-    word: str, green: Contents, observe: Observe
-) -> None:
+def test_a_word_too_long_for_a_decision_makes_its_surface_invalid(word: str, green: Contents, observe: Observe) -> None:
     long = "x" * (WORD_CHARS_MAX + 1)
     name = {"branch": BOOTSTRAP, "phase": SSOT, "check": REALITY}[word]
     green[name] |= {

@@ -124,9 +124,7 @@ async def test_a_language_model_that_fails_is_tried_again_and_was_shown_envelope
         ("ContextWindowExceededError", {}, ("too_long", False, None)),
     ],
 )
-def test_dspys_exceptions_are_known(
-    error: str, told: dict[str, Any], expected: tuple[str, bool, float | None]
-) -> None:
+def test_dspys_exceptions_are_known(error: str, told: dict[str, Any], expected: tuple[str, bool, float | None]) -> None:
     from dspy.utils import exceptions
 
     found = failure_of(getattr(exceptions, error)(message="x", **told), parse_time(START))

@@ -44,9 +44,7 @@ def test_a_missing_key_is_named_first(provider: str, engine: Engine, monkeypatch
 
 
 @each("provider", PROVIDERS)
-def test_then_the_missing_package_with_the_extra_that_brings_it(
-    provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_then_the_missing_package_with_the_extra_that_brings_it(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "find_spec", lambda _: None)
     known = PROVIDERS[provider]
     models = Models(dict.fromkeys(known.keys[-1:], "k"))
@@ -161,7 +159,5 @@ def test_checking_a_name_imports_neither_langchain_nor_dspy() -> None:
         "print(sorted({name.split('.')[0] for name in sys.modules} & "
         "{'langchain_core', 'langchain_openai', 'openai', 'dspy', 'litellm', 'langsmith', 'pydantic'}))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"

@@ -172,10 +172,8 @@ texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="{")
 @given(planner=texts, summarizer=texts, seconds=st.floats(0.001, 86_400), count=st.integers(0, 10))
 def test_what_is_rendered_reads_back_as_the_same(planner: str, summarizer: str, seconds: float, count: int) -> None:
     value: dict[str, Any] = {
-        "version": "1.0",
-        "policies": {"max_task_duration_sec": seconds},
-        "llm": {"prompts": {"planner": f"p{planner}", "summarizer": f"{summarizer}s"}},
-        "retries": {"max": count},
+        "version": "1.0", "policies": {"max_task_duration_sec": seconds},
+        "llm": {"prompts": {"planner": f"p{planner}", "summarizer": f"{summarizer}s"}}, "retries": {"max": count},
         "security": {"net": {"allow_domains": ["null", "1e5", "example.org"]}},
     }
     config = msgspec.convert(value, OrchestraConfig)

@@ -145,9 +145,7 @@ def test_a_planner_is_asked_under_a_permit_of_its_own() -> None:
     assert assigned(harness) == [("a", 1)]
 
 
-@each(
-    "answer", [GOOD, f"Here:\n```json\n{GOOD}\n```\nbye", f"Sure! {GOOD} That is all.", '{"tasks": ' + GOOD + "}"]
-)
+@each("answer", [GOOD, f"Here:\n```json\n{GOOD}\n```\nbye", f"Sure! {GOOD} That is all.", '{"tasks": ' + GOOD + "}"])
 def test_a_plan_is_found_in_what_a_planner_says(answer: str) -> None:
     harness = planning()
     harness.end(call(harness), replied(call(harness), answer))

@@ -66,11 +66,7 @@ def test_a_run_of_one_task_is_ten_events() -> None:
     workers=st.integers(1, 3), cancelled=st.integers(0, 12), worse=st.integers(0, 12),
 )  # fmt: skip
 def test_both_forms_show_the_same_run(
-    waits: list[frozenset[int]],
-    codes: list[int],
-    options: list[TaskOptions | None],
-    workers: int,
-    cancelled: int,
+    waits: list[frozenset[int]], codes: list[int], options: list[TaskOptions | None], workers: int, cancelled: int,
     worse: int,
 ) -> None:
     names = {f"t{at}": [f"t{one}" for one in sorted(needed) if one < at] for at, needed in enumerate(waits)}

@@ -93,9 +93,7 @@ def test_every_line_of_the_log_is_of_the_run_and_says_who_says_it() -> None:
     assert {line["trace_id"] for line in lines} == {RUN}
     assert [line["timestamp"] for line in lines] == sorted(line["timestamp"] for line in lines)
     of_task = [(line["component"], line["message"]) for line in lines if line["task_id"] == ids(harness)["a"]]
-    assert of_task == [
-        ("L2", "assigned"), ("L3", "attempt 1 begins"), ("L3", "attempt 1 exited"), ("L3", "done")
-    ]
+    assert of_task == [("L2", "assigned"), ("L3", "attempt 1 begins"), ("L3", "attempt 1 exited"), ("L3", "done")]
     assert lines[0]["message"] == "the run is asked for"
     assert lines[-1]["message"] == "the run has ended: done"
     assert lines[5]["payload"]["tool"] == "echo"

@@ -21,7 +21,6 @@ def test_what_was_not_kept_is_told_of_its_task_and_what_the_machine_lacks_once()
     assert ended(harness) == "done"
     remarks = text(harness.history, "report.md").partition("## Not enforced, or not kept\n\n")[2]
     assert remarks.splitlines() == [
-        "- a: of stdout, 1 of 2 bytes were kept",
-        "- not limited here: memory",
+        "- a: of stdout, 1 of 2 bytes were kept", "- not limited here: memory",
         "- b: of stdout, 1 of 2 bytes were kept",
     ]

@@ -165,9 +165,7 @@ def test_hostile_text_stays_text(text: str) -> None:
     assert cells(report, "Tasks")[0][1].split() == visible(cut(f"x{text}", 120)).split()
     mermaid = fences(report, "mermaid")
     assert len(mermaid) == 1
-    assert [line.split("[")[0] for line in mermaid[0]] == [
-        line.split("[")[0] for line in fences(plain, "mermaid")[0]
-    ]
+    assert [line.split("[")[0] for line in mermaid[0]] == [line.split("[")[0] for line in fences(plain, "mermaid")[0]]
     for line in mermaid[0][1:3]:
         assert re.fullmatch(r'    t[01]\["(?:[0-9A-Za-z ._,-]|[^\x00-\x7f]|#[0-9]+;)*"\]:::failed', line)
 

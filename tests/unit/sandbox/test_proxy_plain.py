@@ -39,9 +39,7 @@ def test_the_host_gets_one_request_of_our_writing() -> None:
         b"GET /x HTTP/1.1\r\nhost: api.example.org\r\naccept: a\r\nvia: 1.1 pmagent\r\nconnection: close\r\n"
         b"x-trace: run-7\r\n\r\n"
     )
-    assert got.lower() == (
-        b"http/1.1 200 ok\r\ncontent-length: 2\r\nvia: 1.1 pmagent\r\nconnection: close\r\n\r\nhi"
-    )
+    assert got.lower() == (b"http/1.1 200 ok\r\ncontent-length: 2\r\nvia: 1.1 pmagent\r\nconnection: close\r\n\r\nhi")
     assert contacts == [("allowed", "")]
 
 
@@ -135,8 +133,7 @@ def test_informational_answers_end_here() -> None:
 def test_whoever_waits_for_leave_to_send_its_body_gets_it_from_the_proxy() -> None:
     async def body() -> tuple[bytes, bytes, bytes]:
         async with (
-            host(answering(end=b"hello")) as made,
-            proxied(outside([made.endpoint])) as proxy,
+            host(answering(end=b"hello")) as made, proxied(outside([made.endpoint])) as proxy,
             await proxy.connect() as stream,
         ):
             await stream.send(POST + b"Content-Length: 5\r\nExpect: 100-continue\r\n\r\n")
@@ -183,9 +180,7 @@ def test_a_host_that_reads_no_more_is_still_listened_to(monkeypatch: pytest.Monk
 def test_a_tool_may_finish_what_it_sends_when_the_answer_is_there() -> None:
     async def body() -> bytes:
         async with (
-            host(answering()) as made,
-            proxied(outside([made.endpoint])) as proxy,
-            await proxy.connect() as stream,
+            host(answering()) as made, proxied(outside([made.endpoint])) as proxy, await proxy.connect() as stream,
         ):
             await stream.send(POST + b"Content-Length: 500000\r\n\r\n")
             got = await everything(stream)

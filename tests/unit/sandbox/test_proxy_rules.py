@@ -216,12 +216,11 @@ def test_host_of_a_tunnel_agrees_too() -> None:
 
 def test_headers_of_the_connection_end_here_and_the_trace_id_is_ours() -> None:
     found = asked(
-        "POST", "http://api.example.org/", *HOST,
-        (b"accept", b"*/*"), (b"connection", b"keep-alive, X-Secret"), (b"proxy-connection", b"keep-alive"),
-        (b"keep-alive", b"300"), (b"te", b"trailers"), (b"trailer", b"x"), (b"upgrade", b"websocket"),
-        (b"proxy-authorization", b"Basic eA=="), (b"x-secret", b"1"), (b"expect", b"100-continue"),
-        (b"x-trace", b"forged"), (b"via", b"1.0 other"), (b"cookie", b"a=b"), (b"cookie", b"c=d"),
-        (b"content-length", b"3"),
+        "POST", "http://api.example.org/", *HOST, (b"accept", b"*/*"), (b"connection", b"keep-alive, X-Secret"),
+        (b"proxy-connection", b"keep-alive"), (b"keep-alive", b"300"), (b"te", b"trailers"), (b"trailer", b"x"),
+        (b"upgrade", b"websocket"), (b"proxy-authorization", b"Basic eA=="), (b"x-secret", b"1"),
+        (b"expect", b"100-continue"), (b"x-trace", b"forged"), (b"via", b"1.0 other"), (b"cookie", b"a=b"),
+        (b"cookie", b"c=d"), (b"content-length", b"3"),
     )  # fmt: skip
     assert found.headers == (
         (b"host", b"api.example.org"), (b"accept", b"*/*"), (b"cookie", b"a=b"), (b"cookie", b"c=d"),

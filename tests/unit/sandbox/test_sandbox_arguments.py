@@ -15,13 +15,8 @@ from pmagent.actors.sandbox.spec import Limits, SandboxRefused, SandboxSpec, wit
 from tests.support.cases import each
 
 HOST = HostFacts(
-    machine="x86_64",
-    privileged=False,
-    uid=1234,
-    gid=1234,
-    program="/usr/bin/ls",
-    system=(("/usr", ""), ("/bin", "usr/bin")),
-    etc=("/etc/ld.so.cache",),
+    machine="x86_64", privileged=False, uid=1234, gid=1234, program="/usr/bin/ls",
+    system=(("/usr", ""), ("/bin", "usr/bin")), etc=("/etc/ld.so.cache",),
 )
 ROOT = msgspec.structs.replace(HOST, privileged=True, uid=70000, gid=70001)
 

@@ -56,10 +56,7 @@ def test_what_is_left_out_on_purpose_stays_out(name: str) -> None:
     assert name not in {*syscalls.ALLOWED, *syscalls.NEVER, *syscalls.JUDGED}
 
 
-@each(
-    "machine, header",
-    [("x86_64", "x86_64-linux-gnu/asm/unistd_64.h"), ("aarch64", "asm-generic/unistd.h")],
-)
+@each("machine, header", [("x86_64", "x86_64-linux-gnu/asm/unistd_64.h"), ("aarch64", "asm-generic/unistd.h")])
 def test_the_numbers_are_those_of_the_kernel(machine: str, header: str) -> None:
     file = Path("/usr/include") / header
     if not file.is_file():

@@ -27,9 +27,7 @@ def test_every_test_that_is_named_exists() -> None:
     assert len(named) > 50
     assert named - defined == set()
 
-KEPT_OUTPUT = (
-    f"{LIMITS.output_bytes // MIB} MiB is kept; of a task's the first and the last {OUTPUT_BYTES // MIB} MiB"
-)
+KEPT_OUTPUT = f"{LIMITS.output_bytes // MIB} MiB is kept; of a task's the first and the last {OUTPUT_BYTES // MIB} MiB"
 
 
 @each(

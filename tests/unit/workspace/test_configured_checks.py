@@ -68,9 +68,7 @@ def test_results_stand_in_the_summary_and_in_what_repeats_it(repository: Path) -
     refresh_surfaces(repository, results=[result("Tests"), result("Lint")], now=NOW)
     found = {check["name"]: check for check in reality(repository)["checks"]}
     assert found["Tests"] == {
-        "name": "Tests",
-        "passed": True,
-        "message": "exit code 0",
+        "name": "Tests", "passed": True, "message": "exit code 0",
         "details": {"source": ".pmagent/config.toml", "ran": True, "exit_code": 0, "position": 9},
     }
     assert reality(repository)["reality_green"] is True

@@ -78,15 +78,7 @@ def contents(workspace: Path) -> dict[str, bytes]:
 def test_init_writes_a_coherent_set_from_git(repository: Path) -> None:
     created = init_workspace(repository, now=NOW)
     assert sorted(created) == sorted(
-        [
-            ".pmagent/config.toml",
-            ".pmagent/.gitignore",
-            BOOTSTRAP,
-            REALITY,
-            SSOT,
-            HANDOFF,
-            "share/oa/CONTEXT.json",
-        ]
+        [".pmagent/config.toml", ".pmagent/.gitignore", BOOTSTRAP, REALITY, SSOT, HANDOFF, "share/oa/CONTEXT.json"]
     )
     judged = judge(read_surfaces(repository).surfaces)
     assert (judged.mode, judged.phase, judged.branch) == ("NORMAL", "1", "trunk")
@@ -177,11 +169,7 @@ def test_a_failed_check_of_others_stays_and_keeps_the_kernel_red(repository: Pat
     reality = load(repository, REALITY)
     assert [check["name"] for check in reality["checks"][:2]] == ["AGENTS.md Sync", "Backup"]
     assert (reality["reality_green"], reality["extra"]) == (False, "kept")
-    assert load(repository, BOOTSTRAP)["health"] == {
-        "reality_green": False,
-        "source": REALITY,
-        "agents_sync_ok": True,
-    }
+    assert load(repository, BOOTSTRAP)["health"] == {"reality_green": False, "source": REALITY, "agents_sync_ok": True}
     assert mode(repository) == "DEGRADED"
 
 

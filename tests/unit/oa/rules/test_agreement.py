@@ -85,10 +85,8 @@ def test_the_benchmark_prints_programs_and_what_it_could_not_read(
     printed = capsys.readouterr().out
     told = [
         f"{len(SAFEOPS) + len(PHASES) + len(OTHERS) + len(FORMS)} examples, 5 lines that are none",
-        "broken.jsonl:1: there is no program None",
-        "broken.jsonl:3: not an object",
-        "broken.jsonl:6: a part of it has another type",
-        f"SafeOPSDecision: {len(SAFEOPS) + 5} examples",
+        "broken.jsonl:1: there is no program None", "broken.jsonl:3: not an object",
+        "broken.jsonl:6: a part of it has another type", f"SafeOPSDecision: {len(SAFEOPS) + 5} examples",
         "others.jsonl:2: expected OK, answered BLOCKED",
     ]
     for line in told:

@@ -27,8 +27,7 @@ LOG_DAMAGED = mend("schema_violation", "the log is damaged: sum")
         ({"missing_surfaces": ["share/A"], "mismatches": [MISMATCH]}, "is missing: share/A is missing", False),
         (
             {"missing_surfaces": ["share/orchestrator_assistant/STATE.json", "share/A"]},
-            "a surface is missing: share/A is missing",
-            False,
+            "a surface is missing: share/A is missing", False,
         ),
         ({"issues": ["the connection to the database was refused"]}, "database was refused", True),
         ({"issues": [], "details": {"errors": ["schema: type mismatch in x"]}}, "a surface is not valid", False),

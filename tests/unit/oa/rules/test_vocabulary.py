@@ -63,9 +63,8 @@ def test_words_are_found_in_keys_and_in_prose() -> None:
     "family",
     [
         "migrate migrates migrated migrating migration migrations", "drop drops dropped dropping",
-        "push pushes pushing",
-        "delete deletes deleted deleting deletion", "table tables", "fix fixes fixed", "bypass bypassed bypasses",
-        "policy policies", "branch branches", "issue issues",
+        "push pushes pushing", "delete deletes deleted deleting deletion", "table tables", "fix fixes fixed",
+        "bypass bypassed bypasses", "policy policies", "branch branches", "issue issues",
     ],
 )  # fmt: skip
 def test_forms_of_one_word_have_one_stem(family: str) -> None:
