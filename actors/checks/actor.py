@@ -60,12 +60,10 @@ class Checker:
     """Runs checks; see the module."""
 
     name = CHECKER
-    hears: frozenset[type[msgspec.Struct]] = frozenset(
-        (
-            CheckRequested, OaPermitGranted, OaPermitRefused, CheckRan, CheckUnstarted, *EFFECT_ENDS, RequestRefused,
-            ActorHalted, ActorResumed,
-        )
-    )
+    hears: frozenset[type[msgspec.Struct]] = frozenset((
+        CheckRequested, OaPermitGranted, OaPermitRefused, CheckRan, CheckUnstarted, *EFFECT_ENDS, RequestRefused,
+        ActorHalted, ActorResumed,
+    ))
 
     def initial(self) -> CheckerState:
         """No request."""

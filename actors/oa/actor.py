@@ -57,13 +57,11 @@ class Oa:
 
     name = GRANTOR
     authority = AUTHORITY
-    hears: frozenset[type[msgspec.Struct]] = frozenset(
-        (
-            DaemonStarted, KernelReadRequested, KernelObserved, KernelModeDecided, OaSnapshotRequested, OaBootRequested,
-            OaPermitRequested, OaPermitReleaseRequested, *EFFECT_ENDS, RequestRefused, ActorHalted, ActorResumed,
-            RunRefused, RunEnded, LogAdopted,
-        )
-    )
+    hears: frozenset[type[msgspec.Struct]] = frozenset((
+        DaemonStarted, KernelReadRequested, KernelObserved, KernelModeDecided, OaSnapshotRequested, OaBootRequested,
+        OaPermitRequested, OaPermitReleaseRequested, *EFFECT_ENDS, RequestRefused, ActorHalted, ActorResumed,
+        RunRefused, RunEnded, LogAdopted,
+    ))
 
     def initial(self) -> OaActorState:
         """Nothing observed, nobody waiting."""

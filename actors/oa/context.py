@@ -71,12 +71,10 @@ class ContextKeeper:
     """Decides whether a context may be written, and answers whoever asked."""
 
     name = "context"
-    hears: frozenset[type[msgspec.Struct]] = frozenset(
-        (
-            DaemonStarted, KernelObserved, KernelModeDecided, ActorHalted, ActorResumed, OaContextRequested,
-            OaContextWritten, OaContextUnwritten, *EFFECT_ENDS, RequestRefused,
-        )
-    )
+    hears: frozenset[type[msgspec.Struct]] = frozenset((
+        DaemonStarted, KernelObserved, KernelModeDecided, ActorHalted, ActorResumed, OaContextRequested,
+        OaContextWritten, OaContextUnwritten, *EFFECT_ENDS, RequestRefused,
+    ))
 
     def initial(self) -> ContextState:
         """Nothing known, nobody waiting."""

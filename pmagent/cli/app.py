@@ -41,16 +41,13 @@ _SERVICE = Group(
         "show": Entry("pmagent.cli.daemon:service_show", "print its unit"),
     },
 )
-_OPERATORS = Group(
-    "operators", help="The operators of the console, and their roles.",
-    entries={
-        "add": Entry("pmagent.cli.console:add", "let somebody in, with a secret"),
-        "list": Entry("pmagent.cli.console:listing", "names, roles"),
-        "role": Entry("pmagent.cli.console:role", "view or approve"),
-        "secret": Entry("pmagent.cli.console:secret", "another secret, or none"),
-        "remove": Entry("pmagent.cli.console:remove", "let somebody in no more"),
-    },
-)
+_OPERATORS = Group("operators", help="The operators of the console, and their roles.", entries={
+    "add": Entry("pmagent.cli.console:add", "let somebody in, with a secret"),
+    "list": Entry("pmagent.cli.console:listing", "names, roles"),
+    "role": Entry("pmagent.cli.console:role", "view or approve"),
+    "secret": Entry("pmagent.cli.console:secret", "another secret, or none"),
+    "remove": Entry("pmagent.cli.console:remove", "let somebody in no more"),
+})
 
 
 def _of_areas() -> dict[str, Entry | Group]:
@@ -102,12 +99,10 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
         ctx.exit()
 
 
-program.params.append(
-    click.Option(
-        ["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_print_version,
-        help="Show the version and exit.",
-    )
-)
+program.params.append(click.Option(
+    ["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_print_version,
+    help="Show the version and exit.",
+))
 
 
 def run(

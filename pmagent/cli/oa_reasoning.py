@@ -52,13 +52,10 @@ def _shared(goal: str = "") -> Callable[[C], C]:
     return add
 
 
-@click.command(
-    cls=Command,
-    example=[
-        "pmagent oa decision 'Add a page to the manual'",
-        "pmagent oa decision 'Tidy the notes' --constraint no_db_writes --format text",
-    ],
-)
+@click.command(cls=Command, example=[
+    "pmagent oa decision 'Add a page to the manual'",
+    "pmagent oa decision 'Tidy the notes' --constraint no_db_writes --format text",
+])
 @click.argument("proposed_action", required=False)
 @_constraints
 @click.option("--action-class", type=click.Choice([*WORK, *CARE]), metavar="CLASS",
@@ -78,13 +75,10 @@ def decision(
     return _answered(app, laid_over(form, oa_context=_constrained(form, constraints) | classed), **asked)
 
 
-@click.command(
-    cls=Command,
-    example=[
-        "pmagent oa generate 'Refresh the kernel surfaces' --format text",
-        "pmagent oa generate 'Run `pmagent log verify` and keep its output' --ref README.md",
-    ],
-)
+@click.command(cls=Command, example=[
+    "pmagent oa generate 'Refresh the kernel surfaces' --format text",
+    "pmagent oa generate 'Run `pmagent log verify` and keep its output' --ref README.md",
+])
 @click.argument("goal", required=False)
 @_constraints
 @click.option("--ref", "refs", multiple=True, metavar="PATH", help="A document about the work (repeatable).")
@@ -111,13 +105,10 @@ def generate(
     return _answered(app, laid_over(form, **more), **asked)
 
 
-@click.command(
-    cls=Command,
-    example=[
-        """pmagent oa interpret '{"ok": false, "missing_surfaces": ["share/HANDOFF_KERNEL.json"]}'""",
-        """pmagent oa interpret '{"ok": false, "issues": ["oa.kernel_status: timed out"]}' --guard oa_tools""",
-    ],
-)
+@click.command(cls=Command, example=[
+    """pmagent oa interpret '{"ok": false, "missing_surfaces": ["share/HANDOFF_KERNEL.json"]}'""",
+    """pmagent oa interpret '{"ok": false, "issues": ["oa.kernel_status: timed out"]}' --guard oa_tools""",
+])
 @click.argument("guard_output", required=False)
 @click.option("--guard", "guard_name", default="", metavar="NAME", help="The guard's name, where its report lacks it.")
 @_shared("The question to answer, instead of why the guard failed.")

@@ -43,15 +43,12 @@ class RunCommand(Command):
         return super().parse_args(ctx, own)
 
 
-@click.command(
-    cls=RunCommand,
-    example=[
-        "pmagent run -- ls -l", "pmagent run 'Look around' --plan plan.yaml",
-        "pmagent run 'Look around' --plan plan.yaml --plan-only",
-        "pmagent run 'Look around' --plan plan.yaml --dry-run --format json",
-        "pmagent run 'Look around' --plan plan.yaml --detach", "pmagent run --follow 5b0c7a52",
-    ],
-)
+@click.command(cls=RunCommand, example=[
+    "pmagent run -- ls -l", "pmagent run 'Look around' --plan plan.yaml",
+    "pmagent run 'Look around' --plan plan.yaml --plan-only",
+    "pmagent run 'Look around' --plan plan.yaml --dry-run --format json",
+    "pmagent run 'Look around' --plan plan.yaml --detach", "pmagent run --follow 5b0c7a52",
+])
 @click.argument("intent", required=False)
 @click.option("--plan", metavar="FILE", help="The plan, JSON or YAML; - is stdin [default: a planner makes it].")
 @click.option("--plan-only", is_flag=True, help="Plan, show the order, run nothing.")

@@ -129,13 +129,11 @@ def _governance(envelope: ReasoningEnvelope, result: ReasoningResult, payload: O
 def _preflight(envelope: ReasoningEnvelope, commands: Sequence[str]) -> list[str]:
     kernel = envelope.kernel_state_ref
     reality = "reality green" if kernel.reality_summary.get("reality_green") is True else "reality not green"
-    known = _items(
-        [
-            f"at {envelope.timestamp} the kernel was {kernel.mode}, {reality}; stop if that has become worse",
-            f"the branch is {_shown(kernel.bootstrap.get('branch'), raw=True)}",
-            "a person has read this block and agrees with every command in it",
-        ]
-    )
+    known = _items([
+        f"at {envelope.timestamp} the kernel was {kernel.mode}, {reality}; stop if that has become worse",
+        f"the branch is {_shown(kernel.bootstrap.get('branch'), raw=True)}",
+        "a person has read this block and agrees with every command in it",
+    ])
     return [known, fenced(commands)] if commands else [known]
 
 

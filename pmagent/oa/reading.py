@@ -49,13 +49,11 @@ def kernel_status(workspace: str | os.PathLike[str] | None = None) -> dict[str, 
     if given.without_surfaces:
         now = msgspec.structs.replace(now, mode="NORMAL", reasons=[NO_SURFACES])
     reality = surfaces.kernel(observed.surfaces).reality
-    return _document(
-        KernelStatus(
-            mode=now.mode, phase=now.phase, branch=now.branch, reality_green=reality.green if reality else None,
-            health={reading.name: reading.status for reading in observed.surfaces},
-            interpretation=interpret(now.mode, now.reasons), reasons=[reason.text for reason in now.reasons],
-        )
-    )
+    return _document(KernelStatus(
+        mode=now.mode, phase=now.phase, branch=now.branch, reality_green=reality.green if reality else None,
+        health={reading.name: reading.status for reading in observed.surfaces},
+        interpretation=interpret(now.mode, now.reasons), reasons=[reason.text for reason in now.reasons],
+    ))
 
 
 def reality_check(workspace: str | os.PathLike[str] | None = None) -> dict[str, Any]:
@@ -63,14 +61,12 @@ def reality_check(workspace: str | os.PathLike[str] | None = None) -> dict[str, 
     content = _required(_observe(workspace), REALITY)
     seen = surfaces.reality(content)
     stamp = content.get("timestamp")
-    return _document(
-        RealityCheck(
-            reality_green=seen.green, provisional=seen.provisional,
-            passed_checks=[check.name for check in seen.checks if check.passed is True],
-            failed_checks=[check.name for check in seen.checks if check.passed is False],
-            timestamp=stamp if isinstance(stamp, str) else None,
-        )
-    )
+    return _document(RealityCheck(
+        reality_green=seen.green, provisional=seen.provisional,
+        passed_checks=[check.name for check in seen.checks if check.passed is True],
+        failed_checks=[check.name for check in seen.checks if check.passed is False],
+        timestamp=stamp if isinstance(stamp, str) else None,
+    ))
 
 
 def run_guard(name: str, workspace: str | os.PathLike[str] | None = None, mode: GuardMode = "STRICT") -> dict[str, Any]:

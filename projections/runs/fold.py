@@ -345,10 +345,8 @@ _HANDLERS: Final[dict[type, Callable[[Run, Event, Any], Run]]] = {
     TaskAttemptFailed: _attempt_failed,
     TaskFinished: _finished,
 }
-HEARD: Final[frozenset[type[msgspec.Struct]]] = frozenset(
-    (
-        RunRequested, RunCancelRequested, PlanFailed, PlanFinished, TaskAssigned, OaPermitGranted, OaPermitRefused,
-        OaPermitRevoked, *_HANDLERS,
-    )
-)  # fmt: skip
+HEARD: Final[frozenset[type[msgspec.Struct]]] = frozenset((
+    RunRequested, RunCancelRequested, PlanFailed, PlanFinished, TaskAssigned, OaPermitGranted, OaPermitRefused,
+    OaPermitRevoked, *_HANDLERS,
+))  # fmt: skip
 """The events that change a run's documents."""

@@ -170,15 +170,12 @@ def test_a_decision_of_another_program_fits_neither(program: str) -> None:
         assert code_accepts("reasoning_result", result(program, "OK", decision)) == expected
 
 
-@each(
-    "decision, fits",
-    [
-        ({"transition_status": "READY", "missing_criteria": []}, True),
-        ({"transition_status": "NOT_READY", "missing_criteria": ["a"]}, True),
-        ({"transition_status": "READY", "missing_criteria": ["a"]}, False),
-        ({"transition_status": "NOT_READY", "missing_criteria": []}, False),
-    ],
-)
+@each("decision, fits", [
+    ({"transition_status": "READY", "missing_criteria": []}, True),
+    ({"transition_status": "NOT_READY", "missing_criteria": ["a"]}, True),
+    ({"transition_status": "READY", "missing_criteria": ["a"]}, False),
+    ({"transition_status": "NOT_READY", "missing_criteria": []}, False),
+])
 def test_ready_lacks_nothing_and_not_ready_lacks_something(decision: dict[str, Any], fits: bool) -> None:
     for name, value in (
         ("phase_transition_validator_result", decision),

@@ -87,15 +87,12 @@ async def test_a_signal_ends_a_check_and_so_does_the_time(workspace: Path) -> No
     assert polite.timed_out, "that it then says all is well changes nothing"
 
 
-@pytest.mark.parametrize(
-    ("argv", "text"),
-    [
-        (["no-such-program"], "there is no program no-such-program"),
-        (["./no/script.sh"], "no/script.sh"),
-        (["../outside.sh"], "not visible"),
-        ([".pmagent/config.toml"], "config.toml"),
-    ],
-)
+@pytest.mark.parametrize(("argv", "text"), [
+    (["no-such-program"], "there is no program no-such-program"),
+    (["./no/script.sh"], "no/script.sh"),
+    (["../outside.sh"], "not visible"),
+    ([".pmagent/config.toml"], "config.toml"),
+])
 @on_loop
 async def test_a_program_that_is_not_there_is_not_started(workspace: Path, argv: list[str], text: str) -> None:
     (workspace.parent / "outside.sh").write_text("#!/bin/sh\n")

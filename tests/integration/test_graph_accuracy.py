@@ -80,18 +80,15 @@ def graph(*edges: tuple[str, str, str]) -> CodeGraph:
     )
 
 
-@each(
-    "read, drawn",
-    [
-        ([(START, "a", "plain")], {(START, "a", False), ("a", END, False)}),
-        ([(START, "a", "plain"), ("b", "c", "plain")], {(START, "a", False), ("a", END, False)}),
-        (
-            [(START, "a", "plain"), ("a", "b", "plain"), ("a", "b", "send"), ("a", END, "plain")],
-            {(START, "a", False), ("a", "b", True), ("b", END, False)},
-        ),
-        ([(START, "a", "plain"), ("a", END, "goto")], {(START, "a", False), ("a", END, False)}),
-    ],
-)
+@each("read, drawn", [
+    ([(START, "a", "plain")], {(START, "a", False), ("a", END, False)}),
+    ([(START, "a", "plain"), ("b", "c", "plain")], {(START, "a", False), ("a", END, False)}),
+    (
+        [(START, "a", "plain"), ("a", "b", "plain"), ("a", "b", "send"), ("a", END, "plain")],
+        {(START, "a", False), ("a", "b", True), ("b", END, False)},
+    ),
+    ([(START, "a", "plain"), ("a", END, "goto")], {(START, "a", False), ("a", END, False)}),
+])
 def test_what_was_read_is_drawn_as_get_graph_draws(
     read: list[tuple[str, str, str]], drawn: set[tuple[str, str, bool]]
 ) -> None:

@@ -28,14 +28,11 @@ PROJECT = Path(__file__).parents[2]
 SCRIPT = "tests/support/ordinary_network.py"
 
 
-@pytest.mark.parametrize(
-    ("program", "reason"),
-    [
-        ("/bin/false", "/bin/false ended with 1 and said nothing"),
-        ("/nowhere/python", "/nowhere/python: No such file or directory"),
-        ("{folder}/sleeper", "no answer in 0.2 s"),
-    ],
-)
+@pytest.mark.parametrize(("program", "reason"), [
+    ("/bin/false", "/bin/false ended with 1 and said nothing"),
+    ("/nowhere/python", "/nowhere/python: No such file or directory"),
+    ("{folder}/sleeper", "no answer in 0.2 s"),
+])
 def test_where_the_way_in_fails_nothing_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, reason: str
 ) -> None:

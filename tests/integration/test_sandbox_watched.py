@@ -45,19 +45,16 @@ MEMORY_FOLDERS = "/tmp, /dev/shm, /run"
 MEMORY = f"more than {2**28} bytes of memory by all processes"
 
 
-@each(
-    "code, limits, exceeded",
-    [
-        *(
-            (EMPTY_FILES.format(folder), {"tmp_entries": 3000}, f"more than 3000 files and folders in {MEMORY_FOLDERS}")
-            for folder in MEMORY_FOLDERS.split(", ")
-        ),
-        (SHARED, {"total_memory_bytes": 2**28, "memory_bytes": 2**27}, MEMORY),
-        (FORKED, {"total_memory_bytes": 2**28, "memory_bytes": 2**27}, MEMORY),
-        (PAGE_TABLES, {"total_memory_bytes": 2**28}, MEMORY),
-        (SLEEP, {"free_bytes": 2**61}, f"less than {2**61} bytes are left on the disk"),
-    ],
-)
+@each("code, limits, exceeded", [
+    *(
+        (EMPTY_FILES.format(folder), {"tmp_entries": 3000}, f"more than 3000 files and folders in {MEMORY_FOLDERS}")
+        for folder in MEMORY_FOLDERS.split(", ")
+    ),
+    (SHARED, {"total_memory_bytes": 2**28, "memory_bytes": 2**27}, MEMORY),
+    (FORKED, {"total_memory_bytes": 2**28, "memory_bytes": 2**27}, MEMORY),
+    (PAGE_TABLES, {"total_memory_bytes": 2**28}, MEMORY),
+    (SLEEP, {"free_bytes": 2**61}, f"less than {2**61} bytes are left on the disk"),
+])
 def test_too_much_of_what_the_kernel_does_not_bound_ends_the_run(
     tmp_path: Path, code: str, limits: dict[str, int], exceeded: str
 ) -> None:

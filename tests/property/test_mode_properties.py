@@ -38,11 +38,9 @@ KEYS = ["AGENTS.md Sync", "DMS Alignment", "Backup System"]
 @st.composite
 def kernels(draw: st.DrawFn) -> Contents:
     """Valid surfaces, coherent or not, green or not, with and without optional parts."""
-    health: Contents = draw(
-        st.fixed_dictionaries(
-            {}, optional={"reality_green": verdicts, "agents_sync_ok": verdicts, "dms_alignment_ok": verdicts}
-        )
-    )
+    health: Contents = draw(st.fixed_dictionaries(
+        {}, optional={"reality_green": verdicts, "agents_sync_ok": verdicts, "dms_alignment_ok": verdicts}
+    ))
     checks = [
         {"name": name, "passed": draw(verdicts), "message": ""}
         for name in draw(st.lists(st.sampled_from(KEYS), min_size=1, max_size=4))

@@ -30,26 +30,20 @@ from tests.support.hostile import CORPUS
 
 Content = dict[str, Any]
 
-KEYS = st.sampled_from(
-    [
-        "ok", "mode", "phase", "branch", "reality_green", "kernel_ok", "checks", "passed", "name", "timestamp",
-        "provisional", "health", "reasons", "phases", "current", "current_phase", "proposed_phase", "status",
-        "failed_checks", "mismatches", "missing_surfaces", "issues", "errors", "details", "diagnostics", "message",
-        "severity", "remediation", "category", "evidence", "source", "result", "constraints", "commands",
-        "pending_ops_blocks", "ssot_references", "action_class", "guard_name", "guard_output", "claimed_kernel_state",
-        "phase_done_checklist", "rollback_plan", "blocking_items", "dms_share_alignment", "meta", "recent_failures",
-        "unexpected_files", "age_hours", "last_run", "blast_radius", "interpretation", "recommended_commands",
-        "context",
-    ]
-)
-SAID = st.sampled_from(
-    [
-        *CORPUS.values(), "NORMAL", "BLOCKED", "STRICT", "27", "28B", "main", "true", "2026-01-01T00:00:00Z",
-        "1999-01-01", "no_db_writes", "never push unless asked", "rm -rf /", "git push", "BROKEN", "oa_state",
-        "migrations", "diagnostic", "missing", "the log is corrupt", "timed out", "phase 4 to phase 5", "`make all`",
-        "", " ",
-    ]
-)
+KEYS = st.sampled_from([
+    "ok", "mode", "phase", "branch", "reality_green", "kernel_ok", "checks", "passed", "name", "timestamp",
+    "provisional", "health", "reasons", "phases", "current", "current_phase", "proposed_phase", "status",
+    "failed_checks", "mismatches", "missing_surfaces", "issues", "errors", "details", "diagnostics", "message",
+    "severity", "remediation", "category", "evidence", "source", "result", "constraints", "commands",
+    "pending_ops_blocks", "ssot_references", "action_class", "guard_name", "guard_output", "claimed_kernel_state",
+    "phase_done_checklist", "rollback_plan", "blocking_items", "dms_share_alignment", "meta", "recent_failures",
+    "unexpected_files", "age_hours", "last_run", "blast_radius", "interpretation", "recommended_commands", "context",
+])
+SAID = st.sampled_from([
+    *CORPUS.values(), "NORMAL", "BLOCKED", "STRICT", "27", "28B", "main", "true", "2026-01-01T00:00:00Z", "1999-01-01",
+    "no_db_writes", "never push unless asked", "rm -rf /", "git push", "BROKEN", "oa_state", "migrations", "diagnostic",
+    "missing", "the log is corrupt", "timed out", "phase 4 to phase 5", "`make all`", "", " ",
+])
 LEAVES = (
     st.none()
     | st.booleans()

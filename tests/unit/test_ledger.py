@@ -153,16 +153,11 @@ def test_a_permit_that_is_taken_back_ends_what_runs_under_it(permit: int, cancel
 
 
 @each("of, cancels", [("hid", True), ("toy", False)])
-@each(
-    "attended",
-    [
-        HidArmRequested(permit=2, device_id="device-1", boot_id="0" * 16, action_class="feature_work"),
-        HidPingRequested(boot_id="0" * 16, at=START),
-        HidCommitRequested(
-            permit=2, boot_id="0" * 16, execution_id="exec-1", digest="0" * 64, action_class="feature_work"
-        ),
-    ],
-)
+@each("attended", [
+    HidArmRequested(permit=2, device_id="device-1", boot_id="0" * 16, action_class="feature_work"),
+    HidPingRequested(boot_id="0" * 16, at=START),
+    HidCommitRequested(permit=2, boot_id="0" * 16, execution_id="exec-1", digest="0" * 64, action_class="feature_work"),
+])
 def test_what_arms_keeps_armed_or_types_ends_with_the_actor_that_asked_for_it(
     attended: Any, of: str, cancels: bool
 ) -> None:

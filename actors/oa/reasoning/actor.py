@@ -98,12 +98,10 @@ class Reasoner:
     """Runs programs; see the module."""
 
     name = "reasoner"
-    hears: frozenset[type[msgspec.Struct]] = frozenset(
-        (
-            ReasoningRequested, KernelModeDecided, OaToolReturned, OaToolFailed, ModelReplied, ModelFailed,
-            *EFFECT_ENDS, RequestRefused, ActorHalted, ActorResumed,
-        )
-    )
+    hears: frozenset[type[msgspec.Struct]] = frozenset((
+        ReasoningRequested, KernelModeDecided, OaToolReturned, OaToolFailed, ModelReplied, ModelFailed, *EFFECT_ENDS,
+        RequestRefused, ActorHalted, ActorResumed,
+    ))
 
     def initial(self) -> ReasonerState:
         """No run."""

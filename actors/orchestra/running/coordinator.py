@@ -71,13 +71,11 @@ class Coordinator:
     """Plans and schedules."""
 
     name = COORDINATOR
-    hears: frozenset[type[msgspec.Struct]] = frozenset(
-        (
-            RunRequested, RunRefused, RunEnded, PlanRequested, TasksPlanned, OaPermitRequested, OaPermitGranted,
-            OaPermitRefused, RequestRefused, PlannerReplied, PlannerFailed, *EFFECT_ENDS, RunBegun, TaskFinished,
-            RunStopping, DaemonStarted,
-        )
-    )  # fmt: skip
+    hears: frozenset[type[msgspec.Struct]] = frozenset((
+        RunRequested, RunRefused, RunEnded, PlanRequested, TasksPlanned, OaPermitRequested, OaPermitGranted,
+        OaPermitRefused, RequestRefused, PlannerReplied, PlannerFailed, *EFFECT_ENDS, RunBegun, TaskFinished,
+        RunStopping, DaemonStarted,
+    ))  # fmt: skip
 
     def initial(self) -> CoordinatorState:
         """No run."""

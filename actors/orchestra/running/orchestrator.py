@@ -101,12 +101,10 @@ class Orchestrator:
     """Requests, permits, time limits, and ends of runs."""
 
     name = "orchestrator"
-    hears: frozenset[type[msgspec.Struct]] = frozenset(
-        (
-            RunRequested, RunCancelRequested, TasksPlanned, PlanMade, PlanFailed, PlanFinished, OaPermitGranted,
-            OaPermitRefused, OaPermitRevoked, RequestRefused, EffectRefused, TimerFired, ActorHalted, ActorResumed,
-        )
-    )  # fmt: skip
+    hears: frozenset[type[msgspec.Struct]] = frozenset((
+        RunRequested, RunCancelRequested, TasksPlanned, PlanMade, PlanFailed, PlanFinished, OaPermitGranted,
+        OaPermitRefused, OaPermitRevoked, RequestRefused, EffectRefused, TimerFired, ActorHalted, ActorResumed,
+    ))  # fmt: skip
 
     def initial(self) -> OrchestratorState:
         """No run."""

@@ -150,13 +150,9 @@ def _stopping(state: WorkerState, data: RunStopping | RunEnded) -> WorkerState:
         stopping = {run: why for run, why in state.stopping.items() if run != data.run_id}
         return replace(state, jobs=left, stopping=stopping)
     why = "; ".join(data.reasons)
-    return replace(
-        state, stopping={**state.stopping, data.run_id: why},
-        jobs={
-            name: replace(job, stop=why) if job.assigned.run_id == data.run_id else job
-            for name, job in state.jobs.items()
-        },
-    )
+    return replace(state, stopping={**state.stopping, data.run_id: why}, jobs={
+        name: replace(job, stop=why) if job.assigned.run_id == data.run_id else job for name, job in state.jobs.items()
+    })
 
 
 def _stopped(job: Job) -> list[Payload]:

@@ -28,13 +28,10 @@ LOOK_SECONDS: Final = 0.05
 """How often a follower looks whether anybody still reads what it shows."""
 
 
-@click.command(
-    cls=Command,
-    example=[
-        "pmagent log tail", "pmagent log tail -n 5 --type 'oa.*' --type kernel.mode_decided",
-        "pmagent log tail --since 10m kind=decision data.mode=NORMAL", "pmagent log tail --after 1 --format json",
-    ],
-)
+@click.command(cls=Command, example=[
+    "pmagent log tail", "pmagent log tail -n 5 --type 'oa.*' --type kernel.mode_decided",
+    "pmagent log tail --since 10m kind=decision data.mode=NORMAL", "pmagent log tail --after 1 --format json",
+])
 @click.argument("match", nargs=-1, metavar="[FIELD=VALUE]...")
 @click.option("-n", "--lines", metavar="N", help="The last N that match, or 'all' [default: 20; all after a start].")
 @click.option("-f", "--follow", is_flag=True, help="Follow new events, until Ctrl-C.")

@@ -74,16 +74,13 @@ def test_results_stand_in_the_order_of_the_request_whatever_order_runs_end_in(be
     ]
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ({"exit_code": 2, "stderr": "one\nno such file"}, "exit code 2: no such file"),
-        ({"exit_code": 1, "stdout": "1 failed\n\n"}, "exit code 1: 1 failed"),
-        ({"exit_code": None, "signal": 9}, "ended by signal 9"),
-        ({"exit_code": 0, "timed_out": True}, "it took longer than 60 s, and was ended"),
-        ({"exit_code": 0, "exceeded": "it filled its /tmp"}, "it was ended: it filled its /tmp"),
-    ],
-)
+@pytest.mark.parametrize(("more", "said"), [
+    ({"exit_code": 2, "stderr": "one\nno such file"}, "exit code 2: no such file"),
+    ({"exit_code": 1, "stdout": "1 failed\n\n"}, "exit code 1: 1 failed"),
+    ({"exit_code": None, "signal": 9}, "ended by signal 9"),
+    ({"exit_code": 0, "timed_out": True}, "it took longer than 60 s, and was ended"),
+    ({"exit_code": 0, "exceeded": "it filled its /tmp"}, "it was ended: it filled its /tmp"),
+])
 def test_only_an_end_of_its_own_with_exit_code_0_is_a_pass(bench: CheckBench, more: Any, said: str) -> None:
     request = bench.ask("a")
     (run,) = bench.runs

@@ -68,21 +68,18 @@ def test_a_setting_that_is_not_understood_fails_and_the_rest_is_looked_at(health
     assert looked(healthy, "log").state == "ok"
 
 
-@each(
-    "environ, state, said",
-    [
-        ({}, "ok", "by rules"),
-        ({"PMAGENT_REASONING_ENGINE": "langchain"}, "warn", "names no model"),
-        ({"PMAGENT_REASONING_ENGINE": "langchain", "PMAGENT_REASONING_MODEL": "openai:x"}, "warn", "OPENAI_API_KEY"),
-        (
-            {
-                "PMAGENT_REASONING_ENGINE": "langchain", "PMAGENT_REASONING_MODEL": "openai:x",
-                "OPENAI_API_KEY": "not-a-real-one",
-            },
-            "ok", "asks openai:x",
-        ),
-    ],
-)
+@each("environ, state, said", [
+    ({}, "ok", "by rules"),
+    ({"PMAGENT_REASONING_ENGINE": "langchain"}, "warn", "names no model"),
+    ({"PMAGENT_REASONING_ENGINE": "langchain", "PMAGENT_REASONING_MODEL": "openai:x"}, "warn", "OPENAI_API_KEY"),
+    (
+        {
+            "PMAGENT_REASONING_ENGINE": "langchain", "PMAGENT_REASONING_MODEL": "openai:x",
+            "OPENAI_API_KEY": "not-a-real-one",
+        },
+        "ok", "asks openai:x",
+    ),
+])
 def test_an_engine_of_the_settings_that_cannot_be_asked_is_a_warning(
     healthy: Path, environ: dict[str, str], state: str, said: str
 ) -> None:

@@ -69,27 +69,24 @@ def stored(workspace: Path) -> list[bytes]:
     ]
 
 
-@each(
-    "arguments",
-    [
-        ("log", "tail", "-n", "all"),
-        ("log", "tail", "-n", "all", "--grep", "red|hidden|granted"),
-        ("log", "show", "1", "--limit", "1000"),
-        ("log", "why", "1", "--limit", "1000"),
-        ("log", "stat"),
-        ("log", "verify"),
-        ("log", "verify", "--decode"),
-        ("status",),
-        ("replay",),
-        ("replay", "--what-if"),
-        ("rebuild", "--check"),
-        ("doctor",),
-        ("oa", "guard", "--format", "text", "--name", "log_integrity"),
-        ("oa", "guard", "--format", "text", "--name", "projections"),
-        ("oa", "snapshot"),
-        ("boot", "oa"),
-    ],
-)
+@each("arguments", [
+    ("log", "tail", "-n", "all"),
+    ("log", "tail", "-n", "all", "--grep", "red|hidden|granted"),
+    ("log", "show", "1", "--limit", "1000"),
+    ("log", "why", "1", "--limit", "1000"),
+    ("log", "stat"),
+    ("log", "verify"),
+    ("log", "verify", "--decode"),
+    ("status",),
+    ("replay",),
+    ("replay", "--what-if"),
+    ("rebuild", "--check"),
+    ("doctor",),
+    ("oa", "guard", "--format", "text", "--name", "log_integrity"),
+    ("oa", "guard", "--format", "text", "--name", "projections"),
+    ("oa", "snapshot"),
+    ("boot", "oa"),
+])
 def test_a_hostile_log_is_shown_harmlessly(hostile: Path, arguments: tuple[str, ...]) -> None:
     done = shown(*arguments, workspace=hostile)
     assert done.out or done.err

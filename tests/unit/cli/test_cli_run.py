@@ -35,23 +35,20 @@ def recorded(workspace: Path) -> bool:
     return Layout(workspace).log.exists()
 
 
-@each(
-    "arguments, code, said",
-    [
-        (("--plan-only", "--dry-run"), 2, "--dry-run has no meaning"),
-        (("--plan-only", "--replan", "1"), 2, "--replan has no meaning"),
-        (("--plan-only", "--detach"), 2, "--detach has no meaning"),
-        (("--config", "-", "--plan", "-"), 2, "cannot both be stdin"),
-        (("--config", "gone.yaml"), 2, "gone.yaml"),
-        (("--plan", "gone.yaml"), 2, "gone.yaml"),
-        (("--plan", "/"), 2, "directory"),
-        (("--concurrency", "0"), 2, "--concurrency is 0"),
-        (("--concurrency", "many"), 2, "--concurrency"),
-        (("--retries", "-1"), 2, "--retries is -1"),
-        (("--action", "anything"), 2, "--action"),
-        (("--out", ".git/runs"), 2, "where nothing may be left"),
-    ],
-)
+@each("arguments, code, said", [
+    (("--plan-only", "--dry-run"), 2, "--dry-run has no meaning"),
+    (("--plan-only", "--replan", "1"), 2, "--replan has no meaning"),
+    (("--plan-only", "--detach"), 2, "--detach has no meaning"),
+    (("--config", "-", "--plan", "-"), 2, "cannot both be stdin"),
+    (("--config", "gone.yaml"), 2, "gone.yaml"),
+    (("--plan", "gone.yaml"), 2, "gone.yaml"),
+    (("--plan", "/"), 2, "directory"),
+    (("--concurrency", "0"), 2, "--concurrency is 0"),
+    (("--concurrency", "many"), 2, "--concurrency"),
+    (("--retries", "-1"), 2, "--retries is -1"),
+    (("--action", "anything"), 2, "--action"),
+    (("--out", ".git/runs"), 2, "where nothing may be left"),
+])
 def test_what_contradicts_itself_or_is_not_there_is_a_usage_error(
     workspace: Path, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
@@ -62,17 +59,14 @@ def test_what_contradicts_itself_or_is_not_there_is_a_usage_error(
     assert not recorded(workspace)
 
 
-@each(
-    "plan, code, kind",
-    [
-        ("- {task_id: a, intent: x, tools: [curl]}", 7, "security"),
-        ("- {task_id: a, intent: x, tools: [echo], constraints: {sandbox: {net: allow}}}", 7, "security"),
-        ("- {task_id: a, intent: x, tools: [echo], depends_on: [b]}", 2, "usage"),
-        ("{}", 2, "usage"),
-        ("- x: [", 2, "usage"),
-        ("", 2, "usage"),
-    ],
-)
+@each("plan, code, kind", [
+    ("- {task_id: a, intent: x, tools: [curl]}", 7, "security"),
+    ("- {task_id: a, intent: x, tools: [echo], constraints: {sandbox: {net: allow}}}", 7, "security"),
+    ("- {task_id: a, intent: x, tools: [echo], depends_on: [b]}", 2, "usage"),
+    ("{}", 2, "usage"),
+    ("- x: [", 2, "usage"),
+    ("", 2, "usage"),
+])
 def test_a_plan_that_cannot_be_is_refused_before_anything_is_recorded(
     workspace: Path, plan: str, code: int, kind: str
 ) -> None:

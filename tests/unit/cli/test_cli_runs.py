@@ -65,17 +65,14 @@ def test_failed_runs_are_those_that_ended_without_success(workspace: Path) -> No
     assert len(of(workspace, "runs", "--failed").lines) == len(failed) + 1
 
 
-@each(
-    "arguments, chosen",
-    [
-        ((), ["a", "b", "c", "d"]),
-        (("--failed",), ["b", "d"]),
-        (("--state", "done"), ["a", "c"]),
-        (("--state", "done", "-n", "1"), ["a"]),
-        (("--text", "EXIT CODE"), ["b"]),
-        (("--text", "nothing like it"), []),
-    ],
-)
+@each("arguments, chosen", [
+    ((), ["a", "b", "c", "d"]),
+    (("--failed",), ["b", "d"]),
+    (("--state", "done"), ["a", "c"]),
+    (("--state", "done", "-n", "1"), ["a"]),
+    (("--text", "EXIT CODE"), ["b"]),
+    (("--text", "nothing like it"), []),
+])
 def test_tasks_of_a_run_are_chosen(workspace: Path, arguments: tuple[str, ...], chosen: list[str]) -> None:
     assert names(workspace, *arguments) == chosen
 

@@ -159,33 +159,27 @@ class Pair(NamedTuple):
 
 def test_every_string_of_a_structure_is_masked() -> None:
     secret = "known-secret-1"
-    value = Outer(
-        Inner(f"a {secret} b"), [Inner("plain"), Inner(secret, 2, "pw")],
-        {
-            secret: [{"x": (secret, 1, None, True, 2.5)}],
-            "pair": Pair(secret, "y"),
-            "set": {secret},
-            "bytes": secret.encode() + b"\xff",
-            "raw": msgspec.Raw(json.dumps({"a": secret}).encode()),
-            "raw, not json": msgspec.Raw(b'"' + secret.encode()),
-            "raw, not UTF-8": msgspec.Raw(b'"\xff' + secret.encode() + b'"'),
-            "raw, deep": msgspec.Raw(b"[" * 5000 + secret.encode() + b"]" * 5000),
-        },
-    )
+    value = Outer(Inner(f"a {secret} b"), [Inner("plain"), Inner(secret, 2, "pw")], {
+        secret: [{"x": (secret, 1, None, True, 2.5)}],
+        "pair": Pair(secret, "y"),
+        "set": {secret},
+        "bytes": secret.encode() + b"\xff",
+        "raw": msgspec.Raw(json.dumps({"a": secret}).encode()),
+        "raw, not json": msgspec.Raw(b'"' + secret.encode()),
+        "raw, not UTF-8": msgspec.Raw(b'"\xff' + secret.encode() + b'"'),
+        "raw, deep": msgspec.Raw(b"[" * 5000 + secret.encode() + b"]" * 5000),
+    })
     masked = Redactor([secret]).value(value)
-    assert masked == Outer(
-        Inner(f"a {MASK} b"), [Inner("plain"), Inner(MASK, 2, MASK)],
-        {
-            MASK: [{"x": (MASK, 1, None, True, 2.5)}],
-            "pair": Pair(MASK, "y"),
-            "set": {MASK},
-            "bytes": MASK.encode() + b"\xff",
-            "raw": msgspec.Raw(json.dumps({"a": MASK}, separators=(",", ":")).encode()),
-            "raw, not json": msgspec.Raw(b'"' + MASK.encode()),
-            "raw, not UTF-8": msgspec.Raw(b'"\xff' + MASK.encode() + b'"'),
-            "raw, deep": msgspec.Raw(b"[" * 5000 + MASK.encode() + b"]" * 5000),
-        },
-    )
+    assert masked == Outer(Inner(f"a {MASK} b"), [Inner("plain"), Inner(MASK, 2, MASK)], {
+        MASK: [{"x": (MASK, 1, None, True, 2.5)}],
+        "pair": Pair(MASK, "y"),
+        "set": {MASK},
+        "bytes": MASK.encode() + b"\xff",
+        "raw": msgspec.Raw(json.dumps({"a": MASK}, separators=(",", ":")).encode()),
+        "raw, not json": msgspec.Raw(b'"' + MASK.encode()),
+        "raw, not UTF-8": msgspec.Raw(b'"\xff' + MASK.encode() + b'"'),
+        "raw, deep": msgspec.Raw(b"[" * 5000 + MASK.encode() + b"]" * 5000),
+    })
     assert secret.encode() not in msgspec.json.encode(masked)
     assert type(masked.free["pair"]) is Pair
     assert masked.many[0] is value.many[0], "what holds no secret is not copied"

@@ -36,22 +36,19 @@ def test_names_sort_as_positions_do_and_only_they_are_segments() -> None:
     assert segment_firsts(disk, "/none") == []
 
 
-@each(
-    "line, claim",
-    [
-        (b'{"position":1,"batch":2,"time', (1, 2)),
-        (b'{"position":9223372036854775807,"batch":12,', (2**63 - 1, 12)),
-        (b'{"position":0,"batch":2,', None),
-        (b'{"position":01,"batch":2,', None),
-        (b'{"position":-1,"batch":2,', None),
-        (b'{"position": 1,"batch":2,', None),
-        (b'{"position":1,"batch":2}', None),
-        (b'{"position":' + b"9" * 20 + b',"batch":2,', None),
-        (b' {"position":1,"batch":2,', None),
-        (b"", None),
-        (b"\0" * 64, None),
-    ],
-)
+@each("line, claim", [
+    (b'{"position":1,"batch":2,"time', (1, 2)),
+    (b'{"position":9223372036854775807,"batch":12,', (2**63 - 1, 12)),
+    (b'{"position":0,"batch":2,', None),
+    (b'{"position":01,"batch":2,', None),
+    (b'{"position":-1,"batch":2,', None),
+    (b'{"position": 1,"batch":2,', None),
+    (b'{"position":1,"batch":2}', None),
+    (b'{"position":' + b"9" * 20 + b',"batch":2,', None),
+    (b' {"position":1,"batch":2,', None),
+    (b"", None),
+    (b"\0" * 64, None),
+])
 def test_what_a_line_claims_is_read_literally(line: bytes, claim: tuple[int, int] | None) -> None:
     assert line_start(line) == claim
 

@@ -112,13 +112,12 @@ def test_an_older_bootstraps_broken_alignment_contradicts_a_passed_check(green: 
     assert codes(observe(green)) == ("DEGRADED", ["incoherent_reality"])
 
 
-@each(
-    "declared, mode, code",
-    [
-        ("NORMAL", "NORMAL", []), ("degraded", "DEGRADED", ["declared"]), ("BLOCKED", "BLOCKED", ["declared"]),
-        ("HOLIDAY", "BLOCKED", ["declaration_unknown"]),
-    ],
-)
+@each("declared, mode, code", [
+    ("NORMAL", "NORMAL", []),
+    ("degraded", "DEGRADED", ["declared"]),
+    ("BLOCKED", "BLOCKED", ["declared"]),
+    ("HOLIDAY", "BLOCKED", ["declaration_unknown"]),
+])
 def test_the_declared_mode_counts_if_it_is_worse(
     declared: str, mode: str, code: list[str], green: Contents, observe: Observe
 ) -> None:

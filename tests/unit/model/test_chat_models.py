@@ -128,15 +128,12 @@ async def test_a_tool_call_that_cannot_be_read_stays_readable() -> None:
     assert reply.content == 'let me see\noa_guard_run: {"n": '
 
 
-@each(
-    "content, text",
-    [
-        (["one ", {"type": "text", "text": "two"}], "one two"),
-        ([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "two"}], "two"),
-        ([{"type": "tool_use", "id": "1", "name": "n", "input": {}}], ""),
-        ([], ""),
-    ],
-)
+@each("content, text", [
+    (["one ", {"type": "text", "text": "two"}], "one two"),
+    ([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "two"}], "two"),
+    ([{"type": "tool_use", "id": "1", "name": "n", "input": {}}], ""),
+    ([], ""),
+])
 def test_only_text_blocks_are_text(content: list[Any], text: str) -> None:
     @on_loop
     async def ask() -> None:

@@ -113,17 +113,14 @@ async def test_a_language_model_that_fails_is_tried_again_and_was_shown_envelope
     assert '{"calls":[]}' in engine.shown[0]
 
 
-@each(
-    "error, told, expected",
-    [
-        ("LMRateLimitError", {"status": 429, "retry_after": 4.0}, ("rate_limited", True, 4.0)),
-        ("LMServerError", {"status": 503}, ("overloaded", True, None)),
-        ("LMAuthError", {"status": 401}, ("rejected", False, None)),
-        ("LMTimeoutError", {}, ("timed_out", True, None)),
-        ("LMTransportError", {}, ("network", True, None)),
-        ("ContextWindowExceededError", {}, ("too_long", False, None)),
-    ],
-)
+@each("error, told, expected", [
+    ("LMRateLimitError", {"status": 429, "retry_after": 4.0}, ("rate_limited", True, 4.0)),
+    ("LMServerError", {"status": 503}, ("overloaded", True, None)),
+    ("LMAuthError", {"status": 401}, ("rejected", False, None)),
+    ("LMTimeoutError", {}, ("timed_out", True, None)),
+    ("LMTransportError", {}, ("network", True, None)),
+    ("ContextWindowExceededError", {}, ("too_long", False, None)),
+])
 def test_dspys_exceptions_are_known(error: str, told: dict[str, Any], expected: tuple[str, bool, float | None]) -> None:
     from dspy.utils import exceptions
 

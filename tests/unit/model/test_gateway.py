@@ -172,14 +172,11 @@ def test_a_failure_that_does_not_pass_ends_the_question_at_once() -> None:
     assert clean(bench)
 
 
-@each(
-    "end, code",
-    [
-        (lambda at: EffectTimedOut(request=at, limit_s=630.0), "timed_out"),
-        (lambda at: EffectInterrupted(request=at, reason="crash"), "interrupted"),
-        (lambda at: EffectFailed(request=at, error="ValueError", place="toy"), "failed"),
-    ],
-)
+@each("end, code", [
+    (lambda at: EffectTimedOut(request=at, limit_s=630.0), "timed_out"),
+    (lambda at: EffectInterrupted(request=at, reason="crash"), "interrupted"),
+    (lambda at: EffectFailed(request=at, error="ValueError", place="toy"), "failed"),
+])
 def test_an_effect_without_outcome_is_tried_again_and_named_when_it_was_the_last(
     end: Callable[[int], Payload], code: str
 ) -> None:

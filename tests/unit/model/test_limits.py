@@ -202,15 +202,12 @@ def test_a_question_may_be_large_but_not_larger() -> None:
     assert failed.text == f"the question has {PROMPT_BYTES_MAX + 1} bytes; {PROMPT_BYTES_MAX} are allowed"
 
 
-@each(
-    "asked, text",
-    [
-        ({"messages": []}, "the question has no messages"),
-        ({"model": ""}, "the question names no model"),
-        ({"engine": "dspy"}, "there is no program ''"),
-        ({"engine": "dspy", "program": "Oracle"}, "there is no program 'Oracle'"),
-    ],
-)
+@each("asked, text", [
+    ({"messages": []}, "the question has no messages"),
+    ({"model": ""}, "the question names no model"),
+    ({"engine": "dspy"}, "there is no program ''"),
+    ({"engine": "dspy", "program": "Oracle"}, "there is no program 'Oracle'"),
+])
 def test_a_question_that_asks_nothing_is_refused(asked: dict[str, Any], text: str) -> None:
     bench = GatewayBench()
     failed = bench.failure(bench.ask(**asked))

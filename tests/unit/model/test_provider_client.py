@@ -81,16 +81,13 @@ def test_a_limit_of_rate_is_waited_out_and_the_client_itself_does_not_retry(base
     assert len(server.seen) == 2
 
 
-@each(
-    "answer, code",
-    [
-        (error(500), "overloaded"),
-        (error(503), "overloaded"),
-        (error(529), "overloaded"),
-        (Answer(body=b"<html>a proxy's page</html>", headers={"content-type": "application/json"}), "malformed"),
-        (Answer(body={"surprise": True}), "malformed"),
-    ],
-)
+@each("answer, code", [
+    (error(500), "overloaded"),
+    (error(503), "overloaded"),
+    (error(529), "overloaded"),
+    (Answer(body=b"<html>a proxy's page</html>", headers={"content-type": "application/json"}), "malformed"),
+    (Answer(body={"surprise": True}), "malformed"),
+])
 def test_what_may_pass_is_tried_again(answer: Answer, code: str, base: pytest.MonkeyPatch) -> None:
     failure, failed, server = asked(base, answer, answer, limits=ModelLimits(attempts=2))
     assert isinstance(failure, ModelFailed)

@@ -301,17 +301,14 @@ def test_a_base_that_is_no_digest_is_named(base: str) -> None:
     assert "base" in unfit({}, base)
 
 
-@each(
-    "context",
-    [
-        {},
-        {"active_goal": None, "constraints": []},
-        {"active_goal": "a lamp", "constraints": ["no_git_push"], "kernel_mode": None, "session_metadata": {"n": 1.5}},
-        {"context": {"context": True}},
-        {"note": "x" * (CONTEXT_BYTES_MAX - 20)},
-        nested(DEPTH_MAX),
-    ],
-)
+@each("context", [
+    {},
+    {"active_goal": None, "constraints": []},
+    {"active_goal": "a lamp", "constraints": ["no_git_push"], "kernel_mode": None, "session_metadata": {"n": 1.5}},
+    {"context": {"context": True}},
+    {"note": "x" * (CONTEXT_BYTES_MAX - 20)},
+    nested(DEPTH_MAX),
+])
 def test_what_is_a_context_is_taken(context: dict[str, Any]) -> None:
     assert unfit(context, "") == unfit(context, DIGEST) == ""
 

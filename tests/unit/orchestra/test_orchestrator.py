@@ -82,14 +82,11 @@ def test_what_is_to_be_planned_only_asks_for_no_permit_and_ends() -> None:
     assert harness.of(OaPermitRequested) == []
 
 
-@each(
-    "mode, action, reason",
-    [
-        ("NORMAL", "unheard_of", "unknown action"),
-        ("DEGRADED", "feature_work", "feature_work is forbidden in DEGRADED"),
-        ("BLOCKED", "remediation", "remediation is forbidden in BLOCKED"),
-    ],
-)
+@each("mode, action, reason", [
+    ("NORMAL", "unheard_of", "unknown action"),
+    ("DEGRADED", "feature_work", "feature_work is forbidden in DEGRADED"),
+    ("BLOCKED", "remediation", "remediation is forbidden in BLOCKED"),
+])
 def test_a_run_that_the_mode_forbids_is_refused_and_nothing_is_attempted(mode: str, action: str, reason: str) -> None:
     harness = Harness(mode)
     harness.request({"a": []}, action=action)

@@ -256,14 +256,11 @@ def test_a_dry_run_says_so_to_who_performs() -> None:
     assert harness.of(TaskAttemptRequested)[0].simulated
 
 
-@each(
-    "more, reason",
-    [
-        ({"code": 56, "last_lines": ["403"]}, "exit code 56, the proxy refused: x.example is not allowed; no: 403"),
-        ({"code": None, "timed_out": True}, "timed out after 0.2 s, the proxy refused: x.example is not allowed; no"),
-        ({"code": 0}, ""),
-    ],
-)
+@each("more, reason", [
+    ({"code": 56, "last_lines": ["403"]}, "exit code 56, the proxy refused: x.example is not allowed; no: 403"),
+    ({"code": None, "timed_out": True}, "timed out after 0.2 s, the proxy refused: x.example is not allowed; no"),
+    ({"code": 0}, ""),
+])
 def test_a_failed_task_tells_why_the_proxy_refused(more: dict[str, Any], reason: str) -> None:
     harness = one(retries=0)
     ended = exited(attempt(harness), **more, refusals=["x.example is not allowed", "no"])

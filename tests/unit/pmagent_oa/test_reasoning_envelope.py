@@ -211,20 +211,17 @@ def test_what_the_caller_does_later_does_not_show(green: Contents) -> None:
         made.kernel_state_ref.reality_summary["checks"].append({})
 
 
-@each(
-    "data, said",
-    [
-        ({"reality": {}}, "kernel_data has no 'reality'"),
-        ({"handoff": {}}, "kernel_data has no 'handoff'"),
-        ({"mode": "GREEN"}, "mode"),
-        ({"mode": None}, "mode"),
-        ({"bootstrap": None}, "kernel_data.bootstrap is not a JSON object"),
-        ({"bootstrap": {"a": {1}}}, r"kernel_data: bootstrap\.a is not JSON"),
-        ({"ssot_index": {"a": float("nan")}}, "is not a number"),
-        ([], "kernel_data is a list"),
-        ("NORMAL", "kernel_data is a str"),
-    ],
-)
+@each("data, said", [
+    ({"reality": {}}, "kernel_data has no 'reality'"),
+    ({"handoff": {}}, "kernel_data has no 'handoff'"),
+    ({"mode": "GREEN"}, "mode"),
+    ({"mode": None}, "mode"),
+    ({"bootstrap": None}, "kernel_data.bootstrap is not a JSON object"),
+    ({"bootstrap": {"a": {1}}}, r"kernel_data: bootstrap\.a is not JSON"),
+    ({"ssot_index": {"a": float("nan")}}, "is not a number"),
+    ([], "kernel_data is a list"),
+    ("NORMAL", "kernel_data is a str"),
+])
 def test_kernel_data_that_is_none_is_refused(data: Any, said: str) -> None:
     with pytest.raises(EnvelopeError, match=said):
         build_envelope(PROGRAM, "g", data, {})

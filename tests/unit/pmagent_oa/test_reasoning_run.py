@@ -122,22 +122,19 @@ def test_a_place_that_is_no_workspace_is_said_to_be_none(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-@each(
-    "options, said",
-    [
-        ({"engine": "langchain", "model": "anthropic:claude-sonnet-4-5"}, "ANTHROPIC_API_KEY"),
-        ({"engine": "dspy", "model": "anthropic:claude-sonnet-4-5"}, "ANTHROPIC_API_KEY"),
-        ({"engine": "langchain", "model": "anthropik:x"}, "anthropik"),
-        ({"engine": "langchain"}, "needs a model"),
-        ({"engine": "langchain", "model": "openai:\udcff"}, "no printable text"),
-        ({"engine": "langchain", "model": "openai:x\x1b[2J"}, "no printable text"),
-        ({"engine": "gpt"}, "engine"),
-        ({"model": "anthropic:x"}, "uses no model"),
-        ({"limits": {"attempts": 0}}, "attempts"),
-        ({"limits": {"steps": 1}}, "steps"),
-        ({"fallback": "perhaps"}, "fallback"),
-    ],
-)
+@each("options, said", [
+    ({"engine": "langchain", "model": "anthropic:claude-sonnet-4-5"}, "ANTHROPIC_API_KEY"),
+    ({"engine": "dspy", "model": "anthropic:claude-sonnet-4-5"}, "ANTHROPIC_API_KEY"),
+    ({"engine": "langchain", "model": "anthropik:x"}, "anthropik"),
+    ({"engine": "langchain"}, "needs a model"),
+    ({"engine": "langchain", "model": "openai:\udcff"}, "no printable text"),
+    ({"engine": "langchain", "model": "openai:x\x1b[2J"}, "no printable text"),
+    ({"engine": "gpt"}, "engine"),
+    ({"model": "anthropic:x"}, "uses no model"),
+    ({"limits": {"attempts": 0}}, "attempts"),
+    ({"limits": {"steps": 1}}, "steps"),
+    ({"fallback": "perhaps"}, "fallback"),
+])
 def test_an_engine_that_cannot_answer_is_named_and_nothing_is_asked(
     workspace: Path, options: dict[str, Any], said: str
 ) -> None:

@@ -30,17 +30,14 @@ def allowed(folder: Path, text: str | None, program: str = "pytest") -> str:
     return path.read_text()
 
 
-@each(
-    "before, after",
-    [
-        (None, f"{HEAD}whitelist_tools: [echo, ls, cat, node, python, poetry, pnpm, git, pytest]\n"),
-        (HEAD, f"{HEAD}whitelist_tools: [echo, ls, cat, node, python, poetry, pnpm, git, pytest]\n"),
-        (f"{HEAD}whitelist_tools: [ls]  # few\n", f"{HEAD}whitelist_tools: [ls, pytest]  # few\n"),
-        (f"whitelist_tools: [\n  ls,\n  cat,\n]\n{HEAD}", f"whitelist_tools: [\n  ls,\n  cat, pytest]\n{HEAD}"),
-        (f"whitelist_tools:\n  - ls # a\n{HEAD}", f"whitelist_tools:\n  - ls # a\n  - pytest\n{HEAD}"),
-        (f"{HEAD}whitelist_tools:\n# few\n- ls", f"{HEAD}whitelist_tools:\n# few\n- ls\n- pytest\n"),
-    ],
-)
+@each("before, after", [
+    (None, f"{HEAD}whitelist_tools: [echo, ls, cat, node, python, poetry, pnpm, git, pytest]\n"),
+    (HEAD, f"{HEAD}whitelist_tools: [echo, ls, cat, node, python, poetry, pnpm, git, pytest]\n"),
+    (f"{HEAD}whitelist_tools: [ls]  # few\n", f"{HEAD}whitelist_tools: [ls, pytest]  # few\n"),
+    (f"whitelist_tools: [\n  ls,\n  cat,\n]\n{HEAD}", f"whitelist_tools: [\n  ls,\n  cat, pytest]\n{HEAD}"),
+    (f"whitelist_tools:\n  - ls # a\n{HEAD}", f"whitelist_tools:\n  - ls # a\n  - pytest\n{HEAD}"),
+    (f"{HEAD}whitelist_tools:\n# few\n- ls", f"{HEAD}whitelist_tools:\n# few\n- ls\n- pytest\n"),
+])
 def test_a_program_is_added_and_all_else_stays(before: str | None, after: str, tmp_path: Path) -> None:
     assert allowed(tmp_path, before) == after
 
@@ -88,16 +85,13 @@ def test_a_path_is_a_program_only_if_it_is_found_there_by_its_name(
             program_of([path], workspace, [])
 
 
-@each(
-    "arguments, said",
-    [
-        (("--", "pytest", "-x"), "whitelist_tools: [echo, ls, cat, node, python, poetry, pnpm, git, pytest]"),
-        (("--",), "no program"),
-        ((), "INTENT"),
-        (("--replan", "1", "--", "ls"), "--replan"),
-        (("--", "./x"), "path"),
-    ],
-)
+@each("arguments, said", [
+    (("--", "pytest", "-x"), "whitelist_tools: [echo, ls, cat, node, python, poetry, pnpm, git, pytest]"),
+    (("--",), "no program"),
+    ((), "INTENT"),
+    (("--replan", "1", "--", "ls"), "--replan"),
+    (("--", "./x"), "path"),
+])
 def test_what_cannot_be_run_alone_is_a_mistake_in_the_command(
     arguments: tuple[str, ...], said: str, workspace: Path
 ) -> None:

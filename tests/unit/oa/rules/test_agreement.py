@@ -56,18 +56,15 @@ def test_without_recorded_answers_only_the_kernels_status_is_played() -> None:
     assert "evidence" not in example(row, "a", recorded=False).envelope.oa_context
 
 
-@each(
-    "text, values, clauses",
-    [
-        ("a=1, b=true, c=x y", {"a": 1, "b": True, "c": "x y"}, []),
-        ("flows=[a,b], last_run=2026-01-01T00:00:00Z", {"flows": ["a", "b"], "last_run": "2026-01-01T00:00:00Z"}, []),
-        ("all is well; more, and more", {}, ["all is well", "more", "and more"]),
-        ("pass=true (it flapped), checks present", {"pass": True}, ["it flapped", "checks present"]),
-        ({"pass": False}, {"pass": False}, []),
-        ("", {}, []),
-        (None, {}, []),
-    ],
-)
+@each("text, values, clauses", [
+    ("a=1, b=true, c=x y", {"a": 1, "b": True, "c": "x y"}, []),
+    ("flows=[a,b], last_run=2026-01-01T00:00:00Z", {"flows": ["a", "b"], "last_run": "2026-01-01T00:00:00Z"}, []),
+    ("all is well; more, and more", {}, ["all is well", "more", "and more"]),
+    ("pass=true (it flapped), checks present", {"pass": True}, ["it flapped", "checks present"]),
+    ({"pass": False}, {"pass": False}, []),
+    ("", {}, []),
+    (None, {}, []),
+])
 def test_texts_of_key_values_are_read_part_by_part(text: Any, values: dict[str, Any], clauses: list[str]) -> None:
     assert parts(text) == (values, clauses)
 
