@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import hashlib
+import inspect
 import json
 import os
 import shutil
@@ -23,6 +24,7 @@ from pmagent.contracts.kernel import KernelObserved, SurfaceReading
 from pmagent.service import client
 from pmagent.workspace.trust import accept
 from tests.support import own_state
+from tests.support.cases import on_loop
 from tests.support.effort import examples
 
 __all__ = ["own_state"]
@@ -62,6 +64,15 @@ def pytest_collection() -> Generator[None, Any, Any]:
     finally:
         gc.enable()
         gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run an async test on the event loop that the daemon uses."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    on_loop(pyfuncitem.obj)(**{name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames})
+    return True
 
 
 def observed(contents: Contents, *, request: int = 0, existing: list[str] | None = None) -> KernelObserved:

@@ -29,7 +29,6 @@ from pmagent.projections.registry import all_projections
 from pmagent.service.host import performers_of, resources_of
 from pmagent.service.operations import NotInstalled, perform
 from tests.support.commands import pmagent
-from tests.support.live import on_loop
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -147,7 +146,6 @@ def test_without_its_library_an_area_is_read_and_not_decided(monkeypatch: pytest
     assert pmagent(AUDITS, "log", "verify", str(AUDITS)).code == 0
 
 
-@on_loop
 async def test_without_its_library_an_area_is_asked_for_nothing_but_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "langgraph", None)
     nobody: Any = None

@@ -14,7 +14,7 @@ from pmagent.contracts.oa import OaPermitRequested, OaSnapshotRequested
 from pmagent.events.segments import SegmentReader
 from pmagent.service import requests
 from pmagent.service.host import Host, RequestReused, open_host
-from tests.support.live import on_loop
+from tests.support.cases import on_loop
 
 SNAPSHOT = {"oa.snapshot_taken"}
 

@@ -20,9 +20,8 @@ from pmagent.events.disk import RealDisk
 from pmagent.events.redact import MASK, Redactor
 from pmagent.events.storage import BLOB_BYTES_MAX
 from pmagent.service.io import RealIo
-from tests.support.cases import each
+from tests.support.cases import each, on_loop
 from tests.support.effort import examples
-from tests.support.live import on_loop
 from tests.support.memory_disk import MemoryDisk
 
 SECRET = "correct-horse-battery"
@@ -57,7 +56,6 @@ async def stored(stream: BlobStream, *chunks: bytes) -> StoredBlob:
         return await stream.finish()
 
 
-@on_loop
 async def test_it_is_masked_across_chunks_before_it_is_hashed(blobs: BlobStore) -> None:
     whole = f"a {SECRET} b".encode()
     expected = f"a {MASK} b".encode()
@@ -69,7 +67,6 @@ async def test_it_is_masked_across_chunks_before_it_is_hashed(blobs: BlobStore) 
     assert await real_io(blobs).store_blob(whole) == found.sha256
 
 
-@on_loop
 async def test_nothing_is_a_blob_too(blobs: BlobStore) -> None:
     assert await stored(real_io(blobs).store_stream()) == StoredBlob(sha256(b"").hexdigest(), 0, 0, cut=False)
     assert await stored(real_io(blobs).store_stream(0), b"abc") == StoredBlob(
@@ -119,7 +116,6 @@ def test_a_limit_that_no_blob_can_have_is_refused(blobs: BlobStore, limit: int) 
         real_io(blobs).store_stream(limit)
 
 
-@on_loop
 async def test_left_without_an_end_it_leaves_nothing(disk: MemoryDisk) -> None:
     stream = real_io(BlobStore(disk, "/blobs")).store_stream()
 
@@ -138,7 +134,6 @@ async def test_left_without_an_end_it_leaves_nothing(disk: MemoryDisk) -> None:
             await more
 
 
-@on_loop
 async def test_cancelled_it_leaves_nothing(disk: MemoryDisk) -> None:
     io = real_io(BlobStore(disk, "/blobs"))
     began = anyio.Event()
@@ -157,7 +152,6 @@ async def test_cancelled_it_leaves_nothing(disk: MemoryDisk) -> None:
     assert disk.open_files == 0
 
 
-@on_loop
 async def test_cancelled_while_the_disk_works_it_waits_for_it_and_leaves_nothing(disk: MemoryDisk) -> None:
     io = real_io(BlobStore(disk, "/blobs"))
     at_work, go_on = threading.Event(), threading.Event()
@@ -198,7 +192,6 @@ def test_a_disk_that_fails_is_told_and_nothing_unfinished_is_left(operation: str
     assert disk.open_files == 0
 
 
-@on_loop
 async def test_streams_side_by_side_keep_apart(blobs: BlobStore) -> None:
     io = real_io(blobs)
     found: dict[int, StoredBlob] = {}

@@ -19,7 +19,6 @@ from pmagent.actors.model import models as module
 from pmagent.actors.model.models import PROVIDERS, Engine, Models, ModelUnavailable
 from pmagent.actors.pla.line import discovery
 from tests.support.cases import each
-from tests.support.live import on_loop
 from tests.support.models import live_gateway, scripted
 
 
@@ -139,7 +138,6 @@ def test_the_table_names_what_the_installed_packages_have(provider: str) -> None
     assert type(made).__name__ == known.cls
 
 
-@on_loop
 async def test_a_call_of_a_model_that_is_not_here_fails_without_another_attempt() -> None:
     async with live_gateway({"toy:one": scripted()}) as rig:
         no_key = await rig.ask(model="openai:gpt-5")

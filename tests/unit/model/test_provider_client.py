@@ -18,8 +18,7 @@ from pmagent.contracts.model import (
     ModelToolCall,
     ModelUsage,
 )
-from tests.support.cases import each
-from tests.support.live import on_loop
+from tests.support.cases import each, on_loop
 from tests.support.models import live_gateway
 from tests.support.provider import Answer, Provider, completion, error, provider
 

@@ -25,7 +25,7 @@ from pmagent.contracts.reasoning_events import (
     OaContextWritten,
 )
 from pmagent.events.event import Event
-from tests.support.live import NoIo, on_loop
+from tests.support.live import NoIo
 
 CONTEXT: dict[str, Any] = {"active_goal": "a lamp", "constraints": ["no_git_push"]}
 
@@ -271,7 +271,6 @@ def event(position: int, payload: Any) -> Event:
     )
 
 
-@on_loop
 async def test_the_performer_takes_the_context_from_the_request_that_stands_in_the_log(workspace: Path) -> None:
     base = digest(workspace / PATH)
     io = Log(workspace, OaContextRequested(context=CONTEXT, base=base))

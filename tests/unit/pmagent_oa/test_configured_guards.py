@@ -20,7 +20,7 @@ from pmagent.oa.tools import OAToolError
 from pmagent.workspace.trust import accept
 from tests.support.cases import each
 from tests.support.commands import pmagent
-from tests.support.live import NoIo, on_loop
+from tests.support.live import NoIo
 
 PASSED = CheckResult(name="no_links", passed=True, ran=True, message="exit code 0", exit_code=0, duration_ms=3, end=9)
 FAILED = msgspec.structs.replace(
@@ -112,7 +112,6 @@ async def called(workspace: Path, name: str) -> Any:
     return await PERFORMERS[OaToolRequested](event, At(workspace))
 
 
-@on_loop
 async def test_a_reasoning_run_starts_no_program_and_is_told_who_does(
     guarded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
