@@ -139,8 +139,7 @@ def upcast(old: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
 
 def type_of(payload: object) -> str:
     """The event type of a payload. Raises TypeError for an object of no registered type."""
-    name = _NAMES.get(type(payload))
-    if name is not None:
+    if (name := _NAMES.get(type(payload))) is not None:
         return name
     if isinstance(payload, Unknown):
         return payload.type

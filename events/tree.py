@@ -205,8 +205,7 @@ class Tree:
     def _resolved(self, above: list[str]) -> tuple[str, ...]:
         """The folders on the way, links replaced by what they lead to. Raises LeadsOut."""
         wanted = "/".join(above)
-        known = self._known.get(wanted)
-        if known is not None:
+        if (known := self._known.get(wanted)) is not None:
             return known
         try:
             found = (self._root / wanted).resolve()

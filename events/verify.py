@@ -90,8 +90,7 @@ class _Verifier:
                 reason = f"the segment is missing; {segment_name(first)} follows"
                 return Finding(segment_name(expected), 0, expected, reason)
             self._segments += 1
-            finding = self._check_segment(first, slot, first == firsts[-1])
-            if finding is not None:
+            if (finding := self._check_segment(first, slot, first == firsts[-1])) is not None:
                 return finding
         tail = self._checker.tail
         if slot is not None and firsts and firsts[-1] < slot.segment:
@@ -116,8 +115,7 @@ class _Verifier:
                 before = self._checker.tail
                 fault = self._checker.check(chunk[:end])
                 intact = chunk[: fault.offset] if fault else chunk[:end]
-                finding = self._check_run(intact, name, offset, before, slot)
-                if finding is not None:
+                if (finding := self._check_run(intact, name, offset, before, slot)) is not None:
                     self._checker = ChainChecker(before)  # only what precedes the finding is intact
                     self._checker.check(chunk[: finding.offset - offset])
                     self._bytes += finding.offset - offset
@@ -134,8 +132,7 @@ class _Verifier:
                     return wrong
                 if belongs_elsewhere(file, offset, position):
                     return wrong
-                later = later_batch(file, offset, size, self._checker.tail)
-                if later:
+                if later := later_batch(file, offset, size, self._checker.tail):
                     return Finding(name, offset, position, f"{fault.reason}; batch {later} behind it is intact")
                 self._beyond_bytes = size - offset
                 self._beyond = wrong

@@ -97,8 +97,7 @@ class Checker:
         """The decisions that follow from an input."""
         match event.data:
             case CheckRequested():
-                why = _objection(state, event.data)
-                if why is not None:
+                if (why := _objection(state, event.data)) is not None:
                     return [_answer(state.open[event.position], [], *why)]
             case OaPermitGranted(request=request):
                 waiting = state.waiting(request)

@@ -39,10 +39,8 @@ Listener = Callable[[Sequence[Event], Sequence[str]], None]
 """Hears of durable events, with their sums, in order; called on the event loop and must not wait."""
 
 
-class TimedOut(PmagentError):
+class TimedOut(PmagentError, exit_code=6):
     """Nobody answered in time; the request stands in the log all the same."""
-
-    exit_code = 6
 
 
 class _Token(msgspec.Struct, frozen=True, eq=False):
@@ -131,10 +129,8 @@ class Runtime:
         try:
             known = await self.append_draft(draft) is None
             with anyio.move_on_after(seconds):
-                if known:
-                    found = await find(self.engine.sequencer.seen(draft.id) or 1)
-                    if found is not None:
-                        return found
+                if known and (found := await find(self.engine.sequencer.seen(draft.id) or 1)) is not None:
+                    return found
                 return await future
             raise TimedOut(f"no answer to {draft.type} in {seconds:g} s", "pmagent log tail shows what goes on")
         finally:
@@ -206,8 +202,7 @@ class Runtime:
             if token.future is not None and not token.future.done():
                 token.future.set_result(events[0] if events else None)
             output = token.output
-            actions = self._scheduler.durable(events, output.starts, output.cancels)
-            if actions:
+            if actions := self._scheduler.durable(events, output.starts, output.cancels):
                 self._carry_out(actions)
 
     def _answer(self, events: Sequence[Event]) -> None:
@@ -278,8 +273,7 @@ class Runtime:
                     self._carry_out(actions)
             finally:
                 del self._running[position]
-                next_ones = self._scheduler.recorded(position)
-                if next_ones:
+                if next_ones := self._scheduler.recorded(position):
                     self._carry_out(next_ones)
                 self._look_whether_idle()
         except Exception as error:
@@ -327,8 +321,7 @@ class Runtime:
     def _finish(self, event: Event, draft: Draft) -> None:
         if self.failure is None:
             try:
-                output = self.engine.finish(event.position, draft, self.now())
-                if output is not None:
+                if (output := self.engine.finish(event.position, draft, self.now())) is not None:
                     self._submit(output, None)
             except BaseException as error:
                 self._left(error)

@@ -340,8 +340,7 @@ def _pointed(git: str) -> Iterator[str]:
             return
         home = os.path.normpath(os.path.join(base, os.fsdecode(text.removeprefix(b"gitdir:").strip())))
         yield home
-    common = os.fsdecode(_start_of(f"{home}/commondir").strip())
-    if common:
+    if common := os.fsdecode(_start_of(f"{home}/commondir").strip()):
         home = os.path.normpath(os.path.join(home, common))
         yield home
     for found in _HOOKS.findall(_start_of(f"{home}/config")):

@@ -141,8 +141,7 @@ def _found(app: App) -> tuple[int, dict[str, Any]]:
     if not app.layout.store.holder().live:
         from pmagent.service.noted import noted_status
 
-        noted = noted_status(app.workspace)
-        if noted is not None:
+        if (noted := noted_status(app.workspace)) is not None:
             return Exit.DONE, noted
     from pmagent.service.operations import call
 
@@ -172,8 +171,7 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
     for reason in reasons:
         mend = f"; mend: {reason['mend']}" if reason["mend"] else ""
         output.line(f"           {reason['text']}", Styled(mend, "dim"))
-    pause = document["paused"]
-    if pause:
+    if pause := document["paused"]:
         why = f": {pause['reason']}" if pause["reason"] else ""
         text = f" by {pause['operator_id']}, {output.moment(pause['time'])}{why}; {document['held']} effect(s) wait"
         output.line("effects    ", Styled("✗ paused", "red"), text, Styled("; pmagent resume", "dim"))
@@ -218,8 +216,7 @@ def daemon_pieces(daemon: str, holder: str | None) -> tuple[Styled, str]:
 def _alert_line(output: Output, alerts: dict[str, Any]) -> None:
     """Open alerts and requests, if there are any."""
     words = {"urgent": "urgent", "request": "waiting for a decision", "bad": "bad", "warn": "warning"}
-    found = [f"{alerts[name]} {word}" for name, word in words.items() if alerts.get(name)]
-    if found:
+    if found := [f"{alerts[name]} {word}" for name, word in words.items() if alerts.get(name)]:
         style = "red" if alerts["urgent"] or alerts["bad"] else "yellow"
         output.line("alerts     ", Styled(", ".join(found), style), Styled("; pmagent alerts", "dim"))
 

@@ -143,8 +143,7 @@ def rebuild(app: App, check: bool, format: str) -> int:
         return answer.exit_code
     for path in answer.document["written"]:
         app.output.line(Styled("✓ written", "green"), f"  {path}")
-    same = len(answer.document["documents"]) - len(answer.document["written"])
-    if same:
+    if same := len(answer.document["documents"]) - len(answer.document["written"]):
         app.output.line(f"- as it was  {same} of {len(answer.document['documents'])} documents")
     if not answer.document["documents"]:
         app.output.line("the log gives rise to no document yet")

@@ -124,8 +124,7 @@ def _near(path: str) -> str:
         plans = [one for one in os.listdir(folder or ".") if one.endswith((".yaml", ".yml", ".json"))]
     except OSError:
         return ""
-    near = get_close_matches(name, sorted(plans), 1)
-    if near:
+    if near := get_close_matches(name, sorted(plans), 1):
         return f"did you mean {os.path.join(folder, near[0])}?"
     return "" if plans else "pmagent init writes a plan for the tests of a repository"
 

@@ -51,10 +51,8 @@ _PRUNED: Final = "control.pruned"
 _NEEDLES: Final = ([b'"type":"%b"' % one.encode() for one in sorted({*_KINDS, *_ENDS, _PRUNED})],)
 
 
-class JobPruned(PmagentError):
+class JobPruned(PmagentError, exit_code=1):
     """What is asked for was given up with the job (``pmagent prune``)."""
-
-    exit_code = 1
 
 
 class Pruning(NamedTuple):
@@ -298,8 +296,7 @@ def _read(jobs: Jobs, low: int, high: int, *, checks: bool) -> list[Entry | Endi
     found: list[Entry | Ending | Pruning] = []
     for events, _ in matching_runs(jobs.storage, low, high, () if checks else _NEEDLES):
         for event in events:
-            kind = _KINDS.get(event.type)
-            if kind is not None:
+            if (kind := _KINDS.get(event.type)) is not None:
                 found.append(_entry(jobs, event, kind))
             elif event.type in _ENDS:
                 found.append(_ending(typed(event, jobs.blobs)))

@@ -24,10 +24,8 @@ GREP_CHARS: Final = 65_536
 """So much of an event's text is searched; an expression that takes for ever takes it on little text."""
 
 
-class BadFilter(PmagentError):
+class BadFilter(PmagentError, exit_code=2):
     """A filter that is not understood."""
-
-    exit_code = 2
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):

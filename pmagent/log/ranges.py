@@ -40,10 +40,8 @@ class AtPosition(Protocol):
 K = TypeVar("K", bound=AtPosition)
 
 
-class TooSlow(PmagentError):
+class TooSlow(PmagentError, exit_code=2):
     """An expression takes too long on the text it is held against."""
-
-    exit_code = 2
 
 
 class Range(msgspec.Struct, frozen=True):

@@ -103,8 +103,7 @@ async def context(host: Host, arguments: dict[str, Any]) -> Answer:
         asked = msgspec.convert(fields, OaContextRequested)
     except msgspec.ValidationError as error:
         raise BadOperation(f"this is no request for a context: {error}", "it needs context and base") from error
-    lack = unfit(asked.context, asked.base)
-    if lack:
+    if lack := unfit(asked.context, asked.base):
         raise BadOperation(f"{CONTEXT_PATH} was not written: {lack}", "pmagent oa context --help describes contexts")
     with anyio.move_on_after(OBSERVED_SECONDS):  # without a mode it would be refused, and we may just have started
         await host.ready()

@@ -33,10 +33,8 @@ from pmagent.workspace.settings import ConfigError
 WORKSPACE_VARIABLE = "PMAGENT_WORKSPACE"
 
 
-class OAToolError(PmagentError):
+class OAToolError(PmagentError, exit_code=1):
     """A tool cannot answer: a required file is missing or not valid, or there is no such tool or guard."""
-
-    exit_code = 1
 
 
 def kernel_status(workspace: str | os.PathLike[str] | None = None) -> dict[str, Any]:

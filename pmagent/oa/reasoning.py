@@ -51,10 +51,8 @@ OPERATION: Final = "oa.reason"
 _LIMITS: Final = ("attempts", "call_seconds", "calls", "concurrency", "seconds", "tokens", "cost_usd")
 
 
-class InEventLoop(PmagentError, RuntimeError):
+class InEventLoop(PmagentError, RuntimeError, exit_code=2):
     """``run`` blocks, and was called where an event loop runs; nothing was recorded."""
-
-    exit_code = 2
 
 
 class Concluded(msgspec.Struct, frozen=True):

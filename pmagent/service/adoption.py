@@ -31,10 +31,8 @@ SECONDS: Final = 60.0
 """So long it may take until everything has ended."""
 
 
-class NotEnded(PmagentError):
+class NotEnded(PmagentError, exit_code=1):
     """Something in the log could not be ended, so it is not adopted."""
-
-    exit_code = 1
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -97,8 +95,7 @@ async def _adopt(workspace: Path, found: Found, operator: str) -> None:
 
         with anyio.move_on_after(SECONDS):
             await _end_effects(host)
-        left = open_work(host.runtime.engine, host.runtime.now())
-        if left:
+        if left := open_work(host.runtime.engine, host.runtime.now()):
             raise NotEnded(f"this could not be ended: {', '.join(left[:3])}", "the log stays as it is: read it only")
         for other in [*Registry().known_at(found.log_id)]:
             Registry().forget_log(Path(other.workspace))

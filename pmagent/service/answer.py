@@ -18,16 +18,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str] = []
 
 
-class BadOperation(PmagentError):
+class BadOperation(PmagentError, exit_code=2):
     """There is no such operation, or its arguments do not fit."""
 
-    exit_code = 2
 
-
-class OutcomeOpen(PmagentError):
+class OutcomeOpen(PmagentError, exit_code=6):
     """It is not over yet; it goes on."""
-
-    exit_code = 6
 
 
 def request_of(arguments: dict[str, Any], kind: str) -> str:

@@ -42,22 +42,16 @@ class NotStarted(PmagentError):
         self.exit_code = code if 0 < code < 128 else 70
 
 
-class AlreadyRunning(PmagentError):
+class AlreadyRunning(PmagentError, exit_code=1):
     """A daemon has this workspace already."""
 
-    exit_code = 1
 
-
-class StillThere(PmagentError):
+class StillThere(PmagentError, exit_code=6):
     """The daemon did not end in time; it may still do so."""
 
-    exit_code = 6
 
-
-class BadUnit(PmagentError):
+class BadUnit(PmagentError, exit_code=2):
     """No unit can be written for this workspace."""
-
-    exit_code = 2
 
 
 class Notifier:

@@ -30,10 +30,8 @@ NOTE: Final = "console.note"
 CHECKED: Final = "console.checked"
 
 
-class BadControl(PmagentError):
+class BadControl(PmagentError, exit_code=2):
     """The request is none that the stop switch or the console has; nothing was recorded."""
-
-    exit_code = 2
 
 
 class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -96,10 +96,8 @@ class Refused(PmagentError):
     """The request was refused because the actor that would answer it is halted."""
 
 
-class RequestReused(PmagentError):
+class RequestReused(PmagentError, exit_code=2):
     """The request's id belongs to another request."""
-
-    exit_code = 2
 
 
 class Host:
@@ -143,8 +141,7 @@ class Host:
 
     def require_current(self, projection: str) -> None:
         """Check that a projection's documents may be read as what stands. Raises ProjectionHalted."""
-        halt = self.documents.halted.get(projection)
-        if halt is not None:
+        if (halt := self.documents.halted.get(projection)) is not None:
             raise ProjectionHalted(halt)
 
     @property

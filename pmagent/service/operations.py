@@ -45,10 +45,8 @@ if TYPE_CHECKING:
     from pmagent.service.host import Host
 
 
-class NotInstalled(PmagentError):
+class NotInstalled(PmagentError, exit_code=2):
     """The operation's area lacks libraries that take part in its decisions; nothing was recorded."""
-
-    exit_code = 2
 
 
 async def status(host: Host, _: dict[str, Any]) -> Answer:

@@ -29,17 +29,13 @@ SANDBOX_SECONDS: Final = 10.0
 WAY_SECONDS: Final = 30.0
 
 
-class BadCheckRequest(PmagentError):
+class BadCheckRequest(PmagentError, exit_code=2):
     """The request cannot be run: it is no request for checks, or they are not configured. Nothing was
     recorded."""
 
-    exit_code = 2
 
-
-class ChecksRefused(PmagentError):
+class ChecksRefused(PmagentError, exit_code=1):
     """The checker ran none of the checks; it is in the log, with the reason."""
-
-    exit_code = 1
 
 
 class _Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,8 +70,7 @@ async def run(host: Host, arguments: dict[str, Any], request: str) -> Answer:
     workspace = host.layout.workspace
     settings = await anyio.to_thread.run_sync(resolved, workspace, {})
     table = settings.checks if asked.kind == "check" else settings.guards
-    unknown = [name for name in asked.names if name not in table]
-    if unknown:
+    if unknown := [name for name in asked.names if name not in table]:
         what = f"there is no {asked.kind} {unknown[0]!r} in {workspace / FILE}"
         raise BadCheckRequest(what, f"there are: {', '.join(table) or 'none'}")
     checks = [ConfiguredCheck(name=name, argv=list(table[name])) for name in asked.names]

@@ -107,8 +107,7 @@ def _bootstrap(old: Content, given: Inputs, reality: Content) -> Content:
     meta = _object(old, "meta") | _phases(given)
     health = _bools(_object(old, "health")) | {"reality_green": reality["reality_green"], "source": PATHS[REALITY]}
     for name, key in KEY_CHECKS.items():
-        verdict = _verdict(reality, name)
-        if verdict is not None:
+        if (verdict := _verdict(reality, name)) is not None:
             health[key] = verdict
     if "dms_share_alignment" in meta and "dms_alignment_ok" in health:
         meta["dms_share_alignment"] = "OK" if health["dms_alignment_ok"] else "BROKEN"

@@ -125,8 +125,7 @@ def _go(workspace: Path) -> Iterator[Suite]:
 
 def _make(workspace: Path) -> Iterator[Suite]:
     for name in ("GNUmakefile", "makefile", "Makefile"):
-        target = _TARGET.search(_text(workspace / name))
-        if target:
+        if target := _TARGET.search(_text(workspace / name)):
             yield Suite("make", (target[1],), (), name)
             return
 

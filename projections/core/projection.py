@@ -25,10 +25,8 @@ class Halt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     place: str
 
 
-class ProjectionHalted(PmagentError):
+class ProjectionHalted(PmagentError, exit_code=70):
     """The request reads documents of a halted projection, which are stale."""
-
-    exit_code = 70
 
     def __init__(self, halt: Halt) -> None:
         super().__init__(

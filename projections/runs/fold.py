@@ -74,8 +74,7 @@ def evolved(run: Run, event: Event, sum: str) -> Run:
         return run
     after = run
     for step in steps_of(run, event):
-        handler = _HANDLERS.get(type(step))
-        if handler is not None:
+        if (handler := _HANDLERS.get(type(step))) is not None:
             after = handler(after, event, step)
     return replace(after, position=event.position, sum=sum, updated=event.time)
 

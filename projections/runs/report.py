@@ -188,8 +188,7 @@ def _failures(run: Run, pairs: Pairs) -> list[str]:
     lines = ["## Failures"]
     for task, planned in failed[:TRIED_MAX]:
         lines += ["", f"### {inline(planned.name)}", "", inline(task.reason, 1_000) or "no reason is known"]
-        last_lines = run.last_lines.get(planned.task_id)
-        if last_lines:
+        if last_lines := run.last_lines.get(planned.task_id):
             lines += ["", "Its last lines:", "", *fenced(last_lines)]
     return [*lines, *_left_out(len(failed) - TRIED_MAX, "tasks failed, which", "tasks.jsonl has every reason")]
 

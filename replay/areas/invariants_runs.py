@@ -76,8 +76,7 @@ class RunCheck:
             self.check_still()
         request = event.data.request if isinstance(event.data, EffectRefused) else 0
         ended = event.causation if event.kind == "fact" else request
-        run = self._of_effect.pop(ended, None)
-        if run is not None:
+        if (run := self._of_effect.pop(ended, None)) is not None:
             attempts.ended(run, event, ended)
         self._timer(event, ended)
         self._event(event)
@@ -118,8 +117,7 @@ class RunCheck:
             case OaPermitGranted() | OaPermitRevoked() | RunCancelRequested() | RunCancelAnswered():
                 self._from_outside(event)
             case _:
-                known = self.open.get(getattr(data, "run_id", ""))
-                if known is not None:
+                if (known := self.open.get(getattr(data, "run_id", ""))) is not None:
                     self._steps(known, event, awaited=False)
 
     def _from_outside(self, event: Event) -> None:

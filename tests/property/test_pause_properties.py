@@ -92,8 +92,7 @@ class Paused(Bench):
                 case Stop(request):
                     self._end(request, None)
                 case Conclude(event, ended):
-                    out = self.finish(event.position, ended)
-                    if out is not None:
+                    if (out := self.finish(event.position, ended)) is not None:
                         self._carry_out(self.scheduler.durable(out.events, out.starts, out.cancels))
 
     def _end(self, request: int, ended: msgspec.Struct | None) -> None:

@@ -128,8 +128,7 @@ def test_any_inputs_get_a_sound_answer_and_the_same_one_again(run: tuple[Reasoni
     sound(envelope.program_id, said)
     again = msgspec.convert(msgspec.json.decode(msgspec.json.encode(envelope)), ReasoningEnvelope)
     assert answer(again, evidence) == said
-    refusal = permitted(envelope)
-    if refusal is not None:
+    if (refusal := permitted(envelope)) is not None:
         sound(envelope.program_id, refusal)
         assert not refusal.permitted
         assert not said.permitted, "what the envelope forbids, evidence does not lift"

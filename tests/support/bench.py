@@ -50,8 +50,7 @@ class Bench:
         question = question_of(request)
         with self._guard:
             self.asked[question] += 1
-            given = self.first.get(question)
-            if given:
+            if given := self.first.get(question):
                 return given.pop(0)
         if self.holds(question):
             self.held.set()

@@ -231,8 +231,7 @@ def _begin(state: ReasonerState, event: Event) -> Iterator[Decision]:
     if conclusion.forbidden(run, blocked=state.blocked):
         yield from _end(state, run, conclusion.blocked(run))
         return
-    objection = permitted(run.asked.envelope)
-    if objection is not None:
+    if (objection := permitted(run.asked.envelope)) is not None:
         yield from _end(state, run, conclusion.by_answer(run, objection))
         return
     planned = [(tool, args) for tool, args in plan(run.asked.envelope) if tool in run.asked.envelope.tools_allowed]
@@ -261,8 +260,7 @@ def _informed(state: ReasonerState, run: Run) -> Iterator[Decision]:
 
 
 def _replied(state: ReasonerState, run: Run, reply: ModelReplied) -> Iterator[Decision]:
-    wanted = tools_wanted(run.program, reply, run.turns)
-    if wanted:
+    if wanted := tools_wanted(run.program, reply, run.turns):
         yield from _wanted(state, run, wanted)
         return
     try:
@@ -283,8 +281,7 @@ def _wanted(state: ReasonerState, run: Run, wanted: list[ToolWanted]) -> Iterato
     calls, refusals = len(run.calls), list(run.refusals)
     requested = False
     for key, tool, args in wanted:
-        objection = _objection(run, tool, args, calls)
-        if objection:
+        if objection := _objection(run, tool, args, calls):
             name = bounded(tool, NAME_CHARS_MAX)
             refusals.append(Refusal(tool=name, reason=objection, asked_as=key))
             yield _in(run, OaToolRefused(run=run.request, tool=name, reason=objection, asked_as=key))
@@ -372,8 +369,7 @@ def _question(run: Run, messages: list[ModelMessage]) -> ModelAsked:
 
 def _refusal(state: ReasonerState, event: Event) -> Decision:
     """Why a request did not become a run."""
-    earlier = state.earlier(event.data.envelope.envelope_id)
-    if earlier:
+    if earlier := state.earlier(event.data.envelope.envelope_id):
         return _refused(
             event, [f"the envelope was requested before, at position {earlier}; there is one result for each"],
             f"pmagent log why {earlier} shows what came of it; build a new envelope to ask anew", earlier,

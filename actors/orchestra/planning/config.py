@@ -29,10 +29,8 @@ PLACEHOLDERS: Final[dict[str, tuple[str, ...]]] = {
 """The placeholders that a run fills in, by setting."""
 
 
-class BadConfig(PmagentError):
+class BadConfig(PmagentError, exit_code=2):
     """A configuration or flag that is not understood: the message names the path and what was found."""
-
-    exit_code = 2
 
 
 class Flags(Document, frozen=True, kw_only=True):
@@ -56,8 +54,7 @@ def read_config(text: str | bytes, where: str = FILE) -> OrchestraConfig:
     except Misfit as misfit:
         raise BadConfig(f"{where}: {misfit.message}", misfit.hint) from misfit
     _check_network(config, where)
-    doubled = _doubled(config.whitelist_tools)
-    if doubled:
+    if doubled := _doubled(config.whitelist_tools):
         raise BadConfig(f"{where}: whitelist_tools names {doubled} twice", "keep one of the two")
     return config
 

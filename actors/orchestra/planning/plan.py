@@ -187,8 +187,7 @@ def _planned(
 
 
 def _check_sizes(tasks: Sequence[PlannedTask], where: str) -> None:
-    large = [task.name for task in tasks if len(encode(task)) > TASK_BYTES_MAX]
-    if large:
+    if large := [task.name for task in tasks if len(encode(task)) > TASK_BYTES_MAX]:
         raise LimitExceeded(
             f"{where}: larger than {TASK_BYTES_MAX} bytes, files included: {listed(large)}",
             "let the task read files of the workspace instead",
@@ -238,8 +237,7 @@ def _check_parents(tasks: dict[str, PlanTask], kept: Mapping[str, str], where: s
         raise BadPlan(f"{where}: the parent_id is no task of the plan: {listed(lost)}", "correct it, or leave it out")
     parents = {name: [task.parent_id] if task.parent_id in tasks else [] for name, task in tasks.items()}
     sound = set(in_order(parents))
-    around = [name for name in tasks if name not in sound]
-    if around:
+    if around := [name for name in tasks if name not in sound]:
         raise BadPlan(f"{where}: the parent_id leads around in a circle: {listed(around)}", "leave one of them out")
 
 

@@ -51,10 +51,8 @@ _STATES: Final[Mapping[str, TaskState]] = MappingProxyType(
 )
 
 
-class IllegalStep(PmagentError):
+class IllegalStep(PmagentError, exit_code=70):
     """A step that the task's state does not have: our bug."""
-
-    exit_code = 70
 
 
 class Order(msgspec.Struct, frozen=True):

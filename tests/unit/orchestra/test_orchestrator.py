@@ -36,8 +36,7 @@ OTHER = "5b0c7a52-3f7e-4c1d-9a55-000000000002"
 def stopped(harness: Harness) -> None:
     """End what is cancelled, as the runtime does."""
     for event in harness.open(TaskAttemptRequested):
-        reason = harness.engine.effects.cancelled.get(event.position)
-        if reason is not None:
+        if (reason := harness.engine.effects.cancelled.get(event.position)) is not None:
             harness.end(event, EffectCancelled(request=event.position, reason=reason))
 
 

@@ -123,8 +123,7 @@ def test_it_stands_at_every_event_and_is_the_same_for_the_same_events() -> None:
     documents = folded([])
     for number, event in enumerate(harness.history, 1):
         folded([event], documents)
-        found = shown(documents).get(f"runs/{RUN}/report.md")
-        if found is not None:
+        if (found := shown(documents).get(f"runs/{RUN}/report.md")) is not None:
             assert isinstance(found, bytes)
             assert {token.type for token in every(parsed(found.decode()))} <= PLAIN
             assert found == shown(folded(harness.history[:number]))[f"runs/{RUN}/report.md"]

@@ -30,8 +30,7 @@ def test_every_call_has_the_answer_of_its_table_and_no_call_stands_in_two(machin
     expected: dict[int, int] = {}
     for table, said in ((syscalls.ALLOWED, ALLOW), (syscalls.NEVER, REFUSED)):
         for name in table:
-            found = syscalls.number(name, machine)
-            if found is not None:
+            if (found := syscalls.number(name, machine)) is not None:
                 assert found not in expected, name
                 expected[found] = said
     judged = {syscalls.number(name, machine) for name in syscalls.JUDGED}
