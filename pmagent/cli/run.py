@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pmagent.actors.oa.policy import CARE, WORK
-from pmagent.cli.frame import App, Command, format_option, pass_app, request_option
+from pmagent.cli.frame import App, Command, command, format_option, pass_app, request_option
 from pmagent.cli.inputs import STDIN, BadInput, can_answer, confirmed, from_here, id_prefix, job_id, source_from
 from pmagent.cli.output import Styled
 from pmagent.cli.shell import complete_jobs
@@ -190,13 +190,10 @@ def _check_flags(
         raise click.UsageError(f"--plan-only runs nothing, so {named} has no meaning with it")
 
 
-@click.command(cls=Command, example=["pmagent rerun 5b0c7a52", "pmagent rerun 5b0c7a52 --failed"])
+@command("pmagent rerun 5b0c7a52", "pmagent rerun 5b0c7a52 --failed", request=True)
 @click.argument("run_id", shell_complete=partial(complete_jobs, only=[RUNS]))
 @click.option("--failed", is_flag=True, help="Only tasks that are not done; the results of the others are taken over.")
 @click.option("--detach", is_flag=True, help="Leave it to the daemon, and print the new run's id.")
-@request_option()
-@format_option()
-@pass_app
 def rerun(app: App, run_id: str, failed: bool, detach: bool, request: str | None, format: str) -> int:
     """Repeat a run that is over: a new run by its recorded plan, configuration and action class.
 
