@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Generator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,6 +26,11 @@ from pmagent.workspace.trust import accept
 from tests.support import own_state
 from tests.support.cases import on_loop
 from tests.support.effort import examples
+
+if TYPE_CHECKING:
+    from tests.support.gateway import GatewayBench
+    from tests.support.memory_disk import MemoryDisk
+    from tests.support.orchestra import Harness
 
 __all__ = ["own_state"]
 
@@ -108,6 +113,30 @@ def green(example_contents: Contents) -> Contents:
 def observe() -> Observe:
     """Makes an observation of contents; see ``observed``."""
     return observed
+
+
+@pytest.fixture
+def harness() -> Harness:
+    """L1, L2 and L3 with nothing asked of them yet."""
+    from tests.support.orchestra import Harness
+
+    return Harness()
+
+
+@pytest.fixture
+def bench() -> GatewayBench:
+    """A gateway with no question yet."""
+    from tests.support.gateway import GatewayBench
+
+    return GatewayBench()
+
+
+@pytest.fixture
+def disk() -> MemoryDisk:
+    """An empty disk in memory."""
+    from tests.support.memory_disk import MemoryDisk
+
+    return MemoryDisk()
 
 
 def fresh_example(folder: Path) -> Path:

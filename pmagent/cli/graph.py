@@ -20,8 +20,7 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
 @command(
-    "pmagent graph lint .",
-    "pmagent graph lint . --format sarif",
+    "pmagent graph lint .", "pmagent graph lint . --format sarif",
     format=format_option(more={"sarif": "SARIF 2.1.0, for code hosts and editors"}),
 )
 @click.argument("path", metavar="[PATH]", default=".")

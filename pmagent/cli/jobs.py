@@ -52,9 +52,7 @@ def selecting(kind: Kind, *parts: str) -> Callable[[F], F]:
 
 
 @command(
-    "pmagent runs",
-    "pmagent runs --failed -n 5 --format json",
-    "pmagent runs 5b0c7a52 --failed",
+    "pmagent runs", "pmagent runs --failed -n 5 --format json", "pmagent runs 5b0c7a52 --failed",
     "pmagent runs --watch",
 )
 @click.argument("run_id", required=False, shell_complete=partial(complete_jobs, only=[RUNS]))

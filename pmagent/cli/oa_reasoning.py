@@ -54,8 +54,7 @@ def _shared(goal: str = "") -> Callable[[C], C]:
 
 @command(
     "pmagent oa decision 'Add a page to the manual'",
-    "pmagent oa decision 'Tidy the notes' --constraint no_db_writes --format text",
-    format=None,
+    "pmagent oa decision 'Tidy the notes' --constraint no_db_writes --format text", format=None,
 )
 @click.argument("proposed_action", required=False)
 @_constraints
@@ -77,8 +76,7 @@ def decision(
 
 @command(
     "pmagent oa generate 'Refresh the kernel surfaces' --format text",
-    "pmagent oa generate 'Run `pmagent log verify` and keep its output' --ref README.md",
-    format=None,
+    "pmagent oa generate 'Run `pmagent log verify` and keep its output' --ref README.md", format=None,
 )
 @click.argument("goal", required=False)
 @_constraints
@@ -107,8 +105,7 @@ def generate(
 
 @command(
     """pmagent oa interpret '{"ok": false, "missing_surfaces": ["share/HANDOFF_KERNEL.json"]}'""",
-    """pmagent oa interpret '{"ok": false, "issues": ["oa.kernel_status: timed out"]}' --guard oa_tools""",
-    format=None,
+    """pmagent oa interpret '{"ok": false, "issues": ["oa.kernel_status: timed out"]}' --guard oa_tools""", format=None,
 )
 @click.argument("guard_output", required=False)
 @click.option("--guard", "guard_name", default="", metavar="NAME", help="The guard's name, where its report lacks it.")

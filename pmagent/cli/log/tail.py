@@ -29,10 +29,8 @@ LOOK_SECONDS: Final = 0.05
 
 
 @command(
-    "pmagent log tail",
-    "pmagent log tail -n 5 --type 'oa.*' --type kernel.mode_decided",
-    "pmagent log tail --since 10m kind=decision data.mode=NORMAL",
-    "pmagent log tail --after 1 --format json",
+    "pmagent log tail", "pmagent log tail -n 5 --type 'oa.*' --type kernel.mode_decided",
+    "pmagent log tail --since 10m kind=decision data.mode=NORMAL", "pmagent log tail --after 1 --format json",
     format=format_option(lines=True),
 )
 @click.argument("match", nargs=-1, metavar="[FIELD=VALUE]...")

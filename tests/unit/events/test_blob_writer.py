@@ -110,8 +110,7 @@ def test_a_blob_has_an_upper_bound(store: BlobStore, monkeypatch: pytest.MonkeyP
     assert writer.finish()[1] == 10
 
 
-def test_a_full_disk_is_told_and_the_writer_takes_no_more() -> None:
-    disk = MemoryDisk()
+def test_a_full_disk_is_told_and_the_writer_takes_no_more(disk: MemoryDisk) -> None:
     store = BlobStore(disk, "/blobs")
     writer = store.writer()
     writer.append(b"x" * 50)

@@ -166,8 +166,7 @@ def test_a_failed_write_poisons_the_log_and_all_who_wait_hear_it(operation: str,
     asyncio.run(main())
 
 
-def test_a_failed_sync_of_head_on_idle_poisons_too() -> None:
-    disk = MemoryDisk()
+def test_a_failed_sync_of_head_on_idle_poisons_too(disk: MemoryDisk) -> None:
     writer = BatchWriter(storage := open_segments(disk))
     writer.create(LOG_ID)
     failing(disk, "sync", HEAD_NAME)

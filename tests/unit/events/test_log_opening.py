@@ -216,8 +216,7 @@ def test_whole_lines_that_were_not_acknowledged_stay_and_become_durable() -> Non
     assert sums(all_events(disk.power_loss())) == pristine
 
 
-def test_names_that_a_crashed_process_left_unsynced_become_durable() -> None:
-    disk = MemoryDisk()
+def test_names_that_a_crashed_process_left_unsynced_become_durable(disk: MemoryDisk) -> None:
     write_log(disk, [1, 2], 300)
     for content in disk.contents.values():
         content.durable = bytes(content.data)
@@ -235,8 +234,7 @@ def test_leftovers_of_a_crash_are_removed() -> None:
     assert [name for name in disk.names(FOLDER) if name.endswith(".tmp")] == []
 
 
-def test_a_half_made_head_of_a_new_log_is_made_anew() -> None:
-    disk = MemoryDisk()
+def test_a_half_made_head_of_a_new_log_is_made_anew(disk: MemoryDisk) -> None:
     disk.put(f"{HEAD_PATH}.tmp", b"half")
     assert opened(disk) == (0, None)
     assert disk.names(FOLDER) == [HEAD_NAME]

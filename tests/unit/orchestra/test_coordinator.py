@@ -247,8 +247,7 @@ def test_a_run_that_is_cancelled_while_it_is_planned_ends_without_a_plan() -> No
     assert harness.of(TaskAssigned) == []
 
 
-def test_a_plan_for_what_failed_may_not_use_a_done_tasks_id_again() -> None:
-    harness = Harness()
+def test_a_plan_for_what_failed_may_not_use_a_done_tasks_id_again(harness: Harness) -> None:
     harness.planner = lambda event: replied(event, GOOD)
     harness.tool = lambda event: exited(event, 3 if len(harness.of(TaskAttemptRequested)) > 1 else 0)
     harness.request({"a": [], "b": ["a"]}, replans=1, config=config(retries=0))

@@ -48,8 +48,7 @@ def told(harness: Harness) -> dict[str, str]:
     }
 
 
-def test_a_run_of_one_task_is_ten_events() -> None:
-    harness = Harness()
+def test_a_run_of_one_task_is_ten_events(harness: Harness) -> None:
     harness.request({"echo": []}, form=2)
     harness.run()
     assert of_run(harness) == [
@@ -99,8 +98,7 @@ def test_both_forms_show_the_same_run(
     )
 
 
-def test_the_request_is_the_timer_and_is_kept_in_a_snapshot() -> None:
-    harness = Harness()
+def test_the_request_is_the_timer_and_is_kept_in_a_snapshot(harness: Harness) -> None:
     harness.tool = lambda _: None
     harness.request({"a": []}, form=2, config=config(total=30))
     (timer,) = harness.open(RunRequested)
@@ -117,8 +115,7 @@ def test_the_request_is_the_timer_and_is_kept_in_a_snapshot() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_nothing_begins_under_the_permit_of_a_run_that_is_over(form: dict[str, Any]) -> None:
-    harness = Harness()
+def test_nothing_begins_under_the_permit_of_a_run_that_is_over(form: dict[str, Any], harness: Harness) -> None:
     harness.request({"a": []}, **form)
     harness.run()
     (permit,) = harness.events(OaPermitGranted)
@@ -128,8 +125,7 @@ def test_nothing_begins_under_the_permit_of_a_run_that_is_over(form: dict[str, A
     assert permit.position not in harness.engine.states["oa"].permits
 
 
-def test_a_refused_request_keeps_no_timer() -> None:
-    harness = Harness()
+def test_a_refused_request_keeps_no_timer(harness: Harness) -> None:
     harness.tool = lambda _: None
     harness.request({"a": []}, form=2)
     harness.tell(RunRequested(run_id=RUN, intent="again", config=config(), plan=plan({"b": []}), form=2), "again", RUN)

@@ -57,8 +57,7 @@ def failing(*names: str) -> Harness:
     return harness
 
 
-def test_tasks_are_told_from_their_start_to_their_end() -> None:
-    harness = Harness()
+def test_tasks_are_told_from_their_start_to_their_end(harness: Harness) -> None:
     harness.request({"a": [], "b": ["a"]})
     harness.run()
     run, changes = folded(harness)
@@ -123,8 +122,7 @@ def test_a_refusal_has_its_reasons_and_what_mends_them() -> None:
     assert document(run)["done"] == 0
 
 
-def test_a_plan_with_a_forbidden_tool_is_a_security_refusal() -> None:
-    harness = Harness()
+def test_a_plan_with_a_forbidden_tool_is_a_security_refusal(harness: Harness) -> None:
     harness.planner = lambda event: replied(event, '[{"task_id": "a", "intent": "x", "tools": ["rm"]}]')
     harness.request(None)
     while not folded(harness)[0].over:
@@ -162,8 +160,7 @@ def test_where_no_other_plan_is_found_what_failed_is_shown_as_failed() -> None:
     assert (run.counts["done"], run.counts["failed"], run.replaced) == (1, 2, [])
 
 
-def test_a_plan_only_run_is_done_when_it_is_planned() -> None:
-    harness = Harness()
+def test_a_plan_only_run_is_done_when_it_is_planned(harness: Harness) -> None:
     harness.request({"a": [], "b": []}, plan_only=True)
     run, _ = folded(harness)
     assert (run.state, exit_code(run)) == ("planned", 0)

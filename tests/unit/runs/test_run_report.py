@@ -54,8 +54,7 @@ def failing(event: Event) -> TaskExited:
     )  # fmt: skip
 
 
-def test_a_report_tells_the_run_with_its_place_in_the_log() -> None:
-    harness = Harness()
+def test_a_report_tells_the_run_with_its_place_in_the_log(harness: Harness) -> None:
     harness.tool = failing
     harness.request({"a": [], "b": ["a"]}, config=config(retries=1))
     assert ended(harness) == "failed"
@@ -89,8 +88,7 @@ def test_a_report_tells_the_run_with_its_place_in_the_log() -> None:
     assert row[2:] == ["4", artifact("x", "y", b"1234").checksum]
 
 
-def test_the_order_is_drawn_with_a_colour_for_each_state() -> None:
-    harness = Harness()
+def test_the_order_is_drawn_with_a_colour_for_each_state(harness: Harness) -> None:
     harness.tool = failing
     harness.request({"a": [], "b": ["a"], "c": []}, config=config(retries=2))
     harness.run()
@@ -103,8 +101,7 @@ def test_the_order_is_drawn_with_a_colour_for_each_state() -> None:
     assert len(lines) == 6
 
 
-def test_bars_show_when_each_task_ran() -> None:
-    harness = Harness()
+def test_bars_show_when_each_task_ran(harness: Harness) -> None:
     harness.tool = failing
     harness.request({"a": [], "b": ["a"]})
     harness.run()
@@ -115,8 +112,7 @@ def test_bars_show_when_each_task_ran() -> None:
     assert [line.split()[-2:] for line in lines[1:]] == [["6.0", "s"], ["6.0", "s"]]
 
 
-def test_it_stands_at_every_event_and_is_the_same_for_the_same_events() -> None:
-    harness = Harness()
+def test_it_stands_at_every_event_and_is_the_same_for_the_same_events(harness: Harness) -> None:
     harness.tool = failing
     harness.request({"a": [], "b": ["a"]})
     harness.run()
@@ -169,8 +165,7 @@ def test_hostile_text_stays_text(text: str) -> None:
         assert re.fullmatch(r'    t[01]\["(?:[0-9A-Za-z ._,-]|[^\x00-\x7f]|#[0-9]+;)*"\]:::failed', line)
 
 
-def test_of_a_large_plan_only_so_much_is_told_and_that_is_said() -> None:
-    harness = Harness()
+def test_of_a_large_plan_only_so_much_is_told_and_that_is_said(harness: Harness) -> None:
     count = ROWS_MAX + 100
     names = [f"t{number:04}" for number in range(count)]
     bad = {f"t{number:04}" for number in range(0, count, 4)}
@@ -205,8 +200,7 @@ def test_of_a_large_plan_only_so_much_is_told_and_that_is_said() -> None:
     assert len(report) < 400_000
 
 
-def test_a_plan_with_many_edges_is_not_drawn() -> None:
-    harness = Harness()
+def test_a_plan_with_many_edges_is_not_drawn(harness: Harness) -> None:
     firsts: dict[str, list[str]] = {f"a{number}": [] for number in range(21)}
     harness.request({**firsts, **{f"b{number}": list(firsts) for number in range(20)}}, plan_only=True)
     assert ended(harness) == "planned"
