@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pmagent import contracts
-from pmagent.contracts.compatibility import breaks, major
 from pmagent.contracts.generate import FOLDER
 from pmagent.contracts.pla import CONTRACT_VERSION
 from pmagent.contracts.pla_schemas import SCHEMAS, set_hash
 from tests.support.cases import each
+from tests.support.compatibility import breaks, major
 
 RELEASED = Path(contracts.__file__).parent / "released" / "pla"
 VERSIONS = sorted((folder.name for folder in RELEASED.iterdir()), key=lambda name: [int(n) for n in name.split(".")])
