@@ -204,7 +204,6 @@ class BlobSource(Protocol):
 
     def get(self, sha256: str) -> bytes:
         """The content with this hash, checked against it. Raises NotFound, CorruptLog."""
-        ...
 
 
 class _BlobRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -65,19 +65,15 @@ class Sink(Protocol):
 
     def write(self, data: bytes, /) -> Any:
         """Take bytes."""
-        ...
 
     def flush(self) -> Any:
         """Hand them on."""
-        ...
 
     def isatty(self) -> bool:
         """Whether it is a terminal."""
-        ...
 
     def fileno(self) -> int:
         """Its descriptor."""
-        ...
 
 
 class _Nowhere:

@@ -73,11 +73,9 @@ class JobObserver(Protocol):
 
     def updated(self, job: JobView, changes: Sequence[Change]) -> None:
         """The job has gone on."""
-        ...
 
     def say(self, text: str) -> None:
         """Something to know besides."""
-        ...
 
 
 class JobFollower:

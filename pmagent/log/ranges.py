@@ -34,7 +34,6 @@ class AtPosition(Protocol):
     @property
     def position(self) -> int:
         """The event's."""
-        ...
 
 
 K = TypeVar("K", bound=AtPosition)
