@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from pmagent.contracts.checks import CheckKind, CheckRequested, CheckResult, ConfiguredCheck, scope_of
-
-replace = msgspec.structs.replace
 
 
 class Item(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from pmagent.actors.kernel.mode import Expected, judged
 from pmagent.actors.oa import permits, sessions
@@ -48,8 +49,6 @@ from pmagent.contracts.oa import (
 from pmagent.contracts.orchestra_events import RunEnded, RunRefused
 from pmagent.contracts.payload import Correlated, Payload
 from pmagent.events.event import Event
-
-replace = msgspec.structs.replace
 
 
 class Oa:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from pmagent.actors.kernel.surfaces import CONTEXT, PATHS
 from pmagent.actors.oa.state import WAITING_MAX
@@ -45,8 +46,6 @@ PATH: Final = PATHS[CONTEXT]
 _UNKNOWN: Final = f"it is not known whether {PATH} was written"
 
 _BASE: Final = re.compile(r"(?:[0-9a-f]{64})?")
-
-replace = msgspec.structs.replace
 
 
 class WaitingWrite(msgspec.Struct, frozen=True):

@@ -20,18 +20,17 @@ class Topic(NamedTuple):
 def _exit_codes() -> str:
     rows = [f"  {int(code):>3}  {meaning}" for code, meaning in MEANINGS.items()]
     kinds = sorted({kind(code) for code in MEANINGS if code not in (0, 141)})
-    return "\n".join(
-        ["Exit codes", "", *rows, "",
-         "With --format json an error is one document on stdout (without it, nothing is):",
-         '  {"error": {"kind": …, "message": …, "hint": …}}', f"kind is one of: {', '.join(kinds)}.", "",
-         "A daemon that says nothing for 2 s does not answer; one that computes is given 30 s, but not to look or to",
-         "stop something. A command that only looks, as status, is answered by the log then (exit 0; in JSON daemon is",
-         "unresponsive, or starting). For anything else the error has outcome and request:",
-         "  none     exit 5: the daemon had not taken the request, and drops it",
-         "  unknown  exit 6: it had taken it; or the request stops something (pause, cancel, pla disarm, pla end, a",
-         "           lower pla mode), and is carried out whenever the daemon goes on",
-         "The same command with --request ID is the same request: it is done once, and answered as the first time."]
-    )
+    return "\n".join([
+        "Exit codes", "", *rows, "", "With --format json an error is one document on stdout (without it, nothing is):",
+        '  {"error": {"kind": …, "message": …, "hint": …}}', f"kind is one of: {', '.join(kinds)}.", "",
+        "A daemon that says nothing for 2 s does not answer; one that computes is given 30 s, but not to look or to",
+        "stop something. A command that only looks, as status, is answered by the log then (exit 0; in JSON daemon is",
+        "unresponsive, or starting). For anything else the error has outcome and request:",
+        "  none     exit 5: the daemon had not taken the request, and drops it",
+        "  unknown  exit 6: it had taken it; or the request stops something (pause, cancel, pla disarm, pla end, a",
+        "           lower pla mode), and is carried out whenever the daemon goes on",
+        "The same command with --request ID is the same request: it is done once, and answered as the first time."
+    ])
 
 
 def _environment() -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from pmagent.actors.orchestra.running.artifact_paths import without_clashes
 from pmagent.actors.orchestra.running.form import permit_subject, steps
@@ -57,8 +58,6 @@ from pmagent.projections.views.runs import (
     Task,
     Try,
 )
-
-replace = msgspec.structs.replace
 
 
 def requested(event: Event, sum: str) -> Run:

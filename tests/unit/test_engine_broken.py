@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from pmagent.actors.core import gate
 from pmagent.actors.core.engine import Engine
@@ -183,7 +184,7 @@ def sending() -> Bench:
 
 
 def test_a_permit_whose_use_is_not_counted_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench, replace = sending(), gate.replace
+    bench = sending()
     monkeypatch.setattr(gate, "replace", lambda what, **to: what if isinstance(what, Permit) else replace(what, **to))
     with pytest.raises(Inconsistent, match="uses"):
         bench.fact(Poked(n=5))

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from pmagent.actors.model.actor import GATEWAY
 from pmagent.actors.oa.reasoning import conclusion
@@ -90,8 +91,6 @@ _NO_GATEWAY = "the model gateway is halted"
 _ANEW = "ask again, with a new envelope"
 NAME_CHARS_MAX = 200
 OBJECTION_CHARS_MAX = 2_000
-
-replace = msgspec.structs.replace
 
 
 class Reasoner:

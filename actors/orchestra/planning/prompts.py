@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from pmagent.actors.orchestra.planning.graph import BadPlan, listed
 from pmagent.actors.orchestra.planning.placeholders import filled
@@ -30,7 +31,6 @@ TOLD_CHARS_MAX: Final = 200
 PROMPT_BYTES_MAX: Final = 768 * 1024
 """So large is a prompt at most, as JSON: it stands in one event."""
 
-replace = msgspec.structs.replace
 
 _FENCE: Final = re.compile(r"^[ \t]*```[^\n]*$", re.MULTILINE)
 _BEGINNING: Final = "You are asked for a plan."

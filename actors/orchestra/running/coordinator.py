@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from pmagent.actors.orchestra.planning import prompts as planning
 from pmagent.actors.orchestra.planning.graph import BadPlan
@@ -56,8 +57,6 @@ from pmagent.events.event import Event
 
 COORDINATOR = "coordinator"
 """The actor's name: the holder of the planner's permits."""
-
-replace = msgspec.structs.replace
 
 
 class CoordinatorState(msgspec.Struct, frozen=True):

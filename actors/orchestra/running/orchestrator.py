@@ -14,6 +14,7 @@ from typing import Literal
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from pmagent.actors.oa.policy import ACTIONS
 from pmagent.actors.orchestra.planning import prompts as planning
@@ -60,8 +61,6 @@ DAY_SECONDS = 86_400.0
 
 HELPERS = (COORDINATOR, WORKER)
 """L2 and L3: without either no run gets anywhere, nor ends in order."""
-
-replace = msgspec.structs.replace
 
 
 class Run(msgspec.Struct, frozen=True):

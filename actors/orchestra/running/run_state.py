@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from pmagent.actors.orchestra.planning.plan import assignment
 from pmagent.actors.orchestra.running import states
@@ -34,8 +35,6 @@ CHANGES_BYTES: Final = 640 * 1024
 
 WHY_CHARS_MAX: Final = 200
 """So much of why a run stops is said of each of its tasks; the run has all of it."""
-
-replace = msgspec.structs.replace
 
 
 class CoordinatedRun(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from pmagent.contracts.clock import TimerRequested
 from pmagent.contracts.effect import (
@@ -36,8 +37,6 @@ LINE_CHARS_MAX: Final = 200
 _SIGNALS: Final = {1: "HUP", 2: "INT", 6: "ABRT", 9: "KILL", 11: "SEGV", 15: "TERM", 24: "XCPU", 25: "XFSZ", 31: "SYS"}
 
 Outcome = TaskExited | TaskUnstarted | EffectEnd
-
-replace = msgspec.structs.replace
 
 
 class Failure(msgspec.Struct, frozen=True):

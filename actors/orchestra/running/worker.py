@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from pmagent.actors.orchestra.running.task_state import Job, concluded, finished, folded, next_attempt
 from pmagent.contracts.clock import TimerFired, TimerRequested
@@ -36,8 +37,6 @@ WORKER: Final = "worker"
 
 LIVE: Final[frozenset[str]] = frozenset(("daemon", "orchestra.run"))
 """The surfaces that take up runs of an earlier process; a command that opens the log for something else does not."""
-
-replace = msgspec.structs.replace
 
 
 class WorkerState(msgspec.Struct, frozen=True):
