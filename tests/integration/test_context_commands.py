@@ -176,9 +176,7 @@ def test_the_command_reads_a_file_and_says_what_it_wrote(workspace: Path, tmp_pa
 
 
 @pytest.mark.parametrize("live", [False, True], ids=["without a daemon", "with a daemon"])
-def test_the_command_is_refused_with_code_1_when_the_file_has_changed(
-    live: bool, workspace: Path, tmp_path: Path
-) -> None:
+def test_the_command_is_refused_with_code_1_if_the_file_changed(live: bool, workspace: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text("{}")
     before = (workspace / PATH).read_bytes()
     for base in ("", "0" * 64):

@@ -145,9 +145,7 @@ def without_anything(layout: Layout) -> None:
 
 @pytest.mark.parametrize("lose", [emptied, without_folder, without_evidence, without_anything])
 @pytest.mark.parametrize("durable", [True, False], ids=["with events", "just begun"])
-def test_a_removed_log_is_not_begun_anew_in_silence(
-    workspace: Path, lose: Callable[[Layout], None], durable: bool
-) -> None:
+def test_a_removed_log_is_not_begun_silently(workspace: Path, lose: Callable[[Layout], None], durable: bool) -> None:
     git(workspace, "init", "-q")
     assert pmagent(workspace, "init", "--new-log").code == 0
     if durable:

@@ -64,9 +64,7 @@ def test_a_models_answer_is_the_commands_answer(workspace: Path, monkeypatch: py
     assert spawn("replay", cwd=workspace).code == 0, "without a provider"
 
 
-def test_a_model_cannot_allow_what_the_facts_forbid(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, daemon: bool
-) -> None:
+def test_no_model_allows_what_the_facts_forbid(workspace: Path, monkeypatch: pytest.MonkeyPatch, daemon: bool) -> None:
     with served(workspace, monkeypatch, completion(proceeding()), daemon=daemon) as server:
         done = spawn("oa", "decision", "git push the branch", *ASKED[3:], "--constraint", "no_git_push", cwd=workspace)
     assert (done.code, done.document["decision"]) == (1, "DENY")

@@ -155,9 +155,7 @@ def test_what_a_kill_left_unwritten_the_next_start_writes(workspace: Path, when:
     assert {"config.yaml", "report.md"} <= documents(workspace, 7)
 
 
-def test_documents_are_written_with_pauses_but_at_once_for_who_waits(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_documents_come_with_pauses_but_at_once_for_who_waits(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "PAUSE_FACTOR", 1e9)
     monkeypatch.setattr(writing, "PAUSE_SECONDS_MAX", 1e9)
     written: list[set[str]] = []

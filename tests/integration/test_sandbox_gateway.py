@@ -45,9 +45,7 @@ def test_where_the_way_in_fails_nothing_runs(
     _starts_nothing(tmp_path, reason)
 
 
-def test_a_sandbox_in_the_network_of_this_machine_is_not_entered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sandbox_in_this_machines_network_is_not_entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(netns, "same", lambda _: True)
     _starts_nothing(tmp_path, "it has none of its own")
 

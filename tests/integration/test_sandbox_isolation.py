@@ -344,9 +344,7 @@ def _names() -> list[str]:
     return found
 
 
-def test_environment_descriptors_and_processes_of_the_host_stay_outside(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_hosts_environment_files_and_processes_stay_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_SECRET", "hunter2hunter2")
     secret = os.open(__file__, os.O_RDONLY)
     os.set_inheritable(secret, True)  # noqa: FBT003  (takes no name)

@@ -307,9 +307,7 @@ def test_bubblewrap_is_asked_once_what_it_can_and_again_when_it_is_another(
     assert asked.read_text() == "x\n" * 4
 
 
-def test_a_sandbox_that_cannot_be_built_is_no_answer_of_the_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sandbox_that_is_not_built_is_no_programs_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fails = tmp_path / "bwrap"
     fails.write_text(f"""#!/bin/sh
 [ "$1" != --help ] || {{ echo '{' '.join(bubblewrap.NEEDED)}'; exit; }}

@@ -285,9 +285,7 @@ os.makedirs("{folder}/dark/.git"); os.chmod("{folder}/dark", 0)
     (folder / "dark").chmod(0o755)
 
 
-def test_what_is_planted_is_found_among_more_entries_than_can_be_guarded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plant_is_found_among_more_entries_than_are_guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = writable(tmp_path / "w")
     monkeypatch.setattr(host, "ENTRIES_MAX", 50)
     code = f"""

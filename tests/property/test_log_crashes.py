@@ -156,9 +156,7 @@ def test_a_bit_flip_in_what_a_witness_covers_is_refused_and_elsewhere_never_cuts
 
 @settings(max_examples=examples(200), deadline=None)
 @given(work=batches, garbage=st.binary(max_size=3000), cut=st.integers(0, 3000))
-def test_any_bytes_behind_the_durable_end_are_cut_and_kept_aside(
-    work: list[tuple[int, int]], garbage: bytes, cut: int
-) -> None:
+def test_bytes_behind_the_durable_end_are_cut_and_kept(work: list[tuple[int, int]], garbage: bytes, cut: int) -> None:
     disk, acknowledged = MemoryDisk(), list[str]()
     run(disk, work, acknowledged, 2000)
     newest = segment_paths(disk)[-1]

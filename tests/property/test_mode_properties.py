@@ -85,9 +85,7 @@ def test_making_something_worse_never_makes_the_mode_better(contents: Contents, 
 
 
 @given(contents=kernels(), name=st.sampled_from(sorted(REQUIRED)), data=st.data())
-def test_any_cut_of_a_required_surface_blocks(
-    contents: Contents, name: str, data: st.DataObject, observe: Observe
-) -> None:
+def test_a_cut_required_surface_blocks(contents: Contents, name: str, data: st.DataObject, observe: Observe) -> None:
     raw = json.dumps(contents[name]).encode()
     contents[name] = raw[: data.draw(st.integers(0, len(raw) - 1))]
     assert mode(observe(contents)) == "BLOCKED"

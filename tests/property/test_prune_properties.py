@@ -116,9 +116,7 @@ ended = st.builds(lambda hours, pruned: (hours, pruned), st.none() | st.integers
 
 
 @given(st.lists(ended, max_size=8), st.integers(0, 8), st.integers(0, 90))
-def test_the_policy_keeps_the_newest_the_young_and_the_open(
-    runs: list[tuple[int | None, bool]], keep: int, days: int
-) -> None:
+def test_the_policy_keeps_newest_young_and_open(runs: list[tuple[int | None, bool]], keep: int, days: int) -> None:
     now = "2026-11-26T12:00:00.000000Z"
     entries = [_entry(number, *one) for number, one in enumerate(runs)]
     going = chosen(entries, Policy(days * 86_400.0, keep), now)

@@ -268,9 +268,7 @@ def test_what_a_run_may_do_holds_whatever_is_answered(
 
 @given(steps)
 @settings(max_examples=examples(50), deadline=None)
-def test_a_history_reads_back_to_the_same_state_and_replays(
-    observe: Observe, example_contents: Contents, steps: Steps
-) -> None:
+def test_a_history_reads_back_and_replays(observe: Observe, example_contents: Contents, steps: Steps) -> None:
     table = Table(observe, example_contents)
     for what, how in steps:
         table.do(what, how)

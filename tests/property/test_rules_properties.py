@@ -186,9 +186,7 @@ def strictness(payload: Payloads) -> int:
 
 
 @given(runs(), st.data())
-def test_the_floor_never_loosens_and_settles_at_once(
-    run: tuple[ReasoningEnvelope, list[Evidence]], data: st.DataObject
-) -> None:
+def test_a_floor_only_tightens_and_settles(run: tuple[ReasoningEnvelope, list[Evidence]], data: st.DataObject) -> None:
     envelope, evidence = run
     own = answer(envelope, evidence)
     program = data.draw(st.sampled_from([envelope.program_id, envelope.program_id, *PROGRAM_IDS]))

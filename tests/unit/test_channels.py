@@ -73,9 +73,7 @@ def test_ntfy_slack_and_mail_get_the_shape_that_each_wants() -> None:
     ("email", {"email_to": "a@b.example\nBcc: x@y.example", "smtp": "mail.example:25"}),
     ("email", {"email_to": "a@b.example", "smtp": "mail.example:25", "smtp_tls": "none", "smtp_user": "ada"}),
 ])
-def test_a_channel_that_must_not_be_used_is_refused_and_its_secret_is_not_told(
-    name: str, settings: dict[str, Any]
-) -> None:
+def test_a_forbidden_channel_is_refused_and_its_secret_is_not_told(name: str, settings: dict[str, Any]) -> None:
     with pytest.raises(BadChannel) as refused:
         channel_of(name, NotificationSettings(**settings), ENVIRON)
     assert SECRET not in f"{refused.value.message} {refused.value.hint}"

@@ -74,9 +74,7 @@ def counted(call: Callable[..., Any], nth: int, error: BaseException) -> Callabl
 @given(
     st.sampled_from(sorted(PLACES)), st.integers(1, 12), st.sampled_from([Interrupted, KeyboardInterrupt, SystemExit])
 )
-def test_wherever_a_reaction_is_cut_off_nothing_is_taken_any_more(
-    place: str, nth: int, kind: type[BaseException]
-) -> None:
+def test_wherever_a_reaction_is_cut_off_nothing_more_is_taken(place: str, nth: int, kind: type[BaseException]) -> None:
     bench = Bench([Grantor(), Toy("one"), Toy("two")])
     for n in range(3):
         bench.fact(Poked(n=n))

@@ -158,9 +158,7 @@ def test_a_permit_that_is_taken_back_ends_what_runs_under_it(permit: int, cancel
     HidPingRequested(boot_id="0" * 16, at=START),
     HidCommitRequested(permit=2, boot_id="0" * 16, execution_id="exec-1", digest="0" * 64, action_class="feature_work"),
 ])
-def test_what_arms_keeps_armed_or_types_ends_with_the_actor_that_asked_for_it(
-    attended: Any, of: str, cancels: bool
-) -> None:
+def test_what_arms_keeps_armed_or_types_ends_with_the_actor_that_asked(attended: Any, of: str, cancels: bool) -> None:
     ledger = opened()
     assert ledger.book(event(7, attended, "hid"))[0]
     assert ledger.book(event(8, HidDisarmRequested(boot_id="0" * 16, why="x"), "hid"))[0]

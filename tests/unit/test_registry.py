@@ -119,9 +119,7 @@ def given_away(folder: Path) -> None:
     damaged, other_shape, linked_entry, open_to_others, open_part, linked_folder,
     pytest.param(given_away, marks=pytest.mark.skipif(os.getuid() != 0, reason="only root gives folders away")),
 ])
-def test_one_that_cannot_be_relied_on_is_one_clear_error(
-    registry: Registry, work: Path, spoil: Callable[[Path], None]
-) -> None:
+def test_an_unreliable_one_is_one_clear_error(registry: Registry, work: Path, spoil: Callable[[Path], None]) -> None:
     spoil(registry.folder)
     with pytest.raises(RegistryUnusable) as caught:
         registry.log_of(work)

@@ -83,9 +83,7 @@ def test_a_recent_answer_is_found_by_the_index_and_no_answer_is_read_on_the_even
     session()
 
 
-def test_the_index_is_bounded_and_what_it_forgets_is_found_in_the_log(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_index_is_bounded_and_the_log_has_what_it_forgets(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests, "REQUESTS_MAX", 3)
     ids = [f"oa.snapshot-{n}" for n in range(6)]
 

@@ -79,9 +79,7 @@ async def test_nothing_is_a_blob_too(blobs: BlobStore) -> None:
     text=st.lists(st.sampled_from(["a", "ä", "中", "🔑", f" {SECRET} ", "\n"]), max_size=40).map("".join),
     limit=st.integers(0, 150), size=st.integers(1, 60),
 )
-def test_what_is_beyond_the_limit_is_counted_and_text_is_not_cut_within_a_character(
-    text: str, limit: int, size: int
-) -> None:
+def test_beyond_the_limit_is_counted_and_text_is_not_cut_within_a_character(text: str, limit: int, size: int) -> None:
     memory = BlobStore(MemoryDisk(), "/blobs")
     whole = text.encode()
     stream = Intake(Redactor([SECRET]), memory).stream(limit)

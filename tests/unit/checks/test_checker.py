@@ -207,9 +207,7 @@ def test_before_the_surfaces_have_been_read_nothing_is_run(green: Contents, obse
     assert bench.results(waiting)["a"].passed
 
 
-def test_what_a_worse_mode_cuts_off_is_permitted_anew_and_run_again(
-    bench: CheckBench, green: Contents, observe: Observe
-) -> None:
+def test_work_that_a_worse_mode_cuts_off_is_run_again(bench: CheckBench, green: Contents, observe: Observe) -> None:
     request = bench.ask("a")
     (first,) = bench.runs
     bench.look(observe(broken(green)))
@@ -349,9 +347,7 @@ def test_a_request_to_a_halted_checker_is_refused_by_the_engine(halted: tuple[Ch
     assert over not in bench.engine.states["checker"].open
 
 
-def test_a_checker_that_is_resumed_answers_what_it_knows_and_takes_back_the_rest(
-    halted: tuple[CheckBench, int]
-) -> None:
+def test_a_resumed_checker_answers_what_it_knows_and_takes_back_the_rest(halted: tuple[CheckBench, int]) -> None:
     bench, request = halted
     bench.end(bench.run_of("b"), ran(bench.run_of("b")))
     running = [run.position for run in bench.runs]

@@ -117,9 +117,7 @@ def test_what_is_no_json_is_a_fault_and_no_question(tmp_path: Path) -> None:
 
 
 @each("content", [None, b"", b" \n"])
-def test_a_file_that_cannot_be_read_ends_the_command_before_anything_is_told(
-    tmp_path: Path, content: bytes | None
-) -> None:
+def test_an_unreadable_file_ends_the_command_before_anything_is_told(tmp_path: Path, content: bytes | None) -> None:
     file = tmp_path / "x.json"
     if content is not None:
         file.write_bytes(content)

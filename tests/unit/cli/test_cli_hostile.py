@@ -169,9 +169,7 @@ def test_a_document_that_differs_is_shown_harmlessly(taken: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("options", [(), ("--what-if",)], ids=["replay", "what-if"])
-def test_a_divergence_in_hostile_decisions_is_shown_harmlessly(
-    taken: Path, tmp_path: Path, options: tuple[str, ...]
-) -> None:
+def test_a_divergence_in_hostile_decisions_shows_no_harm(taken: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
     workspace = tmp_path / "workspace"
     shutil.copytree(taken, workspace)
     rewrite(Layout(workspace).log, "oa.session_booted", lambda data: data | {"branch": CORPUS["link_osc8"]})

@@ -147,9 +147,7 @@ def test_a_guards_report_is_taken_as_text_as_a_file_and_from_stdin(
     assert named["goal"] == "Explain why the guard handoff_kernel failed"
 
 
-def test_a_guards_report_with_a_key_of_the_form_is_still_a_report(
-    workspace: Path, piped: Callable[[bytes], None]
-) -> None:
+def test_a_guards_report_with_a_key_of_the_form_is_a_report(workspace: Path, piped: Callable[[bytes], None]) -> None:
     report = {"ok": False, "guard_output": {"inner": 1}}
     piped(encoded(report))
     assert asked(workspace, "interpret")["oa_context"]["guard_output"] == report
@@ -336,9 +334,7 @@ def test_an_argument_that_says_nothing_is_called_empty(workspace: Path, command:
 
 
 @each("options", [("--envelope",), (), ("--format", "text"), ("--bridge",)])
-def test_no_secret_of_a_goal_is_printed(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
-) -> None:
+def test_no_goals_secret_is_printed(workspace: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]) -> None:
     secret = "correct-horse-battery-staple"
     monkeypatch.setenv("LAMP_KEY", secret)
     done = pmagent(workspace, "oa", "generate", f"Run `echo {secret}` and keep its output", *options)

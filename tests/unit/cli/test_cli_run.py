@@ -67,9 +67,7 @@ def test_what_contradicts_itself_or_is_not_there_is_a_usage_error(
     ("- x: [", 2, "usage"),
     ("", 2, "usage"),
 ])
-def test_a_plan_that_cannot_be_is_refused_before_anything_is_recorded(
-    workspace: Path, plan: str, code: int, kind: str
-) -> None:
+def test_a_plan_that_cannot_be_is_refused_and_not_recorded(workspace: Path, plan: str, code: int, kind: str) -> None:
     done = run(workspace, "--format", "json", plan=plan)
     assert done.code == code
     assert done.document["error"]["kind"] == kind
@@ -107,9 +105,7 @@ def test_a_secret_in_the_intent_does_not_get_into_the_log(workspace: Path, monke
     assert "hunter2" not in pmagent(workspace, "log", "tail", "-n", "all", "--format", "json").text
 
 
-def test_that_tools_get_the_mask_for_a_secret_in_the_plan_is_said(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tools_get_the_mask_for_a_secret_in_the_plan(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "hunter2-hunter2-hunter2")
     plan = workspace / "secret.yaml"
     plan.write_text('- {task_id: a, intent: x, tools: [echo], inputs: {args: ["hunter2-hunter2-hunter2"]}}')
@@ -118,9 +114,7 @@ def test_that_tools_get_the_mask_for_a_secret_in_the_plan_is_said(
     assert told not in run(workspace, "--dry-run").errors
 
 
-def test_the_latest_runs_are_found_however_much_happened_since(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_latest_runs_are_found_however_much_came_since(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "WINDOW", 3)
     ids = [run(workspace, "--plan-only", "--format", "json").document["run_id"] for _ in range(4)]
 

@@ -122,9 +122,7 @@ def test_a_run_that_nobody_carries_cannot_be_followed(tmp_path: Path) -> None:
     assert "pmagent up" in refused.errors
 
 
-def test_a_list_that_is_watched_is_drawn_until_the_terminal_is_gone(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_watched_list_is_drawn_until_the_terminal_is_gone(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = iter([os.terminal_size((80, 6))] * 3)
     monkeypatch.setattr(Output, "notes_screen", lambda _: next(sizes, None))
     done = of(workspace, "runs", "--watch")

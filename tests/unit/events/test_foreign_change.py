@@ -91,9 +91,7 @@ def _age(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @each("change", CHANGES)
 @each("when", ["just made", "long there", "idle"])
-def test_nothing_is_acknowledged_after_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, when: str
-) -> None:
+def test_nothing_is_acknowledged_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, when: str) -> None:
     writer = begun(tmp_path)
     file, act = CHANGES[change]
     if when == "long there":

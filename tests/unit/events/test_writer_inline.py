@@ -303,9 +303,7 @@ def test_the_loops_thread_writes_nothing_after_the_writer_thread_failed() -> Non
 
 
 @given(st.lists(st.lists(st.integers(0, 2), max_size=30), min_size=1, max_size=4))
-def test_whatever_the_turns_every_event_stands_once_in_order_and_is_handed_out_in_order(
-    plans: Sequence[Sequence[int]],
-) -> None:
+def test_whatever_the_turns_each_event_stands_once_and_is_handed_out_in_order(plans: Sequence[Sequence[int]]) -> None:
     """Each appender waits for so many turns of the loop before each append."""
 
     async def work() -> None:

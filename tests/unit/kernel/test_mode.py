@@ -152,9 +152,7 @@ def test_equal_kernels_have_equal_digests(green: Contents, observe: Observe) -> 
     assert judge(observe(green).surfaces).digest != first
 
 
-def test_a_summary_with_very_many_failed_checks_gives_reasons_that_fit_into_a_line(
-    green: Contents, observe: Observe
-) -> None:
+def test_a_summary_of_very_many_failed_checks_gives_reasons_that_fit_a_line(green: Contents, observe: Observe) -> None:
     green[REALITY] = {
         "reality_green": False,
         "checks": [{"name": f"{n}-" + "\u0001" * 900, "passed": False, "message": ""} for n in range(3000)],

@@ -241,9 +241,7 @@ def test_who_asks_a_keeper_that_is_halted_is_refused_and_waits_no_more(green: Co
     assert len(writes(bench)) == 1
 
 
-def test_who_waited_while_the_keeper_was_halted_is_answered_when_it_may_decide_again(
-    green: Contents, observe: Observe
-) -> None:
+def test_who_waited_for_the_halted_keeper_is_answered_once_it_decides_again(green: Contents, observe: Observe) -> None:
     bench = Bench([KernelWatcher(), BrokenKeeper()])
     start(bench, observe(green))
     first, second = ask(bench), ask(bench)

@@ -99,9 +99,7 @@ def test_a_file_that_was_changed_meanwhile_stays(workspace: Path) -> None:
     assert "changed by somebody else" in kept(workspace, base).reason
 
 
-def test_a_file_that_was_changed_is_told_before_anything_is_written(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_changed_file_is_told_before_anything_is_written(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "no space")
 
@@ -117,9 +115,7 @@ def test_a_write_that_is_performed_again_finds_that_it_is_done(workspace: Path) 
     assert (workspace / PATH).stat().st_ino == before.st_ino, "it is not even written again"
 
 
-def test_a_change_that_comes_while_it_writes_is_not_overwritten(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_change_while_it_writes_is_not_overwritten(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     base = digest(workspace / PATH)
     sync, synced = os.fsync, []
 

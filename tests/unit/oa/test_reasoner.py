@@ -60,9 +60,7 @@ from tests.support.reasoning import (
 
 
 @pytest.mark.parametrize("program", PROGRAM_IDS)
-def test_each_program_has_one_result_that_keeps_its_contract_and_lists_the_tools_it_called(
-    bench: RunBench, program: str
-) -> None:
+def test_each_program_has_one_result_that_keeps_its_contract_and_lists_its_tools(bench: RunBench, program: str) -> None:
     given = envelope(program)
     result = bench.run(given)
     check_result(result)

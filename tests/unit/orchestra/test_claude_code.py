@@ -163,9 +163,7 @@ NO_LOGIN = "Not logged in · Please run /login"
         (b"", 143, "", "exited", True, "(as by signal 15)"),
     ],
 )  # fmt: skip
-def test_a_failure_is_told_in_its_own_words(
-    stdout: bytes, exit_code: int, stderr: str, code: str, again: bool, text: str
-) -> None:
+def test_a_failure_has_own_words(stdout: bytes, exit_code: int, stderr: str, code: str, again: bool, text: str) -> None:
     failure = failed(stdout, exit_code, stderr)
     assert (failure.code, failure.again) == (code, again)
     assert text in failure.text

@@ -191,9 +191,7 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again_with_what_was_wrong_th
         (lambda at: failed(at, again=False), 1, "no_plan", "no"),
     ],
 )
-def test_a_planner_without_an_answer_is_asked_again_if_that_may_help(
-    outcome: Any, calls: int, code: str, reason: str
-) -> None:
+def test_a_mute_planner_is_asked_again_if_that_may_help(outcome: Any, calls: int, code: str, reason: str) -> None:
     harness = planning()
     harness.planner = lambda event: outcome(event.position)
     while harness.step():

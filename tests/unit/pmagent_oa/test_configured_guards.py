@@ -51,9 +51,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, result: CheckResult) -> list[Any]
 
 
 @each("name", ["no_links", "No-Links", " NO.LINKS "])
-def test_a_configured_guard_is_asked_for_by_any_spelling(
-    guarded: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_configured_guard_answers_to_any_spelling(guarded: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     asked = answering(monkeypatch, PASSED)
     report = tools.run_guard(name, guarded)
     assert asked == [(guarded, "guard", ["no_links"])]

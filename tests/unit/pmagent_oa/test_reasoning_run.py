@@ -135,9 +135,7 @@ def test_a_place_that_is_no_workspace_is_said_to_be_none(tmp_path: Path) -> None
     ({"limits": {"steps": 1}}, "steps"),
     ({"fallback": "perhaps"}, "fallback"),
 ])
-def test_an_engine_that_cannot_answer_is_named_and_nothing_is_asked(
-    workspace: Path, options: dict[str, Any], said: str
-) -> None:
+def test_an_engine_without_answer_is_named_and_not_asked(workspace: Path, options: dict[str, Any], said: str) -> None:
     with pytest.raises(PmagentError, match=said) as caught:
         run(envelope(workspace), workspace=workspace, **options)
     assert caught.value.exit_code == 2

@@ -99,9 +99,7 @@ async def test_a_surface_that_is_missing_or_broken_is_a_failure_that_says_which_
 
 
 @pytest.mark.parametrize("more", [0, 1])
-async def test_an_answer_that_is_too_large_is_a_failure(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, more: int
-) -> None:
+async def test_a_too_large_answer_is_a_failure(workspace: Path, monkeypatch: pytest.MonkeyPatch, more: int) -> None:
     monkeypatch.setattr(effects, "RESULT_BYTES_MAX", 1000)
     text = "x" * (1000 - len(b'{"t":""}') + more)
     monkeypatch.setattr(reading, "call", lambda *_, **__: {"t": text})

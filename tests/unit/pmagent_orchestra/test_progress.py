@@ -172,9 +172,7 @@ def test_a_plan_only_run_is_done_when_it_is_planned(harness: Harness) -> None:
     count=st.integers(0, 40), failed=st.sets(st.integers(0, 39)), until=st.integers(1, 200),
     columns=st.integers(1, 140), rows=st.integers(1, 50),
 )
-def test_the_table_fits_whatever_the_terminal(
-    count: int, failed: set[int], until: int, columns: int, rows: int
-) -> None:
+def test_the_table_fits_any_terminal(count: int, failed: set[int], until: int, columns: int, rows: int) -> None:
     harness = failing(*(f"t{number}" for number in failed))
     waits = {f"t{number}": [f"t{number // 2}"] if number else [] for number in range(count)}
     harness.request(waits or {"t": []}, config=config(retries=0))

@@ -72,9 +72,7 @@ def test_the_plan_is_the_command_once_unless_retries_are_asked_for(workspace: Pa
     assert (again.task_id, again.constraints.max_retries) == ("g-", None)
 
 
-def test_a_path_is_a_program_only_if_it_is_found_there_by_its_name(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_is_a_program_only_if_its_name_finds_it_there(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (workspace / ".venv/bin").mkdir(parents=True)
     for name in (".venv/bin/tool", "tool"):
         (workspace / name).touch(0o755)

@@ -74,9 +74,7 @@ _SETTINGS = st.builds(PathSettings, runs=_TEXTS, logs=_TEXTS, artifacts=_TEXTS, 
 
 
 @given(_SETTINGS, _SETTINGS)
-def test_no_document_is_in_the_way_of_another_whatever_two_runs_are_configured_to(
-    one: PathSettings, other: PathSettings
-) -> None:
+def test_no_document_is_in_anothers_way_however_two_runs_are_configured(one: PathSettings, other: PathSettings) -> None:
     first, second = run_paths(one, ONE), run_paths(other, TWO)
     for path, another in itertools.combinations([*files(first), *files(second)], 2):
         assert not in_the_way(path, another)

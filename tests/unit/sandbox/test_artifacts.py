@@ -232,9 +232,7 @@ def nested(folder: Path, levels: int) -> None:
     os.close(here)
 
 
-def test_a_tree_deeper_than_any_path_is_read_as_far_as_allowed_and_removed(
-    tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_a_tree_deeper_than_any_path_is_read_so_far_and_removed(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     folder = tmp_path / "left"
     request.addfinalizer(lambda: remove(str(folder)))  # nobody else could
     nested(folder, 3000)

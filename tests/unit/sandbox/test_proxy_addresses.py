@@ -98,9 +98,7 @@ def test_no_disguise_makes_a_refused_address_public(address: ipaddress.IPv4Addre
 
 
 @given(st.ip_addresses())
-def test_whatever_is_reached_is_global_to_python_as_well(
-    address: ipaddress.IPv4Address | ipaddress.IPv6Address,
-) -> None:
+def test_whatever_is_reached_is_global_to_python_too(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
     if refusal(str(address)) == "" and address not in ipaddress.ip_network(
         "64:ff9b::/96" if address.version == 6 else "192.0.0.0/24"
     ):

@@ -139,9 +139,7 @@ def test_refreshing_twice_writes_the_same(repository: Path) -> None:
     assert {path.name: path.read_bytes() for path in (repository / "share").glob("*.json")} == first
 
 
-def test_when_checks_cannot_even_be_asked_for_none_of_them_passes(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_when_checks_cannot_be_asked_for_none_passes(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Unreachable(PmagentError):
         """Nobody is there."""
 

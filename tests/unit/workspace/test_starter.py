@@ -86,9 +86,7 @@ FOUND = [
 
 
 @each("files, wanted", FOUND)
-def test_the_plan_runs_the_tests_that_the_repository_has(
-    files: dict[str, str], wanted: list[str], repository: Path
-) -> None:
+def test_the_plan_runs_the_repositorys_tests(files: dict[str, str], wanted: list[str], repository: Path) -> None:
     install(repository, "npm", "pnpm", "cargo", "go", "make")
     assert tools(fill(fresh(repository), files)) == wanted
 

@@ -69,9 +69,7 @@ def test_texts_of_key_values_are_read_part_by_part(text: Any, values: dict[str, 
     assert parts(text) == (values, clauses)
 
 
-def test_the_benchmark_prints_programs_and_what_it_could_not_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_benchmark_prints_programs_and_what_it_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_examples(tmp_path)
     odd = run("x", "OK allowed")
     odd["envelope"]["goal"] = None
@@ -90,9 +88,7 @@ def test_the_benchmark_prints_programs_and_what_it_could_not_read(
         assert line in printed
 
 
-def test_a_folder_without_examples_is_named_and_is_a_usage_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_without_examples_is_a_named_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for folder in (tmp_path, tmp_path / "absent"):
         assert main([str(folder)]) == 2
         assert str(folder) in capsys.readouterr().err
