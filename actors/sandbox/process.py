@@ -247,6 +247,7 @@ class SandboxProcess:
         finally:
             loop.remove_reader(self._handle)
             timer.cancel()
+
     async def _to_its_end(
         self, reading: _Reading, gateway: Gateway | None, monitor: Callable[[PidNamespace], Monitor] | None,
         prompt: bytes | None, told: anyio.CancelScope,

@@ -335,5 +335,3 @@ def _about(jobs: Jobs, event: StoredEvent) -> str:
         return str(getattr(_ABOUT[event.type].decode(raw), field))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CorruptLog("", 0, event.position, f"not a {event.type}: {error}") from error
-
-

@@ -399,8 +399,6 @@ async def _end_adopted(event: Event, _: Io) -> EffectCancelled:
     return EffectCancelled(request=event.position, reason="adopted")
 
 
-
-
 async def _stop(host: Host, log_id: str, reason: str) -> None:
     if host.runtime.failure is None:
         position = host.runtime.engine.sequencer.position

@@ -131,8 +131,7 @@ def test_commands_talk_to_the_daemon_when_one_runs(workspace: Path) -> None:
         doctor = pmagent(workspace, "doctor", "--format", "json").document
         assert {check["state"] for check in doctor["checks"] if check["name"] in {"daemon", "permissions"}} == {"ok"}
         assert pmagent(workspace, "up").code == 1
-        starts = pmagent(workspace, "log", "tail", "--type", "daemon.started", "-n", "all").lines
-        assert len(starts) == 1
+        assert len(pmagent(workspace, "log", "tail", "--type", "daemon.started", "-n", "all").lines) == 1
 
 
 def test_a_holder_that_does_not_answer_is_unreachable(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,8 +99,7 @@ def test_a_signal_stops_it_in_order(workspace: Path, number: signal.Signals) -> 
     with running(workspace) as daemon:
         code, errors = daemon.end(number)
     assert code == 0, errors
-    last = history(workspace)[-1]
-    assert last.data == DaemonStopped(reason=number.name)
+    assert history(workspace)[-1].data == DaemonStopped(reason=number.name)
     assert not Layout(workspace).socket.exists()
     assert_whole(workspace)
 
@@ -233,8 +232,7 @@ def test_without_a_daemon_a_permit_waits_for_the_reading_and_is_answered_in_its_
 
     monkeypatch.setattr(service, "perform", heard)
     monkeypatch.setattr("pmagent.actors.kernel.effects.read_surfaces", read)
-    answer = call(workspace, "oa.permit", {**PERMIT, "request": "oa.permit-1"})
-    assert answer.document["granted"] is True
+    assert call(workspace, "oa.permit", {**PERMIT, "request": "oa.permit-1"}).document["granted"] is True
     granted = next(event for event in history(workspace) if event.type == "oa.permit_granted")
     assert granted.correlation == "oa.permit-1"
     assert granted.causation != granted.data.request
@@ -316,10 +314,8 @@ def test_the_same_request_sent_again_gets_the_same_answer(workspace: Path) -> No
     with running(workspace):
         first = call(workspace, "boot.oa", {"request": "boot.oa-again"})
         assert call(workspace, "boot.oa", {"request": "boot.oa-again"}) == first
-    again = call(workspace, "boot.oa", {"request": "boot.oa-again"})
-    assert again == first
-    booted = [event for event in history(workspace) if event.type == "oa.session_booted"]
-    assert len(booted) == 1
+    assert call(workspace, "boot.oa", {"request": "boot.oa-again"}) == first
+    assert len([event for event in history(workspace) if event.type == "oa.session_booted"]) == 1
 
 
 def test_a_write_that_fails_ends_the_daemon_and_loses_nothing_acknowledged(workspace: Path) -> None:

@@ -103,8 +103,7 @@ def test_git_passes_the_evidence_by_and_the_daemon_goes_on(committed: Path) -> N
             assert sorted(path for path in layout.log.iterdir()) == before
             assert call(committed, "oa.snapshot").exit_code == 0
         assert daemon.end()[0] == 0
-    status = git(committed, "status", "--porcelain", "--", ".pmagent").stdout
-    assert status == ""
+    assert git(committed, "status", "--porcelain", "--", ".pmagent").stdout == ""
     assert verify_log(str(layout.log), blobs=blob_check(layout.store.blobs()), decode=True).ok
 
 

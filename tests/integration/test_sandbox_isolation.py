@@ -277,8 +277,7 @@ def test_no_caller_lets_the_machine_have_core_dumps(caller: Caller) -> None:
 import ctypes, resource
 print(resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
 """
-    found = caller.said(code)
-    assert found == ("(0, 0) 0" if caller.name == "reader" else "(1, 1) 1")
+    assert caller.said(code) == ("(0, 0) 0" if caller.name == "reader" else "(1, 1) 1")
 
 
 @callers()

@@ -33,7 +33,6 @@ from tests.support.sandboxes import (
 pytestmark = needs_sandbox
 
 
-
 @pytest.fixture(autouse=True, params=["another user's", "root's"])
 def owner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The owner of the writable folders; for an ordinary user they are their own."""

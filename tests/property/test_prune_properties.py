@@ -107,8 +107,7 @@ def test_only_what_nobody_needs_goes_and_only_that_is_excused(steps: list[Step],
     needed = {content for content, jobs in kept.named.items() if jobs - kept.gone}
     assert kept.findings()[0] == 0
     assert all(kept.blobs.check(name) for name in kept.payloads), "they are the log, and replay needs them"
-    was_there = kept.lose(lost)
-    assert was_there or lost not in needed
+    assert kept.lose(lost) or lost not in needed
     assert (kept.findings()[0] > 0) == (lost in needed), "a loss is told where somebody needs it"
 
 

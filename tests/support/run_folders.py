@@ -151,14 +151,10 @@ def copied(documents: Documents, projection: RunFolders | None = None) -> Docume
     return other
 
 
-
-
 def ended(harness: Harness, run_id: str = RUN) -> str:
     """Go on until the run is over; its state, or why it was refused."""
     over = harness.run(run_id)
     return over.state if isinstance(over, RunEnded) else over.code
-
-
 
 
 def other(number: int) -> str:

@@ -197,5 +197,3 @@ def test_an_engine_needs_no_area() -> None:
     parts = {f"pmagent.actors.{area.name}" for area in AREAS} | {module for area in AREAS for module in area.contracts}
     assert "pmagent.actors.core.engine" in loaded
     assert not loaded & (parts | {"pmagent.actors.areas"})
-
-

@@ -90,4 +90,3 @@ def test_no_command_in_it_is_a_bug_of_ours(
     assert b"\xe9" not in done.out + done.err
     if format and done.out:
         assert msgspec.json.decode(done.out) is not None
-

@@ -144,5 +144,3 @@ def _own(root: str, assigned: TaskAssigned, asked: TaskAttemptRequested) -> dict
         "ORCHESTRA_TRACE_ID": assigned.run_id, "ORCHESTRA_TASK_ID": asked.task_id, "ORCHESTRA_TASK": assigned.name,
         "ORCHESTRA_ATTEMPT": str(asked.attempt), "WORKSPACE": root,
     }
-
-

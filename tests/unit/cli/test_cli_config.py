@@ -87,8 +87,7 @@ def test_the_pla_s_settings_are_the_contracts_policy_and_limits() -> None:
     for name in named:
         assert {key: value for key, value in ours[name].items() if key != "description"} == theirs[name], name
     lifetime = msgspec.json.schema(PlaProposalRequested)["$defs"]["PlaProposalRequested"]["properties"]["lifetime_s"]
-    given = {key: value for key, value in ours["proposal_seconds"].items() if key != "description"}
-    assert given == lifetime
+    assert {key: value for key, value in ours["proposal_seconds"].items() if key != "description"} == lifetime
 
 
 def test_the_flag_wins_over_the_variable_for_the_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

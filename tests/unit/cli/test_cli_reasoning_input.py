@@ -96,8 +96,7 @@ def test_argument_file_and_stdin_ask_the_same(
         ways.append(asked(workspace, command, *arguments))
     for way in ways:
         assert (way["goal"], way["oa_context"]) == (by_file["goal"], by_file["oa_context"])
-    by_argument = asked(workspace, command, ARGUMENT[command])
-    assert by_argument["program_id"] == by_file["program_id"]
+    assert asked(workspace, command, ARGUMENT[command])["program_id"] == by_file["program_id"]
 
 
 def test_options_of_a_decision_reach_its_context(workspace: Path) -> None:

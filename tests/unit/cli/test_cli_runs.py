@@ -52,8 +52,7 @@ def names(workspace: Path, *arguments: str) -> list[str]:
     document: Any = of(workspace, "runs", FAILED, *arguments, "--format", "json").document
     chosen = [document["names"][task["task_id"]] for task in document["tasks"]]
     shown = of(workspace, "runs", FAILED, *arguments).lines
-    rows = [line.split()[1] for line in shown[1:] if line[:3] in (" ✓ ", " ✗ ", " · ")]
-    assert rows == chosen
+    assert [line.split()[1] for line in shown[1:] if line[:3] in (" ✓ ", " ✗ ", " · ")] == chosen
     return chosen
 
 

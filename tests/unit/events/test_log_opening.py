@@ -347,8 +347,7 @@ def test_head_vouches_for_every_segment_but_the_newest() -> None:
     for number in range(12):
         writer.write([draft(number)])
     lost = disk.power_loss()
-    head = verify_log(FOLDER, lost).durable.position
-    assert head == int(segment_paths(disk)[-1][-26:-6]) - 1
+    assert verify_log(FOLDER, lost).durable.position == int(segment_paths(disk)[-1][-26:-6]) - 1
     storage.close()
 
 

@@ -81,7 +81,6 @@ def test_without_pyserial_a_device_is_not_looked_for(monkeypatch: pytest.MonkeyP
     assert (raised.value.code, raised.value.hint) == ("failed", install("pla"))
 
 
-
 @each(
     "name, message, hint",
     [

@@ -124,8 +124,7 @@ def test_a_change_while_it_writes_is_not_overwritten(workspace: Path, monkeypatc
         synced.append(put(workspace, {"context": {"theirs": True}}))
 
     monkeypatch.setattr(os, "fsync", somebody_writes)
-    outcome = write_context(workspace, 7, CONTEXT, base)
-    assert isinstance(outcome, OaContextUnwritten)
+    assert isinstance(write_context(workspace, 7, CONTEXT, base), OaContextUnwritten)
     assert digest(workspace / PATH) == synced[0]
     assert os.listdir((workspace / PATH).parent) == ["CONTEXT.json"]
 

@@ -60,8 +60,7 @@ def test_a_snapshot_of_a_kernel_declared_blocked_succeeds(running: Loop, green: 
 
 
 def test_two_snapshots_get_one_answer_each(running: Loop, green: Contents, observe: Observe) -> None:
-    asked = of(KernelReadRequested, running.tell(OaSnapshotRequested(), OaSnapshotRequested()))
-    assert len(asked) == 2
+    assert len(of(KernelReadRequested, running.tell(OaSnapshotRequested(), OaSnapshotRequested()))) == 2
     reads = [event.position for event in running.of(KernelReadRequested)][-2:]
     first = of(OaSnapshotTaken, running.tell(observe(green, request=reads[0])))
     second = of(OaSnapshotTaken, running.tell(observe(green, request=reads[1])))

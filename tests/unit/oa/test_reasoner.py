@@ -208,8 +208,7 @@ def test_a_tool_that_does_not_answer_leaves_the_operation_unverified(bench: RunB
 
 def test_a_halted_gateway_is_a_failed_run(bench: RunBench) -> None:
     bench.engine.halted["model"] = 1
-    result = bench.run(envelope(), **LANGCHAIN)
-    assert result.status == "FAILED"
+    assert bench.run(envelope(), **LANGCHAIN).status == "FAILED"
 
 
 @pytest.mark.parametrize("fallback", [True, False])

@@ -117,8 +117,7 @@ def test_a_run_is_stopped_when_the_one_who_gave_its_permit_is_halted(monkeypatch
     assert stopping.reasons[0].startswith("an attempt was not permitted: there is no live permit ")
     assert len(harness.of(EffectRefused)) == 1
     held(harness, "stop")
-    over = harness.over()
-    assert isinstance(over, RunEnded)
+    assert isinstance(harness.over(), RunEnded)
     assert [halted.name for halted in harness.of(ActorHalted)] == ["oa"]
 
 

@@ -191,8 +191,7 @@ def test_where_there_is_little_room_what_runs_and_what_failed_comes_first() -> N
         harness.step()
     run, _ = folded(harness)
     rows = [text(line) for line in table(run, run.updated, 100, 10)]
-    names = [row.split()[1] for row in rows[1:-1]]
-    assert names == ["t6", "t7", "t8", "t9", "t10", "t11", "t3"]
+    assert [row.split()[1] for row in rows[1:-1]] == ["t6", "t7", "t8", "t9", "t10", "t11", "t3"]
     assert rows[-1].strip() == "and 23 more: 5 done, 18 planned"
 
 

@@ -255,8 +255,7 @@ def test_what_is_owed_stays_owed_until_it_is_settled() -> None:
     assert f"runs/{other(0)}/report.md" in first
     assert documents.owing  # it may not have been written
     documents.doubt()
-    again = computed(documents.take())
-    assert again.keys() == first.keys()
+    assert computed(documents.take()).keys() == first.keys()
     documents.settle()
     assert (documents.owing, documents.take()) == (False, {})
 

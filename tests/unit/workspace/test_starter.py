@@ -201,8 +201,7 @@ def test_a_folder_of_a_worktree_is_ignored_by_its_own_path(repository: Path) -> 
     subprocess.run([*git, "worktree", "add", "-q", str(repository.parent / "tree")], check=True)
     nested = repository.parent / "tree" / "a*b"
     nested.mkdir()
-    done = pmagent(nested, "init", "--ignore", "--format", "json").document
-    assert done["ignore"][0] == "/a\\*b/runs/"
+    assert pmagent(nested, "init", "--ignore", "--format", "json").document["ignore"][0] == "/a\\*b/runs/"
     assert pmagent(nested, "init", "--format", "json").document["ignore"] == []
 
 
