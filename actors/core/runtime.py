@@ -231,7 +231,7 @@ class Runtime:
                 # the same: the scheduler has it ended, and it passes on its own errors.
                 running.task = self._loop.create_task(self._perform(running))
             elif isinstance(action, Conclude):
-                self._conclude(action.event, action.outcome)
+                self._finish(action.event, self.intake.outcome(action.event, action.outcome))
             elif action.request in self._running:  # else an error came between
                 running = self._running[action.request]
                 if isinstance(action, Stop):
@@ -314,9 +314,6 @@ class Runtime:
                 self._finish(action.event, draft)
             else:
                 self._carry_out((action,))
-
-    def _conclude(self, event: Event, outcome: msgspec.Struct) -> None:
-        self._finish(event, self.intake.outcome(event, outcome))
 
     def _finish(self, event: Event, draft: Draft) -> None:
         if self.failure is None:

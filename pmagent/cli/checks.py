@@ -83,7 +83,7 @@ def all_checks(
 ) -> list[Check]:
     """Every check, in order. Without an understood workspace, only those that need none. ``note`` is told of what takes
     a while."""
-    checks = [_origin_check(), _versions()]
+    checks = [Check("origin", "ok", f"all packages come from {_origin.ROOT}"), _versions()]
     try:
         resolved = resolve(flag, environ)
         workspace = resolved.workspace
@@ -109,10 +109,6 @@ def all_checks(
     checks += [_clock(), _sandbox()]
     checks += [_program(name, use) for name, use in PROGRAMS.items()]
     return checks
-
-
-def _origin_check() -> Check:
-    return Check("origin", "ok", f"all packages come from {_origin.ROOT}")
 
 
 def _versions() -> Check:

@@ -84,7 +84,7 @@ async def _adopt(workspace: Path, found: Found, operator: str) -> None:
         if host.storage.log_id() != found.log_id:
             raise NotEnded("the log was exchanged meanwhile", "look again: pmagent log adopt")
         adopted = LogAdopted(
-            operator_id=operator, channel="cli", uid=found.uid, folder=_text(host.layout.log),
+            operator_id=operator, channel="cli", uid=found.uid, folder=shown(host.layout.log)[:FOLDER_CHARS_MAX],
             previous=found.previous[:FOLDER_CHARS_MAX], gone_from=found.gone_from, gone_to=found.gone_to,
             known_sum=found.known_sum,
         )  # fmt: skip
@@ -131,7 +131,3 @@ def _with_losses(found: Found, layout: Layout, before: KnownLog) -> Found:
         found, previous=before.folder, gone_from=first, gone_to=before.position if first else 0,
         known_sum=before.sum if first else "",
     )
-
-
-def _text(path: Path) -> str:
-    return shown(path)[:FOLDER_CHARS_MAX]

@@ -363,11 +363,7 @@ def _covered(item: str, before: Iterable[str]) -> bool:
         return False
     kinds = ("read: ", "write: ") if kind == "read" else ("write: ",)
     above = (other.partition(": ")[2] for other in before if other.startswith(kinds))
-    return any(path == one or path.startswith(f"{one}/") or (one == "." and not _leads_out(path)) for one in above)
-
-
-def _leads_out(path: str) -> bool:
-    return path.startswith("/")
+    return any(path == one or path.startswith(f"{one}/") or (one == "." and not path.startswith("/")) for one in above)
 
 
 # --- the record -------------------------------------------------------------------------------------------------------

@@ -130,7 +130,7 @@ def _tasks(pairs: Pairs) -> list[str]:
         (
             code(planned.name),
             inline(planned.intent, 120),
-            code(_command(planned)),
+            code(cut(shlex.join([planned.tools[0], *planned.inputs.args]), 160)),
             task.word,
             str(task.attempts),
             duration(task.duration_ms) if task.attempts else NONE,
@@ -141,11 +141,6 @@ def _tasks(pairs: Pairs) -> list[str]:
         "## Tasks", "", *table(("Task", "Intent", "Program", "State", "Attempts", "Duration"), rows),
         *_left_out(len(pairs) - len(shown), "tasks", "metrics.json has all of them"),
     ]  # fmt: skip
-
-
-def _command(planned: PlannedTask) -> str:
-    """Program and arguments as a shell would take them; none does."""
-    return cut(shlex.join([planned.tools[0], *planned.inputs.args]), 160)
 
 
 def _left_out(count: int, what: str, where: str) -> list[str]:
