@@ -154,11 +154,8 @@ def test_effects_that_a_killed_process_left_open_end_under_the_next_one(tmp_path
     assert log_in(folder).verify(decode=True).ok
 
 
-def test_a_log_has_one_writer(tmp_path: Path) -> None:
-    async def twice() -> None:
-        async with live(log_in(tmp_path / "log"), [Doer()], {}):
-            with pytest.raises(LogLocked):
-                async with live(log_in(tmp_path / "log"), [Doer()], {}):
-                    raise AssertionError("another one has it")
-
-    anyio.run(twice)
+async def test_a_log_has_one_writer(tmp_path: Path) -> None:
+    async with live(log_in(tmp_path / "log"), [Doer()], {}):
+        with pytest.raises(LogLocked):
+            async with live(log_in(tmp_path / "log"), [Doer()], {}):
+                raise AssertionError("another one has it")

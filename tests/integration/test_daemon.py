@@ -266,37 +266,34 @@ def test_another_wish_under_a_used_request_id_is_not_told_to_be_done(
         call(workspace, operation, {**who, **second})
 
 
-def test_a_used_request_id_is_refused_for_another_decision_and_while_the_first_is_on_its_way(workspace: Path) -> None:
-    async def go() -> None:
-        async with open_host(workspace, "daemon") as host:
-            who = {"operator": "ada", "channel": "api"}
-            await pla_calls.mode(host, {**who, "mode": "SUGGEST", "request": "pla.mode-1"})
-            decide = {"operator": "bob", "channel": "api", "request": "pla.decide-1"}
-            one = (await pla_calls.propose(host, {**who, "goal": "type: one", "request": "pla.propose-1"})).document
-            approved = {**decide, "proposal_id": one["proposal_id"], "decision": "APPROVED", "digest": one["digest"]}
-            done = await pla_calls.decide(host, approved)
-            assert await pla_calls.decide(host, {**approved, "looked_ms": 7}) == done
-            two = (await pla_calls.propose(host, {**who, "goal": "type: two", "request": "pla.propose-2"})).document
-            with pytest.raises(RequestReused, match="another"):
-                await pla_calls.decide(host, {
-                    **decide, "proposal_id": two["proposal_id"], "decision": "REJECTED", "reason": "no",
-                })  # fmt: skip
-            ends: list[object] = []
+async def test_a_used_request_id_is_refused_for_another_decision_and_while_the_first_goes_on(workspace: Path) -> None:
+    async with open_host(workspace, "daemon") as host:
+        who = {"operator": "ada", "channel": "api"}
+        await pla_calls.mode(host, {**who, "mode": "SUGGEST", "request": "pla.mode-1"})
+        decide = {"operator": "bob", "channel": "api", "request": "pla.decide-1"}
+        one = (await pla_calls.propose(host, {**who, "goal": "type: one", "request": "pla.propose-1"})).document
+        approved = {**decide, "proposal_id": one["proposal_id"], "decision": "APPROVED", "digest": one["digest"]}
+        done = await pla_calls.decide(host, approved)
+        assert await pla_calls.decide(host, {**approved, "looked_ms": 7}) == done
+        two = (await pla_calls.propose(host, {**who, "goal": "type: two", "request": "pla.propose-2"})).document
+        with pytest.raises(RequestReused, match="another"):
+            await pla_calls.decide(host, {
+                **decide, "proposal_id": two["proposal_id"], "decision": "REJECTED", "reason": "no",
+            })  # fmt: skip
+        ends: list[object] = []
 
-            async def wish(mode: str) -> None:
-                try:
-                    await pla_calls.mode(host, {**who, "mode": mode, "request": "pla.mode-2"})
-                    ends.append(mode)
-                except RequestReused:
-                    ends.append(RequestReused)
+        async def wish(mode: str) -> None:
+            try:
+                await pla_calls.mode(host, {**who, "mode": mode, "request": "pla.mode-2"})
+                ends.append(mode)
+            except RequestReused:
+                ends.append(RequestReused)
 
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(wish, "OBSERVE")
-                tasks.start_soon(wish, "EXECUTE")
-            assert len(ends) == 2
-            assert ends.count(RequestReused) == 1
-
-    anyio.run(go)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wish, "OBSERVE")
+            tasks.start_soon(wish, "EXECUTE")
+        assert len(ends) == 2
+        assert ends.count(RequestReused) == 1
 
 
 def test_drift_and_revocation_belong_to_the_session_and_the_run(workspace: Path) -> None:

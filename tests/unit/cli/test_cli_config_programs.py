@@ -145,7 +145,8 @@ def test_any_table_is_understood_or_refused_with_an_error_of_ours(table: str, co
     try:
         found = programs(Path("config.toml"), table, content)
     except ConfigError as error:
-        assert error.message.isprintable()
+        message = error.message
+        assert message.isprintable()
         return
     assert len(found) == len(content)
     for name, argv in found.items():
