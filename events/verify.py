@@ -8,6 +8,7 @@ On demand also: each line's shape, and every blob that an event names (``pmagent
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 
 import msgspec
 
@@ -103,8 +104,7 @@ class _Verifier:
 
     def _check_segment(self, first: int, slot: HeadSlot | None, newest: bool) -> Finding | None:
         name = segment_name(first)
-        file = self._disk.open(f"{self._folder}/{name}")
-        try:
+        with closing(self._disk.open(f"{self._folder}/{name}")) as file:
             offset, size = 0, file.size()
             self._bytes_in_last = 0
             while offset < size:
@@ -138,8 +138,6 @@ class _Verifier:
                 self._beyond = wrong
                 return None
             return None
-        finally:
-            file.close()
 
     def _check_run(self, run: bytes, name: str, offset: int, before: Tail, slot: HeadSlot | None) -> Finding | None:
         if not run:

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Final, Literal, Self
 
 import anyio
@@ -411,16 +411,13 @@ class SandboxProcess:
         with scope:
             await self._standing.wait()
             assert self._inside is not None
-            watch = monitor(self._inside)
-            try:
+            with closing(monitor(self._inside)) as watch:
                 while True:
                     began = time.monotonic()
                     self.exceeded = await anyio.to_thread.run_sync(watch.look)
                     if self.exceeded:
                         break
                     await anyio.sleep(max(_LOOK_SECONDS, _REST * (time.monotonic() - began)))
-            finally:
-                watch.close()
             self._kill()
 
     def _full(self) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -308,15 +308,12 @@ async def open_host(
     with store.lease(surface) as lease:
         known = None if adopting else admitted(layout)
         sweep(layout.workspace, *(load(folder) for edge in EDGES for folder in edge.folders))
-        storage = lease.open()
-        try:
+        with closing(lease.open()) as storage:
             keeper = Keeper(layout, known, storage, idle=adopting)
             made = resources_of(EDGES, {} if adopting else os.environ)
             kept = Resources((*made, *resources))
             async with _live(layout, store, storage, surface, stop_reason, kept, keeper, must_write=must_write) as host:
                 yield host
-        finally:
-            storage.close()
 
 
 @asynccontextmanager

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -80,11 +81,8 @@ async def do(event: Event, io: Io) -> Done:
 
 def types(folder: Path) -> list[str]:
     """The types of a log's events."""
-    reader = log_in(folder).reader()
-    try:
+    with closing(log_in(folder).reader()) as reader:
         return [event.type for event in events(reader)]
-    finally:
-        reader.close()
 
 
 def test_the_example_on_the_page_runs_and_says_what_the_page_says() -> None:

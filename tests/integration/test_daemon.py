@@ -10,7 +10,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +44,12 @@ SUMMARY = "share/REALITY_GREEN_SUMMARY.json"
 
 def wait_for(workspace: Path, wanted: Callable[[Event], bool], position: int = 1) -> Event:
     """Follow the log from another process, as people do, until an event comes."""
-    storage = SegmentReader(RealDisk(), str(Layout(workspace).log))
-    try:
+    with closing(SegmentReader(RealDisk(), str(Layout(workspace).log))) as storage:
         for run in Follower(storage, position).follow():
             if not isinstance(run, Progress):
                 for event in map(typed, run):
                     if wanted(event):
                         return event
-    finally:
-        storage.close()
     raise AssertionError("following never ends by itself")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from typing import NamedTuple
 
 import msgspec
@@ -97,11 +98,8 @@ def head_bytes(tail: Tail, log_id: str = LOG_ID) -> bytes:
 
 def all_events(disk: Disk, until: int | None = None) -> list[StoredEvent]:
     """The events that a reader in another process gets."""
-    reader = SegmentReader(disk, FOLDER)
-    try:
+    with closing(SegmentReader(disk, FOLDER)) as reader:
         return list(events(reader, 1, until))
-    finally:
-        reader.close()
 
 
 def sums(found: Iterable[StoredEvent]) -> list[str]:

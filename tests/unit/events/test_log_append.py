@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -32,11 +33,8 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def ids(folder: Path) -> list[str]:
     """The ids of all events."""
-    reader = SegmentReader(RealDisk(), str(folder))
-    try:
+    with closing(SegmentReader(RealDisk(), str(folder))) as reader:
         return [event.id for event in events(reader)]
-    finally:
-        reader.close()
 
 
 def descriptors() -> int:
