@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
+from pmagent.events.tree import held
+
 
 class Status(NamedTuple):
     """Which file or folder it is (``device`` and ``inode``, the same as long as somebody has it open), its ``size`` in
@@ -260,11 +262,8 @@ class RealDisk:
 
     def sync_folder(self, folder: str) -> None:
         """See Disk."""
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with held(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as descriptor:
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 _WHOLE_NS: Final = 1_000_000_000

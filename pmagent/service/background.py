@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from pmagent.events.errors import PmagentError
+from pmagent.events.tree import held
 from pmagent.service.client import DaemonUnreachable
 from pmagent.service.wire import peer_pid, peer_uid, reachable
 from pmagent.workspace.layout import Layout
@@ -91,8 +92,7 @@ def start(workspace: Path) -> int:
             env={**os.environ, NOTIFY: f"{folder}/notify"}, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
             start_new_session=True,
         )  # fmt: skip
-        ended = os.pidfd_open(daemon.pid)
-        try:
+        with held(os.pidfd_open(daemon.pid)) as ended:
             while True:
                 heard: list[int] = select.select([line.fileno(), ended], [], [])[0]
                 if line.fileno() in heard and READY in line.recv(4096).split(b"\n"):
@@ -100,8 +100,6 @@ def start(workspace: Path) -> int:
                     return daemon.pid
                 if ended in heard:
                     raise NotStarted(daemon.wait(), _last_line(output), output)
-        finally:
-            os.close(ended)
 
 
 def stop(workspace: Path, seconds: float) -> int | None:

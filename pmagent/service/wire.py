@@ -25,6 +25,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from pmagent.edges import OPERATIONS
 from pmagent.events.errors import PmagentError
+from pmagent.events.tree import held
 
 REQUEST_BYTES_MAX: Final = 24 << 20
 REPLY_BYTES_MAX: Final = 64 << 20
@@ -83,11 +84,8 @@ class RemoteError(PmagentError):
 @contextmanager
 def reachable(path: Path) -> Iterator[str]:
     """An address for the socket at ``path``, of any length, while the block lasts. Raises OSError."""
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with held(os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as folder:
         yield f"/proc/self/fd/{folder}/{path.name}"
-    finally:
-        os.close(folder)
 
 
 def peer_uid(connection: socket.socket) -> int:
