@@ -12,11 +12,11 @@ import pytest
 from pmagent.actors.sandbox.bubblewrap import NEEDED
 from pmagent.cli import checks
 from pmagent.cli.checks import Check, all_checks
-from pmagent.events.lock import WriterLock
 from pmagent.workspace.layout import Layout
 from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.logged import flip, note, segments, write_log
+from tests.support.logs import locked
 from tests.support.sandboxes import needs_sandbox
 
 
@@ -125,11 +125,8 @@ def test_a_link_in_the_place_of_the_log_fails(healthy: Path, tmp_path: Path) -> 
 
 def test_a_holder_without_a_socket_fails(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pmagent.service.client.CONNECT_SECONDS", 0.05)
-    lock = WriterLock(Layout(healthy).evidence.locks[-1], "pid 1, somebody")
-    try:
+    with locked(healthy, "pid 1, somebody"):
         found = looked(healthy, "daemon")
-    finally:
-        lock.release()
     assert found.state == "fail"
     assert "somebody" in found.text
 

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from pmagent.events.line import decode_line
-from pmagent.events.lock import WriterLock
 from pmagent.exitcodes import Exit
 from pmagent.workspace.layout import Layout
 from tests.conftest import EXAMPLE
@@ -19,6 +18,7 @@ from tests.support.altered import rewrite
 from tests.support.cases import each
 from tests.support.commands import Ran, accepted, invoke, owned
 from tests.support.hostile import CORPUS, FAKE, assert_harmless, hostile_log, short
+from tests.support.logs import locked
 
 NAMES = list(CORPUS)
 
@@ -205,11 +205,8 @@ def test_a_workspace_with_a_hostile_name_is_named_harmlessly(workspace: Path, na
 
 def test_what_the_holder_of_the_log_says_of_itself_is_shown_harmlessly(workspace: Path) -> None:
     Layout(workspace).home.mkdir(parents=True)
-    lock = WriterLock(Layout(workspace).evidence.locks[-1], CORPUS["clipboard_osc52"] + CORPUS["fake_line"])
-    try:
+    with locked(workspace, CORPUS["clipboard_osc52"] + CORPUS["fake_line"]):
         assert shown("doctor", workspace=workspace).code == Exit.NO
-    finally:
-        lock.release()
 
 
 def test_a_hostile_settings_file_is_named_harmlessly(workspace: Path) -> None:

@@ -11,12 +11,12 @@ import pytest
 
 from pmagent.cli import job_screen
 from pmagent.cli.jobs import runs
-from pmagent.events.lock import WriterLock
 from pmagent.jobs import catalogue, following
 from pmagent.workspace.layout import Layout
 from tests.support.cases import each
 from tests.support.commands import Ran, invoke, pmagent
 from tests.support.hostile import CORPUS, assert_harmless
+from tests.support.logs import locked
 
 PLAN = """
 - {task_id: hello, intent: say hello, tools: [echo]}
@@ -154,11 +154,8 @@ def test_a_run_in_another_shell_is_waited_for_and_named(workspace: Path, monkeyp
     monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.05)
     monkeypatch.setattr(job_screen, "REST_SECONDS", 0.0)
     Layout(workspace).home.mkdir(parents=True)
-    lock = WriterLock(Layout(workspace).evidence.locks[-1], "pid 1, orchestra.run")
-    try:
+    with locked(workspace, "pid 1, orchestra.run"):
         done = run(workspace)
-    finally:
-        lock.release()
     assert (done.code, done.out) == (5, b"")
     assert "pid 1, orchestra.run" in done.errors.splitlines()[0]
     assert "waiting for its end" in done.errors.splitlines()[0]
