@@ -11,7 +11,7 @@ The calls and their numbers are in syscalls.toml. It is part of the code: it is 
 from __future__ import annotations
 
 import tomllib
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 MACHINES: Final = ("x86_64", "aarch64")
@@ -20,7 +20,7 @@ MACHINES: Final = ("x86_64", "aarch64")
 _Table = dict[str, list[int]]
 """Name of a call -> its number on each machine; a later machine that is left out has no such call."""
 
-_TABLES: Final[dict[str, _Table]] = tomllib.loads(files(__package__).joinpath("syscalls.toml").read_text("utf-8"))
+_TABLES: Final[dict[str, _Table]] = tomllib.loads(Path(__file__).with_name("syscalls.toml").read_text("utf-8"))
 
 ALLOWED: Final = _TABLES["allowed"]
 """Allowed whatever their arguments."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
-from importlib.resources import files
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from pmagent.exitcodes import MEANINGS, kind
@@ -63,7 +63,7 @@ def _shown(default: object) -> str:
 
 def _text(name: str) -> Callable[[], str]:
     """A topic of topics.toml."""
-    return lambda: str(tomllib.loads((files(__package__) / "topics.toml").read_text("utf-8"))[name])
+    return lambda: str(tomllib.loads(Path(__file__).with_name("topics.toml").read_text("utf-8"))[name])
 
 
 TOPICS: Final[dict[str, Topic]] = {

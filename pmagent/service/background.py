@@ -23,7 +23,7 @@ from pmagent.events.errors import PmagentError
 from pmagent.events.tree import held
 from pmagent.service.client import DaemonUnreachable
 from pmagent.service.wire import peer_pid, peer_uid, reachable
-from pmagent.workspace.layout import Layout
+from pmagent.workspace.layout import Layout, template
 
 NOTIFY: Final = "NOTIFY_SOCKET"
 READY: Final = b"READY=1"
@@ -177,22 +177,8 @@ def unit(workspace: Path) -> str:
     if not str(workspace).isprintable():
         raise BadUnit(f"the path {str(workspace)!a} cannot stand in a unit", "move the workspace")
     command = [sys.executable, "-I", "-m", "pmagent", "--workspace", str(workspace), "up"]
-    return f"""\
-[Unit]
-Description=pmagent in {_escaped(str(workspace))}
-
-[Service]
-Type=notify
-ExecStart={" ".join(_quoted(word) for word in command)}
-ExecReload=/bin/kill -HUP $MAINPID
-WorkingDirectory={_escaped(str(workspace))}
-Restart=on-failure
-RestartSec=2
-TimeoutStopSec=90
-
-[Install]
-WantedBy=default.target
-"""
+    words = " ".join(_quoted(word) for word in command)
+    return template("pmagent.service", workspace=_escaped(str(workspace)), command=words)
 
 
 def _escaped(text: str) -> str:
