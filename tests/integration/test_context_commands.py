@@ -153,9 +153,7 @@ def test_an_operation_that_makes_no_sense_is_its_senders_mistake_and_nothing_is_
 # -- the command ----------------------------------------------------------------------------------------------------
 
 
-def test_the_command_shows_what_reasoning_is_given_and_takes_it_back(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_shows_reasonings_context_and_replaces_it(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = pmagent(workspace, "oa", "context", "--format", "json")
     assert shown.document == {"path": PATH, "sha256": look(workspace).sha256, "context": read_context(workspace)}
     text = pmagent(workspace, "oa", "context").text

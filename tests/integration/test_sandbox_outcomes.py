@@ -115,9 +115,7 @@ def test_sleeping_forever_gets_term_and_may_clean_up(
 
 
 @pytest.mark.slow
-def test_whoever_ignores_term_is_killed_after_the_grace(
-    tmp_path: Path, firsts: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_ignores_term_is_killed_at_last(tmp_path: Path, firsts: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     code = f"import os, signal\nsignal.signal(15, signal.SIG_IGN)\nos.fork() and print('ready', flush=True)\n{SLEEP}"
     outcome = timed_out(monkeypatch, tmp_path, code, SHORT)
     assert (outcome.exit_code, outcome.signal) == (None, signal.SIGKILL)

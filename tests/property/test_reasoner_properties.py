@@ -255,9 +255,7 @@ Steps = list[tuple[str, Any]]
 
 @given(steps)
 @settings(max_examples=examples(150), deadline=None)
-def test_what_a_run_may_do_holds_whatever_is_answered(
-    observe: Observe, example_contents: Contents, steps: Steps
-) -> None:
+def test_a_runs_bounds_hold_whatever_is_answered(observe: Observe, example_contents: Contents, steps: Steps) -> None:
     table = Table(observe, example_contents)
     for what, how in steps:
         table.do(what, how)

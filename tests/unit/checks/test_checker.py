@@ -219,9 +219,7 @@ def test_work_that_a_worse_mode_cuts_off_is_run_again(bench: CheckBench, green: 
     assert bench.results(request)["a"].passed
 
 
-def test_a_kernel_that_is_blocked_on_its_first_reading_does_not_keep_checks_from_running(
-    green: Contents, observe: Observe
-) -> None:
+def test_a_kernel_blocked_on_its_first_reading_does_not_keep_checks_back(green: Contents, observe: Observe) -> None:
     """The reading that grants the permit may be the one that takes every permit back."""
     bench = CheckBench()
     bench.start(observe(green))

@@ -98,9 +98,7 @@ def test_a_corrupt_log_fails_with_its_place(healthy: Path) -> None:
     assert "pmagent log export --until" in found.remedy
 
 
-def test_a_large_log_is_checked_whole_too_and_that_it_takes_a_while_is_told(
-    healthy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_log_is_checked_whole_and_takes_a_while_says_it(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "TOLD_BYTES", 10)
     told: list[str] = []
     (found,) = (check for check in checks.all_checks(str(healthy), {}, told.append) if check.name == "log")

@@ -170,9 +170,7 @@ def test_nothing_given_at_a_terminal_says_what_may_be(workspace: Path, command: 
 
 @each("command", COMMANDS)
 @each("closed", [True, False])
-def test_a_stdin_that_is_closed_is_refused(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, command: str, closed: bool
-) -> None:
+def test_closed_stdin_is_refused(workspace: Path, monkeypatch: pytest.MonkeyPatch, command: str, closed: bool) -> None:
     stream = io.TextIOWrapper(io.BytesIO(b"{}"))
     if closed:
         stream.close()

@@ -98,9 +98,7 @@ def test_the_ssot_surface_is_the_one_with_the_highest_number(names: list[str], n
     assert surfaces.newest_ssot(reversed(names)) == newest
 
 
-def test_a_reading_under_no_name_of_ours_is_not_seen_and_what_is_required_counts_as_missing(
-    green: Contents, observe: Observe
-) -> None:
+def test_a_reading_under_no_name_of_ours_is_unseen_and_its_surface_missing(green: Contents, observe: Observe) -> None:
     readings = [
         msgspec.structs.replace(reading, name="***REDACTED***") if reading.name == REALITY else reading
         for reading in observe(green).surfaces

@@ -83,9 +83,7 @@ def test_an_envelope_that_is_run_again_has_the_result_that_it_has(workspace: Pat
     assert len(events(workspace, "reasoning.concluded")) == 1
 
 
-def test_a_goal_that_its_masks_make_too_long_is_refused_before_anything_is_recorded(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_goal_too_long_with_its_masks_is_refused_unrecorded(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAMP_TOKEN", "qzxwvk")
     with pytest.raises(BadReasoning, match="secrets masked") as caught:
         run(envelope(workspace, goal="qzxwvk " * 2_000), workspace=workspace)
@@ -202,9 +200,7 @@ def listening(path: Path) -> Iterator[None]:
         yield
 
 
-def test_a_model_of_the_callers_own_waits_for_a_command_that_holds_the_log(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_callers_own_model_waits_for_the_holder_of_the_log(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(envelope(workspace), workspace=workspace)
     lock = WriterLock(Layout(workspace).evidence.locks[-1], "a command of the tests")
     waited: list[float] = []

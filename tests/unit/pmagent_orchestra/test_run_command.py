@@ -90,9 +90,7 @@ def test_a_path_is_a_program_only_if_its_name_finds_it_there(workspace: Path, mo
     (("--replan", "1", "--", "ls"), "--replan"),
     (("--", "./x"), "path"),
 ])
-def test_what_cannot_be_run_alone_is_a_mistake_in_the_command(
-    arguments: tuple[str, ...], said: str, workspace: Path
-) -> None:
+def test_a_program_not_to_be_run_alone_is_a_usage_error(arguments: tuple[str, ...], said: str, workspace: Path) -> None:
     (workspace / "orchestra.config.yaml").unlink(missing_ok=True)
     ran = pmagent(workspace, "run", *arguments)
     assert (ran.code, said in ran.errors) == (2, True), ran.errors

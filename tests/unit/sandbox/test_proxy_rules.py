@@ -314,9 +314,7 @@ def test_of_an_answer_the_headers_of_the_connection_end_here() -> None:
     (("ok.example",), ("X", "a" * 201), "does not fit"),
     (("ok.example",), ("X", "é"), "does not fit"),
 ])
-def test_rules_that_could_not_be_kept_are_refused(
-    domains: tuple[str, ...], trace: tuple[str, str] | None, said: str
-) -> None:
+def test_rules_that_cannot_hold_are_refused(domains: tuple[str, ...], trace: tuple[str, str] | None, said: str) -> None:
     with pytest.raises(ContactRefused, match=said):
         rules(domains, trace)
 

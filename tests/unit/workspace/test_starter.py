@@ -99,9 +99,7 @@ LACKING = [
 
 
 @each("files, lack", LACKING)
-def test_a_suite_that_cannot_run_yet_is_a_comment_that_says_what_it_lacks(
-    files: dict[str, str], lack: str, repository: Path
-) -> None:
+def test_a_suite_that_cannot_run_yet_is_a_comment_of_why(files: dict[str, str], lack: str, repository: Path) -> None:
     install(repository, "npm")
     made = starter(fill(fresh(repository), files), {}).files
     text = made[PLAN].decode()

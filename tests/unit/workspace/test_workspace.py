@@ -298,9 +298,7 @@ def test_a_broken_context_is_left_to_its_writer_and_keeps_nobody_from_the_rest(r
     assert context.read_text() == '{"context": '
 
 
-def test_a_context_that_is_written_while_the_surfaces_are_computed_is_not_replaced(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_context_written_while_surfaces_are_computed_stays(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     init_workspace(repository, now=NOW)
     context = repository / "share/oa/CONTEXT.json"
     context.unlink()
