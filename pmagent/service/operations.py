@@ -103,7 +103,7 @@ def _rebuilt(documents: Iterable[tuple[str, bool]], halts: Collection[Halt]) -> 
     written = dict(documents)
     document = {
         "documents": sorted(written), "written": [path for path, done in written.items() if done],
-        "stale": [_plain(halt) for halt in halts],
+        "stale": msgspec.to_builtins(list(halts)),
     }  # fmt: skip
     warnings = [ProjectionHalted(halt).message for halt in halts]
     return Answer(document=document, exit_code=Exit.BUG if halts else Exit.DONE, warnings=warnings)
@@ -290,8 +290,3 @@ def call_logged(workspace: Path, name: str) -> dict[str, Any]:
     """The log's answer to an operation that only looks, whatever the daemon does. Raises CorruptLog,
     HistoryError."""
     return _without_daemon(workspace.resolve(), name, {}).document
-
-
-def _plain(document: msgspec.Struct) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(document)
-    return plain

@@ -16,7 +16,7 @@ import msgspec
 from pmagent.contracts.checks import AT_ONCE, CHECKS_MAX, CheckKind, CheckRequested, ConfiguredCheck, Name, Reads
 from pmagent.contracts.checks import Seconds as CheckSeconds
 from pmagent.events.errors import PmagentError
-from pmagent.service.answer import Answer, request_of
+from pmagent.service.answer import Answer, request_of, understood
 from pmagent.service.host import Host
 from pmagent.service.pausing import refuse_if_paused
 from pmagent.workspace.settings import FILE
@@ -55,10 +55,8 @@ def _run_seconds(asked: _Asked) -> float:
 
 
 def _asked(arguments: dict[str, Any]) -> _Asked:
-    try:
-        return msgspec.convert({name: value for name, value in arguments.items() if name != "request"}, _Asked)
-    except msgspec.ValidationError as error:
-        raise BadCheckRequest(f"this is no request for checks: {error}", "it needs kind, names, seconds") from error
+    what = "this is no request for checks"
+    return understood(arguments, _Asked, BadCheckRequest, what, "it needs kind, names, seconds")
 
 
 async def run(host: Host, arguments: dict[str, Any], request: str) -> Answer:
