@@ -245,8 +245,7 @@ def folded(
     for run in runs(storage, 1, until):
         hear(run)
         documents.fold([typed(stored, blobs) for stored in run], [stored.sum for stored in run])
-        old = documents.take_retired()
-        if old:
+        if old := documents.take_retired():
             yield old
     yield documents.every()
 
