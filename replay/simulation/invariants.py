@@ -75,6 +75,10 @@ class Documents(Protocol):
         """Those of all projections."""
         ...
 
+    def follow(self, other: Any) -> None:
+        """Know what another one does, of which nothing was taken."""
+        ...
+
     def halt(self, name: str, error: Exception) -> None:
         """Halt one."""
         ...
@@ -146,6 +150,9 @@ class Watch:
         """Indexes of the events among them whose payload lies in a blob."""
         self._whole = Engine(actors(), Sequencer(Tail()))
         """Folds the log from its first event on, and never starts from a snapshot."""
+        self._whole_documents = documents() if documents else None
+        """The same for the documents."""
+        self._documents_folded = 0
 
     def keep_out(self, secret: bytes) -> None:
         """This secret is not known to the redactor, and must not be on the disk either."""
@@ -273,6 +280,15 @@ class Watch:
         engine = self._whole.copy(self._actors())
         engine.exported = self._whole.exported  # a state that is the same at the next start is not encoded again
         return engine
+
+    def documents(self, documents: Documents) -> None:
+        """Let new documents have folded the log, right after it was opened; each event is folded once, too
+        (``check_documents``)."""
+        whole, start = self._whole_documents, self._documents_folded
+        assert whole is not None, "there are documents to follow"
+        whole.fold(self.history[start:], self.sums[start:])
+        self._documents_folded = len(self.history)
+        documents.follow(whole)
 
     # --- at the end --------------------------------------------------------------------------------------------------
 

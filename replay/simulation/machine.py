@@ -153,7 +153,10 @@ class Machine:
             self.engine.fold(event)
         self.engine = self.engine if from_snapshot else self.watch.folded()
         if self.documents is not None:
-            self.documents.fold(self.watch.history[from_snapshot:], self.watch.sums[from_snapshot:])
+            if from_snapshot:
+                self.documents.fold(self.watch.history[from_snapshot:], self.watch.sums[from_snapshot:])
+            else:
+                self.watch.documents(self.documents)
             self._write_changed()
             self.borders.started(self.documents)
         self._committer, self.submitted = Committer(self.storage), self.storage.tail().position
