@@ -1,8 +1,8 @@
 """The audit's graph: walks a second, with everything known but the next step, beside the bare graph.
 
 The actor walks the graph whenever something has come (docs/design.md §15.3), so an audit costs as many walks as
-answers. Measured is the one that a judge's reply leads to: all evidence there, all opinions but one. Beside it: LangGraph's
-own run of a graph of the same shape whose nodes do nothing. At three sizes of rubric.
+answers. Measured is the one that a judge's reply leads to: all evidence there, all opinions but one. Beside it:
+LangGraph's own run of a graph of the same shape whose nodes do nothing. At three sizes of rubric.
 """
 
 from __future__ import annotations

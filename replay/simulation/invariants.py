@@ -30,7 +30,7 @@ from pmagent.contracts.payload import (
     typed,
 )
 from pmagent.contracts.pla_events import PlaContractBroken
-from pmagent.events.event import Event, Tail
+from pmagent.events.event import Event, StoredEvent, Tail
 from pmagent.events.head import NAME as HEAD
 from pmagent.events.head import decode_head
 from pmagent.events.reader import RUN_BYTES, runs
@@ -167,7 +167,7 @@ class Watch:
         lines = self._disk.log(self._folder)
         same = self._read if lines.startswith(self._lines) else 0
         self._read_blobs(0, same)
-        found = [(typed(stored, self._blobs), stored.sum) for run in runs(storage, same + 1) for stored in run]
+        found = [(self._event(stored, before), stored.sum) for run in runs(storage, same + 1) for stored in run]
         kept = [sum_ for _, sum_ in found[: before - same]]
         require(
             kept == self.sums[same:], f"of {before} durable events, {same + len(kept)} are left or some differ"
@@ -179,10 +179,17 @@ class Watch:
         self._lines, self._read = lines, end
         self._in_blobs = [at for at in self._in_blobs if at < same]
         self._in_blobs += [at for at in range(same, end) if self.history[at].raw.startswith(BLOB_PREFIX)]
+        self._read_blobs(same, before)
         for event in self.history[before:]:
             self.starts.take(event)
         self.starts.restart()
         self.committed(storage.tail())
+
+    def _event(self, stored: StoredEvent, before: int) -> Event:
+        """The event of a checked line. A line with the sum that its event had when it became durable is that event."""
+        at = stored.position - 1
+        known = at < before and stored.sum == self.sums[at]
+        return self.history[at] if known else typed(stored, self._blobs)
 
     def read_back(self, storage: StorageReader, position: int) -> list[Event]:
         """The events from ``position`` on, read as a process reads them right after it opened the log. Lines that have
@@ -217,22 +224,22 @@ class Watch:
 
     def committed(self, tail: Tail) -> None:
         """A batch was written: HEAD says so to whoever reads (synced or not)."""
-        self._head(self._disk.get(f"{self._folder}/{HEAD}"), tail, "after a batch")
+        if self.looks:
+            self._head(self._disk.get(f"{self._folder}/{HEAD}"), tail, "after a batch")
 
     def settled(self, tail: Tail) -> None:
         """The log is idle, open or closed: HEAD is durable."""
-        self._head(self._disk.get_durable(f"{self._folder}/{HEAD}"), tail, "on the disk")
+        if self.looks:
+            self._head(self._disk.get_durable(f"{self._folder}/{HEAD}"), tail, "on the disk")
 
     def _head(self, raw: bytes | None, tail: Tail, where: str) -> None:
-        if not self.looks:
-            return
         newest = decode_head(raw).newest if raw is not None else None
         noted = newest.tail() if newest is not None else None
         require(noted == tail, f"HEAD {where} names position {noted.position if noted else None}, not {tail.position}")
 
     def written(self, documents: Mapping[str, bytes | None]) -> None:
         """Documents were written: they show what is durable, all of it and nothing else."""
-        if self._durable_documents is None or not documents or not self.looks:
+        if self._durable_documents is None:
             return
         self._durable_documents.fold(self.history[self._folded :], self.sums[self._folded :])
         self._folded = len(self.history)

@@ -346,8 +346,9 @@ class Machine:
             self._world.faults.note("document: written")
             digest = rendered.sha256 if isinstance(rendered, BlobContent) else sha256(content).hexdigest()
             self._world.note(f"{path} {digest}")
-        written = {path: self._world.disk.get(f"{DOCUMENTS}/{path}") for path in documents}
-        self._unwatched(self.watch.written, written)
+        if documents and self.watch.looks:
+            written = {path: self._world.disk.get(f"{DOCUMENTS}/{path}") for path in documents}
+            self._unwatched(self.watch.written, written)
 
     # --- effects -------------------------------------------------------------------------------------------------
 

@@ -323,6 +323,7 @@ def run_seeds(
     ``simulate``. Ends early after ``failures_max`` failures."""
     results: list[SimResult] = []
     failures: list[str] = []
+    gc.freeze()  # what is there already is no garbage of a run: the collector need not go through it behind each
     for seed in range(first, first + count):
         try:
             result = simulate(seed, documents=documents, version=version, load=load, rests=rests)
@@ -334,6 +335,7 @@ def run_seeds(
         results.append(result)
         if report is not None:
             report(result)
+    gc.unfreeze()
     return summary(first, results, failures)
 
 
