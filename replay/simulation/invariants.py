@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -30,10 +31,11 @@ from pmagent.contracts.payload import (
     typed,
 )
 from pmagent.contracts.pla_events import PlaContractBroken
-from pmagent.events.event import Event, StoredEvent, Tail
+from pmagent.events.event import Event, Tail
 from pmagent.events.head import NAME as HEAD
 from pmagent.events.head import decode_head
-from pmagent.events.reader import RUN_BYTES, runs
+from pmagent.events.line import ChainChecker, decode_chunk
+from pmagent.events.reader import RUN_BYTES
 from pmagent.events.segment_log import SegmentLog
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.storage import BLOB_PREFIX, StorageReader
@@ -146,6 +148,8 @@ class Watch:
         self._lines = b""
         """The log as it was read at the last opening: ``_read`` lines, each checked and decoded then."""
         self._read = 0
+        self._checker = ChainChecker(Tail())
+        """Stands behind them."""
         self._in_blobs: list[int] = []
         """Indexes of the events among them whose payload lies in a blob."""
         self._whole = Engine(actors(), Sequencer(Tail()))
@@ -161,35 +165,37 @@ class Watch:
     # --- as it happens -----------------------------------------------------------------------------------------------
 
     def opened(self, storage: StorageReader) -> None:
-        """A log was opened: everything that was durable is still there, byte for byte. Lines that have the bytes which
-        they had at an earlier opening are the events that were decoded then; what they have in blobs is read again."""
+        """A log was opened: everything that was durable is still there, byte for byte. Lines that follow each other and
+        end with the sum of the newest durable event are the events that became durable; what they have in blobs is read
+        again, and what stands behind them is read and decoded."""
         before, end = len(self.history), storage.tail().position
-        lines = self._disk.log(self._folder)
-        same = self._read if lines.startswith(self._lines) else 0
-        self._read_blobs(0, same)
-        found = [(self._event(stored, before), stored.sum) for run in runs(storage, same + 1) for stored in run]
-        kept = [sum_ for _, sum_ in found[: before - same]]
-        require(
-            kept == self.sums[same:], f"of {before} durable events, {same + len(kept)} are left or some differ"
-        )
-        ends = same + lines.count(b"\n", len(self._lines) if same else 0)
-        require(same + len(found) == end == ends, "the log holds what its tail says")
-        self.history[same:] = [event for event, _ in found]
-        self.sums[same:] = [sum_ for _, sum_ in found]
+        lines, new = self._disk.log(self._folder), b""
+        if not lines.startswith(self._lines):
+            self._read, self._in_blobs, self._checker = 0, [], ChainChecker(Tail())
+        if self._read:
+            storage.read(self._read, 1)  # a reader begins behind the line before
+        position = self._read + 1
+        while chunk := storage.read(position, RUN_BYTES):
+            cut = chunk.find(b'\n{"position":%d,' % (before + 1)) + 1 or len(chunk) if position <= before else 0
+            self._checker.check(chunk[:cut])
+            new += chunk[cut:]
+            position += chunk.count(b"\n")
+        left = self._checker.tail
+        same = left.position == before and (not before or left.sum == self.sums[-1])
+        require(same, f"of {before} durable events, {left.position} are left or some differ")
+        fault = self._checker.check(new)
+        require(fault is None, f"a line that was read at an opening is bad: {fault}")
+        for stored in decode_chunk(new):
+            self.history.append(typed(stored, self._blobs))
+            self.sums.append(stored.sum)
+        require(len(self.history) == end == lines.count(b"\n"), "the log holds what its tail says")
+        self._in_blobs += [at for at in range(self._read, end) if self.history[at].raw.startswith(BLOB_PREFIX)]
+        self._read_blobs(0, before)
         self._lines, self._read = lines, end
-        self._in_blobs = [at for at in self._in_blobs if at < same]
-        self._in_blobs += [at for at in range(same, end) if self.history[at].raw.startswith(BLOB_PREFIX)]
-        self._read_blobs(same, before)
         for event in self.history[before:]:
             self.starts.take(event)
         self.starts.restart()
         self.committed(storage.tail())
-
-    def _event(self, stored: StoredEvent, before: int) -> Event:
-        """The event of a checked line. A line with the sum that its event had when it became durable is that event."""
-        at = stored.position - 1
-        known = at < before and stored.sum == self.sums[at]
-        return self.history[at] if known else typed(stored, self._blobs)
 
     def read_back(self, storage: StorageReader, position: int) -> list[Event]:
         """The events from ``position`` on, read as a process reads them right after it opened the log. Lines that have
@@ -209,9 +215,10 @@ class Watch:
 
     def _read_blobs(self, first: int, end: int) -> None:
         """Read the blobs in which payloads lie, of the events with these indexes in the history."""
-        for at in self._in_blobs:
-            if first <= at < end:
-                self._blobs.get(in_blob(self.history[at].raw)[0])
+        for at in self._in_blobs[bisect_left(self._in_blobs, first) :]:
+            if at >= end:
+                break
+            self._blobs.get(in_blob(self.history[at].raw)[0])
 
     def durable(self, events: Sequence[Event], sums: Sequence[str]) -> None:
         """Events became durable."""
@@ -237,16 +244,20 @@ class Watch:
         noted = newest.tail() if newest is not None else None
         require(noted == tail, f"HEAD {where} names position {noted.position if noted else None}, not {tail.position}")
 
-    def written(self, documents: Mapping[str, bytes | None]) -> None:
-        """Documents were written: they show what is durable, all of it and nothing else."""
+    def written(self, documents: Mapping[str, tuple[Content, bytes]]) -> None:
+        """Documents were written: they show what is durable, all of it and nothing else. ``documents``: what was
+        computed for each path, and all its bytes."""
         if self._durable_documents is None:
             return
         self._durable_documents.fold(self.history[self._folded :], self.sums[self._folded :])
         self._folded = len(self.history)
         self._shown |= self.rendering.computed(self._durable_documents.take())
         self._durable_documents.settle()
-        for path, content in documents.items():
-            known = path in self._shown and content == whole(self._shown[path], self._blobs)
+        for path, (computed, content) in documents.items():
+            due = self._shown.get(path)
+            if due is not None and due != computed:
+                content = whole(due, self._blobs)  # noqa: PLW2901
+            known = due is not None and self._disk.get(f"{DOCUMENTS}/{path}") == content
             require(known, f"the document {path} shows something else than what is durable")
 
     def acknowledge(self, id: str, position: int) -> None:

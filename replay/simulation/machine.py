@@ -340,14 +340,15 @@ class Machine:
             self.documents.settle()
 
     def _write_documents(self, documents: dict[str, Content]) -> None:
+        written: dict[str, tuple[Content, bytes]] = {}
         for path, rendered in documents.items():
             content = whole(rendered, self.blobs)
+            written[path] = rendered, content
             self._world.disk.put(f"{DOCUMENTS}/{path}", content)
             self._world.faults.note("document: written")
             digest = rendered.sha256 if isinstance(rendered, BlobContent) else sha256(content).hexdigest()
             self._world.note(f"{path} {digest}")
-        if documents and self.watch.looks:
-            written = {path: self._world.disk.get(f"{DOCUMENTS}/{path}") for path in documents}
+        if written and self.watch.looks:
             self._unwatched(self.watch.written, written)
 
     # --- effects -------------------------------------------------------------------------------------------------

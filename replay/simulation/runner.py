@@ -266,9 +266,8 @@ def _rest(world: World, machine: Machine) -> bytes | None:
         return None
     knows = export_engine(machine.engine), documents.export() if documents is not None else {}
     told = world.noted(), world.chance.drawn(), world.steps, world.micros, machine.boot, world.faults.struck
-    events = [(event.id, event.raw, sum_) for event, sum_ in zip(watch.history, watch.sums, strict=True)]
     fatal = {id: sorted(names) for id, names in watch.fatal.items()}
-    whole = world.disk.files(), events, watch.acknowledged, fatal, knows, told
+    whole = world.disk.files(), watch.sums, watch.acknowledged, fatal, knows, told
     return sha256(msgspec.msgpack.encode(whole)).digest()
 
 
