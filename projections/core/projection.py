@@ -40,6 +40,9 @@ class ProjectionHalted(PmagentError, exit_code=70):
 class Guard(Protocol):
     """Keeps what one projection raises from everything else."""
 
+    name: str
+    """The projection's."""
+
     @property
     def halted(self) -> bool:
         """Whether the projection is halted: none of its documents counts any more."""
