@@ -189,7 +189,7 @@ def _statements(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
     """What of the report's statements could be looked up, by sentence."""
     claimed = {one.path for one in reading.claims}
     missing = cross_reference(claimed - _written(survey, claimed), {"files": survey.files})["hallucinated"]
-    known = _Known(survey, missing)
+    known = Facts(survey, missing)
     by_sentence: dict[tuple[int, str], list[Checked]] = {}
     for one in reading.statements:
         if one.goal != EXPLAINED:
@@ -219,10 +219,10 @@ def _told(one: Checked) -> str:
     return f"page {one.statement.line}: {one.statement.text} [{about}: {one.why}]"
 
 
-class _Known:
-    """What the survey knows, to look statements up in."""
+class Facts:
+    """What the survey knows, to look statements up in; ``missing``: paths that the report names and nobody finds."""
 
-    def __init__(self, survey: RepoSurvey, missing: Sequence[str]) -> None:
+    def __init__(self, survey: RepoSurvey, missing: Sequence[str] = ()) -> None:
         self._survey = survey
         self._missing = missing
         self._used = set(survey.words.split()) if absence(survey) > LOOKED_UP else set[str]()

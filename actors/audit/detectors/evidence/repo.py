@@ -65,7 +65,8 @@ def _no_matter(one: Evidence) -> Evidence:
     """What is missing where most of a criterion has no occasion: it does not apply, and counts neither way."""
     if one.found or not one.confidence:
         return one
-    return one.model_copy(update={"confidence": 0.0, "rationale": f"{one.rationale}; the criterion does not apply here"})
+    rationale = f"{one.rationale}; the criterion does not apply here"
+    return one.model_copy(update={"confidence": 0.0, "rationale": rationale})
 
 
 def goal_items(goal: str, survey: RepoSurvey, *, where_applicable: bool = False) -> list[Evidence]:
