@@ -13,7 +13,8 @@ from tests.support.hostile import CORPUS
 
 CLAIMS = (
     "the judges run in parallel", "every answer is validated against its schema", "clones are in a temporary directory",
-    "results are stored in Postgres", "`needs_review` sends them back", "a run ends after 40 rounds", "the HTML of feeds is escaped",
+    "results are stored in Postgres", "`needs_review` sends them back", "a run ends after 40 rounds",
+    "the HTML of feeds is escaped",
     "nothing is ever evaluated", "failures are logged", "the digest is sent by e-mail", "a person approves each change",
 )  # fmt: skip
 MOODS = (
