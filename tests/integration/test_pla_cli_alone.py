@@ -69,13 +69,14 @@ def test_a_violation_is_told_at_the_daemon_s_screen_and_in_the_status(workspace:
     with running(workspace) as daemon:
         pla(workspace, "propose", "type: ls", expect=1)
         status = asked(workspace, "status")
-        assert "✗ 1 contract violation: sessions/pla-" in pla(workspace, "status").text
+        assert "1 refused request: sessions/pla-" in pla(workspace, "status").text, "an operator's mistake is no alarm"
         code, errors = daemon.end()
     assert code == 0
     assert "a contract was violated contract=action_proposal kind=mode_mismatch" in errors
     assert (
         status["violations"]["count"] == len((workspace / status["violations"]["path"]).read_text().splitlines()) == 1
     )
+    assert status["violations"]["answered"] == 1
 
 
 def test_a_proposal_is_shown_approved_and_recorded_and_no_more(lab: Path) -> None:

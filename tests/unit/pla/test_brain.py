@@ -163,7 +163,7 @@ def test_a_board_is_proposed_nothing_that_needs_a_layout_before_one_is_declared(
     for given in ({"action": declared(action, layout), "digest": ""}, {"model": MODEL, "goal": "go on"}):
         harness = BrainHarness()
         harness.model = replies(said(action))
-        answer = harness.asked_for(layout=layout, undeclared=practice, **given)  # type: ignore[arg-type]
+        answer = harness.asked_for(layout=layout, undeclared=practice, **given)
         if refused:
             assert isinstance(answer, PlaProposalRefused)
             assert answer.code == "device"
