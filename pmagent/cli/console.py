@@ -28,7 +28,7 @@ _secret_stdin: Final = click.option(
 )
 
 
-@click.command(cls=Command, example=["pmagent console", "pmagent console --operator ada --format json"])
+@click.command(cls=Command, reads=True, example=["pmagent console", "pmagent console --operator ada --format json"])
 @click.option("--operator", metavar="NAME",
               help="Your name as operator [default: the setting pla.operator, else the login name].")
 @format_option()
@@ -84,7 +84,7 @@ def add(app: App, name: str, role: Role, secret_stdin: bool, format: str) -> int
     return 0
 
 
-@click.command(cls=Command, example="pmagent operators list")
+@click.command(cls=Command, reads=True, example="pmagent operators list")
 @format_option()
 @pass_app
 def listing(app: App, format: str) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from pmagent.cli.output import Output
+from pmagent.cli.output import Output, Piece, Styled
 
 if TYPE_CHECKING:
+    from pmagent.service.liveness import Liveness
     from pmagent.workspace.layout import Layout
     from pmagent.workspace.settings import Resolved
 
@@ -39,6 +41,7 @@ class App:
         self.trusting = False
         """Whether --trust-workspace was given: the configuration as it lies there is accepted."""
         self._resolved: Resolved | None = None
+        self._daemon: Liveness | None = None
 
     @property
     def resolved(self) -> Resolved:
@@ -61,6 +64,33 @@ class App:
         from pmagent.workspace.layout import Layout
 
         return Layout(self.workspace)
+
+    def daemon_news(self, *, done: bool = False) -> list[list[Piece]]:
+        """Say that the daemon does not answer, has gone, or is back, each once, in a line. Waits for nothing; behind a
+        command that is ``done``, until it is known whether it answers."""
+        if self._daemon is None:
+            from pmagent.service.liveness import Liveness
+            from pmagent.workspace.layout import Layout
+            from pmagent.workspace.settings import workspace_of
+
+            self._daemon = Liveness(Layout(workspace_of(self.workspace_flag, self.environ)))
+        if self._daemon.look(wait=done) and (self._daemon.state == "silent" or not done):
+            return [[Styled("note:", "yellow"), f" {self._daemon.text}"]]
+        return []
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """A command, at whose end the daemon is not asked any more."""
+        try:
+            yield
+        finally:
+            if self._daemon is not None:
+                self._daemon.close()
+
+    def note_daemon(self, *, done: bool = False) -> None:
+        """Note ``daemon_news``."""
+        for line in self.daemon_news(done=done):
+            self.output.note(*line)
 
 
 pass_app = click.make_pass_decorator(App)
@@ -139,20 +169,28 @@ class _Helped(click.Command):
 class Command(_Helped):
     """A command whose help begins with a runnable example."""
 
-    def __init__(self, *args: Any, example: Sequence[str] | str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, example: Sequence[str] | str, reads: bool = False, **kwargs: Any) -> None:
         kwargs.setdefault("context_settings", CONTEXT)
         super().__init__(*args, **kwargs)
         self.examples = [example] if isinstance(example, str) else list(example)
+        self._reads = reads
         self.params.extend(shared_options())
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Accept first, where --trust-workspace was given: the command has looked at nothing yet."""
+        """Accept first, where --trust-workspace was given: the command has looked at nothing yet. Behind a command that
+        ``reads`` what a daemon writes, and asks it nothing, say where that does not answer."""
         app = ctx.find_object(App)
         if app is not None and app.trusting:
             from pmagent.cli.trust_prompt import accept_as_is
 
             accept_as_is(app.workspace.resolve(), app.output)
-        return super().invoke(ctx)
+        if app is None:
+            return super().invoke(ctx)
+        with app.asking():
+            code = super().invoke(ctx)
+            if self._reads:
+                app.note_daemon(done=True)
+            return code
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Example first, then the usual."""

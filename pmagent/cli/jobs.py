@@ -51,8 +51,10 @@ def selecting(kind: Kind, *parts: str) -> Callable[[F], F]:
     return decorated
 
 
-@click.command(cls=Command, example=["pmagent runs", "pmagent runs --failed -n 5 --format json",
-                                     "pmagent runs 5b0c7a52 --failed", "pmagent runs --watch"])
+@click.command(cls=Command, reads=True, example=[
+    "pmagent runs", "pmagent runs --failed -n 5 --format json", "pmagent runs 5b0c7a52 --failed",
+    "pmagent runs --watch",
+])  # fmt: skip
 @click.argument("run_id", required=False, shell_complete=partial(complete_jobs, only=[RUNS]))
 @selecting(RUNS, *TASK_STATES)
 @format_option()
@@ -68,8 +70,9 @@ def runs(app: App, /, run_id: str | None, format: str, **given: Any) -> int:
     return _shown(app, RUN, run_id, format, **given)
 
 
-@click.command(cls=Command, example=["pmagent audits", "pmagent audits --state concluded -n 5 --format json",
-                                     "pmagent audits 5b0c7a52"])
+@click.command(cls=Command, reads=True, example=[
+    "pmagent audits", "pmagent audits --state concluded -n 5 --format json", "pmagent audits 5b0c7a52",
+])  # fmt: skip
 @click.argument("audit_id", required=False, shell_complete=partial(complete_jobs, only=[AUDITS]))
 @selecting(AUDITS)
 @format_option()

@@ -129,7 +129,7 @@ def _result_screen(
         output.line(Styled("stopped: ", "yellow"), result.stopped)
 
 
-@click.command(cls=Command, example=["pmagent rebuild --check", "pmagent rebuild"])
+@click.command(cls=Command, reads=True, example=["pmagent rebuild --check", "pmagent rebuild"])
 @click.option(
     "--check", is_flag=True,
     help="Write nothing; name each document that differs from the log (exit 1; 70 when a projection is halted).",

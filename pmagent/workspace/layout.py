@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +14,7 @@ from pmagent.events.atomic import write_atomic
 from pmagent.events.evidence import FOLDER, Evidence, evidence, log_of
 from pmagent.events.store import LogStore
 
-__all__ = ["FOLDER", "GITIGNORE", "Layout"]
+__all__ = ["FOLDER", "GITIGNORE", "Layout", "reachable"]
 
 GITIGNORE: Final = b"*\n!.gitignore\n!config.toml\n"
 """``.pmagent/.gitignore``: what a run leaves behind stays out of git; the settings are worth keeping in it."""
@@ -118,3 +121,13 @@ def workspace_of_log(folder: Path) -> Layout | None:
         if layout.log == folder.absolute():
             return layout
     return None
+
+
+@contextmanager
+def reachable(path: Path) -> Iterator[str]:
+    """An address for the socket at ``path``, of any length, while the block lasts. Raises OSError."""
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)

@@ -41,7 +41,7 @@ class Counts(msgspec.Struct):
     largest_position: int = 0
 
 
-@click.command(cls=Command, example="pmagent log stat")
+@click.command(cls=Command, reads=True, example="pmagent log stat")
 @click.argument("path", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False)
 @format_option()
 @pass_app

@@ -30,6 +30,7 @@ LOOK_SECONDS: Final = 0.05
 
 @click.command(
     cls=Command,
+    reads=True,
     example=[
         "pmagent log tail",
         "pmagent log tail -n 5 --type 'oa.*' --type kernel.mode_decided",
@@ -83,7 +84,8 @@ def tail(
         if format == "text" and app.output.is_seen:
             app.output.note(f"— times are {app.output.zone} —")
         try:
-            code = _run(show, storage, start, follow=follow, seconds=seconds, exiting=exit_on is not None)
+            look = app.note_daemon if follow else None
+            code = _run(show, storage, start, look, seconds=seconds, exiting=exit_on is not None)
         except KeyboardInterrupt:
             app.output.note(f"— stopped at {show.cursor}; go on with: pmagent log tail --after {show.cursor} —")
             return Exit.INTERRUPTED
@@ -151,15 +153,18 @@ class _Show:
         return bool(self._span.until) and event.time >= self._span.until
 
 
-def _run(show: _Show, storage: StorageReader, start: int, *, follow: bool, seconds: float | None, exiting: bool) -> int:
-    if not follow:
+def _run(
+    show: _Show, storage: StorageReader, start: int, look: Callable[[], None] | None, *, seconds: float | None,
+    exiting: bool,
+) -> int:
+    if look is None:
         for run, tap in line_runs(storage, start):
             show.run(run, tap)
             if show.ended:
                 break
         return Exit.NO if exiting and not show.seen else Exit.DONE
     deadline = time.monotonic() + seconds if seconds is not None else None
-    for run, tap in _live(show, storage, start, deadline):
+    for run, tap in _live(show, storage, start, deadline, look):
         show.run(run, tap)
         if show.ended:
             return Exit.NO if exiting and not show.seen else Exit.DONE
@@ -167,7 +172,7 @@ def _run(show: _Show, storage: StorageReader, start: int, *, follow: bool, secon
 
 
 def _live(
-    show: _Show, storage: StorageReader, start: int, deadline: float | None
+    show: _Show, storage: StorageReader, start: int, deadline: float | None, look: Callable[[], None]
 ) -> Iterator[tuple[Sequence[StoredEvent], Tapped]]:
     """Runs as they become durable; says once when it has caught up; ends at the deadline.
 
@@ -183,6 +188,7 @@ def _live(
             return False
         if output.reader_gone():
             raise PipeClosed
+        look()
         storage.changes(follower.position - 1, min(left, LOOK_SECONDS))
         return True
 

@@ -118,8 +118,8 @@ def story(layout: Layout, session_id: str, first: int) -> Story:
     return Story(
         session_id, log_part, _verdict(content, law.log if law is not None else None), unread or also,
         _verdict(violations, law.violations if law is not None else None),
-        answered(b"".join(law.violations.content.pieces())) if law is not None else set(), _entries(content or b"", first), first,
-        _job(layout, session_id),
+        answered(b"".join(law.violations.content.pieces())) if law is not None else set(),
+        _entries(content or b"", first), first, _job(layout, session_id),
     )  # fmt: skip
 
 

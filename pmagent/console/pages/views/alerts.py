@@ -47,9 +47,9 @@ async def _page(
     except NotFound as error:
         raise HTTPException(404, f"{error.message}.") from error
     return await context.page(
-        request, "alerts.html", title="Alerts", section="alerts", command=COMMAND, live=() if form else ALERTING, found=found,
-        undelivered=await context.read(troubles, context.layout),
-        done=done, newer="/alerts" if position else None, note_max=REASON_CHARS_MAX,
+        request, "alerts.html", title="Alerts", section="alerts", command=COMMAND, live=() if form else ALERTING,
+        found=found, undelivered=await context.read(troubles, context.layout), done=done,
+        newer="/alerts" if position else None, note_max=REASON_CHARS_MAX,
         older=address("/alerts", before=older) if older else None, form=form, wrong=wrong, mends=mends, status=status,
     )  # fmt: skip
 
