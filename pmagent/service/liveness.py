@@ -39,7 +39,7 @@ class Liveness:
         self._asked: socket.socket | None = None
         self._began = 0.0
         self._next = 0.0
-        self._heard = datetime.now(UTC)
+        self._heard = _now()
 
     def look(self, *, wait: bool = False) -> bool:
         """Ask if it is time to, and take what has come; whether there is news: ``state`` has changed, but for a daemon
@@ -104,7 +104,7 @@ class Liveness:
         select.select([asked], [], [], max(0.0, self._began + SILENT_SECONDS - self._clock()))
 
     def _silent(self, note: str) -> None:
-        self.state, self.text = "silent", f"the daemon does not answer ({note}, since {short(format_time(self._heard))} UTC)"
+        self.state, self.text = "silent", f"the daemon does not answer ({note}, since {short(self._heard)} UTC)"
 
     def _end(self, state: State, text: str) -> None:
         """The question is over."""
@@ -112,4 +112,8 @@ class Liveness:
         self.state, self.text = state, text
         self._next = self._clock() + ASK_SECONDS
         if state == "answers":
-            self._heard = datetime.now(UTC)
+            self._heard = _now()
+
+
+def _now() -> str:
+    return format_time(datetime.now(UTC))

@@ -281,13 +281,19 @@ def test_times_are_the_reader_s_rows_open_words_explain_themselves_and_little_li
     assert main
     assert main["y"] < 110, "no more than a bar and a line of sections"
     visit.go("/log?type=pla.proposed&text=second")
-    row = page.locator("tbody#events tr").first
-    expect(row).to_contain_text("pla.proposed")
+    row = page.get_by_role("row").filter(has_text="pla.proposed").first
     link = row.get_by_role("link").first.bounding_box()
     assert link
     assert link["height"] >= 24
-    row.locator(".c-gist").click()
+    with page.context.expect_page() as beside:
+        row.click(modifiers=["Control"])
+    expect(beside.value.get_by_role("heading", name="The line as it is stored")).to_be_visible()
+    beside.value.close()
+    row.click()
     expect(page.get_by_role("heading", name="The line as it is stored")).to_be_visible()
+    plain.go("/log?type=pla.proposed")
+    plain.page.get_by_role("row").filter(has_text="pla.proposed").first.click()
+    expect(plain.page.get_by_role("heading", name="The line as it is stored")).to_be_visible()
     expect(page.get_by_role("main")).not_to_contain_text("␊")
     assert visit.go("/runs/none") == 404
     expect(page.get_by_role("main").get_by_role("link", name="Runs")).to_be_visible()
