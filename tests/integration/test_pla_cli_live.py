@@ -236,6 +236,17 @@ def test_a_frame_is_looked_at(lab: Lab, tmp_path: Path) -> None:
     assert nothing["reasons"]
 
 
+def test_on_one_pipe_the_end_comes_last_and_a_linked_device_is_not_said_to_be_missing(lab: Lab) -> None:
+    assert "no serial device" not in lab.pla("device").text
+    proposed = lab.proposed("type: in order")
+    done = warm.run(
+        [*PMAGENT, "pla", "approve", proposed["proposal_id"], "--digest", proposed["digest"]], cwd=lab.workspace,
+        env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS, check=False,
+    )  # fmt: skip
+    told = done.stdout.decode()
+    assert -1 < told.index("it is being typed") < told.index("executed"), told
+
+
 def test_a_second_look_at_the_device_does_not_disturb_the_daemon(lab: Lab) -> None:
     lab.proposed("type: x")
     assert lab.asked("device")["linked"]
