@@ -281,6 +281,8 @@ class JobFollower:
     async def _await_daemon(self, storage: LogReader, position: int) -> None:
         """Wait for news of another process. Raises DaemonGone when there will be none."""
         await anyio.to_thread.run_sync(storage.changes, position, NEWS_SECONDS)
+        if self._gone_at is None and self._daemon.look() and self._daemon.state != "none":
+            self._observer.say(self._daemon.text)
         now = time.monotonic()
         if now < self._look_at:
             return
@@ -289,10 +291,9 @@ class JobFollower:
             if not self.layout.store.holder().live:
                 self._gone_at = now
                 self._observer.say(f"the daemon is gone; waiting {BACK_SECONDS:g} s for it to come back")
-            elif self._daemon.look() and self._daemon.state != "none":
-                self._observer.say(self._daemon.text)
         elif daemon_listens(self.layout):
             self._gone_at = None
+            self._daemon.close()
             self._observer.say("the daemon is back")
         elif now - self._gone_at > BACK_SECONDS:
             raise DaemonGone(

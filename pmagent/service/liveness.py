@@ -53,7 +53,8 @@ class Liveness:
         return self.state != before and (before, self.state) != ("unknown", "answers")
 
     def close(self) -> None:
-        """Wait for no answer any more."""
+        """Wait for no answer any more, and forget what was known."""
+        self.state = "unknown"
         if self._asked is not None:
             self._asked.close()
             self._asked = None
