@@ -64,10 +64,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     taken: float | None = None
 
 
-class BadMessage(PmagentError):
+class BadMessage(PmagentError, exit_code=5):
     """A message over the socket is no request or no reply."""
-
-    exit_code = 5
 
 
 class RemoteError(PmagentError):
