@@ -38,6 +38,11 @@ class _Inode:
         self.pending: list[tuple[int, bytes | None]] = []
         self.sealed = False
 
+    def open(self) -> None:
+        """Give it two contents of its own to be changed, where it was put whole."""
+        if self.data is self.durable:
+            self.data, self.durable = bytearray(self.durable), bytearray(self.durable)
+
 
 def _apply(target: bytearray, offset: int, data: bytes | None) -> None:
     if data is None:
@@ -100,8 +105,7 @@ class SimDisk:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
         elif write and inode.sealed:
             raise PermissionError(errno.EACCES, "Permission denied", path)
-        if inode.data is inode.durable:
-            inode.data, inode.durable = bytearray(inode.durable), bytearray(inode.durable)
+        inode.open()
         return SimFile(self, inode)
 
     def status(self, path: str) -> Status | None:
@@ -271,6 +275,7 @@ class SimDisk:
         newest = max(path for path in names if dirname(path) == folder and path.endswith(".jsonl"))
         path = f"{folder}/HEAD" if "HEAD" in what else newest
         inode = self._names[path]
+        inode.open()
         data = bytes(inode.data)
         if what == "log: segment cut" and not data:
             return None
@@ -328,7 +333,7 @@ class SimDisk:
     def put(self, path: str, content: bytes) -> None:
         """Give a file this content, durable, replacing what has the name."""
         inode = _Inode(next(self._numbers))
-        inode.data = inode.durable = cast("bytearray", content)  # which it gets two of when it is opened
+        inode.data = inode.durable = cast("bytearray", content)  # see _Inode.open
         if path not in self._names:
             self._listed.pop(dirname(path), None)
         self._names[path] = self._durable_names[path] = inode
