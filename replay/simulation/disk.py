@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import count, pairwise
 from posixpath import dirname
 from random import Random
-from typing import Final, cast
+from typing import Final
 
 from pmagent.events.disk import Status
 from pmagent.events.segments import SUFFIX
@@ -37,11 +37,6 @@ class _Inode:
         self.durable = bytearray()
         self.pending: list[tuple[int, bytes | None]] = []
         self.sealed = False
-
-    def open(self) -> None:
-        """Give it two contents of its own to be changed, where it was put whole."""
-        if self.data is self.durable:
-            self.data, self.durable = bytearray(self.durable), bytearray(self.durable)
 
 
 def _apply(target: bytearray, offset: int, data: bytes | None) -> None:
@@ -105,7 +100,8 @@ class SimDisk:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
         elif write and inode.sealed:
             raise PermissionError(errno.EACCES, "Permission denied", path)
-        inode.open()
+        if inode.data is inode.durable:
+            inode.data = bytearray(inode.durable)
         return SimFile(self, inode)
 
     def status(self, path: str) -> Status | None:
@@ -275,7 +271,6 @@ class SimDisk:
         newest = max(path for path in names if dirname(path) == folder and path.endswith(".jsonl"))
         path = f"{folder}/HEAD" if "HEAD" in what else newest
         inode = self._names[path]
-        inode.open()
         data = bytes(inode.data)
         if what == "log: segment cut" and not data:
             return None
@@ -333,7 +328,7 @@ class SimDisk:
     def put(self, path: str, content: bytes) -> None:
         """Give a file this content, durable, replacing what has the name."""
         inode = _Inode(next(self._numbers))
-        inode.data = inode.durable = cast("bytearray", content)  # see _Inode.open
+        inode.data = inode.durable = bytearray(content)  # two of their own when it is opened
         if path not in self._names:
             self._listed.pop(dirname(path), None)
         self._names[path] = self._durable_names[path] = inode

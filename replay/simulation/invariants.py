@@ -223,8 +223,7 @@ class Watch:
     def durable(self, events: Sequence[Event], sums: Sequence[str]) -> None:
         """Events became durable."""
         for event, sum_ in zip(events, sums, strict=True):
-            if event.position != len(self.history) + 1:
-                raise Violation(f"position {event.position} follows {len(self.history)}")
+            require(event.position == len(self.history) + 1, f"position {event.position} follows {len(self.history)}")
             self.history.append(event)
             self.sums.append(sum_)
             self.starts.take(event)

@@ -361,8 +361,7 @@ class Machine:
                     if recovered:
                         faults.note("effect: performed again")
                     running = self._running[event.position] = Running(event, self.boot)
-                    cls = type(event.data)
-                    alike = len([other for other in self._running.values() if type(other.event.data) is cls])
+                    alike = sum(type(other.event.data) is type(event.data) for other in self._running.values())
                     require(alike <= effect.concurrency, f"{alike} effects like {event.position} run at once")
                     self.watch.perform(event)
                     self.perform(running)

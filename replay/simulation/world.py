@@ -40,24 +40,17 @@ class Others:
         self._undo: Callable[[], None] | None = None
         self._begun = False
         """Whether this process has a segment."""
-        self._chosen: list[str] | None = None
 
     def under(self, work: Callable[[], T]) -> T:
         """Change something, perhaps, once there is a segment, right before ``work``, which has to notice it."""
         if self.faults.active and not self._begun:
             self._begun = self._disk.has_log(self._folder)
         if self.faults.active and self._begun:
-            struck = next(filter(self.faults.strike, self._possible()), "")
+            struck = next(filter(self.faults.strike, FOREIGN_CHANCES), "")
             self._undo = self._disk.change(struck, self._folder) if struck else None
         done = work()
         require(self._undo is None, "the log was changed from outside, and its writer goes on")
         return done
-
-    def _possible(self) -> list[str]:
-        """Those of the changes that this run may have."""
-        if self._chosen is None:
-            self._chosen = [name for name in FOREIGN_CHANCES if self.faults.chances[name]]
-        return self._chosen
 
     def bring_back(self, error: BaseException) -> None:
         """The process has ended with ``error``: the files are again as it left them."""
