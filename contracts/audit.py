@@ -86,7 +86,7 @@ class CriterionResult(BaseModel):
 
 
 class UnjudgedCriterion(BaseModel):
-    """Ours: a criterion that has no score, and why. What judges said is told all the same, where they said anything;
+    """Ours: a criterion that has no score, and why. The judges' words are told all the same, where they said anything;
     these fields are as in a CriterionResult."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -17,7 +17,6 @@ import msgspec
 
 from pmagent.actors.audit.detectors.evidence.items import key_of
 from pmagent.actors.audit.goals import GOALS, goal_id
-from pmagent.actors.audit.justice.advice import ADVICE
 from pmagent.actors.audit.justice.dissent import NAMES
 from pmagent.actors.audit.justice.remedy import NOTHING
 from pmagent.audit.sarif import SarifResult, SarifRule, sarif
@@ -151,7 +150,7 @@ def report_sarif(report: AuditReport, least: float | None = None, used: str = ""
             link = link_of(report, item.location)
             results.setdefault((goal.id, item.location), SarifResult(goal.id, level, text, *found, link))
     rules = {
-        name: SarifRule("error" if goal.security else "warning", goal.title, ADVICE.get(name, goal.title))
+        name: SarifRule("error" if goal.security else "warning", goal.title, goal.advice or goal.title)
         for name, goal in GOALS.items()
         if goal.kind == "flaw"
     }
@@ -301,4 +300,4 @@ def _text(text: str) -> str:
 FORMATS: Final[Mapping[str, Callable[[AuditReport, float | None, str], bytes]]] = {
     ".html": report_html, ".sarif": report_sarif, ".junit.xml": report_junit,
 }  # fmt: skip
-"""Who makes a report's file, by the ending of its name."""
+"""The renderer of a report's file, by the ending of its name."""

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.inputs import id_prefix
 from pmagent.cli.output import Output, PipeClosed, Styled
 from pmagent.cli.shell import complete_jobs
@@ -46,15 +46,13 @@ class Ended(NamedTuple):
         return f"{end}, {spoken(exited.duration_ms / 1000)}{f', killed: {exited.exceeded}' if exited.exceeded else ''}"
 
 
-@click.command(cls=Command, example=["pmagent logs 5b0c7a52", "pmagent logs 5b0c7a52 history"])
+@command("pmagent logs 5b0c7a52", "pmagent logs 5b0c7a52 history", reads=True)
 @click.argument("run_id", shell_complete=partial(complete_jobs, only=[RUNS]))
 @click.argument("task", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Go on as attempts end, until the run is over.")
 @click.option("--failed", is_flag=True, help="Only attempts that failed.")
 @click.option("--attempt", type=click.IntRange(1), metavar="N", help="Only the attempt N [default: a task's last].")
 @click.option("--stream", type=click.Choice(["stdout", "stderr"]), help="Only this one.")
-@format_option()
-@pass_app
 def logs(
     app: App, run_id: str, task: str | None, follow: bool, failed: bool, attempt: int | None, stream: str | None,
     format: str,
@@ -72,13 +70,13 @@ def logs(
     with opened(app.layout) as jobs, app.output.paged(wanted=app.pager and not follow and format == "text"):
         shown = _Shown(app.output, jobs, streams, bare=task is not None and stream is not None)
         if follow:
-            for ended in _attempts(jobs, entry.position, task, app.output, follow=True):
+            for ended in _attempts(jobs, entry.position, task, app, follow=True):
                 if (attempt in (None, ended.exited.attempt)) and (ended.failed or not failed):
                     shown.text(ended)
                     app.output.flush()
             return Exit.DONE
         last: dict[str, Ended] = {}
-        for ended in _attempts(jobs, entry.position, task, app.output, follow=False):
+        for ended in _attempts(jobs, entry.position, task, app, follow=False):
             if attempt in (None, ended.exited.attempt):
                 last[ended.exited.task_id] = ended
         found = [ended for ended in last.values() if ended.failed or not failed]
@@ -101,7 +99,7 @@ def show_alone(app: App, run_id: str) -> None:
     stderr to stderr."""
     entry = Catalogue(app.layout, kept=ALL, checks=True).prefixed([RUNS], run_id, ALL)
     with opened(app.layout) as jobs:
-        attempts = list(_attempts(jobs, entry.position, None, app.output, follow=False))
+        attempts = list(_attempts(jobs, entry.position, None, app, follow=False))
         for ended in attempts[-1:]:
             _Shown(app.output, jobs, ["stdout"], bare=True).text(ended)
             app.output.flush()
@@ -161,14 +159,15 @@ class _Shown:
         return self._jobs.blobs.get(captured.sha256) if captured.size_bytes else b""
 
 
-def _attempts(jobs: Jobs, requested: int, task: str | None, output: Output, *, follow: bool) -> Iterator[Ended]:
+def _attempts(jobs: Jobs, requested: int, task: str | None, app: App, *, follow: bool) -> Iterator[Ended]:
     """The attempts that have ended, in the log's order; of ``task`` alone, where one is named. Raises UsageError at the
     end for a task that no plan of the run has."""
 
     def wait() -> bool:
-        if follow and output.reader_gone():
+        if follow and app.output.reader_gone():
             raise PipeClosed
         if follow:
+            app.note_daemon()
             jobs.storage.changes(follower.position - 1, LOOK_SECONDS)
         return follow
 
@@ -186,9 +185,7 @@ def _attempts(jobs: Jobs, requested: int, task: str | None, output: Output, *, f
         raise click.UsageError(f"the run has no task {task!r}; it has: {', '.join(sorted(set(names.values())))}")
 
 
-def _views(
-    jobs: Jobs, requested: int, follower: Follower, wait: Callable[[], bool]
-) -> Iterator[tuple[Run, Event]]:
+def _views(jobs: Jobs, requested: int, follower: Follower, wait: Callable[[], bool]) -> Iterator[tuple[Run, Event]]:
     """The run after each of its events, until it is over or ``wait`` ends the waiting for more."""
     first = event_at(jobs.storage, requested)
     run: Run = RUNS.begun(typed(first, jobs.blobs), first.sum)

@@ -14,17 +14,15 @@ from msgspec import Meta
 from pmagent.console.paths import ConsolePaths
 from pmagent.events.atomic import write_atomic
 from pmagent.events.errors import PmagentError
-from pmagent.service.wire import reachable
+from pmagent.workspace.layout import reachable
 from pmagent.workspace.settings import ConsoleSettings
 
 LOOPBACK: Final = "127.0.0.1"
 BACKLOG: Final = 512
 
 
-class PortTaken(PmagentError):
+class PortTaken(PmagentError, exit_code=2):
     """Another program listens where the console should."""
-
-    exit_code = 2
 
 
 class Address(msgspec.Struct, frozen=True):

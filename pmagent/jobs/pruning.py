@@ -38,10 +38,8 @@ JOBS_MAX: Final = 5_000
 """So many runs are given up in one event; the next call takes the others."""
 
 
-class NotPruned(PmagentError):
+class NotPruned(PmagentError, exit_code=1):
     """Nothing was pruned."""
-
-    exit_code = 1
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -86,8 +84,8 @@ def without_needed(going: Collection[str], earlier: Iterable[tuple[str, str]]) -
 
 
 def look(layout: Layout, policy: Policy, only: Collection[str] | None = None) -> Prunable:
-    """What would go; of the runs ``only``, where they are given. Nothing is changed. Raises NotFound where there is no
-    log, CorruptLog."""
+    """The jobs that would go; of the runs ``only``, where they are given. Nothing is changed. Raises NotFound
+    where there is no log, CorruptLog."""
     with opened(layout) as jobs:
         until = jobs.storage.tail().position
         runs = Catalogue(layout, kept=ALL).listed(RUNS, ALL, look=ALL).entries

@@ -1,4 +1,4 @@
-"""Who asks is who they say: the operator's secret, or a session of the console that was opened with it."""
+"""The asker is who they say: the operator's secret, or a session of the console that was opened with it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ _TRIES: Final = Bucket(1 / 30, 5, time.monotonic)
 """Of each name, as at the console's entrance."""
 
 
-class NotProven(PmagentError):
+class NotProven(PmagentError, exit_code=1):
     """Wrong name or secret; nothing else was recorded."""
-
-    exit_code = 1
 
 
 async def proof(host: Host, operator: str, channel: Channel, secret: str, *, by_secret: bool) -> Proof:

@@ -45,10 +45,9 @@ from pmagent.service.wire import (
     has_left,
     peer_pid,
     peer_uid,
-    reachable,
     stops,
 )
-from pmagent.workspace.layout import Layout
+from pmagent.workspace.layout import Layout, reachable
 
 CONNECTIONS_MAX = 256
 """So many connections are open at once at most; fewer where the process may open few files."""
@@ -226,8 +225,7 @@ class _Arrivals:
             except ConnectionAbortedError:
                 continue
             client.settimeout(0)
-            content = _answered_at_once(self._host, client)
-            if content is not None:
+            if (content := _answered_at_once(self._host, client)) is not None:
                 return client, content
         return None
 

@@ -35,6 +35,7 @@ from pmagent.service.client import (
     Unanswered,
     call_daemon,
     new_request,
+    unheard,
 )
 from pmagent.service.log_files import check_files
 from pmagent.service.wire import LOOKING
@@ -45,10 +46,8 @@ if TYPE_CHECKING:
     from pmagent.service.host import Host
 
 
-class NotInstalled(PmagentError):
+class NotInstalled(PmagentError, exit_code=2):
     """The operation's area lacks libraries that take part in its decisions; nothing was recorded."""
-
-    exit_code = 2
 
 
 async def status(host: Host, _: dict[str, Any]) -> Answer:
@@ -105,7 +104,7 @@ def _rebuilt(documents: Iterable[tuple[str, bool]], halts: Collection[Halt]) -> 
     written = dict(documents)
     document = {
         "documents": sorted(written), "written": [path for path, done in written.items() if done],
-        "stale": [_plain(halt) for halt in halts],
+        "stale": msgspec.to_builtins(list(halts)),
     }  # fmt: skip
     warnings = [ProjectionHalted(halt).message for halt in halts]
     return Answer(document=document, exit_code=Exit.BUG if halts else Exit.DONE, warnings=warnings)
@@ -149,14 +148,13 @@ def goes_by_configuration(workspace: Path, name: str, arguments: dict[str, Any])
     return bool(load(configured)(workspace, arguments)) if isinstance(configured, str) else configured
 
 
-def call(
-    workspace: Path, name: str, arguments: dict[str, Any] | None = None, say: Say = lambda _: None
-) -> Answer:
+def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None, say: Say = unheard) -> Answer:
     """Perform an operation on the workspace, through its daemon or in this process; blocking. ``say`` is told what
     keeps it waiting.
 
     ``status`` and ``rebuild`` without a daemon only read the log, and need no lock. An operation that only looks is
-    answered by the log also where a daemon does not answer, with a warning that says so. Raises PmagentError.
+    answered by the log also where a daemon does not answer, and ``say`` is told at once, else a warning says so. Raises
+    PmagentError.
     """
     workspace = workspace.resolve()
     layout = Layout(workspace)
@@ -178,18 +176,22 @@ def call(
         except (DaemonStarting, Unanswered) as error:
             if name not in LOOKING:
                 raise
-            return _as_logged(workspace, name, arguments, error)
+            return _as_logged(workspace, name, arguments, error, say)
 
 
-def _as_logged(workspace: Path, name: str, arguments: dict[str, Any], error: DaemonStarting | Unanswered) -> Answer:
+def _as_logged(
+    workspace: Path, name: str, arguments: dict[str, Any], error: DaemonStarting | Unanswered, say: Say
+) -> Answer:
     """The log's answer beside a daemon that gives none. Raises ``error`` where the log does not know it yet."""
+    what = f"{error.message}; this is what the log says"
+    say(what)  # a long log takes a while
     try:
         answer = _without_daemon(workspace, name, arguments)
     except OutcomeOpen:
         raise error from None
+    warnings = [what, *answer.warnings] if say is unheard else answer.warnings
     return Answer(
-        document={**answer.document, "daemon": error.daemon}, exit_code=answer.exit_code,
-        warnings=[f"{error.message}; this is what the log says", *answer.warnings],
+        document={**answer.document, "daemon": error.daemon}, exit_code=answer.exit_code, warnings=warnings
     )
 
 
@@ -294,8 +296,3 @@ def call_logged(workspace: Path, name: str) -> dict[str, Any]:
     """The log's answer to an operation that only looks, whatever the daemon does. Raises CorruptLog,
     HistoryError."""
     return _without_daemon(workspace.resolve(), name, {}).document
-
-
-def _plain(document: msgspec.Struct) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(document)
-    return plain

@@ -11,12 +11,9 @@ other end. Its path may be longer than a socket address holds, so both sides rea
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, Final
 
 import anyio
@@ -67,10 +64,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     taken: float | None = None
 
 
-class BadMessage(PmagentError):
+class BadMessage(PmagentError, exit_code=5):
     """A message over the socket is no request or no reply."""
-
-    exit_code = 5
 
 
 class RemoteError(PmagentError):
@@ -80,16 +75,6 @@ class RemoteError(PmagentError):
         super().__init__(failure.message, failure.hint)
         self.kind = failure.kind
         self.exit_code = failure.exit_code
-
-
-@contextmanager
-def reachable(path: Path) -> Iterator[str]:
-    """An address for the socket at ``path``, of any length, while the block lasts. Raises OSError."""
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{folder}/{path.name}"
-    finally:
-        os.close(folder)
 
 
 def peer_uid(connection: socket.socket) -> int:

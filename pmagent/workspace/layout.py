@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -10,8 +13,9 @@ import msgspec
 from pmagent.events.atomic import write_atomic
 from pmagent.events.evidence import FOLDER, Evidence, evidence, log_of
 from pmagent.events.store import LogStore
+from pmagent.events.tree import held
 
-__all__ = ["FOLDER", "GITIGNORE", "Layout"]
+__all__ = ["FOLDER", "GITIGNORE", "Layout", "reachable", "template"]
 
 GITIGNORE: Final = b"*\n!.gitignore\n!config.toml\n"
 """``.pmagent/.gitignore``: what a run leaves behind stays out of git; the settings are worth keeping in it."""
@@ -21,6 +25,13 @@ _REPOSITORY: Final = {
     "config": b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n",
 }
 """The files of an empty git repository, besides its folders ``objects`` and ``refs``."""
+
+
+def template(name: str, **values: str) -> str:
+    """The text of ``templates/name``, with its ``$names`` replaced by ``values``."""
+    from string import Template  # few commands write such a text
+
+    return Template((Path(__file__).with_name("templates") / name).read_text("utf-8")).substitute(values)
 
 
 _UNKNOWN: Final = Evidence(Path(), Path(), Path())
@@ -118,3 +129,10 @@ def workspace_of_log(folder: Path) -> Layout | None:
         if layout.log == folder.absolute():
             return layout
     return None
+
+
+@contextmanager
+def reachable(path: Path) -> Iterator[str]:
+    """An address for the socket at ``path``, of any length, while the block lasts. Raises OSError."""
+    with held(os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as folder:
+        yield f"/proc/self/fd/{folder}/{path.name}"

@@ -70,7 +70,7 @@ class Documents:
         self._retired: Taken = {}
         self._in_hand: Taken = {}
         self.pruning: dict[int, Pruned] = {}
-        """What was pruned and is not known to be removed yet, by its position."""
+        """Pruned jobs whose files are not known to be removed yet, by position."""
         self._pruned: frozenset[str] = frozenset()
 
     def leave_out(self, pruned: frozenset[str]) -> None:
@@ -257,8 +257,7 @@ def folded(
     for run in runs(storage, 1, until):
         hear(run)
         documents.fold([typed(stored, blobs) for stored in run], [stored.sum for stored in run])
-        old = documents.take_retired()
-        if old:
+        if old := documents.take_retired():
             yield old
     yield documents.every()
 

@@ -60,22 +60,18 @@ class Documents(Protocol):
 
     def fold(self, events: Sequence[Event], sums: Sequence[str]) -> bool:
         """Take durable events."""
-        ...
 
     @property
     def owing(self) -> bool:
         """Whether documents that no snapshot would know of may not be on disk yet."""
-        ...
 
     @property
     def halted(self) -> Mapping[str, object]:
         """The projections whose code raised, by name."""
-        ...
 
     @property
     def names(self) -> Sequence[str]:
         """Those of all projections."""
-        ...
 
     def follow(self, other: Any) -> None:
         """Know what another one does, of which nothing was taken."""
@@ -83,35 +79,27 @@ class Documents(Protocol):
 
     def halt(self, name: str, error: Exception) -> None:
         """Halt one."""
-        ...
 
     def render(self) -> dict[str, Content]:
         """All documents but those of what is long over."""
-        ...
 
     def take(self) -> Mapping[str, Part]:
         """Those that may have changed since the last call."""
-        ...
 
     def take_changed(self) -> dict[str, Content]:
         """``take``, computed."""
-        ...
 
     def settle(self) -> None:
         """The documents taken last are on disk."""
-        ...
 
     def export(self) -> dict[str, bytes]:
         """The folds, for the snapshot cache."""
-        ...
 
     def decoded(self, exported: dict[str, bytes]) -> dict[str, Any]:
         """Folds from the cache."""
-        ...
 
     def restore(self, states: dict[str, Any]) -> None:
         """Take what ``decoded`` gave."""
-        ...
 
 
 class Watch:

@@ -17,12 +17,10 @@ class Part(Protocol):
     @property
     def given(self) -> tuple[Any, ...]:
         """Immutable values that it follows from."""
-        ...
 
     @property
     def render(self) -> Callable[..., Content]:
         """How it does."""
-        ...
 
     @property
     def halted(self) -> bool:
@@ -31,7 +29,6 @@ class Part(Protocol):
 
     def guarded(self, use: Callable[[], Content | None], otherwise: Content | None) -> Content | None:
         """``use()``; ``otherwise`` when its projection is halted, before or by what ``use`` raises."""
-        ...
 
 
 class Rendering:

@@ -97,10 +97,8 @@ class SimSummary(msgspec.Struct, frozen=True):
     failures: list[str]
 
 
-class SimulationFailed(PmagentError):
+class SimulationFailed(PmagentError, exit_code=70):
     """An invariant did not hold in a run; the message names the seed and how to see it again."""
-
-    exit_code = 70
 
     def __init__(self, seed: int | None, version: str, reason: str) -> None:
         again = f"pmagent sim --seed {seed}" if seed is not None else "the choices that were drawn"

@@ -17,8 +17,7 @@ from pmagent.actors.sandbox.spec import Outcome
 from pmagent.console.auth import operators
 from pmagent.console.auth.entrance import invite
 from pmagent.console.paths import ConsolePaths
-from pmagent.service.wire import reachable
-from pmagent.workspace.layout import Layout
+from pmagent.workspace.layout import Layout, reachable
 from tests.support.networked import INSIDE, allowed
 from tests.support.proxied import NAME
 from tests.support.sandboxes import needs_sandbox, sandboxed, spec_for, writable
@@ -164,9 +163,7 @@ print(tried(lambda: os.rename("{workspace}/.pmagent", "{workspace}/moved")))
     assert outcome.planted == ()
 
 
-def test_a_task_learns_nothing_of_the_console_from_processes_or_its_environment(
-    workspace: Path, tmp_path: Path
-) -> None:
+def test_a_task_learns_nothing_of_the_console_from_processes_or_environment(workspace: Path, tmp_path: Path) -> None:
     with listening() as (port, _):
         code = f"""
 told = " ".join(os.environ.values()) + open("/proc/net/tcp").read() + open("/proc/net/unix").read()

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command, format_option
 from pmagent.cli.log.lines import event_line
 from pmagent.cli.output import Output, PipeClosed
 from pmagent.cli.shell import complete_actors, complete_types
@@ -28,14 +28,10 @@ LOOK_SECONDS: Final = 0.05
 """How often a follower looks whether anybody still reads what it shows."""
 
 
-@click.command(
-    cls=Command,
-    example=[
-        "pmagent log tail",
-        "pmagent log tail -n 5 --type 'oa.*' --type kernel.mode_decided",
-        "pmagent log tail --since 10m kind=decision data.mode=NORMAL",
-        "pmagent log tail --after 1 --format json",
-    ],
+@command(
+    "pmagent log tail", "pmagent log tail -n 5 --type 'oa.*' --type kernel.mode_decided",
+    "pmagent log tail --since 10m kind=decision data.mode=NORMAL", "pmagent log tail --after 1 --format json",
+    format=format_option(lines=True), reads=True,
 )
 @click.argument("match", nargs=-1, metavar="[FIELD=VALUE]...")
 @click.option("-n", "--lines", metavar="N", help="The last N that match, or 'all' [default: 20; all after a start].")
@@ -52,8 +48,6 @@ LOOK_SECONDS: Final = 0.05
 @click.option("--all", "everything", is_flag=True, help="Also what only tidies up; JSON always has it.")
 @click.option("--timeout", metavar="DURATION", help="Follow for this time at most; with --exit-on, end with 6.")
 @click.option("--show-cursor", is_flag=True, help="Show at the end, on stderr, where to resume.")
-@format_option(lines=True)
-@pass_app
 def tail(
     app: App, match: Sequence[str], lines: str | None, follow: bool, types: Sequence[str], exclude: Sequence[str],
     actors: Sequence[str], correlations: Sequence[str], since: str | None, until: str | None, after: int | None,
@@ -83,7 +77,8 @@ def tail(
         if format == "text" and app.output.is_seen:
             app.output.note(f"— times are {app.output.zone} —")
         try:
-            code = _run(show, storage, start, follow=follow, seconds=seconds, exiting=exit_on is not None)
+            look = app.note_daemon if follow else None
+            code = _run(show, storage, start, look, seconds=seconds, exiting=exit_on is not None)
         except KeyboardInterrupt:
             app.output.note(f"— stopped at {show.cursor}; go on with: pmagent log tail --after {show.cursor} —")
             return Exit.INTERRUPTED
@@ -151,15 +146,18 @@ class _Show:
         return bool(self._span.until) and event.time >= self._span.until
 
 
-def _run(show: _Show, storage: StorageReader, start: int, *, follow: bool, seconds: float | None, exiting: bool) -> int:
-    if not follow:
+def _run(
+    show: _Show, storage: StorageReader, start: int, look: Callable[[], None] | None, *, seconds: float | None,
+    exiting: bool,
+) -> int:
+    if look is None:
         for run, tap in line_runs(storage, start):
             show.run(run, tap)
             if show.ended:
                 break
         return Exit.NO if exiting and not show.seen else Exit.DONE
     deadline = time.monotonic() + seconds if seconds is not None else None
-    for run, tap in _live(show, storage, start, deadline):
+    for run, tap in _live(show, storage, start, deadline, look):
         show.run(run, tap)
         if show.ended:
             return Exit.NO if exiting and not show.seen else Exit.DONE
@@ -167,7 +165,7 @@ def _run(show: _Show, storage: StorageReader, start: int, *, follow: bool, secon
 
 
 def _live(
-    show: _Show, storage: StorageReader, start: int, deadline: float | None
+    show: _Show, storage: StorageReader, start: int, deadline: float | None, look: Callable[[], None]
 ) -> Iterator[tuple[Sequence[StoredEvent], Tapped]]:
     """Runs as they become durable; says once when it has caught up; ends at the deadline.
 
@@ -183,6 +181,7 @@ def _live(
             return False
         if output.reader_gone():
             raise PipeClosed
+        look()
         storage.changes(follower.position - 1, min(left, LOOK_SECONDS))
         return True
 

@@ -104,6 +104,8 @@ def _survey(clone: Clone, past: History, listed: Tree, answer: Answer) -> RepoSu
         terms=code.terms,
         unparsed=code.unparsed,
         notes=[storable(note) for note in notes],
+        words=code.words,
+        idle_words=code.idle_words,
     )
 
 
