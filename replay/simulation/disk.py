@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import count, pairwise
 from posixpath import dirname
 from random import Random
-from typing import Final, cast
+from typing import Final
 
 from pmagent.events.disk import Status
 from pmagent.events.segments import SUFFIX
@@ -101,7 +101,7 @@ class SimDisk:
         elif write and inode.sealed:
             raise PermissionError(errno.EACCES, "Permission denied", path)
         if inode.data is inode.durable:
-            inode.data, inode.durable = bytearray(inode.durable), bytearray(inode.durable)
+            inode.data = bytearray(inode.durable)
         return SimFile(self, inode)
 
     def status(self, path: str) -> Status | None:
@@ -328,7 +328,7 @@ class SimDisk:
     def put(self, path: str, content: bytes) -> None:
         """Give a file this content, durable, replacing what has the name."""
         inode = _Inode(next(self._numbers))
-        inode.data = inode.durable = cast("bytearray", content)  # which it gets two of when it is opened
+        inode.data = inode.durable = bytearray(content)  # two of their own when it is opened
         if path not in self._names:
             self._listed.pop(dirname(path), None)
         self._names[path] = self._durable_names[path] = inode

@@ -136,13 +136,10 @@ class CodeReader:
                 examined[name] = max(examined.get(name, 0), count)
         words, idle_words = _spoken(self._reach, files, read)
         facts = CodeFacts(
-            examined=dict(sorted(examined.items())),
-            graphs=self._graphs.graphs()[:GRAPHS_MAX],
+            examined=dict(sorted(examined.items())), graphs=self._graphs.graphs()[:GRAPHS_MAX],
             findings=[finding for goal in sorted(found) for finding in kept(found[goal])],
-            counts={goal: counted(found[goal]) for goal in sorted(found)},
-            similarities=self._personas.similarities(),
-            terms=[],
-            unparsed=self._unparsed,
+            counts={goal: counted(found[goal]) for goal in sorted(found)}, similarities=self._personas.similarities(),
+            terms=[], unparsed=self._unparsed,
         )
         kept_short = msgspec.convert(storable(msgspec.to_builtins(facts)), CodeFacts)
         return msgspec.structs.replace(kept_short, words=words, idle_words=idle_words)
@@ -169,9 +166,7 @@ def _spoken(reach: ReachReader, files: Sequence[str], read: Read) -> tuple[str, 
     return " ".join(sorted(used)), " ".join(sorted(apart))
 
 
-def survey_code(
-    sources: Iterable[Source], files: Sequence[str], read: Read, history: History
-) -> CodeFacts:
+def survey_code(sources: Iterable[Source], files: Sequence[str], read: Read, history: History) -> CodeFacts:
     """Read ``sources`` (in the order of their paths) once, and say what there is in them; the rest as ``facts``."""
     reader = CodeReader(files)
     for source in sources:
