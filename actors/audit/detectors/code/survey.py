@@ -24,7 +24,6 @@ from pmagent.actors.audit.detectors.code.source import Detector, Role, Source
 from pmagent.actors.audit.detectors.code.state import StateReader
 from pmagent.actors.audit.detectors.code.synthesis import SynthesisReader
 from pmagent.actors.audit.graphs.reader import GraphReader
-from pmagent.actors.audit.matters import terms
 from pmagent.contracts.audit_facts import (
     CONTENT_CHARS_MAX,
     FINDINGS_MAX,
@@ -152,6 +151,8 @@ def kept(found: list[Finding]) -> list[Finding]:
 
 def _spoken(reach: ReachReader, files: Sequence[str], read: Read) -> tuple[str, str]:
     """``words`` and ``idle_words`` of a survey."""
+    from pmagent.actors.audit.matters import terms  # loads the OA's word lists; processes that read no code need none
+
     others = [path for path in files if _OF_OTHERS.search(path) and not _LOCKED.search(path)]
     if len(others) > OTHERS_MAX:
         return "", ""
