@@ -8,27 +8,29 @@ to come says so in ``waiting``; one that will have none, in ``failures``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
+import msgspec
 from langchain_core.runnables import RunnableConfig
 
-from pmagent.actors.audit.clerk import Brief, Clerk, NodeFailed
+from pmagent.actors.audit.clerk import Clerk, NoAnswer, NodeFailed, brief_of
 from pmagent.actors.audit.detectors.evidence.claims import cross_referenced
-from pmagent.actors.audit.detectors.evidence.items import judgeable, key_of
+from pmagent.actors.audit.detectors.evidence.items import judgeable
 from pmagent.actors.audit.detectors.evidence.pictures import picture_evidence
 from pmagent.actors.audit.detectors.evidence.repo import repo_evidence
 from pmagent.actors.audit.detectors.evidence.report import report_evidence
+from pmagent.actors.audit.justice.beside import by_panel, by_rules
 from pmagent.actors.audit.justice.synthesis import disputed, synthesize
 from pmagent.actors.audit.rubric import BadRubric, Dimension, Rubric, questions, rubric_of
-from pmagent.contracts.audit import JUDGES, AuditFailure, AuditState, Evidence, Judge, JudicialOpinion
+from pmagent.actors.audit.state import IMAGES, ROUNDS
+from pmagent.contracts.audit import JUDGES, AuditFailure, AuditState, Evidence, Judge, JudicialOpinion, Unanswered
+from pmagent.contracts.audit_facts import Function
 
 Update = dict[str, Any]
 
 REPO: Final = "github_repo"
 REPORT: Final = "pdf_report"
-IMAGES: Final = "pdf_images"
-ROUNDS: Final = 2
-"""So often a disputed criterion is judged."""
 
 
 def _guarded(name: str, work: Callable[[], Update]) -> Update:
@@ -67,8 +69,9 @@ def _owned(state: AuditState, target: str, evidences: dict[str, list[Evidence]])
 
 
 def _collected(state: AuditState) -> bool:
-    """Whether every dimension has its evidence: then nobody looks at the artifacts any more."""
-    return not _open(state, _rubric(state).dimensions)
+    """Whether every dimension has its evidence, or all but those about images (``compared``): then nobody looks at code
+    and text any more."""
+    return state.get("compared", False) or not _open(state, _rubric(state).dimensions)
 
 
 # --- before the detectives -----------------------------------------------------------------------------------------
@@ -217,40 +220,37 @@ def tech_lead_node(state: AuditState, config: RunnableConfig) -> Update:
 
 
 def _judged(judge: Judge, state: AuditState, clerk: Clerk) -> Update:
-    """One opinion on each criterion that can be judged; a second on each that is disputed."""
-    opinions: list[JudicialOpinion] = []
-    waiting: list[str] = []
+    """One opinion on each criterion that can be judged; a second on each that is disputed. The panel is asked for one,
+    beside the first. What has no answer is not asked for again."""
+    made: dict[str, list[Any]] = {"opinions": [], "panel": [], "unanswered": [], "waiting": []}
+    without = {(one.judge, one.criterion_id) for one in state.get("unanswered", [])}
     for dimension in _rubric(state).dimensions:
         evidence = state["evidences"][dimension.id]
         if not judgeable(evidence, dimension):
             continue
         given = [one for one in state.get("opinions", []) if one.criterion_id == dimension.id]
         own = [one for one in given if one.judge == judge]
-        if len(own) > (dimension.id in state.get("disputed", [])):
-            continue
-        opinion = clerk.opinion(_brief(judge, dimension, evidence, given, own))
-        if opinion is None:
-            waiting.append(f"{judge} on {dimension.id}")
-        else:
-            opinions.append(opinion)
-    return {"opinions": opinions, "waiting": waiting}
+        if len(own) <= (dimension.id in state.get("disputed", [])) and (judge, dimension.id) not in without:
+            try:
+                opinion = clerk.opinion(brief_of(judge, dimension, evidence, given, own, clerk.functions(evidence)))
+            except NoAnswer as error:
+                made["unanswered"].append(Unanswered(judge=judge, criterion_id=dimension.id, reason=str(error)))
+            else:
+                _place(made, "opinions", opinion, f"{judge} on {dimension.id}")
+        panel = [one for one in state.get("panel", []) if (one.judge, one.criterion_id) == (judge, dimension.id)]
+        if clerk.panel and not panel and not state.get("disputed"):
+            brief = brief_of(judge, dimension, evidence, [], [], clerk.functions(evidence))
+            with suppress(NoAnswer):  # the panel's scores stand beside, and one may be missing
+                opinion = clerk.opinion(msgspec.structs.replace(brief, panel=True))
+                _place(made, "panel", opinion, f"the panel's {judge} on {dimension.id}")
+    return made
 
 
-def _brief(
-    judge: Judge,
-    dimension: Dimension,
-    evidence: Sequence[Evidence],
-    given: Sequence[JudicialOpinion],
-    own: Sequence[JudicialOpinion],
-) -> Brief:
-    if not own:
-        return Brief(judge=judge, round=1, dimension=dimension.raw, evidence=evidence)
-    first = {one: next(said for said in given if said.judge == one) for one in JUDGES}
-    keys = {key_of(dimension.id, number) for number in range(1, len(evidence) + 1)}
-    others: dict[str, list[str]] = {
-        one: [cited for cited in said.cited_evidence if cited in keys] for one, said in first.items() if one != judge
-    }
-    return Brief(judge=judge, round=2, dimension=dimension.raw, evidence=evidence, own=own[0], others=others)
+def _place(made: dict[str, list[Any]], name: str, opinion: JudicialOpinion | None, what: str) -> None:
+    if opinion is None:
+        made["waiting"].append(what)
+    else:
+        made[name].append(opinion)
 
 
 def deliberation_node(state: AuditState) -> Update:
@@ -259,7 +259,8 @@ def deliberation_node(state: AuditState) -> Update:
     def work() -> Update:
         if state.get("failures") or state.get("waiting"):
             return {}
-        return {"disputed": disputed(_rubric(state), state["evidences"], state.get("opinions", []))}
+        opinions, unanswered = state.get("opinions", []), state.get("unanswered", [])
+        return {"disputed": disputed(_rubric(state), state["evidences"], opinions, unanswered)}
 
     return _guarded("deliberation", work)
 
@@ -272,7 +273,9 @@ def after_opinions(state: AuditState) -> Sequence[str]:
     if state.get("waiting"):
         return ["waiting"]
     said = [(one.judge, one.criterion_id) for one in state.get("opinions", [])]
-    once = any(said.count((judge, one)) < ROUNDS for judge in JUDGES for one in state.get("disputed", []))
+    without = {(one.judge, one.criterion_id) for one in state.get("unanswered", [])}
+    pairs = [(judge, one) for judge in JUDGES for one in state.get("disputed", [])]
+    once = any(said.count(pair) < ROUNDS and pair not in without for pair in pairs)
     return ["prosecutor", "defense", "tech_lead"] if once else ["chief_justice"]
 
 
@@ -287,17 +290,23 @@ def chief_justice_node(state: AuditState, config: RunnableConfig) -> Update:
             "report_sha256": reading.sha256 if reading is not None else "",
             **given,
         }
+        rubric, evidences, clerk = _rubric(state), state["evidences"], _clerk(config)
         report = synthesize(
             state["repo_url"],
-            _rubric(state),
-            state["evidences"],
+            rubric,
+            evidences,
             state.get("opinions", []),
             audit_id=known.get("audit_id", ""),
             engine=known.get("engine", ""),
             commit=known["commit"],
             report_sha256=known["report_sha256"],
+            unanswered=state.get("unanswered", []),
         )
-        _clerk(config).deliver(report, state["repo_url"], state.get("output_path", ""))
+        beside = [] if clerk.offline else [by_rules(rubric, evidences)]
+        if clerk.panel:
+            beside.append(by_panel(rubric, evidences, state.get("panel", []), clerk.panel))
+        report = report.model_copy(update={"beside": beside})
+        clerk.deliver(report, state["repo_url"], state.get("output_path", ""))
         return {"final_report": report}
 
     return _guarded("chief_justice", work)

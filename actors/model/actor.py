@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from pmagent.actors.model import state as fold
-from pmagent.actors.model.limits import Stop, exhausted, objection, pause_seconds, seconds_left
+from pmagent.actors.model.limits import Stop, exhausted, has_patience, objection, pause_seconds, seconds_left
 from pmagent.actors.model.plan import DEADLINE, Plan
 from pmagent.actors.model.state import Ask, GatewayState
 from pmagent.contracts.clock import TimerFired, TimerRequested
@@ -89,6 +89,9 @@ class Gateway:
                 over = fold.call_over(state, request, usage)
                 return over if ask is None else replace(fold.ended(over, ask.asked), answered=ask)
             case ModelCallFailed(request=request, code=code):
+                ask = _asking(state, request, "call")
+                if ask is not None and not ask.waiting:
+                    state = fold.changed(state, replace(ask, waiting=event.time))
                 return fold.call_over(state, request, fold.unknown_usage(state, request) if code in _MAY_COST else None)
             case TimerFired(request=request):
                 return _timer_over(state, request)
@@ -124,6 +127,8 @@ class Gateway:
         return plan.decisions
 
 
+_OUTAGES = frozenset(("rate_limited", "overloaded", "network"))
+"""Failures of the provider, not of the question: its patience says how long they are waited for."""
 _MAY_COST = frozenset(("network", "timed_out", "too_long", "malformed"))
 """Failures after which the provider may have answered, and counted, all the same."""
 
@@ -194,7 +199,8 @@ def _again_or_never(plan: Plan, ask: Ask, end: ModelCallFailed | EffectEnd, now:
     if transient:
         seconds = pause_seconds(ask.attempts, retry_after_s)
         limit = exhausted(plan.state.runs[ask.run], ask, now)
-        if ask.attempts >= ask.limits.attempts:
+        patient = why.code in _OUTAGES and has_patience(ask, now, seconds)
+        if ask.attempts >= ask.limits.attempts and not patient:
             why = Stop(why.code, f"{why.text}, {ask.attempts} times" if ask.attempts > 1 else why.text)
         elif limit is not None:
             why = Stop(why.code, f"{why.text}; no further attempt: {limit.text}")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import NamedTuple
 
 from pmagent.actors.model.state import ASKS_MAX, Ask, GatewayState, Run
-from pmagent.contracts.model import PROMPT_BYTES_MAX, ModelAsked
+from pmagent.contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelLimits
 from pmagent.contracts.reasoning import PAYLOADS
 from pmagent.events.event import parse_time
 
 PAUSE_SECONDS_MAX = 60.0
 """Pauses double from one second up to this; a provider that asks for a longer one gets it."""
+_SHORT_PAUSES = 6
+"""So many are shorter: 1, 2, 4, 8, 16 and 32 seconds."""
 
 
 class Stop(NamedTuple):
@@ -60,6 +63,18 @@ def exhausted(run: Run, ask: Ask, now: str) -> Stop | None:
 def seconds_left(ask: Ask, now: str) -> float:
     """Seconds from log time ``now`` to the question's deadline."""
     return (parse_time(ask.deadline) - parse_time(now)).total_seconds()
+
+
+def has_patience(ask: Ask, now: str, seconds: float) -> bool:
+    """Whether the question's patience lasts for a pause of so many seconds from log time ``now`` on."""
+    waited = (parse_time(now) - parse_time(ask.waiting or now)).total_seconds()
+    return waited + seconds <= (ask.limits.patience_minutes or 0.0) * 60
+
+
+def calls_max(limits: ModelLimits) -> int:
+    """No question makes more calls: beyond its attempts one for each pause that its patience has room for."""
+    minutes = limits.patience_minutes or 0.0
+    return limits.attempts + (ceil(minutes * 60 / PAUSE_SECONDS_MAX) + _SHORT_PAUSES if minutes else 0)
 
 
 def pause_seconds(attempts: int, retry_after_s: float | None) -> float:

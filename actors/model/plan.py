@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pmagent.actors.model.limits import Stop, exhausted, seconds_left
+from pmagent.actors.model.limits import Stop, calls_max, exhausted, seconds_left
 from pmagent.actors.model.state import Ask, GatewayState, ended
 from pmagent.contracts.clock import TimerRequested
 from pmagent.contracts.effect import EffectCancelRequested
@@ -73,7 +73,7 @@ class Plan:
         left = seconds_left(ask, self._event.time)
         if not ask.permit:
             self.say(ask, OaPermitRequested(
-                action=ask.action, subject=f"model:{ask.model}", holder="model", uses=ask.limits.attempts, seconds=left,
+                action=ask.action, subject=f"model:{ask.model}", holder="model", uses=calls_max(ask.limits), seconds=left,
             ))
             return
         self.say(ask, ModelCallRequested(

@@ -1,0 +1,122 @@
+"""The functions in which findings lie, and those of a graph's nodes, whole, for judges to read."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from pmagent.actors.audit.detectors.code.parse import parsed, role_of
+from pmagent.actors.audit.goals import GOALS
+from pmagent.contracts.audit_facts import CodeGraph, Finding, Function
+from pmagent.events.redact import Redactor
+
+Read = Callable[[str], bytes | None]
+_Def = ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTION_BYTES_MAX: Final = 12 * 1024
+"""A longer one is left out: a judge reads whole functions, and several of them."""
+_LEAST: Final = 256
+"""With less room left nothing more is looked for."""
+_LINES: Final = re.compile("\r\n?|\n")
+_REDACTOR: Final = Redactor()
+
+
+def functions_of(
+    findings: Sequence[Finding], graphs: Sequence[CodeGraph], read: Read, paths: Sequence[str], budget: int
+) -> list[Function]:
+    """The innermost functions around the findings, the first finding of each goal before the second of any, flaws
+    first; behind each graph those that its nodes are; at most ``budget`` bytes."""
+    files = _Files(read, paths)
+    made: dict[tuple[str, int], Function] = {}
+    left = budget
+    for one in itertools.chain(_of_graphs(graphs, files), _of_findings(findings, files)):
+        if left < _LEAST:
+            break
+        size = len(one.text.encode())
+        if (one.path, one.line) not in made and size <= min(left, FUNCTION_BYTES_MAX):
+            made[one.path, one.line] = one
+            left -= size
+    return list(made.values())
+
+
+def _of_findings(findings: Iterable[Finding], files: _Files) -> Iterator[Function]:
+    ranks: Counter[str] = Counter()
+    ordered = []
+    for number, one in enumerate(findings):
+        ranks[one.goal] += 1
+        goal = GOALS.get(one.goal)
+        is_flaw = goal is not None and goal.kind == "flaw"
+        ordered.append((role_of(one.path) != "code", ranks[one.goal], not is_flaw, number, one))
+    for *_, one in sorted(ordered, key=lambda entry: entry[:4]):
+        yield from files.around(one.path, one.line)
+
+
+def _of_graphs(graphs: Iterable[CodeGraph], files: _Files) -> Iterator[Function]:
+    for graph in graphs:
+        yield from files.around(graph.path, graph.line)
+        for node in graph.nodes:
+            yield from files.handed(graph.path, node.line)
+
+
+class _Files:
+    """The repository's Python files, each parsed when it is first asked for."""
+
+    def __init__(self, read: Read, paths: Sequence[str]) -> None:
+        self._read = read
+        self._paths = paths
+        self._trees: dict[str, tuple[list[str], ast.Module] | None] = {}
+        self._all: dict[str, list[_Def]] = {}
+
+    def around(self, path: str, line: int) -> Iterator[Function]:
+        """The innermost function around a line, if there is one."""
+        found = [one for one in self._defs(path) if _first(one) <= line <= (one.end_lineno or 0)]
+        if found:
+            yield self._made(path, max(found, key=lambda one: one.lineno))
+
+    def handed(self, path: str, line: int) -> Iterator[Function]:
+        """The functions whose names stand as arguments in a call at this line: of the same file, or imported."""
+        tree = self._tree(path)
+        if tree is None:
+            return
+        calls = [one for one in ast.walk(tree[1]) if isinstance(one, ast.Call) and one.lineno == line]
+        names = {each.id for call in calls for each in (*call.args, *(one.value for one in call.keywords))
+                 if isinstance(each, ast.Name)}  # fmt: skip
+        for name in sorted(names):
+            for place, wanted in ((path, name), *self._imported(tree[1], name)):
+                yield from (self._made(place, one) for one in self._defs(place) if one.name == wanted)
+
+    def _imported(self, tree: ast.Module, name: str) -> Iterator[tuple[str, str]]:
+        for one in ast.walk(tree):
+            if isinstance(one, ast.ImportFrom) and one.module:
+                for alias in one.names:
+                    if (alias.asname or alias.name) == name:
+                        end = f"/{one.module.replace('.', '/')}.py"
+                        yield from ((path, alias.name) for path in self._paths if f"/{path}".endswith(end))
+
+    def _defs(self, path: str) -> list[_Def]:
+        if path not in self._all:
+            tree = self._tree(path)
+            self._all[path] = [] if tree is None else [one for one in ast.walk(tree[1]) if isinstance(one, _Def)]
+        return self._all[path]
+
+    def _tree(self, path: str) -> tuple[list[str], ast.Module] | None:
+        if path not in self._trees:
+            content = self._read(path) if path.endswith(".py") else None
+            source = parsed(path, content) if content is not None else None
+            tree = source.tree if source is not None else None
+            self._trees[path] = None if source is None or tree is None else (_LINES.split(source.text), tree)
+        return self._trees[path]
+
+    def _made(self, path: str, one: _Def) -> Function:
+        tree = self._tree(path)
+        assert tree is not None, "the function is from there"
+        first, end = _first(one), one.end_lineno or one.lineno
+        text = "\n".join(tree[0][first - 1 : end]).encode("utf-8", "replace").decode()
+        return Function(path=path, line=first, end=end, name=one.name, text=_REDACTOR.text(text))
+
+
+def _first(one: _Def) -> int:
+    return min((one.lineno, *(each.lineno for each in one.decorator_list)))
