@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from pmagent.actors.model import state as fold
-from pmagent.actors.model.limits import Stop, exhausted, has_patience, objection, pause_seconds, seconds_left
+from pmagent.actors.model.limits import Stop, exhausted, objection, pause_seconds, seconds_left, waited_seconds
 from pmagent.actors.model.plan import DEADLINE, Plan
 from pmagent.actors.model.state import Ask, GatewayState
 from pmagent.contracts.clock import TimerFired, TimerRequested
@@ -199,8 +199,10 @@ def _again_or_never(plan: Plan, ask: Ask, end: ModelCallFailed | EffectEnd, now:
     if transient:
         seconds = pause_seconds(ask.attempts, retry_after_s)
         limit = exhausted(plan.state.runs[ask.run], ask, now)
-        patient = why.code in _OUTAGES and has_patience(ask, now, seconds)
-        if ask.attempts >= ask.limits.attempts and not patient:
+        patience = (ask.limits.patience_minutes or 0.0) if why.code in _OUTAGES else 0.0
+        if patience and waited_seconds(ask, now) + seconds > patience * 60:
+            why = Stop(why.code, f"{why.text}, {ask.attempts} times in {patience:g} minutes")
+        elif not patience and ask.attempts >= ask.limits.attempts:
             why = Stop(why.code, f"{why.text}, {ask.attempts} times" if ask.attempts > 1 else why.text)
         elif limit is not None:
             why = Stop(why.code, f"{why.text}; no further attempt: {limit.text}")

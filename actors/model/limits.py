@@ -65,10 +65,9 @@ def seconds_left(ask: Ask, now: str) -> float:
     return (parse_time(ask.deadline) - parse_time(now)).total_seconds()
 
 
-def has_patience(ask: Ask, now: str, seconds: float) -> bool:
-    """Whether the question's patience lasts for a pause of so many seconds from log time ``now`` on."""
-    waited = (parse_time(now) - parse_time(ask.waiting or now)).total_seconds()
-    return waited + seconds <= (ask.limits.patience_minutes or 0.0) * 60
+def waited_seconds(ask: Ask, now: str) -> float:
+    """Seconds from the question's first call without a reply to log time ``now``."""
+    return (parse_time(now) - parse_time(ask.waiting or now)).total_seconds()
 
 
 def calls_max(limits: ModelLimits) -> int:

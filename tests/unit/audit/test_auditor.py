@@ -158,18 +158,18 @@ def test_a_criterion_without_answers_costs_no_other_its_own_and_is_asked_again_a
 
 def test_a_provider_that_answers_nobody_ends_the_audit_and_what_it_answered_before_is_kept() -> None:
     court = Court()
-    six = rubric(*(dimension(f"d{number}") for number in range(6)))
-    court.model = failing("overloaded", "d2", "d3", "d4", "d5", transient=True)
-    court.ask(six, model_limits=ModelLimits(attempts=2, calls=100, concurrency=1), **TOY)
+    nine = rubric(*(dimension(f"d{number}") for number in range(9)))
+    court.model = failing("overloaded", *(f"d{number}" for number in range(2, 9)), transient=True)
+    court.ask(nine, model_limits=ModelLimits(attempts=2, calls=100, concurrency=1), **TOY)
     over = court.audit()
     assert isinstance(over, AuditFailed)
     assert (over.code, "in a row have no answer" in over.reasons[0]) == ("judge", True)
     answered = len(court.of(ModelReplied))
     assert answered == 6
     court.model, again = said, f"{AUDIT[:-1]}2"
-    court.ask(six, again, resumes=AUDIT, **TOY)
+    court.ask(nine, again, resumes=AUDIT, **TOY)
     assert isinstance(court.audit(again), AuditConcluded)
-    assert len(court.of(ModelReplied)) == 18
+    assert len(court.of(ModelReplied)) == 27
 
 
 @each("known, changed", [(False, {}), (True, {"model": "other"}), (True, {"pdf_path": "/reports/other.pdf"})])
