@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final, Literal, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pmagent.contracts.audit_events import Reported
 from pmagent.contracts.audit_facts import PdfReading, RepoSurvey
 
 Judge = Literal["Prosecutor", "Defense", "TechLead"]
@@ -113,6 +114,17 @@ class Beside(BaseModel):
     scores: dict[str, int]
 
 
+class Appealed(BaseModel):
+    """Ours: an appeal, and the keys of the evidence that it is about; [] where there is none (any more)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    evidence: str
+    at: str
+    because: str
+    keys: list[str]
+
+
 class AuditReport(BaseModel):
     """The audit's result: every dimension of the rubric stands in ``criteria``, or, where nothing could be judged, in
     ``not_judged``. ``overall_score`` is the mean of the scores, rounded half up to a tenth, and capped where the
@@ -134,6 +146,8 @@ class AuditReport(BaseModel):
     report_sha256: str = ""
     evidence: dict[str, list[Evidence]] = {}
     beside: list[Beside] = []
+    appeals: list[Appealed] = []
+    origin: str = ""
 
 
 class Unanswered(BaseModel):
@@ -175,10 +189,11 @@ class AuditState(AgentState, total=False):
     brought home, for the aggregator to compare (``compared``: that was done before); ``disputed`` are the criteria of a
     second round; ``failures`` name what ended a node, so that the graph is left without a report; ``unanswered`` the
     questions to judges that have no answer; ``waiting`` what was asked for and has not been answered yet. ``panel`` are
-    the second model's opinions."""
+    the second model's opinions, ``reported`` other tools' findings."""
 
     rubric_path: str
     output_path: str
+    reported: list[Reported]
     rubric: dict[str, Any]
     survey: RepoSurvey
     reading: PdfReading

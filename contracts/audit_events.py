@@ -82,6 +82,30 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     terms: list[str]
 
 
+REPORTED_MAX: Final = 1_000
+APPEALS_MAX: Final = 200
+
+
+class Reported(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A finding of another tool at ``line`` of ``path`` (0: the file as a whole)."""
+
+    tool: Annotated[str, Meta(max_length=100)]
+    rule: Annotated[str, Meta(max_length=200)]
+    level: Literal["error", "warning", "note"]
+    path: Path
+    line: Annotated[int, Meta(ge=0)]
+    text: Annotated[str, Meta(max_length=500)]
+
+
+class Appeal(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Somebody's objection to evidence: a key (``graph#3``) or a goal (``security.shell``), where it is ``at`` (a path, or
+    ``path:line``; "": anywhere), and why it is wrong. It is shown, and changes nothing."""
+
+    evidence: Annotated[str, Meta(min_length=1, max_length=CITATION_CHARS_MAX)]
+    because: Annotated[str, Meta(min_length=1, max_length=REASON_CHARS_MAX)]
+    at: Annotated[str, Meta(max_length=PATH_CHARS_MAX)] = ""
+
+
 MODEL_LIMITS: Final = ModelLimits(calls=1_000, concurrency=4, seconds=3_600.0, tokens=10_000_000)
 """The default limits of an audit's model calls: three judges, each criterion, twice, with retries."""
 
@@ -92,7 +116,9 @@ class AuditRequested(Payload, frozen=True, kw_only=True):
     ``rubric`` is the whole document, checked; ``rubric_source`` where it came from. ``engine`` rules judges offline;
     langchain asks ``model``; ``vision_model`` looks at images ("": nobody does). ``output`` is the report's path in
     the workspace, without its ending. ``panel`` is a second model that is asked the same, beside the first ("": none).
-    ``resumes``: the id of an audit that ended without all answers, and is taken up again ("": none)."""
+    ``resumes``: the id of an audit that ended without all answers, and is taken up again ("": none). ``origin``: where
+    browsers find the repository of a path, as its remote has it ("": not known). ``reported``: findings of other tools;
+    ``appeals`` are shown with the evidence."""
 
     audit_id: Identifier
     repo_url: Path
@@ -108,6 +134,9 @@ class AuditRequested(Payload, frozen=True, kw_only=True):
     price: ModelPrice | None = None
     panel: str = ""
     resumes: str = ""
+    origin: Annotated[str, Meta(max_length=PATH_CHARS_MAX)] = ""
+    reported: Annotated[list[Reported], Meta(max_length=REPORTED_MAX)] = []
+    appeals: Annotated[list[Appeal], Meta(max_length=APPEALS_MAX)] = []
 
 
 @event_type("audit.cancel_requested", request=True)

@@ -152,7 +152,8 @@ class Term(Fact, frozen=True, kw_only=True):
 
 
 class Function(Fact, frozen=True, kw_only=True):
-    """A function or method whole, secrets masked: lines ``line`` to ``end`` of ``path``."""
+    """A function or method whole, secrets masked: lines ``line`` to ``end`` of ``path``. ``text``: "" where there was no
+    room for it."""
 
     path: str
     line: Natural
@@ -165,8 +166,8 @@ class RepoSurvey(Fact, frozen=True, kw_only=True):
     """All that is known of a repository. ``files``: its tracked paths, sorted, the first ``FILES_MAX``. ``examined``:
     what was looked at and how much of it (files, python_files, notebooks, lines, calls …); ``unread`` are Python files
     that a limit, or the lack of their content, kept from it. ``counts``: findings of
-    each goal, kept or not. ``functions``: those that findings lie in, for judges to read, within the budget that was
-    asked for. ``notes``: what was left out, and why."""
+    each goal, kept or not. ``functions``: those that findings lie in and that graphs run, their texts within the
+    budget that was asked for. ``notes``: what was left out, and why."""
 
     commit: str
     branch: str

@@ -158,7 +158,7 @@ def is_same(one: AuditRequested, other: AuditRequested) -> bool:
     return all(getattr(one, name) == getattr(other, name) for name in _ASKED)
 
 
-_ASKED = ("repo_url", "pdf_path", "rubric", "engine", "model", "vision_model", "panel")
+_ASKED = ("repo_url", "pdf_path", "rubric", "engine", "model", "vision_model", "panel", "reported")
 
 
 def _is_checked(asked: AuditRequested) -> bool:

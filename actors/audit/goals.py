@@ -132,6 +132,8 @@ _GOALS: Final = (
          ("secret", "secrets", "api key", "api keys", "hardcoded key", "hardcoded keys",
           "credentials"), security=True),
     Goal("security.in_tests", "context", "unsafe calls in tests and examples"),
+    # From a SARIF file of another tool, where one was given.
+    Goal("tools.reported", "flaw", "findings of another tool"),
     # What models answer.
     Goal("output.structured", "asset",
          "models are bound to a schema (with_structured_output, bind_tools, response_format)",

@@ -20,11 +20,14 @@ from pmagent.actors.audit.detectors.evidence.items import judgeable
 from pmagent.actors.audit.detectors.evidence.pictures import picture_evidence
 from pmagent.actors.audit.detectors.evidence.repo import repo_evidence
 from pmagent.actors.audit.detectors.evidence.report import report_evidence
+from pmagent.actors.audit.detectors.evidence.reported import reported_evidence
+from pmagent.actors.audit.judges.functions import located
 from pmagent.actors.audit.justice.beside import by_panel, by_rules
 from pmagent.actors.audit.justice.synthesis import disputed, synthesize
 from pmagent.actors.audit.rubric import BadRubric, Dimension, Rubric, questions, rubric_of
 from pmagent.actors.audit.state import IMAGES, ROUNDS
 from pmagent.contracts.audit import JUDGES, AuditFailure, AuditState, Evidence, Judge, JudicialOpinion, Unanswered
+from pmagent.contracts.audit_events import EVIDENCE_MAX
 from pmagent.contracts.audit_facts import Function
 
 Update = dict[str, Any]
@@ -121,7 +124,10 @@ def repo_investigator_node(state: AuditState, config: RunnableConfig) -> Update:
         survey = _clerk(config).survey(state["repo_url"], questions(_rubric(state), REPO))
         if survey is None:
             return {"waiting": ["the repository"]}
-        evidences = {one.id: repo_evidence(one, survey) for one in _open(state, own)}
+        evidences = {}
+        for one in _open(state, own):
+            items = [*repo_evidence(one, survey), *reported_evidence(one, state.get("reported", []), survey)]
+            evidences[one.id] = located(items[:EVIDENCE_MAX], survey.functions)
         return {"evidences": _owned(state, REPO, evidences), "survey": survey}
 
     return _guarded("repo_investigator", work)

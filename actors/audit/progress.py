@@ -84,6 +84,7 @@ def _invoked(audit: Audit, clerk: ActorClerk) -> AuditState:
         "opinions": [as_opinion(one) for one in audit.opinions],
         "panel": [as_opinion(one) for one in audit.panel],
         "compared": audit.compared,
+        "reported": audit.asked.reported,
     }
     provenance = {
         "audit_id": audit.audit_id,

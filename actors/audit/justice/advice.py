@@ -41,6 +41,7 @@ ADVICE: Final[Mapping[str, str]] = {
     "security.evaluation": "do not evaluate what comes from outside; parse it (json, ast.literal_eval)",
     "security.unsafe_load": "load data in a form that cannot run code (json, yaml.safe_load)",
     "security.clone_in_place": "clone into a temporary directory, never where the program works",
+    "tools.reported": "correct what the tool reports",
     "security.secret": "take the secret out of the code, revoke it, and read it from the environment",
     "output.structured": "bind the model to a schema: with_structured_output(Model) or bind_tools([Model])",
     "output.validated": "validate every answer against its model before it is used",

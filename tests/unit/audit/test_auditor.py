@@ -23,8 +23,8 @@ from pmagent.contracts.audit_events import (
     AuditSourceFailed,
     AuditSurveyed,
 )
-from pmagent.contracts.effect import ActorHalted, EffectCancelRequested, EffectFailed
 from pmagent.contracts.audit_facts import Function
+from pmagent.contracts.effect import ActorHalted, EffectCancelRequested, EffectFailed
 from pmagent.contracts.model import ModelAsked, ModelCallFailed, ModelLimits, ModelReplied
 from pmagent.contracts.oa import OaPermitRequested
 from pmagent.events.event import Event

@@ -251,7 +251,7 @@ def test_a_file_of_one_format_lies_beside_the_documents(place: Path, name: str) 
 )
 def test_an_output_that_would_do_harm_is_refused(occupied: Path, wanted: str, reason: str) -> None:
     with pytest.raises(PmagentError) as caught:
-        asked(occupied, output=wanted)
+        asked(occupied, outputs=[wanted])
     assert caught.value.exit_code == 2
     assert reason in caught.value.message
     assert (occupied / "workspace" / "README.md").read_text() == "# Mine\n"
@@ -260,7 +260,7 @@ def test_an_output_that_would_do_harm_is_refused(occupied: Path, wanted: str, re
 def test_a_report_of_an_audit_may_be_written_over(place: Path) -> None:
     (place / "workspace" / "mine.md").write_text("# Audit Report\n\nof yesterday\n")
     (place / "workspace" / "mine.json").write_text("{}")
-    assert asked(place, output="workspace/mine.md").request.output == "mine"
+    assert asked(place, outputs=["workspace/mine.md"]).request.output == "mine"
 
 
 def test_a_model_judges_where_one_is_named_and_a_flag_wins_over_the_settings(place: Path) -> None:

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
+import msgspec
+
 from pmagent.actors.audit.detectors.code.parse import parsed, role_of
 from pmagent.actors.audit.goals import GOALS
 from pmagent.contracts.audit_facts import CodeGraph, Finding, Function
@@ -17,9 +19,8 @@ from pmagent.events.redact import Redactor
 Read = Callable[[str], bytes | None]
 _Def = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTION_BYTES_MAX: Final = 12 * 1024
-"""A longer one is left out: a judge reads whole functions, and several of them."""
-_LEAST: Final = 256
-"""With less room left nothing more is looked for."""
+"""A longer one has no text: a judge reads whole functions, and several of them."""
+FUNCTIONS_MAX: Final = 1_000
 _LINES: Final = re.compile("\r\n?|\n")
 _REDACTOR: Final = Redactor()
 
@@ -28,17 +29,19 @@ def functions_of(
     findings: Sequence[Finding], graphs: Sequence[CodeGraph], read: Read, paths: Sequence[str], budget: int
 ) -> list[Function]:
     """The innermost functions around the findings, the first finding of each goal before the second of any, flaws
-    first; behind each graph those that its nodes are; at most ``budget`` bytes."""
+    first; before them those that a graph's nodes are. ``budget``: bytes of their texts; without room one has none."""
     files = _Files(read, paths)
     made: dict[tuple[str, int], Function] = {}
     left = budget
     for one in itertools.chain(_of_graphs(graphs, files), _of_findings(findings, files)):
-        if left < _LEAST:
-            break
+        if (one.path, one.line) in made:
+            continue
         size = len(one.text.encode())
-        if (one.path, one.line) not in made and size <= min(left, FUNCTION_BYTES_MAX):
-            made[one.path, one.line] = one
-            left -= size
+        fits = size <= min(left, FUNCTION_BYTES_MAX)
+        made[one.path, one.line] = one if fits else msgspec.structs.replace(one, text="")
+        left -= size if fits else 0
+        if len(made) == FUNCTIONS_MAX:
+            break
     return list(made.values())
 
 
