@@ -4,21 +4,27 @@ on a real repository and a real PDF."""
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from pmagent.contracts.audit import AuditReport
+from pmagent.contracts.audit import JUDGES, AuditReport
 from pmagent.workspace.layout import Layout
+from tests.conftest import ROOT
 from tests.support import warm
 from tests.support.audited import RUBRIC, Sources
 from tests.support.audits import dimension
 from tests.support.bench import Bench, Question, opinion, sitting
 from tests.support.cases import each
-from tests.support.commands import Ran, pmagent, spawn
+from tests.support.commands import Ran, clean_environment, pmagent, spawn
 from tests.support.daemons import Daemon
-from tests.support.provider import completion
+from tests.support.provider import completion, error
 from tests.support.started import daemon
 
 __all__ = ["daemon"]
@@ -295,21 +301,124 @@ def test_judges_that_lie_far_apart_are_asked_once_more(
     assert_proven(workspace)
 
 
-def test_a_judge_that_never_fits_leaves_no_report_and_what_was_collected(
+def test_a_judge_that_never_fits_costs_its_criterion_alone_and_resume_asks_for_that_alone(
     workspace: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong = Question("TechLead", "accuracy", 1)
     bench = Bench(first={wrong: [completion("3 of 5, I would say.")] * 3})
     done = judged(workspace, sources, bench, monkeypatch)
-    assert done.code == 1
-    assert (done.document["state"], done.document["code"], done.document["overall_score"]) == ("failed", "judge", None)
-    assert "TechLead" in done.document["reasons"][0]
-    assert all(one["evidence"] > 0 for one in done.document["criteria"])
+    assert (done.code, done.document["state"], done.document["unanswered"]) == (1, "concluded", ["accuracy"])
+    assert [one["final_score"] for one in done.document["criteria"]] == [3, None]
     assert bench.asked[wrong] == 3
-    assert not (workspace / "audit").exists()
-    job = json.loads((workspace / "jobs" / f"{done.document['audit_id']}.json").read_text())
-    assert (job["status"], job["error"]["code"]) == ("failed", "judge")
+    report = (workspace / "audit" / "report_depcheck.md").read_text()
+    assert "Tech Lead gave no answer" in report
+    assert "8 calls, " in report
+    resumed = resume(workspace, Bench(), monkeypatch, done.document["audit_id"])
+    assert (resumed.code, resumed.document["unanswered"], resumed.document["used"]["calls"]) == (0, [], 1)
+    assert [one["final_score"] for one in resumed.document["criteria"]] == [3, 3]
+    again = pmagent(workspace, "audit", "--resume", resumed.document["audit_id"])
+    assert (again.code, "has all its answers" in again.errors) == (2, True)
     assert_proven(workspace)
+
+
+def resume(workspace: Path, bench: Bench, monkeypatch: pytest.MonkeyPatch, audit_id: str) -> Ran:
+    """The audit, taken up again before this bench."""
+    with sitting(bench) as environ:
+        for name, value in environ.items():
+            monkeypatch.setenv(name, value)
+        return pmagent(workspace, "audit", "--resume", audit_id[:8], "--format", "json")
+
+
+def test_a_provider_that_fails_is_waited_for_and_one_that_goes_on_failing_loses_no_answer(
+    workspace: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = Question("Prosecutor", "state", 1)
+    bench = Bench(first={late: [error(429, retry_after="1")]})
+    done = judged(workspace, sources, bench, monkeypatch)
+    assert (done.code, bench.asked[late]) == (0, 2)
+    assert "model  waiting" in done.errors
+    assert "for at most 10 minutes" in done.errors
+    down = {Question(judge, name, 1): [error(503)] for judge in JUDGES for name in ("state", "accuracy")}
+    kept = down.pop(Question("Prosecutor", "state", 1))
+    assert kept
+    settings = {"PMAGENT_AUDIT_PATIENCE_MINUTES": "0", "PMAGENT_AUDIT_ATTEMPTS": "1"}
+    done = judged(workspace, sources, Bench(first=down), monkeypatch, **settings)
+    assert (done.code, done.document["state"], done.document["code"]) == (1, "failed", "judge"), done.errors
+    bench = Bench()
+    resumed = resume(workspace, bench, monkeypatch, done.document["audit_id"])
+    assert (resumed.code, sum(bench.asked.values()), bench.asked[late]) == (0, 5, 0), resumed.errors
+    assert_proven(workspace)
+
+
+def test_a_second_model_and_the_rules_stand_beside_the_first(
+    workspace: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench()
+    done = judged(workspace, sources, bench, monkeypatch, "--panel", "openai:second")
+    assert (done.code, set(bench.asked.values())) == (0, {2}), done.errors
+    report = json.loads((workspace / "audit" / "report_depcheck.json").read_text())["report"]
+    assert [one["engine"] for one in report["beside"]] == ["rules", "panel (openai:second)"]
+    assert report["beside"][1]["scores"] == {"state": 3, "accuracy": 3}
+    assert "| rules | panel (openai\\:second) | Reason |" in (workspace / "audit" / "report_depcheck.md").read_text()
+    assert_proven(workspace)
+
+
+def test_other_tools_are_evidence_and_appeals_are_shown_and_not_obeyed(
+    workspace: Path, sources: Sources, tmp_path: Path
+) -> None:
+    rubric = tmp_path / "rubric.json"
+    safety = dimension("safety", goals=["tools.no_unsafe_calls", "security.shell", "project.lint"])
+    rubric.write_text(json.dumps({**RUBRIC, "dimensions": [safety]}))
+    words = (*sources.arguments, "--rubric", str(rubric), "--format", "json")
+    before = pmagent(workspace, *words).document
+    path = next(path.name for path in Path(sources.repository).iterdir() if path.suffix == ".toml")
+    results = [
+        {"ruleId": "B602", "level": "error", "message": {"text": "shell"}, "locations": [{"physicalLocation": {
+            "artifactLocation": {"uri": name}, "region": {"startLine": 3}}}], **more}
+        for name, more in ((path, {}), ("no/such.py", {}), (path, {"suppressions": [{"kind": "inSource"}]}))
+    ]  # fmt: skip
+    sarif = tmp_path / "bandit.sarif"
+    sarif.write_text(json.dumps({"version": "2.1.0", "runs": [
+        {"tool": {"driver": {"name": "Bandit"}}, "results": results},
+    ]}))  # fmt: skip
+    (tmp_path / "audit-appeals.yaml").write_text(
+        "appeals:\n  - evidence: tools.reported\n    because: it is no code\n"
+        "  - evidence: security.shell\n    at: gone.py\n    because: it is gone\n"
+    )
+    done = pmagent(workspace, *words, "--sarif", str(sarif), "--appeals")
+    assert done.code == 0, done.errors
+    report = json.loads((workspace / done.document["report_json"]).read_text())["report"]
+    (item,) = [one for one in report["evidence"]["safety"] if one["goal"].startswith("tools.reported")]
+    assert (item["location"], item["found"], item["confidence"]) == (f"{path}:3", True, 0.7)
+    assert "1 more, about files" in item["rationale"]
+    assert [len(one["keys"]) for one in report["appeals"]] == [1, 0]
+    assert done.document["overall_score"] <= before["overall_score"]
+    (tmp_path / "audit-appeals.yaml").write_text("appeals: [{evidence: x}]\n")
+    for more in (("--appeals",), ("--sarif", str(rubric))):
+        assert pmagent(workspace, *words, *more).code == 2
+    assert_proven(workspace)
+
+
+def test_the_workflow_for_pull_requests_leaves_a_summary_and_findings(sources: Sources, tmp_path: Path) -> None:
+    workflow = yaml.safe_load((ROOT / "examples" / "audit-pull-request.yml").read_text())
+    (job,) = workflow["jobs"].values()
+    steps = {one["name"]: one["run"] for one in job["steps"] if "name" in one}
+    repository = tmp_path / "checkout"
+    shutil.copytree(sources.repository, repository)
+    shutil.copy(sources.report, repository / "final.pdf")
+    environ = clean_environment(
+        PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}", RUNNER_TEMP=str(tmp_path), REPORT="final.pdf",
+        FAIL_UNDER="5", GITHUB_STEP_SUMMARY=str(tmp_path / "shown.md"), XDG_STATE_HOME=str(tmp_path / "state"),
+    )
+    codes = [
+        subprocess.run(["bash", "-e", "-c", run], cwd=repository, env=environ, check=False, timeout=300).returncode
+        for run in steps.values()
+    ]
+    assert codes == [1, 0], "the score is below 5"
+    shown = (tmp_path / "shown.md").read_text()
+    assert (shown.startswith("# Audit Report"), len(shown.splitlines()) <= 40) == (True, True)
+    assert json.loads((tmp_path / "audit.sarif").read_text())["version"] == "2.1.0"
+    assert (tmp_path / "audit.html").exists()
 
 
 def test_a_vision_model_looks_at_the_images_so_that_diagrams_are_judged(

@@ -120,7 +120,7 @@ def test_the_first_page_has_the_verdict_a_line_for_each_criterion_and_what_to_do
     page = told[: told.index("\n---\n")]
     assert len(page.splitlines()) <= 40
     assert [row[:3] for row in cells(told, "Executive Summary")] == [
-        ["plain", "3/5", "3"], ["plain", "5/5", "1"], ["plain", "-", "-"],
+        ["plain", "3/5", "3"], ["plain", "5/5", "1"], ["Three", "-", "-"],
     ]  # fmt: skip
     for fact in ("12 calls (2 failed)", "rules: 2.0/5; 2 points or more apart: plain", "one#3", "1. `src/a.py:3`: "):
         assert fact in page

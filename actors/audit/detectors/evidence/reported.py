@@ -32,7 +32,7 @@ def reported_evidence(dimension: Dimension, given: Sequence[Reported], survey: R
         foreign = len(every) - len(ours)
         rationale = f"read from a SARIF file of {tool}, and not looked into: {counted(len(ours), 'finding')}"
         if foreign:
-            rationale += f"; {foreign:,} more are about files that the repository does not have"
+            rationale += f"; {foreign:,} more, about files that the repository does not have"
         if not ours:
             yield evidence(GOAL, None, ".", rationale, 0.0, found=False, about=tool)
             continue
