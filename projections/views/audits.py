@@ -176,6 +176,11 @@ class Audit(JobView, frozen=True, kw_only=True):
         return f"the provider answers “{self.wait.code.replace('_', ' ')}” since {self.wait.since[11:19]} UTC{until}{budget}"
 
     @property
+    def is_resumable(self) -> bool:
+        """Whether it ended without a report, having begun."""
+        return self.end in ("failed", "cancelled") and self.doing == "over" and bool(self.requests or self.evidence)
+
+    @property
     def unanswered(self) -> list[str]:
         """The criteria on which a judge's model gave no opinion."""
         return [name for name, one in self.rulings.items() if one.unanswered]
