@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Literal, TypedDict
 from pydantic import BaseModel, ConfigDict, Field
 
 from pmagent.contracts.audit_events import Reported
-from pmagent.contracts.audit_facts import PdfReading, RepoSurvey
+from pmagent.contracts.audit_facts import Function, PdfReading, RepoSurvey
 
 Judge = Literal["Prosecutor", "Defense", "TechLead"]
 JUDGES: Final[tuple[Judge, ...]] = ("Prosecutor", "Defense", "TechLead")
@@ -189,7 +189,8 @@ class AuditState(AgentState, total=False):
     brought home, for the aggregator to compare (``compared``: that was done before); ``disputed`` are the criteria of a
     second round; ``failures`` name what ended a node, so that the graph is left without a report; ``unanswered`` the
     questions to judges that have no answer; ``waiting`` what was asked for and has not been answered yet. ``panel`` are
-    the second model's opinions, ``reported`` other tools' findings."""
+    the second model's opinions, ``reported`` other tools' findings, ``functions`` code for judges to read (where they
+    are absent: the survey's)."""
 
     rubric_path: str
     output_path: str
@@ -199,6 +200,7 @@ class AuditState(AgentState, total=False):
     reading: PdfReading
     disputed: list[str]
     compared: bool
+    functions: list[Function]
     failures: Annotated[list[AuditFailure], operator.add]
     unanswered: Annotated[list[Unanswered], operator.add]
     panel: Annotated[list[JudicialOpinion], operator.add]

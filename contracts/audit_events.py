@@ -98,8 +98,8 @@ class Reported(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class Appeal(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Somebody's objection to evidence: a key (``graph#3``) or a goal (``security.shell``), where it is ``at`` (a path, or
-    ``path:line``; "": anywhere), and why it is wrong. It is shown, and changes nothing."""
+    """Somebody's objection to evidence: a key (``graph#3``) or a goal (``security.shell``), where it is ``at`` (a path,
+    or ``path:line``; "": anywhere), and why it is wrong. It is shown, and changes nothing."""
 
     evidence: Annotated[str, Meta(min_length=1, max_length=CITATION_CHARS_MAX)]
     because: Annotated[str, Meta(min_length=1, max_length=REASON_CHARS_MAX)]

@@ -152,8 +152,8 @@ class Term(Fact, frozen=True, kw_only=True):
 
 
 class Function(Fact, frozen=True, kw_only=True):
-    """A function or method whole, secrets masked: lines ``line`` to ``end`` of ``path``. ``text``: "" where there was no
-    room for it."""
+    """A function or method whole, secrets masked: lines ``line`` to ``end`` of ``path``. ``text``: "" where there was
+    no room for it."""
 
     path: str
     line: Natural

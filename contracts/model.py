@@ -74,8 +74,8 @@ class ModelLimits(Part, frozen=True, kw_only=True):
     """Limits. Of one question: ``attempts`` calls of ``call_seconds`` each. Of the run that it belongs to: ``calls``,
     ``concurrency`` calls at once, ``seconds`` since its first question, ``tokens`` (in and out), ``cost_usd`` (None: no
     limit; with a limit, a model without a price is refused). The usage of a call is known after it, so the last may go
-    beyond ``tokens`` and ``cost_usd``. ``patience_minutes``: a provider that limits the rate, fails or cannot be reached
-    is waited for so long, however many attempts that takes; absent or 0: ``attempts`` alone count."""
+    beyond ``tokens`` and ``cost_usd``. ``patience_minutes``: a provider that limits the rate, fails or cannot be
+    reached is waited for so long, however many attempts that takes; absent or 0: ``attempts`` alone count."""
 
     attempts: Annotated[int, Meta(ge=1, le=10)] = 3
     call_seconds: Annotated[float, Meta(gt=0, le=600)] = 60.0

@@ -19,6 +19,7 @@ from msgspec import UNSET
 from pmagent.actors.audit.ends import AUDITOR, abandoned, failure
 from pmagent.actors.audit.state import (
     AUDITS_MAX,
+    ENDED_MAX,
     QUESTION,
     Audit,
     AuditorState,
@@ -142,20 +143,24 @@ def _objection(state: AuditorState, asked: AuditRequested) -> tuple[FailureCode,
         return "known", f"the audit {asked.audit_id} is open already", "ask with a new audit id"
     if len(state.audits) >= AUDITS_MAX:
         return "busy", f"{len(state.audits)} audits are open", "wait until some have ended, or cancel some"
-    if asked.resumes:
-        earlier = state.ended.get(asked.resumes)
-        if earlier is None:
-            return "known", f"no audit {asked.resumes} is known that could be taken up again", "ask for a new audit"
-        if not is_same(earlier.asked, asked):
-            return "known", f"this is not what the audit {asked.resumes} was asked for", "pmagent audit --resume asks so"
+    unfit = not_resumable(state, asked)
+    if unfit is not None:
+        return "known", *unfit
     if not _is_checked(asked):
         return "rubric", f"{asked.rubric_source} is no valid rubric", "pmagent audit says what is wrong with it"
     return None
 
 
-def is_same(one: AuditRequested, other: AuditRequested) -> bool:
-    """Whether both ask the same of the same: then the answers of one serve the other."""
-    return all(getattr(one, name) == getattr(other, name) for name in _ASKED)
+def not_resumable(state: AuditorState, asked: AuditRequested) -> tuple[str, str] | None:
+    """Why the audit that is to be taken up again cannot be, and what to do; None: it can, or there is none. Only where
+    both ask the same of the same do the answers of one serve the other."""
+    earlier = state.ended.get(asked.resumes)
+    if earlier is None and asked.resumes:
+        what = f"the audit {asked.resumes} cannot be taken up again: it has all its answers, or ended long ago"
+        return what, f"the last {ENDED_MAX} that ended without all answers can; ask for a new one"
+    if earlier is not None and any(getattr(earlier.asked, name) != getattr(asked, name) for name in _ASKED):
+        return f"this is not what the audit {asked.resumes} was asked for", "pmagent audit --resume asks so"
+    return None
 
 
 _ASKED = ("repo_url", "pdf_path", "rubric", "engine", "model", "vision_model", "panel", "reported")

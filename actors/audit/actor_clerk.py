@@ -13,12 +13,11 @@ from msgspec import UNSET
 
 from pmagent.actors.audit.clerk import Brief, NoAnswer
 from pmagent.actors.audit.ends import ACTION
-from pmagent.actors.audit.judges.functions import pointed_at
 from pmagent.actors.audit.judges.opinions import Misfit, answer_shape, read_opinion
 from pmagent.actors.audit.judges.prompts import messages, picture_messages, retry
 from pmagent.actors.audit.judges.rules.judge import opinion as opinion_by_rules
 from pmagent.actors.audit.state import QUESTION, ROUNDS, Asked, Audit
-from pmagent.contracts.audit import JUDGES, AuditReport, Evidence, JudicialOpinion
+from pmagent.contracts.audit import JUDGES, AuditReport, JudicialOpinion
 from pmagent.contracts.audit_events import (
     TRIES,
     AuditOpinionRejected,
@@ -26,7 +25,7 @@ from pmagent.contracts.audit_events import (
     AuditPicturesRequested,
     Question,
 )
-from pmagent.contracts.audit_facts import Function, PdfReading, Picture, PictureReading, RepoSurvey
+from pmagent.contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
 from pmagent.contracts.model import ModelAnswer, ModelAsked, ModelMessage, ModelReplied
 from pmagent.contracts.payload import Payload
 
@@ -129,7 +128,7 @@ class ActorClerk:
 
     def opinion(self, brief: Brief) -> JudicialOpinion | None:
         """See Clerk."""
-        if self.offline:
+        if self._audit.asked.engine == "rules":
             return opinion_by_rules(brief)
         key = brief.question
         if key in self._audit.lost:
@@ -153,20 +152,6 @@ class ActorClerk:
         rank = AGAIN if tries else (1 + brief.round + ROUNDS * brief.panel, *place)
         self._ask(key, rank, said, asked.panel if brief.panel else asked.model, answer_shape())
         return None
-
-    def functions(self, evidence: Sequence[Evidence]) -> Sequence[Function]:
-        """See Clerk."""
-        return pointed_at(evidence, self._audit.functions)
-
-    @property
-    def offline(self) -> bool:
-        """See Clerk."""
-        return self._audit.asked.engine == "rules"
-
-    @property
-    def panel(self) -> str:
-        """See Clerk."""
-        return self._audit.asked.panel
 
     # --- notes ------------------------------------------------------------------------------------------------------
 

@@ -79,7 +79,8 @@ def brief_of(
         one: [cited for cited in said.cited_evidence if cited in keys] for one, said in first.items() if one != judge
     }
     return Brief(
-        judge=judge, round=2, dimension=dimension.raw, evidence=evidence, own=own[0], others=others, functions=functions,
+        judge=judge, round=2, dimension=dimension.raw, evidence=evidence, functions=functions, own=own[0],
+        others=others,
     )  # fmt: skip
 
 
@@ -112,20 +113,6 @@ class Clerk(Protocol):
 
     def seen(self, picture: Picture, question: str, /) -> str | None:
         """What a vision model says of an image (``vision``); "" when there is no such model."""
-        ...
-
-    def functions(self, evidence: Sequence[Evidence], /) -> Sequence[Function]:
-        """The code that this evidence points at, as far as it was kept."""
-        ...
-
-    @property
-    def offline(self) -> bool:
-        """Whether the rules judge, and nobody else is asked."""
-        ...
-
-    @property
-    def panel(self) -> str:
-        """The second model's name; "": there is none."""
         ...
 
     def opinion(self, brief: Brief, /) -> JudicialOpinion | None:

@@ -21,14 +21,13 @@ from pmagent.actors.audit.detectors.evidence.pictures import picture_evidence
 from pmagent.actors.audit.detectors.evidence.repo import repo_evidence
 from pmagent.actors.audit.detectors.evidence.report import report_evidence
 from pmagent.actors.audit.detectors.evidence.reported import reported_evidence
-from pmagent.actors.audit.judges.functions import located
+from pmagent.actors.audit.judges.functions import located, pointed_at
 from pmagent.actors.audit.justice.beside import by_panel, by_rules
 from pmagent.actors.audit.justice.synthesis import disputed, synthesize
 from pmagent.actors.audit.rubric import BadRubric, Dimension, Rubric, questions, rubric_of
 from pmagent.actors.audit.state import IMAGES, ROUNDS
 from pmagent.contracts.audit import JUDGES, AuditFailure, AuditState, Evidence, Judge, JudicialOpinion, Unanswered
 from pmagent.contracts.audit_events import EVIDENCE_MAX
-from pmagent.contracts.audit_facts import Function
 
 Update = dict[str, Any]
 
@@ -48,6 +47,12 @@ def _guarded(name: str, work: Callable[[], Update]) -> Update:
 def _clerk(config: RunnableConfig) -> Clerk:
     clerk: Clerk = config["configurable"]["clerk"]
     return clerk
+
+
+def _given(config: RunnableConfig) -> dict[str, str]:
+    """Where the audit comes from, and who judges (``compile_audit_graph``)."""
+    provenance: dict[str, str] = config["configurable"].get("provenance", {})
+    return provenance
 
 
 def _rubric(state: AuditState) -> Rubric:
@@ -212,24 +217,26 @@ def after_evidence(state: AuditState) -> Sequence[str]:
 
 def prosecutor_node(state: AuditState, config: RunnableConfig) -> Update:
     """The Prosecutor's opinions."""
-    return _guarded("prosecutor", lambda: _judged("Prosecutor", state, _clerk(config)))
+    return _guarded("prosecutor", lambda: _judged("Prosecutor", state, config))
 
 
 def defense_node(state: AuditState, config: RunnableConfig) -> Update:
     """The Defense's opinions."""
-    return _guarded("defense", lambda: _judged("Defense", state, _clerk(config)))
+    return _guarded("defense", lambda: _judged("Defense", state, config))
 
 
 def tech_lead_node(state: AuditState, config: RunnableConfig) -> Update:
     """The Tech Lead's opinions."""
-    return _guarded("tech_lead", lambda: _judged("TechLead", state, _clerk(config)))
+    return _guarded("tech_lead", lambda: _judged("TechLead", state, config))
 
 
-def _judged(judge: Judge, state: AuditState, clerk: Clerk) -> Update:
+def _judged(judge: Judge, state: AuditState, config: RunnableConfig) -> Update:
     """One opinion on each criterion that can be judged; a second on each that is disputed. The panel is asked for one,
     beside the first. What has no answer is not asked for again."""
     made: dict[str, list[Any]] = {"opinions": [], "panel": [], "unanswered": [], "waiting": []}
     without = {(one.judge, one.criterion_id) for one in state.get("unanswered", [])}
+    clerk, survey, has_panel = _clerk(config), state.get("survey"), bool(_given(config).get("panel"))
+    code = state.get("functions", survey.functions if survey is not None else [])
     for dimension in _rubric(state).dimensions:
         evidence = state["evidences"][dimension.id]
         if not judgeable(evidence, dimension):
@@ -238,14 +245,14 @@ def _judged(judge: Judge, state: AuditState, clerk: Clerk) -> Update:
         own = [one for one in given if one.judge == judge]
         if len(own) <= (dimension.id in state.get("disputed", [])) and (judge, dimension.id) not in without:
             try:
-                opinion = clerk.opinion(brief_of(judge, dimension, evidence, given, own, clerk.functions(evidence)))
+                opinion = clerk.opinion(brief_of(judge, dimension, evidence, given, own, pointed_at(evidence, code)))
             except NoAnswer as error:
                 made["unanswered"].append(Unanswered(judge=judge, criterion_id=dimension.id, reason=str(error)))
             else:
                 _place(made, "opinions", opinion, f"{judge} on {dimension.id}")
         panel = [one for one in state.get("panel", []) if (one.judge, one.criterion_id) == (judge, dimension.id)]
-        if clerk.panel and not panel and not state.get("disputed"):
-            brief = brief_of(judge, dimension, evidence, [], [], clerk.functions(evidence))
+        if has_panel and not panel and not state.get("disputed"):
+            brief = brief_of(judge, dimension, evidence, [], [], pointed_at(evidence, code))
             with suppress(NoAnswer):  # the panel's scores stand beside, and one may be missing
                 opinion = clerk.opinion(msgspec.structs.replace(brief, panel=True))
                 _place(made, "panel", opinion, f"the panel's {judge} on {dimension.id}")
@@ -289,14 +296,14 @@ def chief_justice_node(state: AuditState, config: RunnableConfig) -> Update:
     """The report: synthesis by rules alone."""
 
     def work() -> Update:
-        given: dict[str, str] = config["configurable"].get("provenance", {})
+        given = _given(config)
         survey, reading = state.get("survey"), state.get("reading")
         known = {
             "commit": survey.commit if survey is not None else "",
             "report_sha256": reading.sha256 if reading is not None else "",
             **given,
         }
-        rubric, evidences, clerk = _rubric(state), state["evidences"], _clerk(config)
+        rubric, evidences = _rubric(state), state["evidences"]
         report = synthesize(
             state["repo_url"],
             rubric,
@@ -308,11 +315,11 @@ def chief_justice_node(state: AuditState, config: RunnableConfig) -> Update:
             report_sha256=known["report_sha256"],
             unanswered=state.get("unanswered", []),
         )
-        beside = [] if clerk.offline else [by_rules(rubric, evidences)]
-        if clerk.panel:
-            beside.append(by_panel(rubric, evidences, state.get("panel", []), clerk.panel))
+        beside = [by_rules(rubric, evidences)] if given.get("engine", "rules") != "rules" else []
+        if given.get("panel"):
+            beside.append(by_panel(rubric, evidences, state.get("panel", []), given["panel"]))
         report = report.model_copy(update={"beside": beside})
-        clerk.deliver(report, state["repo_url"], state.get("output_path", ""))
+        _clerk(config).deliver(report, state["repo_url"], state.get("output_path", ""))
         return {"final_report": report}
 
     return _guarded("chief_justice", work)

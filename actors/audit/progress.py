@@ -84,6 +84,7 @@ def _invoked(audit: Audit, clerk: ActorClerk) -> AuditState:
         "opinions": [as_opinion(one) for one in audit.opinions],
         "panel": [as_opinion(one) for one in audit.panel],
         "compared": audit.compared,
+        "functions": audit.functions,
         "reported": audit.asked.reported,
     }
     provenance = {
@@ -91,6 +92,7 @@ def _invoked(audit: Audit, clerk: ActorClerk) -> AuditState:
         "engine": engine_of(audit),
         "commit": audit.commit,
         "report_sha256": audit.report_sha256,
+        "panel": audit.asked.panel,
     }
     configurable = {"clerk": clerk, "provenance": provenance, _SUBMIT: lambda: _in_this_thread}
     config: RunnableConfig = {"configurable": configurable}
@@ -150,7 +152,7 @@ def _requests(audit: Audit, clerk: ActorClerk, event: Event) -> Iterator[Payload
                 questions=clerk.clone,
                 limits=audit.asked.limits,
                 permit=event.position,
-                function_bytes=UNSET if clerk.offline else BUDGET_BYTES,
+                function_bytes=UNSET if audit.asked.engine == "rules" else BUDGET_BYTES,
             )
         elif not audit.permit_asked:
             yield OaPermitRequested(

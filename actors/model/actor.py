@@ -89,9 +89,6 @@ class Gateway:
                 over = fold.call_over(state, request, usage)
                 return over if ask is None else replace(fold.ended(over, ask.asked), answered=ask)
             case ModelCallFailed(request=request, code=code):
-                ask = _asking(state, request, "call")
-                if ask is not None and not ask.waiting:
-                    state = fold.changed(state, replace(ask, waiting=event.time))
                 return fold.call_over(state, request, fold.unknown_usage(state, request) if code in _MAY_COST else None)
             case TimerFired(request=request):
                 return _timer_over(state, request)
@@ -149,7 +146,8 @@ def _own(state: GatewayState, event: Event) -> GatewayState:
             ask = state.asks[int(asked)]
             if what == DEADLINE:
                 return fold.changed(state, replace(ask, deadline_timer=event.position))
-            return fold.changed(state, replace(ask, doing="pause", request=0, pause_timer=event.position))
+            paused = replace(ask, doing="pause", request=0, pause_timer=event.position)
+            return fold.changed(state, replace(paused, waiting=ask.waiting or event.time))
         case ModelFailed(ask=position):
             return fold.ended(state, position)
     return state

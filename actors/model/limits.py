@@ -66,7 +66,7 @@ def seconds_left(ask: Ask, now: str) -> float:
 
 
 def waited_seconds(ask: Ask, now: str) -> float:
-    """Seconds from the question's first call without a reply to log time ``now``."""
+    """Seconds from the question's first pause to log time ``now``."""
     return (parse_time(now) - parse_time(ask.waiting or now)).total_seconds()
 
 

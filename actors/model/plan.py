@@ -72,8 +72,9 @@ class Plan:
     def _begin(self, ask: Ask) -> None:
         left = seconds_left(ask, self._event.time)
         if not ask.permit:
+            uses = calls_max(ask.limits)
             self.say(ask, OaPermitRequested(
-                action=ask.action, subject=f"model:{ask.model}", holder="model", uses=calls_max(ask.limits), seconds=left,
+                action=ask.action, subject=f"model:{ask.model}", holder="model", uses=uses, seconds=left,
             ))
             return
         self.say(ask, ModelCallRequested(

@@ -34,14 +34,12 @@ def compile_audit_graph(
     model: BaseChatModel | None = None,
     vision_model: BaseChatModel | None = None,
     limits: AuditLimits | None = None,
-    panel: BaseChatModel | None = None,
 ) -> Compiled:
     """The audit as a compiled ``StateGraph`` whose nodes do their work on the spot: ``graph.invoke({"repo_url": …,
     "pdf_path": …})``, and if wanted ``rubric_path`` and ``output_path`` (see ``run_audit``), returns the state.
     ``final_report`` is None where the audit failed, and ``failures`` say why; else it is written too. ``model`` judges
-    (None: the rules do, offline), ``panel`` is asked the same beside it, ``vision_model`` looks at the report's images
-    (None: nobody does)."""
-    clerk = StandaloneClerk(model, vision_model, limits, writes=True, panel=panel)
+    (None: the rules do, offline), ``vision_model`` looks at the report's images (None: nobody does)."""
+    clerk = StandaloneClerk(model, vision_model, limits, writes=True)
     return graph.compile_audit_graph(clerk, {"engine": clerk.engine})
 
 
@@ -54,7 +52,6 @@ def run_audit(
     model: BaseChatModel | None = None,
     vision_model: BaseChatModel | None = None,
     limits: AuditLimits | None = None,
-    panel: BaseChatModel | None = None,
 ) -> AuditReport:
     """Audit a repository and its report; the result is written as Markdown and as JSON, each file at once or not at
     all: at ``output_path`` (a file that ends in .md, else a folder), else at ``audit/report_<name>.md``. Blocking.
@@ -66,7 +63,7 @@ def run_audit(
     wanted = "" if output_path is None else output_path
     place_of(wanted, url, here)
     rubric = load_rubric(rubric_path)
-    state = compile_audit_graph(model, vision_model, limits, panel).invoke(
+    state = compile_audit_graph(model, vision_model, limits).invoke(
         {
             "repo_url": url,
             "pdf_path": str(here / os.path.expanduser(pdf_path)),

@@ -15,12 +15,9 @@ from pmagent.actors.audit.sources.repository.address import Address, address
 from pmagent.actors.audit.sources.repository.clone import opened
 from pmagent.contracts.audit_events import AuditLimits
 from pmagent.events.errors import PmagentError
+from pmagent.projections.audits.front import ORIGIN
 
 SLUG_CHARS_MAX: Final = 50
-_REMOTE: Final = re.compile(
-    r"(?:(?:https|ssh)://(?:[^/@]*@)?|[\w.-]+@)(github\.com|gitlab\.com|bitbucket\.org|codeberg\.org)[/:]"
-    r"([\w.~/-]+?)(?:\.git)?/?", re.ASCII,
-)  # fmt: skip
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -66,7 +63,7 @@ def _is_repository(path: Path) -> bool:
 
 def origin_of(repo_url: str) -> str:
     """Where browsers find a repository of this machine: at its remote ``origin``, if that is on a host whose addresses
-    are known; else "". A user, password or token in the remote's address is left out."""
+    are known, and its address holds no password or token; else ""."""
     found = _address(repo_url)
     if found.protocol != "file":
         return ""
@@ -76,8 +73,8 @@ def origin_of(repo_url: str) -> str:
             told = clone.git.run(("--git-dir", clone.git_dir, "config", "--get", "remote.origin.url"))
         except SourceFailed:
             return ""
-    remote = _REMOTE.fullmatch(told.stdout.decode("utf-8", "replace").strip())
-    return f"https://{remote[1]}/{remote[2]}" if remote is not None else ""
+    remote = told.stdout.decode("utf-8", "replace").strip()
+    return remote if ORIGIN.fullmatch(remote) else ""
 
 
 def is_address(repo_url: str, workspace: Path) -> bool:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pmagent.actors.audit.clerk import Brief, NoAnswer, NodeFailed
 from pmagent.actors.audit.failures import SourceFailed
-from pmagent.actors.audit.judges.functions import BUDGET_BYTES, pointed_at
+from pmagent.actors.audit.judges.functions import BUDGET_BYTES
 from pmagent.actors.audit.judges.opinions import Misfit, answer_shape, read_opinion
 from pmagent.actors.audit.judges.prompts import messages, picture_messages, retry
 from pmagent.actors.audit.judges.rules.judge import opinion as opinion_by_rules
@@ -34,9 +34,9 @@ from pmagent.actors.model.failures import failure_of
 from pmagent.audit.delivery import place_of, write_report
 from pmagent.audit.rubrics import load_rubric
 from pmagent.audit.source import BadAudit, source_of
-from pmagent.contracts.audit import AuditReport, Evidence, JudicialOpinion
+from pmagent.contracts.audit import AuditReport, JudicialOpinion
 from pmagent.contracts.audit_events import TRIES, AuditLimits, Question
-from pmagent.contracts.audit_facts import Function, PdfReading, Picture, PictureReading, RepoSurvey
+from pmagent.contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
 from pmagent.contracts.model import ModelAnswer, ModelAsked, ModelMessage, ModelReplied
 from pmagent.contracts.payload import decode, encode
 from pmagent.events.errors import PmagentError
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
 
 class StandaloneClerk:
-    """Answers at once (see ``Clerk``). ``model`` judges (None: the rules do, offline), ``panel`` is asked the same
-    beside it, ``vision_model`` looks at images (None: nobody does); each is any ``BaseChatModel``, called from the
-    threads of the graph's nodes, also where an event loop runs. ``stop``, once set, ends what is being cloned or read,
+    """Answers at once (see ``Clerk``). ``model`` judges (None: the rules do, offline), ``vision_model`` looks at
+    images (None: nobody does); both are any ``BaseChatModel``, called from the threads of the graph's nodes, also where
+    an event loop runs. ``stop``, once set, ends what is being cloned or read,
     and lets no model be asked any more.
     ``writes``: the report is left as files too. One clerk may serve several audits, one after another. Raises TypeError
     for a model that is none, such as a model's name."""
@@ -56,30 +56,13 @@ class StandaloneClerk:
     def __init__(
         self, model: BaseChatModel | None = None, vision_model: BaseChatModel | None = None,
         limits: AuditLimits | None = None, stop: threading.Event | None = None, *, writes: bool = False,
-        panel: BaseChatModel | None = None,
     ) -> None:  # fmt: skip
         self._model = _chat_model("model", model)
-        self._panel = _chat_model("panel", panel)
         self._vision = _chat_model("vision_model", vision_model)
         self._limits = limits or AuditLimits()
         self._stop = stop
         self._writes = writes
         self._images: dict[str, bytes] = {}
-        self._functions: Sequence[Function] = ()
-
-    @property
-    def offline(self) -> bool:
-        """See Clerk."""
-        return self._model is None
-
-    @property
-    def panel(self) -> str:
-        """See Clerk."""
-        return "" if self._panel is None else _name(self._panel)
-
-    def functions(self, evidence: Sequence[Evidence]) -> Sequence[Function]:
-        """See Clerk."""
-        return pointed_at(evidence, self._functions)
 
     @property
     def engine(self) -> str:
@@ -125,12 +108,10 @@ class StandaloneClerk:
         """See Clerk; the clone is in a temporary folder, and gone when this returns."""
         with TemporaryDirectory(prefix="pmagent-audit-") as folder:
             try:
-                code = 0 if self.offline else BUDGET_BYTES
-                survey = survey_repository(repo_url, self._limits, folder, self._stop, code)
+                code = 0 if self._model is None else BUDGET_BYTES
+                return survey_repository(repo_url, self._limits, folder, self._stop, code)
             except SourceFailed as error:
                 raise _node_failed(error) from error
-        self._functions = survey.functions
-        return survey
 
     def reading(self, pdf_path: str, questions: Sequence[Question]) -> PdfReading:
         """See Clerk."""
@@ -159,13 +140,12 @@ class StandaloneClerk:
 
     def opinion(self, brief: Brief) -> JudicialOpinion:
         """See Clerk; a model that says what is no opinion is told why, and asked again."""
-        model = self._panel if brief.panel else self._model
-        if model is None:
+        if self._model is None:
             return opinion_by_rules(brief)
         asked = messages(brief)
         objection = ""
         for _ in range(TRIES):
-            reply = self._ask(model, asked, answer_shape())
+            reply = self._ask(self._model, asked, answer_shape())
             try:
                 return read_opinion(brief, reply)
             except Misfit as misfit:

@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from pmagent.actors.audit.actor import is_same
+from pmagent.actors.audit.actor import not_resumable
 from pmagent.actors.model.models import Models
 from pmagent.actors.oa.policy import CARE
 from pmagent.actors.sandbox.bubblewrap import bubblewrap
@@ -99,25 +99,15 @@ async def _prepared_audit(host: Host, asked: AuditRequested) -> AuditRequested:
     # The auditor's modules take their time to import; nobody who waits for the daemon waits for that.
     await anyio.to_thread.run_sync(import_module, "pmagent.actors.audit.progress")
     asked = await anyio.to_thread.run_sync(checked, asked, host.layout.workspace)
-    _check_resumed(host, asked)
+    unfit = not_resumable(host.runtime.engine.states["auditor"], asked)
+    if unfit is not None:
+        raise BadAudit(*unfit)
     for name in (asked.model, asked.panel, asked.vision_model):
         if name:
             host.resources[Models].check("langchain", name)
     with anyio.move_on_after(OBSERVED_SECONDS):  # a mode that nobody knows forbids an audit nothing: it only looks
         await host.ready()
     return asked
-
-
-def _check_resumed(host: Host, asked: AuditRequested) -> None:
-    """See that the audit that is to be taken up again is one that can be. Raises BadAudit."""
-    if not asked.resumes:
-        return
-    earlier = host.runtime.engine.states["auditor"].ended.get(asked.resumes)
-    if earlier is None:
-        what = f"the audit {asked.resumes} cannot be taken up again: it has all its answers, or ended long ago"
-        raise BadAudit(what, "the newest audits that ended without all can; ask for a new one")
-    if not is_same(earlier.asked, asked):
-        raise BadAudit(f"this is not what the audit {asked.resumes} was asked for", "pmagent audit --resume asks so")
 
 
 def _check_masked(asked: AuditRequested, drafted: AuditRequested) -> None:

@@ -23,8 +23,8 @@ from pmagent.contracts.audit_events import (
     AuditSourceFailed,
     AuditSurveyed,
 )
-from pmagent.contracts.effect import RequestRefused
 from pmagent.contracts.clock import TimerRequested
+from pmagent.contracts.effect import RequestRefused
 from pmagent.contracts.model import ModelCallFailed, ModelFailed, ModelReplied
 from pmagent.events.event import Event
 from pmagent.projections.audits.paths import report_path

@@ -26,10 +26,11 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _FUNCTION: Final = re.compile(r"\b(?:def|class) (\w+)|\b(\w+)\(\)")
 _IN: Final = re.compile(r"; in (\w+)\(\)$")
 _KEY: Final = re.compile(r" \(([^()\s]+#\d+)\)$")
-_ORIGIN: Final = re.compile(
+ORIGIN: Final = re.compile(
     r"(?:https://|ssh://(?:\w+@)?|\w+@)(github\.com|gitlab\.com|bitbucket\.org|codeberg\.org)[/:]([\w.~/-]+?)(?:\.git)?/?"
 )
 _UNRESERVED: Final = frozenset(f"/-._~{ascii_letters}{digits}")
+"""Addresses of repositories on hosts whose addresses of lines are known; none with a password."""
 _HOSTS: Final = {
     "github.com": ("/blob/{}/", "#L{}"),
     "gitlab.com": ("/-/blob/{}/", "#L{}"),
@@ -50,7 +51,7 @@ class Step(NamedTuple):
 
 def link_of(report: AuditReport, location: str) -> str:
     """The address of a ``path:line`` in the audited commit; "" where the repository's host is not known."""
-    origin, found = _ORIGIN.fullmatch(report.origin or report.repo_url), place_of(location)
+    origin, found = ORIGIN.fullmatch(report.origin or report.repo_url), place_of(location)
     if origin is None or found is None or not _COMMIT.fullmatch(report.commit):
         return ""
     path, line = found
@@ -175,14 +176,17 @@ def linked(report: AuditReport, location: str) -> str:
 
 
 def criteria_of(report: AuditReport) -> list[CriterionResult | UnjudgedCriterion]:
+    """All criteria, those that were judged first."""
     return [*report.criteria, *report.not_judged]
 
 
 def title_of(item: Evidence) -> str:
+    """What was looked for, in words."""
     return item.goal.partition(": ")[2] or item.goal
 
 
 def flaws_of(report: AuditReport, dimension_id: str) -> Iterator[Evidence]:
+    """The flaws that were found."""
     for item in report.evidence.get(dimension_id, ()):
         goal = GOALS.get(goal_id(item.goal))
         if goal is not None and goal.kind == "flaw" and item.found and item.confidence:

@@ -10,8 +10,8 @@ from pmagent.actors.audit.detectors.evidence.items import key_of
 from pmagent.actors.audit.goals import goal_id
 from pmagent.contracts.audit import (
     JUDGES,
-    AppliedRule,
     Appealed,
+    AppliedRule,
     AuditReport,
     Beside,
     CriterionResult,

@@ -173,7 +173,8 @@ class Audit(JobView, frozen=True, kw_only=True):
         until = f", next call at {self.wait.until[11:19]} UTC" if self.wait.until else ""
         patience = self.asked.model_limits.patience_minutes or 0
         budget = f", for at most {patience:g} minutes" if patience else ""
-        return f"the provider answers “{self.wait.code.replace('_', ' ')}” since {self.wait.since[11:19]} UTC{until}{budget}"
+        code, since = self.wait.code.replace("_", " "), self.wait.since[11:19]
+        return f"the provider answers “{code}” since {since} UTC{until}{budget}"
 
     @property
     def is_resumable(self) -> bool:

@@ -159,8 +159,8 @@ def _answer(judge: Judge, dimension_id: str) -> str:
 
 
 _CODE: Final = (
-    "`code` holds functions in full, as far as there is room: those that the evidence points into or names. See whether "
-    "they do what their names say. They are no evidence by themselves: cite the key that led you to them."
+    "`code` holds functions in full, as far as there is room: those that the evidence points into or names. See "
+    "whether they do what their names say. They are no evidence by themselves: cite the key that led you to them."
 )
 _VISION: Final = (
     "You look at one image of a report, a diagram as a rule, and say what it shows; you do not rate it. The user's "

@@ -51,7 +51,8 @@ def _by_rules(dimension: Dimension, evidences: Evidences, given: list[JudicialOp
 def _missing(rubric: Rubric, evidences: Evidences, given: Iterable[JudicialOpinion]) -> list[Unanswered]:
     said = {(one.judge, one.criterion_id) for one in given}
     wanted = [(judge, one.id) for one in _judged(rubric, evidences) for judge in JUDGES]
-    return [Unanswered(judge=judge, criterion_id=name, reason="") for judge, name in wanted if (judge, name) not in said]
+    missing = [pair for pair in wanted if pair not in said]
+    return [Unanswered(judge=judge, criterion_id=name, reason="") for judge, name in missing]
 
 
 def _beside(engine: str, rubric: Rubric, evidences: Evidences, given: list[JudicialOpinion]) -> Beside:

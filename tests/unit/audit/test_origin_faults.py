@@ -44,7 +44,7 @@ from pmagent.contracts.audit_events import (
     AuditSourceFailed,
     Question,
 )
-from pmagent.contracts.audit_facts import Function, PdfReading, Picture, PictureReading, RepoSurvey
+from pmagent.contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
 from pmagent.projections.audits.report import report_markdown
 from tests.support.audit_documents import DOCUMENT, JOB, REPORT, folded, shown
 from tests.support.audits import RULES, Court, dimension, pictures, reading, rubric, said, survey
@@ -106,12 +106,6 @@ class Clerk:
 
     def opinion(self, brief: Brief) -> JudicialOpinion:
         return opinion(brief)
-
-    offline = True
-    panel = ""
-
-    def functions(self, _: Sequence[Evidence]) -> Sequence[Function]:
-        return ()
 
     def prepare(self, _: str, __: str) -> None:
         pass

@@ -97,18 +97,10 @@ def test_a_criterion_that_nobody_looked_at_says_so_instead_of_a_score() -> None:
     assert told.count("/5\n- **Criterion:**") == 2
 
 
-def test_the_table_says_which_rule_changed_a_score() -> None:
-    rows = cells(report_markdown(report()), "Criterion Breakdown")
-    assert [row[1:] for row in rows] == [
-        ["2", "4", "4", "3/5", "security"],
-        ["5", "5", "2 (set aside)", "5/5", "-"],
-        ["-", "-", "-", "not judged", "plain"],
-    ]
-    rules = cells(report_markdown(report()), "plain")
-    assert [row[:3] for row in rules] == [
-        ["fact_supremacy", "4", "4"], ["variance_re_evaluation", "4", "4"], ["median", "4", "4"],
-        ["security_override", "4", "3"], ["clamp", "3", "3"], ["dissent_requirement", "3", "3"],
-    ]  # fmt: skip
+def test_each_criterion_says_which_rules_changed_its_score() -> None:
+    told = report_markdown(report())
+    assert "- `security_override`, 4 → 3: " in told
+    assert "dissent_requirement" not in told
 
 
 def test_the_first_page_has_the_verdict_a_line_for_each_criterion_and_what_to_do_first() -> None:

@@ -7,7 +7,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -64,14 +64,18 @@ def _of_graphs(graphs: Iterable[CodeGraph], files: _Files) -> Iterator[Function]
             yield from files.handed(graph.path, node.line)
 
 
+class _File(NamedTuple):
+    lines: list[str]
+    nodes: list[ast.AST]
+
+
 class _Files:
     """The repository's Python files, each parsed when it is first asked for."""
 
     def __init__(self, read: Read, paths: Sequence[str]) -> None:
         self._read = read
         self._paths = paths
-        self._trees: dict[str, tuple[list[str], ast.Module] | None] = {}
-        self._all: dict[str, list[_Def]] = {}
+        self._files: dict[str, _File] = {}
 
     def around(self, path: str, line: int) -> Iterator[Function]:
         """The innermost function around a line, if there is one."""
@@ -80,44 +84,32 @@ class _Files:
             yield self._made(path, max(found, key=lambda one: one.lineno))
 
     def handed(self, path: str, line: int) -> Iterator[Function]:
-        """The functions whose names stand as arguments in a call at this line: of the same file, or imported."""
-        tree = self._tree(path)
-        if tree is None:
-            return
-        calls = [one for one in ast.walk(tree[1]) if isinstance(one, ast.Call) and one.lineno == line]
-        names = {each.id for call in calls for each in (*call.args, *(one.value for one in call.keywords))
-                 if isinstance(each, ast.Name)}  # fmt: skip
-        for name in sorted(names):
-            for place, wanted in ((path, name), *self._imported(tree[1], name)):
-                yield from (self._made(place, one) for one in self._defs(place) if one.name == wanted)
-
-    def _imported(self, tree: ast.Module, name: str) -> Iterator[tuple[str, str]]:
-        for one in ast.walk(tree):
-            if isinstance(one, ast.ImportFrom) and one.module:
-                for alias in one.names:
-                    if (alias.asname or alias.name) == name:
-                        end = f"/{one.module.replace('.', '/')}.py"
-                        yield from ((path, alias.name) for path in self._paths if f"/{path}".endswith(end))
+        """The functions whose names stand as arguments in a call at this line: of the same file, or of one from which
+        it imports."""
+        nodes = self._file(path).nodes
+        calls = [one for one in nodes if isinstance(one, ast.Call) and one.lineno == line]
+        given = [each for call in calls for each in (*call.args, *(one.value for one in call.keywords))]
+        names = {one.id for one in given if isinstance(one, ast.Name)}
+        modules = [one.module for one in nodes if isinstance(one, ast.ImportFrom) and one.module]
+        ends = tuple(f"/{one.replace('.', '/')}.py" for one in modules)
+        for place in (path, *(one for one in self._paths if names and f"/{one}".endswith(ends))):
+            yield from (self._made(place, one) for one in self._defs(place) if one.name in names)
 
     def _defs(self, path: str) -> list[_Def]:
-        if path not in self._all:
-            tree = self._tree(path)
-            self._all[path] = [] if tree is None else [one for one in ast.walk(tree[1]) if isinstance(one, _Def)]
-        return self._all[path]
+        return [one for one in self._file(path).nodes if isinstance(one, _Def)]
 
-    def _tree(self, path: str) -> tuple[list[str], ast.Module] | None:
-        if path not in self._trees:
+    def _file(self, path: str) -> _File:
+        if path not in self._files:
             content = self._read(path) if path.endswith(".py") else None
             source = parsed(path, content) if content is not None else None
             tree = source.tree if source is not None else None
-            self._trees[path] = None if source is None or tree is None else (_LINES.split(source.text), tree)
-        return self._trees[path]
+            lines = _LINES.split(source.text) if source is not None else []
+            self._files[path] = _File(lines, list(ast.walk(tree)) if tree is not None else [])
+        return self._files[path]
 
     def _made(self, path: str, one: _Def) -> Function:
-        tree = self._tree(path)
-        assert tree is not None, "the function is from there"
         first, end = _first(one), one.end_lineno or one.lineno
-        text = "\n".join(tree[0][first - 1 : end]).encode("utf-8", "replace").decode()
+        text = "\n".join(self._file(path).lines[first - 1 : end]).encode("utf-8", "replace").decode()
         return Function(path=path, line=first, end=end, name=one.name, text=_REDACTOR.text(text))
 
 

@@ -36,8 +36,8 @@ def survey_repository(
     function_bytes: int = 0,
 ) -> RepoSurvey:
     """Fetch ``repo_url`` into ``folder`` (exists, is empty; its removal is the caller's) and say all that is
-    known of it, with at most ``function_bytes`` of its code. ``stop``, once set, ends it. The same commit gives the same
-    survey, but for the note of a machine without bubblewrap.
+    known of it, with at most ``function_bytes`` of its code. ``stop``, once set, ends it. The same commit gives the
+    same survey, but for the note of a machine without bubblewrap.
 
     Raises SourceFailed: bad_url, not_found, auth, network, too_large, timed_out, cancelled, git, failed."""
     folder = os.path.abspath(folder)
