@@ -87,7 +87,7 @@ class CriterionResult(BaseModel):
 
 
 class UnjudgedCriterion(BaseModel):
-    """Ours: a criterion that has no score, and why. What judges said is told all the same, where they said anything;
+    """Ours: a criterion that has no score, and why. The judges' words are told all the same, where they said anything;
     these fields are as in a CriterionResult. ``unanswered``: judges whose model gave no opinion."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -51,7 +51,7 @@ class Commit(Fact, frozen=True, kw_only=True):
 
 
 class Changes(Fact, frozen=True, kw_only=True):
-    """What commits (merges left out) did to the code. ``added``: lines of code that they added, blank ones left out.
+    """The changes that commits (merges left out) made to the code. ``added``: lines of code, without blank ones.
     ``largest``, ``first_hour``: the share of these that one commit, and the first hour, brought. ``empty``: commits
     that changed nothing, or blank lines only. ``growing``: commits that each brought a twentieth of the code."""
 

@@ -97,7 +97,7 @@ _SAFE: dict[str, dict[str, Any]] = {
     "OPSBlockGenerator": {"ops_block": {"maxItems": 0}},
     "PhaseTransitionValidator": {"transition_status": {"const": "NOT_READY"}},
 }
-"""What a payload permits nothing with; a guard's interpretation never permits anything."""
+"""Values with which a payload permits nothing; a guard's interpretation never permits anything."""
 
 
 def _payload(program: str) -> dict[str, Any]:
@@ -133,6 +133,6 @@ RULES: dict[str, list[dict[str, Any]]] = {
         ),
     ],
 }
-"""What a schema says beyond its type: what the fields of one document have to do with each other. The code's own checks
+"""Rules of a schema beyond its type: how the fields of one document depend on each other. The code's own checks
 of the same are ``pmagent.contracts.reasoning.check_envelope``, ``check_result`` and ``check_payload``, and that of
 ``pmagent.contracts.jobs.JobStatus`` when one is made."""

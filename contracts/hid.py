@@ -14,11 +14,11 @@ from pmagent.contracts.payload import Effect, OutwardRequest, Payload, Scope, ev
 from pmagent.contracts.pla import BY_LINE_SINCE, Action, ActionClass, ActionType, KillSwitch, PlaMode
 
 ExecutionState = Literal["NONE", "PREPARED", "RUNNING", "DONE", "ABORTED"]
-"""What a device knows of an execution: nothing, all of it but no order to begin, being typed, all reports sent, ended
+"""A device's knowledge of an execution: nothing, all of it but no order to begin, being typed, all reports sent, ended
 before that."""
 
 ARM_SUBJECT: Final = "hid:arm:"
-"""What the subject of a permit for arming begins with; the device's id follows."""
+"""The beginning of the subject of a permit for arming; the device's id follows."""
 
 LEASE_RENEWED_SECONDS: Final = 3600.0
 """So long a lease is renewed for one request."""
@@ -108,12 +108,12 @@ class HidArmRequested(OutwardRequest, frozen=True, kw_only=True):
 
 
 def arm_scope(action_class: ActionClass, device_id: str) -> Scope:
-    """What the permit for arming is for."""
+    """The scope of the permit for arming."""
     return Scope(action_class, f"{ARM_SUBJECT}{device_id}")
 
 
 class DeviceAnswer(Payload, frozen=True, kw_only=True):
-    """What a device said, or did not say, to the request at position ``request``."""
+    """A device's answer, or its silence, to the request at position ``request``."""
 
     request: int
     boot_id: Word
@@ -230,7 +230,7 @@ class HidCommitRequested(OutwardRequest, frozen=True, kw_only=True):
 
 
 def commit_scope(action_class: ActionClass, execution_id: str, digest: str) -> Scope:
-    """What the permit for one execution is for."""
+    """The scope of the permit for one execution."""
     return Scope(action_class, f"hid:{execution_id}:{digest}")
 
 
@@ -258,7 +258,7 @@ class HidStatusRequested(Payload, frozen=True, kw_only=True):
 
 @event_type("hid.told")
 class HidTold(DeviceAnswer, frozen=True, kw_only=True):
-    """What the device with this boot knows of it."""
+    """The knowledge that the device with this boot has of it."""
 
     execution_id: Word
     state: ExecutionState

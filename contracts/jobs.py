@@ -85,7 +85,7 @@ class Previews(Document, frozen=True, kw_only=True):
 
 
 class PublicAssets(Document, frozen=True, kw_only=True):
-    """What of a job is public."""
+    """The public part of a job."""
 
     job_json: Asset
     enclosure: Enclosure

@@ -1,7 +1,7 @@
 """The PLA's events: sessions, modes, frames, proposals, decisions of operators, and what became of them
 (docs/design.md §16).
 
-What leads to what:
+Causes and effects:
 
 ``pla.proposal_requested``
     -> (``pla.frame_requested`` -> ``pla.frame_observed``)? -> (``model.asked`` -> ``model.replied``)?

@@ -1,6 +1,6 @@
 """The reasoning bridge's types: programs, envelope, result and the four payloads (docs/design.md §13.1, §13.2).
 
-What a program is given is a ``ReasoningEnvelope``, what it answers a ``ReasoningResult`` whose ``decision`` is the
+A program is given a ``ReasoningEnvelope`` and answers a ``ReasoningResult`` whose ``decision`` is the
 payload of its program. A payload always tells a consumer that reads nothing else the safe thing: a program that did not
 run answers ABORT, NOT_READY, no commands, or a cause that was not determined.
 """

@@ -91,7 +91,7 @@ def _named(needle: str, pattern: str, check: Callable[[str], bool] = _anything, 
 
 
 def kind_of(shape: Shape, text: str, start: int) -> str:
-    """What the secret that begins at ``start`` is, by its shape or by the name before it."""
+    """The kind of the secret that begins at ``start``, by its shape or by the name before it."""
     before = text[max(0, start - _NAME_CHARS) : start].lower()
     return shape.kind or next((kind for word, kind in _KINDS.items() if word in before), "secret")
 

@@ -1,4 +1,4 @@
-"""What a keyboard types under each layout (scripts/layouts.py, from xkb-data 2.35.1-1).
+"""The characters of each keyboard layout (scripts/layouts.py, from xkb-data 2.35.1-1).
 
 Of each layout: what the keys with the usages 04 to 38, then 64, type plain, with Shift, with AltGr, both;
 NUL for nothing, a combining character for a dead key."""

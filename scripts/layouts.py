@@ -32,7 +32,7 @@ DEAD: Final = {
 ALONE: Final = {"\u0302": "^", "\u0300": "`", "\u0303": "~"}
 """Dead key -> what it types with a space, on every system."""
 COMPOSED_MAX: Final = "\u00ff"
-"""What dead keys compose is offered up to here: beyond, systems differ."""
+"""Compositions of dead keys are offered up to this code point: beyond it, systems differ."""
 
 # The keyboard page's usages from 04 to 38, then 64, as keys of Linux (linux/input-event-codes.h).
 _LINUX: Final = (
@@ -86,11 +86,11 @@ class Xkb:
         return text.value.decode()
 
     def character(self, symbol: int) -> str:
-        """What it types by itself; NUL for nothing."""
+        """The character that the key types by itself; NUL for none."""
         return chr(self._library.xkb_keysym_to_utf32(symbol))
 
     def composed(self, *symbols: int) -> str:
-        """What these type, one after the other; "" where they compose nothing."""
+        """The text that these type, one after the other; "" where they compose nothing."""
         self._library.xkb_compose_state_reset(self._compose)
         for symbol in symbols:
             self._library.xkb_compose_state_feed(self._compose, symbol)
@@ -152,7 +152,7 @@ def main() -> None:
     ).stdout
     xkb = Xkb()
     lines = [
-        '"""What a keyboard types under each layout (scripts/layouts.py, from xkb-data ' + version + ').',
+        '"""The characters of each keyboard layout (scripts/layouts.py, from xkb-data ' + version + ').',
         "",
         "Of each layout: what the keys with the usages 04 to 38, then 64, type plain, with Shift, with AltGr, both;",
         'NUL for nothing, a combining character for a dead key."""',

@@ -20,7 +20,7 @@ def _resumed(event: Event) -> Iterator[Judged]:
 
 
 def _interrupted(event: Event) -> Iterator[Judged]:
-    """What the end of a process cuts off, its run or session tells of; nobody tells of an outcome that was lost."""
+    """A run or session tells of work that the end of a process cuts off; nobody tells of an outcome that was lost."""
     if not event.data.with_process:
         detail = f"of the effect requested at {event.data.request}: {event.data.reason}"
         yield Alert(kind="outcome_lost", severity="bad", title="An effect's outcome was not recorded", detail=detail)

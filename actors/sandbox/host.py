@@ -97,7 +97,7 @@ def look(spec: SandboxSpec) -> HostFacts:
 
 
 class _Seen(NamedTuple):
-    """What a look at the machine found that is the same for all runs with these rights."""
+    """Findings of a look at the machine that hold for all runs with these rights."""
 
     program: str
     system: tuple[tuple[str, str], ...]

@@ -63,8 +63,8 @@ class Kept:
         return bytes(self._first + self._last)
 
     def read(self, heard: Callable[[bytes], None] | None, full: Callable[[], None] | None = None) -> bool:
-        """Read what there is; False: that was the end. What is not kept is dropped, so that the writer is not held up.
-        ``full`` is told when there is more than may be kept."""
+        """Read what there is; False: that was the end. Bytes beyond the kept ones are dropped, so that the writer
+        is not held up. ``full`` is told when there is more than may be kept."""
         chunk = os.read(self.descriptor, _CHUNK)
         if not chunk:
             return False

@@ -51,7 +51,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """What the sending process is told: an HTTP POST to ``url``, or, with ``to``, an e-mail through ``host``."""
+    """The order to the sending process: an HTTP POST to ``url``, or, with ``to``, an e-mail through ``host``."""
 
     url: str = ""
     headers: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What each channel has been told: ``.pmagent/data/notifications.json``, so that a restart neither forgets nor floods.
+"""The messages that each channel has had (``.pmagent/data/notifications.json``): a restart neither forgets nor floods.
 
 It follows from no event and decides nothing; without it each channel begins with what comes from then on.
 """

@@ -1,8 +1,8 @@
 """The daemon's service that notifies of whatever opens in the inbox, over each channel (docs/running.md).
 
 It follows the alerts' state, which is folded from the log, and decides nothing: a replay or a simulation notifies
-nobody. A delivery is one process with a time limit. What is open at a restart and was not delivered is delivered then;
-what was delivered just before a crash may come twice, with the same id.
+nobody. A delivery is one process with a time limit. Alerts that are open at a restart and were not delivered are
+delivered then; what was delivered just before a crash may come twice, with the same id.
 """
 
 from __future__ import annotations

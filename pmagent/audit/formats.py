@@ -223,4 +223,4 @@ def _text(text: str) -> str:
 FORMATS: Final[Mapping[str, Callable[[AuditReport, float | None, str], bytes]]] = {
     ".html": report_html, ".sarif": report_sarif, ".junit.xml": report_junit, ".summary.md": report_summary,
 }  # fmt: skip
-"""Who makes a report's file, by the ending of its name."""
+"""The renderer of a report's file, by the ending of its name."""

@@ -222,7 +222,7 @@ class Group(_Helped, click.Group):
 
 
 _MEANT: Final = {"start": "up", "stop": "down", "config": "doctor", "check": "doctor", "clean": "prune", "gc": "prune"}
-"""What other programs call it -> a command of ours that is not spelled alike."""
+"""Names that other programs use -> a command of ours that is not spelled alike."""
 
 
 def request_option() -> Callable[[F], F]:

@@ -52,7 +52,7 @@ _NEEDLES: Final = ([b'"type":"%b"' % one.encode() for one in sorted({*_KINDS, *_
 
 
 class JobPruned(PmagentError):
-    """What is asked for was given up with the job (``pmagent prune``)."""
+    """The thing asked for was given up with its job (``pmagent prune``)."""
 
     exit_code = 1
 

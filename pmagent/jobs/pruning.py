@@ -86,8 +86,8 @@ def without_needed(going: Collection[str], earlier: Iterable[tuple[str, str]]) -
 
 
 def look(layout: Layout, policy: Policy, only: Collection[str] | None = None) -> Prunable:
-    """What would go; of the runs ``only``, where they are given. Nothing is changed. Raises NotFound where there is no
-    log, CorruptLog."""
+    """The jobs that would go; of the runs ``only``, where they are given. Nothing is changed. Raises NotFound
+    where there is no log, CorruptLog."""
     with opened(layout) as jobs:
         until = jobs.storage.tail().position
         runs = Catalogue(layout, kept=ALL).listed(RUNS, ALL, look=ALL).entries

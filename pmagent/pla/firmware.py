@@ -35,7 +35,7 @@ DRIVE: Final = "CIRCUITPY"
 MAJORS: Final = (9, 10)
 """Major versions of CircuitPython that the firmware was made for."""
 _MPY: Final = b"C\x06"
-"""What a compiled library of these begins with."""
+"""The first bytes of a compiled library of these."""
 _OUT: Final = re.compile(r"Adafruit CircuitPython (\d+)\.(\S+) on [^;]*; (.+)")
 _OUT_BYTES_MAX: Final = 4096
 _ASSIGNED: Final = re.compile(r"^\s*([A-Za-z0-9_]+)\s*=", re.MULTILINE)
@@ -54,7 +54,7 @@ class FirmwareProblem(PmagentError):
 
 
 class Board(msgspec.Struct, frozen=True):
-    """What a drive says of its board: CircuitPython's version, the board's name."""
+    """A drive's account of its board: CircuitPython's version, the board's name."""
 
     major: int
     version: str
@@ -62,7 +62,7 @@ class Board(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What becomes of a file: ``new``, ``replaced``, ``same`` or ``removed``."""
+    """The fate of a file: ``new``, ``replaced``, ``same`` or ``removed``."""
 
     name: str
     kind: Literal["new", "replaced", "same", "removed"]
@@ -162,8 +162,8 @@ def _first_of(path: Path) -> str:
 
 
 def changes(drive: Path, content: dict[str, bytes]) -> list[Change]:
-    """What writing ``content`` would change; files of older versions of the firmware are removed. Blocking. Raises
-    FirmwareProblem, OSError."""
+    """The changes that writing ``content`` would make; files of older versions of the firmware are removed. Blocking.
+    Raises FirmwareProblem, OSError."""
     settings = drive / SETTINGS
     others = _ASSIGNED.findall(settings.read_text("utf-8", "replace")) if settings.is_file() else []
     foreign = [name for name in others if name not in OURS]
@@ -229,5 +229,5 @@ def wiring() -> str:
 
 
 def version() -> str:
-    """What a board with these files calls itself."""
+    """The name that a board with these files gives itself."""
     return f"firmware {FIRMWARE_VERSION}, contract {CONTRACT_VERSION} ({CONTRACT_HASH[:12]})"

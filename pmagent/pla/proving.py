@@ -1,4 +1,4 @@
-"""Who asks is who they say: the operator's secret, or a session of the console that was opened with it."""
+"""The asker is who they say: the operator's secret, or a session of the console that was opened with it."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ def _package(workspace: Path) -> dict[str, Any]:
 def _config_text(found: list[Suite]) -> str:
     whitelist = sorted({*_BASICS, *(tool for suite in found for tool in (suite.tool, *suite.beside))})
     return f"""\
-# What runs may do in this workspace. What is left out has its default: docs/orchestra.md lists all keys.
+# The rights of runs in this workspace. A key left out has its default: docs/orchestra.md lists all keys.
 # pmagent asks again before anything that is added here takes effect (pmagent trust).
 version: "1.0"
 

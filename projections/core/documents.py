@@ -70,7 +70,7 @@ class Documents:
         self._retired: Taken = {}
         self._in_hand: Taken = {}
         self.pruning: dict[int, Pruned] = {}
-        """What was pruned and is not known to be removed yet, by its position."""
+        """Pruned jobs whose files are not known to be removed yet, by position."""
         self._pruned: frozenset[str] = frozenset()
 
     def leave_out(self, pruned: frozenset[str]) -> None:

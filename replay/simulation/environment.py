@@ -61,7 +61,7 @@ class Environment:
         self._machine = machine
         self._secret = secret
         self._random = world.chance.stream("operator")
-        """What is wanted."""
+        """The wishes so far."""
         self._pace = world.chance.stream("performers")
         """How long performers take."""
         self._files = SimFiles(world)

@@ -27,7 +27,7 @@ def rendered(config: OrchestraConfig) -> str:
 
 @lru_cache(maxsize=16)
 def _rendered(config: bytes) -> str:
-    lines = ["# What this run went by: the configuration with the command's flags."]
+    lines = ["# The settings of this run: the configuration with the command's flags."]
     _mapping(msgspec.to_builtins(msgspec.json.decode(config, type=OrchestraConfig)), "", lines)
     return "\n".join(lines) + "\n"
 

@@ -4,7 +4,7 @@
 A run goes: requested → plan taken from the request, or asked of L2 → permit → (plan finished → another plan for what
 failed, while replans are left) → ended. Each request ends with exactly one of ``run.refused`` (it never began) and
 ``run.ended``. An early end (by an operator, its time limit, a revoked permit) goes through ``run.stopping``, so that
-every task ends before the run does. What the first form records besides is told in ``form``.
+every task ends before the run does. ``form`` tells which events the first form records besides.
 """
 
 from __future__ import annotations

@@ -57,12 +57,12 @@ _LEVELS: Final = (0, 0x02, 0x40, 0x42)
 """Modifiers of a layout's levels."""
 _EXTRA: Final = 53
 _ALONE: Final = {"^": "\u0302", "`": "\u0300", "~": "\u0303"}
-"""What a dead key types with a space."""
+"""The character that a dead key types with a space."""
 
 
 @cache
 def shown(layout: str) -> dict[str, frozenset[Chord]]:
-    """What the keys of a layout show, dead keys as the marks that they make -> every press of it."""
+    """The characters on the keys of a layout, dead keys as the marks that they make -> every press of it."""
     found: dict[str, set[Chord]] = {}
     for modifiers, level in zip(_LEVELS, LAYOUTS[layout], strict=False):
         for at, character in enumerate(level):

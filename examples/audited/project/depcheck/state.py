@@ -1,4 +1,4 @@
-"""What the graph hands from node to node."""
+"""The state that the graph hands from node to node."""
 
 import operator
 from typing import Annotated, Literal, TypedDict
@@ -18,7 +18,7 @@ class Fact(BaseModel):
 
 
 class Review(BaseModel):
-    """What a reviewer makes of the facts."""
+    """A reviewer's reading of the facts."""
 
     reviewer: Reviewer
     score: int = Field(ge=1, le=5)

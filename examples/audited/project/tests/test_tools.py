@@ -1,4 +1,4 @@
-"""What reaches the outside refuses what it must."""
+"""Tools that reach the outside refuse what they must."""
 
 import pytest
 
