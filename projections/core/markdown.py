@@ -28,7 +28,7 @@ _MEANING: Final = re.compile(
     r"|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z_])"  # emphasis: inside of a name it is none
     r"|^\[|\[(?=[\^!])|\](?=[(\[:]|$)"  # links, footnotes, boxes to tick
     r"|<(?=[A-Za-z/!?])|&(?=#?[0-9A-Za-z]+;)"  # HTML, entities
-    r"|^#|#(?=[0-9])|@(?=[0-9A-Za-z])"  # headings, names
+    r"|^#|(?<!\w)#(?=[0-9])|@(?=[0-9A-Za-z])"  # headings, names
     r"|^[-+=>]"  # lists, quotations, and lines under headings
     r"|:(?=//|[A-Za-z+_-]|[0-9]+:)|(?<=[Ww]{3})\.)"  # links that need no brackets, and pictures by name
 )
