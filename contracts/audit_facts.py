@@ -166,8 +166,10 @@ class RepoSurvey(Fact, frozen=True, kw_only=True):
     """All that is known of a repository. ``files``: its tracked paths, sorted, the first ``FILES_MAX``. ``examined``:
     what was looked at and how much of it (files, python_files, notebooks, lines, calls …); ``unread`` are Python files
     that a limit, or the lack of their content, kept from it. ``counts``: findings of
-    each goal, kept or not. ``functions``: those that findings lie in and that graphs run, their texts within the
-    budget that was asked for. ``notes``: what was left out, and why."""
+    each goal, kept or not. ``notes``: what was left out, and why. ``functions``: those that findings lie in and that
+    graphs run, their texts within the budget that was asked for. ``words``: those of the code that can run, and of
+    settings and templates, between blanks, as ``actors/audit/matters.py`` cuts them; ``idle_words``: those that only
+    stand in other code. Where ``words`` is empty, they were not counted, or are too many."""
 
     commit: str
     branch: str
@@ -183,6 +185,8 @@ class RepoSurvey(Fact, frozen=True, kw_only=True):
     unparsed: list[Unparsed]
     notes: list[str] = []
     functions: list[Function] = []
+    words: str = ""
+    idle_words: str = ""
 
 
 class Heading(Fact, frozen=True, kw_only=True):
@@ -214,8 +218,10 @@ class Claim(Fact, frozen=True, kw_only=True):
 
 class PdfReading(Fact, frozen=True, kw_only=True):
     """The reading of a PDF, never its whole text. ``sha256`` of the file. ``text_pages``: pages with text of their
-    own, ``ocr_pages`` those read by recognition. ``claims``: paths that it names; ``statements``: passages that claim
-    a feature (goal, page, text). ``excerpts``: what was found for the rubric's questions."""
+    own, ``ocr_pages`` those read by recognition. ``claims``: paths that it names; ``statements``: sentences that claim
+    something of this code, or explain it (``goal``: what, as in ``actors/audit/matters.py``; ``path``: the name or
+    number that is claimed; ``line``: the page). ``sentences``: so many tell anything of this code. ``excerpts``: what
+    was found for the rubric's questions."""
 
     sha256: str
     title: str
@@ -230,6 +236,7 @@ class PdfReading(Fact, frozen=True, kw_only=True):
     statements: list[Finding]
     excerpts: list[Excerpt]
     notes: list[str] = []
+    sentences: Natural = 0
 
 
 class Picture(Fact, frozen=True, kw_only=True):

@@ -12,14 +12,11 @@ from pmagent.contracts.payload import END
 from pmagent.contracts.pla_moment import VISIBLE, Moment
 
 JobState = Literal["queued", "running", "complete", "failed"]
-JobId = Annotated[
-    str,
-    Meta(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{2,127}" + END,
-        description="an id that can be a file's name: letters, digits and . _ -, 3 to 128",
-        extra={"description": "can be a file's name"},
-    ),
-]
+JobId = Annotated[str, Meta(
+    pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{2,127}" + END,
+    description="an id that can be a file's name: letters, digits and . _ -, 3 to 128",
+    extra={"description": "can be a file's name"},
+)]
 Service = Annotated[str, Meta(pattern=VISIBLE, min_length=2, max_length=64)]
 
 

@@ -55,53 +55,34 @@ TaskState = Literal["planned", "running", "blocked", "done", "failed"]
 Step = Literal["start", "succeed", "fail", "block", "unblock", "give_up", "skip"]
 """How a task gets from one state to another; ``pmagent.actors.orchestra.running.states.STEPS`` is the table."""
 
-Intent = Annotated[
-    str,
-    Meta(
-        min_length=1, max_length=INTENT_CHARS_MAX, pattern=r"\S",
-        description=f"a text that is not blank, at most {INTENT_CHARS_MAX} characters",
-    ),
-]
-LocalId = Annotated[
-    str,
-    Meta(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}" + END,
-        description="a task's id: letters, digits and . _ -, at most 64",
-    ),
-]
+Intent = Annotated[str, Meta(
+    min_length=1, max_length=INTENT_CHARS_MAX, pattern=r"\S",
+    description=f"a text that is not blank, at most {INTENT_CHARS_MAX} characters",
+)]
+LocalId = Annotated[str, Meta(
+    pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}" + END, description="a task's id: letters, digits and . _ -, at most 64",
+)]
 Tools = Annotated[
     list[ToolName],
     Meta(min_length=1, max_length=TASK_TOOLS_MAX, description=f"a list of 1 to {TASK_TOOLS_MAX} program names"),
 ]
-Argument = Annotated[
-    str,
-    Meta(
-        max_length=ARG_CHARS_MAX, pattern=r"^[^\x00]*" + END,
-        description=f"a text (in YAML: in quotes) without NUL, at most {ARG_CHARS_MAX} characters",
-    ),
-]
-EnvName = Annotated[
-    str,
-    Meta(
-        pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}" + END,
-        description="a variable's name: letters, digits and _, at most 128, no digit first",
-    ),
-]
-EnvValue = Annotated[
-    str,
-    Meta(
-        max_length=ENV_CHARS_MAX, pattern=r"^[^\x00]*" + END,
-        description=f"a text (in YAML: in quotes) without NUL, at most {ENV_CHARS_MAX} characters",
-    ),
-]
+Argument = Annotated[str, Meta(
+    max_length=ARG_CHARS_MAX, pattern=r"^[^\x00]*" + END,
+    description=f"a text (in YAML: in quotes) without NUL, at most {ARG_CHARS_MAX} characters",
+)]
+EnvName = Annotated[str, Meta(
+    pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}" + END,
+    description="a variable's name: letters, digits and _, at most 128, no digit first",
+)]
+EnvValue = Annotated[str, Meta(
+    max_length=ENV_CHARS_MAX, pattern=r"^[^\x00]*" + END,
+    description=f"a text (in YAML: in quotes) without NUL, at most {ENV_CHARS_MAX} characters",
+)]
 _PART: Final = r"(?!\.\.?(?:/|" + END + r"))[^/\x00-\x1f\x7f-\x9f]+"
-RelativePath = Annotated[
-    str,
-    Meta(
-        max_length=PATH_CHARS_MAX, pattern=rf"^{_PART}(?:/{_PART})*" + END,
-        description=f"a path below a folder: relative, without . and .., at most {PATH_CHARS_MAX} characters",
-    ),
-]
+RelativePath = Annotated[str, Meta(
+    max_length=PATH_CHARS_MAX, pattern=rf"^{_PART}(?:/{_PART})*" + END,
+    description=f"a path below a folder: relative, without . and .., at most {PATH_CHARS_MAX} characters",
+)]
 Content = Annotated[
     str, Meta(max_length=CONTENT_CHARS_MAX, description=f"a text of at most {CONTENT_CHARS_MAX} characters")
 ]
@@ -313,13 +294,10 @@ MatrixValue = Annotated[
 MatrixValues = Annotated[
     list[MatrixValue], Meta(min_length=1, max_length=256, description="a list of 1 to 256 texts (in YAML: in quotes)")
 ]
-Folder = Annotated[
-    str,
-    Meta(
-        max_length=PATH_CHARS_MAX, pattern=rf"^(?:{_PART}(?:/{_PART})*)?" + END,
-        description=f"a path below the workspace: relative, without . and .., at most {PATH_CHARS_MAX} characters",
-    ),
-]
+Folder = Annotated[str, Meta(
+    max_length=PATH_CHARS_MAX, pattern=rf"^(?:{_PART}(?:/{_PART})*)?" + END,
+    description=f"a path below the workspace: relative, without . and .., at most {PATH_CHARS_MAX} characters",
+)]
 Condition = Annotated[str, Meta(max_length=4_000, description="a condition, such as failure() or always()")]
 Env = Annotated[
     dict[EnvName, EnvValue], Meta(max_length=ENV_MAX, description=f"a mapping of at most {ENV_MAX} names to texts")

@@ -22,13 +22,10 @@ RETRIES_MAX: Final = 10
 BACKOFF_SECONDS_MAX: Final = 3_600
 WORKERS_MAX: Final = 256
 
-ToolName = Annotated[
-    str,
-    Meta(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}" + END,
-        description="a program's name without a path: letters, digits and . _ + -, at most 64",
-    ),
-]
+ToolName = Annotated[str, Meta(
+    pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}" + END,
+    description="a program's name without a path: letters, digits and . _ + -, at most 64",
+)]
 _SECONDS: Final = f"a number of seconds above 0, at most {SECONDS_MAX}"
 Seconds = Annotated[
     Annotated[int, Meta(gt=0, le=SECONDS_MAX)] | Annotated[float, Meta(gt=0, le=SECONDS_MAX)],
@@ -40,28 +37,19 @@ Retries = Annotated[
 Workers = Annotated[int, Meta(ge=1, le=WORKERS_MAX, description=f"a whole number from 1 to {WORKERS_MAX}")]
 FsMode = Literal["read-only", "rw"]
 NetMode = Literal["allow", "deny"]
-PathText = Annotated[
-    str,
-    Meta(
-        pattern=r"^(?=[\s\S]*\S)[^\x00-\x1f\x7f-\x9f]{1,1024}" + END,
-        description="a path: printable, not blank, at most 1024 characters",
-    ),
-]
-Domain = Annotated[
-    str,
-    Meta(
-        pattern=r"^(?=.{1,253}" + END + r")[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-        r"(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*" + END,
-        description="an exact host name, without scheme, port or wildcard",
-    ),
-]
-Prompt = Annotated[
-    str,
-    Meta(
-        min_length=1, max_length=PROMPT_CHARS_MAX, pattern=r"\S",
-        description=f"a text that is not blank, at most {PROMPT_CHARS_MAX} characters",
-    ),
-]
+PathText = Annotated[str, Meta(
+    pattern=r"^(?=[\s\S]*\S)[^\x00-\x1f\x7f-\x9f]{1,1024}" + END,
+    description="a path: printable, not blank, at most 1024 characters",
+)]
+Domain = Annotated[str, Meta(
+    pattern=r"^(?=.{1,253}" + END + r")[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+    r"(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*" + END,
+    description="an exact host name, without scheme, port or wildcard",
+)]
+Prompt = Annotated[str, Meta(
+    min_length=1, max_length=PROMPT_CHARS_MAX, pattern=r"\S",
+    description=f"a text that is not blank, at most {PROMPT_CHARS_MAX} characters",
+)]
 Whitelist = Annotated[
     list[ToolName], Meta(min_length=1, max_length=TOOLS_MAX, description=f"a list of 1 to {TOOLS_MAX} program names")
 ]

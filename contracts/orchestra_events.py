@@ -62,8 +62,7 @@ class Earlier(Document, frozen=True, kw_only=True):
 
 
 @event_type(
-    "run.requested",
-    request=True,
+    "run.requested", request=True,
     effect=Effect(
         repeatable=True, limit_s=None, concurrency=100_000, outcomes=("timer.fired",),
         answers=("run.refused", "run.ended", "request.refused"), unless_unset="form",

@@ -26,10 +26,8 @@ _ABSENT: Final = object()
 Version = tuple[int, int, int]
 
 
-class BadTable(PmagentError):
+class BadTable(PmagentError, exit_code=70):
     """The table of listed differences is not what it must be."""
-
-    exit_code = 70
 
 
 class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -139,8 +139,7 @@ def upcast(old: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
 
 def type_of(payload: object) -> str:
     """The event type of a payload. Raises TypeError for an object of no registered type."""
-    name = _NAMES.get(type(payload))
-    if name is not None:
+    if (name := _NAMES.get(type(payload))) is not None:
         return name
     if isinstance(payload, Unknown):
         return payload.type
@@ -205,7 +204,6 @@ class BlobSource(Protocol):
 
     def get(self, sha256: str) -> bytes:
         """The content with this hash, checked against it. Raises NotFound, CorruptLog."""
-        ...
 
 
 class _BlobRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

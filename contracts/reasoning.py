@@ -20,13 +20,8 @@ from pmagent.contracts.payload import END
 ProgramId = Literal["SafeOPSDecision", "OPSBlockGenerator", "GuardFailureInterpreter", "PhaseTransitionValidator"]
 
 ToolId = Literal[
-    "oa.kernel_status",
-    "oa.reality_check",
-    "oa.guard.run",
-    "oa.bootstrap_state",
-    "oa.ssot_surface",
-    "oa.reality_summary",
-    "oa.handoff_kernel",
+    "oa.kernel_status", "oa.reality_check", "oa.guard.run", "oa.bootstrap_state", "oa.ssot_surface",
+    "oa.reality_summary", "oa.handoff_kernel",
 ]
 """The tools, in the order of the registry; no other tool exists."""
 
@@ -71,14 +66,11 @@ DEPTH_MAX: Final = 64
 Text = Annotated[str, Meta(max_length=TEXT_CHARS_MAX)]
 Goal = Annotated[str, Meta(min_length=1, max_length=GOAL_CHARS_MAX, pattern=r"\S")]
 Identifier = Annotated[str, Meta(pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}" + END)]
-Timestamp = Annotated[
-    str,
-    Meta(
-        pattern=r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
-        r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
-        r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])" + END
-    ),
-]
+Timestamp = Annotated[str, Meta(
+    pattern=r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+    r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
+    r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])" + END
+)]
 Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}" + END)]
 Command = Annotated[str, Meta(min_length=1, max_length=COMMAND_CHARS_MAX, pattern=r"^[^\x00-\x1f\x7f-\x9f]+" + END)]
 """One command line: printable, without a newline. Nothing runs it; a person reads it and does."""

@@ -31,10 +31,8 @@ _WORDS: Final[dict[str, Any]] = {"": None, "~": None, "null": None, "true": True
 _TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
-class BadText(PmagentError):
+class BadText(PmagentError, exit_code=2):
     """A configuration or plan that is not the JSON or YAML that it should be; the message says where."""
-
-    exit_code = 2
 
 
 def decoded(raw: bytes | str, where: str, size: int) -> str:

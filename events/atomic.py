@@ -9,13 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from pmagent.events.tree import held
+
 TRIES: Final = 5
 """A temporary file that somebody removes meanwhile (``git clean``) is written again, so often at most."""
 
 
-def write_atomic(
-    path: Path, content: bytes, mode: int = 0o644, last_look: Callable[[], None] = lambda: None
-) -> None:
+def write_atomic(path: Path, content: bytes, mode: int = 0o644, last_look: Callable[[], None] = lambda: None) -> None:
     """Make ``content`` the content of ``path``, with exactly the permission bits ``mode``.
 
     Temporary file beside it, sync, rename, sync of the folder. The folder must exist. Raises OSError; the old
@@ -25,8 +25,7 @@ def write_atomic(
     """
     if path.is_symlink():
         raise OSError(errno.ELOOP, "refusing to replace a symbolic link", str(path))
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with held(os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as folder:
         for left in reversed(range(TRIES)):
             try:
                 _replace(folder, path.name, content, mode, last_look)
@@ -35,8 +34,6 @@ def write_atomic(
                 if not left:
                     raise
         os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _replace(folder: int, name: str, content: bytes, mode: int, last_look: Callable[[], None]) -> None:

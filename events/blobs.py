@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from hashlib import sha256
 from itertools import count
 from typing import Final
@@ -97,13 +97,10 @@ class BlobStore:
 
     def check(self, sha256_hex: str) -> int:
         """See Blobs. Raises CorruptLog also for what is no regular file."""
-        reader = self.reader(sha256_hex)
-        try:
+        with closing(self.reader(sha256_hex)) as reader:
             for _ in reader.pieces():
                 pass
             return reader.size
-        finally:
-            reader.close()
 
     def writer(self) -> FileBlobWriter:
         """See Blobs."""
@@ -153,11 +150,8 @@ class BlobStore:
     def _found(self, digest: str) -> bytes | None:
         """The file of this name; None for a link or a folder. Raises FileNotFoundError, OSError."""
         try:
-            file = self._disk.open(f"{self._folder}/{digest[:2]}/{digest}")
-            try:
+            with closing(self._disk.open(f"{self._folder}/{digest[:2]}/{digest}")) as file:
                 return file.read_at(0, file.size())
-            finally:
-                file.close()
         except OSError as error:
             if error.errno in _NO_FILE:
                 return None
@@ -261,12 +255,9 @@ class FileBlobWriter:
         """The hash of what stands at ``path``; "" for a link or a folder."""
         found = sha256()
         try:
-            file = self._disk.open(path)
-            try:
+            with closing(self._disk.open(path)) as file:
                 for start in range(0, file.size(), CHUNK_BYTES):
                     found.update(file.read_at(start, CHUNK_BYTES))
-            finally:
-                file.close()
         except OSError as error:
             if error.errno in _NO_FILE:
                 return ""

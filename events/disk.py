@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
+from pmagent.events.tree import held
+
 
 class Status(NamedTuple):
     """Which file or folder it is (``device`` and ``inode``, the same as long as somebody has it open), its ``size`` in
@@ -36,39 +38,30 @@ class DiskFile(Protocol):
 
     def append(self, data: bytes) -> None:
         """Write all of ``data`` at the end. Raises OSError; some of it may then have been written."""
-        ...
 
     def write_at(self, offset: int, data: bytes) -> None:
         """Write all of ``data`` at ``offset``."""
-        ...
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Up to ``size`` bytes at ``offset``; fewer only at the end of the file."""
-        ...
 
     def size(self) -> int:
         """Its length in bytes."""
-        ...
 
     def status(self) -> Status:
         """Which file it is, and how large."""
-        ...
 
     def is_left(self, size: int) -> bool:
         """Whether it is ``size`` bytes long and has one name."""
-        ...
 
     def truncate(self, size: int) -> None:
         """Cut to ``size`` bytes."""
-        ...
 
     def sync(self) -> None:
         """Return when its bytes and length are durable (fdatasync)."""
-        ...
 
     def close(self) -> None:
         """Let go of it; closing syncs nothing."""
-        ...
 
 
 class Disk(Protocol):
@@ -76,42 +69,33 @@ class Disk(Protocol):
 
     def names(self, folder: str) -> list[str]:
         """The names in ``folder``, sorted; [] when it does not exist."""
-        ...
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> DiskFile:
         """Open a regular file; a link is not followed. Raises FileNotFoundError unless ``create``; FileExistsError when
         ``create`` and it exists."""
-        ...
 
     def status(self, path: str) -> Status | None:
         """The file with this name now, a link itself and not its target; None if there is none."""
-        ...
 
     def is_left(self, folder: str, status: Status) -> bool:
         """Whether it is still the folder of this ``status``, and no name in it has changed. False when that is not
         known."""
-        ...
 
     def rename(self, source: str, target: str) -> None:
         """Give ``source`` the name ``target``, replacing what has it."""
-        ...
 
     def unlink(self, path: str) -> None:
         """Remove a name; no error when there is none."""
-        ...
 
     def seal(self, path: str) -> None:
         """Make the file read-only for everybody (a sealed segment)."""
-        ...
 
     def make_folder(self, folder: str) -> None:
         """Make ``folder`` and its parents, private to this user, each durable in its parent; also what another process
         made and crashed before it was durable."""
-        ...
 
     def sync_folder(self, folder: str) -> None:
         """Return when the names in ``folder`` are durable."""
-        ...
 
 
 class RealFile:
@@ -278,11 +262,8 @@ class RealDisk:
 
     def sync_folder(self, folder: str) -> None:
         """See Disk."""
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with held(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as descriptor:
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 _WHOLE_NS: Final = 1_000_000_000

@@ -16,11 +16,15 @@ class PmagentError(Exception):
     """Base of every error that a person may meet.
 
     ``message`` says what happened and where, ``hint`` what to do next (may be empty), ``facts`` what a program needs to
-    know besides.
+    know besides. A class that names no ``exit_code`` has its base's.
     """
 
     exit_code = 1
     facts: Mapping[str, str] = MappingProxyType({})
+
+    def __init_subclass__(cls, *, exit_code: int | None = None) -> None:
+        if exit_code is not None:
+            cls.exit_code = exit_code
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -28,15 +32,13 @@ class PmagentError(Exception):
         self.hint = hint
 
 
-class CorruptLog(PmagentError):
+class CorruptLog(PmagentError, exit_code=4):
     """The log holds bytes that no writer of it can have written, or lacks bytes that were durable.
 
     ``file`` is the segment's name ("" where the reader of an event does not know it), ``offset`` the byte offset of
     the first bad line in it, ``position`` the position of the first bad event (0: it is no event that is bad, but HEAD
     or a blob). Everything before it is intact and readable.
     """
-
-    exit_code = 4
 
     def __init__(self, file: str, offset: int, position: int, reason: str) -> None:
         place = [f"{file}, byte {offset}"] if file else []
@@ -52,10 +54,8 @@ class CorruptLog(PmagentError):
         self.reason = reason
 
 
-class LogLocked(PmagentError):
+class LogLocked(PmagentError, exit_code=1):
     """Another process holds the log (``holder`` is what it wrote about itself, for people)."""
-
-    exit_code = 1
 
     def __init__(self, path: str, holder: str) -> None:
         super().__init__(
@@ -65,13 +65,11 @@ class LogLocked(PmagentError):
         self.holder = holder
 
 
-class OutcomeUnknown(PmagentError):
+class OutcomeUnknown(PmagentError, exit_code=70):
     """A write or sync failed, so it is unknown whether the event is durable (docs/design.md §2.2).
 
     The log object is poisoned: nothing more is written through it. Opening the log again tells what is durable.
     """
-
-    exit_code = 70
 
     def __init__(self, reason: str) -> None:
         super().__init__(
@@ -84,10 +82,8 @@ FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT))
 """Error numbers of a disk, or of a user's share of it, that has no space left."""
 
 
-class DiskFull(OutcomeUnknown):
+class DiskFull(OutcomeUnknown, exit_code=9):
     """The log could not be written because no space is left."""
-
-    exit_code = 9
 
 
 class ForeignChange(OutcomeUnknown):
@@ -98,26 +94,19 @@ class ForeignChange(OutcomeUnknown):
 
     def __init__(self, path: str, what: str) -> None:
         PmagentError.__init__(
-            self,
-            f"the log was changed from outside: {path} {what}; nothing more is acknowledged",
+            self, f"the log was changed from outside: {path} {what}; nothing more is acknowledged",
             "put the log back as it was (a copy, or the trash), check it with pmagent log verify, then start again",
         )
         self.path = path
 
 
-class TailMoved(PmagentError):
+class TailMoved(PmagentError, exit_code=70):
     """``append_batch`` was given another tail than the storage has: there is a second writer."""
 
-    exit_code = 70
 
-
-class BadEvent(PmagentError):
+class BadEvent(PmagentError, exit_code=70):
     """An event that may not be appended: too large, or its fields break a rule of the log."""
 
-    exit_code = 70
 
-
-class NotFound(PmagentError):
+class NotFound(PmagentError, exit_code=1):
     """A position or a blob that the log does not hold."""
-
-    exit_code = 1

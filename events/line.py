@@ -90,12 +90,10 @@ def seal(events: Iterable[Event], batch: int, tail: Tail) -> tuple[list[bytes], 
             place = f"position {event.position} at {at}"
             raise BadEvent(f"event {event.id} ({event.type}) cannot have {place}: position {position} follows {time}")
         time = at
-        body = _encode(
-            _Body(
-                position, batch, at, event.id, event.kind, event.actor, event.type,
-                event.correlation, event.causation, msgspec.Raw(event.raw),
-            )
-        )[:-1]
+        body = _encode(_Body(
+            position, batch, at, event.id, event.kind, event.actor, event.type, event.correlation, event.causation,
+            msgspec.Raw(event.raw),
+        ))[:-1]
         previous = sha256(previous + body).digest()
         digest = hexlify(previous)
         line = b'%b,"sum":"%b"}\n' % (body, digest)

@@ -99,8 +99,7 @@ class BlobCheck:
             if key in self._known:
                 continue
             self._known.add(key)
-            reason = self._fault(blob)
-            if reason:
+            if reason := self._fault(blob):
                 bad = self._bad.setdefault(blob.sha256, _Bad(event.position))
                 bad.findings[key] = BadBlob(blob_file(blob.sha256), event.position, reason)
         dropped = self._drops(event, self._store)

@@ -205,8 +205,7 @@ class Follower:
 
     def poll(self) -> Sequence[StoredEvent] | Progress | None:
         """The next events; ``CAUGHT_UP`` once, when there are none for the first time; then None for none."""
-        run = self._reader.next_run()
-        if run:
+        if run := self._reader.next_run():
             return run
         if not self._caught_up:
             self._caught_up = True
@@ -217,8 +216,7 @@ class Follower:
         """``poll`` for ever. ``wait`` is called while there is nothing new and ends the following by False;
         the default waits for news for ever."""
         while True:
-            found = self.poll()
-            if found is not None:
+            if (found := self.poll()) is not None:
                 yield found
             elif wait is None:
                 self._storage.changes(self.position - 1, _WAIT_SECONDS)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 from binascii import unhexlify
+from contextlib import closing
 from itertools import pairwise
 from typing import Final
 
@@ -70,17 +71,11 @@ def open_segments(disk: Disk, folder: str, head: HeadSlot) -> Opening:
     if len(firsts) > 1:
         disk.seal(f"{folder}/{segment_name(firsts[-2])}")  # a crash at the roll may have left it writable
     name = segment_name(newest)
-    file = disk.open(f"{folder}/{name}")
-    try:
+    with closing(disk.open(f"{folder}/{name}")) as file:
         scan = _scan(file, before, head)
-    finally:
-        file.close()
     _judge(name, scan, before, head)
-    file = _open_for_writing(disk, folder, name, scan)
-    try:
+    with closing(_open_for_writing(disk, folder, name, scan)) as file:
         recovered = _settle(disk, folder, name, file, scan, head)
-    finally:
-        file.close()
     return Opening(scan.tail, newest, scan.intact, recovered)
 
 
@@ -96,11 +91,8 @@ def check_seams(disk: Disk, folder: str, firsts: list[int], head: HeadSlot) -> T
     for first, following in pairwise(firsts):
         tail = _check_ends(disk, folder, first, following, tail, head)
     if 0 < head.position < tail.position:
-        reader = SegmentReader(disk, folder)
-        try:
+        with closing(SegmentReader(disk, folder)) as reader:
             noted = reader.read(head.position, 1)
-        finally:
-            reader.close()
         if sum_of(noted, 0) != head.sum:
             raise _exchanged(segment_name(max(first for first in firsts if first <= head.position)), head)
     return tail
@@ -110,14 +102,11 @@ def _check_ends(disk: Disk, folder: str, first: int, following: int, before: Tai
     """The tail at the end of an older segment, which must be the event before ``following``, and whose first line must
     follow ``before``."""
     name = segment_name(first)
-    file = disk.open(f"{folder}/{name}")
-    try:
+    with closing(disk.open(f"{folder}/{name}")) as file:
         size = file.size()
         ends = size > 0 and file.read_at(size - 1, 1) == b"\n"
         beginning = first_line(file)
         previous, line = last_lines(file)
-    finally:
-        file.close()
     if not follows(unhexlify(before.sum), beginning[:-1]):
         raise CorruptLog(name, 0, first, "its first line does not follow the segment before")
     if first == 1:
@@ -267,8 +256,7 @@ def _keep(disk: Disk, path: str, file: DiskFile, offset: int, size: int) -> None
 
 def _is_copy(disk: Disk, path: str, file: DiskFile, offset: int, size: int) -> bool:
     """Whether ``path`` holds ``[offset, size)``, as an opening that ended before its cut left it; durable then."""
-    aside = disk.open(path)
-    try:
+    with closing(disk.open(path)) as aside:
         if aside.size() != size - offset:
             return False
         for at in range(offset, size, _WINDOW):
@@ -277,8 +265,6 @@ def _is_copy(disk: Disk, path: str, file: DiskFile, offset: int, size: int) -> b
                 return False
         aside.sync()
         return True
-    finally:
-        aside.close()
 
 
 def _cut_before(disk: Disk, folder: str, name: str, size: int) -> LogRecovered | None:
@@ -286,11 +272,8 @@ def _cut_before(disk: Disk, folder: str, name: str, size: int) -> LogRecovered |
     kept = _kept(disk, folder, name, size)
     if not kept:
         return None
-    file = disk.open(f"{folder}/{kept[-1]}")
-    try:
+    with closing(disk.open(f"{folder}/{kept[-1]}")) as file:
         cut_bytes = file.size()
-    finally:
-        file.close()
     return LogRecovered(
         segment=name, offset=size, cut_bytes=cut_bytes, kept_as=kept[-1], reason="cut by an opening that crashed"
     )

@@ -147,16 +147,14 @@ class ContentMasker:
             self._put_literals(masked, SHOWN, self._literal)
             self._put_literals(masked, JOINED_LINES, self._joined)
             self._put_literals(masked, JOINED_HEX, self._hex)
-        shown = SHOWN.of(masked.text)
-        if shown is not None:
+        if (shown := SHOWN.of(masked.text)) is not None:
             inner = MaskedText(shown)
             _mask_shapes(inner)
             self._put_seen(masked, SHOWN, inner.pieces)
         _mask_shapes(masked)
 
     def _put_literals(self, masked: MaskedText, view: View, forms: list[str]) -> None:
-        seen = view.of(masked.text)
-        if seen is not None:
+        if (seen := view.of(masked.text)) is not None:
             self._put_seen(masked, view, _masks(literals(seen, forms)), self.window)
 
     def _put_seen(self, masked: MaskedText, view: View, pieces: list[Piece], longest: float = inf) -> None:

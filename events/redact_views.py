@@ -93,8 +93,7 @@ _BYTE: Final = "[0-9A-Fa-f]{2}"
 _BETWEEN: Final = r"(?:[\s:,;%_-]|0x|\\x|\\){1,100}"
 
 JOINED_HEX: Final = View(
-    re.compile(_BETWEEN),
-    lambda _: True,
+    re.compile(_BETWEEN), lambda _: True,
     re.compile(rf"{_BYTE}(?<![0-9A-Fa-f]{{4}})(?:{_BYTE})*{_BETWEEN}(?:(?:{_BYTE})+{_BETWEEN})+(?:{_BYTE})+"),
 )
 """Hex without what separates its bytes, or groups of them."""

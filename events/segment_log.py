@@ -10,7 +10,7 @@ import re
 import secrets
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -118,12 +118,9 @@ class SegmentLog:
         return Standing(
             newest.log_id if newest is not None else "",
             tuple(slot.tail() if slot is not None else None for slot in slots),
-            newest.tail() if newest is not None else None,
-            [self._part(first, last) for first, last in reversed(shown)],
-            len(firsts) - len(shown),
-            sum(os.stat(self._path(first)).st_size for first in firsts),
-            [name for name in names if name not in known],
-            _trouble(slots, newest, firsts),
+            newest.tail() if newest is not None else None, [self._part(first, last) for first, last in reversed(shown)],
+            len(firsts) - len(shown), sum(os.stat(self._path(first)).st_size for first in firsts),
+            [name for name in names if name not in known], _trouble(slots, newest, firsts),
         )
 
     def size(self) -> Size:
@@ -145,12 +142,9 @@ class SegmentLog:
         last = self._last_position()
         if not 0 < position <= last:
             return last, ""
-        reader = self.reader()
-        try:
+        with closing(self.reader()) as reader:
             first, offset = reader.locate(position)
             return last, sum_of(reader.file(first).read_at(offset, LINE_BYTES_MAX), 0)
-        finally:
-            reader.close()
 
     def files(self) -> LocalFiles:
         """See LogStore."""
@@ -192,11 +186,8 @@ class SegmentLog:
     def _last_position(self) -> int:
         """The position of the last whole line that is there; 0 without one."""
         for first in reversed(segment_firsts(self._disk, self.place)):
-            file = self._disk.open(self._path(first))
-            try:
+            with closing(self._disk.open(self._path(first))) as file:
                 claim = line_start(last_lines(file)[1])
-            finally:
-                file.close()
             if claim is not None:
                 return claim[0]
         return 0

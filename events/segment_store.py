@@ -23,9 +23,7 @@ class SegmentStorage:
     opened.
     """
 
-    def __init__(
-        self, disk: Disk, folder: str, new_log_id: str, segment_bytes: int = SEGMENT_BYTES
-    ) -> None:
+    def __init__(self, disk: Disk, folder: str, new_log_id: str, segment_bytes: int = SEGMENT_BYTES) -> None:
         self._disk = disk
         self._folder = folder
         self._segment_bytes = segment_bytes

@@ -26,7 +26,6 @@ class StorageReader(Protocol):
 
     def tail(self) -> Tail:
         """The durable end of the log, as of now."""
-        ...
 
     def read(self, position: int, bytes_max: int = CHUNK_BYTES) -> bytes:
         """Whole durable lines from ``position`` on, as they are stored: at least one line, and then as many as fit
@@ -34,19 +33,16 @@ class StorageReader(Protocol):
 
         Raises CorruptLog when the line cannot be found though the tail covers it; ValueError for position < 1.
         """
-        ...
 
     def location(self, position: int) -> tuple[str, int]:
         """Where the line of ``position`` stands, for messages: the name of what holds it, and the byte offset there.
         Answers for a damaged line too."""
-        ...
 
     def changes(self, position: int, seconds: float) -> bool:
         """Wait until the durable end lies behind ``position``, for ``seconds`` at most; whether it does. Blocking.
 
         Raises what ``tail`` raises.
         """
-        ...
 
 
 class LogReader(StorageReader, Protocol):
@@ -54,11 +50,9 @@ class LogReader(StorageReader, Protocol):
 
     def log_id(self) -> str:
         """The log's id. Raises what ``tail`` raises."""
-        ...
 
     def close(self) -> None:
         """Let go of what is held. Idempotent."""
-        ...
 
 
 class Storage(LogReader, Protocol):
@@ -67,7 +61,6 @@ class Storage(LogReader, Protocol):
     @property
     def recovered(self) -> LogRecovered | None:
         """The torn tail that opening had to cut, to be appended as ``log.recovered``; None: it cut nothing."""
-        ...
 
     def append_batch(self, expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
         """Make ``lines`` durable behind ``expected``; ``tail`` is the new end. Durable when it returns.
@@ -76,16 +69,13 @@ class Storage(LogReader, Protocol):
         (``pmagent.events.line.check_batch``); nothing is written then. OutcomeUnknown when a write or sync failed, or
         somebody else has changed what is stored: the storage is then poisoned, and raises it for every further call.
         """
-        ...
 
     def settle(self) -> None:
         """Called on idle, and then every second: whatever helps a later opening (the HEAD of segments) becomes durable
         too, and the storage looks whether all is still there. Raises OutcomeUnknown."""
-        ...
 
     def close(self) -> None:
         """Settle and let go of what is held. Idempotent."""
-        ...
 
 
 class BlobReader(Protocol):
@@ -97,11 +87,9 @@ class BlobReader(Protocol):
     def pieces(self, size: int = CHUNK_BYTES) -> Iterator[bytes]:
         """The content, from the beginning, in pieces of at most ``size`` bytes. The last one is handed out only when
         all of them together are what the name says: who has it has checked content. Raises CorruptLog, OSError."""
-        ...
 
     def close(self) -> None:
         """Let go of the blob. Idempotent."""
-        ...
 
 
 class BlobWriter(Protocol):
@@ -111,21 +99,17 @@ class BlobWriter(Protocol):
     @property
     def size(self) -> int:
         """How many bytes it has by now."""
-        ...
 
     def append(self, chunk: bytes) -> None:
         """Write more (redacted already). Raises OSError; ValueError, and writes nothing, when it would become larger
         than ``BLOB_BYTES_MAX``."""
-        ...
 
     def finish(self) -> tuple[str, int]:
         """Make it durable under its name, and return its SHA-256 in hex and its size. Raises OSError; under the name
         stands then this content, or what stood there before."""
-        ...
 
     def abandon(self) -> None:
         """Leave nothing that is unfinished; does nothing the second time. Raises OSError."""
-        ...
 
 
 class Blobs(Protocol):
@@ -133,32 +117,25 @@ class Blobs(Protocol):
 
     def put(self, content: bytes) -> str:
         """Make ``content`` (redacted already) durable and return its SHA-256 in hex. Raises OSError, ValueError."""
-        ...
 
     def get(self, sha256_hex: str) -> bytes:
         """The content with this hash. Raises NotFound, and CorruptLog when the content is not what its name says."""
-        ...
 
     def reader(self, sha256_hex: str) -> BlobReader:
         """A reader of the content with this hash, for what may be large: nothing is checked yet. Raises NotFound, and
         CorruptLog for what is no blob; OSError."""
-        ...
 
     def check(self, sha256_hex: str) -> int:
         """Read the blob piece by piece; its size in bytes. Raises NotFound; CorruptLog when its content is not what
         its name says; OSError."""
-        ...
 
     def writer(self) -> BlobWriter:
         """A writer of a blob whose content comes piece by piece. Raises OSError."""
-        ...
 
     def remove(self, names: Iterable[str]) -> tuple[int, int]:
         """Remove the blobs of these names, durably; how many were there, and their bytes together. Only for the holder
         of the log's lease, while nobody writes. Raises OSError; a second call goes on."""
-        ...
 
     def clear_unfinished(self) -> int:
         """Remove what killed writers have left, and return how much it was. Only for the holder of the log's lease,
         before it writes itself. Raises OSError."""
-        ...

@@ -123,7 +123,6 @@ class Lease(Protocol):
     def open(self) -> Storage:
         """Open the log for writing; begins it where there is none. The storage must be closed before the lease ends.
         Raises CorruptLog, OSError."""
-        ...
 
 
 class LogStore(Protocol):
@@ -132,29 +131,23 @@ class LogStore(Protocol):
     @property
     def place(self) -> str:
         """The log's place, for people."""
-        ...
 
     def exists(self) -> bool:
         """Whether there is a log, or what is left of one."""
-        ...
 
     def reader(self) -> LogReader:
         """Open the log for reading, beside any writer; nothing is written. Raises NotFound where there is none,
         CorruptLog where it cannot be told how far it is durable."""
-        ...
 
     def blobs(self) -> Blobs:
         """The content-addressed store beside the log."""
-        ...
 
     def lease(self, role: str) -> AbstractContextManager[Lease]:
         """Hold the lease of the log's one writer for the length of the block, in this ``role``. Entering raises
         LogLocked when another one has it; OSError."""
-        ...
 
     def holder(self) -> Holder:
         """The writer that has the lease, or had it last. Raises OSError."""
-        ...
 
     def verify(
         self, *, decode: bool = False, blobs: BlobCheck | None = None, progress: Callable[[int], None] | None = None
@@ -165,25 +158,19 @@ class LogStore(Protocol):
 
         Raises NotFound when there is no log at all.
         """
-        ...
 
     def stat(self) -> Standing:
         """Look at the store without reading all of it. Raises OSError."""
-        ...
 
     def size(self) -> Size:
         """About how much there is to verify. Raises OSError."""
-        ...
 
     def identity(self) -> Identity:
         """The place in which the log lies. Raises OSError (FileNotFoundError where there is none)."""
-        ...
 
     def written(self, position: int) -> tuple[int, str]:
         """The last position that has a line, durable or not, and the sum that the line at ``position`` claims ("":
         there is none): for comparing the log with what was durable in it. Raises NotFound, CorruptLog, OSError."""
-        ...
 
     def files(self) -> LocalFiles:
         """The files that others must not be able to change."""
-        ...

@@ -205,8 +205,7 @@ class Tree:
     def _resolved(self, above: list[str]) -> tuple[str, ...]:
         """The folders on the way, links replaced by what they lead to. Raises LeadsOut."""
         wanted = "/".join(above)
-        known = self._known.get(wanted)
-        if known is not None:
+        if (known := self._known.get(wanted)) is not None:
             return known
         try:
             found = (self._root / wanted).resolve()
@@ -218,6 +217,15 @@ class Tree:
         if len(self._known) < _KNOWN_MAX:
             self._known[wanted] = parts
         return parts
+
+
+@contextmanager
+def held(descriptor: int) -> Iterator[int]:
+    """``descriptor``, which is closed at the end of the block."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _entered(folder: int, part: str, mode: int) -> int:
@@ -247,24 +255,18 @@ def _entered_own(folder: int, part: str, mode: int) -> int:
 def remove_folder(path: str) -> None:
     """Remove the folder at ``path`` with all that is in it, however deep; links in it are not followed. Raises
     OSError."""
-    above = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with held(os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as above:
         _remove_folder(above, os.path.basename(path))
-    finally:
-        os.close(above)
 
 
 def _remove_folder(above: int, name: str) -> None:
     """Remove the folder ``name`` with all that is in it, however deep: what lies deeper is moved up first. Raises
     OSError."""
-    top = os.open(name, _FOLDER, dir_fd=above)
-    try:
+    with held(os.open(name, _FOLDER, dir_fd=above)) as top:
         while names := os.listdir(top):
             for one in names:
                 with suppress(FileNotFoundError):  # others may clear it away, too
                     _remove_from(top, one)
-    finally:
-        os.close(top)
     os.rmdir(name, dir_fd=above)
 
 
@@ -272,13 +274,10 @@ def _remove_from(top: int, name: str) -> None:
     try:
         os.unlink(name, dir_fd=top)
     except IsADirectoryError:
-        folder = os.open(name, _FOLDER, dir_fd=top)
-        try:
+        with held(os.open(name, _FOLDER, dir_fd=top)) as folder:
             for one in os.listdir(folder):
                 with suppress(FileNotFoundError):
                     _lift(folder, one, top)
-        finally:
-            os.close(folder)
         os.rmdir(name, dir_fd=top)
 
 

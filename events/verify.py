@@ -8,6 +8,7 @@ On demand also: each line's shape, and every blob that an event names (``pmagent
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 
 import msgspec
 
@@ -90,8 +91,7 @@ class _Verifier:
                 reason = f"the segment is missing; {segment_name(first)} follows"
                 return Finding(segment_name(expected), 0, expected, reason)
             self._segments += 1
-            finding = self._check_segment(first, slot, first == firsts[-1])
-            if finding is not None:
+            if (finding := self._check_segment(first, slot, first == firsts[-1])) is not None:
                 return finding
         tail = self._checker.tail
         if slot is not None and firsts and firsts[-1] < slot.segment:
@@ -104,8 +104,7 @@ class _Verifier:
 
     def _check_segment(self, first: int, slot: HeadSlot | None, newest: bool) -> Finding | None:
         name = segment_name(first)
-        file = self._disk.open(f"{self._folder}/{name}")
-        try:
+        with closing(self._disk.open(f"{self._folder}/{name}")) as file:
             offset, size = 0, file.size()
             self._bytes_in_last = 0
             while offset < size:
@@ -116,8 +115,7 @@ class _Verifier:
                 before = self._checker.tail
                 fault = self._checker.check(chunk[:end])
                 intact = chunk[: fault.offset] if fault else chunk[:end]
-                finding = self._check_run(intact, name, offset, before, slot)
-                if finding is not None:
+                if (finding := self._check_run(intact, name, offset, before, slot)) is not None:
                     self._checker = ChainChecker(before)  # only what precedes the finding is intact
                     self._checker.check(chunk[: finding.offset - offset])
                     self._bytes += finding.offset - offset
@@ -134,15 +132,12 @@ class _Verifier:
                     return wrong
                 if belongs_elsewhere(file, offset, position):
                     return wrong
-                later = later_batch(file, offset, size, self._checker.tail)
-                if later:
+                if later := later_batch(file, offset, size, self._checker.tail):
                     return Finding(name, offset, position, f"{fault.reason}; batch {later} behind it is intact")
                 self._beyond_bytes = size - offset
                 self._beyond = wrong
                 return None
             return None
-        finally:
-            file.close()
 
     def _check_run(self, run: bytes, name: str, offset: int, before: Tail, slot: HeadSlot | None) -> Finding | None:
         if not run:

@@ -107,10 +107,7 @@ class Writer:
     """
 
     def __init__(
-        self,
-        storage: Storage,
-        on_durable: Callable[[Durable], None],
-        on_failure: Callable[[PmagentError], None],
+        self, storage: Storage, on_durable: Callable[[Durable], None], on_failure: Callable[[PmagentError], None],
     ) -> None:
         self._committer = Committer(storage, monotonic)
         self._on_durable = on_durable

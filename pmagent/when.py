@@ -15,10 +15,8 @@ _SHORT: Final = re.compile(r"\d\d-\d\d(?: |$)")
 _CLOCK: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
 
 
-class BadTime(PmagentError):
+class BadTime(PmagentError, exit_code=2):
     """A time or duration that is not understood."""
-
-    exit_code = 2
 
 
 def duration(text: str) -> float:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import gc
 import hashlib
+import inspect
 import json
 import os
 import shutil
 from collections.abc import Callable, Generator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,7 +24,13 @@ from pmagent.contracts.kernel import KernelObserved, SurfaceReading
 from pmagent.service import client
 from pmagent.workspace.trust import accept
 from tests.support import own_state
+from tests.support.cases import on_loop
 from tests.support.effort import examples
+
+if TYPE_CHECKING:
+    from tests.support.gateway import GatewayBench
+    from tests.support.memory_disk import MemoryDisk
+    from tests.support.orchestra import Harness
 
 __all__ = ["own_state"]
 
@@ -64,6 +71,15 @@ def pytest_collection() -> Generator[None, Any, Any]:
         gc.freeze()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run an async test on the event loop that the daemon uses."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    on_loop(pyfuncitem.obj)(**{name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames})
+    return True
+
+
 def observed(contents: Contents, *, request: int = 0, existing: list[str] | None = None) -> KernelObserved:
     """An observation of surfaces with these contents (bytes: a file's own); one that is left out is missing."""
     readings = []
@@ -74,14 +90,8 @@ def observed(contents: Contents, *, request: int = 0, existing: list[str] | None
             raw = content if isinstance(content, bytes) else json.dumps(content).encode()
             status, detail, value = parse(name, raw)
             blank = SurfaceReading(
-                name=name,
-                path=PATHS[name],
-                required=name in REQUIRED,
-                status=status,
-                detail=detail,
-                content=value,
-                size=len(raw),
-                sha256=hashlib.sha256(raw).hexdigest(),
+                name=name, path=PATHS[name], required=name in REQUIRED, status=status, detail=detail, content=value,
+                size=len(raw), sha256=hashlib.sha256(raw).hexdigest(),
             )
         readings.append(blank)
     return KernelObserved(surfaces=readings, existing=existing or [], request=request)
@@ -103,6 +113,30 @@ def green(example_contents: Contents) -> Contents:
 def observe() -> Observe:
     """Makes an observation of contents; see ``observed``."""
     return observed
+
+
+@pytest.fixture
+def harness() -> Harness:
+    """L1, L2 and L3 with nothing asked of them yet."""
+    from tests.support.orchestra import Harness
+
+    return Harness()
+
+
+@pytest.fixture
+def bench() -> GatewayBench:
+    """A gateway with no question yet."""
+    from tests.support.gateway import GatewayBench
+
+    return GatewayBench()
+
+
+@pytest.fixture
+def disk() -> MemoryDisk:
+    """An empty disk in memory."""
+    from tests.support.memory_disk import MemoryDisk
+
+    return MemoryDisk()
 
 
 def fresh_example(folder: Path) -> Path:

@@ -89,32 +89,24 @@ class Clerk(Protocol):
 
     def rubric(self, path: str, /) -> dict[str, Any]:
         """The rubric at ``path``, checked; "": the default."""
-        ...
 
     def prepare(self, repo_url: str, output_path: str, /) -> None:
         """See, before anything is done, that the report can go where it is wanted ("": the usual place)."""
-        ...
 
     def deliver(self, report: AuditReport, repo_url: str, output_path: str, /) -> None:
         """Leave the report there."""
-        ...
 
     def survey(self, repo_url: str, questions: Sequence[Question], /) -> RepoSurvey | None:
         """What there is in the repository."""
-        ...
 
     def reading(self, pdf_path: str, questions: Sequence[Question], /) -> PdfReading | None:
         """What there is in the PDF."""
-        ...
 
     def pictures(self, pdf_path: str, /) -> PictureReading | None:
         """The images of the PDF."""
-        ...
 
     def seen(self, picture: Picture, question: str, /) -> str | None:
         """What a vision model says of an image (``vision``); "" when there is no such model."""
-        ...
 
     def opinion(self, brief: Brief, /) -> JudicialOpinion | None:
         """A judge's opinion that fits. Raises NoAnswer."""
-        ...

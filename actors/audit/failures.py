@@ -6,11 +6,9 @@ from pmagent.contracts.audit_events import FailureCode
 from pmagent.events.errors import PmagentError
 
 
-class SourceFailed(PmagentError):
+class SourceFailed(PmagentError, exit_code=1):
     """The repository or the PDF could not be read: which way (``code``), what happened, what next. Text of git, of
     PyMuPDF and of the system stays out of it, but for what is needed to know the cause."""
-
-    exit_code = 1
 
     def __init__(self, code: FailureCode, message: str, hint: str) -> None:
         super().__init__(message, hint)

@@ -46,10 +46,8 @@ class Fault(NamedTuple):
     more: int = 0
 
 
-class BadRubric(PmagentError):
+class BadRubric(PmagentError, exit_code=2):
     """A rubric that is none: which file, where in it (``pointer``, RFC 6901; "" is the whole), and which ``rule``."""
-
-    exit_code = 2
 
     def __init__(self, where: str, fault: Fault, message: str = "", others: Sequence[Fault] = ()) -> None:
         self.where = where

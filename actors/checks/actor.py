@@ -60,19 +60,10 @@ class Checker:
     """Runs checks; see the module."""
 
     name = CHECKER
-    hears: frozenset[type[msgspec.Struct]] = frozenset(
-        (
-            CheckRequested,
-            OaPermitGranted,
-            OaPermitRefused,
-            CheckRan,
-            CheckUnstarted,
-            *EFFECT_ENDS,
-            RequestRefused,
-            ActorHalted,
-            ActorResumed,
-        )
-    )
+    hears: frozenset[type[msgspec.Struct]] = frozenset((
+        CheckRequested, OaPermitGranted, OaPermitRefused, CheckRan, CheckUnstarted, *EFFECT_ENDS, RequestRefused,
+        ActorHalted, ActorResumed,
+    ))
 
     def initial(self) -> CheckerState:
         """No request."""
@@ -106,15 +97,14 @@ class Checker:
         """The decisions that follow from an input."""
         match event.data:
             case CheckRequested():
-                why = _objection(state, event.data)
-                if why is not None:
+                if (why := _objection(state, event.data)) is not None:
                     return [_answer(state.open[event.position], [], *why)]
             case OaPermitGranted(request=request):
                 waiting = state.waiting(request)
                 return [] if waiting is None else [_run(*waiting, event.position)]
             case ActorResumed(name=name) if name == CHECKER:
                 return [decision for one in state.open.values() for decision in _given_up(one)]
-        return [*_answers(state), *_next(state)]
+        return [*(_answer(one, one.results) for one in state.open.values() if one.done), *_next(state)]
 
 
 def _objection(state: CheckerState, asked: CheckRequested) -> tuple[str, str] | None:
@@ -191,19 +181,13 @@ def _run(one: Open, item: Item, permit: int) -> Correlated:
     return Correlated(request, one.correlation)
 
 
-def _answers(state: CheckerState) -> Iterator[Correlated]:
-    return (_answer(one, one.results) for one in state.open.values() if one.done)
-
-
 def _next(state: CheckerState) -> Iterator[Correlated]:
     """Permits for what waits in the queue, for as many as there are places, the oldest first."""
     places = AT_ONCE - state.active
     waiting = [(one, item) for one, item in state.each() if item.doing == "queued"]
     for one, item in waiting[: max(0, places)]:
         scope = scope_of(one.kind, item.check.name)
-        asked = OaPermitRequested(
-            action=scope.action, subject=scope.subject, holder=CHECKER, seconds=PERMIT_SECONDS
-        )
+        asked = OaPermitRequested(action=scope.action, subject=scope.subject, holder=CHECKER, seconds=PERMIT_SECONDS)
         yield Correlated(asked, one.correlation)
 
 

@@ -92,16 +92,10 @@ def check_spec(
 def ran(request: int, outcome: Outcome) -> CheckRan:
     """The outcome as the log keeps it."""
     return CheckRan(
-        request=request,
-        exit_code=outcome.exit_code,
-        signal=outcome.signal,
-        timed_out=outcome.timed_out,
-        duration_ms=round(outcome.seconds * 1000),
-        stdout=plain(outcome.stdout, cut=outcome.stdout_cut),
-        stderr=plain(outcome.stderr, cut=outcome.stderr_cut),
-        cut=outcome.stdout_cut or outcome.stderr_cut,
-        exceeded=outcome.exceeded,
-        unenforced=list(outcome.unenforced),
+        request=request, exit_code=outcome.exit_code, signal=outcome.signal, timed_out=outcome.timed_out,
+        duration_ms=round(outcome.seconds * 1000), stdout=plain(outcome.stdout, cut=outcome.stdout_cut),
+        stderr=plain(outcome.stderr, cut=outcome.stderr_cut), cut=outcome.stdout_cut or outcome.stderr_cut,
+        exceeded=outcome.exceeded, unenforced=list(outcome.unenforced),
     )
 
 

@@ -23,18 +23,11 @@ def of_run(name: str, seconds: float, ran: CheckRan, end: int) -> CheckResult:
     last = (stderr or stdout).rpartition("\n")[2]
     ending = how(ran, seconds)
     return CheckResult(
-        name=name,
-        passed=passed,
-        ran=True,
-        message=(f"{ending}: {last}" if last and not passed else ending)[:_MESSAGE_CHARS_MAX],
-        exit_code=ran.exit_code,
-        signal=ran.signal,
-        timed_out=ran.timed_out,
-        duration_ms=ran.duration_ms,
-        unenforced=[text[:_LIMIT_CHARS_MAX] for text in ran.unenforced[:_LIMITS_MAX]],
-        stdout=stdout[-TAIL_CHARS_MAX:],
-        stderr=stderr[-TAIL_CHARS_MAX:],
-        end=end,
+        name=name, passed=passed, ran=True,
+        message=(f"{ending}: {last}" if last and not passed else ending)[:_MESSAGE_CHARS_MAX], exit_code=ran.exit_code,
+        signal=ran.signal, timed_out=ran.timed_out, duration_ms=ran.duration_ms,
+        unenforced=[text[:_LIMIT_CHARS_MAX] for text in ran.unenforced[:_LIMITS_MAX]], stdout=stdout[-TAIL_CHARS_MAX:],
+        stderr=stderr[-TAIL_CHARS_MAX:], end=end,
     )
 
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from pmagent.contracts.checks import CheckKind, CheckRequested, CheckResult, ConfiguredCheck, scope_of
-
-replace = msgspec.structs.replace
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -118,9 +117,7 @@ def queued_again(state: CheckerState, position: int) -> CheckerState:
     )
 
 
-def _where(
-    state: CheckerState, which: Callable[[Open, Item], bool], change: Callable[[Item], Item]
-) -> CheckerState:
+def _where(state: CheckerState, which: Callable[[Open, Item], bool], change: Callable[[Item], Item]) -> CheckerState:
     for one, item in state.each():
         if which(one, item):
             return _changed(state, one, item, change(item))

@@ -5,9 +5,6 @@ from typing import Final
 from pmagent.actors.core.area import Area
 
 AREA: Final = Area(
-    name="clock",
-    families=("timer",),
-    contracts=("pmagent.contracts.clock",),
-    lines="pmagent.actors.clock.lines:LINES",
+    name="clock", families=("timer",), contracts=("pmagent.contracts.clock",), lines="pmagent.actors.clock.lines:LINES",
     simulated="pmagent.replay.areas.kernel:clock",
 )

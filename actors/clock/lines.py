@@ -6,7 +6,4 @@ from typing import Final
 
 from pmagent.actors.core.lines import Line
 
-LINES: Final[dict[str, Line]] = {
-    "timer.fired": "timer {request} {name}",
-    "timer.requested": "at {at} {name}",
-}
+LINES: Final[dict[str, Line]] = {"timer.fired": "timer {request} {name}", "timer.requested": "at {at} {name}"}

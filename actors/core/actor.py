@@ -28,25 +28,20 @@ class Actor(Protocol[S]):
     @property
     def name(self) -> str:
         """The actor's name, in the log and in permits."""
-        ...
 
     @property
     def hears(self) -> frozenset[type[msgspec.Struct]]:
         """Payload types that wake it."""
-        ...
 
     def initial(self) -> S:
         """The state before the first event."""
-        ...
 
     def evolve(self, state: S, event: Event) -> S:
         """The state after ``event`` (one it hears, or a decision of its own). Never refuses."""
-        ...
 
     def decide(self, state: S, event: Event) -> Iterable[Payload | Correlated]:
         """The decisions that follow from ``event``, which ``state`` includes already. Decisions belong to the event's
         correlation unless they say otherwise."""
-        ...
 
 
 class StoredBlob(msgspec.Struct, frozen=True):
@@ -74,26 +69,21 @@ class BlobStream(Protocol):
 
     async def __aenter__(self) -> Self:
         """The stream itself."""
-        ...
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Abandons the stream, unless it is finished."""
-        ...
 
     async def write(self, chunk: bytes) -> None:
         """Take more content, cut anywhere: a secret, or a character, may begin in one chunk and end in the next. Raises
         OSError; the stream is then good for nothing but ``abandon``."""
-        ...
 
     async def finish(self) -> StoredBlob:
         """Return when what was kept is durable under its name. Raises OSError."""
-        ...
 
     async def abandon(self) -> None:
         """Leave nothing of it; nothing happens when it is finished or abandoned already. Raises OSError."""
-        ...
 
 
 class Io(Protocol):
@@ -102,24 +92,19 @@ class Io(Protocol):
     @property
     def workspace(self) -> Path:
         """Root of the workspace, absolute."""
-        ...
 
     def now(self) -> str:
         """The log's clock: RFC 3339 UTC, microseconds."""
-        ...
 
     async def sleep_until(self, at: str) -> None:
         """Return at log time ``at`` or later: after so many real seconds as it is until then, also where the log's time
         stands ahead of the machine's clock."""
-        ...
 
     def masked(self, text: str) -> str:
         """``text`` as a fact will hold it, its secrets masked."""
-        ...
 
     async def store_blob(self, content: bytes) -> str:
         """Redact ``content``, make it durable in the blob store, and return its SHA-256 (hex)."""
-        ...
 
     def store_stream(self, limit: int = BLOB_BYTES_MAX) -> BlobStream:
         """A stream into the blob store that keeps the first ``limit`` bytes of the redacted content, or up to three
@@ -127,20 +112,16 @@ class Io(Protocol):
 
         Raises ValueError when ``limit`` is below 0 or above ``BLOB_BYTES_MAX``.
         """
-        ...
 
     async def store_ends(self, head: bytes, tail: bytes, total: int) -> StoredBlob:
         """Store what is known of content of ``total`` bytes: its beginning and its end, redacted, with a line between
         them that tells how much is missing. Raises OSError."""
-        ...
 
     async def blob(self, sha256: str) -> bytes:
         """The content of a blob (hex), checked against its name. Raises NotFound, CorruptLog."""
-        ...
 
     async def event(self, position: int) -> Event:
         """The durable event at ``position``, its payload decoded. Raises NotFound, CorruptLog."""
-        ...
 
 
 Performer = Callable[[Event, Io], Awaitable[msgspec.Struct]]

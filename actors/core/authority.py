@@ -34,7 +34,6 @@ class Revocation(Protocol):
     @property
     def permit(self) -> int | UnsetType:
         """The permit's position; UNSET: of none."""
-        ...
 
 
 class Never(msgspec.Struct, frozen=True):
@@ -70,12 +69,10 @@ class Grantor(Protocol):
     @property
     def name(self) -> str:
         """The actor's name."""
-        ...
 
     @property
     def authority(self) -> Authority:
         """The types of its permits, and the events that end them; ``grantor`` is its own name."""
-        ...
 
 
 def authority_of(actors: Iterable[Any]) -> Authority:

@@ -64,11 +64,9 @@ DECISIONS_MAX: Final = 10_000
 it: its verdict on a request is never the one too many."""
 
 
-class HistoryError(PmagentError):
+class HistoryError(PmagentError, exit_code=70):
     """The recorded history cannot be folded by this code: a decision without its cause, or an actor that cannot
     fold an event that it folded before."""
-
-    exit_code = 70
 
 
 class Output(msgspec.Struct):

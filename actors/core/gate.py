@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from pmagent.actors.core.authority import NOBODY, Authority
 from pmagent.actors.core.ledger import GATE
@@ -25,8 +26,6 @@ from pmagent.contracts.payload import Correlated, OutwardRequest, Payload, type_
 from pmagent.events.event import Event
 
 _PAUSES: Final = (PauseRequested, ResumeRequested)
-
-replace = msgspec.structs.replace
 
 
 class Permit(msgspec.Struct, frozen=True):

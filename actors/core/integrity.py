@@ -17,12 +17,10 @@ ENGINE: Final = "engine"
 """The author of `actor.halted` and of the refusals that follow: of everything outward, if the gate is halted."""
 
 
-class EngineBroken(PmagentError):
+class EngineBroken(PmagentError, exit_code=70):
     """Something was raised in the midst of a reaction that is no actor's exception (a second Ctrl-C, a bug of ours), so
     the engine stands at a position that the log will never hold. It takes nothing more, and nothing more is written:
     the log ends with the last whole reaction, and the next start goes on from there."""
-
-    exit_code = 70
 
     def __init__(self, cause: str) -> None:
         super().__init__(
@@ -31,10 +29,8 @@ class EngineBroken(PmagentError):
         )
 
 
-class NotItsOutcome(PmagentError):
+class NotItsOutcome(PmagentError, exit_code=70):
     """A fact names an open effect as its cause, but the effect's request does not declare that type as an outcome."""
-
-    exit_code = 70
 
 
 class Inconsistent(Exception):

@@ -42,12 +42,9 @@ class Witness(Protocol):
 
     def delivered(self, reading: RecordedReaction) -> None:
         """An event has been handed to its subscribers; none of the recorded decisions on it has been folded yet."""
-        ...
 
     def recorded(self, event: Event) -> None:
         """``event``, a recorded decision on what is being reacted to, is about to be folded."""
-        ...
 
     def ended(self, reading: RecordedReaction) -> None:
         """All recorded decisions on the event have been folded."""
-        ...

@@ -39,10 +39,8 @@ Listener = Callable[[Sequence[Event], Sequence[str]], None]
 """Hears of durable events, with their sums, in order; called on the event loop and must not wait."""
 
 
-class TimedOut(PmagentError):
+class TimedOut(PmagentError, exit_code=6):
     """Nobody answered in time; the request stands in the log all the same."""
-
-    exit_code = 6
 
 
 class _Token(msgspec.Struct, frozen=True, eq=False):
@@ -59,9 +57,7 @@ class Runtime:
     and the process must end.
     """
 
-    def __init__(
-        self, engine: Engine, storage: Storage, performers: Performers, intake: Intake, io: Io
-    ) -> None:
+    def __init__(self, engine: Engine, storage: Storage, performers: Performers, intake: Intake, io: Io) -> None:
         self.engine = engine
         self.intake = intake
         self.failure: PmagentError | None = None
@@ -133,10 +129,8 @@ class Runtime:
         try:
             known = await self.append_draft(draft) is None
             with anyio.move_on_after(seconds):
-                if known:
-                    found = await find(self.engine.sequencer.seen(draft.id) or 1)
-                    if found is not None:
-                        return found
+                if known and (found := await find(self.engine.sequencer.seen(draft.id) or 1)) is not None:
+                    return found
                 return await future
             raise TimedOut(f"no answer to {draft.type} in {seconds:g} s", "pmagent log tail shows what goes on")
         finally:
@@ -208,8 +202,7 @@ class Runtime:
             if token.future is not None and not token.future.done():
                 token.future.set_result(events[0] if events else None)
             output = token.output
-            actions = self._scheduler.durable(events, output.starts, output.cancels)
-            if actions:
+            if actions := self._scheduler.durable(events, output.starts, output.cancels):
                 self._carry_out(actions)
 
     def _answer(self, events: Sequence[Event]) -> None:
@@ -238,7 +231,7 @@ class Runtime:
                 # the same: the scheduler has it ended, and it passes on its own errors.
                 running.task = self._loop.create_task(self._perform(running))
             elif isinstance(action, Conclude):
-                self._conclude(action.event, action.outcome)
+                self._finish(action.event, self.intake.outcome(action.event, action.outcome))
             elif action.request in self._running:  # else an error came between
                 running = self._running[action.request]
                 if isinstance(action, Stop):
@@ -280,8 +273,7 @@ class Runtime:
                     self._carry_out(actions)
             finally:
                 del self._running[position]
-                next_ones = self._scheduler.recorded(position)
-                if next_ones:
+                if next_ones := self._scheduler.recorded(position):
                     self._carry_out(next_ones)
                 self._look_whether_idle()
         except Exception as error:
@@ -323,14 +315,10 @@ class Runtime:
             else:
                 self._carry_out((action,))
 
-    def _conclude(self, event: Event, outcome: msgspec.Struct) -> None:
-        self._finish(event, self.intake.outcome(event, outcome))
-
     def _finish(self, event: Event, draft: Draft) -> None:
         if self.failure is None:
             try:
-                output = self.engine.finish(event.position, draft, self.now())
-                if output is not None:
+                if (output := self.engine.finish(event.position, draft, self.now())) is not None:
                     self._submit(output, None)
             except BaseException as error:
                 self._left(error)

@@ -57,9 +57,7 @@ _PERFORMED: Final = (*_AWAITED, "given up")
 """States in which an effect counts against the concurrency of its type."""
 
 _CHANGES: Final[dict[tuple[State, State], tuple[int, int]]] = {
-    (before, after): (
-        (after in _AWAITED) - (before in _AWAITED), (after in _PERFORMED) - (before in _PERFORMED)
-    )
+    (before, after): ((after in _AWAITED) - (before in _AWAITED), (after in _PERFORMED) - (before in _PERFORMED))
     for before, permitted in STEPS.items() for after in permitted
 }  # fmt: skip
 """Permitted step -> its change of the number of awaited effects, and of performed ones."""

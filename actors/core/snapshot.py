@@ -73,16 +73,12 @@ def export_engine(engine: Engine) -> EngineState:
     if not engine.quiescent:
         raise ValueError("a snapshot is taken between reactions")
     return EngineState(
-        {name: _exported(engine, name, state) for name, state in engine.states.items()},
-        dict(engine.halted),
+        {name: _exported(engine, name, state) for name, state in engine.states.items()}, dict(engine.halted),
         [
             OpenEffect(e.position, e.time, e.id, e.actor, e.type, e.correlation, e.causation, _whole(e))
             for e in engine.effects.open.values()
         ],
-        dict(engine.effects.cancelled),
-        engine.effects.paused,
-        list(engine.effects.held),
-        engine.sequencer.recent(),
+        dict(engine.effects.cancelled), engine.effects.paused, list(engine.effects.held), engine.sequencer.recent(),
     )
 
 

@@ -25,6 +25,7 @@ class Subscribers:
 
     def __init__(self, actors: Sequence[AnyActor]) -> None:
         self._actors = actors
+        self._each = [Subscriber(actor.name, actor.evolve, actor) for actor in actors]
         self._slots = _slots(tuple(frozenset(actor.hears) for actor in actors))
         self._of_facts: dict[type, Sequence[Subscriber]] = {}
         self._of_decisions: dict[str, dict[type, Sequence[Subscriber]]] = {}
@@ -45,8 +46,7 @@ class Subscribers:
         if slots is None:
             slots = tuple(slot for slot, actor in enumerate(self._actors) if cls in actor.hears)
             self._slots[cls] = slots
-        heard = map(self._actors.__getitem__, slots)
-        found = known[cls] = tuple(Subscriber(one.name, one.evolve, one) for one in heard if one.name != decider)
+        found = known[cls] = tuple(one for slot in slots if (one := self._each[slot]).name != decider)
         return found
 
 

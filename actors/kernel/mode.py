@@ -150,14 +150,11 @@ _STATUS = {
 
 def _declared(seen: Kernel) -> list[Reason]:
     path = seen.paths[HANDOFF]
-    fault = seen.faults.get(HANDOFF)
-    if fault is not None:
+    if (fault := seen.faults.get(HANDOFF)) is not None:
         # The file is there and may well say BLOCKED; damaging it must not be a way to lift that.
         return [
             Reason(
-                code="declaration_unreadable",
-                mode="BLOCKED",
-                surfaces=[path],
+                code="declaration_unreadable", mode="BLOCKED", surfaces=[path],
                 text=f"{path}: {_STATUS[fault.status]}"
                 + (f" ({fault.detail})" if fault.detail else "")
                 + ", so the mode that it declares is unknown",

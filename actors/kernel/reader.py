@@ -55,27 +55,21 @@ class Files(Protocol):
 
     def look(self, path: Path) -> Look:
         """The path as it is now, links followed."""
-        ...
 
     def read(self, path: Path, limit: int) -> bytes:
         """At most ``limit`` bytes of a regular file; never waits for one. Raises OSError."""
-        ...
 
     def names(self, folder: Path) -> list[str]:
         """Names in a folder; empty when there is no such folder."""
-        ...
 
     def now(self) -> float:
         """Seconds on the clock that ``changed_at`` is told by."""
-        ...
 
     def elapsed(self) -> float:
         """Seconds since some fixed moment; never goes back."""
-        ...
 
     def sleep(self, seconds: float) -> None:
         """Wait."""
-        ...
 
 
 class LeadsOut(OSError):

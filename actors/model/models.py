@@ -53,10 +53,8 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
 }
 
 
-class ModelUnavailable(PmagentError):
+class ModelUnavailable(PmagentError, exit_code=2):
     """No such model here. ``code`` is that of ``model.call_failed``: no_key or unavailable."""
-
-    exit_code = 2
 
     def __init__(self, message: str, hint: str, code: Literal["no_key", "unavailable"] = "unavailable") -> None:
         super().__init__(message, hint)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from pmagent.actors.kernel.mode import Expected, judged
 from pmagent.actors.oa import permits, sessions
@@ -49,21 +50,17 @@ from pmagent.contracts.orchestra_events import RunEnded, RunRefused
 from pmagent.contracts.payload import Correlated, Payload
 from pmagent.events.event import Event
 
-replace = msgspec.structs.replace
-
 
 class Oa:
     """Snapshots, sessions, permits and escalations."""
 
     name = GRANTOR
     authority = AUTHORITY
-    hears: frozenset[type[msgspec.Struct]] = frozenset(
-        (
-            DaemonStarted, KernelReadRequested, KernelObserved, KernelModeDecided, OaSnapshotRequested, OaBootRequested,
-            OaPermitRequested, OaPermitReleaseRequested, *EFFECT_ENDS, RequestRefused, ActorHalted, ActorResumed,
-            RunRefused, RunEnded, LogAdopted,
-        )
-    )
+    hears: frozenset[type[msgspec.Struct]] = frozenset((
+        DaemonStarted, KernelReadRequested, KernelObserved, KernelModeDecided, OaSnapshotRequested, OaBootRequested,
+        OaPermitRequested, OaPermitReleaseRequested, *EFFECT_ENDS, RequestRefused, ActorHalted, ActorResumed,
+        RunRefused, RunEnded, LogAdopted,
+    ))
 
     def initial(self) -> OaActorState:
         """Nothing observed, nobody waiting."""

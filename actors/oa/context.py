@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from pmagent.actors.kernel.surfaces import CONTEXT, PATHS
 from pmagent.actors.oa.state import WAITING_MAX
@@ -46,8 +47,6 @@ _UNKNOWN: Final = f"it is not known whether {PATH} was written"
 
 _BASE: Final = re.compile(r"(?:[0-9a-f]{64})?")
 
-replace = msgspec.structs.replace
-
 
 class WaitingWrite(msgspec.Struct, frozen=True):
     """A request at position ``request`` that the write requested at position ``write`` (0: none yet) will answer."""
@@ -71,12 +70,10 @@ class ContextKeeper:
     """Decides whether a context may be written, and answers whoever asked."""
 
     name = "context"
-    hears: frozenset[type[msgspec.Struct]] = frozenset(
-        (
-            DaemonStarted, KernelObserved, KernelModeDecided, ActorHalted, ActorResumed, OaContextRequested,
-            OaContextWritten, OaContextUnwritten, *EFFECT_ENDS, RequestRefused,
-        )
-    )
+    hears: frozenset[type[msgspec.Struct]] = frozenset((
+        DaemonStarted, KernelObserved, KernelModeDecided, ActorHalted, ActorResumed, OaContextRequested,
+        OaContextWritten, OaContextUnwritten, *EFFECT_ENDS, RequestRefused,
+    ))
 
     def initial(self) -> ContextState:
         """Nothing known, nobody waiting."""

@@ -38,6 +38,5 @@ def pla_performers(line: Line, plain: Callable[[str], Action | None]) -> Perform
 
     return {
         HidArmRequested: perform, HidDisarmRequested: perform, HidCommitRequested: perform,
-        HidPrepareRequested: prepare, HidPingRequested: due, HidStatusRequested: due,
-        HidLeaseRequested: perform,
+        HidPrepareRequested: prepare, HidPingRequested: due, HidStatusRequested: due, HidLeaseRequested: perform,
     }

@@ -40,11 +40,9 @@ _OTHER_WORDS: Final = {
 """Other well-known words -> the word used here."""
 
 
-class GoalError(PmagentError):
+class GoalError(PmagentError, exit_code=2):
     """A goal begins as one that states an action, and does not state one. ``message`` says where it fails and quotes
     nothing but names; ``kind`` is the row of the specification's table of violations."""
-
-    exit_code = 2
 
     def __init__(self, message: str, hint: str = "", kind: Unfit = "schema_validation") -> None:
         super().__init__(message, hint)

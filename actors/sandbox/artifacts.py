@@ -21,6 +21,7 @@ import msgspec
 from pmagent.actors.sandbox.arguments import REPOSITORY, is_repository
 from pmagent.actors.sandbox.protected import PROTECTED
 from pmagent.contracts.orchestra import RelativePath
+from pmagent.events.tree import held
 
 TOLD_MAX: Final = 50
 """So many skipped things are told by name; of the others, their number."""
@@ -74,15 +75,10 @@ class Collected:
         self._bytes = 0
 
     def __iter__(self) -> Iterator[Found]:
-        handle = os.open(self._folder, _AS_ITSELF | os.O_DIRECTORY)
-        try:
+        with held(os.open(self._folder, _AS_ITSELF | os.O_DIRECTORY)) as handle:
             top = _opened(handle)  # its tool may have closed it behind itself
-        finally:
-            os.close(handle)
-        try:
+        with held(top):
             yield from self._in(top, ())
-        finally:
-            os.close(top)
 
     @property
     def skipped(self) -> tuple[str, ...]:
@@ -102,14 +98,12 @@ class Collected:
             except OSError as error:
                 self._skip(parts, f"cannot be opened: {error.strerror}")
                 continue
-            try:
+            with held(handle):
                 found = os.fstat(handle)
                 if stat.S_ISDIR(found.st_mode):
                     yield from self._below(handle, parts)
                 else:
                     yield from self._file(handle, found, parts)
-            finally:
-                os.close(handle)
 
     def _names(self, folder: int, above: tuple[bytes, ...]) -> list[bytes]:
         """The first of a folder's names, sorted, as many as may still be looked at: the same whatever order the file
@@ -142,10 +136,8 @@ class Collected:
         except OSError as error:
             self._skip(parts, f"cannot be looked into: {error.strerror}")
             return
-        try:
+        with held(folder):
             yield from self._in(folder, parts)
-        finally:
-            os.close(folder)
 
     def _file(self, handle: int, found: os.stat_result, parts: tuple[bytes, ...]) -> Iterator[Found]:
         path = _path(parts)
@@ -194,46 +186,34 @@ def remove(folder: str) -> None:
         top = os.open(folder, _AS_ITSELF | os.O_DIRECTORY)
     except FileNotFoundError:
         return
-    try:
+    with held(top):
         _empty(_opened(top))
-    finally:
-        os.close(top)
     os.rmdir(folder)
 
 
 def _empty(top: int) -> None:
     """Delete what is in ``top`` and close it. Folders in folders are moved up into ``top`` first, so that no path gets
     long and never more than a few descriptors are open."""
-    try:
+    with held(top):
         moved = (f"{secrets.token_hex(8)}-{number}" for number in itertools.count())
         while names := _some(top):
             for name in names:
                 if _unlinked(name, top):
                     continue
-                handle = os.open(name, _AS_ITSELF | os.O_DIRECTORY, dir_fd=top)
-                try:
+                with held(os.open(name, _AS_ITSELF | os.O_DIRECTORY, dir_fd=top)) as handle:
                     _flatten(_opened(handle), top, moved)
-                finally:
-                    os.close(handle)
                 os.rmdir(name, dir_fd=top)
-    finally:
-        os.close(top)
 
 
 def _flatten(folder: int, top: int, moved: Iterator[str]) -> None:
     """Delete the files of ``folder``, move its folders into ``top``, and close it."""
-    try:
+    with held(folder):
         while names := _some(folder):
             for name in names:
                 if not _unlinked(name, folder):
-                    handle = os.open(name, _AS_ITSELF | os.O_DIRECTORY, dir_fd=folder)
-                    try:
+                    with held(os.open(name, _AS_ITSELF | os.O_DIRECTORY, dir_fd=folder)) as handle:
                         _claim(handle)  # a folder that moves has to be writable itself, for its ``..``
-                    finally:
-                        os.close(handle)
                     os.rename(name, next(moved), src_dir_fd=folder, dst_dir_fd=top)
-    finally:
-        os.close(folder)
 
 
 def _opened(handle: int) -> int:

@@ -82,16 +82,8 @@ def look(spec: SandboxSpec) -> HostFacts:
             if not any(within(path, folder) for folder in idmapped):
                 _check_visible(path, uid, gid)
     return HostFacts(
-        machine=known,
-        privileged=privileged,
-        uid=uid,
-        gid=gid,
-        program=seen.program,
-        system=seen.system,
-        etc=seen.etc,
-        guarded=tuple(_guarded(spec, seen.hidden)) if spec.fs == "rw" else (),
-        hidden=seen.hidden,
-        idmapped=idmapped,
+        machine=known, privileged=privileged, uid=uid, gid=gid, program=seen.program, system=seen.system, etc=seen.etc,
+        guarded=tuple(_guarded(spec, seen.hidden)) if spec.fs == "rw" else (), hidden=seen.hidden, idmapped=idmapped,
         checked=spec,
     )
 
@@ -117,10 +109,8 @@ def _seen(
     for path in sorted({*visible} - {OWN_TMP}):
         _check_plain(path)
     return _Seen(
-        _program(program, visible),
-        tuple((path, _target(path)) for path in SYSTEM if os.path.exists(path)),
-        tuple(path for path in _ETC if os.path.exists(path)),
-        tuple(_hidden(visible, hide)),
+        _program(program, visible), tuple((path, _target(path)) for path in SYSTEM if os.path.exists(path)),
+        tuple(path for path in _ETC if os.path.exists(path)), tuple(_hidden(visible, hide)),
     )
 
 
@@ -350,8 +340,7 @@ def _pointed(git: str) -> Iterator[str]:
             return
         home = os.path.normpath(os.path.join(base, os.fsdecode(text.removeprefix(b"gitdir:").strip())))
         yield home
-    common = os.fsdecode(_start_of(f"{home}/commondir").strip())
-    if common:
+    if common := os.fsdecode(_start_of(f"{home}/commondir").strip()):
         home = os.path.normpath(os.path.join(home, common))
         yield home
     for found in _HOOKS.findall(_start_of(f"{home}/config")):

@@ -14,6 +14,7 @@ from typing import Final
 
 from pmagent.actors.sandbox.pid_namespace import PidNamespace
 from pmagent.actors.sandbox.spec import ARTIFACTS, IN_MEMORY, Limits
+from pmagent.events.tree import held
 
 DEPTH_MAX: Final = 64
 """Folders in folders among the artifacts, each of which costs the look a descriptor."""
@@ -58,11 +59,8 @@ class Monitor:
             os.close(self._in_memory.pop())
 
     def _look_at_artifacts(self) -> None:
-        top = os.open(self._artifacts, _FOLDER)
-        try:
+        with held(os.open(self._artifacts, _FOLDER)) as top:
             self._count(top, 0, (0, 0))
-        finally:
-            os.close(top)
 
     def _count(self, folder: int, depth: int, found: tuple[int, int]) -> tuple[int, int]:
         """``found``, entries and bytes, and what is in ``folder`` on top of it."""
@@ -93,10 +91,8 @@ class Monitor:
             return found
         except PermissionError as error:
             raise Exceeded(f"a folder in {ARTIFACTS} that cannot be looked into") from error
-        try:
+        with held(below):
             return self._count(below, depth + 1, found)
-        finally:
-            os.close(below)
 
     def _look_at_memory(self) -> None:
         if not self._in_memory:

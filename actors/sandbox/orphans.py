@@ -19,6 +19,7 @@ from typing import Final
 from pmagent.actors.sandbox.artifacts import remove
 from pmagent.actors.sandbox.launch import BOUND
 from pmagent.actors.sandbox.spec import within
+from pmagent.events.tree import held
 
 _PROGRAM: Final = "bwrap"
 _OURS: Final = "\0".join(BOUND).encode()
@@ -46,14 +47,12 @@ def end_orphans(*folders: str) -> int:
             handle = os.pidfd_open(int(pid))
         except OSError:  # it has ended, or is a thread
             continue
-        try:
+        with held(handle):
             # Looked at with the handle in hand: while that is of a living process, the number is nobody else's.
             if _is_bubblewrap(pid) and (_holds(pid, folders) or _is_cut_off(pid)):
                 with contextlib.suppress(ProcessLookupError):
                     signal.pidfd_send_signal(handle, signal.SIGKILL)
                     found += 1
-        finally:
-            os.close(handle)
     return found
 
 

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Final, Literal, Self
 
 import anyio
@@ -247,6 +247,7 @@ class SandboxProcess:
         finally:
             loop.remove_reader(self._handle)
             timer.cancel()
+
     async def _to_its_end(
         self, reading: _Reading, gateway: Gateway | None, monitor: Callable[[PidNamespace], Monitor] | None,
         prompt: bytes | None, told: anyio.CancelScope,
@@ -311,16 +312,9 @@ class SandboxProcess:
         number = signal.SIGKILL if code is None else code - 128
         killed = number in _KILLS
         return Outcome(
-            exit_code=None if killed else code,
-            signal=number if killed else None,
-            timed_out=self.timed_out,
-            exceeded=self.exceeded,
-            stdout=self.stdout.content,
-            stderr=self.stderr.content,
-            stdout_bytes=self.stdout.total,
-            stderr_bytes=self.stderr.total,
-            seconds=self.seconds,
-            planted=planted,
+            exit_code=None if killed else code, signal=number if killed else None, timed_out=self.timed_out,
+            exceeded=self.exceeded, stdout=self.stdout.content, stderr=self.stderr.content,
+            stdout_bytes=self.stdout.total, stderr_bytes=self.stderr.total, seconds=self.seconds, planted=planted,
             unenforced=(*_NO_CGROUP, *((_DUMPED,) if self._dumped else ())),
         )
 
@@ -417,16 +411,13 @@ class SandboxProcess:
         with scope:
             await self._standing.wait()
             assert self._inside is not None
-            watch = monitor(self._inside)
-            try:
+            with closing(monitor(self._inside)) as watch:
                 while True:
                     began = time.monotonic()
                     self.exceeded = await anyio.to_thread.run_sync(watch.look)
                     if self.exceeded:
                         break
                     await anyio.sleep(max(_LOOK_SECONDS, _REST * (time.monotonic() - began)))
-            finally:
-                watch.close()
             self._kill()
 
     def _full(self) -> None:

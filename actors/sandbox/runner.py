@@ -125,11 +125,8 @@ def _make_room() -> None:
 def attainable(limits: Limits) -> Limits:
     """``limits``, lowered to what this process itself may have: a tool cannot be given more."""
     kinds = {
-        "memory_bytes": resource.RLIMIT_DATA,
-        "address_bytes": resource.RLIMIT_AS,
-        "processes": resource.RLIMIT_NPROC,
-        "file_bytes": resource.RLIMIT_FSIZE,
-        "open_files": resource.RLIMIT_NOFILE,
+        "memory_bytes": resource.RLIMIT_DATA, "address_bytes": resource.RLIMIT_AS, "processes": resource.RLIMIT_NPROC,
+        "file_bytes": resource.RLIMIT_FSIZE, "open_files": resource.RLIMIT_NOFILE,
     }
     hard = {name: resource.getrlimit(kind)[1] for name, kind in kinds.items()}
     bounded = {name: most for name, most in hard.items() if most != resource.RLIM_INFINITY}

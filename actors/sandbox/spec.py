@@ -58,16 +58,12 @@ _WORDS_BYTES_MAX: Final = 128 * 1024
 """Arguments and environment together; the kernel's own limit for one argument, and well below that for all."""
 
 
-class SandboxRefused(PmagentError):
+class SandboxRefused(PmagentError, exit_code=7):
     """The request must not be granted, or cannot be read; nothing was started. Trying again changes nothing."""
 
-    exit_code = 7
 
-
-class SandboxUnavailable(PmagentError):
+class SandboxUnavailable(PmagentError, exit_code=1):
     """This machine cannot build the sandbox; nothing was started, and nothing runs without one."""
-
-    exit_code = 1
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,10 +25,8 @@ _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _PRIORITIES: Final = {"urgent": "5", "request": "4", "bad": "4", "warn": "2"}
 
 
-class BadChannel(PmagentError):
+class BadChannel(PmagentError, exit_code=2):
     """The settings of a channel cannot be used; nothing is sent over it."""
-
-    exit_code = 2
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,10 +25,8 @@ NEWEST: Final = 10
 """So many open alerts stand in the status, the gravest first."""
 
 
-class BadAlerts(PmagentError):
+class BadAlerts(PmagentError, exit_code=2):
     """The arguments make no request; nothing was recorded."""
-
-    exit_code = 2
 
 
 class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -35,10 +35,8 @@ def write_report(report: AuditReport, whole: str) -> None:
     write_atomic(Path(f"{whole}{DOCUMENT}"), report_json(report), 0o600)
 
 
-class CopyFailed(PmagentError):
+class CopyFailed(PmagentError, exit_code=1):
     """The report could not be copied; it lies in the workspace all the same."""
-
-    exit_code = 1
 
 
 def write_file(workspace: Path, audit: Audit, file: Path, least: float | None = None) -> Path:

@@ -16,7 +16,6 @@ import msgspec
 
 from pmagent.actors.audit.detectors.evidence.items import key_of
 from pmagent.actors.audit.goals import GOALS, goal_id
-from pmagent.actors.audit.justice.advice import ADVICE
 from pmagent.actors.audit.justice.dissent import NAMES
 from pmagent.audit.sarif import SarifResult, SarifRule, sarif
 from pmagent.clean import clean_block, clean_line, json_bytes
@@ -60,7 +59,7 @@ def report_sarif(report: AuditReport, least: float | None = None, used: str = ""
             link = link_of(report, item.location)
             results.setdefault((goal.id, item.location), SarifResult(goal.id, level, text, *found, link))
     rules = {
-        name: SarifRule("error" if goal.security else "warning", goal.title, ADVICE.get(name, goal.title))
+        name: SarifRule("error" if goal.security else "warning", goal.title, goal.advice or goal.title)
         for name, goal in GOALS.items()
         if goal.kind == "flaw"
     }

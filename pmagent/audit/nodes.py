@@ -31,7 +31,6 @@ class Node(Protocol):
 
     def __call__(self, state: AgentState, config: RunnableConfig | None = None) -> Update:
         """The keys of the state that change."""
-        ...
 
 
 def _alone(name: str, work: _Work) -> Node:

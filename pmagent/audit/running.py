@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 
-class AuditFailed(PmagentError):
+class AuditFailed(PmagentError, exit_code=1):
     """An audit that has no report. ``code`` is one of ``FailureCode``, of what failed first."""
-
-    exit_code = 1
 
     def __init__(self, code: str, message: str, hint: str) -> None:
         super().__init__(message, hint)

@@ -21,10 +21,8 @@ SLUG_CHARS_MAX: Final = 50
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
-class BadAudit(PmagentError):
+class BadAudit(PmagentError, exit_code=2):
     """The request is no valid audit; nothing was recorded."""
-
-    exit_code = 2
 
 
 def source_of(given: str, folder: Path) -> str:

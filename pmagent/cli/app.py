@@ -22,8 +22,7 @@ from pmagent.exitcodes import Exit, kind
 from pmagent.service.remarks import heard_by
 
 _LOG = Group(
-    "log",
-    help="Look at the log: every event, in order, and why.",
+    "log", help="Look at the log: every event, in order, and why.",
     entries={
         "tail": Entry("pmagent.cli.log.tail:tail", "the latest events, or follow live"),
         "show": Entry("pmagent.cli.log.show:show", "one event, its causes, its consequences"),
@@ -36,24 +35,19 @@ _LOG = Group(
     aliases={"grep": ["tail", "-n", "all", "--grep"]},
 )
 _SERVICE = Group(
-    "service",
-    help="Keep the daemon of this workspace running by systemd's user manager.",
+    "service", help="Keep the daemon of this workspace running by systemd's user manager.",
     entries={
         "install": Entry("pmagent.cli.daemon:service_install", "write its unit"),
         "show": Entry("pmagent.cli.daemon:service_show", "print its unit"),
     },
 )
-_OPERATORS = Group(
-    "operators",
-    help="The operators of the console, and their roles.",
-    entries={
-        "add": Entry("pmagent.cli.console:add", "let somebody in, with a secret"),
-        "list": Entry("pmagent.cli.console:listing", "names, roles"),
-        "role": Entry("pmagent.cli.console:role", "view or approve"),
-        "secret": Entry("pmagent.cli.console:secret", "another secret, or none"),
-        "remove": Entry("pmagent.cli.console:remove", "let somebody in no more"),
-    },
-)
+_OPERATORS = Group("operators", help="The operators of the console, and their roles.", entries={
+    "add": Entry("pmagent.cli.console:add", "let somebody in, with a secret"),
+    "list": Entry("pmagent.cli.console:listing", "names, roles"),
+    "role": Entry("pmagent.cli.console:role", "view or approve"),
+    "secret": Entry("pmagent.cli.console:secret", "another secret, or none"),
+    "remove": Entry("pmagent.cli.console:remove", "let somebody in no more"),
+})
 
 
 def _of_areas() -> dict[str, Entry | Group]:
@@ -68,8 +62,7 @@ def _of_areas() -> dict[str, Entry | Group]:
 
 
 program = Group(
-    "pmagent",
-    help="Runs AI agents, and a lab machine's keyboard and mouse, under control: one log, permits, replay.",
+    "pmagent", help="Runs AI agents, and a lab machine's keyboard and mouse, under control: one log, permits, replay.",
     epilog="pmagent help TOPIC: exit-codes, environment, formatting, plans, times, vocabulary.",
     entries={
         "init": Entry("pmagent.cli.workspace:init", "make this git repository a workspace"),
@@ -106,12 +99,10 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
         ctx.exit()
 
 
-program.params.append(
-    click.Option(
-        ["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_print_version,
-        help="Show the version and exit.",
-    )
-)
+program.params.append(click.Option(
+    ["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_print_version,
+    help="Show the version and exit.",
+))
 
 
 def run(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.inputs import can_answer, confirmed, id_prefix
 from pmagent.cli.output import Styled
 from pmagent.cli.pla.common import acting, ask, operator_option
@@ -19,14 +19,12 @@ if TYPE_CHECKING:
     from pmagent.orchestra.applying import Offer
 
 
-@click.command(cls=Command, example=["pmagent apply 5b0c7a52", "pmagent apply 5b0c7a52 rewrite"])
+@command("pmagent apply 5b0c7a52", "pmagent apply 5b0c7a52 rewrite")
 @click.argument("run_id", shell_complete=partial(complete_jobs, only=[RUNS]))
 @click.argument("task", required=False, default="")
 @click.option("--digest", metavar="HEX", help="Approve exactly the changes that were shown with this digest.")
 @click.option("--message", "-m", metavar="TEXT", help="The commit's message [default: the run's intent].")
 @operator_option()
-@format_option()
-@pass_app
 def apply(
     app: App, run_id: str, task: str, digest: str | None, message: str | None, operator: str | None, format: str
 ) -> int:
@@ -100,8 +98,7 @@ def _message(offer: Offer, given: str | None, approval: int) -> str:
 
 def _document(offer: Offer) -> dict[str, Any]:
     return {
-        "run_id": offer.run.id,
-        "digest": offer.digest,
+        "run_id": offer.run.id, "digest": offer.digest,
         "files": [
             {"path": one.path, "task": one.task, "new": one.before is None, "difference": one.lines()[1:]}
             for one in offer.changes

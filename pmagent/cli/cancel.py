@@ -6,18 +6,15 @@ from typing import Any
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
+from pmagent.cli.frame import App, command, same_request
 from pmagent.cli.inputs import id_prefix
 from pmagent.cli.output import Styled
 from pmagent.cli.shell import complete_jobs
 from pmagent.exitcodes import Exit
 
 
-@click.command(cls=Command, example="pmagent cancel 5b0c7a52")
+@command("pmagent cancel 5b0c7a52", request=True)
 @click.argument("job_id", shell_complete=complete_jobs)
-@request_option()
-@format_option()
-@pass_app
 def cancel(app: App, job_id: str, request: str | None, format: str) -> int:
     """End the open run or audit JOB_ID, or the one whose id begins with it: its work is stopped, its documents are
     written.

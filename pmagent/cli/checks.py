@@ -83,7 +83,7 @@ def all_checks(
 ) -> list[Check]:
     """Every check, in order. Without an understood workspace, only those that need none. ``note`` is told of what takes
     a while."""
-    checks = [_origin_check(), _versions()]
+    checks = [Check("origin", "ok", f"all packages come from {_origin.ROOT}"), _versions()]
     try:
         resolved = resolve(flag, environ)
         workspace = resolved.workspace
@@ -94,8 +94,7 @@ def all_checks(
         checks.append(Check("settings", "fail", error.message, error.hint))
         named = flag or environ.get(WORKSPACE)
         workspace = Path(named).absolute() if named else workspace_around(Path.cwd())
-    unknown = unknown_variables(environ)
-    if unknown:
+    if unknown := unknown_variables(environ):
         checks.append(Check("variables", "warn", f"mean nothing: {', '.join(unknown)}", "pmagent help environment"))
     layout = Layout(workspace)
     looks: dict[str, Callable[[Layout], Check]] = {**_LOOKS, "log": partial(_log, note=note)}
@@ -110,10 +109,6 @@ def all_checks(
     checks += [_clock(), _sandbox()]
     checks += [_program(name, use) for name, use in PROGRAMS.items()]
     return checks
-
-
-def _origin_check() -> Check:
-    return Check("origin", "ok", f"all packages come from {_origin.ROOT}")
 
 
 def _versions() -> Check:
@@ -233,8 +228,7 @@ def _log(layout: Layout, note: Callable[[str], None]) -> Check:
     try:
         result = store.verify(blobs=blob_check(store.blobs()))
     except NotFound:
-        gone = log_gone(layout)
-        if gone is not None:
+        if (gone := log_gone(layout)) is not None:
             return Check("log", "fail", gone.message, gone.hint)
         return Check("log", "warn", "there is none yet", "after pmagent init, pmagent up begins it")
     blobs = result.blobs or BlobsChecked()
@@ -282,8 +276,7 @@ def _daemon(layout: Layout) -> Check:
     found = layout.store.holder()
     if not found.live:
         return Check("daemon", "ok", "not running; commands do their own work")
-    job = held_by_job(layout)
-    if job is not None:
+    if (job := held_by_job(layout)) is not None:
         what = f"not running; the {job.kind.word} of another shell holds the log ({job.process})"
         return Check("daemon", "ok", what, "it takes no requests; others wait for its end")
     holder = found.note or "an unknown process"
@@ -359,8 +352,7 @@ def _clock_against_log(layout: Layout) -> Check:
             last = storage.tail().time
     except NotFound:
         return Check("log time", "ok", "no log to compare the clock with")
-    ahead = ahead_seconds(last)
-    if ahead:
+    if ahead := ahead_seconds(last):
         return Check("log time", "warn", f"the log's time stands {spoken(ahead)} ahead of this machine's clock",
                      "if the clock is wrong, set it; nothing waits for it, but times in the log are ahead by as much")
     old = spoken((datetime.now(UTC) - parse_time(last)).total_seconds()) if last else ""
@@ -408,8 +400,7 @@ def _sandbox() -> Check:
 
 
 def _program(name: str, use: str) -> Check:
-    found = shutil.which(name)
-    if found:
+    if found := shutil.which(name):
         return Check(name, "ok", found)
     return Check(name, "warn", f"not installed; {use}", f"install {name}, if you want that")
 
@@ -421,8 +412,7 @@ def _notifications(layout: Layout, environ: Mapping[str, str]) -> Check:
 
     settings = resolve(str(layout.workspace), environ).settings.notifications
     named = [name for name in CHANNELS if channel_of(name, settings, environ) is not None]
-    found = troubles(layout)
-    if found:
+    if found := troubles(layout):
         return Check("notifications", "warn", "; ".join(found), "pmagent notify test tries again")
     return Check("notifications", "ok", f"sent over {', '.join(named)}" if named else "no channel is configured")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
 from pmagent.log.source import store_at
@@ -19,13 +19,11 @@ if TYPE_CHECKING:
 _LOG = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
-@click.command(cls=Command, example=["pmagent diff . .pmagent", "pmagent diff . . --exact --format json"])
+@command("pmagent diff . .pmagent", "pmagent diff . . --exact --format json")
 @click.argument("a", type=_LOG)
 @click.argument("b", type=_LOG)
 @click.option("--exact", is_flag=True, help="Times, ids, correlations and causes count, too.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=1, show_default=True, help="Differences shown at most.")
-@format_option()
-@pass_app
 def diff(app: App, a: Path, b: Path, exact: bool, limit: int, format: str) -> int:
     """Align the logs A and B (workspaces or log folders), show the first difference, and count all.
 
@@ -40,10 +38,7 @@ def diff(app: App, a: Path, b: Path, exact: bool, limit: int, format: str) -> in
 
 def _document(result: LogDiff, limit: int) -> dict[str, Any]:
     return {
-        "equal": result.equal,
-        "a_events": result.a_events,
-        "b_events": result.b_events,
-        "agreeing": result.agreeing,
+        "equal": result.equal, "a_events": result.a_events, "b_events": result.b_events, "agreeing": result.agreeing,
         "prefix": result.prefix,
         "differences": [
             {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.output import Styled
 from pmagent.cli.pla.common import acting, given_secret
 
@@ -28,11 +28,9 @@ _secret_stdin: Final = click.option(
 )
 
 
-@click.command(cls=Command, example=["pmagent console", "pmagent console --operator ada --format json"])
+@command("pmagent console", "pmagent console --operator ada --format json")
 @click.option("--operator", metavar="NAME",
               help="Your name as operator [default: the setting pla.operator, else the login name].")
-@format_option()
-@pass_app
 def console(app: App, operator: str | None, format: str) -> int:
     """Print an address that admits one operator to the console of the running daemon: once, within five minutes.
 
@@ -59,16 +57,11 @@ def console(app: App, operator: str | None, format: str) -> int:
     return 0
 
 
-@click.command(cls=Command, example=[
-    "pmagent operators add bob --role approve",
-    "pmagent operators add eve --secret-stdin < secret.txt",
-])  # fmt: skip
+@command("pmagent operators add bob --role approve", "pmagent operators add eve --secret-stdin < secret.txt")
 @click.argument("name")
 @click.option("--role", type=_ROLES, default="view", show_default=True,
               help="view: sees all, may stop, changes nothing else. approve: may do all that the pages offer.")
 @_secret_stdin
-@format_option()
-@pass_app
 def add(app: App, name: str, role: Role, secret_stdin: bool, format: str) -> int:
     """Add the operator NAME, who may enter the console from now on.
 
@@ -84,9 +77,7 @@ def add(app: App, name: str, role: Role, secret_stdin: bool, format: str) -> int
     return 0
 
 
-@click.command(cls=Command, example="pmagent operators list")
-@format_option()
-@pass_app
+@command("pmagent operators list")
 def listing(app: App, format: str) -> int:
     """The operators: names, roles, and whether they have a secret."""
     from pmagent.console.auth import operators
@@ -103,11 +94,9 @@ def listing(app: App, format: str) -> int:
     return 0
 
 
-@click.command(cls=Command, example="pmagent operators role ada approve")
+@command("pmagent operators role ada approve")
 @click.argument("name")
 @click.argument("role", type=_ROLES)
-@format_option()
-@pass_app
 def role(app: App, name: str, role: Role, format: str) -> int:
     """Give the operator NAME the role view or approve. It holds at once, also in open sessions."""
     from pmagent.console.auth import operators
@@ -118,12 +107,10 @@ def role(app: App, name: str, role: Role, format: str) -> int:
     return 0
 
 
-@click.command(cls=Command, example=["pmagent operators secret ada", "pmagent operators secret ada --none"])
+@command("pmagent operators secret ada", "pmagent operators secret ada --none")
 @click.argument("name")
 @_secret_stdin
 @click.option("--none", "without", is_flag=True, help="Remove the secret: only one-time addresses admit.")
-@format_option()
-@pass_app
 def secret(app: App, name: str, secret_stdin: bool, without: bool, format: str) -> int:
     """Give the operator NAME another secret. Open sessions of this name end."""
     from pmagent.console.auth import operators
@@ -137,10 +124,8 @@ def secret(app: App, name: str, secret_stdin: bool, without: bool, format: str) 
     return 0
 
 
-@click.command(cls=Command, example="pmagent operators remove ada")
+@command("pmagent operators remove ada")
 @click.argument("name")
-@format_option()
-@pass_app
 def remove(app: App, name: str, format: str) -> int:
     """Remove the operator NAME. Open sessions of this name end."""
     from pmagent.console.auth import operators

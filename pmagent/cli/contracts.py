@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.inputs import BadInput, read_input, source_of
 from pmagent.cli.output import Output, Styled
 from pmagent.contracts.checking import CONTRACTS
@@ -21,14 +21,12 @@ SHOWN_MAX = 20
 """So many faults of a file are shown to people; a program gets all."""
 
 
-@click.command(cls=Command, example=["pmagent contracts check", "pmagent contracts check --format json"])
+@command("pmagent contracts check", "pmagent contracts check --format json")
 @click.argument("files", nargs=-1, metavar="[FILE...]")
 @click.option(
     "--contract", type=click.Choice(CONTRACTS), metavar="NAME",
     help="The contract of all of them [default: the one in a file's name, else by a document's keys].",
 )
-@format_option()
-@pass_app
 def check(app: App, files: tuple[str, ...], contract: str | None, format: str) -> int:
     """Check documents against their contracts: FILE is JSON, or has one document a line; - is stdin. Without FILE,
     check the workspace's jobs and session logs.
@@ -74,9 +72,7 @@ def _screen(output: Output, checked: CheckedFile) -> None:
         output.line(f"    and {len(checked.faults) - SHOWN_MAX} more: --format json")
 
 
-@click.command("list", cls=Command, example=["pmagent contracts list", "pmagent contracts list --format json"])
-@format_option()
-@pass_app
+@command("pmagent contracts list", "pmagent contracts list --format json", name="list")
 def listing(app: App, format: str) -> int:
     """The PLA's contracts, their version, and the hash that the device has to have."""
     from pmagent.contracts.pla import CONTRACT_VERSION

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
+from pmagent.cli.frame import App, command, same_request
 from pmagent.cli.output import Styled
 from pmagent.cli.pla.common import acting, ask, ask_to_lower, operator_option
 
 
-@click.command(cls=Command, example=["pmagent pause", "pmagent pause --reason 'the bench is being rewired'"])
+@command("pmagent pause", "pmagent pause --reason 'the bench is being rewired'", request=True)
 @click.option("--reason", default="", metavar="TEXT", help="The reason, for the log.")
 @operator_option()
-@request_option()
-@format_option()
-@pass_app
 def pause(app: App, reason: str, operator: str | None, request: str | None, format: str) -> int:
     """Let no new outward effect start, and disarm the keyboard device, until `pmagent resume`, also across restarts.
 
@@ -32,12 +29,9 @@ def pause(app: App, reason: str, operator: str | None, request: str | None, form
     return answer.exit_code
 
 
-@click.command(cls=Command, example="pmagent resume")
+@command("pmagent resume", request=True)
 @click.option("--reason", default="", metavar="TEXT", help="The reason, for the log.")
 @operator_option()
-@request_option()
-@format_option()
-@pass_app
 def resume(app: App, reason: str, operator: str | None, request: str | None, format: str) -> int:
     """Let outward effects start again: the held ones first, except those whose permit has expired."""
     who = acting(app, operator)

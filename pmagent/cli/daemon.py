@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pmagent.clean import shorten
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.oa import mode_piece
 from pmagent.cli.output import Output, Styled, warned
 from pmagent.exitcodes import Exit
@@ -22,9 +22,8 @@ STOP_SECONDS: Final = 60.0
 """So long ``down`` waits for the daemon's end."""
 
 
-@click.command(cls=Command, example=["pmagent up", "pmagent up --detach"])
+@command("pmagent up", "pmagent up --detach", format=None)
 @click.option("-d", "--detach", is_flag=True, help="Start it in the background, and return when it is ready.")
-@pass_app
 def up(app: App, detach: bool) -> int:
     """Run the daemon in the foreground until SIGTERM or Ctrl-C; then stop in order.
 
@@ -56,10 +55,9 @@ def _started(app: App) -> int:
     return Exit.DONE
 
 
-@click.command(cls=Command, example="pmagent down")
+@command("pmagent down", format=None)
 @click.option("--timeout", type=click.FloatRange(min=0), default=STOP_SECONDS, show_default=True, metavar="SECONDS",
               help="Wait no longer for its end; exit 6 then.")
-@pass_app
 def down(app: App, timeout: float) -> int:
     """Stop the daemon in order, and wait for its end."""
     from pmagent.service.background import stop
@@ -69,8 +67,7 @@ def down(app: App, timeout: float) -> int:
     return Exit.DONE
 
 
-@click.command(cls=Command, example="pmagent restart")
-@pass_app
+@command("pmagent restart", format=None)
 def restart(app: App) -> int:
     """Stop the daemon in order, if one runs, and start one in the background: with settings as they are now."""
     from pmagent.service.background import stop
@@ -79,8 +76,7 @@ def restart(app: App) -> int:
     return _started(app)
 
 
-@click.command(cls=Command, example="pmagent service install")
-@pass_app
+@command("pmagent service install", format=None)
 def service_install(app: App) -> int:
     """Write a unit for systemd's user manager that keeps this workspace's daemon running.
 
@@ -99,8 +95,7 @@ def service_install(app: App) -> int:
     return Exit.DONE
 
 
-@click.command(cls=Command, example="pmagent service show")
-@pass_app
+@command("pmagent service show", format=None)
 def service_show(app: App) -> int:
     """Print the unit that `pmagent service install` writes."""
     from pmagent.service.background import unit
@@ -109,10 +104,8 @@ def service_show(app: App) -> int:
     return Exit.DONE
 
 
-@click.command(cls=Command, example=["pmagent status", "pmagent status --format json"])
+@command("pmagent status", "pmagent status --format json")
 @click.option("--require-daemon", is_flag=True, help="Exit 5 when no daemon runs.")
-@format_option()
-@pass_app
 def status(app: App, require_daemon: bool, format: str) -> int:
     """Daemon, mode and its reasons, sessions, open effects, the log's end. Works without a daemon, and says so.
 
@@ -141,8 +134,7 @@ def _found(app: App) -> tuple[int, dict[str, Any]]:
     if not app.layout.store.holder().live:
         from pmagent.service.noted import noted_status
 
-        noted = noted_status(app.workspace)
-        if noted is not None:
+        if (noted := noted_status(app.workspace)) is not None:
             return Exit.DONE, noted
     from pmagent.service.operations import call
 
@@ -172,8 +164,7 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
     for reason in reasons:
         mend = f"; mend: {reason['mend']}" if reason["mend"] else ""
         output.line(f"           {reason['text']}", Styled(mend, "dim"))
-    pause = document["paused"]
-    if pause:
+    if pause := document["paused"]:
         why = f": {pause['reason']}" if pause["reason"] else ""
         text = f" by {pause['operator_id']}, {output.moment(pause['time'])}{why}; {document['held']} effect(s) wait"
         output.line("effects    ", Styled("✗ paused", "red"), text, Styled("; pmagent resume", "dim"))
@@ -218,8 +209,7 @@ def daemon_pieces(daemon: str, holder: str | None) -> tuple[Styled, str]:
 def _alert_line(output: Output, alerts: dict[str, Any]) -> None:
     """Open alerts and requests, if there are any."""
     words = {"urgent": "urgent", "request": "waiting for a decision", "bad": "bad", "warn": "warning"}
-    found = [f"{alerts[name]} {word}" for name, word in words.items() if alerts.get(name)]
-    if found:
+    if found := [f"{alerts[name]} {word}" for name, word in words.items() if alerts.get(name)]:
         style = "red" if alerts["urgent"] or alerts["bad"] else "yellow"
         output.line("alerts     ", Styled(", ".join(found), style), Styled("; pmagent alerts", "dim"))
 

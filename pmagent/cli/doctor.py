@@ -6,16 +6,14 @@ from collections.abc import Callable
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
 
 
-@click.command(cls=Command, example=["pmagent doctor", "pmagent doctor --settings", "pmagent doctor --format json"])
+@command("pmagent doctor", "pmagent doctor --settings", "pmagent doctor --format json")
 @click.option("--settings", "with_settings", is_flag=True,
               help="Also each setting, and where it comes from; JSON always has them.")
-@format_option()
-@pass_app
 def doctor(app: App, with_settings: bool, format: str) -> int:
     """Check installation, workspace, settings, surfaces, log, daemon, permissions, operators, disk, clock, programs.
 

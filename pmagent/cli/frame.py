@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pmagent.workspace.settings import Resolved
 
 F = TypeVar("F", bound=Callable[..., Any])
+Decorator = Callable[[Any], Any]
 
 FORMATS: Final = ("text", "json")
 FORMAT: Final = "PMAGENT_FORMAT"
@@ -74,8 +75,7 @@ def shared_options() -> list[click.Parameter]:
             help="The workspace [default: PMAGENT_WORKSPACE, else the one around the current directory].",
         ),
         click.Option(
-            ["--debug"], is_flag=True, expose_value=False, callback=_set_debug,
-            help="Show the traceback of an error.",
+            ["--debug"], is_flag=True, expose_value=False, callback=_set_debug, help="Show the traceback of an error.",
         ),
         click.Option(
             ["--utc"], is_flag=True, expose_value=False, callback=_set_utc,
@@ -139,10 +139,14 @@ class _Helped(click.Command):
 class Command(_Helped):
     """A command whose help begins with a runnable example."""
 
-    def __init__(self, *args: Any, example: Sequence[str] | str, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, example: Sequence[str] | str, options: Sequence[Decorator] = (), **kwargs: Any
+    ) -> None:
         kwargs.setdefault("context_settings", CONTEXT)
         super().__init__(*args, **kwargs)
         self.examples = [example] if isinstance(example, str) else list(example)
+        for option in options:
+            option(self)
         self.params.extend(shared_options())
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -283,3 +287,20 @@ def format_option(
         return both(short(command))
 
     return decorated
+
+
+_TEXT_OR_JSON: Final = format_option()
+
+
+def command(
+    *example: str, name: str | None = None, cls: type[Command] = Command, request: bool = False,
+    format: Decorator | None = _TEXT_OR_JSON,
+) -> Callable[[Callable[..., int | None]], click.Command]:
+    """A command of a function that takes ``app``, its own arguments and options, and those that many commands have:
+    ``--request`` and ``--format``. ``example``: what its help begins with."""
+    shared = [*([request_option()] if request else []), *([format] if format is not None else [])]
+
+    def made(function: Callable[..., int | None]) -> click.Command:
+        return click.command(name, cls=cls, example=example, options=shared)(pass_app(function))
+
+    return made

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command, format_option
 from pmagent.cli.inputs import BadInput
 from pmagent.cli.output import Styled
 from pmagent.exitcodes import Exit
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 _COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
-@click.command(cls=Command, example=["pmagent graph lint .", "pmagent graph lint . --format sarif"])
+@command(
+    "pmagent graph lint .", "pmagent graph lint . --format sarif",
+    format=format_option(more={"sarif": "SARIF 2.1.0, for code hosts and editors"}),
+)
 @click.argument("path", metavar="[PATH]", default=".")
 @click.option("--notes", is_flag=True, help="Also notes: functions that do nothing, or always return the same.")
-@format_option(more={"sarif": "SARIF 2.1.0, for code hosts and editors"})
-@pass_app
 def lint(app: App, path: str, notes: bool, format: str) -> int:
     """Find faults in the LangGraph graphs below PATH, a folder or a Python file: nodes that no path reaches, cycles
     without a way to END, routes that the map lacks, keys that the state does not declare, parallel writes without a

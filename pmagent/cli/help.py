@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import click
 
 from pmagent import __version__
-from pmagent.cli.frame import App, Command, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.topics import TOPICS
 from pmagent.exitcodes import Exit
 
 
-@click.command("help", cls=Command, example=["pmagent help", "pmagent help exit-codes", "pmagent help log tail"])
+@command("pmagent help", "pmagent help exit-codes", "pmagent help log tail", name="help", format=None)
 @click.argument("words", nargs=-1, metavar="[TOPIC | COMMAND...]")
-@pass_app
 def help_command(app: App, words: Sequence[str]) -> int:
     """Explain a topic, or a command."""
     if not words:
@@ -30,8 +29,7 @@ def help_command(app: App, words: Sequence[str]) -> int:
     return Exit.DONE
 
 
-@click.command(cls=Command, example="pmagent version")
-@pass_app
+@command("pmagent version", format=None)
 def version(app: App) -> int:
     """Show the version."""
     app.output.line(f"pmagent {__version__}")

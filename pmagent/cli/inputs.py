@@ -30,10 +30,8 @@ _SHOWN_CHARS: Final = 60
 _PATH_CHARS: Final = 200
 
 
-class BadInput(PmagentError):
+class BadInput(PmagentError, exit_code=2):
     """A command's input cannot be read, or has another form; nothing was recorded."""
-
-    exit_code = 2
 
 
 def stdin_waits() -> bool:

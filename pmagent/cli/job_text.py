@@ -105,9 +105,7 @@ def reasons(output: Output, view: JobView) -> None:
         output.line(Styled(f"  mend: {mend}", "dim"))
 
 
-def listing(
-    output: Output, shown: Rendering, found: list[Entry], columns: int, *, narrows: bool
-) -> list[list[Piece]]:
+def listing(output: Output, shown: Rendering, found: list[Entry], columns: int, *, narrows: bool) -> list[list[Piece]]:
     """A list of jobs for people; ``narrows``: not all were asked for."""
     kind, wide = shown.kind, shown.wide
     head, about = (head.upper() for head in kind.heads)

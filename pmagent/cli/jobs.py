@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.inputs import id_prefix
 from pmagent.cli.output import Styled
 from pmagent.cli.shell import complete_jobs
@@ -51,12 +51,12 @@ def selecting(kind: Kind, *parts: str) -> Callable[[F], F]:
     return decorated
 
 
-@click.command(cls=Command, example=["pmagent runs", "pmagent runs --failed -n 5 --format json",
-                                     "pmagent runs 5b0c7a52 --failed", "pmagent runs --watch"])
+@command(
+    "pmagent runs", "pmagent runs --failed -n 5 --format json", "pmagent runs 5b0c7a52 --failed",
+    "pmagent runs --watch",
+)
 @click.argument("run_id", required=False, shell_complete=partial(complete_jobs, only=[RUNS]))
 @selecting(RUNS, *TASK_STATES)
-@format_option()
-@pass_app
 def runs(app: App, /, run_id: str | None, format: str, **given: Any) -> int:
     """The latest runs, newest first; or the run RUN_ID with its tasks and the place of its documents.
 
@@ -68,12 +68,9 @@ def runs(app: App, /, run_id: str | None, format: str, **given: Any) -> int:
     return _shown(app, RUN, run_id, format, **given)
 
 
-@click.command(cls=Command, example=["pmagent audits", "pmagent audits --state concluded -n 5 --format json",
-                                     "pmagent audits 5b0c7a52"])
+@command("pmagent audits", "pmagent audits --state concluded -n 5 --format json", "pmagent audits 5b0c7a52")
 @click.argument("audit_id", required=False, shell_complete=partial(complete_jobs, only=[AUDITS]))
 @selecting(AUDITS)
-@format_option()
-@pass_app
 def audits(app: App, /, audit_id: str | None, format: str, **given: Any) -> int:
     """The latest audits, newest first; or the audit AUDIT_ID with its criteria, scores and the place of its report.
 

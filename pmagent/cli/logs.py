@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.inputs import id_prefix
 from pmagent.cli.output import Output, PipeClosed, Styled
 from pmagent.cli.shell import complete_jobs
@@ -46,15 +46,13 @@ class Ended(NamedTuple):
         return f"{end}, {spoken(exited.duration_ms / 1000)}{f', killed: {exited.exceeded}' if exited.exceeded else ''}"
 
 
-@click.command(cls=Command, example=["pmagent logs 5b0c7a52", "pmagent logs 5b0c7a52 history"])
+@command("pmagent logs 5b0c7a52", "pmagent logs 5b0c7a52 history")
 @click.argument("run_id", shell_complete=partial(complete_jobs, only=[RUNS]))
 @click.argument("task", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Go on as attempts end, until the run is over.")
 @click.option("--failed", is_flag=True, help="Only attempts that failed.")
 @click.option("--attempt", type=click.IntRange(1), metavar="N", help="Only the attempt N [default: a task's last].")
 @click.option("--stream", type=click.Choice(["stdout", "stderr"]), help="Only this one.")
-@format_option()
-@pass_app
 def logs(
     app: App, run_id: str, task: str | None, follow: bool, failed: bool, attempt: int | None, stream: str | None,
     format: str,
@@ -186,9 +184,7 @@ def _attempts(jobs: Jobs, requested: int, task: str | None, output: Output, *, f
         raise click.UsageError(f"the run has no task {task!r}; it has: {', '.join(sorted(set(names.values())))}")
 
 
-def _views(
-    jobs: Jobs, requested: int, follower: Follower, wait: Callable[[], bool]
-) -> Iterator[tuple[Run, Event]]:
+def _views(jobs: Jobs, requested: int, follower: Follower, wait: Callable[[], bool]) -> Iterator[tuple[Run, Event]]:
     """The run after each of its events, until it is over or ``wait`` ends the waiting for more."""
     first = event_at(jobs.storage, requested)
     run: Run = RUNS.begun(typed(first, jobs.blobs), first.sum)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
+from pmagent.cli.frame import App, command, format_option, same_request
 from pmagent.cli.output import Output, Styled, warned
 from pmagent.exitcodes import Exit
 
@@ -19,10 +19,7 @@ def mode_piece(mode: object) -> Styled:
     return Styled(str(mode or "unknown"), _STYLES.get(str(mode), "dim"))
 
 
-@click.command(cls=Command, example=["pmagent oa snapshot", "pmagent oa snapshot --format json"])
-@request_option()
-@format_option()
-@pass_app
+@command("pmagent oa snapshot", "pmagent oa snapshot --format json", request=True)
 def snapshot(app: App, request: str | None, format: str) -> int:
     """Read the kernel surfaces and bring STATE.json up to them.
 
@@ -59,12 +56,10 @@ def _snapshot_screen(output: Output, document: dict[str, Any]) -> None:
     output.line(Styled(f"  log       position {place['position']} of {place['log_id']}", "dim"))
 
 
-@click.command(cls=Command, example=["pmagent oa guard --mode HINT", "pmagent oa guard --name surface_schema"])
+@command("pmagent oa guard --mode HINT", "pmagent oa guard --name surface_schema", format=format_option("json"))
 @click.option("--mode", type=click.Choice(["STRICT", "HINT"]), default="STRICT", show_default=True,
               help="STRICT: exit 1 when it fails. HINT: exit 0; the report says the truth in both.")
 @click.option("--name", default="oa_state", show_default=True, metavar="GUARD", help="The guard to run.")
-@format_option("json")
-@pass_app
 def guard(app: App, mode: str, name: str, format: str) -> int:
     """Run a guard over the current surfaces, documents and log. It writes nothing.
 
@@ -96,12 +91,9 @@ def _guard_screen(output: Output, name: str, report: dict[str, Any]) -> None:
             output.line(Styled(f"  {diagnostic['message']}; mend: {diagnostic['remediation']}", "dim"))
 
 
-@click.command(cls=Command, example="pmagent oa release 42 --holder claude-code")
+@command("pmagent oa release 42 --holder claude-code", request=True)
 @click.argument("permit", type=click.IntRange(min=1))
 @click.option("--holder", required=True, metavar="NAME", help="The name that the permit was granted to.")
-@request_option()
-@format_option()
-@pass_app
 def release(app: App, permit: int, holder: str, request: str | None, format: str) -> int:
     """Give back the permit that was granted at position PERMIT.
 
@@ -125,10 +117,7 @@ def _release_screen(output: Output, document: dict[str, Any]) -> None:
     output.note(Styled("hint:", "cyan"), f" {'; '.join(document['mend'])}")
 
 
-@click.command(cls=Command, example="pmagent boot oa --format json")
-@request_option()
-@format_option()
-@pass_app
+@command("pmagent boot oa --format json", request=True)
 def boot(app: App, request: str | None, format: str) -> int:
     """Boot an OA session and print its envelope.
 
@@ -156,5 +145,5 @@ def _boot_screen(output: Output, document: dict[str, Any]) -> None:
     output.line(f"  workspace  {session['workspace']}")
     output.line(f"  allowed    {', '.join(may['allowed_actions']) or 'nothing'}")
     output.line(f"  forbidden  {', '.join(may['forbidden_actions']) or 'nothing of the known'}")
-    for command in may["recommended_commands"]:
-        output.line(f"  recommended: {command}")
+    for recommended in may["recommended_commands"]:
+        output.line(f"  recommended: {recommended}")

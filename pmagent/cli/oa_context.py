@@ -6,7 +6,7 @@ import re
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.output import Styled
 from pmagent.exitcodes import Exit
 
@@ -17,16 +17,11 @@ def _digest(_ctx: click.Context, _param: click.Parameter, value: str | None) -> 
     return value
 
 
-@click.command(
-    cls=Command,
-    example=["pmagent oa context --format json", "pmagent oa context --set share/oa/CONTEXT.json"],
-)
+@command("pmagent oa context --format json", "pmagent oa context --set share/oa/CONTEXT.json")
 @click.option("--set", "given", metavar="FILE",
               help="Write the JSON object in FILE (-: stdin), wrapped in context or not.")
 @click.option("--base", metavar="SHA256", callback=_digest,
               help="Write only if the file still has this SHA-256 (empty: only if there is no file).")
-@format_option()
-@pass_app
 def context(app: App, given: str | None, base: str | None, format: str) -> int:
     """Show share/oa/CONTEXT.json, the task context for reasoning; with --set, write it.
 

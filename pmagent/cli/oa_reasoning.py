@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from pmagent.actors.oa.policy import CARE, WORK
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command, format_option
 from pmagent.cli.oa_reasoning_input import criteria_of, form_from, hints_of, interpreted, laid_over
 from pmagent.cli.output import Styled
 from pmagent.contracts.reasoning_forms import (
@@ -52,19 +52,15 @@ def _shared(goal: str = "") -> Callable[[C], C]:
     return add
 
 
-@click.command(
-    cls=Command,
-    example=[
-        "pmagent oa decision 'Add a page to the manual'",
-        "pmagent oa decision 'Tidy the notes' --constraint no_db_writes --format text",
-    ],
+@command(
+    "pmagent oa decision 'Add a page to the manual'",
+    "pmagent oa decision 'Tidy the notes' --constraint no_db_writes --format text", format=None,
 )
 @click.argument("proposed_action", required=False)
 @_constraints
 @click.option("--action-class", type=click.Choice([*WORK, *CARE]), metavar="CLASS",
               help=f"The class of the action: {', '.join([*WORK, *CARE])}.")
 @_shared()
-@pass_app
 def decision(
     app: App, /, proposed_action: str | None, constraints: Sequence[str], action_class: str | None, given: str | None,
     **asked: Any,
@@ -78,19 +74,15 @@ def decision(
     return _answered(app, laid_over(form, oa_context=_constrained(form, constraints) | classed), **asked)
 
 
-@click.command(
-    cls=Command,
-    example=[
-        "pmagent oa generate 'Refresh the kernel surfaces' --format text",
-        "pmagent oa generate 'Run `pmagent log verify` and keep its output' --ref README.md",
-    ],
+@command(
+    "pmagent oa generate 'Refresh the kernel surfaces' --format text",
+    "pmagent oa generate 'Run `pmagent log verify` and keep its output' --ref README.md", format=None,
 )
 @click.argument("goal", required=False)
 @_constraints
 @click.option("--ref", "refs", multiple=True, metavar="PATH", help="A document about the work (repeatable).")
 @click.option("--hint", "hints", multiple=True, metavar="FLOW=HINT", help="Advice for a kind of work (repeatable).")
 @_shared()
-@pass_app
 def generate(
     app: App, /, goal: str | None, constraints: Sequence[str], refs: Sequence[str], hints: Sequence[str],
     given: str | None, **asked: Any,
@@ -106,24 +98,18 @@ def generate(
     form = form_from(OPSBlockGeneratorInput, "goal", goal, given)
     more = {
         "ssot_references": [*form.ssot_references, *refs],
-        "hints": [*msgspec.to_builtins(form.hints), *hints_of(hints)],
-        "oa_context": _constrained(form, constraints),
+        "hints": [*msgspec.to_builtins(form.hints), *hints_of(hints)], "oa_context": _constrained(form, constraints),
     }
     return _answered(app, laid_over(form, **more), **asked)
 
 
-@click.command(
-    cls=Command,
-    example=[
-        """pmagent oa interpret '{"ok": false, "missing_surfaces": ["share/HANDOFF_KERNEL.json"]}'""",
-        """pmagent oa interpret '{"ok": false, "issues": ["oa.kernel_status: timed out"]}' --guard oa_tools""",
-    ],
+@command(
+    """pmagent oa interpret '{"ok": false, "missing_surfaces": ["share/HANDOFF_KERNEL.json"]}'""",
+    """pmagent oa interpret '{"ok": false, "issues": ["oa.kernel_status: timed out"]}' --guard oa_tools""", format=None,
 )
 @click.argument("guard_output", required=False)
-@click.option("--guard", "guard_name", default="", metavar="NAME",
-              help="The guard's name, where its report lacks it.")
+@click.option("--guard", "guard_name", default="", metavar="NAME", help="The guard's name, where its report lacks it.")
 @_shared("The question to answer, instead of why the guard failed.")
-@pass_app
 def interpret(app: App, /, guard_output: str | None, guard_name: str, given: str | None, **asked: Any) -> int:
     """Explain why a guard failed, and what mends it. Works in every mode.
 
@@ -138,13 +124,12 @@ def interpret(app: App, /, guard_output: str | None, guard_name: str, given: str
     return _answered(app, laid_over(form, **named) if named else form, **asked)
 
 
-@click.command(cls=Command, example="pmagent oa transition 29 --from 28B --criterion 'Tests pass=yes' --envelope")
+@command("pmagent oa transition 29 --from 28B --criterion 'Tests pass=yes' --envelope", format=None)
 @click.argument("proposed_phase", required=False)
 @click.option("--from", "current_phase", metavar="PHASE", help="The current phase [default: the kernel's].")
 @click.option("--criterion", "criteria", multiple=True, metavar="NAME=yes|no",
               help="Whether a criterion of the current phase is fulfilled (repeatable).")
 @_shared("The question to answer, instead of whether the phase may begin.")
-@pass_app
 def transition(
     app: App, /, proposed_phase: str | None, current_phase: str | None, criteria: Sequence[str], given: str | None,
     **asked: Any,

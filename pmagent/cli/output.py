@@ -40,10 +40,8 @@ class PipeClosed(Exception):
     """The reader of our output has gone away."""
 
 
-class Unwritten(PmagentError):
+class Unwritten(PmagentError, exit_code=70):
     """Our output cannot be written: a full disk, say. The request may have been carried out all the same."""
-
-    exit_code = 70
 
     def __init__(self, error: OSError) -> None:
         what = f"the output could not be written: {error.strerror or type(error).__name__}"
@@ -67,19 +65,15 @@ class Sink(Protocol):
 
     def write(self, data: bytes, /) -> Any:
         """Take bytes."""
-        ...
 
     def flush(self) -> Any:
         """Hand them on."""
-        ...
 
     def isatty(self) -> bool:
         """Whether it is a terminal."""
-        ...
 
     def fileno(self) -> int:
         """Its descriptor."""
-        ...
 
 
 class _Nowhere:

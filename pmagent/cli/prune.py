@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.inputs import confirmed
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import acting, operator_option
@@ -27,18 +27,14 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
         raise click.BadParameter(f"{error.message}: {error.hint}") from error
 
 
-@click.command(cls=Command, example=["pmagent prune --dry-run", "pmagent prune --older-than 2w --keep 20 --yes"])
+@command("pmagent prune --dry-run", "pmagent prune --older-than 2w --keep 20 --yes")
 @click.option("--older-than", default=AGE, show_default=True, callback=_seconds, metavar="AGE",
               help="Only runs that ended so long ago: 36h, 30d, 0d.")
 @click.option("--keep", type=click.IntRange(0), default=0, metavar="N", help="Never the N newest runs.")
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can answer.")
 @operator_option()
-@format_option()
-@pass_app
-def prune(
-    app: App, older_than: float, keep: int, dry_run: bool, yes: bool, operator: str | None, format: str
-) -> int:
+def prune(app: App, older_than: float, keep: int, dry_run: bool, yes: bool, operator: str | None, format: str) -> int:
     """Make room: remove the folders of old runs, and the output and files that nothing else needs.
 
     The log keeps every event, so `pmagent runs`, `log verify` and `replay` work as before, and know what was given up;
@@ -94,9 +90,6 @@ def _screen(output: Output, found: Prunable) -> None:
 
 def _document(found: Prunable) -> dict[str, Any]:
     return {
-        "runs": [run.job_id for run in found.runs],
-        "needed": found.needed,
-        "blobs": len(found.blobs),
-        "blob_bytes": found.blob_bytes,
-        "document_bytes": found.document_bytes,
+        "runs": [run.job_id for run in found.runs], "needed": found.needed, "blobs": len(found.blobs),
+        "blob_bytes": found.blob_bytes, "document_bytes": found.document_bytes,
     }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.log.lines import blob_lines
 from pmagent.cli.output import Output, Styled, warned
 from pmagent.exitcodes import Exit
@@ -23,15 +23,11 @@ if TYPE_CHECKING:
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
-@click.command(
-    cls=Command, example=["pmagent replay", "pmagent replay --until 4 --actor kernel", "pmagent replay --what-if ."]
-)
+@command("pmagent replay", "pmagent replay --until 4 --actor kernel", "pmagent replay --what-if .")
 @click.argument("log", type=_FOLDER, required=False)
 @click.option("--until", type=click.IntRange(min=1), metavar="POSITION", help="Up to here [default: all].")
 @click.option("--actor", metavar="NAME", help="Compare only this actor's decisions.")
 @click.option("--what-if", is_flag=True, help="Go on after differences; show the decisions that would differ.")
-@format_option()
-@pass_app
 def replay(app: App, log: Path | None, until: int | None, actor: str | None, what_if: bool, format: str) -> int:
     """Give the recorded facts of LOG (a workspace or a log folder; default: this workspace) to today's actors.
 
@@ -73,18 +69,10 @@ def _result_document(place: str, result: ReplayResult, undecided: list[str]) -> 
     from pmagent.actors.registry import libraries
 
     return {
-        "path": place,
-        "equal": result.equal,
-        "events": result.events,
-        "decisions": result.decisions,
-        "position": result.position,
-        "unfinished": result.unfinished,
-        "stopped": result.stopped,
-        "undecided": undecided,
-        "libraries": libraries(),
-        "otherwise": result.otherwise,
-        "divergences": [_divergence_document(found) for found in result.divergences],
-        "counts": result.counts,
+        "path": place, "equal": result.equal, "events": result.events, "decisions": result.decisions,
+        "position": result.position, "unfinished": result.unfinished, "stopped": result.stopped, "undecided": undecided,
+        "libraries": libraries(), "otherwise": result.otherwise,
+        "divergences": [_divergence_document(found) for found in result.divergences], "counts": result.counts,
     }
 
 
@@ -129,13 +117,11 @@ def _result_screen(
         output.line(Styled("stopped: ", "yellow"), result.stopped)
 
 
-@click.command(cls=Command, example=["pmagent rebuild --check", "pmagent rebuild"])
+@command("pmagent rebuild --check", "pmagent rebuild")
 @click.option(
     "--check", is_flag=True,
     help="Write nothing; name each document that differs from the log (exit 1; 70 when a projection is halted).",
 )
-@format_option()
-@pass_app
 def rebuild(app: App, check: bool, format: str) -> int:
     """Compute every document from the log again, and write those that differ.
 
@@ -151,8 +137,7 @@ def rebuild(app: App, check: bool, format: str) -> int:
         return answer.exit_code
     for path in answer.document["written"]:
         app.output.line(Styled("✓ written", "green"), f"  {path}")
-    same = len(answer.document["documents"]) - len(answer.document["written"])
-    if same:
+    if same := len(answer.document["documents"]) - len(answer.document["written"]):
         app.output.line(f"- as it was  {same} of {len(answer.document['documents'])} documents")
     if not answer.document["documents"]:
         app.output.line("the log gives rise to no document yet")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pmagent.actors.oa.policy import CARE, WORK
-from pmagent.cli.frame import App, Command, format_option, pass_app, request_option
+from pmagent.cli.frame import App, Command, command, format_option, pass_app, request_option
 from pmagent.cli.inputs import STDIN, BadInput, can_answer, confirmed, from_here, id_prefix, job_id, source_from
 from pmagent.cli.output import Styled
 from pmagent.cli.shell import complete_jobs
@@ -43,17 +43,12 @@ class RunCommand(Command):
         return super().parse_args(ctx, own)
 
 
-@click.command(
-    cls=RunCommand,
-    example=[
-        "pmagent run -- ls -l",
-        "pmagent run 'Look around' --plan plan.yaml",
-        "pmagent run 'Look around' --plan plan.yaml --plan-only",
-        "pmagent run 'Look around' --plan plan.yaml --dry-run --format json",
-        "pmagent run 'Look around' --plan plan.yaml --detach",
-        "pmagent run --follow 5b0c7a52",
-    ],
-)
+@click.command(cls=RunCommand, example=[
+    "pmagent run -- ls -l", "pmagent run 'Look around' --plan plan.yaml",
+    "pmagent run 'Look around' --plan plan.yaml --plan-only",
+    "pmagent run 'Look around' --plan plan.yaml --dry-run --format json",
+    "pmagent run 'Look around' --plan plan.yaml --detach", "pmagent run --follow 5b0c7a52",
+])
 @click.argument("intent", required=False)
 @click.option("--plan", metavar="FILE", help="The plan, JSON or YAML; - is stdin [default: a planner makes it].")
 @click.option("--plan-only", is_flag=True, help="Plan, show the order, run nothing.")
@@ -104,8 +99,7 @@ def run(
         require_workspace(app.workspace)
     options = RunOptions(
         intent=intent if intent is not None else intent_of(words), words=words,
-        config=source_from(config, BYTES_MAX, "it has to hold a configuration"),
-        plan=_plan_of(app, plan),
+        config=source_from(config, BYTES_MAX, "it has to hold a configuration"), plan=_plan_of(app, plan),
         concurrency=concurrency, retries=retries, replan=replan, out=out, action=action, plan_only=plan_only,
         dry_run=dry_run, search=searched(app.environ),
     )
@@ -130,8 +124,7 @@ def _near(path: str) -> str:
         plans = [one for one in os.listdir(folder or ".") if one.endswith((".yaml", ".yml", ".json"))]
     except OSError:
         return ""
-    near = get_close_matches(name, sorted(plans), 1)
-    if near:
+    if near := get_close_matches(name, sorted(plans), 1):
         return f"did you mean {os.path.join(folder, near[0])}?"
     return "" if plans else "pmagent init writes a plan for the tests of a repository"
 
@@ -197,13 +190,10 @@ def _check_flags(
         raise click.UsageError(f"--plan-only runs nothing, so {named} has no meaning with it")
 
 
-@click.command(cls=Command, example=["pmagent rerun 5b0c7a52", "pmagent rerun 5b0c7a52 --failed"])
+@command("pmagent rerun 5b0c7a52", "pmagent rerun 5b0c7a52 --failed", request=True)
 @click.argument("run_id", shell_complete=partial(complete_jobs, only=[RUNS]))
 @click.option("--failed", is_flag=True, help="Only tasks that are not done; the results of the others are taken over.")
 @click.option("--detach", is_flag=True, help="Leave it to the daemon, and print the new run's id.")
-@request_option()
-@format_option()
-@pass_app
 def rerun(app: App, run_id: str, failed: bool, detach: bool, request: str | None, format: str) -> int:
     """Repeat a run that is over: a new run by its recorded plan, configuration and action class.
 

@@ -82,15 +82,10 @@ def document(run: Run) -> dict[str, Any]:
 def whole(run: Run) -> dict[str, Any]:
     """The run for programs, its tasks as the contract's task documents; ``names``: as the plan calls them."""
     return {
-        **document(run),
-        "intent": run.asked.intent,
-        "action": run.asked.action,
-        "plan_id": run.plan.plan_id if run.plan is not None else None,
-        "revision": run.revision,
-        "repeats": run.asked.earlier.run_id if run.asked.earlier is not None else None,
-        "requested_at": run.at,
-        "ended_at": run.ended or None,
-        "names": {planned.task_id: planned.name for planned in run.planned_tasks},
+        **document(run), "intent": run.asked.intent, "action": run.asked.action,
+        "plan_id": run.plan.plan_id if run.plan is not None else None, "revision": run.revision,
+        "repeats": run.asked.earlier.run_id if run.asked.earlier is not None else None, "requested_at": run.at,
+        "ended_at": run.ended or None, "names": {planned.task_id: planned.name for planned in run.planned_tasks},
         "tasks": [msgspec.to_builtins(task) for task in task_documents(run)],
     }
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pmagent.cli.frame import App, Command, pass_app
+from pmagent.cli.frame import App, command
 
 if TYPE_CHECKING:
     from pmagent.jobs.kinds import Kind
@@ -20,9 +20,8 @@ SHELLS = ("bash", "zsh", "fish")
 LNAV_FILE = "pmagent_log.json"
 
 
-@click.command(cls=Command, example=["pmagent completion bash", "pmagent completion zsh"])
+@command("pmagent completion bash", "pmagent completion zsh", format=None)
 @click.argument("shell", type=click.Choice(SHELLS))
-@pass_app
 def completion(app: App, shell: str) -> None:
     """Print the completion script of SHELL.
 
@@ -38,9 +37,8 @@ def completion(app: App, shell: str) -> None:
     app.output.raw((made.source_template % made.source_vars()).encode() + b"\n")
 
 
-@click.command(cls=Command, example="pmagent lnav")
+@command("pmagent lnav", format=None)
 @click.option("--install", is_flag=True, help="Put it where lnav finds it, instead of printing it.")
-@pass_app
 def lnav(app: App, install: bool) -> None:
     """The format file with which the log viewer lnav reads .pmagent/data/log: colours, columns, filters, SQL."""
     content = (files("pmagent") / "data" / LNAV_FILE).read_bytes()

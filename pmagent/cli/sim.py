@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
 from pmagent.when import spoken
@@ -21,12 +21,10 @@ if TYPE_CHECKING:
 _PROGRESS_SECONDS = 2.0
 
 
-@click.command(cls=Command, example=["pmagent sim --seed 7", "pmagent sim --seed 1 --count 2 --twice"])
+@command("pmagent sim --seed 7", "pmagent sim --seed 1 --count 2 --twice")
 @click.option("--seed", type=click.IntRange(min=0), required=True, metavar="N", help="The first seed.")
 @click.option("--count", type=click.IntRange(min=1), default=1, show_default=True, metavar="M", help="How many seeds.")
 @click.option("--twice", is_flag=True, help="Run each seed twice; both histories must be the same.")
-@format_option()
-@pass_app
 def sim(app: App, seed: int, count: int, twice: bool, format: str) -> int:
     """Run the real engine, actors and segment store in a world of one thread, one virtual clock and one seed.
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import click
 import msgspec
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.inputs import confirmed
 from pmagent.cli.output import Styled
 from pmagent.cli.trust_prompt import QUESTION, show_new
 from pmagent.exitcodes import Exit
 
 
-@click.command(cls=Command, example=["pmagent trust", "pmagent trust --yes"])
+@command("pmagent trust", "pmagent trust --yes")
 @click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can answer.")
-@format_option()
-@pass_app
 def trust(app: App, yes: bool, format: str) -> int:
     """Show the powers of the workspace's configuration, and accept it: programs, paths, network, policies.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.inputs import from_here
 from pmagent.cli.output import Styled
 from pmagent.exitcodes import Exit
@@ -32,12 +32,10 @@ _MEANING: Final = {
 _OFFER: Final = "ignore them?"
 
 
-@click.command(cls=Command, example=["pmagent init", "pmagent init --ignore"])
+@command("pmagent init", "pmagent init --ignore")
 @click.option("--ignore", is_flag=True, help="List the folders that pmagent computes in .git/info/exclude.")
 @click.option("--minimal", is_flag=True, help="Without kernel surfaces: no mode is computed.")
 @click.option("--new-log", is_flag=True, help="Begin a log, also where documents tell of one that is gone.")
-@format_option()
-@pass_app
 def init(app: App, ignore: bool, minimal: bool, new_log: bool, format: str) -> int:
     """Make this git repository a workspace: write settings, a plan for the tests found here, and kernel surfaces.
 
@@ -111,9 +109,7 @@ def _ignored(app: App, *, asked: bool, answerable: bool) -> dict[str, object]:
     return {"ignore": lines, "ignored": bool(lines) and asked}
 
 
-@click.command(cls=Command, example="pmagent kernel refresh")
-@format_option()
-@pass_app
+@command("pmagent kernel refresh")
 def refresh(app: App, format: str) -> int:
     """Recompute the kernel surfaces (branch, phase, built-in guards, checks, health) and write each, atomically.
 

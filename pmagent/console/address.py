@@ -21,10 +21,8 @@ LOOPBACK: Final = "127.0.0.1"
 BACKLOG: Final = 512
 
 
-class PortTaken(PmagentError):
+class PortTaken(PmagentError, exit_code=2):
     """Another program listens where the console should."""
-
-    exit_code = 2
 
 
 class Address(msgspec.Struct, frozen=True):

@@ -29,7 +29,7 @@ from pmagent.oa.requests import OBSERVED_SECONDS, KernelUnread
 from pmagent.orchestra.request import BadRun
 from pmagent.orchestra.request import checked as checked_run
 from pmagent.projections.core.projection import ProjectionHalted
-from pmagent.service.answer import Answer
+from pmagent.service.answer import Answer, understood
 from pmagent.service.client import new_request
 from pmagent.service.host import Host
 from pmagent.workspace.trust import require_covers
@@ -150,13 +150,11 @@ async def cancel(edge: Edge, host: Host, arguments: dict[str, Any]) -> Answer:
     """Take a job back: ``{<kind>_id, accepted, text}``; exit code 1 when it is not open any more. The asker is
     ``operator`` in the arguments, as in every operation that a person is behind."""
     kind = edge.kind
-    fields = {name: value for name, value in arguments.items() if name != "request"}
+    fields = dict(arguments)
     if "operator" in fields:
         fields["operator_id"] = fields.pop("operator")
-    try:
-        asked: Payload = msgspec.convert(fields, kind.cancellation)
-    except msgspec.ValidationError as error:
-        raise edge.bad(f"this is no request to cancel {kind.a}: {error}", f"it needs {kind.id_field}") from error
+    what = f"this is no request to cancel {kind.a}"
+    asked: Payload = understood(fields, kind.cancellation, edge.bad, what, f"it needs {kind.id_field}")
     request = arguments.get("request")
     if not isinstance(request, str) or not request.startswith(f"{kind.cancel}-"):
         raise edge.bad("the request id is missing", f"it begins with {kind.cancel}-")
@@ -193,9 +191,5 @@ def open_jobs(host: Host, kind: Kind) -> list[str]:
 
 def _as_request(edge: Edge, arguments: dict[str, Any]) -> Any:
     kind = edge.kind
-    fields = {name: value for name, value in arguments.items() if name != "request"}
-    try:
-        return msgspec.convert(fields, kind.request)
-    except msgspec.ValidationError as error:
-        what = f"this is no {kind.word} that can be asked for: {error}"
-        raise edge.bad(what, f"pmagent {kind.word} makes a good request") from error
+    what = f"this is no {kind.word} that can be asked for"
+    return understood(arguments, kind.request, edge.bad, what, f"pmagent {kind.word} makes a good request")

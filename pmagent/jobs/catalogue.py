@@ -51,10 +51,8 @@ _PRUNED: Final = "control.pruned"
 _NEEDLES: Final = ([b'"type":"%b"' % one.encode() for one in sorted({*_KINDS, *_ENDS, _PRUNED})],)
 
 
-class JobPruned(PmagentError):
+class JobPruned(PmagentError, exit_code=1):
     """The thing asked for was given up with its job (``pmagent prune``)."""
-
-    exit_code = 1
 
 
 class Pruning(NamedTuple):
@@ -298,8 +296,7 @@ def _read(jobs: Jobs, low: int, high: int, *, checks: bool) -> list[Entry | Endi
     found: list[Entry | Ending | Pruning] = []
     for events, _ in matching_runs(jobs.storage, low, high, () if checks else _NEEDLES):
         for event in events:
-            kind = _KINDS.get(event.type)
-            if kind is not None:
+            if (kind := _KINDS.get(event.type)) is not None:
                 found.append(_entry(jobs, event, kind))
             elif event.type in _ENDS:
                 found.append(_ending(typed(event, jobs.blobs)))
@@ -322,9 +319,7 @@ def _ending(event: Event) -> Ending:
 
 def _entry(jobs: Jobs, event: StoredEvent, kind: Kind) -> Entry:
     title = _about(jobs, event)
-    return Entry(
-        kind, event.correlation, event.position, event.time, title[:TITLE_CHARS], len(title) <= TITLE_CHARS
-    )
+    return Entry(kind, event.correlation, event.position, event.time, title[:TITLE_CHARS], len(title) <= TITLE_CHARS)
 
 
 def _title(jobs: Jobs, entry: Entry) -> str:
@@ -340,5 +335,3 @@ def _about(jobs: Jobs, event: StoredEvent) -> str:
         return str(getattr(_ABOUT[event.type].decode(raw), field))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CorruptLog("", 0, event.position, f"not a {event.type}: {error}") from error
-
-

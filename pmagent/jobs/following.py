@@ -56,22 +56,16 @@ BACK_SECONDS: Final = 30.0
 """So long a daemon may be gone until its follower gives up."""
 
 
-class NoDaemon(PmagentError):
+class NoDaemon(PmagentError, exit_code=5):
     """A job is to go on by itself, and no daemon is there to carry it."""
 
-    exit_code = 5
 
-
-class DaemonGone(PmagentError):
+class DaemonGone(PmagentError, exit_code=5):
     """The daemon ended while its job was followed, and did not come back."""
 
-    exit_code = 5
 
-
-class HeldByJob(PmagentError):
+class HeldByJob(PmagentError, exit_code=5):
     """A job in another process holds the log, and takes no requests."""
-
-    exit_code = 5
 
 
 class JobObserver(Protocol):
@@ -79,11 +73,9 @@ class JobObserver(Protocol):
 
     def updated(self, job: JobView, changes: Sequence[Change]) -> None:
         """The job has gone on."""
-        ...
 
     def say(self, text: str) -> None:
         """Something to know besides."""
-        ...
 
 
 class JobFollower:
@@ -121,8 +113,7 @@ class JobFollower:
         deadline = time.monotonic() + PATIENCE_SECONDS
         waiting: Holder | None = None
         while True:
-            held = held_by_job(self.layout)
-            if held is None:
+            if (held := held_by_job(self.layout)) is None:
                 try:
                     return await self._carried(detach=detach)
                 except (LogLocked, HolderGone) as error:  # commands and daemons come and go
@@ -224,8 +215,7 @@ class JobFollower:
         async with open_host(workspace, kind.ask, configured=configured) as host:
             refuse_if_paused(host)
             self._say_if_ahead(ahead_seconds(host.tail.time))
-            left = open_jobs(host, kind)
-            if left:
+            if left := open_jobs(host, kind):
                 names = ", ".join(name[:8] for name in left[:4]) + (", …" if len(left) > 4 else "")
                 self._observer.say(f"left open by an earlier process, and taken up while this one runs: {names}")
 
@@ -270,8 +260,7 @@ class JobFollower:
             if stored.position == position:
                 requested = typed(stored, jobs.blobs)
                 self.job = self.kind.begun(requested, stored.sum)
-                remark = self.kind.remark(self.request.asked, requested.data)
-                if remark:
+                if remark := self.kind.remark(self.request.asked, requested.data):
                     self._observer.say(remark)
             elif stored.type in _SAID and (self.job is None or not self.job.over):
                 self._observer.say(_SAID[stored.type])

@@ -22,10 +22,8 @@ from pmagent.workspace.layout import Layout
 ID_CHARS: Final = 36
 
 
-class NoSuchJob(PmagentError):
+class NoSuchJob(PmagentError, exit_code=1):
     """The log tells of no job that is called so, or of several."""
-
-    exit_code = 1
 
 
 class Cancelling(msgspec.Struct, frozen=True):

@@ -38,10 +38,8 @@ JOBS_MAX: Final = 5_000
 """So many runs are given up in one event; the next call takes the others."""
 
 
-class NotPruned(PmagentError):
+class NotPruned(PmagentError, exit_code=1):
     """Nothing was pruned."""
-
-    exit_code = 1
 
 
 class Policy(msgspec.Struct, frozen=True):

@@ -79,8 +79,7 @@ class RunStory(Story[Run]):
             attempt = self._open[event.position] = Attempt(data.attempt, event.position)
             self.attempts.setdefault(data.task_id, []).append(attempt)
         elif isinstance(data, _ATTEMPT_ENDS):
-            ended = self._open.pop(data.request, None)
-            if ended is not None:
+            if (ended := self._open.pop(data.request, None)) is not None:
                 ended.ended = event.position
             if isinstance(data, TaskExited):
                 self._keep(data)

@@ -24,10 +24,8 @@ GREP_CHARS: Final = 65_536
 """So much of an event's text is searched; an expression that takes for ever takes it on little text."""
 
 
-class BadFilter(PmagentError):
+class BadFilter(PmagentError, exit_code=2):
     """A filter that is not understood."""
-
-    exit_code = 2
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,9 +45,7 @@ def globs(patterns: Sequence[str]) -> re.Pattern[str]:
     return re.compile("|".join(translate(pattern) for pattern in patterns) or r"(?!)")
 
 
-def compiled(
-    query: Query, told: Callable[[StoredEvent], str] = summary
-) -> Callable[[StoredEvent], bool]:
+def compiled(query: Query, told: Callable[[StoredEvent], str] = summary) -> Callable[[StoredEvent], bool]:
     """A predicate for ``query``: several filters must all hold; of one filter given several times, one must. ``told``
     gives the line of an event, which is searched too.
 

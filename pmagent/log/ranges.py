@@ -34,16 +34,13 @@ class AtPosition(Protocol):
     @property
     def position(self) -> int:
         """The event's."""
-        ...
 
 
 K = TypeVar("K", bound=AtPosition)
 
 
-class TooSlow(PmagentError):
+class TooSlow(PmagentError, exit_code=2):
     """An expression takes too long on the text it is held against."""
-
-    exit_code = 2
 
 
 class Range(msgspec.Struct, frozen=True):
@@ -97,9 +94,7 @@ def end_of(storage: StorageReader, span: Range) -> int:
     return end
 
 
-def start_of_last(
-    storage: StorageReader, span: Range, pick: Pick, count: int | None, needles: Needles = ()
-) -> int:
+def start_of_last(storage: StorageReader, span: Range, pick: Pick, count: int | None, needles: Needles = ()) -> int:
     """The position from which the last ``count`` events of the range that are wanted begin. Memory stays flat.
 
     Raises CorruptLog."""

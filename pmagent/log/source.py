@@ -27,8 +27,7 @@ def store_at(path: Path) -> LogStore:
             return store
     from pmagent.workspace.presence import log_gone
 
-    gone = log_gone(Layout(workspace))
-    if gone is not None:
+    if (gone := log_gone(Layout(workspace))) is not None:
         raise gone
     raise NotFound(f"there is no log in {path}", "pmagent init makes a workspace, pmagent up starts its log")
 

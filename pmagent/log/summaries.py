@@ -80,8 +80,7 @@ def summary(event: StoredEvent) -> str:
     blob = data.get("blob")
     if len(data) == 1 and isinstance(blob, dict):
         return _blob(blob)
-    made = _lines(event.type.partition(".")[0]).get(event.type)
-    if made is not None:
+    if (made := _lines(event.type.partition(".")[0]).get(event.type)) is not None:
         return line(made, data)
     return "  ".join(f"{name}={shown(value)}" for name, value in list(data.items())[:_FIELDS_MAX])[:TEXT_MAX]
 

@@ -21,10 +21,8 @@ from pmagent.oa.reading import OAToolError, workspace_path
 PATH = PATHS[CONTEXT]
 
 
-class BadContext(OAToolError):
+class BadContext(OAToolError, exit_code=2):
     """The content to be written is no context."""
-
-    exit_code = 2
 
 
 class ContextFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,8 +63,7 @@ def write_context(
 
     place = workspace_path(workspace)
     base = _reading(place).sha256 if base is None else base
-    lack = unfit(context, base)
-    if lack:
+    if lack := unfit(context, base):
         raise BadContext(f"{PATH} was not written: {lack}", "pmagent oa context --help describes contexts")
     answer = call(place, "oa.context", {"context": context, "base": base}).document
     if not answer["success"]:

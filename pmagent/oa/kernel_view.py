@@ -85,12 +85,10 @@ def _judged(surfaces: Mapping[str, dict[str, Any]]) -> Mode:
         content = surfaces[field]
         lack = problem(name, content) if content else ""
         status: Any = "missing" if not content else "invalid" if lack else "ok"
-        readings.append(
-            SurfaceReading(
-                name=name, path=PATHS[name], required=name in REQUIRED, status=status, detail=lack,
-                content=content if status == "ok" else None,
-            )
-        )
+        readings.append(SurfaceReading(
+            name=name, path=PATHS[name], required=name in REQUIRED, status=status, detail=lack,
+            content=content if status == "ok" else None,
+        ))
     return judge(readings).mode
 
 

@@ -30,7 +30,7 @@ from pmagent.projections.core.projection import ProjectionHalted
 from pmagent.projections.oa.answers import boot_answer, boot_refusal, snapshot_answer
 from pmagent.projections.oa.state import PATH as STATE_PATH
 from pmagent.projections.oa.state import OaState
-from pmagent.service.answer import Answer, BadOperation, request_of
+from pmagent.service.answer import Answer, BadOperation, request_of, understood
 from pmagent.service.host import Host
 
 
@@ -48,7 +48,7 @@ async def snapshot(host: Host, arguments: dict[str, Any]) -> Answer:
     answer = snapshot_answer(event.data, state)
     if answer.success and host.unwritten is not None:  # asked for again: the answer is known, but the file is not there
         raise host.unwritten
-    return Answer(document=_plain(answer), exit_code=0 if answer.success else 1)
+    return Answer(document=msgspec.to_builtins(answer), exit_code=0 if answer.success else 1)
 
 
 async def boot(host: Host, arguments: dict[str, Any]) -> Answer:
@@ -61,56 +61,46 @@ async def boot(host: Host, arguments: dict[str, Any]) -> Answer:
     event = await host.ask(asked, request, {"oa.session_booted", "oa.boot_refused"})
     host.require_current(OaState.name)
     if isinstance(event.data, OaBootRefused):
-        return Answer(document=_plain(boot_refusal(event.data)), exit_code=1)
+        return Answer(document=msgspec.to_builtins(boot_refusal(event.data)), exit_code=1)
     booted: OaSessionBooted = event.data
     warnings = [f"the kernel is {booted.mode}: {reason.text}" for reason in booted.reasons if reason.mode != "NORMAL"]
-    return Answer(document=_plain(boot_answer(booted, event.time)), warnings=warnings)
+    return Answer(document=msgspec.to_builtins(boot_answer(booted, event.time)), warnings=warnings)
 
 
 async def permit(host: Host, arguments: dict[str, Any]) -> Answer:
     """Ask the OA for a permit: ``{granted, position, …}``; exit code 1 with reasons when it is refused."""
-    try:
-        fields = {name: value for name, value in arguments.items() if name != "request"}
-        asked = msgspec.convert(fields, OaPermitRequested)
-    except msgspec.ValidationError as error:
-        raise BadOperation(f"this is no request for a permit: {error}", "it needs action, subject, holder") from error
+    what, needed = "this is no request for a permit", "it needs action, subject, holder"
+    asked = understood(arguments, OaPermitRequested, BadOperation, what, needed)
     if not math.isfinite(asked.seconds):
         raise BadOperation("seconds must be a number", "ask for as many as the work needs")
     event = await host.ask(asked, request_of(arguments, "oa.permit"), {"oa.permit_granted", "oa.permit_refused"})
     granted = isinstance(event.data, OaPermitGranted)
-    document = {"granted": granted, "position": event.position, **_plain(event.data)}
+    document = {"granted": granted, "position": event.position, **msgspec.to_builtins(event.data)}
     return Answer(document=document, exit_code=0 if granted else 1)
 
 
 async def permit_release(host: Host, arguments: dict[str, Any]) -> Answer:
     """Give a permit back: ``{released, permit, …}``; exit code 1 with reasons when it is not live, or another's."""
-    try:
-        fields = {name: value for name, value in arguments.items() if name != "request"}
-        asked = msgspec.convert(fields, OaPermitReleaseRequested)
-    except msgspec.ValidationError as error:
-        raise BadOperation(f"this is no release of a permit: {error}", "it needs permit and holder") from error
+    what, needed = "this is no release of a permit", "it needs permit and holder"
+    asked = understood(arguments, OaPermitReleaseRequested, BadOperation, what, needed)
     answers = {"oa.permit_released", "oa.permit_release_refused"}
     event = await host.ask(asked, request_of(arguments, "oa.permit_release"), answers)
     released = isinstance(event.data, OaPermitReleased)
-    return Answer(document={"released": released, **_plain(event.data)}, exit_code=0 if released else 1)
+    return Answer(document={"released": released, **msgspec.to_builtins(event.data)}, exit_code=0 if released else 1)
 
 
 async def context(host: Host, arguments: dict[str, Any]) -> Answer:
     """Write CONTEXT.json, if it still is what ``base`` says: ``{success, path, sha256, error, mend, …}``; exit code 1
     when it was not written."""
-    try:
-        fields = {name: value for name, value in arguments.items() if name != "request"}
-        asked = msgspec.convert(fields, OaContextRequested)
-    except msgspec.ValidationError as error:
-        raise BadOperation(f"this is no request for a context: {error}", "it needs context and base") from error
-    lack = unfit(asked.context, asked.base)
-    if lack:
+    what, needed = "this is no request for a context", "it needs context and base"
+    asked = understood(arguments, OaContextRequested, BadOperation, what, needed)
+    if lack := unfit(asked.context, asked.base):
         raise BadOperation(f"{CONTEXT_PATH} was not written: {lack}", "pmagent oa context --help describes contexts")
     with anyio.move_on_after(OBSERVED_SECONDS):  # without a mode it would be refused, and we may just have started
         await host.ready()
     draft = await anyio.to_thread.run_sync(host.drafted, asked, request_of(arguments, "oa.context"))
     event = await host.ask_draft(draft, {"oa.context_answered"})
-    document = {"path": CONTEXT_PATH, **_plain(event.data)}
+    document = {"path": CONTEXT_PATH, **msgspec.to_builtins(event.data)}
     return Answer(document=document, exit_code=0 if event.data.success else 1)
 
 
@@ -118,9 +108,4 @@ def no_snapshot(error: PmagentError) -> Answer:
     """The refusal of a snapshot, of the contract's shape."""
     text = f"{error.message} (mend: {error.hint})"
     refused = SnapshotAnswer(success=False, path=STATE_PATH, state=None, error=text)
-    return Answer(document=_plain(refused), exit_code=error.exit_code)
-
-
-def _plain(document: msgspec.Struct) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(document)
-    return plain
+    return Answer(document=msgspec.to_builtins(refused), exit_code=error.exit_code)

@@ -40,17 +40,10 @@ def ops_block(envelope: ReasoningEnvelope, result: ReasoningResult, payload: OPS
     preflight, work = split_preflight(payload.ops_block)
     sections = [
         f"## 🟦 OPS MODE — {inline(envelope.goal, TITLE_CHARS)}",
-        f"**Governance:** {_governance(envelope, result, payload)}",
-        "### Goal",
-        inline(envelope.goal) or "Nothing that can be seen.",
-        *_given(envelope),
-        "### Preflight",
-        *_preflight(envelope, preflight),
-        "### Commands",
-        *_commands(work, payload),
-        "### Evidence to return",
-        _items(evidence_of(payload.ops_block)) or "Nothing: no command is to be run.",
-        "### Next gate",
+        f"**Governance:** {_governance(envelope, result, payload)}", "### Goal",
+        inline(envelope.goal) or "Nothing that can be seen.", *_given(envelope), "### Preflight",
+        *_preflight(envelope, preflight), "### Commands", *_commands(work, payload), "### Evidence to return",
+        _items(evidence_of(payload.ops_block)) or "Nothing: no command is to be run.", "### Next gate",
         _items(_gates(payload.ops_block)),
     ]
     return "\n\n".join(sections) + "\n"
@@ -126,13 +119,9 @@ def fenced(commands: Sequence[str]) -> str:
 def _governance(envelope: ReasoningEnvelope, result: ReasoningResult, payload: OPSBlockGeneratorResult) -> str:
     kernel = envelope.kernel_state_ref
     parts = [
-        f"kernel {kernel.mode}",
-        f"phase {_shown(kernel.ssot_index.get('current_phase'))}",
-        f"branch {_shown(kernel.bootstrap.get('branch'))}",
-        f"status {result.status}",
-        f"engine {_engine(result)}",
-        f"complexity {payload.complexity_score} of 10",
-        f"envelope {envelope.envelope_id}",
+        f"kernel {kernel.mode}", f"phase {_shown(kernel.ssot_index.get('current_phase'))}",
+        f"branch {_shown(kernel.bootstrap.get('branch'))}", f"status {result.status}", f"engine {_engine(result)}",
+        f"complexity {payload.complexity_score} of 10", f"envelope {envelope.envelope_id}",
     ]
     return " · ".join(parts)
 
@@ -140,13 +129,11 @@ def _governance(envelope: ReasoningEnvelope, result: ReasoningResult, payload: O
 def _preflight(envelope: ReasoningEnvelope, commands: Sequence[str]) -> list[str]:
     kernel = envelope.kernel_state_ref
     reality = "reality green" if kernel.reality_summary.get("reality_green") is True else "reality not green"
-    known = _items(
-        [
-            f"at {envelope.timestamp} the kernel was {kernel.mode}, {reality}; stop if that has become worse",
-            f"the branch is {_shown(kernel.bootstrap.get('branch'), raw=True)}",
-            "a person has read this block and agrees with every command in it",
-        ]
-    )
+    known = _items([
+        f"at {envelope.timestamp} the kernel was {kernel.mode}, {reality}; stop if that has become worse",
+        f"the branch is {_shown(kernel.bootstrap.get('branch'), raw=True)}",
+        "a person has read this block and agrees with every command in it",
+    ])
     return [known, fenced(commands)] if commands else [known]
 
 

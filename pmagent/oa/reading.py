@@ -33,10 +33,8 @@ from pmagent.workspace.settings import ConfigError
 WORKSPACE_VARIABLE = "PMAGENT_WORKSPACE"
 
 
-class OAToolError(PmagentError):
+class OAToolError(PmagentError, exit_code=1):
     """A tool cannot answer: a required file is missing or not valid, or there is no such tool or guard."""
-
-    exit_code = 1
 
 
 def kernel_status(workspace: str | os.PathLike[str] | None = None) -> dict[str, Any]:
@@ -49,13 +47,11 @@ def kernel_status(workspace: str | os.PathLike[str] | None = None) -> dict[str, 
     if given.without_surfaces:
         now = msgspec.structs.replace(now, mode="NORMAL", reasons=[NO_SURFACES])
     reality = surfaces.kernel(observed.surfaces).reality
-    return _document(
-        KernelStatus(
-            mode=now.mode, phase=now.phase, branch=now.branch, reality_green=reality.green if reality else None,
-            health={reading.name: reading.status for reading in observed.surfaces},
-            interpretation=interpret(now.mode, now.reasons), reasons=[reason.text for reason in now.reasons],
-        )
-    )
+    return _document(KernelStatus(
+        mode=now.mode, phase=now.phase, branch=now.branch, reality_green=reality.green if reality else None,
+        health={reading.name: reading.status for reading in observed.surfaces},
+        interpretation=interpret(now.mode, now.reasons), reasons=[reason.text for reason in now.reasons],
+    ))
 
 
 def reality_check(workspace: str | os.PathLike[str] | None = None) -> dict[str, Any]:
@@ -63,14 +59,12 @@ def reality_check(workspace: str | os.PathLike[str] | None = None) -> dict[str, 
     content = _required(_observe(workspace), REALITY)
     seen = surfaces.reality(content)
     stamp = content.get("timestamp")
-    return _document(
-        RealityCheck(
-            reality_green=seen.green, provisional=seen.provisional,
-            passed_checks=[check.name for check in seen.checks if check.passed is True],
-            failed_checks=[check.name for check in seen.checks if check.passed is False],
-            timestamp=stamp if isinstance(stamp, str) else None,
-        )
-    )
+    return _document(RealityCheck(
+        reality_green=seen.green, provisional=seen.provisional,
+        passed_checks=[check.name for check in seen.checks if check.passed is True],
+        failed_checks=[check.name for check in seen.checks if check.passed is False],
+        timestamp=stamp if isinstance(stamp, str) else None,
+    ))
 
 
 def run_guard(name: str, workspace: str | os.PathLike[str] | None = None, mode: GuardMode = "STRICT") -> dict[str, Any]:

@@ -51,10 +51,8 @@ OPERATION: Final = "oa.reason"
 _LIMITS: Final = ("attempts", "call_seconds", "calls", "concurrency", "seconds", "tokens", "cost_usd")
 
 
-class InEventLoop(PmagentError, RuntimeError):
+class InEventLoop(PmagentError, RuntimeError, exit_code=2):
     """``run`` blocks, and was called where an event loop runs; nothing was recorded."""
-
-    exit_code = 2
 
 
 class Concluded(msgspec.Struct, frozen=True):
@@ -87,14 +85,12 @@ def build_envelope(
     view = read_view(workspace) if kernel_data is None or oa_context is None else None
     kernel = given_kernel(kernel_data) if kernel_data is not None else _seen(view).kernel
     context = oa_context if oa_context is not None else _context(program_id, _seen(view))
-    return new_envelope(
-        {
-            "envelope_id": str(uuid.uuid4()) if envelope_id is None else envelope_id,
-            "timestamp": now() if timestamp is None else timestamp, "program_id": program_id, "goal": goal,
-            "kernel_state_ref": kernel, "oa_context": context,
-            "tools_allowed": table if tools_allowed is None else _tools(program_id, tools_allowed),
-        }
-    )
+    return new_envelope({
+        "envelope_id": str(uuid.uuid4()) if envelope_id is None else envelope_id,
+        "timestamp": now() if timestamp is None else timestamp, "program_id": program_id, "goal": goal,
+        "kernel_state_ref": kernel, "oa_context": context,
+        "tools_allowed": table if tools_allowed is None else _tools(program_id, tools_allowed),
+    })
 
 
 def envelope_of(task: Task, *, workspace: Workspace = None) -> ReasoningEnvelope:

@@ -52,16 +52,12 @@ _KEY_SHOWN_CHARS: Final = 60
 D = TypeVar("D", bound=Document)
 
 
-class EnvelopeError(PmagentError, ValueError):
+class EnvelopeError(PmagentError, ValueError, exit_code=2):
     """The arguments make no envelope, or are none."""
 
-    exit_code = 2
 
-
-class ResultError(PmagentError, ValueError):
+class ResultError(PmagentError, ValueError, exit_code=70):
     """The answer is no result: whoever answered breaks the contract."""
-
-    exit_code = 70
 
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:

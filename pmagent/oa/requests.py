@@ -36,28 +36,20 @@ OBSERVED_SECONDS: Final = 35.0
 WAY_SECONDS: Final = 15.0
 
 
-class BadReasoning(PmagentError):
+class BadReasoning(PmagentError, exit_code=2):
     """The arguments are no request for reasoning; nothing was recorded."""
 
-    exit_code = 2
 
-
-class ReasoningDenied(PmagentError):
+class ReasoningDenied(PmagentError, exit_code=1):
     """The reasoner does not take the request; it is in the log, with the reasons."""
 
-    exit_code = 1
 
-
-class KernelUnread(PmagentError):
+class KernelUnread(PmagentError, exit_code=1):
     """The surfaces could not be read since the start, so the mode is not known; nothing was recorded."""
 
-    exit_code = 1
 
-
-class ModelOutOfReach(PmagentError):
+class ModelOutOfReach(PmagentError, exit_code=2):
     """The model is an object of this process, and the log is held by another."""
-
-    exit_code = 2
 
 
 def reason_here(workspace: Path, arguments: dict[str, Any], models: Models) -> Answer:

@@ -42,10 +42,8 @@ _ELSEWHERE: Final = frozenset((
 """Variables of a hook or a shell that make git work on another repository."""
 
 
-class NotApplicable(PmagentError):
+class NotApplicable(PmagentError, exit_code=1):
     """The files of the run cannot be taken over so; the workspace is as it was."""
-
-    exit_code = 1
 
 
 class Change(msgspec.Struct, frozen=True):

@@ -27,10 +27,8 @@ _FLOW: Final = re.compile(r"^(whitelist_tools:[ \t]*\[[^\]#]*?)\s*,?\s*\]", re.M
 _BLOCK: Final = re.compile(r"^whitelist_tools:[ \t]*(?:#.*)?\n(?:[ \t]*(?:#.*)?\n)*(?:([ \t]*)- .*\n)+", re.MULTILINE)
 
 
-class NotListed(PmagentError):
+class NotListed(PmagentError, exit_code=2):
     """The command's program is not in whitelist_tools; nothing was recorded."""
-
-    exit_code = 2
 
 
 def intent_of(words: Sequence[str]) -> str:

@@ -12,10 +12,8 @@ from pmagent.jobs.kinds import RUNS
 from pmagent.projections.views.runs import Run
 
 
-class NotRepeatable(PmagentError):
+class NotRepeatable(PmagentError, exit_code=1):
     """The run cannot be repeated so; nothing was recorded."""
-
-    exit_code = 1
 
 
 def repeated(jobs: Jobs, position: int, run_id: str, *, failed: bool) -> RunRequested:

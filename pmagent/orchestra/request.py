@@ -34,10 +34,8 @@ TASK_WORDS_BYTES_MAX: Final = 120 * 1024
 """Arguments and variables of a task; a sandbox takes 128 KiB, its own variables included."""
 
 
-class BadRun(PmagentError):
+class BadRun(PmagentError, exit_code=2):
     """The request is no valid run; nothing was recorded."""
-
-    exit_code = 2
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):

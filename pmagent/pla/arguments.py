@@ -30,10 +30,8 @@ Path = Annotated[str, Meta(max_length=4096)]
 Reason = Annotated[str, Meta(max_length=500)]
 
 
-class BadPla(PmagentError):
+class BadPla(PmagentError, exit_code=2):
     """The arguments make no request to the PLA; nothing was recorded."""
-
-    exit_code = 2
 
 
 class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

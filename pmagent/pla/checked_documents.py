@@ -18,10 +18,8 @@ _NAMED: Final = re.compile(rf"(?<![a-z])({'|'.join(CONTRACTS)})(?![a-z])")
 LINES: Final = (".jsonl", ".ndjson")
 
 
-class Untold(PmagentError):
+class Untold(PmagentError, exit_code=2):
     """A document does not show which contract it means to keep."""
-
-    exit_code = 2
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):

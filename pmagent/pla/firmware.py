@@ -47,10 +47,8 @@ _HOW: Final = (
 )
 
 
-class FirmwareProblem(PmagentError):
+class FirmwareProblem(PmagentError, exit_code=1):
     """The files cannot be made, or not written there; nothing was written."""
-
-    exit_code = 1
 
 
 class Board(msgspec.Struct, frozen=True):

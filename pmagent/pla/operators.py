@@ -17,10 +17,8 @@ _FIT: Final = re.compile(r"[A-Za-z0-9_-]{2,64}")
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
-class BadOperator(PmagentError):
+class BadOperator(PmagentError, exit_code=2):
     """The name is none that an operator can have."""
-
-    exit_code = 2
 
 
 def checked(name: str, source: str) -> str:

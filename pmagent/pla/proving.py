@@ -20,10 +20,8 @@ _TRIES: Final = Bucket(1 / 30, 5, time.monotonic)
 """Of each name, as at the console's entrance."""
 
 
-class NotProven(PmagentError):
+class NotProven(PmagentError, exit_code=1):
     """Wrong name or secret; nothing else was recorded."""
-
-    exit_code = 1
 
 
 async def proof(host: Host, operator: str, channel: Channel, secret: str, *, by_secret: bool) -> Proof:

@@ -26,16 +26,12 @@ RELIED_ON: Final = ("brain", "warden", "hid")
 """Actors without which nothing is proposed, approved or typed."""
 
 
-class NoSuchProposal(PmagentError):
+class NoSuchProposal(PmagentError, exit_code=1):
     """The log's newest proposals hold none that is called so, or several."""
 
-    exit_code = 1
 
-
-class NotHeld(PmagentError):
+class NotHeld(PmagentError, exit_code=1):
     """The plain text of a masked proposal is in nobody's memory."""
-
-    exit_code = 1
 
 
 def warden(engine: Engine) -> WardenState:

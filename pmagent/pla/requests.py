@@ -25,10 +25,8 @@ DECLARED = "declared by the proposer"
 """The finding of a proposal that says itself that it holds credentials."""
 
 
-class BadProposal(PmagentError):
+class BadProposal(PmagentError, exit_code=2):
     """The request is for no proposal that can be made; nothing was recorded."""
-
-    exit_code = 2
 
 
 class ProposalRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,10 +19,8 @@ from pmagent.workspace.settings import FILE
 from pmagent.workspace.trust import resolved
 
 
-class BadFrames(PmagentError):
+class BadFrames(PmagentError, exit_code=2):
     """It is not said where frames come from, or it is no path."""
-
-    exit_code = 2
 
 
 class PlaSettings(msgspec.Struct, frozen=True):

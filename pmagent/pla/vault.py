@@ -27,10 +27,8 @@ GRACE_SECONDS: Final = APPROVAL_SECONDS + 240.0
 """An action is held so much longer than its proposal stands open: for the approval, and for typing it."""
 
 
-class VaultFull(PmagentError):
+class VaultFull(PmagentError, exit_code=1):
     """Too many masked proposals are under way at once; nothing was recorded."""
-
-    exit_code = 1
 
 
 class _Held:

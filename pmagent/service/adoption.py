@@ -31,10 +31,8 @@ SECONDS: Final = 60.0
 """So long it may take until everything has ended."""
 
 
-class NotEnded(PmagentError):
+class NotEnded(PmagentError, exit_code=1):
     """Something in the log could not be ended, so it is not adopted."""
-
-    exit_code = 1
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -86,7 +84,7 @@ async def _adopt(workspace: Path, found: Found, operator: str) -> None:
         if host.storage.log_id() != found.log_id:
             raise NotEnded("the log was exchanged meanwhile", "look again: pmagent log adopt")
         adopted = LogAdopted(
-            operator_id=operator, channel="cli", uid=found.uid, folder=_text(host.layout.log),
+            operator_id=operator, channel="cli", uid=found.uid, folder=shown(host.layout.log)[:FOLDER_CHARS_MAX],
             previous=found.previous[:FOLDER_CHARS_MAX], gone_from=found.gone_from, gone_to=found.gone_to,
             known_sum=found.known_sum,
         )  # fmt: skip
@@ -97,8 +95,7 @@ async def _adopt(workspace: Path, found: Found, operator: str) -> None:
 
         with anyio.move_on_after(SECONDS):
             await _end_effects(host)
-        left = open_work(host.runtime.engine, host.runtime.now())
-        if left:
+        if left := open_work(host.runtime.engine, host.runtime.now()):
             raise NotEnded(f"this could not be ended: {', '.join(left[:3])}", "the log stays as it is: read it only")
         for other in [*Registry().known_at(found.log_id)]:
             Registry().forget_log(Path(other.workspace))
@@ -134,7 +131,3 @@ def _with_losses(found: Found, layout: Layout, before: KnownLog) -> Found:
         found, previous=before.folder, gone_from=first, gone_to=before.position if first else 0,
         known_sum=before.sum if first else "",
     )
-
-
-def _text(path: Path) -> str:
-    return shown(path)[:FOLDER_CHARS_MAX]

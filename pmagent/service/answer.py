@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import msgspec
 
 from pmagent.events.errors import PmagentError
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,16 +21,20 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str] = []
 
 
-class BadOperation(PmagentError):
+class BadOperation(PmagentError, exit_code=2):
     """There is no such operation, or its arguments do not fit."""
 
-    exit_code = 2
 
-
-class OutcomeOpen(PmagentError):
+class OutcomeOpen(PmagentError, exit_code=6):
     """It is not over yet; it goes on."""
 
-    exit_code = 6
+
+def understood(arguments: Mapping[str, Any], shape: type[S], refused: type[PmagentError], what: str, hint: str) -> S:
+    """The arguments, without the request's id, as a ``shape``. Raises ``refused``: ``what``, why, ``hint``."""
+    try:
+        return msgspec.convert({name: value for name, value in arguments.items() if name != "request"}, shape)
+    except msgspec.ValidationError as error:
+        raise refused(f"{what}: {error}", hint) from error
 
 
 def request_of(arguments: dict[str, Any], kind: str) -> str:

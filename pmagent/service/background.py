@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Final
 
 from pmagent.events.errors import PmagentError
+from pmagent.events.tree import held
 from pmagent.service.client import DaemonUnreachable
 from pmagent.service.wire import peer_pid, peer_uid, reachable
-from pmagent.workspace.layout import Layout
+from pmagent.workspace.layout import Layout, template
 
 NOTIFY: Final = "NOTIFY_SOCKET"
 READY: Final = b"READY=1"
@@ -42,22 +43,16 @@ class NotStarted(PmagentError):
         self.exit_code = code if 0 < code < 128 else 70
 
 
-class AlreadyRunning(PmagentError):
+class AlreadyRunning(PmagentError, exit_code=1):
     """A daemon has this workspace already."""
 
-    exit_code = 1
 
-
-class StillThere(PmagentError):
+class StillThere(PmagentError, exit_code=6):
     """The daemon did not end in time; it may still do so."""
 
-    exit_code = 6
 
-
-class BadUnit(PmagentError):
+class BadUnit(PmagentError, exit_code=2):
     """No unit can be written for this workspace."""
-
-    exit_code = 2
 
 
 class Notifier:
@@ -97,8 +92,7 @@ def start(workspace: Path) -> int:
             env={**os.environ, NOTIFY: f"{folder}/notify"}, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
             start_new_session=True,
         )  # fmt: skip
-        ended = os.pidfd_open(daemon.pid)
-        try:
+        with held(os.pidfd_open(daemon.pid)) as ended:
             while True:
                 heard: list[int] = select.select([line.fileno(), ended], [], [])[0]
                 if line.fileno() in heard and READY in line.recv(4096).split(b"\n"):
@@ -106,8 +100,6 @@ def start(workspace: Path) -> int:
                     return daemon.pid
                 if ended in heard:
                     raise NotStarted(daemon.wait(), _last_line(output), output)
-        finally:
-            os.close(ended)
 
 
 def stop(workspace: Path, seconds: float) -> int | None:
@@ -185,22 +177,8 @@ def unit(workspace: Path) -> str:
     if not str(workspace).isprintable():
         raise BadUnit(f"the path {str(workspace)!a} cannot stand in a unit", "move the workspace")
     command = [sys.executable, "-I", "-m", "pmagent", "--workspace", str(workspace), "up"]
-    return f"""\
-[Unit]
-Description=pmagent in {_escaped(str(workspace))}
-
-[Service]
-Type=notify
-ExecStart={" ".join(_quoted(word) for word in command)}
-ExecReload=/bin/kill -HUP $MAINPID
-WorkingDirectory={_escaped(str(workspace))}
-Restart=on-failure
-RestartSec=2
-TimeoutStopSec=90
-
-[Install]
-WantedBy=default.target
-"""
+    words = " ".join(_quoted(word) for word in command)
+    return template("pmagent.service", workspace=_escaped(str(workspace)), command=words)
 
 
 def _escaped(text: str) -> str:

@@ -46,9 +46,7 @@ def code_digest() -> str:
     return digest.hexdigest()
 
 
-def load(
-    path: Path, digest: str, log_id: str, storage: StorageReader, engine: Engine, documents: Documents
-) -> int:
+def load(path: Path, digest: str, log_id: str, storage: StorageReader, engine: Engine, documents: Documents) -> int:
     """Restore ``engine`` and ``documents`` from the cache if it fits; the position they then stand at, else 0.
 
     ``digest`` is the SHA-256 of the only content that counts, from this user's registry ("": none does): nobody who can

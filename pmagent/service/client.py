@@ -66,10 +66,8 @@ def new_request(kind: str) -> str:
     return f"{kind}-{uuid.uuid4()}"
 
 
-class DaemonUnreachable(PmagentError):
+class DaemonUnreachable(PmagentError, exit_code=5):
     """A process holds the log, but does not answer on its socket."""
-
-    exit_code = 5
 
 
 class HolderGone(DaemonUnreachable):

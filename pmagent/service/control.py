@@ -21,7 +21,7 @@ from pmagent.contracts.control import (
 )
 from pmagent.contracts.payload import Payload, type_of
 from pmagent.events.errors import PmagentError
-from pmagent.service.answer import Answer
+from pmagent.service.answer import Answer, understood
 from pmagent.service.host import Host
 
 PAUSE: Final = "control.pause"
@@ -30,10 +30,11 @@ NOTE: Final = "console.note"
 CHECKED: Final = "console.checked"
 
 
-class BadControl(PmagentError):
+class BadControl(PmagentError, exit_code=2):
     """The request is none that the stop switch or the console has; nothing was recorded."""
 
-    exit_code = 2
+
+_BAD: Final = (BadControl, "this cannot be asked", "pmagent pause --help")
 
 
 class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -52,21 +53,21 @@ class _Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 async def pause(host: Host, arguments: dict[str, Any]) -> Answer:
     """Pause new outward effects, and disarm: ``{paused: true, since, operator_id, …}``; of effects that are paused
     already, since when. Raises BadControl, Refused, TimedOut."""
-    asked = _understood(arguments, _Arguments)
+    asked = understood(arguments, _Arguments, *_BAD)
     payload = PauseRequested(operator_id=asked.operator, channel=asked.channel, reason=asked.reason)
     return await _ask(host, payload, arguments, "control.paused", paused=True)
 
 
 async def resume(host: Host, arguments: dict[str, Any]) -> Answer:
     """Let effects start again, first those that were held: ``{paused: false, since, held, …}``. Raises as ``pause``."""
-    asked = _understood(arguments, _Arguments)
+    asked = understood(arguments, _Arguments, *_BAD)
     payload = ResumeRequested(operator_id=asked.operator, channel=asked.channel, reason=asked.reason)
     return await _ask(host, payload, arguments, "control.resumed", paused=False)
 
 
 async def note(host: Host, arguments: dict[str, Any]) -> Answer:
     """Record who signed in to the console or out, or was refused: ``{position}``. Raises BadControl."""
-    asked = _understood(arguments, _Note)
+    asked = understood(arguments, _Note, *_BAD)
     made: Payload
     if asked.what == "signed_in":
         made = SignedIn(operator_id=asked.operator, by=asked.by)
@@ -80,26 +81,17 @@ async def note(host: Host, arguments: dict[str, Any]) -> Answer:
 
 async def checked(host: Host, arguments: dict[str, Any]) -> Answer:
     """Record what came of a check that an operator asked for: ``{position}``. Raises BadControl."""
-    made = _understood(arguments, Checked)
+    made = understood(arguments, Checked, *_BAD)
     draft = await anyio.to_thread.run_sync(host.drafted, made, _request(arguments, CHECKED))
     return Answer(document={"position": await host.tell_draft(draft)})
 
 
-async def _ask(
-    host: Host, payload: Payload, arguments: dict[str, Any], answer: str, *, paused: bool
-) -> Answer:
+async def _ask(host: Host, payload: Payload, arguments: dict[str, Any], answer: str, *, paused: bool) -> Answer:
     kind = PAUSE if paused else RESUME
     draft = await anyio.to_thread.run_sync(host.drafted, payload, _request(arguments, kind))
     event = await host.ask_draft(draft, {answer}, whole=True, shown=False)
     fields: dict[str, Any] = msgspec.to_builtins(event.data)
     return Answer(document={"paused": paused, **fields, "position": event.position, "time": event.time})
-
-
-def _understood(arguments: dict[str, Any], shape: type[Any]) -> Any:
-    try:
-        return msgspec.convert({name: value for name, value in arguments.items() if name != "request"}, shape)
-    except msgspec.ValidationError as error:
-        raise BadControl(f"this cannot be asked: {error}", "pmagent pause --help") from error
 
 
 def _request(arguments: dict[str, Any], kind: str) -> str:

@@ -226,8 +226,7 @@ class _Arrivals:
             except ConnectionAbortedError:
                 continue
             client.settimeout(0)
-            content = _answered_at_once(self._host, client)
-            if content is not None:
+            if (content := _answered_at_once(self._host, client)) is not None:
                 return client, content
         return None
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -96,10 +96,8 @@ class Refused(PmagentError):
     """The request was refused because the actor that would answer it is halted."""
 
 
-class RequestReused(PmagentError):
+class RequestReused(PmagentError, exit_code=2):
     """The request's id belongs to another request."""
-
-    exit_code = 2
 
 
 class Host:
@@ -143,8 +141,7 @@ class Host:
 
     def require_current(self, projection: str) -> None:
         """Check that a projection's documents may be read as what stands. Raises ProjectionHalted."""
-        halt = self.documents.halted.get(projection)
-        if halt is not None:
+        if (halt := self.documents.halted.get(projection)) is not None:
             raise ProjectionHalted(halt)
 
     @property
@@ -311,15 +308,12 @@ async def open_host(
     with store.lease(surface) as lease:
         known = None if adopting else admitted(layout)
         sweep(layout.workspace, *(load(folder) for edge in EDGES for folder in edge.folders))
-        storage = lease.open()
-        try:
+        with closing(lease.open()) as storage:
             keeper = Keeper(layout, known, storage, idle=adopting)
             made = resources_of(EDGES, {} if adopting else os.environ)
             kept = Resources((*made, *resources))
             async with _live(layout, store, storage, surface, stop_reason, kept, keeper, must_write=must_write) as host:
                 yield host
-        finally:
-            storage.close()
 
 
 @asynccontextmanager
@@ -400,8 +394,6 @@ def _is_repeatable(event: Event) -> bool:
 async def _end_adopted(event: Event, _: Io) -> EffectCancelled:
     """The performer of everything while a log is adopted."""
     return EffectCancelled(request=event.position, reason="adopted")
-
-
 
 
 async def _stop(host: Host, log_id: str, reason: str) -> None:

@@ -25,10 +25,8 @@ _LINKS_ALLOWED: Final = frozenset(("config.toml", ".gitignore"))
 """Names in ``.pmagent`` that may be links: what they hold is not believed for where it lies."""
 
 
-class LogFilesUnsafe(PmagentError):
+class LogFilesUnsafe(PmagentError, exit_code=7):
     """Somebody else may be able to change the files of the log, or have them changed; so nothing acts on it."""
-
-    exit_code = 7
 
 
 def shown(path: str | os.PathLike[str]) -> str:

@@ -77,11 +77,9 @@ def noted_status(workspace: Path) -> dict[str, Any] | None:
     document = noted.document
     now = LogClock(document["log"]["time"] or "").now()
     return {
-        **document,
-        "permits": sum(now < end for end in noted.permits),
+        **document, "permits": sum(now < end for end in noted.permits),
         "stale": [msgspec.to_builtins(halt) for halt in noted_halts(layout.workspace)],
-        "log": {**document["log"], "ahead_s": ahead_seconds(document["log"]["time"] or "")},
-        "distrust": None,
+        "log": {**document["log"], "ahead_s": ahead_seconds(document["log"]["time"] or "")}, "distrust": None,
         "unaccepted": _unaccepted(layout.workspace),
     }
 

@@ -45,10 +45,8 @@ if TYPE_CHECKING:
     from pmagent.service.host import Host
 
 
-class NotInstalled(PmagentError):
+class NotInstalled(PmagentError, exit_code=2):
     """The operation's area lacks libraries that take part in its decisions; nothing was recorded."""
-
-    exit_code = 2
 
 
 async def status(host: Host, _: dict[str, Any]) -> Answer:
@@ -105,7 +103,7 @@ def _rebuilt(documents: Iterable[tuple[str, bool]], halts: Collection[Halt]) -> 
     written = dict(documents)
     document = {
         "documents": sorted(written), "written": [path for path, done in written.items() if done],
-        "stale": [_plain(halt) for halt in halts],
+        "stale": msgspec.to_builtins(list(halts)),
     }  # fmt: skip
     warnings = [ProjectionHalted(halt).message for halt in halts]
     return Answer(document=document, exit_code=Exit.BUG if halts else Exit.DONE, warnings=warnings)
@@ -149,9 +147,7 @@ def goes_by_configuration(workspace: Path, name: str, arguments: dict[str, Any])
     return bool(load(configured)(workspace, arguments)) if isinstance(configured, str) else configured
 
 
-def call(
-    workspace: Path, name: str, arguments: dict[str, Any] | None = None, say: Say = lambda _: None
-) -> Answer:
+def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None, say: Say = lambda _: None) -> Answer:
     """Perform an operation on the workspace, through its daemon or in this process; blocking. ``say`` is told what
     keeps it waiting.
 
@@ -294,8 +290,3 @@ def call_logged(workspace: Path, name: str) -> dict[str, Any]:
     """The log's answer to an operation that only looks, whatever the daemon does. Raises CorruptLog,
     HistoryError."""
     return _without_daemon(workspace.resolve(), name, {}).document
-
-
-def _plain(document: msgspec.Struct) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(document)
-    return plain

@@ -21,10 +21,8 @@ PAUSED: Final = "control.paused"
 RESUMED: Final = "control.resumed"
 
 
-class Paused(PmagentError):
+class Paused(PmagentError, exit_code=1):
     """Effects are paused, and what is asked for would wait with nobody told why; nothing was recorded."""
-
-    exit_code = 1
 
 
 def refuse_if_paused(host: Host) -> None:

@@ -18,9 +18,7 @@ from pmagent.projections.core.projection import Halt
 from pmagent.service.noted import NotedStatus, code_stamp
 
 
-def status_of(
-    engine: Engine, log_id: str, tail: Tail, stale: Sequence[Halt] = (), *, running: bool
-) -> dict[str, Any]:
+def status_of(engine: Engine, log_id: str, tail: Tail, stale: Sequence[Halt] = (), *, running: bool) -> dict[str, Any]:
     """How things stand as of ``tail``: each area's part, permits, pause, open effects and jobs, halted actors,
     ``stale`` projections, the log's end. ``running``: a daemon says so, and not the log alone."""
     gate: GateState = engine.states["gate"]
@@ -29,12 +27,9 @@ def status_of(
     for edge in EDGES:
         of_areas |= load(edge.status)(engine) if edge.status else {}
     return {
-        "running": running,
-        "daemon": "running" if running else "none",
-        **of_areas,
+        "running": running, "daemon": "running" if running else "none", **of_areas,
         "permits": sum(permit.uses_left > 0 and now < permit.expires_at for permit in gate.permits.values()),
-        "paused": msgspec.to_builtins(gate.pause) if gate.pause is not None else None,
-        "held": len(engine.effects.held),
+        "paused": msgspec.to_builtins(gate.pause) if gate.pause is not None else None, "held": len(engine.effects.held),
         "open_effects": [
             {
                 "position": event.position, "type": event.type, "since": event.time,
@@ -50,9 +45,7 @@ def status_of(
             for kind in KINDS
             for job in kind.open_in(engine.states)
         ],
-        "halted": sorted(engine.halted),
-        "stale": [msgspec.to_builtins(halt) for halt in stale],
-        "unwritten": None,
+        "halted": sorted(engine.halted), "stale": [msgspec.to_builtins(halt) for halt in stale], "unwritten": None,
         "log": {
             "log_id": log_id, "position": tail.position, "sum": tail.sum, "time": tail.time or None,
             "ahead_s": ahead_seconds(tail.time),

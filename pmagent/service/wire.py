@@ -25,6 +25,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from pmagent.edges import OPERATIONS
 from pmagent.events.errors import PmagentError
+from pmagent.events.tree import held
 
 REQUEST_BYTES_MAX: Final = 24 << 20
 REPLY_BYTES_MAX: Final = 64 << 20
@@ -67,10 +68,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     taken: float | None = None
 
 
-class BadMessage(PmagentError):
+class BadMessage(PmagentError, exit_code=5):
     """A message over the socket is no request or no reply."""
-
-    exit_code = 5
 
 
 class RemoteError(PmagentError):
@@ -85,11 +84,8 @@ class RemoteError(PmagentError):
 @contextmanager
 def reachable(path: Path) -> Iterator[str]:
     """An address for the socket at ``path``, of any length, while the block lasts. Raises OSError."""
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with held(os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as folder:
         yield f"/proc/self/fd/{folder}/{path.name}"
-    finally:
-        os.close(folder)
 
 
 def peer_uid(connection: socket.socket) -> int:

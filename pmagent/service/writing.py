@@ -184,6 +184,7 @@ class DocumentWriter:
             halts = list(self.documents.halted.values())
             if halts != self._noted:
                 self._note(halts)
+
     def _note_lost(self) -> None:
         found = {path: error for path, error in self._store.lost.items() if path not in self.lost}
         self.lost.update(found)

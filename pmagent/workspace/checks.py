@@ -16,7 +16,7 @@ import msgspec
 from pmagent.contracts.checks import AT_ONCE, CHECKS_MAX, CheckKind, CheckRequested, ConfiguredCheck, Name, Reads
 from pmagent.contracts.checks import Seconds as CheckSeconds
 from pmagent.events.errors import PmagentError
-from pmagent.service.answer import Answer, request_of
+from pmagent.service.answer import Answer, request_of, understood
 from pmagent.service.host import Host
 from pmagent.service.pausing import refuse_if_paused
 from pmagent.workspace.settings import FILE
@@ -29,17 +29,13 @@ SANDBOX_SECONDS: Final = 10.0
 WAY_SECONDS: Final = 30.0
 
 
-class BadCheckRequest(PmagentError):
+class BadCheckRequest(PmagentError, exit_code=2):
     """The request cannot be run: it is no request for checks, or they are not configured. Nothing was
     recorded."""
 
-    exit_code = 2
 
-
-class ChecksRefused(PmagentError):
+class ChecksRefused(PmagentError, exit_code=1):
     """The checker ran none of the checks; it is in the log, with the reason."""
-
-    exit_code = 1
 
 
 class _Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,10 +55,8 @@ def _run_seconds(asked: _Asked) -> float:
 
 
 def _asked(arguments: dict[str, Any]) -> _Asked:
-    try:
-        return msgspec.convert({name: value for name, value in arguments.items() if name != "request"}, _Asked)
-    except msgspec.ValidationError as error:
-        raise BadCheckRequest(f"this is no request for checks: {error}", "it needs kind, names, seconds") from error
+    what = "this is no request for checks"
+    return understood(arguments, _Asked, BadCheckRequest, what, "it needs kind, names, seconds")
 
 
 async def run(host: Host, arguments: dict[str, Any], request: str) -> Answer:
@@ -74,8 +68,7 @@ async def run(host: Host, arguments: dict[str, Any], request: str) -> Answer:
     workspace = host.layout.workspace
     settings = await anyio.to_thread.run_sync(resolved, workspace, {})
     table = settings.checks if asked.kind == "check" else settings.guards
-    unknown = [name for name in asked.names if name not in table]
-    if unknown:
+    if unknown := [name for name in asked.names if name not in table]:
         what = f"there is no {asked.kind} {unknown[0]!r} in {workspace / FILE}"
         raise BadCheckRequest(what, f"there are: {', '.join(table) or 'none'}")
     checks = [ConfiguredCheck(name=name, argv=list(table[name])) for name in asked.names]
@@ -92,8 +85,7 @@ async def run(host: Host, arguments: dict[str, Any], request: str) -> Answer:
         raise ChecksRefused(event.data.error, event.data.mend)
     # A name that looks like a secret stands masked in the log, and is still who it is.
     results = [
-        msgspec.structs.replace(result, name=name)
-        for name, result in zip(asked.names, event.data.results, strict=True)
+        msgspec.structs.replace(result, name=name) for name, result in zip(asked.names, event.data.results, strict=True)
     ]
     return Answer(document={"results": msgspec.to_builtins(results), "position": event.position})
 

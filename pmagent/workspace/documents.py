@@ -97,12 +97,9 @@ def _handoff(old: Content, given: Inputs, reality: Content) -> Content:
     verdicts = {name: verdict for name in wanted if (verdict := _verdict(reality, name)) is not None}
     notes = _object(old, "notes") | {"generated_at": given.now, "reality_green_summary": PATHS[REALITY]}
     return {
-        **({"version": 1} | old),
-        **_phases(given),
-        "branch": given.branch,
+        **({"version": 1} | old), **_phases(given), "branch": given.branch,
         "health": was | {"reality_green": reality["reality_green"], "checks": verdicts},
-        "required_surfaces": [PATHS[BOOTSTRAP], given.ssot_path],
-        "notes": notes,
+        "required_surfaces": [PATHS[BOOTSTRAP], given.ssot_path], "notes": notes,
     }
 
 
@@ -110,29 +107,20 @@ def _bootstrap(old: Content, given: Inputs, reality: Content) -> Content:
     meta = _object(old, "meta") | _phases(given)
     health = _bools(_object(old, "health")) | {"reality_green": reality["reality_green"], "source": PATHS[REALITY]}
     for name, key in KEY_CHECKS.items():
-        verdict = _verdict(reality, name)
-        if verdict is not None:
+        if (verdict := _verdict(reality, name)) is not None:
             health[key] = verdict
     if "dms_share_alignment" in meta and "dms_alignment_ok" in health:
         meta["dms_share_alignment"] = "OK" if health["dms_alignment_ok"] else "BROKEN"
     surfaces = _object(old, "surfaces") | {SSOT: given.ssot_path}
     return {
-        **({"version": BOOTSTRAP_VERSION} | old),
-        "branch": given.branch,
-        "generated_at_utc": given.now,
-        "health": health,
-        "meta": meta,
-        "surfaces": surfaces,
+        **({"version": BOOTSTRAP_VERSION} | old), "branch": given.branch, "generated_at_utc": given.now,
+        "health": health, "meta": meta, "surfaces": surfaces,
     }
 
 
 def _context() -> Content:
     empty: Content = {
-        "active_goal": None,
-        "kernel_mode": None,
-        "constraints": [],
-        "pending_ops_blocks": [],
-        "session_metadata": {},
+        "active_goal": None, "kernel_mode": None, "constraints": [], "pending_ops_blocks": [], "session_metadata": {},
     }
     return {"version": 1, "context": empty}
 

@@ -103,14 +103,8 @@ def _git(workspace: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
     try:
         return subprocess.run(
-            ["git", "-C", str(workspace), *arguments],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=LIMIT_S,
-            env=environment,
-            check=False,
-            stdin=subprocess.DEVNULL,
+            ["git", "-C", str(workspace), *arguments], capture_output=True, text=True, errors="replace",
+            timeout=LIMIT_S, env=environment, check=False, stdin=subprocess.DEVNULL,
         )
     except FileNotFoundError:
         raise WorkspaceError("git is not installed", "install the package git") from None

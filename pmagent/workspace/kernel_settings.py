@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from pmagent.workspace import layout
 from pmagent.workspace.settings import FILE as PATH
 from pmagent.workspace.settings import ConfigError, resolve
 from pmagent.workspace.trust import NotAccepted, resolved
@@ -30,17 +31,7 @@ def template(phase: str, *, surfaces: bool = True) -> str:
 phase = {json.dumps(phase, ensure_ascii=False)}               # the phase that the surfaces name, a word or a number
 # last_completed_phase = "0"
 """
-    return f"""\
-# Settings of this workspace; flags and PMAGENT_* variables win over them. pmagent doctor --settings shows what holds.
-
-{kernel if surfaces else _WITHOUT}
-# [storage]
-# log_dir = "~/evidence/this-workspace"   # the log and its blobs, instead of .pmagent/data
-
-# Programs that `pmagent kernel refresh` runs, read-only and without network; each has to exit with 0.
-# [checks]
-# "Unit Tests" = ["make", "test"]
-"""
+    return layout.template("config.toml", kernel=kernel if surfaces else _WITHOUT)
 
 
 class Phases(msgspec.Struct, frozen=True):

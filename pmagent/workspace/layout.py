@@ -11,7 +11,7 @@ from pmagent.events.atomic import write_atomic
 from pmagent.events.evidence import FOLDER, Evidence, evidence, log_of
 from pmagent.events.store import LogStore
 
-__all__ = ["FOLDER", "GITIGNORE", "Layout"]
+__all__ = ["FOLDER", "GITIGNORE", "Layout", "template"]
 
 GITIGNORE: Final = b"*\n!.gitignore\n!config.toml\n"
 """``.pmagent/.gitignore``: what a run leaves behind stays out of git; the settings are worth keeping in it."""
@@ -21,6 +21,13 @@ _REPOSITORY: Final = {
     "config": b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n",
 }
 """The files of an empty git repository, besides its folders ``objects`` and ``refs``."""
+
+
+def template(name: str, **values: str) -> str:
+    """The text of ``templates/name``, with its ``$names`` replaced by ``values``."""
+    from string import Template  # few commands write such a text
+
+    return Template((Path(__file__).with_name("templates") / name).read_text("utf-8")).substitute(values)
 
 
 _UNKNOWN: Final = Evidence(Path(), Path(), Path())

@@ -17,10 +17,8 @@ PATH_BYTES_MAX: Final = 1_024
 _NOWHERE: Final = (FOLDER, ".git")
 
 
-class BadPath(PmagentError):
+class BadPath(PmagentError, exit_code=2):
     """Nothing can be left there; ``message`` begins with what named the place."""
-
-    exit_code = 2
 
 
 def inside(name: str, text: str, workspace: Path, forbidden: Collection[str]) -> str:

@@ -26,16 +26,12 @@ _SERVICES: Final = ("pmagent-orchestra", "pmagent-audit", "hexforge-pla")
 _REPORTED: Final = re.compile(r"\bLog\b[^\n]*`([0-9a-f]{32})`")
 
 
-class LogGone(PmagentError):
+class LogGone(PmagentError, exit_code=1):
     """The workspace's documents tell of a log that is not there; another one is never begun in silence."""
 
-    exit_code = 1
 
-
-class BadPath(PmagentError):
+class BadPath(PmagentError, exit_code=2):
     """The workspace's path is not UTF-8, and the log, which names it, holds only text."""
-
-    exit_code = 2
 
 
 def require_text(folder: Path) -> None:
@@ -60,8 +56,7 @@ def require_workspace(folder: Path) -> None:
 def require_log(layout: Layout) -> None:
     """For whoever would begin a log. Raises LogGone where documents tell of one that is not there, or one lies where
     the settings do not look."""
-    gone = log_gone(layout)
-    if gone is not None:
+    if (gone := log_gone(layout)) is not None:
         raise gone
 
 
@@ -105,8 +100,7 @@ def _tellers(workspace: Path) -> Iterator[tuple[str, str]]:
     if isinstance(log, dict) and isinstance(log.get("log_id"), str) and log["log_id"]:
         yield oa_state.PATH, f"{log['log_id'][:64]} (up to position {log.get('position')})"
     for path in _some(workspace, "runs/*/report.md"):
-        found = _REPORTED.search(_start(path).decode("utf-8", "replace"))
-        if found is not None:
+        if (found := _REPORTED.search(_start(path).decode("utf-8", "replace"))) is not None:
             yield str(path.relative_to(workspace)), found[1]
     for path in _some(workspace, "jobs/*.json"):
         if _json(path).get("service") in _SERVICES:
@@ -139,5 +133,3 @@ def _json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-

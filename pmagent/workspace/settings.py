@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
+from msgspec import Meta
 
 from pmagent.workspace.layout import workspace_around
 from pmagent.workspace.settings_programs import TABLES, ConfigError, Programs, programs
@@ -28,22 +29,21 @@ PREFIX: Final = "PMAGENT_"
 WORKSPACE: Final = "PMAGENT_WORKSPACE"
 
 
-Word = Annotated[str, msgspec.Meta(min_length=1, pattern=r"\S")]
+Word = Annotated[str, Meta(min_length=1, pattern=r"\S")]
+Usd = Annotated[float, Meta(ge=0, le=1_000_000)]
 
 
 class KernelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The values that ``pmagent kernel refresh`` cannot compute, and what the configured checks and guards may have."""
 
-    phase: Annotated[Word | int | None, msgspec.Meta(description="the phase that the surfaces name")] = None
-    last_completed_phase: Annotated[Word | int | None, msgspec.Meta(description="the phase before it")] = None
-    check_seconds: Annotated[
-        float, msgspec.Meta(gt=0, le=600, description="seconds for one configured check or guard")
-    ] = 60.0
+    phase: Annotated[Word | int | None, Meta(description="the phase that the surfaces name")] = None
+    last_completed_phase: Annotated[Word | int | None, Meta(description="the phase before it")] = None
+    check_seconds: Annotated[float, Meta(gt=0, le=600, description="seconds for one configured check or guard")] = 60.0
     check_reads: Annotated[
-        str, msgspec.Meta(description="folders that they may read besides the workspace, as PATH separates them")
+        str, Meta(description="folders that they may read besides the workspace, as PATH separates them")
     ] = ""
     surfaces: Annotated[
-        Literal["required", "none"], msgspec.Meta(description="none: this workspace has no kernel surfaces")
+        Literal["required", "none"], Meta(description="none: this workspace has no kernel surfaces")
     ] = "required"
 
 
@@ -51,11 +51,9 @@ class CliSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How commands talk."""
 
     color: Annotated[
-        Literal["auto", "always", "never"], msgspec.Meta(description="colour on the screen; auto: on a terminal")
+        Literal["auto", "always", "never"], Meta(description="colour on the screen; auto: on a terminal")
     ] = "auto"
-    tail_lines: Annotated[
-        int, msgspec.Meta(ge=0, le=1_000_000, description="how many events `pmagent log tail` shows")
-    ] = 20
+    tail_lines: Annotated[int, Meta(ge=0, le=1_000_000, description="how many events `pmagent log tail` shows")] = 20
 
 
 class ReasoningSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,30 +62,19 @@ class ReasoningSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     read import no contracts."""
 
     engine: Annotated[
-        Literal["rules", "langchain", "dspy"], msgspec.Meta(description="who answers: rules, langchain or dspy")
+        Literal["rules", "langchain", "dspy"], Meta(description="who answers: rules, langchain or dspy")
     ] = "rules"
-    model: Annotated[str, msgspec.Meta(description="the model of langchain or dspy, as provider:model")] = ""
-    fallback: Annotated[
-        bool, msgspec.Meta(description="whether the rules answer, as DEGRADED, when the engine cannot")
-    ] = False
-    attempts: Annotated[int, msgspec.Meta(ge=1, le=10, description="calls for one question")] = 3
-    call_seconds: Annotated[float, msgspec.Meta(gt=0, le=600, description="seconds for one call")] = 60.0
-    calls: Annotated[int, msgspec.Meta(ge=1, le=1000, description="calls in one run")] = 16
-    concurrency: Annotated[int, msgspec.Meta(ge=1, le=16, description="calls of one run at once")] = 2
-    seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400, description="seconds for one run's questions")] = 300.0
-    tokens: Annotated[int, msgspec.Meta(ge=1, le=100_000_000, description="tokens for one run, in and out")] = 200_000
-    cost_usd: Annotated[
-        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
-        msgspec.Meta(description="US dollars for one run; needs the prices"),
-    ] = None
-    input_usd: Annotated[
-        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
-        msgspec.Meta(description="the model's price for a million tokens in"),
-    ] = None
-    output_usd: Annotated[
-        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
-        msgspec.Meta(description="the model's price for a million tokens out"),
-    ] = None
+    model: Annotated[str, Meta(description="the model of langchain or dspy, as provider:model")] = ""
+    fallback: Annotated[bool, Meta(description="whether the rules answer, as DEGRADED, when the engine cannot")] = False
+    attempts: Annotated[int, Meta(ge=1, le=10, description="calls for one question")] = 3
+    call_seconds: Annotated[float, Meta(gt=0, le=600, description="seconds for one call")] = 60.0
+    calls: Annotated[int, Meta(ge=1, le=1000, description="calls in one run")] = 16
+    concurrency: Annotated[int, Meta(ge=1, le=16, description="calls of one run at once")] = 2
+    seconds: Annotated[float, Meta(gt=0, le=86_400, description="seconds for one run's questions")] = 300.0
+    tokens: Annotated[int, Meta(ge=1, le=100_000_000, description="tokens for one run, in and out")] = 200_000
+    cost_usd: Annotated[Usd | None, Meta(description="US dollars for one run; needs the prices")] = None
+    input_usd: Annotated[Usd | None, Meta(description="the model's price for a million tokens in")] = None
+    output_usd: Annotated[Usd | None, Meta(description="the model's price for a million tokens out")] = None
 
 
 class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,43 +82,30 @@ class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``ModelLimits``, with defaults that let three judges go through a rubric of forty criteria twice; a test holds them
     together."""
 
-    model: Annotated[str, msgspec.Meta(description="the judges' model, as provider:model; without one, the rules")] = ""
-    vision_model: Annotated[str, msgspec.Meta(description="the model that looks at the report's images")] = ""
-    rubric: Annotated[str, msgspec.Meta(description="the rubric's file; without one, the one that comes along")] = ""
-    clone_bytes: Annotated[int, msgspec.Meta(ge=1, description="bytes of a clone")] = 2 * 2**30
-    clone_seconds: Annotated[float, msgspec.Meta(gt=0, le=3_600, description="seconds for cloning")] = 600.0
-    files: Annotated[int, msgspec.Meta(ge=1, description="files of a repository")] = 50_000
-    file_bytes: Annotated[int, msgspec.Meta(ge=1, description="bytes of a file that is read")] = 8 * 2**20
-    survey_seconds: Annotated[float, msgspec.Meta(gt=0, le=1_800, description="seconds for reading a clone")] = 900.0
-    survey_memory: Annotated[int, msgspec.Meta(ge=2**26, description="bytes of memory for that")] = 4 * 2**30
-    pdf_bytes: Annotated[int, msgspec.Meta(ge=1, description="bytes of a report")] = 256 * 2**20
-    pdf_pages: Annotated[int, msgspec.Meta(ge=1, description="pages of a report")] = 2_000
-    pdf_seconds: Annotated[float, msgspec.Meta(gt=0, le=1_800, description="seconds for reading a report")] = 300.0
-    pdf_memory: Annotated[int, msgspec.Meta(ge=2**26, description="bytes of memory for that")] = 2 * 2**30
-    pictures: Annotated[int, msgspec.Meta(ge=0, le=200, description="images of a report that are taken out")] = 20
-    attempts: Annotated[int, msgspec.Meta(ge=1, le=10, description="calls for one opinion")] = 8
-    patience_minutes: Annotated[
-        float, msgspec.Meta(ge=0, le=1_440, description="minutes for which a provider that fails is waited for")
-    ] = 10.0
-    call_seconds: Annotated[float, msgspec.Meta(gt=0, le=600, description="seconds for one call")] = 120.0
-    calls: Annotated[int, msgspec.Meta(ge=1, le=1000, description="calls in one audit")] = 500
-    concurrency: Annotated[int, msgspec.Meta(ge=1, le=16, description="calls of one audit at once")] = 4
-    seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400, description="seconds for one audit's questions")] = 3600.0
-    tokens: Annotated[
-        int, msgspec.Meta(ge=1, le=100_000_000, description="tokens for one audit, in and out")
-    ] = 3_000_000
-    cost_usd: Annotated[
-        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
-        msgspec.Meta(description="US dollars for one audit; needs the prices"),
-    ] = None
-    input_usd: Annotated[
-        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
-        msgspec.Meta(description="the judges' model's price for a million tokens in"),
-    ] = None
-    output_usd: Annotated[
-        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
-        msgspec.Meta(description="the judges' model's price for a million tokens out"),
-    ] = None
+    model: Annotated[str, Meta(description="the judges' model, as provider:model; without one, the rules")] = ""
+    vision_model: Annotated[str, Meta(description="the model that looks at the report's images")] = ""
+    rubric: Annotated[str, Meta(description="the rubric's file; without one, the one that comes along")] = ""
+    clone_bytes: Annotated[int, Meta(ge=1, description="bytes of a clone")] = 2 * 2**30
+    clone_seconds: Annotated[float, Meta(gt=0, le=3_600, description="seconds for cloning")] = 600.0
+    files: Annotated[int, Meta(ge=1, description="files of a repository")] = 50_000
+    file_bytes: Annotated[int, Meta(ge=1, description="bytes of a file that is read")] = 8 * 2**20
+    survey_seconds: Annotated[float, Meta(gt=0, le=1_800, description="seconds for reading a clone")] = 900.0
+    survey_memory: Annotated[int, Meta(ge=2**26, description="bytes of memory for that")] = 4 * 2**30
+    pdf_bytes: Annotated[int, Meta(ge=1, description="bytes of a report")] = 256 * 2**20
+    pdf_pages: Annotated[int, Meta(ge=1, description="pages of a report")] = 2_000
+    pdf_seconds: Annotated[float, Meta(gt=0, le=1_800, description="seconds for reading a report")] = 300.0
+    pdf_memory: Annotated[int, Meta(ge=2**26, description="bytes of memory for that")] = 2 * 2**30
+    pictures: Annotated[int, Meta(ge=0, le=200, description="images of a report that are taken out")] = 20
+    attempts: Annotated[int, Meta(ge=1, le=10, description="calls for one opinion")] = 8
+    patience_minutes: Annotated[float, Meta(ge=0, le=1_440, description="minutes of waiting for a provider")] = 10.0
+    call_seconds: Annotated[float, Meta(gt=0, le=600, description="seconds for one call")] = 120.0
+    calls: Annotated[int, Meta(ge=1, le=1000, description="calls in one audit")] = 500
+    concurrency: Annotated[int, Meta(ge=1, le=16, description="calls of one audit at once")] = 4
+    seconds: Annotated[float, Meta(gt=0, le=86_400, description="seconds for one audit's questions")] = 3600.0
+    tokens: Annotated[int, Meta(ge=1, le=100_000_000, description="tokens for one audit, in and out")] = 3_000_000
+    cost_usd: Annotated[Usd | None, Meta(description="US dollars for one audit; needs the prices")] = None
+    input_usd: Annotated[Usd | None, Meta(description="the judges' model's price for a million tokens in")] = None
+    output_usd: Annotated[Usd | None, Meta(description="the judges' model's price for a million tokens out")] = None
 
 
 class PlaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,85 +113,77 @@ class PlaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     environment and the workspace's file: nobody who only talks to a daemon loosens them. Policies and
     limits are those of ``CredentialPolicy`` and ``ModelLimits``; a test holds them together."""
 
-    device: Annotated[
-        str, msgspec.Meta(description="the device's port; without one it is found by its USB identity")
-    ] = ""
-    device_serial: Annotated[str, msgspec.Meta(description="the USB serial number that the device must have")] = ""
+    device: Annotated[str, Meta(description="the device's port; without one it is found by its USB identity")] = ""
+    device_serial: Annotated[str, Meta(description="the USB serial number that the device must have")] = ""
     layout: Annotated[
         Literal["", "us", "uk", "de", "fr", "es", "it", "se", "no", "dk", "fi", "ch-de", "ch-fr"],
-        msgspec.Meta(description="the typed-on machine's keyboard layout; without one only a practice device types"),
+        Meta(description="the typed-on machine's keyboard layout; without one only a practice device types"),
     ] = ""
-    name: Annotated[
-        str, msgspec.Meta(max_length=64, description="the typed-on machine's name, shown with each proposal")
-    ] = ""
-    operator: Annotated[str, msgspec.Meta(description="who operates, without --operator; else the login name")] = ""
+    name: Annotated[str, Meta(max_length=64, description="the typed-on machine's name, shown with each proposal")] = ""
+    operator: Annotated[str, Meta(description="who operates, without --operator; else the login name")] = ""
     credentials: Annotated[
         Literal["refuse", "acknowledge"],
-        msgspec.Meta(description="what holds credentials: refuse, or acknowledge (5 s, and the operator says so)"),
+        Meta(description="what holds credentials: refuse, or acknowledge (5 s, and the operator says so)"),
     ] = "refuse"
     proposal_seconds: Annotated[
-        float, msgspec.Meta(gt=0, le=86_400, description="seconds for which a proposal stands open")
+        float, Meta(gt=0, le=86_400, description="seconds for which a proposal stands open")
     ] = 300.0
-    two_persons: Annotated[bool, msgspec.Meta(description="whether who asked for it may not approve it")] = False
-    frames: Annotated[str, msgspec.Meta(description="the folder of pictures, or the video device, with frames")] = ""
-    keep_frames: Annotated[bool, msgspec.Meta(description="whether the pictures of frames are kept")] = True
-    model: Annotated[str, msgspec.Meta(description="the model that proposes from frames, as provider:model")] = ""
-    attempts: Annotated[int, msgspec.Meta(ge=1, le=10, description="calls for one question")] = 3
-    call_seconds: Annotated[float, msgspec.Meta(gt=0, le=600, description="seconds for one call")] = 60.0
-    calls: Annotated[int, msgspec.Meta(ge=1, le=1000, description="calls for one proposal")] = 16
-    seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400, description="seconds for one proposal's questions")] = 300.0
-    tokens: Annotated[
-        int, msgspec.Meta(ge=1, le=100_000_000, description="tokens for one proposal, in and out")
-    ] = 200_000
+    two_persons: Annotated[bool, Meta(description="whether who asked for it may not approve it")] = False
+    frames: Annotated[str, Meta(description="the folder of pictures, or the video device, with frames")] = ""
+    keep_frames: Annotated[bool, Meta(description="whether the pictures of frames are kept")] = True
+    model: Annotated[str, Meta(description="the model that proposes from frames, as provider:model")] = ""
+    attempts: Annotated[int, Meta(ge=1, le=10, description="calls for one question")] = 3
+    call_seconds: Annotated[float, Meta(gt=0, le=600, description="seconds for one call")] = 60.0
+    calls: Annotated[int, Meta(ge=1, le=1000, description="calls for one proposal")] = 16
+    seconds: Annotated[float, Meta(gt=0, le=86_400, description="seconds for one proposal's questions")] = 300.0
+    tokens: Annotated[int, Meta(ge=1, le=100_000_000, description="tokens for one proposal, in and out")] = 200_000
 
 
 class ConsoleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The operator console that the daemon serves."""
 
-    enabled: Annotated[bool, msgspec.Meta(description="whether `pmagent up` serves the console")] = True
+    enabled: Annotated[bool, Meta(description="whether `pmagent up` serves the console")] = True
     listen: Annotated[
         Literal["loopback", "unix"],
-        msgspec.Meta(description="where: a loopback port, or the socket .pmagent/data/run/console/console.sock"),
+        Meta(description="where: a loopback port, or the socket .pmagent/data/run/console/console.sock"),
     ] = "loopback"
     port: Annotated[
-        int, msgspec.Meta(ge=0, le=65_535, description="the loopback port; 0: any, and the same one from then on")
+        int, Meta(ge=0, le=65_535, description="the loopback port; 0: any, and the same one from then on")
     ] = 0
-    hours: Annotated[
-        float, msgspec.Meta(gt=0, le=720, description="hours after which one has to sign in again")
-    ] = 12.0
+    hours: Annotated[float, Meta(gt=0, le=720, description="hours after which one has to sign in again")] = 12.0
 
 
-Variable = Annotated[str, msgspec.Meta(pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$")]
+Variable = Annotated[str, Meta(pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$")]
 
 
 class NotificationSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where notifications of alerts and requests go. A secret is never a setting: a setting names its variable in the
     daemon's environment."""
 
-    webhook: Annotated[str, msgspec.Meta(description="the address that gets notifications as JSON")] = ""
+    webhook: Annotated[str, Meta(description="the address that gets notifications as JSON")] = ""
     webhook_secret_env: Annotated[
-        Variable, msgspec.Meta(description="the variable that holds the key of the webhook's signature")
+        Variable, Meta(description="the variable that holds the key of the webhook's signature")
     ] = ""
-    ntfy: Annotated[str, msgspec.Meta(description="the address of a topic of ntfy")] = ""
-    ntfy_token_env: Annotated[Variable, msgspec.Meta(description="the variable that holds ntfy's access token")] = ""
+    ntfy: Annotated[str, Meta(description="the address of a topic of ntfy")] = ""
+    ntfy_token_env: Annotated[Variable, Meta(description="the variable that holds ntfy's access token")] = ""
     slack_env: Annotated[
-        Variable, msgspec.Meta(description="the variable that holds the address of an incoming webhook of Slack")
+        Variable, Meta(description="the variable that holds the address of an incoming webhook of Slack")
     ] = ""
-    email_to: Annotated[str, msgspec.Meta(description="e-mail addresses that get notifications, with commas")] = ""
-    email_from: Annotated[str, msgspec.Meta(description="the sender's address; without one, the first of those")] = ""
-    smtp: Annotated[str, msgspec.Meta(description="the mail server, as host:port")] = ""
+    email_to: Annotated[str, Meta(description="e-mail addresses that get notifications, with commas")] = ""
+    email_from: Annotated[str, Meta(description="the sender's address; without one, the first of those")] = ""
+    smtp: Annotated[str, Meta(description="the mail server, as host:port")] = ""
     smtp_tls: Annotated[
-        Literal["starttls", "tls", "none"], msgspec.Meta(description="how the mail server is reached")
+        Literal["starttls", "tls", "none"], Meta(description="how the mail server is reached")
     ] = "starttls"
-    smtp_user: Annotated[str, msgspec.Meta(description="the name for the mail server, if it wants one")] = ""
-    smtp_password_env: Annotated[Variable, msgspec.Meta(description="the variable that holds its password")] = ""
+    smtp_user: Annotated[str, Meta(description="the name for the mail server, if it wants one")] = ""
+    smtp_password_env: Annotated[Variable, Meta(description="the variable that holds its password")] = ""
     least: Annotated[
-        Literal["urgent", "bad", "warn"], msgspec.Meta(description="the least severity of alerts that are sent")
+        Literal["urgent", "bad", "warn"], Meta(description="the least severity of alerts that are sent")
     ] = "bad"
-    requests: Annotated[bool, msgspec.Meta(description="whether requests for a decision are sent")] = True
-    details: Annotated[bool, msgspec.Meta(description="whether more than the title is sent")] = False
+    requests: Annotated[bool, Meta(description="whether requests for a decision are sent")] = True
+    details: Annotated[bool, Meta(description="whether more than the title is sent")] = False
     link: Annotated[
-        str, msgspec.Meta(description="how the console's addresses begin in notifications; else as it is served")
+        str, Meta(description="how the console's addresses begin in notifications; else as it is served")
     ] = ""
 
 
@@ -225,7 +191,7 @@ class StorageSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where the evidence lies; ``pmagent.events.evidence`` obeys it."""
 
     log_dir: Annotated[
-        str, msgspec.Meta(description="the folder of the log and its blobs, from the workspace on; else .pmagent/data")
+        str, Meta(description="the folder of the log and its blobs, from the workspace on; else .pmagent/data")
     ] = ""
 
 

@@ -36,10 +36,8 @@ BUILT_IN_GUARDS: Final = (
 _GUARD_NAME: Final = re.compile(r"[a-z0-9_]+")
 
 
-class ConfigError(PmagentError):
+class ConfigError(PmagentError, exit_code=2):
     """A setting that is not understood."""
-
-    exit_code = 2
 
 
 def normalized(name: str) -> str:

@@ -26,6 +26,7 @@ from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.orchestra.request import configured, programs_of
 from pmagent.projections.oa.state import PATH as STATE
 from pmagent.workspace import git
+from pmagent.workspace.layout import template
 
 __all__ = ["CONFIG", "PLAN", "Starter", "Suite", "made_folders", "starter", "suites"]
 
@@ -125,8 +126,7 @@ def _go(workspace: Path) -> Iterator[Suite]:
 
 def _make(workspace: Path) -> Iterator[Suite]:
     for name in ("GNUmakefile", "makefile", "Makefile"):
-        target = _TARGET.search(_text(workspace / name))
-        if target:
+        if target := _TARGET.search(_text(workspace / name)):
             yield Suite("make", (target[1],), (), name)
             return
 
@@ -184,49 +184,12 @@ def _package(workspace: Path) -> dict[str, Any]:
 
 def _config_text(found: list[Suite]) -> str:
     whitelist = sorted({*_BASICS, *(tool for suite in found for tool in (suite.tool, *suite.beside))})
-    return f"""\
-# The rights of runs in this workspace. A key left out has its default: docs/orchestra.md lists all keys.
-# pmagent asks again before anything that is added here takes effect (pmagent trust).
-version: "1.0"
-
-# Programs that tasks may start. Looked for in {", ".join(PLACES)}.
-# An interpreter or a test runner means any code, inside the sandbox.
-whitelist_tools: [{", ".join(whitelist)}]
-
-policies:
-  max_task_duration_sec: 1800      # one attempt of a task
-  max_total_duration_sec: 3600     # the whole run
-  # allow_network: true            # let tasks ask for net: allow, for the hosts of security.net.allow_domains only
-
-security:
-  fs:
-    allow_read: ["./", "/tmp"]     # besides the system's programs; /tmp is the task's own
-    allow_write: ["./"]            # for tasks with fs: rw; never .git, .pmagent, share/ or this file
-  # net:
-  #   allow_domains: [example.org]
-"""
-
-
-_HEAD: Final = f"""\
-# A plan: a list of tasks. Run it with:
-#
-#   pmagent run "run the tests" --plan {PLAN}
-#
-# A task starts one program (no shell) in a sandbox without network, in the workspace. It may write there with fs: rw.
-"""
-
-_NOTHING: Final = """\
-
-- task_id: changes
-  intent: List the changed files
-  tools: [git]
-  inputs: {args: [status, --short, --branch]}
-"""
+    return template("orchestra.config.yaml", places=", ".join(PLACES), whitelist=", ".join(whitelist))
 
 
 def _plan_text(found: list[Suite]) -> str:
-    ready = any(not suite.lack for suite in found)
-    return "\n".join((_HEAD, *map(_task, found))) + ("" if ready else _NOTHING)
+    more = "" if any(not suite.lack for suite in found) else template("plan_without_tests.yaml")
+    return "\n".join((template("plan_head.yaml"), *map(_task, found))) + more
 
 
 def _task(suite: Suite) -> str:

@@ -83,9 +83,7 @@ def init_workspace(
     return created
 
 
-def refresh_surfaces(
-    path: Path, *, results: Sequence[CheckResult] = (), now: str | None = None
-) -> list[str]:
+def refresh_surfaces(path: Path, *, results: Sequence[CheckResult] = (), now: str | None = None) -> list[str]:
     """Recompute branch, phases, built-in checks and health, and write all surfaces; missing ones are created.
 
     ``results`` are those of the configured checks, which have run by now: the surfaces are read after them. Returns the
@@ -127,12 +125,8 @@ def _computed(
     further = contents(config.checks(workspace), results)
     phase, last = _phases_of(old)
     given = Inputs(
-        branch,
-        configured.current or phase or config.FIRST_PHASE,
-        configured.last_completed or last,
-        [*(_check(name, Findings()) for name in CHECKS), *further],
-        now,
-        paths[SSOT],
+        branch, configured.current or phase or config.FIRST_PHASE, configured.last_completed or last,
+        [*(_check(name, Findings()) for name in CHECKS), *further], now, paths[SSOT],
     )
     draft = _given(workspace, old | documents(old, given), paths)
     checks = [_check(name, guard(draft)) for name, guard in CHECKS.items()]

@@ -73,11 +73,9 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, str]
 
 
-class NotAccepted(PmagentError):
+class NotAccepted(PmagentError, exit_code=7):
     """This user has not accepted the workspace's configuration, or not all of it; nothing was started. ``beyond``: what
     a configuration asks for that the command named itself; None: it is the workspace's own."""
-
-    exit_code = 7
 
     def __init__(self, message: str, beyond: Powers | None = None) -> None:
         super().__init__(message, "pmagent trust shows what it may do, and asks; --trust-workspace accepts it unasked")
@@ -198,8 +196,7 @@ def resolved(workspace: Path, environ: Mapping[str, str]) -> Resolved:
     """The settings that hold, of a file that is accepted: what was looked at is what is read. Raises NotAccepted,
     ConfigError, RegistryUnusable."""
     raw = raw_of(workspace / FILE)
-    accepted = Registry().read(ACCEPTED, workspace, Accepted)
-    if accepted is None:
+    if (accepted := Registry().read(ACCEPTED, workspace, Accepted)) is None:
         require_accepted(workspace)
     elif accepted.files.get(FILE) != sha256(raw).hexdigest():
         new = wider(accepted.powers, _of_settings_file(workspace, raw))
@@ -366,11 +363,7 @@ def _covered(item: str, before: Iterable[str]) -> bool:
         return False
     kinds = ("read: ", "write: ") if kind == "read" else ("write: ",)
     above = (other.partition(": ")[2] for other in before if other.startswith(kinds))
-    return any(path == one or path.startswith(f"{one}/") or (one == "." and not _leads_out(path)) for one in above)
-
-
-def _leads_out(path: str) -> bool:
-    return path.startswith("/")
+    return any(path == one or path.startswith(f"{one}/") or (one == "." and not path.startswith("/")) for one in above)
 
 
 # --- the record -------------------------------------------------------------------------------------------------------

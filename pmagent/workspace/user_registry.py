@@ -46,16 +46,12 @@ _BYTES_MAX: Final = 4 * 1024 * 1024
 T = TypeVar("T")
 
 
-class RegistryUnusable(PmagentError):
+class RegistryUnusable(PmagentError, exit_code=7):
     """This user's registry cannot be relied on: it is missing a home, damaged, or in reach of others."""
 
-    exit_code = 7
 
-
-class LogNotTrusted(PmagentError):
+class LogNotTrusted(PmagentError, exit_code=7):
     """The workspace's log is not known as this user's own, so nothing acts on it."""
-
-    exit_code = 7
 
 
 class LogUnknown(LogNotTrusted):
@@ -72,10 +68,8 @@ class EventsGone(CorruptLog):
         self.hint = f"restore the log from a copy, or go on without them: pmagent log adopt{kept}"
 
 
-class LogMissing(PmagentError):
+class LogMissing(PmagentError, exit_code=4):
     """The registry knows a log of this workspace that is not there any more. ``position``: how far it was durable."""
-
-    exit_code = 4
 
     def __init__(self, known: KnownLog, place: Path) -> None:
         where, name = shown(place), f"log {known.log_id}"
@@ -278,8 +272,7 @@ def admit(layout: Layout, open_work: Callable[[], Sequence[str]]) -> tuple[Known
         return trusted(layout), ""
     except LogUnknown as unknown:
         _check_origin(layout, unknown)
-        work = open_work()
-        if work:
+        if work := open_work():
             why = f"something is open in it: {', '.join(work[:3])}{', …' if len(work) > 3 else ''}"
             raise LogNotTrusted(f"{unknown.message}; {why}", unknown.hint) from None
     known = describe(layout, _id_of(layout) or "")
@@ -329,9 +322,7 @@ class Keeper:
     begun is registered at once. ``idle``: the log is being adopted, and nothing is written before ``register``.
     ``failure``: why the entry could not be written the last time. Raises RegistryUnusable, OSError."""
 
-    def __init__(
-        self, layout: Layout, known: KnownLog | None, storage: Storage, *, idle: bool = False
-    ) -> None:
+    def __init__(self, layout: Layout, known: KnownLog | None, storage: Storage, *, idle: bool = False) -> None:
         self._layout = layout
         self.idle = idle
         self.failure: PmagentError | OSError | None = None

@@ -31,16 +31,16 @@ class _Guard:
 
     def __init__(self, documents: Documents, name: str) -> None:
         self._documents = documents
-        self._name = name
+        self.name = name
 
     @property
     def halted(self) -> bool:
         """See Guard."""
-        return self._name in self._documents.halted
+        return self.name in self._documents.halted
 
     def halt(self, error: Exception) -> None:
         """See Guard."""
-        self._documents.halt(self._name, error)
+        self._documents.halt(self.name, error)
 
 
 class Documents:
@@ -100,6 +100,18 @@ class Documents:
             elif isinstance(event.data, PruneEnded):
                 self.pruning.pop(event.data.pruned, None)
         return changed
+
+    def follow(self, other: Documents) -> None:
+        """Know, as a new one, what ``other`` does, whose documents nobody has taken; each goes on by itself, for states
+        are immutable. Raises ValueError for one that has taken, or halted, something."""
+        if other.halted or other._taken or other._in_hand:
+            raise ValueError("documents that were taken, or are halted, cannot be followed")
+        self._states, self._position = dict(other._states), other._position
+        self.pruning, self._pruned = dict(other.pruning), other._pruned
+        self._retired = {
+            path: part if part.guard is None else part._replace(guard=self._guards[part.guard.name])
+            for path, part in other._retired.items()
+        }
 
     def halt(self, name: str, error: Exception) -> None:
         """Halt a projection because of what its code raised; nothing happens when it is halted already."""
@@ -245,8 +257,7 @@ def folded(
     for run in runs(storage, 1, until):
         hear(run)
         documents.fold([typed(stored, blobs) for stored in run], [stored.sum for stored in run])
-        old = documents.take_retired()
-        if old:
+        if old := documents.take_retired():
             yield old
     yield documents.every()
 

@@ -25,10 +25,8 @@ class Halt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     place: str
 
 
-class ProjectionHalted(PmagentError):
+class ProjectionHalted(PmagentError, exit_code=70):
     """The request reads documents of a halted projection, which are stale."""
-
-    exit_code = 70
 
     def __init__(self, halt: Halt) -> None:
         super().__init__(
@@ -42,14 +40,15 @@ class ProjectionHalted(PmagentError):
 class Guard(Protocol):
     """Keeps what one projection raises from everything else."""
 
+    name: str
+    """The projection's."""
+
     @property
     def halted(self) -> bool:
         """Whether the projection is halted: none of its documents counts any more."""
-        ...
 
     def halt(self, error: Exception) -> None:
         """Halt it. For any thread."""
-        ...
 
 
 class Part(NamedTuple):
@@ -90,30 +89,24 @@ class Projection(Protocol[S]):
     @property
     def name(self) -> str:
         """Its name in the snapshot cache."""
-        ...
 
     @property
     def hears(self) -> frozenset[type[msgspec.Struct]]:
         """The payload types that it folds; others cannot change its documents."""
-        ...
 
     def initial(self) -> S:
         """The state before the first event: an immutable ``msgspec.Struct`` with declared field types."""
-        ...
 
     def evolve(self, state: S, event: Event, sum: str) -> S:
         """The state after ``event``, whose line has this sum."""
-        ...
 
     def retire(self, state: S) -> S:
         """The state without what is final and old; ``state`` itself where that is nothing. Asked after each event, so
         that a state does not grow with the log; what it leaves out has been given out before."""
-        ...
 
     def documents(self, state: S, since: S | None) -> dict[str, Part]:
         """The documents of ``state``: path relative to the workspace -> how it is computed. Those that are as in the
         earlier state ``since`` may be left out."""
-        ...
 
 
 AnyProjection = Projection[Any]

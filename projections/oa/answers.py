@@ -25,13 +25,11 @@ def snapshot_answer(taken: OaSnapshotTaken, state: StateDocument | None) -> Snap
 
 def boot_answer(booted: OaSessionBooted, time: str) -> BootAnswer:
     """The answer that ``pmagent boot oa`` prints; ``time`` is that of the event that carries ``booted``."""
-    return BootAnswer(
-        oa_boot_envelope=BootEnvelope(
-            timestamp=time, kernel=EnvelopeKernel(phase=booted.phase, branch=booted.branch, mode=booted.mode),
-            interpretation=booted.interpretation,
-            session_metadata=SessionMetadata(session_id=booted.session_id, workspace=booted.workspace),
-        )
-    )
+    return BootAnswer(oa_boot_envelope=BootEnvelope(
+        timestamp=time, kernel=EnvelopeKernel(phase=booted.phase, branch=booted.branch, mode=booted.mode),
+        interpretation=booted.interpretation,
+        session_metadata=SessionMetadata(session_id=booted.session_id, workspace=booted.workspace),
+    ))
 
 
 def boot_refusal(refused: OaBootRefused) -> BootRefusal:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from pmagent.actors.orchestra.running.artifact_paths import without_clashes
 from pmagent.actors.orchestra.running.form import permit_subject, steps
@@ -58,8 +59,6 @@ from pmagent.projections.views.runs import (
     Try,
 )
 
-replace = msgspec.structs.replace
-
 
 def requested(event: Event, sum: str) -> Run:
     """The view of a run that has just been asked for."""
@@ -74,8 +73,7 @@ def evolved(run: Run, event: Event, sum: str) -> Run:
         return run
     after = run
     for step in steps_of(run, event):
-        handler = _HANDLERS.get(type(step))
-        if handler is not None:
+        if (handler := _HANDLERS.get(type(step))) is not None:
             after = handler(after, event, step)
     return replace(after, position=event.position, sum=sum, updated=event.time)
 
@@ -110,9 +108,7 @@ def _planner_replied(run: Run, _: Event, replied: PlannerReplied) -> Run:
     return replace(
         run,
         asking=Asking(
-            asking.calls + 1,
-            asking.duration_ms + replied.duration_ms,
-            _sum(asking.tokens, replied.tokens),
+            asking.calls + 1, asking.duration_ms + replied.duration_ms, _sum(asking.tokens, replied.tokens),
             _sum(asking.cost_usd, replied.cost_usd),
         ),
     )
@@ -144,16 +140,11 @@ def _plan_made(run: Run, event: Event, made: PlanMade) -> Run:
     coming = [_coming(run, planned) for planned in run.coming]
     room = max(NOTES_MAX - len(run.replaced), 0)
     return replace(
-        run,
-        call=0,
-        coming=[],
-        plan=Plan(made.plan_id, tasks),
+        run, call=0, coming=[], plan=Plan(made.plan_id, tasks),
         places={task.task_id: place for place, task in enumerate(tasks)},
         tasks=chunked([*(task for task, _ in kept), *coming]),
         revisions=[*run.revisions, Revision(made.revision, made.plan_id, event.time, made.tasks, made.kept)],
-        replaced=[*run.replaced, *gone[:room]],
-        replaced_more=run.replaced_more + len(gone[room:]),
-        last_lines={},
+        replaced=[*run.replaced, *gone[:room]], replaced_more=run.replaced_more + len(gone[room:]), last_lines={},
     )
 
 
@@ -177,9 +168,7 @@ def _begun(run: Run, event: Event, begun: RunBegun) -> Run:
 
 
 def _stopping(run: Run, event: Event, stopping: RunStopping) -> Run:
-    return replace(
-        run, doing="stopping", reasons=stopping.reasons, mend=stopping.mend, stopped_by=event.causation
-    )
+    return replace(run, doing="stopping", reasons=stopping.reasons, mend=stopping.mend, stopped_by=event.causation)
 
 
 def _ended(run: Run, event: Event, data: RunEnded | RunRefused | RequestRefused) -> Run:
@@ -203,11 +192,8 @@ def _changed(run: Run, event: Event, changed: TasksChanged) -> Run:
         tasks = tasks.changed(
             place,
             replace(
-                task,
-                state=change.state,
-                reason=change.reason or ("" if change.state != "failed" else task.reason),
-                started=task.started or (event.time if change.state == "running" else ""),
-                ended=ended,
+                task, state=change.state, reason=change.reason or ("" if change.state != "failed" else task.reason),
+                started=task.started or (event.time if change.state == "running" else ""), ended=ended,
             ),
         )
     return replace(run, tasks=tasks)
@@ -223,9 +209,7 @@ def _attempt_requested(run: Run, event: Event, asked: TaskAttemptRequested) -> R
         tries = [*task.tries, Try(asked.attempt, event.time)][-TRIES_MAX:]
         return replace(task, attempts=asked.attempt, tries=tries)
 
-    return replace(
-        run, tasks=_with(run, asked.task_id, change), running={**run.running, event.position: asked.task_id}
-    )
+    return replace(run, tasks=_with(run, asked.task_id, change), running={**run.running, event.position: asked.task_id})
 
 
 def _in_last(task: Task, **changes: Any) -> Task:
@@ -281,9 +265,7 @@ def _contacted(run: Run, contacts: list[NetContact]) -> tuple[list[Contacts], in
             more += 1
             continue
         found[key] = replace(
-            known,
-            count=known.count + 1,
-            bytes_out=known.bytes_out + contact.bytes_out,
+            known, count=known.count + 1, bytes_out=known.bytes_out + contact.bytes_out,
             bytes_in=known.bytes_in + contact.bytes_in,
         )
     return list(found.values()), more
@@ -361,10 +343,8 @@ _HANDLERS: Final[dict[type, Callable[[Run, Event, Any], Run]]] = {
     TaskAttemptFailed: _attempt_failed,
     TaskFinished: _finished,
 }
-HEARD: Final[frozenset[type[msgspec.Struct]]] = frozenset(
-    (
-        RunRequested, RunCancelRequested, PlanFailed, PlanFinished, TaskAssigned, OaPermitGranted, OaPermitRefused,
-        OaPermitRevoked, *_HANDLERS,
-    )
-)  # fmt: skip
+HEARD: Final[frozenset[type[msgspec.Struct]]] = frozenset((
+    RunRequested, RunCancelRequested, PlanFailed, PlanFinished, TaskAssigned, OaPermitGranted, OaPermitRefused,
+    OaPermitRevoked, *_HANDLERS,
+))  # fmt: skip
 """The events that change a run's documents."""

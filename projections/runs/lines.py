@@ -47,12 +47,10 @@ def lines(run: Run, event: Event) -> bytes:
     """The lines that ``event`` adds to the log of ``run`` (as it was before), newlines included; b"" for none."""
     least = _RANK[run.asked.config.telemetry.level]
     return b"".join(
-        json.line(
-            RunLogLine(
-                timestamp=event.time, trace_id=run.id, task_id=task_id, level=level, component=component,
-                message=message[:_CHARS_MAX], payload=payload,
-            )
-        )
+        json.line(RunLogLine(
+            timestamp=event.time, trace_id=run.id, task_id=task_id, level=level, component=component,
+            message=message[:_CHARS_MAX], payload=payload,
+        ))
         for level, component, task_id, message, payload in _entries(run, event)
         if _RANK[level] >= least
     )  # fmt: skip

@@ -50,16 +50,12 @@ def run_metrics(run: Run) -> RunMetrics:
     pairs = run.pairs
     ran = [task.duration_ms for task, _ in pairs if task.attempts and task.ended]
     return RunMetrics(
-        run_id=run.id,
-        started_at=run.at,
-        completed_at=run.ended or None,
-        total_duration_ms=milliseconds(run.at, run.ended) if run.ended else None,
-        tasks_total=len(pairs),
+        run_id=run.id, started_at=run.at, completed_at=run.ended or None,
+        total_duration_ms=milliseconds(run.at, run.ended) if run.ended else None, tasks_total=len(pairs),
         tasks_succeeded=sum(task.state == "done" for task, _ in pairs),
         tasks_failed=sum(task.state == "failed" for task, _ in pairs),
         tasks_retried=sum(retries(task, planned) > 0 for task, planned in pairs),
-        avg_task_duration_ms=round(sum(ran) / len(ran), 3) if ran else None,
-        total_tokens_used=run.asking.tokens,
+        avg_task_duration_ms=round(sum(ran) / len(ran), 3) if ran else None, total_tokens_used=run.asking.tokens,
         artifacts_total_bytes=sum(artifact.size_bytes for left in run.left for artifact in left.artifacts),
         tasks=[
             TaskMetrics(
@@ -112,17 +108,9 @@ def task_documents(run: Run) -> list[TaskDocument]:
 
 def _task(run: Run, task: Task, planned: PlannedTask) -> TaskDocument:
     return TaskDocument(
-        task_id=planned.task_id,
-        parent_id=planned.parent_id,
-        level=3,
-        intent=planned.intent,
-        inputs=planned.inputs,
-        tools=planned.tools,
-        constraints=planned.constraints,
-        state=task.state,
-        retries=retries(task, planned),
-        logs=_logs(task),
-        artifacts=run.left[task.left].artifacts if task.left >= 0 else [],
+        task_id=planned.task_id, parent_id=planned.parent_id, level=3, intent=planned.intent, inputs=planned.inputs,
+        tools=planned.tools, constraints=planned.constraints, state=task.state, retries=retries(task, planned),
+        logs=_logs(task), artifacts=run.left[task.left].artifacts if task.left >= 0 else [],
         metrics=Metrics(duration_ms=task.duration_ms, exit_code=task.exit_code),
         timestamps=Timestamps(
             created_at=task.created, started_at=task.started or None, completed_at=task.ended or None

@@ -130,7 +130,7 @@ def _tasks(pairs: Pairs) -> list[str]:
         (
             code(planned.name),
             inline(planned.intent, 120),
-            code(_command(planned)),
+            code(cut(shlex.join([planned.tools[0], *planned.inputs.args]), 160)),
             task.word,
             str(task.attempts),
             duration(task.duration_ms) if task.attempts else NONE,
@@ -141,11 +141,6 @@ def _tasks(pairs: Pairs) -> list[str]:
         "## Tasks", "", *table(("Task", "Intent", "Program", "State", "Attempts", "Duration"), rows),
         *_left_out(len(pairs) - len(shown), "tasks", "metrics.json has all of them"),
     ]  # fmt: skip
-
-
-def _command(planned: PlannedTask) -> str:
-    """Program and arguments as a shell would take them; none does."""
-    return cut(shlex.join([planned.tools[0], *planned.inputs.args]), 160)
 
 
 def _left_out(count: int, what: str, where: str) -> list[str]:
@@ -188,8 +183,7 @@ def _failures(run: Run, pairs: Pairs) -> list[str]:
     lines = ["## Failures"]
     for task, planned in failed[:TRIED_MAX]:
         lines += ["", f"### {inline(planned.name)}", "", inline(task.reason, 1_000) or "no reason is known"]
-        last_lines = run.last_lines.get(planned.task_id)
-        if last_lines:
+        if last_lines := run.last_lines.get(planned.task_id):
             lines += ["", "Its last lines:", "", *fenced(last_lines)]
     return [*lines, *_left_out(len(failed) - TRIED_MAX, "tasks failed, which", "tasks.jsonl has every reason")]
 
@@ -199,9 +193,7 @@ def _artifacts(run: Run) -> list[str]:
     found = list(_left(run))
     if not found:
         return []
-    rows = (
-        (code(name), code(path, 255), size, code(checksum)) for name, path, size, checksum in found[:ROWS_MAX]
-    )
+    rows = ((code(name), code(path, 255), size, code(checksum)) for name, path, size, checksum in found[:ROWS_MAX])
     return [
         "## Artifacts", "", f"In {code(at.artifacts, 1_100)}, in a folder for each task.", "",
         *table(("Task", "Path", "Bytes", "SHA-256"), rows),
@@ -219,9 +211,7 @@ def _left(run: Run) -> Iterator[tuple[str, str, str, str]]:
 def _revisions(run: Run) -> list[str]:
     if len(run.revisions) < 2:
         return []
-    rows = (
-        (str(one.revision), one.at, code(one.plan_id), str(one.tasks), str(one.kept)) for one in run.revisions
-    )
+    rows = ((str(one.revision), one.at, code(one.plan_id), str(one.tasks), str(one.kept)) for one in run.revisions)
     lines = ["## Plans", "", *table(("Revision", "Made", "Plan", "New tasks", "Kept tasks"), rows)]
     if run.replaced:
         gone = ((code(one.name), str(one.revision), inline(one.reason, 300) or NONE) for one in run.replaced)

@@ -102,8 +102,7 @@ class Attempts:
         captured = Captured(sha256=left.checksum, size_bytes=left.size_bytes, total_bytes=left.size_bytes, cut=False)
         fields: dict[str, Any] = {
             "exit_code": 0, "signal": None, "timed_out": False, "exceeded": "", "stdout": captured, "stderr": captured,
-            "last_lines": [f"watered with token={self._secret}"],
-            "artifacts": [left, self._left("rows/watered.txt")],
+            "last_lines": [f"watered with token={self._secret}"], "artifacts": [left, self._left("rows/watered.txt")],
             "duration_ms": self._random.randrange(1500),
         }
         return TaskExited(
@@ -120,8 +119,7 @@ class Attempts:
         return {
             "last_lines": ["A\x1b[5m" * 12_000] * LAST_LINES_MAX,
             "artifacts": [msgspec.structs.replace(one, gap_at=one.size_bytes, gap_bytes=2**30) for one in left],
-            "refusals": ["x.example is not allowed"] * 3,
-            "notes": ["too large to keep"] * 500,
+            "refusals": ["x.example is not allowed"] * 3, "notes": ["too large to keep"] * 500,
         }
 
 

@@ -36,8 +36,7 @@ class Checks:
         return CheckRequested(
             kind=random.choice(KINDS),
             checks=[ConfiguredCheck(name=name, argv=["make", name, f"--password={self._secret}"]) for name in names],
-            seconds=random.choice((0.5, 5.0, 60.0)),
-            reads=["/opt/tools"] if n % 2 else [],
+            seconds=random.choice((0.5, 5.0, 60.0)), reads=["/opt/tools"] if n % 2 else [],
         )
 
     def outcome(self, event: Event) -> CheckRan | CheckUnstarted:
@@ -50,16 +49,12 @@ class Checks:
         killed = faults.strike("check: killed by a signal")
         fails = faults.strike("check: exits with a failure")
         return CheckRan(
-            request=event.position,
-            exit_code=None if killed else int(fails),
-            signal=9 if killed else None,
+            request=event.position, exit_code=None if killed else int(fails), signal=9 if killed else None,
             timed_out=faults.strike("check: takes too long"),
             duration_ms=int(self._world.chance.uniform("check: duration") * 1000),
             stdout="all is well\n" * 40_000 if faults.strike("check: floods") else f"token={self._secret}\n",
-            stderr=f"what {asked.name} found: {self._secret}\n",
-            cut=False,
-            exceeded="it filled its disk" if faults.strike("check: exceeds a bound") else "",
-            unenforced=["no cgroup"],
+            stderr=f"what {asked.name} found: {self._secret}\n", cut=False,
+            exceeded="it filled its disk" if faults.strike("check: exceeds a bound") else "", unenforced=["no cgroup"],
         )
 
 

@@ -85,8 +85,7 @@ class _Check:
         require(running <= RUNS_MAX, f"{where}: {running} checks run at once")
 
     def _end(self, run: int, event: Event) -> None:
-        begun = self._open.pop(run, None)
-        if begun is not None:
+        if (begun := self._open.pop(run, None)) is not None:
             self._requests[begun.data.request].ends[begun.data.name] = event
 
     def _answer(self, event: Event, answer: CheckAnswered) -> None:

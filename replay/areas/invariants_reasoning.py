@@ -129,8 +129,7 @@ def check_contexts(history: Sequence[Event]) -> None:
 def check_idle(states: Mapping[str, Any]) -> None:
     """After everything came to rest no actor waits for anything. Raises Violation."""
     waiting = {
-        "runs of the reasoner": states["reasoner"].runs,
-        "questions of the gateway": states["model"].asks,
+        "runs of the reasoner": states["reasoner"].runs, "questions of the gateway": states["model"].asks,
         "calls of the gateway": states["model"].calls,
         "writes of the keeper of CONTEXT.json": states["context"].waiting,
     }

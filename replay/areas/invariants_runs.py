@@ -76,8 +76,7 @@ class RunCheck:
             self.check_still()
         request = event.data.request if isinstance(event.data, EffectRefused) else 0
         ended = event.causation if event.kind == "fact" else request
-        run = self._of_effect.pop(ended, None)
-        if run is not None:
+        if (run := self._of_effect.pop(ended, None)) is not None:
             attempts.ended(run, event, ended)
         self._timer(event, ended)
         self._event(event)
@@ -118,8 +117,7 @@ class RunCheck:
             case OaPermitGranted() | OaPermitRevoked() | RunCancelRequested() | RunCancelAnswered():
                 self._from_outside(event)
             case _:
-                known = self.open.get(getattr(data, "run_id", ""))
-                if known is not None:
+                if (known := self.open.get(getattr(data, "run_id", ""))) is not None:
                     self._steps(known, event, awaited=False)
 
     def _from_outside(self, event: Event) -> None:
@@ -378,8 +376,7 @@ def _ended(run: Run, data: RunEnded, where: str) -> None:
 def check_runs_idle(states: Mapping[str, Any]) -> None:
     """After everything came to rest no run is open. Raises Violation."""
     left = {
-        "runs of the orchestrator": states["orchestrator"].runs,
-        "runs of the coordinator": states["coordinator"].runs,
+        "runs of the orchestrator": states["orchestrator"].runs, "runs of the coordinator": states["coordinator"].runs,
         "jobs of the worker": states["worker"].jobs,
     }
     for what, those in left.items():

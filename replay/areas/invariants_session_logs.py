@@ -31,9 +31,7 @@ _TOLD: Final = (
 """Each of these has its entry."""
 
 
-def check_session_logs(
-    files: Mapping[str, bytes], folder: str, history: Sequence[Event], sums: Sequence[str]
-) -> None:
+def check_session_logs(files: Mapping[str, bytes], folder: str, history: Sequence[Event], sums: Sequence[str]) -> None:
     """``files``: path -> content, those below ``folder`` are documents. Each chain holds, each entry is of an event of
     the log, each event that matters has its entry, and jobs end as their sessions did. Raises Violation."""
     entries: Counter[int] = Counter()

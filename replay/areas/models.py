@@ -31,12 +31,8 @@ TRANSIENT: Final = frozenset(("rate_limited", "overloaded", "network", "timed_ou
 
 PERMITTING: Final[dict[str, dict[str, Any]]] = {
     "SafeOPSDecisionResult": {"allowed_action": "PROCEED", "safety_check_summary": "fine"},
-    "OPSBlockGeneratorResult": {
-        "ops_block": ["pmagent status"], "complexity_score": 1, "risk_analysis": "none",
-    },
-    "GuardFailureInterpreterResult": {
-        "root_cause": "nobody knows", "remediation_plan": "wait", "is_transient": True,
-    },
+    "OPSBlockGeneratorResult": {"ops_block": ["pmagent status"], "complexity_score": 1, "risk_analysis": "none"},
+    "GuardFailureInterpreterResult": {"root_cause": "nobody knows", "remediation_plan": "wait", "is_transient": True},
     "PhaseTransitionValidatorResult": {"transition_status": "READY", "missing_criteria": []},
 }
 CAREFUL: Final[dict[str, dict[str, Any]]] = {

@@ -100,12 +100,8 @@ class Reasoning:
         self._envelopes.append(envelope)
         engine = random.choice(ENGINES)
         return ReasoningRequested(
-            envelope=envelope,
-            engine=engine,
-            model="" if engine == "rules" else random.choice(MODELS),
-            fallback=random.random() < 0.3,
-            limits=self._limits(),
-            price=self._price(),
+            envelope=envelope, engine=engine, model="" if engine == "rules" else random.choice(MODELS),
+            fallback=random.random() < 0.3, limits=self._limits(), price=self._price(),
         )
 
     def _price(self) -> ModelPrice | None:

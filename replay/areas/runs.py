@@ -124,12 +124,8 @@ def plan(random: Random, config: OrchestraConfig, prefix: str, kept: list[str]) 
         if random.random() < 0.3:
             limits["max_retries"] = random.randint(0, config.retries.max)
         tasks.append({
-            "task_id": f"{prefix}{number}",
-            "intent": f"do {number}",
-            "tools": [random.choice(config.whitelist_tools)],
-            "depends_on": waits,
-            "constraints": limits,
-            "inputs": {"args": [f"{number}"]},
+            "task_id": f"{prefix}{number}", "intent": f"do {number}", "tools": [random.choice(config.whitelist_tools)],
+            "depends_on": waits, "constraints": limits, "inputs": {"args": [f"{number}"]},
         })
         if before and random.random() < 0.2:
             tasks[-1]["parent_id"] = random.choice(before)

@@ -106,8 +106,7 @@ def _reality(observed: KernelObserved) -> dict[str, Any]:
         "reality_green": seen.green if seen is not None else None,
         "provisional": seen.provisional if seen is not None else False,
         "passed_checks": [check.name for check in checks if check.passed is True],
-        "failed_checks": [check.name for check in checks if check.passed is False],
-        "timestamp": None,
+        "failed_checks": [check.name for check in checks if check.passed is False], "timestamp": None,
     }
 
 

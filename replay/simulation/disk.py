@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import count, pairwise
 from posixpath import dirname
 from random import Random
-from typing import Final
+from typing import Final, cast
 
 from pmagent.events.disk import Status
 from pmagent.events.segments import SUFFIX
@@ -61,6 +61,8 @@ class SimDisk:
         self._names: dict[str, _Inode] = {}
         self._durable_names: dict[str, _Inode] = {}
         self._changes: dict[str, list[Change]] = {}
+        self._listed: dict[str, list[str]] = {}
+        """The files of folders that were listed, and in which no name has changed since."""
         self._folders: dict[str, int] = {}
         self._numbers = count(1)
         self._version = 1  # of all folders
@@ -81,7 +83,8 @@ class SimDisk:
     def names(self, folder: str) -> list[str]:
         """See Disk."""
         self.step()
-        return sorted(path[len(folder) + 1 :] for path in self.paths(folder))
+        behind = len(folder) + 1
+        return [path[behind:] for path in self.paths(folder)]
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> SimFile:
         """See Disk."""
@@ -98,7 +101,7 @@ class SimDisk:
         elif write and inode.sealed:
             raise PermissionError(errno.EACCES, "Permission denied", path)
         if inode.data is inode.durable:
-            inode.data = bytearray(inode.durable)
+            inode.data, inode.durable = bytearray(inode.durable), bytearray(inode.durable)
         return SimFile(self, inode)
 
     def status(self, path: str) -> Status | None:
@@ -119,6 +122,7 @@ class SimDisk:
         self.step()
         inode = self._names.pop(source)
         self._names[target] = inode
+        self._listed.pop(dirname(source), None)
         self._change(target, (source, target, inode))
 
     def unlink(self, path: str) -> None:
@@ -183,7 +187,9 @@ class SimDisk:
 
     def _change(self, path: str, change: Change) -> None:
         self._version += 1
-        self._changes.setdefault(dirname(path), []).append(change)
+        folder = dirname(path)
+        self._listed.pop(folder, None)
+        self._changes.setdefault(folder, []).append(change)
         if self.crash_after is None and self.strike("crash: between names"):
             self.crash_after = 0
             self.between_names = True
@@ -215,6 +221,7 @@ class SimDisk:
                 inode.sealed = False
                 self._faults.note("disk: sealing lost")
         self._names = dict(self._durable_names)
+        self._listed.clear()
 
     def _loss(self) -> Random:
         """The chance of the bytes that are lost now, which are many or few."""
@@ -268,6 +275,7 @@ class SimDisk:
         if what == "log: segment cut" and not data:
             return None
         self._version += 1
+        self._listed.clear()
         if what == "log: folder removed":
             del self._folders[folder]
             self._names = {name: kept for name, kept in names.items() if dirname(name) != folder}
@@ -287,6 +295,7 @@ class SimDisk:
 
         def undo() -> None:
             self._version += 1
+            self._listed.clear()
             self._names, self._folders[folder] = names, number
             inode.data[:], inode.links = data, 1
 
@@ -295,13 +304,17 @@ class SimDisk:
     # --- for the simulation itself --------------------------------------------------------------------------------
 
     def paths(self, folder: str) -> list[str]:
-        """Every file in a folder."""
-        start, behind = f"{folder}/", len(folder) + 1
-        return [path for path in self._names if path.startswith(start) and "/" not in path[behind:]]
+        """Every file in a folder, sorted."""
+        found = self._listed.get(folder)
+        if found is None:
+            start, behind = f"{folder}/", len(folder) + 1
+            found = sorted(path for path in self._names if path.startswith(start) and "/" not in path[behind:])
+            self._listed[folder] = found
+        return found
 
     def log(self, folder: str) -> bytes:
         """The log's segments in a folder, one behind the other."""
-        return b"".join(self._names[path].data for path in sorted(self.paths(folder)) if path.endswith(SUFFIX))
+        return b"".join(self._names[path].data for path in self.paths(folder) if path.endswith(SUFFIX))
 
     def has_log(self, folder: str) -> bool:
         """Whether the folder holds a segment."""
@@ -315,7 +328,9 @@ class SimDisk:
     def put(self, path: str, content: bytes) -> None:
         """Give a file this content, durable, replacing what has the name."""
         inode = _Inode(next(self._numbers))
-        inode.data = inode.durable = bytearray(content)  # two of their own when it is opened
+        inode.data = inode.durable = cast("bytearray", content)  # which it gets two of when it is opened
+        if path not in self._names:
+            self._listed.pop(dirname(path), None)
         self._names[path] = self._durable_names[path] = inode
 
     def get(self, path: str) -> bytes | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -33,7 +34,8 @@ from pmagent.contracts.pla_events import PlaContractBroken
 from pmagent.events.event import Event, Tail
 from pmagent.events.head import NAME as HEAD
 from pmagent.events.head import decode_head
-from pmagent.events.reader import RUN_BYTES, runs
+from pmagent.events.line import ChainChecker, decode_chunk
+from pmagent.events.reader import RUN_BYTES
 from pmagent.events.segment_log import SegmentLog
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.storage import BLOB_PREFIX, StorageReader
@@ -58,54 +60,46 @@ class Documents(Protocol):
 
     def fold(self, events: Sequence[Event], sums: Sequence[str]) -> bool:
         """Take durable events."""
-        ...
 
     @property
     def owing(self) -> bool:
         """Whether documents that no snapshot would know of may not be on disk yet."""
-        ...
 
     @property
     def halted(self) -> Mapping[str, object]:
         """The projections whose code raised, by name."""
-        ...
 
     @property
     def names(self) -> Sequence[str]:
         """Those of all projections."""
+
+    def follow(self, other: Any) -> None:
+        """Know what another one does, of which nothing was taken."""
         ...
 
     def halt(self, name: str, error: Exception) -> None:
         """Halt one."""
-        ...
 
     def render(self) -> dict[str, Content]:
         """All documents but those of what is long over."""
-        ...
 
     def take(self) -> Mapping[str, Part]:
         """Those that may have changed since the last call."""
-        ...
 
     def take_changed(self) -> dict[str, Content]:
         """``take``, computed."""
-        ...
 
     def settle(self) -> None:
         """The documents taken last are on disk."""
-        ...
 
     def export(self) -> dict[str, bytes]:
         """The folds, for the snapshot cache."""
-        ...
 
     def decoded(self, exported: dict[str, bytes]) -> dict[str, Any]:
         """Folds from the cache."""
-        ...
 
     def restore(self, states: dict[str, Any]) -> None:
         """Take what ``decoded`` gave."""
-        ...
 
 
 class Watch:
@@ -142,10 +136,15 @@ class Watch:
         self._lines = b""
         """The log as it was read at the last opening: ``_read`` lines, each checked and decoded then."""
         self._read = 0
+        self._checker = ChainChecker(Tail())
+        """Stands behind them."""
         self._in_blobs: list[int] = []
         """Indexes of the events among them whose payload lies in a blob."""
         self._whole = Engine(actors(), Sequencer(Tail()))
         """Folds the log from its first event on, and never starts from a snapshot."""
+        self._whole_documents = documents() if documents else None
+        """The same for the documents."""
+        self._documents_folded = 0
 
     def keep_out(self, secret: bytes) -> None:
         """This secret is not known to the redactor, and must not be on the disk either."""
@@ -154,24 +153,33 @@ class Watch:
     # --- as it happens -----------------------------------------------------------------------------------------------
 
     def opened(self, storage: StorageReader) -> None:
-        """A log was opened: everything that was durable is still there, byte for byte. Lines that have the bytes which
-        they had at an earlier opening are the events that were decoded then; what they have in blobs is read again."""
+        """A log was opened: everything that was durable is still there, byte for byte. Lines that follow each other and
+        end with the sum of the newest durable event are the events that became durable; what they have in blobs is read
+        again, and what stands behind them is read and decoded."""
         before, end = len(self.history), storage.tail().position
-        lines = self._disk.log(self._folder)
-        same = self._read if lines.startswith(self._lines) else 0
-        self._read_blobs(0, same)
-        found = [(typed(stored, self._blobs), stored.sum) for run in runs(storage, same + 1) for stored in run]
-        kept = [sum_ for _, sum_ in found[: before - same]]
-        require(
-            kept == self.sums[same:], f"of {before} durable events, {same + len(kept)} are left or some differ"
-        )
-        ends = same + lines.count(b"\n", len(self._lines) if same else 0)
-        require(same + len(found) == end == ends, "the log holds what its tail says")
-        self.history[same:] = [event for event, _ in found]
-        self.sums[same:] = [sum_ for _, sum_ in found]
+        lines, new = self._disk.log(self._folder), b""
+        if not lines.startswith(self._lines):
+            self._read, self._in_blobs, self._checker = 0, [], ChainChecker(Tail())
+        if self._read:
+            storage.read(self._read, 1)  # a reader begins behind the line before
+        position = self._read + 1
+        while chunk := storage.read(position, RUN_BYTES):
+            cut = chunk.find(b'\n{"position":%d,' % (before + 1)) + 1 or len(chunk) if position <= before else 0
+            self._checker.check(chunk[:cut])
+            new += chunk[cut:]
+            position += chunk.count(b"\n")
+        left = self._checker.tail
+        same = left.position == before and (not before or left.sum == self.sums[-1])
+        require(same, f"of {before} durable events, {left.position} are left or some differ")
+        fault = self._checker.check(new)
+        require(fault is None, f"a line that was read at an opening is bad: {fault}")
+        for stored in decode_chunk(new):
+            self.history.append(typed(stored, self._blobs))
+            self.sums.append(stored.sum)
+        require(len(self.history) == end == lines.count(b"\n"), "the log holds what its tail says")
+        self._in_blobs += [at for at in range(self._read, end) if self.history[at].raw.startswith(BLOB_PREFIX)]
+        self._read_blobs(0, before)
         self._lines, self._read = lines, end
-        self._in_blobs = [at for at in self._in_blobs if at < same]
-        self._in_blobs += [at for at in range(same, end) if self.history[at].raw.startswith(BLOB_PREFIX)]
         for event in self.history[before:]:
             self.starts.take(event)
         self.starts.restart()
@@ -195,9 +203,10 @@ class Watch:
 
     def _read_blobs(self, first: int, end: int) -> None:
         """Read the blobs in which payloads lie, of the events with these indexes in the history."""
-        for at in self._in_blobs:
-            if first <= at < end:
-                self._blobs.get(in_blob(self.history[at].raw)[0])
+        for at in self._in_blobs[bisect_left(self._in_blobs, first) :]:
+            if at >= end:
+                break
+            self._blobs.get(in_blob(self.history[at].raw)[0])
 
     def durable(self, events: Sequence[Event], sums: Sequence[str]) -> None:
         """Events became durable."""
@@ -210,29 +219,33 @@ class Watch:
 
     def committed(self, tail: Tail) -> None:
         """A batch was written: HEAD says so to whoever reads (synced or not)."""
-        self._head(self._disk.get(f"{self._folder}/{HEAD}"), tail, "after a batch")
+        if self.looks:
+            self._head(self._disk.get(f"{self._folder}/{HEAD}"), tail, "after a batch")
 
     def settled(self, tail: Tail) -> None:
         """The log is idle, open or closed: HEAD is durable."""
-        self._head(self._disk.get_durable(f"{self._folder}/{HEAD}"), tail, "on the disk")
+        if self.looks:
+            self._head(self._disk.get_durable(f"{self._folder}/{HEAD}"), tail, "on the disk")
 
     def _head(self, raw: bytes | None, tail: Tail, where: str) -> None:
-        if not self.looks:
-            return
         newest = decode_head(raw).newest if raw is not None else None
         noted = newest.tail() if newest is not None else None
         require(noted == tail, f"HEAD {where} names position {noted.position if noted else None}, not {tail.position}")
 
-    def written(self, documents: Mapping[str, bytes | None]) -> None:
-        """Documents were written: they show what is durable, all of it and nothing else."""
-        if self._durable_documents is None or not documents or not self.looks:
+    def written(self, documents: Mapping[str, tuple[Content, bytes]]) -> None:
+        """Documents were written: they show what is durable, all of it and nothing else. ``documents``: what was
+        computed for each path, and all its bytes."""
+        if self._durable_documents is None:
             return
         self._durable_documents.fold(self.history[self._folded :], self.sums[self._folded :])
         self._folded = len(self.history)
         self._shown |= self.rendering.computed(self._durable_documents.take())
         self._durable_documents.settle()
-        for path, content in documents.items():
-            known = path in self._shown and content == whole(self._shown[path], self._blobs)
+        for path, (computed, content) in documents.items():
+            due = self._shown.get(path)
+            if due is not None and due != computed:
+                content = whole(due, self._blobs)  # noqa: PLW2901
+            known = due is not None and self._disk.get(f"{DOCUMENTS}/{path}") == content
             require(known, f"the document {path} shows something else than what is durable")
 
     def acknowledge(self, id: str, position: int) -> None:
@@ -273,6 +286,15 @@ class Watch:
         engine = self._whole.copy(self._actors())
         engine.exported = self._whole.exported  # a state that is the same at the next start is not encoded again
         return engine
+
+    def documents(self, documents: Documents) -> None:
+        """Let new documents have folded the log, right after it was opened; each event is folded once, too
+        (``check_documents``)."""
+        whole, start = self._whole_documents, self._documents_folded
+        assert whole is not None, "there are documents to follow"
+        whole.fold(self.history[start:], self.sums[start:])
+        self._documents_folded = len(self.history)
+        documents.follow(whole)
 
     # --- at the end --------------------------------------------------------------------------------------------------
 

@@ -153,7 +153,10 @@ class Machine:
             self.engine.fold(event)
         self.engine = self.engine if from_snapshot else self.watch.folded()
         if self.documents is not None:
-            self.documents.fold(self.watch.history[from_snapshot:], self.watch.sums[from_snapshot:])
+            if from_snapshot:
+                self.documents.fold(self.watch.history[from_snapshot:], self.watch.sums[from_snapshot:])
+            else:
+                self.watch.documents(self.documents)
             self._write_changed()
             self.borders.started(self.documents)
         self._committer, self.submitted = Committer(self.storage), self.storage.tail().position
@@ -337,14 +340,16 @@ class Machine:
             self.documents.settle()
 
     def _write_documents(self, documents: dict[str, Content]) -> None:
+        written: dict[str, tuple[Content, bytes]] = {}
         for path, rendered in documents.items():
             content = whole(rendered, self.blobs)
+            written[path] = rendered, content
             self._world.disk.put(f"{DOCUMENTS}/{path}", content)
             self._world.faults.note("document: written")
             digest = rendered.sha256 if isinstance(rendered, BlobContent) else sha256(content).hexdigest()
             self._world.note(f"{path} {digest}")
-        written = {path: self._world.disk.get(f"{DOCUMENTS}/{path}") for path in documents}
-        self._unwatched(self.watch.written, written)
+        if written and self.watch.looks:
+            self._unwatched(self.watch.written, written)
 
     # --- effects -------------------------------------------------------------------------------------------------
 

@@ -17,16 +17,13 @@ class Part(Protocol):
     @property
     def given(self) -> tuple[Any, ...]:
         """Immutable values that it follows from."""
-        ...
 
     @property
     def render(self) -> Callable[..., Content]:
         """How it does."""
-        ...
 
     def guarded(self, use: Callable[[], Content | None], otherwise: Content | None) -> Content | None:
         """``use()``; ``otherwise`` when its projection is halted, before or by what ``use`` raises."""
-        ...
 
 
 class Rendering:

@@ -97,10 +97,8 @@ class SimSummary(msgspec.Struct, frozen=True):
     failures: list[str]
 
 
-class SimulationFailed(PmagentError):
+class SimulationFailed(PmagentError, exit_code=70):
     """An invariant did not hold in a run; the message names the seed and how to see it again."""
-
-    exit_code = 70
 
     def __init__(self, seed: int | None, version: str, reason: str) -> None:
         again = f"pmagent sim --seed {seed}" if seed is not None else "the choices that were drawn"
@@ -266,9 +264,8 @@ def _rest(world: World, machine: Machine) -> bytes | None:
         return None
     knows = export_engine(machine.engine), documents.export() if documents is not None else {}
     told = world.noted(), world.chance.drawn(), world.steps, world.micros, machine.boot, world.faults.struck
-    events = [(event.id, event.raw, sum_) for event, sum_ in zip(watch.history, watch.sums, strict=True)]
     fatal = {id: sorted(names) for id, names in watch.fatal.items()}
-    whole = world.disk.files(), events, watch.acknowledged, fatal, knows, told
+    whole = world.disk.files(), watch.sums, watch.acknowledged, fatal, knows, told
     return sha256(msgspec.msgpack.encode(whole)).digest()
 
 
@@ -323,6 +320,7 @@ def run_seeds(
     ``simulate``. Ends early after ``failures_max`` failures."""
     results: list[SimResult] = []
     failures: list[str] = []
+    gc.freeze()  # what is there already is no garbage of a run: the collector need not go through it behind each
     for seed in range(first, first + count):
         try:
             result = simulate(seed, documents=documents, version=version, load=load, rests=rests)
@@ -334,6 +332,7 @@ def run_seeds(
         results.append(result)
         if report is not None:
             report(result)
+    gc.unfreeze()
     return summary(first, results, failures)
 
 

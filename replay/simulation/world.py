@@ -38,10 +38,14 @@ class Others:
         self._folder = folder
         self.faults = faults
         self._undo: Callable[[], None] | None = None
+        self._begun = False
+        """Whether this process has a segment."""
 
     def under(self, work: Callable[[], T]) -> T:
         """Change something, perhaps, once there is a segment, right before ``work``, which has to notice it."""
-        if self.faults.active and self._disk.has_log(self._folder):
+        if self.faults.active and not self._begun:
+            self._begun = self._disk.has_log(self._folder)
+        if self.faults.active and self._begun:
             struck = next(filter(self.faults.strike, FOREIGN_CHANCES), "")
             self._undo = self._disk.change(struck, self._folder) if struck else None
         done = work()
@@ -50,6 +54,7 @@ class Others:
 
     def bring_back(self, error: BaseException) -> None:
         """The process has ended with ``error``: the files are again as it left them."""
+        self._begun = False
         if self._undo is not None:
             self._undo()
             self._undo = None

@@ -60,9 +60,7 @@ def test_our_own_reader_of_graphs_sees_it_so_as_well() -> None:
     assert graph.compiled
 
 
-@each(
-    "name", [*DETECTIVES, "evidence_aggregator", *BENCH, "chief_justice"]
-)  # fmt: skip
+@each("name", [*DETECTIVES, "evidence_aggregator", *BENCH, "chief_justice"])
 def test_a_node_is_a_function_of_the_state(name: str) -> None:
     node = getattr(pmagent.audit, f"{name}_node")
     given = inspect.signature(node).parameters
@@ -70,19 +68,16 @@ def test_a_node_is_a_function_of_the_state(name: str) -> None:
     assert all(one.default is not one.empty for one in list(given.values())[1:])
 
 
-@each(
-    "name, given",
-    [
-        ("clone_repo", ["repo_url"]),
-        ("extract_git_history", ["repo_path"]),
-        ("analyze_graph_structure", ["repo_path"]),
-        ("ingest_pdf", ["pdf_path", ("chunk_by", "char")]),
-        ("query_doc", ["store", "question"]),
-        ("extract_images_from_pdf", ["pdf_path"]),
-        ("analyze_diagram", ["image", "question"]),
-        ("cross_reference", ["claimed_paths", "repo_evidence"]),
-    ],
-)
+@each("name, given", [
+    ("clone_repo", ["repo_url"]),
+    ("extract_git_history", ["repo_path"]),
+    ("analyze_graph_structure", ["repo_path"]),
+    ("ingest_pdf", ["pdf_path", ("chunk_by", "char")]),
+    ("query_doc", ["store", "question"]),
+    ("extract_images_from_pdf", ["pdf_path"]),
+    ("analyze_diagram", ["image", "question"]),
+    ("cross_reference", ["claimed_paths", "repo_evidence"]),
+])
 def test_a_tool_takes_what_the_specification_gives_it(name: str, given: Sequence[Any]) -> None:
     """Our own parameters come behind it, and may be left out."""
     parameters = list(inspect.signature(getattr(pmagent.audit, name)).parameters.values())

@@ -36,28 +36,16 @@ from tests.support.cases import each
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 EVIDENCE = st.builds(
-    EvidenceItem,
-    goal=TEXT,
-    found=st.booleans(),
-    content=st.none() | TEXT,
-    location=TEXT,
-    rationale=TEXT,
+    EvidenceItem, goal=TEXT, found=st.booleans(), content=st.none() | TEXT, location=TEXT, rationale=TEXT,
     confidence=st.floats(0, 1),
 )
 OPINIONS = st.builds(
-    OpinionItem,
-    judge=st.sampled_from(JUDGES),
-    criterion_id=st.text("abc_", min_size=1, max_size=20),
-    score=st.integers(1, 5),
-    argument=TEXT,
-    cited_evidence=st.lists(TEXT, max_size=5),
+    OpinionItem, judge=st.sampled_from(JUDGES), criterion_id=st.text("abc_", min_size=1, max_size=20),
+    score=st.integers(1, 5), argument=TEXT, cited_evidence=st.lists(TEXT, max_size=5),
 )
 RULES = st.builds(
-    RuleItem,
-    rule=st.sampled_from(get_args(AppliedRule.model_fields["rule"].annotation)),
-    before=st.none() | st.floats(1, 5),
-    after=st.none() | st.floats(1, 5),
-    text=TEXT,
+    RuleItem, rule=st.sampled_from(get_args(AppliedRule.model_fields["rule"].annotation)),
+    before=st.none() | st.floats(1, 5), after=st.none() | st.floats(1, 5), text=TEXT,
 )
 SCALARS: st.SearchStrategy[Any] = (
     st.none() | st.booleans() | st.integers(-2, 8) | st.floats(allow_nan=False) | TEXT | st.lists(TEXT, max_size=2)
@@ -67,18 +55,15 @@ SCALARS: st.SearchStrategy[Any] = (
 # --- the specification's names -------------------------------------------------------------------------------------
 
 
-@each(
-    "model, fields",
-    [
-        (Evidence, ["goal", "found", "content", "location", "rationale", "confidence"]),
-        (JudicialOpinion, ["judge", "criterion_id", "score", "argument", "cited_evidence"]),
-        (
-            CriterionResult,
-            ["dimension_id", "dimension_name", "final_score", "judge_opinions", "dissent_summary", "remediation"],
-        ),
-        (AuditReport, ["repo_url", "executive_summary", "overall_score", "criteria", "remediation_plan"]),
-    ],
-)
+@each("model, fields", [
+    (Evidence, ["goal", "found", "content", "location", "rationale", "confidence"]),
+    (JudicialOpinion, ["judge", "criterion_id", "score", "argument", "cited_evidence"]),
+    (
+        CriterionResult,
+        ["dimension_id", "dimension_name", "final_score", "judge_opinions", "dissent_summary", "remediation"],
+    ),
+    (AuditReport, ["repo_url", "executive_summary", "overall_score", "criteria", "remediation_plan"]),
+])
 def test_models_begin_with_the_specifications_fields_and_ours_may_be_left_out(
     model: type[pydantic.BaseModel], fields: list[str]
 ) -> None:
@@ -119,9 +104,7 @@ def test_judges_are_the_same_three_everywhere() -> None:
 # --- models and log, both ways -------------------------------------------------------------------------------------
 
 
-@each(
-    "model, item", [(Evidence, EvidenceItem), (JudicialOpinion, OpinionItem), (AppliedRule, RuleItem)]
-)
+@each("model, item", [(Evidence, EvidenceItem), (JudicialOpinion, OpinionItem), (AppliedRule, RuleItem)])
 def test_what_the_log_holds_of_a_model_has_its_fields(
     model: type[pydantic.BaseModel], item: type[msgspec.Struct]
 ) -> None:

@@ -45,5 +45,4 @@ def test_a_performer_answers_exactly_what_is_declared(request_type: type) -> Non
     of = performer if inspect.isfunction(performer) else type(performer).__call__
     answer = typing.get_type_hints(of)["return"]
     parts = typing.get_args(answer) if isinstance(answer, types.UnionType) else (answer,)
-    names = {payloads._NAMES[part] for part in parts}
-    assert names == set(REQUESTS[request_type].outcomes)
+    assert {payloads._NAMES[part] for part in parts} == set(REQUESTS[request_type].outcomes)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pmagent import contracts
-from pmagent.contracts.compatibility import breaks, major
 from pmagent.contracts.generate import FOLDER
 from pmagent.contracts.pla import CONTRACT_VERSION
 from pmagent.contracts.pla_schemas import SCHEMAS, set_hash
 from tests.support.cases import each
+from tests.support.compatibility import breaks, major
 
 RELEASED = Path(contracts.__file__).parent / "released" / "pla"
 VERSIONS = sorted((folder.name for folder in RELEASED.iterdir()), key=lambda name: [int(n) for n in name.split(".")])
@@ -83,16 +83,12 @@ BREAKING: dict[str, tuple[Callable[[Schemas], object], str]] = {
     "an enumeration came": (
         lambda s: status(s)["firmware_version"].update(enum=["1.0.0"]), "device_status/firmware_version: enum was added"
     ),
-    "an enumeration went": (
-        lambda s: status(s)["mode"].pop("enum"), "device_status/mode: enum was taken away"
-    ),
+    "an enumeration went": (lambda s: status(s)["mode"].pop("enum"), "device_status/mode: enum was taken away"),
     "an optional field is required": (
         lambda s: s["action_decision"]["required"].append("digest"), "action_decision: digest is required now"
     ),
     "a new field is required": (
-        lambda s: (
-            execute(s)["properties"].update(nonce={"type": "string"}), execute(s)["required"].append("nonce")
-        ),
+        lambda s: (execute(s)["properties"].update(nonce={"type": "string"}), execute(s)["required"].append("nonce")),
         "action_execute: nonce is required now",
     ),
     "a required field is optional": (
@@ -163,12 +159,10 @@ COMPATIBLE: dict[str, Callable[[Schemas], object]] = {
     "a wider bound": lambda s: s["job_status"]["properties"]["message"].update(maxLength=32_768),
     "an action more, with its payload": lambda s: (
         execute(s)["properties"]["action_type"]["enum"].append("MOUSE_SCROLL"),
-        execute(s)["allOf"].append(
-            {
-                "if": {"required": ["action_type"], "properties": {"action_type": {"const": "MOUSE_SCROLL"}}},
-                "then": {"properties": {"payload": {"required": ["steps"]}}},
-            }
-        ),
+        execute(s)["allOf"].append({
+            "if": {"required": ["action_type"], "properties": {"action_type": {"const": "MOUSE_SCROLL"}}},
+            "then": {"properties": {"payload": {"required": ["steps"]}}},
+        }),
     ),
 }
 

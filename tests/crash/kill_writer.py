@@ -30,8 +30,7 @@ def write(folder: str, seed: int, out: int) -> None:
         storage = lease.open()
         sequencer = Sequencer(storage.tail())
         committer = Committer(storage)
-        first = opening_events(storage, storage.log_id(), storage.recovered, sequencer, now())
-        if first:
+        if first := opening_events(storage, storage.log_id(), storage.recovered, sequencer, now()):
             committer.submit(first)
         for number in range(1_000_000):
             size = chance.choice((20, 200, 3000))

@@ -33,9 +33,7 @@ STRIDE = rounds(1, 3)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("exists", [True, False], ids=["over a file", "where there is none"])
-def test_a_write_killed_ahead_of_any_system_call_leaves_the_old_file_or_the_new_one(
-    exists: bool, workspace: Path
-) -> None:
+def test_a_write_killed_ahead_of_any_system_call_leaves_the_old_file_or_the_new(exists: bool, workspace: Path) -> None:
     path = workspace / PATH
     old = path.read_bytes()
     seen: Counter[str] = Counter()

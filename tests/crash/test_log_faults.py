@@ -115,8 +115,7 @@ def calls_on_the_log(writers: Writers, kind: str, workspace: Path) -> list[tuple
     count: Counter[str] = Counter()
     found = []
     for line in clean.traced.splitlines():
-        match = TRACED.match(line)
-        if match is not None:
+        if (match := TRACED.match(line)) is not None:
             count[match[1]] += 1
             if str(workspace) in match[2]:
                 found.append((match[1], count[match[1]]))

@@ -27,9 +27,7 @@ CALLS_MAX = 2_000
 
 @needs_sandbox
 @pytest.mark.slow
-def test_a_pruning_killed_ahead_of_any_system_call_is_finished_by_the_next_start(
-    workspace: Path, tmp_path: Path
-) -> None:
+def test_a_pruning_killed_ahead_of_any_system_call_is_done_by_the_next_start(workspace: Path, tmp_path: Path) -> None:
     real_runs(workspace, 1, 2, 3)
     seen: Counter[str] = Counter()
     with forks("kill_prune") as run:

@@ -74,9 +74,7 @@ def test_killed_ahead_of_any_system_call_it_leaves_all_of_the_blob_or_nothing(wo
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_it_leaves_whole_blobs_that_it_told_of_and_a_start_clears_the_rest(
-    workspace: Path,
-) -> None:
+def test_killed_at_any_moment_it_leaves_whole_blobs_that_it_told_of_and_a_start_clears_others(workspace: Path) -> None:
     told, unfinished_seen = set(), 0
     with forks("kill_stream", workspace) as run:
         for number in range(ROUNDS):

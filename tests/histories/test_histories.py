@@ -243,12 +243,9 @@ def test_code_that_decides_otherwise_is_found_unless_it_is_listed(history: Path)
 
 
 def test_each_entry_of_the_table_covers_something_that_a_release_recorded() -> None:
-    results = [
-        replay_log(folder / "log", all_actors(), what_if=True, otherwise=shipped()) for folder in recorded()
-    ]
+    results = [replay_log(folder / "log", all_actors(), what_if=True, otherwise=shipped()) for folder in recorded()]
     covered = {(one.since, one.why) for result in results for one in result.otherwise}
-    listed = {(one.since, one.why) for one in shipped().entries if isinstance(one, DecisionEntry)}
-    assert listed <= covered
+    assert {(one.since, one.why) for one in shipped().entries if isinstance(one, DecisionEntry)} <= covered
 
 
 def test_a_history_that_was_cut_or_altered_is_found(history: Path) -> None:

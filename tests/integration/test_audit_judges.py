@@ -16,8 +16,7 @@ from pmagent.actors.model.models import Models
 from pmagent.contracts.audit import Evidence, JudicialOpinion
 from pmagent.contracts.model import ModelReplied
 from tests.support.audits import dimension
-from tests.support.cases import each
-from tests.support.live import on_loop
+from tests.support.cases import each, on_loop
 from tests.support.models import WithTools, live_gateway, scripted
 from tests.support.provider import Answer, Provider, completion, provider
 

@@ -8,7 +8,7 @@ import select
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -264,11 +264,8 @@ class Gate:
 @contextmanager
 def gated(workspace: Path) -> Iterator[Gate]:
     """A gate for the length of a block."""
-    gate = Gate(workspace)
-    try:
+    with closing(Gate(workspace)) as gate:
         yield gate
-    finally:
-        gate.close()
 
 
 def test_after_a_refresh_was_killed_the_next_one_finds_everything_in_order(repository: Path) -> None:

@@ -16,7 +16,7 @@ from pmagent.contracts.payload import decode, encode, type_of
 from pmagent.events.event import Event
 from pmagent.service.host import open_host
 from pmagent.workspace.trust import accept
-from tests.support.live import NoIo, on_loop
+from tests.support.live import NoIo
 from tests.support.sandboxes import needs_sandbox
 
 pytestmark = needs_sandbox
@@ -69,7 +69,6 @@ async def script(workspace: Path, text: str, **more: Any) -> CheckRan:
     return found
 
 
-@on_loop
 async def test_a_check_says_how_it_ended_and_what_it_wrote(workspace: Path) -> None:
     good = await script(workspace, "cat notes.txt; echo careful >&2")
     assert (good.exit_code, good.signal, good.timed_out, good.cut) == (0, None, False, False)
@@ -77,7 +76,6 @@ async def test_a_check_says_how_it_ended_and_what_it_wrote(workspace: Path) -> N
     assert (await script(workspace, "exit 3")).exit_code == 3
 
 
-@on_loop
 async def test_a_signal_ends_a_check_and_so_does_the_time(workspace: Path) -> None:
     killed = await script(workspace, "kill -9 $$")
     assert (killed.exit_code, killed.signal) == (None, 9)
@@ -87,16 +85,12 @@ async def test_a_signal_ends_a_check_and_so_does_the_time(workspace: Path) -> No
     assert polite.timed_out, "that it then says all is well changes nothing"
 
 
-@pytest.mark.parametrize(
-    ("argv", "text"),
-    [
-        (["no-such-program"], "there is no program no-such-program"),
-        (["./no/script.sh"], "no/script.sh"),
-        (["../outside.sh"], "not visible"),
-        ([".pmagent/config.toml"], "config.toml"),
-    ],
-)
-@on_loop
+@pytest.mark.parametrize(("argv", "text"), [
+    (["no-such-program"], "there is no program no-such-program"),
+    (["./no/script.sh"], "no/script.sh"),
+    (["../outside.sh"], "not visible"),
+    ([".pmagent/config.toml"], "config.toml"),
+])
 async def test_a_program_that_is_not_there_is_not_started(workspace: Path, argv: list[str], text: str) -> None:
     (workspace.parent / "outside.sh").write_text("#!/bin/sh\n")
     found = await outcome(workspace, *argv)
@@ -106,7 +100,6 @@ async def test_a_program_that_is_not_there_is_not_started(workspace: Path, argv:
         assert found.mend
 
 
-@on_loop
 async def test_a_program_of_the_workspace_is_named_by_its_path_in_it(workspace: Path) -> None:
     file = workspace / "scripts" / "check.sh"
     file.parent.mkdir()
@@ -118,7 +111,6 @@ async def test_a_program_of_the_workspace_is_named_by_its_path_in_it(workspace: 
     assert (await outcome(workspace, "./scripts/check.sh")).exit_code != 0
 
 
-@on_loop
 async def test_a_check_changes_nothing(workspace: Path) -> None:
     before = files(workspace)
     found = await script(
@@ -129,14 +121,12 @@ async def test_a_check_changes_nothing(workspace: Path) -> None:
     assert files(workspace) == before
 
 
-@on_loop
 async def test_a_check_does_not_see_what_is_ours(workspace: Path) -> None:
     found = await script(workspace, "ls -A .pmagent; cat .pmagent/config.toml; ls")
     assert found.stdout == "notes.txt\n"
     assert "No such file" in found.stderr
 
 
-@on_loop
 async def test_a_check_gets_an_environment_of_its_own(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", "correct-horse")
     found = await script(workspace, "env; cat /proc/1/environ | tr '\\0' '\\n'")
@@ -148,14 +138,12 @@ async def test_a_check_gets_an_environment_of_its_own(workspace: Path, monkeypat
     }
 
 
-@on_loop
 async def test_git_looks_at_the_workspace_whoever_it_belongs_to(workspace: Path) -> None:
     await anyio.run_process(["git", "init", "-q", "-b", "trunk", str(workspace)])
     found = await script(workspace, "git status --short --branch")
     assert (found.exit_code, found.stdout.splitlines()[0]) == (0, "## No commits yet on trunk"), found.stderr
 
 
-@on_loop
 async def test_output_of_any_kind_comes_as_plain_text_and_is_bounded(workspace: Path) -> None:
     hostile = await script(workspace, r"printf '\033[2J\033]0;title\007red\r\n\377\000\342\200\256end'")
     assert hostile.stdout == "red\n\ufffdend"
@@ -166,16 +154,13 @@ async def test_output_of_any_kind_comes_as_plain_text_and_is_bounded(workspace: 
     assert endless.stderr == "", "half of a line may be half of a secret"
 
 
-@on_loop
 async def test_whatever_a_check_leaves_in_its_folder_is_removed(workspace: Path) -> None:
     found = await script(
-        workspace,
-        "cd $ARTIFACTS && mkdir -p a/b/c && touch a/f 'x\ty' && ln -s /etc l && chmod 000 a/b; echo $?",
+        workspace, "cd $ARTIFACTS && mkdir -p a/b/c && touch a/f 'x\ty' && ln -s /etc l && chmod 000 a/b; echo $?",
     )
     assert (found.exit_code, found.stdout) == (0, "0\n")
 
 
-@on_loop
 async def test_what_a_killed_process_left_is_removed_by_the_next_start(workspace: Path) -> None:
     accept(workspace)
     left = workspace / FOLDER / "3" / "deep"
@@ -185,7 +170,6 @@ async def test_what_a_killed_process_left_is_removed_by_the_next_start(workspace
     await script(workspace, "true")
 
 
-@on_loop
 async def test_a_run_that_is_cancelled_leaves_nothing(workspace: Path) -> None:
     os.mkfifo(workspace / "up", 0o666)
     (workspace / "up").chmod(0o666)
@@ -201,7 +185,6 @@ async def test_a_run_that_is_cancelled_leaves_nothing(workspace: Path) -> None:
     assert ours not in (await anyio.run_process(["ps", "-eo", "args"])).stdout.decode()
 
 
-@on_loop
 async def test_runs_at_the_same_time_do_not_touch_each_others_folders(workspace: Path) -> None:
     found: dict[int, Any] = {}
 
@@ -215,7 +198,6 @@ async def test_runs_at_the_same_time_do_not_touch_each_others_folders(workspace:
     assert {position: ran.stdout for position, ran in found.items()} == {n: f"{n}\n" for n in range(1, 5)}
 
 
-@on_loop
 async def test_without_bubblewrap_nothing_is_started(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", os.path.dirname(sys.executable))
     found = await outcome(workspace, "true")
@@ -224,7 +206,6 @@ async def test_without_bubblewrap_nothing_is_started(workspace: Path, monkeypatc
     assert "apt-get install" in found.mend
 
 
-@on_loop
 async def test_a_folder_that_is_not_there_cannot_be_read(workspace: Path) -> None:
     found = await outcome(workspace, "true", reads=("/opt/no/such/folder",))
     assert isinstance(found, CheckUnstarted)

@@ -13,6 +13,7 @@ from pmagent.workspace.layout import Layout
 from tests.support.commands import owned, pmagent
 from tests.support.daemons import running
 from tests.support.logged import segments
+from tests.support.logs import locked
 from tests.support.recorded import altered_log
 
 STATE = "share/orchestrator_assistant/STATE.json"
@@ -131,21 +132,16 @@ def test_commands_talk_to_the_daemon_when_one_runs(workspace: Path) -> None:
         doctor = pmagent(workspace, "doctor", "--format", "json").document
         assert {check["state"] for check in doctor["checks"] if check["name"] in {"daemon", "permissions"}} == {"ok"}
         assert pmagent(workspace, "up").code == 1
-        starts = pmagent(workspace, "log", "tail", "--type", "daemon.started", "-n", "all").lines
-        assert len(starts) == 1
+        assert len(pmagent(workspace, "log", "tail", "--type", "daemon.started", "-n", "all").lines) == 1
 
 
 def test_a_holder_that_does_not_answer_is_unreachable(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pmagent.events.lock import WriterLock
 
     monkeypatch.setattr("pmagent.service.client.CONNECT_SECONDS", 0.05)
     Layout(workspace).home.mkdir(parents=True)
     Layout(workspace).run.mkdir(mode=0o700, parents=True)
-    lock = WriterLock(Layout(workspace).evidence.locks[-1], "pid 1, somebody")
-    try:
+    with locked(workspace, "pid 1, somebody"):
         done = pmagent(workspace, "oa", "snapshot", "--format", "json")
-    finally:
-        lock.release()
     assert done.code == 5
     assert done.document["error"]["kind"] == "unreachable"
     assert "somebody" in done.document["error"]["message"]

@@ -91,9 +91,7 @@ class Tail:
         if number is not None:
             self.process.send_signal(number)
         out, err = self.process.communicate(timeout=SECONDS)
-        return (
-            self.process.returncode, (self._rest[self._out] + out).decode(), (self._rest[self._err] + err).decode()
-        )
+        return (self.process.returncode, (self._rest[self._out] + out).decode(), (self._rest[self._err] + err).decode())
 
     def _line(self, descriptor: int) -> str:
         while b"\n" not in self._rest[descriptor]:

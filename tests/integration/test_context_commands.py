@@ -153,9 +153,7 @@ def test_an_operation_that_makes_no_sense_is_its_senders_mistake_and_nothing_is_
 # -- the command ----------------------------------------------------------------------------------------------------
 
 
-def test_the_command_shows_what_reasoning_is_given_and_takes_it_back(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_shows_reasonings_context_and_replaces_it(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = pmagent(workspace, "oa", "context", "--format", "json")
     assert shown.document == {"path": PATH, "sha256": look(workspace).sha256, "context": read_context(workspace)}
     text = pmagent(workspace, "oa", "context").text
@@ -176,9 +174,7 @@ def test_the_command_reads_a_file_and_says_what_it_wrote(workspace: Path, tmp_pa
 
 
 @pytest.mark.parametrize("live", [False, True], ids=["without a daemon", "with a daemon"])
-def test_the_command_is_refused_with_code_1_when_the_file_has_changed(
-    live: bool, workspace: Path, tmp_path: Path
-) -> None:
+def test_the_command_is_refused_with_code_1_if_the_file_changed(live: bool, workspace: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text("{}")
     before = (workspace / PATH).read_bytes()
     for base in ("", "0" * 64):

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -80,11 +81,8 @@ async def do(event: Event, io: Io) -> Done:
 
 def types(folder: Path) -> list[str]:
     """The types of a log's events."""
-    reader = log_in(folder).reader()
-    try:
+    with closing(log_in(folder).reader()) as reader:
         return [event.type for event in events(reader)]
-    finally:
-        reader.close()
 
 
 def test_the_example_on_the_page_runs_and_says_what_the_page_says() -> None:
@@ -154,11 +152,8 @@ def test_effects_that_a_killed_process_left_open_end_under_the_next_one(tmp_path
     assert log_in(folder).verify(decode=True).ok
 
 
-def test_a_log_has_one_writer(tmp_path: Path) -> None:
-    async def twice() -> None:
-        async with live(log_in(tmp_path / "log"), [Doer()], {}):
-            with pytest.raises(LogLocked):
-                async with live(log_in(tmp_path / "log"), [Doer()], {}):
-                    raise AssertionError("another one has it")
-
-    anyio.run(twice)
+async def test_a_log_has_one_writer(tmp_path: Path) -> None:
+    async with live(log_in(tmp_path / "log"), [Doer()], {}):
+        with pytest.raises(LogLocked):
+            async with live(log_in(tmp_path / "log"), [Doer()], {}):
+                raise AssertionError("another one has it")

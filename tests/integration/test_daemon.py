@@ -10,7 +10,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +44,12 @@ SUMMARY = "share/REALITY_GREEN_SUMMARY.json"
 
 def wait_for(workspace: Path, wanted: Callable[[Event], bool], position: int = 1) -> Event:
     """Follow the log from another process, as people do, until an event comes."""
-    storage = SegmentReader(RealDisk(), str(Layout(workspace).log))
-    try:
+    with closing(SegmentReader(RealDisk(), str(Layout(workspace).log))) as storage:
         for run in Follower(storage, position).follow():
             if not isinstance(run, Progress):
                 for event in map(typed, run):
                     if wanted(event):
                         return event
-    finally:
-        storage.close()
     raise AssertionError("following never ends by itself")
 
 
@@ -99,8 +96,7 @@ def test_a_signal_stops_it_in_order(workspace: Path, number: signal.Signals) -> 
     with running(workspace) as daemon:
         code, errors = daemon.end(number)
     assert code == 0, errors
-    last = history(workspace)[-1]
-    assert last.data == DaemonStopped(reason=number.name)
+    assert history(workspace)[-1].data == DaemonStopped(reason=number.name)
     assert not Layout(workspace).socket.exists()
     assert_whole(workspace)
 
@@ -147,15 +143,9 @@ def test_a_workspace_with_a_very_long_path_works(workspace: Path) -> None:
 
 
 BAD_LINES = (
-    b"\n",
-    b"null\n",
-    b"{}\n",
-    b"\xff\xfe\n",
-    b'{"operation":"status","arguments":[]}\n',
-    b"[" * 5000 + b"\n",
+    b"\n", b"null\n", b"{}\n", b"\xff\xfe\n", b'{"operation":"status","arguments":[]}\n', b"[" * 5000 + b"\n",
     b'{"operation":"status","arguments":{"a":' + b"[" * 50_000 + b"]" * 50_000 + b"}}\n",
-    b'{"operation":"stat\xff","arguments":{}}\n',
-    b'{"operation":"status","arguments":{"a":"\xff"}}\n',
+    b'{"operation":"stat\xff","arguments":{}}\n', b'{"operation":"status","arguments":{"a":"\xff"}}\n',
 )
 
 
@@ -239,8 +229,7 @@ def test_without_a_daemon_a_permit_waits_for_the_reading_and_is_answered_in_its_
 
     monkeypatch.setattr(service, "perform", heard)
     monkeypatch.setattr("pmagent.actors.kernel.effects.read_surfaces", read)
-    answer = call(workspace, "oa.permit", {**PERMIT, "request": "oa.permit-1"})
-    assert answer.document["granted"] is True
+    assert call(workspace, "oa.permit", {**PERMIT, "request": "oa.permit-1"}).document["granted"] is True
     granted = next(event for event in history(workspace) if event.type == "oa.permit_granted")
     assert granted.correlation == "oa.permit-1"
     assert granted.causation != granted.data.request
@@ -274,37 +263,34 @@ def test_another_wish_under_a_used_request_id_is_not_told_to_be_done(
         call(workspace, operation, {**who, **second})
 
 
-def test_a_used_request_id_is_refused_for_another_decision_and_while_the_first_is_on_its_way(workspace: Path) -> None:
-    async def go() -> None:
-        async with open_host(workspace, "daemon") as host:
-            who = {"operator": "ada", "channel": "api"}
-            await pla_calls.mode(host, {**who, "mode": "SUGGEST", "request": "pla.mode-1"})
-            decide = {"operator": "bob", "channel": "api", "request": "pla.decide-1"}
-            one = (await pla_calls.propose(host, {**who, "goal": "type: one", "request": "pla.propose-1"})).document
-            approved = {**decide, "proposal_id": one["proposal_id"], "decision": "APPROVED", "digest": one["digest"]}
-            done = await pla_calls.decide(host, approved)
-            assert await pla_calls.decide(host, {**approved, "looked_ms": 7}) == done
-            two = (await pla_calls.propose(host, {**who, "goal": "type: two", "request": "pla.propose-2"})).document
-            with pytest.raises(RequestReused, match="another"):
-                await pla_calls.decide(host, {
-                    **decide, "proposal_id": two["proposal_id"], "decision": "REJECTED", "reason": "no",
-                })  # fmt: skip
-            ends: list[object] = []
+async def test_a_used_request_id_is_refused_for_another_decision_and_while_the_first_goes_on(workspace: Path) -> None:
+    async with open_host(workspace, "daemon") as host:
+        who = {"operator": "ada", "channel": "api"}
+        await pla_calls.mode(host, {**who, "mode": "SUGGEST", "request": "pla.mode-1"})
+        decide = {"operator": "bob", "channel": "api", "request": "pla.decide-1"}
+        one = (await pla_calls.propose(host, {**who, "goal": "type: one", "request": "pla.propose-1"})).document
+        approved = {**decide, "proposal_id": one["proposal_id"], "decision": "APPROVED", "digest": one["digest"]}
+        done = await pla_calls.decide(host, approved)
+        assert await pla_calls.decide(host, {**approved, "looked_ms": 7}) == done
+        two = (await pla_calls.propose(host, {**who, "goal": "type: two", "request": "pla.propose-2"})).document
+        with pytest.raises(RequestReused, match="another"):
+            await pla_calls.decide(host, {
+                **decide, "proposal_id": two["proposal_id"], "decision": "REJECTED", "reason": "no",
+            })  # fmt: skip
+        ends: list[object] = []
 
-            async def wish(mode: str) -> None:
-                try:
-                    await pla_calls.mode(host, {**who, "mode": mode, "request": "pla.mode-2"})
-                    ends.append(mode)
-                except RequestReused:
-                    ends.append(RequestReused)
+        async def wish(mode: str) -> None:
+            try:
+                await pla_calls.mode(host, {**who, "mode": mode, "request": "pla.mode-2"})
+                ends.append(mode)
+            except RequestReused:
+                ends.append(RequestReused)
 
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(wish, "OBSERVE")
-                tasks.start_soon(wish, "EXECUTE")
-            assert len(ends) == 2
-            assert ends.count(RequestReused) == 1
-
-    anyio.run(go)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wish, "OBSERVE")
+            tasks.start_soon(wish, "EXECUTE")
+        assert len(ends) == 2
+        assert ends.count(RequestReused) == 1
 
 
 def test_drift_and_revocation_belong_to_the_session_and_the_run(workspace: Path) -> None:
@@ -322,10 +308,8 @@ def test_the_same_request_sent_again_gets_the_same_answer(workspace: Path) -> No
     with running(workspace):
         first = call(workspace, "boot.oa", {"request": "boot.oa-again"})
         assert call(workspace, "boot.oa", {"request": "boot.oa-again"}) == first
-    again = call(workspace, "boot.oa", {"request": "boot.oa-again"})
-    assert again == first
-    booted = [event for event in history(workspace) if event.type == "oa.session_booted"]
-    assert len(booted) == 1
+    assert call(workspace, "boot.oa", {"request": "boot.oa-again"}) == first
+    assert len([event for event in history(workspace) if event.type == "oa.session_booted"]) == 1
 
 
 def test_a_write_that_fails_ends_the_daemon_and_loses_nothing_acknowledged(workspace: Path) -> None:

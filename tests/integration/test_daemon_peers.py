@@ -165,9 +165,7 @@ def _connected(workspace: Path) -> Iterator[socket.socket]:
 
 
 @pytest.mark.parametrize("sent", [b"", b'{"operation":', REQUEST[:-1]], ids=["nothing", "the beginning", "nearly all"])
-def test_clients_that_send_no_whole_request_delay_nobody(
-    live: LiveHost, monkeypatch: pytest.MonkeyPatch, sent: bytes
-) -> None:
+def test_clients_without_a_request_delay_nobody(live: LiveHost, monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
     """They are not even waited for: nobody is sent away here for being slow."""
     monkeypatch.setattr(daemon, "REQUEST_SECONDS", 1e6)
     with ExitStack() as idle:

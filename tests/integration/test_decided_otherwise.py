@@ -69,9 +69,7 @@ def replayed(monkeypatch: pytest.MonkeyPatch, workspace: Path, *options: str) ->
         return pmagent(workspace, "replay", *options)
 
 
-def test_replay_counts_what_is_listed_and_ends_with_0(
-    recorded: Path, plant: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_replay_counts_what_is_listed_and_exits_0(recorded: Path, plant: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert replayed(monkeypatch, recorded).code == 3
     plant(GLOOM)
     for options in ([], ["--what-if"], ["--actor", "oa"]):
@@ -151,9 +149,7 @@ def test_a_later_release_that_went_live_is_held_to_its_own_words(
     assert pmagent(recorded, "rebuild", "--check").code == 1
 
 
-def test_a_table_that_cannot_be_read_ends_a_replay_with_our_bug(
-    recorded: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_is_unreadable_ends_a_replay_as_our_bug(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pmagent.otherwise.__version__", "0")
     monkeypatch.setattr("pmagent.otherwise.read", lambda raw, *given: read(raw + b'["0.1"]\n', *given))
     done = pmagent(recorded, "replay")

@@ -18,7 +18,6 @@ from pmagent.events.event import Event
 from pmagent.service import adoption, host, open_work, status
 from pmagent.service.adoption import NotEnded
 from pmagent.service.operations import call
-from tests.support.live import on_loop
 
 
 class Heard:
@@ -52,7 +51,6 @@ def add(monkeypatch: pytest.MonkeyPatch) -> Add:
     return named
 
 
-@on_loop
 async def test_a_host_has_what_each_edge_names(workspace: Path, add: Add, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, go, released = anyio.Event(), anyio.Event(), anyio.Event()
     swept: list[Sequence[str]] = []
@@ -87,7 +85,6 @@ async def test_a_host_has_what_each_edge_names(workspace: Path, add: Add, monkey
     assert {*folders} == {".pmagent/audits", ".pmagent/checks", ".pmagent/tasks"}
 
 
-@on_loop
 async def test_a_caller_gives_resources_of_its_own(workspace: Path, add: Add) -> None:
     add(resources=lambda _: (Heard(),))
     own = Heard()

@@ -122,9 +122,7 @@ def timer(seconds: float) -> Script:
     return Script(script)
 
 
-async def test_a_timer_outlives_an_orderly_stop_and_fires_after_the_restart_not_before_its_time(
-    tmp_path: Path,
-) -> None:
+async def test_a_timer_outlives_an_orderly_stop_and_fires_after_the_restart_not_before_its_time(tmp_path: Path) -> None:
     storage = MemoryStorage()
     async with live(storage, tmp_path, [timer(0.3)], CLOCK) as runtime:
         await runtime.append(Poked(n=1), "poke", "tests")

@@ -11,7 +11,6 @@ import anyio.lowlevel
 from pmagent.contracts.oa import OaSnapshotRequested
 from pmagent.events.event import Event
 from pmagent.service.host import Host, open_host
-from tests.support.live import on_loop
 
 
 class Late:
@@ -35,7 +34,6 @@ class Late:
         listeners[listeners.index(self.hold)] = self._host.hear
 
 
-@on_loop
 async def test_a_flush_waits_for_events_that_only_the_log_knows_of(workspace: Path) -> None:
     state = workspace / "share" / "orchestrator_assistant" / "STATE.json"
     state.unlink(missing_ok=True)

@@ -103,8 +103,7 @@ def test_git_passes_the_evidence_by_and_the_daemon_goes_on(committed: Path) -> N
             assert sorted(path for path in layout.log.iterdir()) == before
             assert call(committed, "oa.snapshot").exit_code == 0
         assert daemon.end()[0] == 0
-    status = git(committed, "status", "--porcelain", "--", ".pmagent").stdout
-    assert status == ""
+    assert git(committed, "status", "--porcelain", "--", ".pmagent").stdout == ""
     assert verify_log(str(layout.log), blobs=blob_check(layout.store.blobs()), decode=True).ok
 
 
@@ -145,9 +144,7 @@ def without_anything(layout: Layout) -> None:
 
 @pytest.mark.parametrize("lose", [emptied, without_folder, without_evidence, without_anything])
 @pytest.mark.parametrize("durable", [True, False], ids=["with events", "just begun"])
-def test_a_removed_log_is_not_begun_anew_in_silence(
-    workspace: Path, lose: Callable[[Layout], None], durable: bool
-) -> None:
+def test_a_removed_log_is_not_begun_silently(workspace: Path, lose: Callable[[Layout], None], durable: bool) -> None:
     git(workspace, "init", "-q")
     assert pmagent(workspace, "init", "--new-log").code == 0
     if durable:

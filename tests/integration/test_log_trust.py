@@ -261,9 +261,7 @@ def test_a_known_log_elsewhere_is_not_this_users_own(lived: Path, tmp_path: Path
         assert pmagent(lived, "oa", "snapshot").code == 0  # the original goes on
 
 
-def test_adopting_a_copy_of_a_log_ends_the_trust_in_the_original(
-    lived: Path, tmp_path: Path
-) -> None:
+def test_adopting_a_copy_of_a_log_ends_the_trust_in_the_original(lived: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     copy(lived, other)
     assert pmagent(other, "log", "adopt", "--yes").code == 0

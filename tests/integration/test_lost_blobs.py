@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import anyio
 import pytest
 
 from pmagent.projections.core.disk import ContentLost
@@ -134,19 +133,15 @@ STOPS = {
 }  # fmt: skip
 
 
-def test_to_stop_something_waits_for_no_document(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_to_stop_something_waits_for_no_document(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The writer of documents may be stuck on a disk for as long as that likes."""
 
     async def waits(_: Host) -> None:
         raise AssertionError("it waits for documents")
 
     monkeypatch.setattr(Host, "flush", waits)
-
-    async def go() -> None:
-        async with open_host(workspace, "test") as host:
-            await host.ready()
-            for operation, fields in STOPS.items():
-                answer = await perform(host, operation, {"request": f"{operation}-1", **fields})
-                assert answer.document, operation
-
-    anyio.run(go)
+    async with open_host(workspace, "test") as host:
+        await host.ready()
+        for operation, fields in STOPS.items():
+            answer = await perform(host, operation, {"request": f"{operation}-1", **fields})
+            assert answer.document, operation

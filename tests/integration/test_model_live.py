@@ -63,14 +63,11 @@ def test_a_call_that_a_stop_cuts_off_is_made_again_by_the_next_start(workspace: 
     assert problems(record(workspace, "now", tmp_path / "histories"), all_actors()) == []
 
 
-def test_a_blocked_kernel_stops_a_call_that_hangs(workspace: Path) -> None:
-    async def live() -> None:
-        async with open_host(workspace, "daemon", resources=[Models({}, {"toy:one": scripted()})]) as host:
-            await host.runtime.append(question(action="feature_work"), "ask", "tests", "run")
-            await until(host, ModelCallRequested)
-            (workspace / "share" / "PM_BOOTSTRAP_STATE.json").unlink()
-            await host.ask(OaSnapshotRequested(), "look", {"oa.snapshot_taken"})
-            failed = await until(host, ModelFailed)
-            assert (failed.data.code, failed.data.attempts) == ("cancelled", 1)
-
-    anyio.run(live)
+async def test_a_blocked_kernel_stops_a_call_that_hangs(workspace: Path) -> None:
+    async with open_host(workspace, "daemon", resources=[Models({}, {"toy:one": scripted()})]) as host:
+        await host.runtime.append(question(action="feature_work"), "ask", "tests", "run")
+        await until(host, ModelCallRequested)
+        (workspace / "share" / "PM_BOOTSTRAP_STATE.json").unlink()
+        await host.ask(OaSnapshotRequested(), "look", {"oa.snapshot_taken"})
+        failed = await until(host, ModelFailed)
+        assert (failed.data.code, failed.data.attempts) == ("cancelled", 1)

@@ -13,7 +13,7 @@ import pytest
 
 from pmagent.contracts.hid import HidDisarmRequested, HidEnded, HidReported, HidSilent, HidStatusRequested, HidTold
 from pmagent.contracts.pla import KeyCombo, TypeText
-from tests.support.live import on_loop
+from tests.support.cases import on_loop
 from tests.support.pla_pty import Held, Pretend, held, lost, opened, play, pretend
 from tests.support.pla_wired import HI, TIME, arm
 

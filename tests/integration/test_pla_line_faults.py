@@ -30,6 +30,7 @@ from pmagent.contracts.hid import (
 from pmagent.contracts.payload import Payload
 from pmagent.contracts.pla import TypeText
 from pmagent.contracts.pla_events import PlaContractBroken
+from tests.support.cases import on_loop
 from tests.support.fault_pipe import (
     Fault,
     FaultPipe,
@@ -44,7 +45,6 @@ from tests.support.fault_pipe import (
     overlong,
     passing,
 )
-from tests.support.live import on_loop
 from tests.support.pla_pty import Held, Pretend, Told, held, pretend
 from tests.support.pla_wired import TIME, arm, commit, event, prepare
 

@@ -13,7 +13,7 @@ import pytest
 from pmagent.actors.pla.line.discovery import PortUnusable
 from pmagent.actors.pla.line.port import _Serial, open_port
 from pmagent.contracts.hid import HidDisarmRequested, HidRefused, HidReported, HidSilent, HidStatusRequested, HidTold
-from tests.support.live import on_loop
+from tests.support.cases import on_loop
 from tests.support.pla_pty import Held, Pretend, held, lost, opened, play, pretend
 from tests.support.pla_wired import HI, TIME, arm, commit, prepare
 

@@ -124,9 +124,7 @@ def test_the_exit_codes_are_those_of_the_program(code: str) -> None:
 
 @needs_sandbox
 @pytest.mark.slow
-def test_the_demo_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_demo_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """``make demo`` after its setup, in a copy of what it needs. Its processes start warm; ``pmagent pla demo``, which
     starts forty, runs in this one."""
     copy = tmp_path / "examples"

@@ -25,8 +25,7 @@ COUNTS = re.compile(r"(\d+) (passed|failed|skipped|xfailed|xpassed|error)|^# (te
 CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 
 pytestmark = [
-    needs_sandbox,
-    pytest.mark.skipif(not (REPOSITORIES / "stamp").exists(), reason="make repositories makes them"),
+    needs_sandbox, pytest.mark.skipif(not (REPOSITORIES / "stamp").exists(), reason="make repositories makes them"),
 ]
 
 

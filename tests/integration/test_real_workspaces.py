@@ -25,11 +25,7 @@ def run_guard(workspace: Path, mode: str) -> subprocess.CompletedProcess[str]:
     """The guard as its users run it, from another directory."""
     environment = {**os.environ, "PMAGENT_WORKSPACE": str(workspace)}
     return subprocess.run(
-        [sys.executable, str(SCRIPT), "--mode", mode],
-        capture_output=True,
-        text=True,
-        cwd="/",
-        env=environment,
+        [sys.executable, str(SCRIPT), "--mode", mode], capture_output=True, text=True, cwd="/", env=environment,
         check=False,
     )
 
@@ -70,16 +66,8 @@ def test_our_state_says_what_theirs_said(real_workspace: Path) -> None:
     assert document is not None
     ours = json.loads(render(document))
     for key in (
-        "version",
-        "source",
-        "branch",
-        "current_phase",
-        "last_completed_phase",
-        "reality_green",
-        "checks_summary",
-        "dms_hint_summary",
-        "surfaces",
-        "oa_context",
+        "version", "source", "branch", "current_phase", "last_completed_phase", "reality_green", "checks_summary",
+        "dms_hint_summary", "surfaces", "oa_context",
     ):
         assert ours[key] == theirs[key], key
 

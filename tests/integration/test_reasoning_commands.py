@@ -110,14 +110,11 @@ def test_argument_file_and_stdin_are_answered_with_a_daemon_and_without(
     assert by_stdin.err == b""
 
 
-@pytest.mark.parametrize(
-    ("mode", "codes"),
-    [
-        ("NORMAL", {"decision": 0, "generate": 0, "interpret": 0}),
-        ("DEGRADED", {"decision": 1, "interpret": 0, "transition": 1}),
-        ("BLOCKED", {"decision": 1, "generate": 1, "interpret": 0, "transition": 1}),
-    ],
-)
+@pytest.mark.parametrize(("mode", "codes"), [
+    ("NORMAL", {"decision": 0, "generate": 0, "interpret": 0}),
+    ("DEGRADED", {"decision": 1, "interpret": 0, "transition": 1}),
+    ("BLOCKED", {"decision": 1, "generate": 1, "interpret": 0, "transition": 1}),
+])
 def test_the_exit_code_says_yes_or_no(workspace: Path, mode: str, codes: dict[str, int]) -> None:
     in_mode(workspace, mode)
     assert {command: ask(workspace, *ASKED[command]).code for command in codes} == codes

@@ -52,9 +52,7 @@ def asked(workspace: Path, *more: str) -> Ran:
     return spawn(*ASKED, *more, cwd=workspace)
 
 
-def test_a_models_answer_is_the_commands_answer(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, daemon: bool
-) -> None:
+def test_a_models_answer_is_the_commands_answer(workspace: Path, monkeypatch: pytest.MonkeyPatch, daemon: bool) -> None:
     with served(workspace, monkeypatch, completion(proceeding(rationale="the model looked")), daemon=daemon) as server:
         done = asked(workspace)
     assert done.code == 0, done.errors
@@ -66,13 +64,9 @@ def test_a_models_answer_is_the_commands_answer(
     assert spawn("replay", cwd=workspace).code == 0, "without a provider"
 
 
-def test_a_model_cannot_allow_what_the_facts_forbid(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, daemon: bool
-) -> None:
+def test_no_model_allows_what_the_facts_forbid(workspace: Path, monkeypatch: pytest.MonkeyPatch, daemon: bool) -> None:
     with served(workspace, monkeypatch, completion(proceeding()), daemon=daemon) as server:
-        done = spawn(
-            "oa", "decision", "git push the branch", *ASKED[3:], "--constraint", "no_git_push", cwd=workspace
-        )
+        done = spawn("oa", "decision", "git push the branch", *ASKED[3:], "--constraint", "no_git_push", cwd=workspace)
     assert (done.code, done.document["decision"]) == (1, "DENY")
     assert len(server.seen) <= 1
 

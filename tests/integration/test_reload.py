@@ -39,9 +39,7 @@ def reloaded(workspace: Path, daemon: Daemon, times: int) -> DaemonReloaded:
     return found[-1]
 
 
-def test_a_reload_names_what_changed_and_what_needs_a_restart(
-    workspace: Path, config: Path, daemon: Daemon
-) -> None:
+def test_a_reload_names_what_changed_and_what_needs_a_restart(workspace: Path, config: Path, daemon: Daemon) -> None:
     assert reloaded(workspace, daemon, 1) == DaemonReloaded()
     config.write_text('[kernel]\nphase = "41"\n[console]\nhours = 3.0\n')
     accepted(workspace)
@@ -54,9 +52,7 @@ def test_a_reload_names_what_changed_and_what_needs_a_restart(
     assert "console.hours" in errors
 
 
-def test_a_file_that_is_not_understood_changes_nothing_and_is_one_line(
-    workspace: Path, config: Path, daemon: Daemon
-) -> None:
+def test_a_file_not_understood_changes_nothing_and_is_one_line(workspace: Path, config: Path, daemon: Daemon) -> None:
     assert reloaded(workspace, daemon, 1) == DaemonReloaded()
     before, end = config.read_text(), history(workspace)[-1].position
     config.write_text("[kernel]\nphse = 1\n")

@@ -91,8 +91,7 @@ def test_documents_of_runs_that_left_the_state_are_checked_and_written_anew(work
     wrong = {(found.path, found.state) for found in check_documents(workspace)}
     assert (f"runs/{run_id(0)}/report.md", "differs") in wrong
     assert {state for path, state in wrong if run_id(RUNS_KEPT + 2) in path} == {"missing"}
-    written = call(workspace, "rebuild").document["written"]
-    assert set(written) == {path for path, _ in wrong}
+    assert set(call(workspace, "rebuild").document["written"]) == {path for path, _ in wrong}
     assert check_documents(workspace) == []
 
 
@@ -155,9 +154,7 @@ def test_what_a_kill_left_unwritten_the_next_start_writes(workspace: Path, when:
     assert {"config.yaml", "report.md"} <= documents(workspace, 7)
 
 
-def test_documents_are_written_with_pauses_but_at_once_for_who_waits(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_documents_come_with_pauses_but_at_once_for_who_waits(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "PAUSE_FACTOR", 1e9)
     monkeypatch.setattr(writing, "PAUSE_SECONDS_MAX", 1e9)
     written: list[set[str]] = []
@@ -206,8 +203,7 @@ def test_documents_are_closed_to_other_users_whatever_the_umask_says(workspace: 
     finally:
         os.umask(before)
     found = [path for name in ("runs", "jobs") for path in (workspace / name, *(workspace / name).rglob("*"))]
-    modes = {(path.is_dir(), path.stat().st_mode & 0o777) for path in found}
-    assert modes == {(True, 0o700), (False, 0o600)}
+    assert {(path.is_dir(), path.stat().st_mode & 0o777) for path in found} == {(True, 0o700), (False, 0o600)}
     assert {path.stat().st_nlink for path in found if path.name == "stdout"} == {1}
     state = workspace / "share/orchestrator_assistant/STATE.json"
     assert state.stat().st_mode & 0o777 == 0o644 & ~umask

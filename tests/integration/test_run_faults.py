@@ -31,9 +31,7 @@ def events(workspace: Path, type: str) -> int:
 
 
 @pytest.mark.parametrize("then", ["asks again", "in this process"])
-def test_a_request_whose_reply_was_lost_is_the_same_run(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, then: str
-) -> None:
+def test_a_request_whose_reply_is_lost_is_one_run(workspace: Path, monkeypatch: pytest.MonkeyPatch, then: str) -> None:
     in_workspace(workspace, QUICK)
     asked: list[str] = []
     with running(workspace) as daemon:

@@ -51,9 +51,7 @@ def test_without_colour_the_table_has_none(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("more", [("--format", "json"), ()], ids=["json", "dumb"])
-def test_for_programs_and_on_a_terminal_that_moves_no_cursor_there_are_plain_lines(
-    workspace: Path, more: tuple[str, ...]
-) -> None:
+def test_programs_and_terminals_that_move_no_cursor_get_plain_lines(workspace: Path, more: tuple[str, ...]) -> None:
     environ = {} if more else {"TERM": "dumb"}
     with started(in_workspace(workspace, QUICK), *RUN, *more, terminal=(100, 24), environ=environ) as run:
         run.end()
@@ -183,9 +181,7 @@ def test_a_daemon_that_was_killed_is_waited_for_and_its_run_followed_to_the_end(
     assert "✓ done: 1 of 1 task done" in done.text
 
 
-def test_a_daemon_that_does_not_come_back_is_told_with_how_to_look(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_daemon_that_stays_away_is_told_with_how_to_look(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_workspace(workspace, LONG)
     monkeypatch.setattr("pmagent.jobs.following.BACK_SECONDS", 0.2)
     with running(workspace) as first, started(workspace, *CHANGES) as tail:

@@ -63,9 +63,7 @@ def stdout_of(workspace: Path, ran: Ran) -> str:
     return "".join(path.read_text() for path in sorted(folder.glob("*/stdout")))
 
 
-def test_a_program_of_the_virtual_environment_runs_and_its_interpreter_alone_becomes_visible(
-    project: Path, home: Path
-) -> None:
+def test_a_program_of_the_virtual_environment_runs_and_only_its_interpreter_shows(project: Path, home: Path) -> None:
     ran = run(project, home, "- {task_id: a, intent: x, tools: [tool]}\n")
     assert ran.code == 0, ran.errors
     assert stdout_of(project, ran) == f"interpreter of pyenv\n.pyenv\n{project}/.venv/bin/tool\n"

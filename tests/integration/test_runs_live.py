@@ -63,9 +63,7 @@ class Seen:
         return (Layout(workspace).blobs / digest[:2] / digest).read_text("utf-8")
 
 
-def live(
-    workspace: Path, given: PlanText, settings: str = SETTINGS, **more: Any
-) -> Seen:
+def live(workspace: Path, given: PlanText, settings: str = SETTINGS, **more: Any) -> Seen:
     """Run the plan to its end."""
     seen = Seen()
 
@@ -77,9 +75,7 @@ def live(
                 seen.events.extend(events)
 
             host.runtime.listen(hear)
-            asked = RunRequested(
-                run_id=RUN, intent="live", plan=given, config=config(settings, base=0.05), **more
-            )
+            asked = RunRequested(run_id=RUN, intent="live", plan=given, config=config(settings, base=0.05), **more)
             await host.ask(asked, RUN, {"run.ended", "run.refused"}, 60.0)
 
     anyio.run(go)
@@ -102,9 +98,7 @@ def test_a_task_reads_the_workspace_and_what_those_before_it_left(workspace: Pat
     assert isinstance(end, RunEnded)
     assert end.state == "done"
     assert seen.said(workspace, "second") == "kept\ndone\n"
-    assert {one.path for one in seen.task("first").result.artifacts} == {
-        "stdout", "stderr", "sub/file",
-    }
+    assert {one.path for one in seen.task("first").result.artifacts} == {"stdout", "stderr", "sub/file"}
     assert not list((workspace / ".pmagent" / "tasks").iterdir())
 
 
@@ -139,9 +133,7 @@ def test_arguments_are_no_shells_and_variables_are_set(workspace: Path) -> None:
 
 def test_files_lie_where_the_task_starts(workspace: Path) -> None:
     files = [{"path": "a/run.py", "content": "print(open('b.txt').read())"}, {"path": "b.txt", "content": "hü"}]
-    given = plan(
-        {"one": []}, one={"tools": ["python3"], "inputs": {"args": ["a/run.py"], "files": files}}
-    )
+    given = plan({"one": []}, one={"tools": ["python3"], "inputs": {"args": ["a/run.py"], "files": files}})
     assert live(workspace, given).said(workspace, "one") == "hü\n"
 
 
@@ -172,8 +164,7 @@ def test_what_cannot_be_started_is_not_retried(workspace: Path) -> None:
 
 def test_a_signal_is_a_failure_and_time_is_limited(workspace: Path) -> None:
     given = plan(
-        {"killed": [], "late": []},
-        killed=shell("kill -9 $$", constraints={"max_retries": 0}),
+        {"killed": [], "late": []}, killed=shell("kill -9 $$", constraints={"max_retries": 0}),
         late=shell("exec sleep 60", constraints={"max_retries": 0, "max_duration_sec": 0.3}),
     )
     seen = live(workspace, given)
@@ -192,9 +183,7 @@ def test_a_dry_run_decides_all_and_starts_nothing(workspace: Path) -> None:
     assert {one.duration_ms for one in seen.of(TaskExited)} == {0}
 
 
-def test_what_a_task_writes_is_masked_and_cannot_harm(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_task_writes_is_masked_and_cannot_harm(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = "s3cr3t-Value-0123456789"
     monkeypatch.setenv("SOME_API_KEY", secret)
     half = len(secret) // 2

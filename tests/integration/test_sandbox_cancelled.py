@@ -37,9 +37,7 @@ def test_a_cancelled_run_is_told_with_term_first(tmp_path: Path) -> None:
     assert (tmp_path / "artifacts" / "told").exists()
 
 
-def test_a_run_that_is_cancelled_before_its_sandbox_stands_starts_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_cancelled_before_its_sandbox_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     start = SandboxProcess.start
     one = spec_for(tmp_path / "artifacts", "open('/artifacts/ran', 'w')")
 

@@ -164,9 +164,7 @@ print(tried(lambda: os.rename("{workspace}/.pmagent", "{workspace}/moved")))
     assert outcome.planted == ()
 
 
-def test_a_task_learns_nothing_of_the_console_from_processes_or_its_environment(
-    workspace: Path, tmp_path: Path
-) -> None:
+def test_a_task_learns_nothing_of_the_console_from_processes_or_environment(workspace: Path, tmp_path: Path) -> None:
     with listening() as (port, _):
         code = f"""
 told = " ".join(os.environ.values()) + open("/proc/net/tcp").read() + open("/proc/net/unix").read()

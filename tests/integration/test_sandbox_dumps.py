@@ -67,9 +67,7 @@ def pidfds() -> int:
     return held.count("anon_inode:[pidfd]")
 
 
-def test_a_sandbox_that_cannot_be_kept_in_hand_leaves_no_handle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sandbox_that_is_not_kept_in_hand_leaves_no_handle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: PidNamespace) -> bool:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 

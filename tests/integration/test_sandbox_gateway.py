@@ -28,14 +28,11 @@ PROJECT = Path(__file__).parents[2]
 SCRIPT = "tests/support/ordinary_network.py"
 
 
-@pytest.mark.parametrize(
-    ("program", "reason"),
-    [
-        ("/bin/false", "/bin/false ended with 1 and said nothing"),
-        ("/nowhere/python", "/nowhere/python: No such file or directory"),
-        ("{folder}/sleeper", "no answer in 0.2 s"),
-    ],
-)
+@pytest.mark.parametrize(("program", "reason"), [
+    ("/bin/false", "/bin/false ended with 1 and said nothing"),
+    ("/nowhere/python", "/nowhere/python: No such file or directory"),
+    ("{folder}/sleeper", "no answer in 0.2 s"),
+])
 def test_where_the_way_in_fails_nothing_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, reason: str
 ) -> None:
@@ -48,9 +45,7 @@ def test_where_the_way_in_fails_nothing_runs(
     _starts_nothing(tmp_path, reason)
 
 
-def test_a_sandbox_in_the_network_of_this_machine_is_not_entered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sandbox_in_this_machines_network_is_not_entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(netns, "same", lambda _: True)
     _starts_nothing(tmp_path, "it has none of its own")
 

@@ -167,9 +167,7 @@ print(tried(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x"
 
 
 @callers(planner=SERVICES)
-def test_unix_sockets_of_the_host_are_out_of_reach_by_path_and_by_abstract_name(
-    caller: Caller, tmp_path: Path
-) -> None:
+def test_unix_sockets_of_the_host_are_out_of_reach_by_path_and_by_abstract_name(caller: Caller, tmp_path: Path) -> None:
     shown = tmp_path / "shown"
     shown.mkdir(mode=0o755)
     abstract = f"\0pmagent-test-{os.getpid()}"
@@ -279,8 +277,7 @@ def test_no_caller_lets_the_machine_have_core_dumps(caller: Caller) -> None:
 import ctypes, resource
 print(resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
 """
-    found = caller.said(code)
-    assert found == ("(0, 0) 0" if caller.name == "reader" else "(1, 1) 1")
+    assert caller.said(code) == ("(0, 0) 0" if caller.name == "reader" else "(1, 1) 1")
 
 
 @callers()
@@ -346,9 +343,7 @@ def _names() -> list[str]:
     return found
 
 
-def test_environment_descriptors_and_processes_of_the_host_stay_outside(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_hosts_environment_files_and_processes_stay_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_SECRET", "hunter2hunter2")
     secret = os.open(__file__, os.O_RDONLY)
     os.set_inheritable(secret, True)  # noqa: FBT003  (takes no name)

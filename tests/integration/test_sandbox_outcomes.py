@@ -110,15 +110,12 @@ def test_sleeping_forever_gets_term_and_may_clean_up(
     tmp_path: Path, firsts: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = f"import os, signal\nsignal.signal(15, lambda *_: os._exit(7))\nprint('ready', flush=True)\n{SLEEP}"
-    outcome = timed_out(monkeypatch, tmp_path, code, GENTLE)
-    assert outcome.exit_code == 7
+    assert timed_out(monkeypatch, tmp_path, code, GENTLE).exit_code == 7
     assert ended(firsts[0])
 
 
 @pytest.mark.slow
-def test_whoever_ignores_term_is_killed_after_the_grace(
-    tmp_path: Path, firsts: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_ignores_term_is_killed_at_last(tmp_path: Path, firsts: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     code = f"import os, signal\nsignal.signal(15, signal.SIG_IGN)\nos.fork() and print('ready', flush=True)\n{SLEEP}"
     outcome = timed_out(monkeypatch, tmp_path, code, SHORT)
     assert (outcome.exit_code, outcome.signal) == (None, signal.SIGKILL)
@@ -184,8 +181,7 @@ print(n)
 
 def test_a_fork_bomb_is_held_and_cleared_away(tmp_path: Path, firsts: list[int]) -> None:
     code = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
-    outcome = sandboxed(tmp_path, code, limits=Limits(seconds=0.7, grace_seconds=0.3, processes=20))
-    assert outcome.timed_out
+    assert sandboxed(tmp_path, code, limits=Limits(seconds=0.7, grace_seconds=0.3, processes=20)).timed_out
     assert ended(firsts[0])
 
 
@@ -307,9 +303,7 @@ def test_bubblewrap_is_asked_once_what_it_can_and_again_when_it_is_another(
     assert asked.read_text() == "x\n" * 4
 
 
-def test_a_sandbox_that_cannot_be_built_is_no_answer_of_the_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sandbox_that_is_not_built_is_no_programs_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fails = tmp_path / "bwrap"
     fails.write_text(f"""#!/bin/sh
 [ "$1" != --help ] || {{ echo '{' '.join(bubblewrap.NEEDED)}'; exit; }}
@@ -403,7 +397,6 @@ def children() -> list[int]:
 
 def test_arguments_are_never_read_by_a_shell(tmp_path: Path) -> None:
     words = ["$(touch /artifacts/x)", "; touch /artifacts/x", "> /artifacts/x", "*", "", "a b", "`id`", "--", "ü\n"]
-    answer = output_of(tmp_path, "import sys; print(ascii(sys.argv[1:]))", *words)
-    assert answer == ascii(words)
+    assert output_of(tmp_path, "import sys; print(ascii(sys.argv[1:]))", *words) == ascii(words)
     assert list((tmp_path / "artifacts").iterdir()) == []
     assert os.path.isabs(PYTHON)

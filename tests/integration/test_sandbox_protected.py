@@ -33,7 +33,6 @@ from tests.support.sandboxes import (
 pytestmark = needs_sandbox
 
 
-
 @pytest.fixture(autouse=True, params=["another user's", "root's"])
 def owner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The owner of the writable folders; for an ordinary user they are their own."""
@@ -71,11 +70,10 @@ def test_ordinary_files_are_written_and_git_is_not(tmp_path: Path) -> None:
     folder = writable(repository(tmp_path / "w"))
     (folder / ".bashrc").write_text("")
     answers = attempts(
-        tmp_path, writable(folder),
-        "write('file')", "os.mkdir('new')", "write('new/file')",
-        "write('.git/config')", "write('.git/hooks/pre-commit')", "write('.git/HEAD')", "os.rename('.git', 'git2')",
-        "os.rmdir('.git')", "write('tools/hooks/pre-commit')", "os.rename('tools', 'tools2')", "write('.bashrc')",
-        "os.unlink('.bashrc')", "os.link('.git/config', 'config')", "os.rename('.git/config', 'config')",
+        tmp_path, writable(folder), "write('file')", "os.mkdir('new')", "write('new/file')", "write('.git/config')",
+        "write('.git/hooks/pre-commit')", "write('.git/HEAD')", "os.rename('.git', 'git2')", "os.rmdir('.git')",
+        "write('tools/hooks/pre-commit')", "os.rename('tools', 'tools2')", "write('.bashrc')", "os.unlink('.bashrc')",
+        "os.link('.git/config', 'config')", "os.rename('.git/config', 'config')",
     )  # fmt: skip
     assert answers[:3] == ["done"] * 3
     assert answers[3:] == [
@@ -88,10 +86,9 @@ def test_a_missing_policy_or_repository_cannot_be_made_and_leaves_no_trace(tmp_p
     folder = writable(tmp_path / "w")
     missing = (str(folder / "share" / "SSOT.json"),)
     answers = attempts(
-        tmp_path, folder,
-        "os.mkdir('.git')", "write('.git/config')", "write('orchestra.config.yaml')", "write('.pmagent/config.toml')",
-        "os.rename('.git', 'g')", "os.rmdir('.pmagent')", "write('share/SSOT.json')", "os.mkdir('share')",
-        protect=missing,
+        tmp_path, folder, "os.mkdir('.git')", "write('.git/config')", "write('orchestra.config.yaml')",
+        "write('.pmagent/config.toml')", "os.rename('.git', 'g')", "os.rmdir('.pmagent')", "write('share/SSOT.json')",
+        "os.mkdir('share')", protect=missing,
     )  # fmt: skip
     assert answers == ["EEXIST", "EROFS", "EISDIR", "EROFS", "EBUSY", "EBUSY", "EROFS", "EEXIST"]
     assert list(folder.iterdir()) == []
@@ -287,9 +284,7 @@ os.makedirs("{folder}/dark/.git"); os.chmod("{folder}/dark", 0)
     (folder / "dark").chmod(0o755)
 
 
-def test_what_is_planted_is_found_among_more_entries_than_can_be_guarded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plant_is_found_among_more_entries_than_are_guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = writable(tmp_path / "w")
     monkeypatch.setattr(host, "ENTRIES_MAX", 50)
     code = f"""

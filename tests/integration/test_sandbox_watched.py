@@ -45,19 +45,16 @@ MEMORY_FOLDERS = "/tmp, /dev/shm, /run"
 MEMORY = f"more than {2**28} bytes of memory by all processes"
 
 
-@each(
-    "code, limits, exceeded",
-    [
-        *(
-            (EMPTY_FILES.format(folder), {"tmp_entries": 3000}, f"more than 3000 files and folders in {MEMORY_FOLDERS}")
-            for folder in MEMORY_FOLDERS.split(", ")
-        ),
-        (SHARED, {"total_memory_bytes": 2**28, "memory_bytes": 2**27}, MEMORY),
-        (FORKED, {"total_memory_bytes": 2**28, "memory_bytes": 2**27}, MEMORY),
-        (PAGE_TABLES, {"total_memory_bytes": 2**28}, MEMORY),
-        (SLEEP, {"free_bytes": 2**61}, f"less than {2**61} bytes are left on the disk"),
-    ],
-)
+@each("code, limits, exceeded", [
+    *(
+        (EMPTY_FILES.format(folder), {"tmp_entries": 3000}, f"more than 3000 files and folders in {MEMORY_FOLDERS}")
+        for folder in MEMORY_FOLDERS.split(", ")
+    ),
+    (SHARED, {"total_memory_bytes": 2**28, "memory_bytes": 2**27}, MEMORY),
+    (FORKED, {"total_memory_bytes": 2**28, "memory_bytes": 2**27}, MEMORY),
+    (PAGE_TABLES, {"total_memory_bytes": 2**28}, MEMORY),
+    (SLEEP, {"free_bytes": 2**61}, f"less than {2**61} bytes are left on the disk"),
+])
 def test_too_much_of_what_the_kernel_does_not_bound_ends_the_run(
     tmp_path: Path, code: str, limits: dict[str, int], exceeded: str
 ) -> None:
@@ -157,9 +154,7 @@ def test_an_artifact_folder_that_goes_away_ends_the_run(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_looking_counts_what_is_there_and_holds_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_looking_counts_what_is_there_and_holds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bounds of one look, to the entry and to the byte, in the middle of a real run."""
     firsts: list[int] = []
     of = PidNamespace.of

@@ -48,13 +48,9 @@ class Installed:
         """Run a program of the environment in ``directory``."""
         program = str(self.bin / arguments[0])
         return subprocess.run(
-            [program, *arguments[1:]],
-            cwd=directory,
-            env={"PATH": "/usr/bin:/bin", "HOME": str(directory), **environment},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
+            [program, *arguments[1:]], cwd=directory,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(directory), **environment}, capture_output=True, text=True,
+            timeout=60, check=False,
         )
 
 
@@ -110,8 +106,7 @@ def environment(
             *(sys.executable, "-I", "-m", "pip", "--python", str(clean / "bin" / "python"), "install"),
             *("--quiet", "--disable-pip-version-check", "--no-index", "--no-deps", *options, str(wheel)),
         ],
-        check=True,
-        capture_output=True,
+        check=True, capture_output=True,
     )
     return Installed(wheel, clean / "bin")
 
@@ -219,8 +214,7 @@ def test_runs_its_own_code_in_a_hostile_directory(installed: Installed, hostile:
 
 
 @pytest.mark.parametrize(
-    ("start", "environment"),
-    [("python -m pmagent", {}), ("pmagent", {"PYTHONPATH": "."})],
+    ("start", "environment"), [("python -m pmagent", {}), ("pmagent", {"PYTHONPATH": "."})],
     ids=["module", "PYTHONPATH"],
 )
 def test_runs_its_own_code_also_where_the_directory_is_on_the_path(

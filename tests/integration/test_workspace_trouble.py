@@ -93,14 +93,8 @@ SCOPE = {"action": "diagnostic", "subject": "s", "holder": "h"}
 
 
 SENSELESS: list[dict[str, Any]] = [
-    {},
-    SCOPE | {"uses": []},
-    SCOPE | {"uses": 1.5},
-    SCOPE | {"seconds": None},
-    SCOPE | {"seconds": "nan"},
-    SCOPE | {"subject": 5},
-    SCOPE | {"colour": "red"},
-    SCOPE | {"request": 5},
+    {}, SCOPE | {"uses": []}, SCOPE | {"uses": 1.5}, SCOPE | {"seconds": None}, SCOPE | {"seconds": "nan"},
+    SCOPE | {"subject": 5}, SCOPE | {"colour": "red"}, SCOPE | {"request": 5},
 ]
 
 
@@ -139,8 +133,7 @@ def test_what_a_link_leads_to_outside_the_workspace_is_not_shown(workspace: Path
     context = workspace / "share/oa/CONTEXT.json"
     context.unlink()
     context.symlink_to(tmp_path / "private.json")
-    answer = call(workspace, "oa.snapshot")
-    assert answer.document["state"]["oa_context"] == {}
+    assert call(workspace, "oa.snapshot").document["state"]["oa_context"] == {}
     segments = list(Layout(workspace).log.glob("*.jsonl"))
     assert not any(b"for my eyes only" in path.read_bytes() for path in [*segments, workspace / STATE])
     assert any(b"a link leads out of the workspace" in path.read_bytes() for path in segments)

@@ -77,8 +77,7 @@ def test_what_acts_is_refused_before_it_is_accepted(stranger: Path, words: list[
 
 
 def test_a_run_is_refused_before_it_is_accepted(stranger: Path) -> None:
-    ran = pmagent(stranger, "run", "x", "--plan", str(stranger / "plan.yaml"))
-    assert ran.code == SECURITY
+    assert pmagent(stranger, "run", "x", "--plan", str(stranger / "plan.yaml")).code == SECURITY
     assert not (stranger / "runs").exists()
 
 
@@ -92,8 +91,7 @@ def test_what_only_looks_works_without(stranger: Path, words: list[str]) -> None
 
 
 def test_trust_shows_it_in_few_lines_and_asks(stranger: Path) -> None:
-    nobody = pmagent(stranger, "trust")
-    assert nobody.code == 2
+    assert pmagent(stranger, "trust").code == 2
     assert not is_accepted(stranger)
     ran = pmagent(stranger, "trust", "--yes")
     assert ran.code == 0
@@ -128,8 +126,7 @@ def test_a_script_says_it_with_the_command(stranger: Path) -> None:
 
 def test_no_variable_accepts_anything(stranger: Path) -> None:
     given = {f"PMAGENT_{name}": "1" for name in ("TRUST", "TRUST_WORKSPACE", "TRUSTED", "YES")}
-    ran = invoke("oa", "snapshot", environ={"PMAGENT_WORKSPACE": str(stranger), **given})
-    assert ran.code == SECURITY
+    assert invoke("oa", "snapshot", environ={"PMAGENT_WORKSPACE": str(stranger), **given}).code == SECURITY
 
 
 def narrow(stranger: Path) -> None:
@@ -263,8 +260,7 @@ def test_a_registry_that_cannot_be_written_lets_nothing_begin(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    ran = pmagent(stranger, "init")
-    assert ran.code in (1, SECURITY)
+    assert pmagent(stranger, "init").code in (1, SECURITY)
     assert pmagent(stranger, "oa", "snapshot").code in (1, SECURITY)
     assert not (stranger / ".pmagent/log").exists()
 

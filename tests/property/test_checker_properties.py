@@ -30,8 +30,7 @@ steps = st.lists(
         )),
         st.integers(0, 50),
     ),
-    min_size=5,
-    max_size=60,
+    min_size=5, max_size=60,
 )
 
 

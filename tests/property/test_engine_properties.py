@@ -75,8 +75,7 @@ def take(bench: Bench, step: Step) -> None:
         case "resume":
             bench.fact(ActorResumed(name=NAMES[step.who]))
         case "finish":
-            open_now = list(bench.engine.effects.open)
-            if open_now:
+            if open_now := list(bench.engine.effects.open):
                 request = open_now[step.number % len(open_now)]
                 bench.finish(request, outcome(step.number, request))
 

@@ -68,12 +68,10 @@ def run(disk: MemoryDisk, work: list[tuple[int, int]], acknowledged: list[str], 
 @settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     lives=st.lists(
-        st.tuples(batches, st.integers(0, 70), st.sampled_from(["process", "power", "power, some kept"])),
-        min_size=1,
+        st.tuples(batches, st.integers(0, 70), st.sampled_from(["process", "power", "power, some kept"])), min_size=1,
         max_size=5,
     ),
-    segment_bytes=st.sampled_from([500, 2000, 1 << 20]),
-    seed=st.integers(0, 2**32),
+    segment_bytes=st.sampled_from([500, 2000, 1 << 20]), seed=st.integers(0, 2**32),
 )
 def test_no_crash_at_any_operation_loses_what_was_acknowledged(
     lives: list[tuple[list[tuple[int, int]], int, str]], segment_bytes: int, seed: int
@@ -98,8 +96,7 @@ def test_no_crash_at_any_operation_loses_what_was_acknowledged(
 
 @settings(max_examples=examples(200), deadline=None)
 @given(
-    work=batches,
-    fails_at=st.integers(0, 60),
+    work=batches, fails_at=st.integers(0, 60),
     operation=st.sampled_from(["append", "sync", "write_at", "create", "rename", "sync_folder", "seal", "full"]),
     power=st.booleans(),
 )
@@ -159,9 +156,7 @@ def test_a_bit_flip_in_what_a_witness_covers_is_refused_and_elsewhere_never_cuts
 
 @settings(max_examples=examples(200), deadline=None)
 @given(work=batches, garbage=st.binary(max_size=3000), cut=st.integers(0, 3000))
-def test_any_bytes_behind_the_durable_end_are_cut_and_kept_aside(
-    work: list[tuple[int, int]], garbage: bytes, cut: int
-) -> None:
+def test_bytes_behind_the_durable_end_are_cut_and_kept(work: list[tuple[int, int]], garbage: bytes, cut: int) -> None:
     disk, acknowledged = MemoryDisk(), list[str]()
     run(disk, work, acknowledged, 2000)
     newest = segment_paths(disk)[-1]

@@ -72,9 +72,7 @@ def test_they_are_what_going_through_all_would_find(wanted: set[int], span: Rang
 
 
 @given(WANTED, SPANS, st.integers(1, 20), st.lists(st.booleans(), max_size=12))
-def test_where_time_runs_out_nothing_is_passed_over(
-    wanted: set[int], span: Range, count: int, clock: list[bool]
-) -> None:
+def test_when_time_runs_out_nothing_is_skipped(wanted: set[int], span: Range, count: int, clock: list[bool]) -> None:
     right = _within(span, wanted)
     ticks = iter(clock)
     found = last_of(STORAGE, span, picker(wanted), count, lambda: next(ticks, False))

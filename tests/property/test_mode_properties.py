@@ -38,11 +38,9 @@ KEYS = ["AGENTS.md Sync", "DMS Alignment", "Backup System"]
 @st.composite
 def kernels(draw: st.DrawFn) -> Contents:
     """Valid surfaces, coherent or not, green or not, with and without optional parts."""
-    health: Contents = draw(
-        st.fixed_dictionaries(
-            {}, optional={"reality_green": verdicts, "agents_sync_ok": verdicts, "dms_alignment_ok": verdicts}
-        )
-    )
+    health: Contents = draw(st.fixed_dictionaries(
+        {}, optional={"reality_green": verdicts, "agents_sync_ok": verdicts, "dms_alignment_ok": verdicts}
+    ))
     checks = [
         {"name": name, "passed": draw(verdicts), "message": ""}
         for name in draw(st.lists(st.sampled_from(KEYS), min_size=1, max_size=4))
@@ -87,9 +85,7 @@ def test_making_something_worse_never_makes_the_mode_better(contents: Contents, 
 
 
 @given(contents=kernels(), name=st.sampled_from(sorted(REQUIRED)), data=st.data())
-def test_any_cut_of_a_required_surface_blocks(
-    contents: Contents, name: str, data: st.DataObject, observe: Observe
-) -> None:
+def test_a_cut_required_surface_blocks(contents: Contents, name: str, data: st.DataObject, observe: Observe) -> None:
     raw = json.dumps(contents[name]).encode()
     contents[name] = raw[: data.draw(st.integers(0, len(raw) - 1))]
     assert mode(observe(contents)) == "BLOCKED"

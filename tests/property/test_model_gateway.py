@@ -27,8 +27,7 @@ steps = st.lists(
         )),
         st.integers(0, 50),
     ),
-    min_size=15,
-    max_size=80,
+    min_size=15, max_size=80,
 )
 
 

@@ -92,8 +92,7 @@ class Paused(Bench):
                 case Stop(request):
                     self._end(request, None)
                 case Conclude(event, ended):
-                    out = self.finish(event.position, ended)
-                    if out is not None:
+                    if (out := self.finish(event.position, ended)) is not None:
                         self._carry_out(self.scheduler.durable(out.events, out.starts, out.cancels))
 
     def _end(self, request: int, ended: msgspec.Struct | None) -> None:
@@ -197,9 +196,7 @@ def test_a_log_cut_anywhere_is_paused_as_it_was_and_comes_to_the_same_decisions(
 
 @settings(max_examples=examples(40), deadline=None)
 @given(steps, st.data())
-def test_a_start_from_a_snapshot_in_a_pause_holds_what_a_start_without_holds(
-    script: list[Step], data: st.DataObject
-) -> None:
+def test_a_start_from_a_snapshot_in_a_pause_holds_what_others_hold(script: list[Step], data: st.DataObject) -> None:
     bench, lengths = run(script)
     length = data.draw(st.sampled_from([0, *lengths]))
     engine = Engine(actors(), Sequencer(Tail()))

@@ -107,8 +107,7 @@ def test_only_what_nobody_needs_goes_and_only_that_is_excused(steps: list[Step],
     needed = {content for content, jobs in kept.named.items() if jobs - kept.gone}
     assert kept.findings()[0] == 0
     assert all(kept.blobs.check(name) for name in kept.payloads), "they are the log, and replay needs them"
-    was_there = kept.lose(lost)
-    assert was_there or lost not in needed
+    assert kept.lose(lost) or lost not in needed
     assert (kept.findings()[0] > 0) == (lost in needed), "a loss is told where somebody needs it"
 
 
@@ -116,9 +115,7 @@ ended = st.builds(lambda hours, pruned: (hours, pruned), st.none() | st.integers
 
 
 @given(st.lists(ended, max_size=8), st.integers(0, 8), st.integers(0, 90))
-def test_the_policy_keeps_the_newest_the_young_and_the_open(
-    runs: list[tuple[int | None, bool]], keep: int, days: int
-) -> None:
+def test_the_policy_keeps_newest_young_and_open(runs: list[tuple[int | None, bool]], keep: int, days: int) -> None:
     now = "2026-11-26T12:00:00.000000Z"
     entries = [_entry(number, *one) for number, one in enumerate(runs)]
     going = chosen(entries, Policy(days * 86_400.0, keep), now)

@@ -46,8 +46,7 @@ LIMITS = ModelLimits(attempts=2, calls=6, seconds=60.0, call_seconds=20.0, token
 json = st.recursive(
     st.none() | st.booleans() | st.integers(-10, 10) | st.floats(allow_nan=False, allow_infinity=False)
     | st.sampled_from(("", "NORMAL", "BLOCKED", "DEGRADED", "27", "x")),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=6,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3), max_leaves=6,
 )
 KEYS = ("mode", "reality_green", "reasons", "checks", "current_phase", "phases", "ok", "mismatches", "provisional")
 CONTEXT_KEYS = ("constraints", "guard_name", "commands", "claimed_kernel_state")
@@ -256,9 +255,7 @@ Steps = list[tuple[str, Any]]
 
 @given(steps)
 @settings(max_examples=examples(150), deadline=None)
-def test_what_a_run_may_do_holds_whatever_is_answered(
-    observe: Observe, example_contents: Contents, steps: Steps
-) -> None:
+def test_a_runs_bounds_hold_whatever_is_answered(observe: Observe, example_contents: Contents, steps: Steps) -> None:
     table = Table(observe, example_contents)
     for what, how in steps:
         table.do(what, how)
@@ -269,9 +266,7 @@ def test_what_a_run_may_do_holds_whatever_is_answered(
 
 @given(steps)
 @settings(max_examples=examples(50), deadline=None)
-def test_a_history_reads_back_to_the_same_state_and_replays(
-    observe: Observe, example_contents: Contents, steps: Steps
-) -> None:
+def test_a_history_reads_back_and_replays(observe: Observe, example_contents: Contents, steps: Steps) -> None:
     table = Table(observe, example_contents)
     for what, how in steps:
         table.do(what, how)

@@ -120,9 +120,7 @@ ANYTHING = st.recursive(
 
 @settings(max_examples=examples(300), deadline=None)
 @given(ANYTHING, ANYTHING, ANYTHING, ANYTHING)
-def test_whatever_is_given_makes_an_envelope_that_encodes_or_one_clear_error(
-    goal: Any, kernel: Any, context: Any, tools: Any
-) -> None:
+def test_anything_makes_an_envelope_that_encodes_or_one_error(goal: Any, kernel: Any, context: Any, tools: Any) -> None:
     made: ReasoningEnvelope | EnvelopeError
     try:
         made = build_envelope("SafeOPSDecision", goal, {"oa_state": kernel}, {"c": context}, tools)

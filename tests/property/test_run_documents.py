@@ -93,8 +93,7 @@ def attempts(draw: st.DrawFn) -> Act:
     kind, said, last = draw(st.sampled_from(kinds)), draw(TEXTS), draw(st.booleans())
 
     def act(harness: Harness) -> None:
-        found = harness.open(TaskAttemptRequested)
-        if found:
+        if found := harness.open(TaskAttemptRequested):
             harness.end(found[-last], outcome(found[-last], kind, said))
 
     return act

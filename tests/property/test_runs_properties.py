@@ -65,9 +65,7 @@ def milled(asked: list[dict[str, Any]], taken: list[tuple[str, int]]) -> Mill:
 
 @given(st.lists(runs(), min_size=1, max_size=3), steps)
 @settings(max_examples=examples(300), deadline=None)
-def test_what_must_hold_of_runs_holds_whatever_happens(
-    asked: list[dict[str, Any]], taken: list[tuple[str, int]]
-) -> None:
+def test_the_laws_of_runs_hold_whatever_happens(asked: list[dict[str, Any]], taken: list[tuple[str, int]]) -> None:
     mill = milled(asked, taken)
     mill.check()
     mill.finish()

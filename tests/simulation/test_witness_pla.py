@@ -73,14 +73,11 @@ def ordered(action: Action = TEXT) -> Scene:
     return scene
 
 
-@pytest.mark.parametrize(
-    ("action", "reports"),
-    [
-        (TEXT, keystrokes("Hi 5!", "us")),
-        (KeyCombo(keys=["ctrl", "alt", "t"]), Keys(CTRL | ALT, [23])),
-        (MouseMove(x=1000, y=-300), Move(1000, -300)),
-    ],
-)
+@pytest.mark.parametrize(("action", "reports"), [
+    (TEXT, keystrokes("Hi 5!", "us")),
+    (KeyCombo(keys=["ctrl", "alt", "t"]), Keys(CTRL | ALT, [23])),
+    (MouseMove(x=1000, y=-300), Move(1000, -300)),
+])
 def test_what_was_approved_may_be_typed_and_nothing_behind_it(action: Action, reports: Text | Keys | Move) -> None:
     scene = ordered(action)
     for number in range(reports.of):

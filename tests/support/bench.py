@@ -28,9 +28,7 @@ class Bench:
     opinions that fit. ``holds``: such questions get no answer. Several threads ask."""
 
     def __init__(
-        self,
-        scores: Mapping[Question, int] | None = None,
-        first: Mapping[Question, list[Answer]] | None = None,
+        self, scores: Mapping[Question, int] | None = None, first: Mapping[Question, list[Answer]] | None = None,
         holds: Callable[[Question], bool] = lambda _: False,
     ) -> None:
         self.scores = dict(scores or {})
@@ -52,8 +50,7 @@ class Bench:
         question = question_of(request)
         with self._guard:
             self.asked[question] += 1
-            given = self.first.get(question)
-            if given:
+            if given := self.first.get(question):
                 return given.pop(0)
         if self.holds(question):
             self.held.set()
@@ -72,11 +69,9 @@ def question_of(request: Mapping[str, Any]) -> Question:
 def opinion(question: Question, score: int | None = None, **changed: Any) -> Answer:
     """A completion with an opinion that fits, but for what is ``changed``."""
     given = {
-        "judge": question.judge,
-        "criterion_id": question.criterion,
+        "judge": question.judge, "criterion_id": question.criterion,
         "score": SCORES[question.judge] if score is None else score,
-        "argument": f"The evidence says so ({question.criterion}#1).",
-        "cited_evidence": [f"{question.criterion}#1"],
+        "argument": f"The evidence says so ({question.criterion}#1).", "cited_evidence": [f"{question.criterion}#1"],
         **changed,
     }
     call = {"name": "JudicialOpinion", "arguments": json.dumps(given)}

@@ -112,8 +112,7 @@ def try_bug(tree: Path, bug: Bug) -> str:
 def main(ids: list[str]) -> int:
     """Try them; 1 when one is not found, 2 for an id that is not listed."""
     listed = {bug.id: bug for bug in bugs()}
-    unknown = [one for one in ids if one not in listed]
-    if unknown:
+    if unknown := [one for one in ids if one not in listed]:
         _say(f"no such bug: {', '.join(unknown)}; tests/planted/bugs.toml lists them")
         return 2
     chosen = [listed[one] for one in ids or listed]

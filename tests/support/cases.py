@@ -1,16 +1,31 @@
-"""A statement that holds for many values is one test."""
+"""A statement that holds for many values is one test; an async test runs on the daemon's event loop."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
+import anyio
 import pytest
 
 _Param = type(pytest.param())
-Test = TypeVar("Test", bound=Callable[..., None])
+Test = TypeVar("Test", bound=Callable[..., Any])
+
+
+def on_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run an async test on the event loop that the daemon uses."""
+
+    @functools.wraps(test)  # so pytest finds the fixtures that it asks for
+    def run(**fixtures: object) -> None:
+        async def bounded() -> None:
+            with anyio.fail_after(120):
+                await test(**fixtures)
+
+        anyio.run(bounded)
+
+    return run
 
 
 def each(names: str, cases: Iterable[Any]) -> Callable[[Test], Test]:
@@ -24,6 +39,7 @@ def each(names: str, cases: Iterable[Any]) -> Callable[[Test], Test]:
 
     def of(test: Test) -> Test:
         signature = inspect.signature(test)
+        tried = on_loop(test) if inspect.iscoroutinefunction(test) else test
 
         @functools.wraps(test)
         def run(**fixtures: Any) -> None:
@@ -31,7 +47,7 @@ def each(names: str, cases: Iterable[Any]) -> Callable[[Test], Test]:
             for number, values in enumerate(given):
                 try:
                     with pytest.MonkeyPatch.context() as patch:
-                        test(**dict(zip(wanted, values, strict=True)), **_own(fixtures, number, patch))
+                        tried(**dict(zip(wanted, values, strict=True)), **_own(fixtures, number, patch))
                 except Exception as error:  # noqa: BLE001 - raised below, with all others
                     error.add_note(f"case: {values!r}")
                     failed.append(error)

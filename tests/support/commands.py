@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,12 +82,8 @@ def owned(workspace: Path) -> Path:
     listed = ConsolePaths(layout).operators
     if listed.is_file():
         operators.accept(listed, listed.read_bytes())
-    with suppress(NotFound):
-        storage = SegmentReader(RealDisk(), str(layout.log))
-        try:
-            Registry().note(workspace, describe(layout, storage.log_id(), storage.tail()))
-        finally:
-            storage.close()
+    with suppress(NotFound), closing(SegmentReader(RealDisk(), str(layout.log))) as storage:
+        Registry().note(workspace, describe(layout, storage.log_id(), storage.tail()))
     return accepted(workspace)
 
 

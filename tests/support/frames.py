@@ -64,10 +64,7 @@ def stand_in(folder: Path, name: str, body: str) -> Path:
     folder.mkdir(exist_ok=True)
     path = folder / name
     lines = [
-        "import os, sys",
-        "arguments = sys.argv[1:]",
-        "given = b'' if os.isatty(0) else sys.stdin.buffer.read()",
-        body,
+        "import os, sys", "arguments = sys.argv[1:]", "given = b'' if os.isatty(0) else sys.stdin.buffer.read()", body,
     ]
     path.write_text(f"#!{sys.executable} -I\n" + "\n".join(lines) + "\n")
     path.chmod(0o755)

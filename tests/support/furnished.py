@@ -118,11 +118,10 @@ class Furnished:
         proposal = station.document("pla", "list")["proposals"][0]["proposal_id"]
         session = station.document("pla", "status")["session"]["session_id"]
         return [
-            "/", "/approvals", f"/approvals/{proposal}", "/runs", f"/runs/{run}",
-            f"/runs/{run}/tasks/{tasks[0]}", f"/runs/{run}/tasks/{tasks[-3]}",
-            "/audits", *(f"/audits/{audit['audit_id']}" for audit in audits[:1]),
-            "/sessions", f"/sessions/{session}", "/log?n=20", f"/log/{self._deepest()[0]}",
-            "/integrity", "/help", "/no-such-page",
+            "/", "/approvals", f"/approvals/{proposal}", "/runs", f"/runs/{run}", f"/runs/{run}/tasks/{tasks[0]}",
+            f"/runs/{run}/tasks/{tasks[-3]}", "/audits", *(f"/audits/{audit['audit_id']}" for audit in audits[:1]),
+            "/sessions", f"/sessions/{session}", "/log?n=20", f"/log/{self._deepest()[0]}", "/integrity", "/help",
+            "/no-such-page",
         ]  # fmt: skip
 
     def _deepest(self) -> tuple[int, int]:

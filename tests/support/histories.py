@@ -14,6 +14,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -88,8 +89,7 @@ def problems(history: Path, actors: Sequence[AnyActor], otherwise: Otherwise | N
         found.append(f"decided otherwise, and not listed: {result.counts}")
         found += [line for one in result.divergences[:1] for line in one.lines()]
     disk = RealDisk()
-    storage = SegmentReader(disk, log)
-    try:
+    with closing(SegmentReader(disk, log)) as storage:
         blobs = BlobStore(disk, str(history / "blobs"))
         engine = Engine(actors, Sequencer(Tail()))
         if fold_log(storage, engine, blobs=blobs) != about.events:
@@ -99,8 +99,6 @@ def problems(history: Path, actors: Sequence[AnyActor], otherwise: Otherwise | N
         documents = sorted(rebuild(storage, all_projections(), blobs))
         if documents != about.documents:
             found.append(f"its documents are {documents}")
-    finally:
-        storage.close()
     return found
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -223,20 +222,6 @@ async def live(
             runtime.submit(output)
     async with runtime.run(recovered, hold_outward=hold_outward):
         yield rig
-
-
-def on_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Run an async test on the event loop that the daemon uses."""
-
-    @functools.wraps(test)  # so pytest finds the fixtures that it asks for
-    def run(**fixtures: object) -> None:
-        async def bounded() -> None:
-            with anyio.fail_after(120):
-                await test(**fixtures)
-
-        anyio.run(bounded)
-
-    return run
 
 
 def performing(performer: Callable[[Event, Io], Awaitable[Any]]) -> Performers:

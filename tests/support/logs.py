@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -12,11 +14,13 @@ from pmagent.events.disk import Disk
 from pmagent.events.event import Draft, LogCreated, StoredEvent, Tail
 from pmagent.events.head import NAME as HEAD_NAME
 from pmagent.events.head import HeadSlot, encode_slot
+from pmagent.events.lock import WriterLock
 from pmagent.events.reader import events
 from pmagent.events.segment_store import SegmentStorage
 from pmagent.events.segments import SegmentReader, segment_firsts, segment_name
 from pmagent.events.sequencer import Sequencer
 from pmagent.events.storage import Storage
+from pmagent.workspace.layout import Layout
 from tests.support.memory_disk import MemoryDisk
 
 FOLDER = "/log"
@@ -28,6 +32,16 @@ def draft(number: int, size: int = 20, kind: str = "note") -> Draft:
     """A fact with about ``size`` bytes of data."""
     raw = b'{"n":%d,"text":"%s"}' % (number, (b"%d." % number * size)[:size])
     return Draft(f"test.{kind}", None, raw, f"{kind}-{number}", "source")
+
+
+@contextmanager
+def locked(workspace: Path, note: str) -> Iterator[None]:
+    """Hold the log of ``workspace``, as the process ``note``."""
+    lock = WriterLock(Layout(workspace).evidence.locks[-1], note)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def moment(number: int) -> str:
@@ -65,11 +79,7 @@ def open_segments(disk: Disk, segment_bytes: int = 700, log_id: str = LOG_ID, fo
 
 
 def write_log(
-    disk: Disk,
-    batches: Sequence[int],
-    segment_bytes: int = 700,
-    log_id: str = LOG_ID,
-    size: int = 20,
+    disk: Disk, batches: Sequence[int], segment_bytes: int = 700, log_id: str = LOG_ID, size: int = 20,
     kind: str = "note",
 ) -> list[Tail]:
     """Write a log: log.created, then a batch of so many events for each of ``batches``. Returns the tail after each."""
@@ -101,11 +111,8 @@ def head_bytes(tail: Tail, log_id: str = LOG_ID) -> bytes:
 
 def all_events(disk: Disk, until: int | None = None) -> list[StoredEvent]:
     """The events that a reader in another process gets."""
-    reader = SegmentReader(disk, FOLDER)
-    try:
+    with closing(SegmentReader(disk, FOLDER)) as reader:
         return list(events(reader, 1, until))
-    finally:
-        reader.close()
 
 
 def sums(found: Iterable[StoredEvent]) -> list[str]:

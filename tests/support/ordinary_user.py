@@ -34,8 +34,7 @@ def confine() -> None:
     """A user namespace with that user in it, in which nobody makes another; the machine's own limit stays as it is."""
     ready, tell = os.pipe()
     go, let = os.pipe()
-    child = os.fork()
-    if child:
+    if child := os.fork():
         assert os.read(ready, 1) == b"x"
         for kind in ("uid", "gid"):
             Path(f"/proc/{child}/{kind}_map").write_text(f"{USER} {USER} 1")

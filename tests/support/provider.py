@@ -90,15 +90,13 @@ def provider(*answers: Answer, by: By | None = None) -> Iterator[Provider]:
 
 def completion(content: str | None, *, finish: str = "stop", **message: Any) -> Answer:
     """A chat completion as the provider writes one."""
-    return Answer(
-        body={
-            "id": "c-1", "object": "chat.completion", "created": 1, "model": "gpt-x-2026",
-            "choices": [
-                {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": content, **message}}
-            ],
-            "usage": {"prompt_tokens": 21, "completion_tokens": 7, "total_tokens": 28},
-        }
-    )
+    return Answer(body={
+        "id": "c-1", "object": "chat.completion", "created": 1, "model": "gpt-x-2026",
+        "choices": [
+            {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": content, **message}}
+        ],
+        "usage": {"prompt_tokens": 21, "completion_tokens": 7, "total_tokens": 28},
+    })
 
 
 def error(status: int, code: str = "", **headers: str) -> Answer:

@@ -155,11 +155,9 @@ def as_text(told: dict[str, Any], named: dict[str, str]) -> str:
     words: list[str] = told["words"]
     lines = [
         f"program {told['program']}",
-        *(f"environment {name}={value}" for name, value in sorted(told["environment"].items())),
-        f"cwd {told['cwd']}",
+        *(f"environment {name}={value}" for name, value in sorted(told["environment"].items())), f"cwd {told['cwd']}",
         f"umask {'ours' if told['umask'] == UMASK else oct(told['umask'])}",
-        f"session {'its own' if told['leads'] else 'ours'}",
-        f"stdin {held['0']['target'].partition(':')[0]}",
+        f"session {'its own' if told['leads'] else 'ours'}", f"stdin {held['0']['target'].partition(':')[0]}",
     ]
     if os.path.basename(told["program"]) == "python":  # it becomes bubblewrap
         end = words.index("--") + 2

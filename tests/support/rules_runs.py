@@ -43,12 +43,10 @@ class RulesRun:
             mode=self.mode, bootstrap=self.bootstrap, ssot_index=self.ssot, reality_summary=self.reality,
             oa_state=self.oa_state,
         )
-        return check_envelope(
-            ReasoningEnvelope(
-                envelope_id="11111111-2222-3333-4444-555555555555", timestamp=NOW, program_id=self.program,
-                goal=self.goal, kernel_state_ref=kernel, oa_context=self.context, tools_allowed=self.allowed,
-            )
-        )
+        return check_envelope(ReasoningEnvelope(
+            envelope_id="11111111-2222-3333-4444-555555555555", timestamp=NOW, program_id=self.program, goal=self.goal,
+            kernel_state_ref=kernel, oa_context=self.context, tools_allowed=self.allowed,
+        ))
 
     @property
     def evidence(self) -> list[Evidence]:
@@ -58,8 +56,7 @@ class RulesRun:
             },
             "oa.reality_summary": self.reality,
             "oa.reality_check": {"reality_green": True, "provisional": False, "failed_checks": [], "timestamp": RECENT},
-            "oa.ssot_surface": self.ssot,
-            "oa.bootstrap_state": self.bootstrap,
+            "oa.ssot_surface": self.ssot, "oa.bootstrap_state": self.bootstrap,
             "oa.guard.run": {"ok": True, "mode": "HINT", "mismatches": [], "missing_surfaces": []},
         }
         made = []

@@ -96,12 +96,10 @@ def every(tokens: Sequence[Token]) -> Iterator[Token]:
 _NESTED = (
     "heading", "paragraph", "strong", "table", "thead", "tbody", "tr", "th", "td", "bullet_list", "list_item"
 )  # fmt: skip
-PLAIN = frozenset(
-    (
-        *(f"{name}_{end}" for name in _NESTED for end in ("open", "close")),
-        "inline", "text", "text_special", "softbreak", "code_inline", "fence",
-    )
-)  # fmt: skip
+PLAIN = frozenset((
+    *(f"{name}_{end}" for name in _NESTED for end in ("open", "close")), "inline", "text", "text_special", "softbreak",
+    "code_inline", "fence",
+))  # fmt: skip
 """The tokens that a report is made of."""
 
 
@@ -153,14 +151,10 @@ def copied(documents: Documents, projection: RunFolders | None = None) -> Docume
     return other
 
 
-
-
 def ended(harness: Harness, run_id: str = RUN) -> str:
     """Go on until the run is over; its state, or why it was refused."""
     over = harness.run(run_id)
     return over.state if isinstance(over, RunEnded) else over.code
-
-
 
 
 def other(number: int) -> str:

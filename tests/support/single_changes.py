@@ -8,11 +8,10 @@ from typing import Any
 from pmagent.contracts.pla import KEYS
 
 STRANGE: list[Any] = [
-    None, True, False, 0, 1, -1, 64, 100, 1024, 2048, 1.0, 1024.0, 0.5, -0.0, 5001, 2**53,
-    "", " ", "\u200b", " " * 12, "x", "x\n", "x" * 65, "x" * 1025, "\u00e9", "\U0001f600",
-    "a", "ctrl", "TYPE_TEXT", "KEY_COMBO", "EXECUTE", "OBSERVE", "REJECTED", "failed", "complete", "queued", "NONE",
-    "0" * 64, "/assets/..", "/assets/" + "x" * 513, "2026-02-31T09:15:00Z", "2026-03-02T09:15:00Z",
-    [], ["a"], ["ctrl", "alt"], ["a", "a"], [*KEYS[:6]], [*KEYS[:7]],
+    None, True, False, 0, 1, -1, 64, 100, 1024, 2048, 1.0, 1024.0, 0.5, -0.0, 5001, 2**53, "", " ", "\u200b", " " * 12,
+    "x", "x\n", "x" * 65, "x" * 1025, "\u00e9", "\U0001f600", "a", "ctrl", "TYPE_TEXT", "KEY_COMBO", "EXECUTE",
+    "OBSERVE", "REJECTED", "failed", "complete", "queued", "NONE", "0" * 64, "/assets/..", "/assets/" + "x" * 513,
+    "2026-02-31T09:15:00Z", "2026-03-02T09:15:00Z", [], ["a"], ["ctrl", "alt"], ["a", "a"], [*KEYS[:6]], [*KEYS[:7]],
     {}, {"text": "ls"}, {"keys": ["a"]}, {"x": 1, "y": 1}, {"button": "left"}, {"code": "x", "detail": ""},
 ]  # fmt: skip
 """Values for the wrong place."""

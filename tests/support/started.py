@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -103,15 +103,11 @@ class Started:
 
 @contextmanager
 def started(
-    workspace: Path, *arguments: str, terminal: tuple[int, int] | None = None,
-    environ: Mapping[str, str] | None = None,
+    workspace: Path, *arguments: str, terminal: tuple[int, int] | None = None, environ: Mapping[str, str] | None = None,
 ) -> Iterator[Started]:
     """A command for the length of a block; killed at its end if it still runs."""
-    command = Started(workspace, *arguments, terminal=terminal, environ=environ)
-    try:
+    with closing(Started(workspace, *arguments, terminal=terminal, environ=environ)) as command:
         yield command
-    finally:
-        command.close()
 
 
 def in_workspace(workspace: Path, plan: str, config: str = "") -> Path:

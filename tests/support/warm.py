@@ -80,9 +80,8 @@ class Popen(subprocess.Popen[Any]):
 
     def _execute_child(self, *given: Any) -> None:
         (
-            args, executable, preexec_fn, close_fds, pass_fds, cwd, env, _, _, shell,
-            p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite,
-            restore_signals, gid, gids, uid, umask, session, group,
+            args, executable, preexec_fn, close_fds, pass_fds, cwd, env, _, _, shell, p2cread, p2cwrite, c2pread,
+            c2pwrite, errread, errwrite, restore_signals, gid, gids, uid, umask, session, group,
         ) = given  # fmt: skip
         args = [os.fsdecode(one) for one in args]
         plain = close_fds and restore_signals and not shell and executable is None and preexec_fn is None

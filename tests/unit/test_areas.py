@@ -29,7 +29,6 @@ from pmagent.projections.registry import all_projections
 from pmagent.service.host import performers_of, resources_of
 from pmagent.service.operations import NotInstalled, perform
 from tests.support.commands import pmagent
-from tests.support.live import on_loop
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -98,9 +97,7 @@ def test_edges_are_of_areas_and_name_what_there_is() -> None:
     for edge in EDGES:
         assert all(load(part) for part in edge.hosted)
     for operation in OPERATIONS.values():
-        for reference in (
-            operation.perform, operation.alone, operation.absent, operation.seconds, operation.outlives,
-        ):
+        for reference in (operation.perform, operation.alone, operation.absent, operation.seconds, operation.outlives):
             assert not reference or callable(load(str(reference)))
         assert operation.alone or not operation.looks
 
@@ -149,7 +146,6 @@ def test_without_its_library_an_area_is_read_and_not_decided(monkeypatch: pytest
     assert pmagent(AUDITS, "log", "verify", str(AUDITS)).code == 0
 
 
-@on_loop
 async def test_without_its_library_an_area_is_asked_for_nothing_but_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "langgraph", None)
     nobody: Any = None
@@ -201,5 +197,3 @@ def test_an_engine_needs_no_area() -> None:
     parts = {f"pmagent.actors.{area.name}" for area in AREAS} | {module for area in AREAS for module in area.contracts}
     assert "pmagent.actors.core.engine" in loaded
     assert not loaded & (parts | {"pmagent.actors.areas"})
-
-

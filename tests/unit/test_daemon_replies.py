@@ -23,7 +23,6 @@ from pmagent.service.host import Host
 from pmagent.service.wire import Reply, Request, reachable
 from pmagent.workspace.layout import Layout
 from tests.support.cases import each
-from tests.support.live import on_loop
 
 NOBODY = cast("Host", None)
 
@@ -38,7 +37,6 @@ async def reply_of(monkeypatch: pytest.MonkeyPatch, error: Exception) -> Reply:
     return await daemon._reply(NOBODY, Request("fails", {}))
 
 
-@on_loop
 async def test_a_bug_in_an_operation_is_its_askers_answer_and_names_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     reply = await reply_of(monkeypatch, KeyError("a secret"))
     assert reply.failure is not None
@@ -47,7 +45,6 @@ async def test_a_bug_in_an_operation_is_its_askers_answer_and_names_no_text(monk
     assert "secret" not in reply.failure.message
 
 
-@on_loop
 async def test_what_an_operation_refuses_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     reply = await reply_of(monkeypatch, NotFound("there is none", "make one"))
     assert reply.failure is not None

@@ -104,9 +104,7 @@ def test_of_a_path_that_comes_twice_the_later_content_counts(workspace: Path, mo
 
 
 @pytest.mark.parametrize(("link", "why"), [("share", LEADS_OUT), ("share/a.json", LINK)])
-def test_a_link_out_of_the_workspace_is_neither_read_nor_written_through(
-    workspace: Path, link: str, why: str
-) -> None:
+def test_a_link_out_of_the_workspace_is_neither_read_nor_written_through(workspace: Path, link: str, why: str) -> None:
     (workspace / "share/a.json").unlink()
     if link == "share":
         (workspace / "share").rmdir()
@@ -282,9 +280,7 @@ OWNER = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
 @each("content", [b"x", grown(b"x"), blob(b"x")])
 @each("obstacle", ["link out", "link in", "link to nothing", "file", "folder", "fifo"])
 @each("place", [f"runs/{OWNER}", f"runs/{OWNER}/a", f"runs/{OWNER}/a/b", f"runs/{OWNER}/a/b/c"])
-def test_what_stands_in_an_owners_way_is_moved_aside_and_kept(
-    tmp_path: Path, place: str, obstacle: str, content: Content
-) -> None:
+def test_an_obstacle_is_moved_aside_and_kept(tmp_path: Path, place: str, obstacle: str, content: Content) -> None:
     """A tool that may write in runs/ can neither lead a writer out of the workspace nor stop it."""
     workspace = written(tmp_path)
     path = f"runs/{OWNER}/a/b/c"

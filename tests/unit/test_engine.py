@@ -236,16 +236,13 @@ def test_a_permit_is_used_once_and_for_what_it_was_granted() -> None:
     assert "used up" in bench.of(EffectRefused)[-1].data.reasons[0]
 
 
-@each(
-    "changes, words",
-    [
-        ({"holder": "other"}, "is held by other"),
-        ({"subject": "other"}, "is for feature_work on other"),
-        ({"action": "diagnostic"}, "is for diagnostic on toy"),
-        ({"uses": 0}, "used up"),
-        ({"seconds": 0.5}, "expired at"),
-    ],
-)
+@each("changes, words", [
+    ({"holder": "other"}, "is held by other"),
+    ({"subject": "other"}, "is for feature_work on other"),
+    ({"action": "diagnostic"}, "is for diagnostic on toy"),
+    ({"uses": 0}, "used up"),
+    ({"seconds": 0.5}, "expired at"),
+])
 def test_a_permit_for_something_else_does_not_count(changes: dict[str, object], words: str) -> None:
     bench, permit = permitted(**changes)
     assert bench.fact(Poked(n=permit)).starts == []

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from pmagent.actors.core import gate
 from pmagent.actors.core.engine import Engine
@@ -73,9 +74,7 @@ def counted(call: Callable[..., Any], nth: int, error: BaseException) -> Callabl
 @given(
     st.sampled_from(sorted(PLACES)), st.integers(1, 12), st.sampled_from([Interrupted, KeyboardInterrupt, SystemExit])
 )
-def test_wherever_a_reaction_is_cut_off_nothing_is_taken_any_more(
-    place: str, nth: int, kind: type[BaseException]
-) -> None:
+def test_wherever_a_reaction_is_cut_off_nothing_more_is_taken(place: str, nth: int, kind: type[BaseException]) -> None:
     bench = Bench([Grantor(), Toy("one"), Toy("two")])
     for n in range(3):
         bench.fact(Poked(n=n))
@@ -183,7 +182,7 @@ def sending() -> Bench:
 
 
 def test_a_permit_whose_use_is_not_counted_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench, replace = sending(), gate.replace
+    bench = sending()
     monkeypatch.setattr(gate, "replace", lambda what, **to: what if isinstance(what, Permit) else replace(what, **to))
     with pytest.raises(Inconsistent, match="uses"):
         bench.fact(Poked(n=5))

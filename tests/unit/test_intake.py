@@ -65,8 +65,7 @@ def test_a_fact_above_the_limit_goes_to_a_blob_and_comes_back_the_same(intake: I
     payload = reading({"text": "x" * (2 * DATA_BYTES_MAX), "secret": SECRET})
     line = stored(intake, payload)
     assert bytes(line.data).startswith(BLOB_PREFIX)
-    event = typed(line, blobs)
-    assert event.data.surfaces[0].content == {"text": "x" * (2 * DATA_BYTES_MAX), "secret": MASK}
+    assert typed(line, blobs).data.surfaces[0].content == {"text": "x" * (2 * DATA_BYTES_MAX), "secret": MASK}
 
 
 def test_exactly_what_a_line_holds_stays_in_it_and_one_byte_more_does_not(intake: Intake) -> None:

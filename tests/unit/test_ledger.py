@@ -54,9 +54,7 @@ def opened() -> EffectLedger:
 
 
 @each("mode, previous", [("BLOCKED", "NORMAL"), ("DEGRADED", "NORMAL"), ("DEGRADED", "BLOCKED")])
-def test_a_mode_that_forbids_what_runs_ends_it_even_when_its_permit_has_expired(
-    mode: str, previous: str
-) -> None:
+def test_a_mode_that_forbids_what_runs_ends_it_even_when_its_permit_has_expired(mode: str, previous: str) -> None:
     ledger = opened()
     assert ledger.book(event(9, decided(mode, previous)))[1] == [Cancel(5, "permit_revoked")]
     assert ledger.cancelled == {5: "permit_revoked"}
@@ -114,9 +112,7 @@ def test_a_pause_is_the_gates_word_and_holds_what_is_outward_alone(ledger: Effec
 
 
 @each("closing", [EffectRefused(request=10, reasons=["x"]), None])
-def test_what_was_held_and_has_ended_is_not_held_any_more(
-    closing: EffectRefused | None
-) -> None:
+def test_what_was_held_and_has_ended_is_not_held_any_more(closing: EffectRefused | None) -> None:
     ledger = opened()
     ledger.book(event(9, PAUSED, GATE))
     ledger.book(event(10, SendRequested(n=1, permit=2), "toy"))
@@ -157,19 +153,12 @@ def test_a_permit_that_is_taken_back_ends_what_runs_under_it(permit: int, cancel
 
 
 @each("of, cancels", [("hid", True), ("toy", False)])
-@each(
-    "attended",
-    [
-        HidArmRequested(permit=2, device_id="device-1", boot_id="0" * 16, action_class="feature_work"),
-        HidPingRequested(boot_id="0" * 16, at=START),
-        HidCommitRequested(
-            permit=2, boot_id="0" * 16, execution_id="exec-1", digest="0" * 64, action_class="feature_work"
-        ),
-    ],
-)
-def test_what_arms_keeps_armed_or_types_ends_with_the_actor_that_asked_for_it(
-    attended: Any, of: str, cancels: bool
-) -> None:
+@each("attended", [
+    HidArmRequested(permit=2, device_id="device-1", boot_id="0" * 16, action_class="feature_work"),
+    HidPingRequested(boot_id="0" * 16, at=START),
+    HidCommitRequested(permit=2, boot_id="0" * 16, execution_id="exec-1", digest="0" * 64, action_class="feature_work"),
+])
+def test_what_arms_keeps_armed_or_types_ends_with_the_actor_that_asked(attended: Any, of: str, cancels: bool) -> None:
     ledger = opened()
     assert ledger.book(event(7, attended, "hid"))[0]
     assert ledger.book(event(8, HidDisarmRequested(boot_id="0" * 16, why="x"), "hid"))[0]

@@ -20,7 +20,6 @@ from pmagent.service.host import open_host
 from pmagent.service.io import RealIo
 from tests.support.cases import each
 from tests.support.commands import pmagent
-from tests.support.live import on_loop
 from tests.support.memory_disk import MemoryDisk
 
 YEARS = 3 * 365 * 24 * 3600.0
@@ -66,10 +65,7 @@ def real_io(stood: str) -> RealIo:
 
 @each("ahead", [0.0, 1.0, 3600.0, YEARS])
 @each("seconds", [0.5, 60.0, 3600.0])
-@on_loop
-async def test_a_timer_takes_as_long_as_it_says(
-    monkeypatch: pytest.MonkeyPatch, ahead: float, seconds: float
-) -> None:
+async def test_a_timer_takes_as_long_as_it_says(monkeypatch: pytest.MonkeyPatch, ahead: float, seconds: float) -> None:
     clocks = simulated(monkeypatch)
     stood = time_after(now(), ahead)
     live = real_io(stood)
@@ -80,7 +76,6 @@ async def test_a_timer_takes_as_long_as_it_says(
 
 
 @each("ahead", [3600.0, YEARS])
-@on_loop
 async def test_a_start_takes_up_what_is_left_of_it(monkeypatch: pytest.MonkeyPatch, ahead: float) -> None:
     clocks = simulated(monkeypatch)
     first = real_io(time_after(now(), ahead))
@@ -91,7 +86,6 @@ async def test_a_start_takes_up_what_is_left_of_it(monkeypatch: pytest.MonkeyPat
     assert clocks.slept == pytest.approx(60.0, abs=0.1)
 
 
-@on_loop
 async def test_a_clock_that_is_set_back_meanwhile_delays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     clocks = simulated(monkeypatch)
     live = real_io("")

@@ -20,7 +20,6 @@ from pmagent.workspace.layout import Layout
 from pmagent.workspace.presence import BadPath
 from tests.support.cases import each
 from tests.support.commands import pmagent
-from tests.support.live import on_loop
 
 LONE = os.fsdecode(b"caf\xe9")
 
@@ -42,7 +41,6 @@ def test_what_is_text_is_as_it_was() -> None:
 
 
 @each("way", ["document", "warning", "error", "bug"])
-@on_loop
 async def test_the_daemon_answers_it_and_goes_on(way: str) -> None:
     async def says(_host: Any, _arguments: dict[str, Any]) -> Answer:
         if way == "error":
@@ -92,4 +90,3 @@ def test_no_command_in_it_is_a_bug_of_ours(
     assert b"\xe9" not in done.out + done.err
     if format and done.out:
         assert msgspec.json.decode(done.out) is not None
-

@@ -54,9 +54,7 @@ def bench() -> Bench:
     return judged_by(Judge(), "0.1.0")
 
 
-def replayed(
-    bench: Bench, judge: AnyActor, entries: Sequence[DecisionEntry], *, what_if: bool = False
-) -> ReplayResult:
+def replayed(bench: Bench, judge: AnyActor, entries: Sequence[DecisionEntry], *, what_if: bool = False) -> ReplayResult:
     return replay_log(stored_log(bench.history), filing(judge), otherwise=Otherwise(entries), what_if=what_if)
 
 
@@ -210,16 +208,12 @@ def test_a_decision_that_stands_there_twice_is_a_divergence(bench: Bench) -> Non
     assert [(one.kind, one.position) for one in found] == [("extra", last + 1)]
 
 
-@each(
-    "respelled",
-    [
-        lambda raw: raw.replace(b'"score":3', b'"score": 3'),
-        lambda raw: raw.replace(b'"n":0,', b'"n":0,"n":0,'),
-        lambda raw: b'{"score":3,' + raw[1:].replace(b',"score":3', b""),
-        lambda raw: raw.replace(b"refused", rb"re\u0066used"),
-    ]
-,
-)
+@each("respelled", [
+    lambda raw: raw.replace(b'"score":3', b'"score": 3'),
+    lambda raw: raw.replace(b'"n":0,', b'"n":0,"n":0,'),
+    lambda raw: b'{"score":3,' + raw[1:].replace(b',"score":3', b""),
+    lambda raw: raw.replace(b"refused", rb"re\u0066used"),
+])
 def test_a_listed_difference_covers_no_other_spelling(bench: Bench, respelled: Callable[[bytes], bytes]) -> None:
     first = next(event for event in bench.history if event.type == "wording.judged")
     assert respelled(first.raw) != first.raw
@@ -325,35 +319,32 @@ def test_a_table_is_read() -> None:
     assert (document.since, document.why) == ("0.2", "a report says how long")
 
 
-@each(
-    "old, new, named",
-    [
-        ("actor =", "actr =", "actr"),
-        ("fields = [{ at", "fields = [{ colour = 'red', at", "colour"),
-        ("path =", "file =", "file"),
-        ('"0.2".decisions', '"0.2".verdicts', "verdicts"),
-        ('"0.2".decisions', '"0.3".decisions', "0.3"),
-        ('"0.2".decisions', '"0.2rc1".decisions', "0.2rc1"),
-        ('"0.2".decisions', '"next".decisions', "next"),
-        ('"0.2".decisions', '"2".decisions', "'2'"),
-        ('type = "wording.judged"\n', "", "type"),
-        ("fields = [{", "kind = 'other'\nfields = [{", "other"),
-        ("fields = [{", "kind = 'missing'\nfields = [{", "/reason"),
-        ("fields = [{", "kind = 'extra'\nfields = [{", "/reason"),
-        ("fields = [{", "since = '0.1'\nfields = [{", "since"),
-        ("(?P<n>", "(?P<n", "pattern"),
-        ("case (?P=n)", "case (?P=m)", "pattern"),
-        ("Took (?P<s>", "Took (?P<t>", "pattern"),
-        ('at = "/reason"', 'at = "reason"', "reason"),
-        ("decided = 'Duration: (?P=s) s'", "", "decided"),
-        ('why = "plainer words"', 'why = " "', "why"),
-        ('why = "plainer words"', 'why = "a\\nb"', "why"),
-        (", recorded = 'refused: (?P<n>\\d+)', decided = 'case (?P=n) is refused'", "", "/reason"),
-        ("fields = [{", "fields = []\n# [{", "fields"),
-        ('actor = "judge"', "actor = 7", "actor"),
-        ("[[", "[", "t:"),
-    ],
-)  # fmt: skip
+@each("old, new, named", [
+    ("actor =", "actr =", "actr"),
+    ("fields = [{ at", "fields = [{ colour = 'red', at", "colour"),
+    ("path =", "file =", "file"),
+    ('"0.2".decisions', '"0.2".verdicts', "verdicts"),
+    ('"0.2".decisions', '"0.3".decisions', "0.3"),
+    ('"0.2".decisions', '"0.2rc1".decisions', "0.2rc1"),
+    ('"0.2".decisions', '"next".decisions', "next"),
+    ('"0.2".decisions', '"2".decisions', "'2'"),
+    ('type = "wording.judged"\n', "", "type"),
+    ("fields = [{", "kind = 'other'\nfields = [{", "other"),
+    ("fields = [{", "kind = 'missing'\nfields = [{", "/reason"),
+    ("fields = [{", "kind = 'extra'\nfields = [{", "/reason"),
+    ("fields = [{", "since = '0.1'\nfields = [{", "since"),
+    ("(?P<n>", "(?P<n", "pattern"),
+    ("case (?P=n)", "case (?P=m)", "pattern"),
+    ("Took (?P<s>", "Took (?P<t>", "pattern"),
+    ('at = "/reason"', 'at = "reason"', "reason"),
+    ("decided = 'Duration: (?P=s) s'", "", "decided"),
+    ('why = "plainer words"', 'why = " "', "why"),
+    ('why = "plainer words"', 'why = "a\\nb"', "why"),
+    (", recorded = 'refused: (?P<n>\\d+)', decided = 'case (?P=n) is refused'", "", "/reason"),
+    ("fields = [{", "fields = []\n# [{", "fields"),
+    ('actor = "judge"', "actor = 7", "actor"),
+    ("[[", "[", "t:"),
+])  # fmt: skip
 def test_a_table_with_anything_wrong_is_an_error_that_names_it(old: str, new: str, named: str) -> None:
     assert old in GOOD
     with pytest.raises(BadTable) as bad:

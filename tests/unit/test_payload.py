@@ -40,14 +40,11 @@ def _upcasters(monkeypatch: pytest.MonkeyPatch) -> None:
     upcast("upcast.second_noted")(lambda old: ThirdNoted(number=old.number, unit="s"))
 
 
-@each(
-    "name, raw",
-    [
-        ("upcast.first_noted", b'{"n":7}'),
-        ("upcast.second_noted", b'{"number":7}'),
-        ("upcast.third_noted", b'{"number":7,"unit":"s"}'),
-    ],
-)
+@each("name, raw", [
+    ("upcast.first_noted", b'{"n":7}'),
+    ("upcast.second_noted", b'{"number":7}'),
+    ("upcast.third_noted", b'{"number":7,"unit":"s"}'),
+])
 def test_every_shape_there_ever_was_is_read_as_todays(name: str, raw: bytes) -> None:
     assert decode(name, raw) == ThirdNoted(number=7, unit="s")
     stored = StoredEvent(1, 1, "", "1", "fact", "a", name, "", 0, msgspec.Raw(raw), "")

@@ -13,9 +13,7 @@ from pmagent.service.log_files import NETWORK, file_system
 from pmagent.workspace.user_registry import KnownLog, Registry, RegistryUnusable
 from tests.support.cases import each
 
-KNOWN = KnownLog(
-    workspace="/w", folder="/w/log", log_id="ab" * 16, device=1, inode=2, uid=3, position=4, sum="cd" * 32
-)
+KNOWN = KnownLog(workspace="/w", folder="/w/log", log_id="ab" * 16, device=1, inode=2, uid=3, position=4, sum="cd" * 32)
 
 
 @pytest.fixture
@@ -53,15 +51,12 @@ def test_a_workspace_reached_through_a_link_is_the_same(registry: Registry, work
     assert registry.log_of(tmp_path / "link") == KNOWN
 
 
-@each(
-    "environ, folder",
-    [
-        ({"XDG_STATE_HOME": "/state", "HOME": "/home/a"}, "/state/pmagent"),
-        ({"HOME": "/home/a"}, "/home/a/.local/state/pmagent"),
-        ({"XDG_STATE_HOME": "", "HOME": "/home/a"}, "/home/a/.local/state/pmagent"),
-        ({"XDG_STATE_HOME": "relative", "HOME": "/home/a"}, "/home/a/.local/state/pmagent"),
-    ],
-)
+@each("environ, folder", [
+    ({"XDG_STATE_HOME": "/state", "HOME": "/home/a"}, "/state/pmagent"),
+    ({"HOME": "/home/a"}, "/home/a/.local/state/pmagent"),
+    ({"XDG_STATE_HOME": "", "HOME": "/home/a"}, "/home/a/.local/state/pmagent"),
+    ({"XDG_STATE_HOME": "relative", "HOME": "/home/a"}, "/home/a/.local/state/pmagent"),
+])
 def test_it_lies_where_the_xdg_specification_says(environ: dict[str, str], folder: str) -> None:
     assert state_folder(environ) == Path(folder)
 
@@ -120,16 +115,11 @@ def given_away(folder: Path) -> None:
     os.chown(folder, 4711, -1)
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        damaged, other_shape, linked_entry, open_to_others, open_part, linked_folder,
-        pytest.param(given_away, marks=pytest.mark.skipif(os.getuid() != 0, reason="only root gives folders away")),
-    ],
-)
-def test_one_that_cannot_be_relied_on_is_one_clear_error(
-    registry: Registry, work: Path, spoil: Callable[[Path], None]
-) -> None:
+@pytest.mark.parametrize("spoil", [
+    damaged, other_shape, linked_entry, open_to_others, open_part, linked_folder,
+    pytest.param(given_away, marks=pytest.mark.skipif(os.getuid() != 0, reason="only root gives folders away")),
+])
+def test_an_unreliable_one_is_one_clear_error(registry: Registry, work: Path, spoil: Callable[[Path], None]) -> None:
     spoil(registry.folder)
     with pytest.raises(RegistryUnusable) as caught:
         registry.log_of(work)
@@ -153,18 +143,15 @@ MOUNTS = r"""
 """.lstrip()
 
 
-@each(
-    "path, kind",
-    [
-        ("/var/log", "ext4"),
-        ("/home/ada/lab", "nfs4"),
-        ("/home/ada/local disk/lab", "xfs"),
-        ("/homestead", "ext4"),
-        ("/mnt/share", "fuse.sshfs"),
-        ("/mnt/c/lab", "9p"),
-        ("/mnt/c2/lab", "fuseblk"),
-    ],
-)
+@each("path, kind", [
+    ("/var/log", "ext4"),
+    ("/home/ada/lab", "nfs4"),
+    ("/home/ada/local disk/lab", "xfs"),
+    ("/homestead", "ext4"),
+    ("/mnt/share", "fuse.sshfs"),
+    ("/mnt/c/lab", "9p"),
+    ("/mnt/c2/lab", "fuseblk"),
+])
 def test_the_file_system_of_a_path_is_that_of_the_nearest_mount(tmp_path: Path, path: str, kind: str) -> None:
     (tmp_path / "mountinfo").write_text(MOUNTS)
     assert file_system(path, str(tmp_path / "mountinfo")) == kind

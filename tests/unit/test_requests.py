@@ -14,7 +14,7 @@ from pmagent.contracts.oa import OaPermitRequested, OaSnapshotRequested
 from pmagent.events.segments import SegmentReader
 from pmagent.service import requests
 from pmagent.service.host import Host, RequestReused, open_host
-from tests.support.live import on_loop
+from tests.support.cases import on_loop
 
 SNAPSHOT = {"oa.snapshot_taken"}
 
@@ -83,9 +83,7 @@ def test_a_recent_answer_is_found_by_the_index_and_no_answer_is_read_on_the_even
     session()
 
 
-def test_the_index_is_bounded_and_what_it_forgets_is_found_in_the_log(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_index_is_bounded_and_the_log_has_what_it_forgets(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests, "REQUESTS_MAX", 3)
     ids = [f"oa.snapshot-{n}" for n in range(6)]
 

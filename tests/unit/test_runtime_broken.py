@@ -22,8 +22,9 @@ from pmagent.contracts.payload import Payload
 from pmagent.events.event import Event
 from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import events
+from tests.support.cases import on_loop
 from tests.support.effort import examples
-from tests.support.live import Rig, live, on_loop, performing
+from tests.support.live import Rig, live, performing
 from tests.support.toys import Done, Poked
 from tests.unit.test_engine_broken import Interrupted, counted
 
@@ -77,7 +78,6 @@ def test_the_log_has_no_gap_and_opens_again(place: str, nth: int, kind: type[Bas
     again()
 
 
-@on_loop
 async def test_a_broken_engine_refuses_everything_and_its_orderly_stop_writes_nothing() -> None:
     storage = MemoryStorage()
     with pytest.raises(EngineBroken) as ended:  # noqa: PT012 - the orderly stop raises it
@@ -97,7 +97,6 @@ async def test_a_broken_engine_refuses_everything_and_its_orderly_stop_writes_no
     assert storage.tail() == tail
 
 
-@on_loop
 async def test_what_stands_apart_from_what_was_handed_over_is_never_written() -> None:
     storage = MemoryStorage()
     with pytest.raises(EngineBroken):  # noqa: PT012 - the orderly stop raises it
@@ -109,7 +108,6 @@ async def test_what_stands_apart_from_what_was_handed_over_is_never_written() ->
     assert [stored.position for stored in events(storage)] == list(range(1, storage.tail().position + 1))
 
 
-@on_loop
 async def test_an_effect_that_runs_is_not_started_again() -> None:
     async def rest(rig: Rig) -> None:
         (request,) = await rig.tell("again")

@@ -19,12 +19,11 @@ from pmagent.events.blobs import BlobStore
 from pmagent.events.event import Draft, Event
 from pmagent.events.redact import MASK, Redactor
 from tests.support.cases import each
-from tests.support.live import REQUESTS, SECRET, Deaf, Said, Told, forever, live, on_loop, performing
+from tests.support.live import REQUESTS, SECRET, Deaf, Said, Told, forever, live, performing
 from tests.support.memory_disk import MemoryDisk
 from tests.support.toys import Done, Poked, permit_for
 
 
-@on_loop
 async def test_an_outcome_is_a_fact_caused_by_the_request() -> None:
     async def perform(event: Event, _io: Io) -> Payload:
         return Done(n=event.data.n)
@@ -38,7 +37,6 @@ async def test_an_outcome_is_a_fact_caused_by_the_request() -> None:
         assert not rig.runtime.engine.effects.open
 
 
-@on_loop
 async def test_an_exception_is_recorded_by_type_and_place_and_not_by_its_text() -> None:
     async def perform(_event: Event, _io: Io) -> Payload:
         raise ConnectionError(f"cannot log in with {SECRET}")
@@ -52,7 +50,6 @@ async def test_an_exception_is_recorded_by_type_and_place_and_not_by_its_text() 
         assert b"log in" not in b"".join(event.raw for event in rig.history)
 
 
-@on_loop
 async def test_an_error_of_the_system_is_recorded_with_its_name_and_without_what_it_was_about() -> None:
     async def perform(_event: Event, _io: Io) -> Payload:
         raise OSError(errno.ENOSPC, "No space left", f"/home/{SECRET}")
@@ -65,7 +62,6 @@ async def test_an_error_of_the_system_is_recorded_with_its_name_and_without_what
         assert b"No space" not in b"".join(event.raw for event in rig.history)
 
 
-@on_loop
 async def test_a_performer_whose_own_waiting_is_cancelled_has_failed_and_frees_its_place() -> None:
     """A library may raise CancelledError though nobody stopped the effect."""
 
@@ -93,7 +89,6 @@ def _deep() -> Payload:
 @each(
     "returned", [None, {"n": 1}, "done", msgspec.structs.replace(Done(n=1), n="one"), Told(words=["\udcff"]), _deep()]
 )
-@on_loop
 async def test_what_is_no_payload_of_its_type_is_the_performers_failure(returned: Any) -> None:
     async def perform(_event: Event, _io: Io) -> Any:
         return returned
@@ -114,7 +109,6 @@ class FullDisk(Intake):
 
 
 @each("word", ["once", "again", "bulky"])
-@on_loop
 async def test_an_outcome_that_cannot_be_kept_is_unknown_and_names_the_error(word: str) -> None:
     async def perform(_event: Event, _io: Io) -> Payload:
         return Said(text="it is done")
@@ -129,7 +123,6 @@ async def test_an_outcome_that_cannot_be_kept_is_unknown_and_names_the_error(wor
 
 
 @each("word", ["short", "once"])
-@on_loop
 async def test_what_goes_wrong_in_an_end_that_a_timer_brings_ends_the_run(word: str) -> None:
     """The loop would only log it, and the effect would stay open for ever."""
 
@@ -155,7 +148,6 @@ async def test_what_goes_wrong_in_an_end_that_a_timer_brings_ends_the_run(word: 
     assert raised.value.subgroup(KeyError) is not None
 
 
-@on_loop
 async def test_an_outcome_of_another_type_than_the_request_declares_is_the_performers_failure() -> None:
     async def perform(_event: Event, _io: Io) -> Payload:
         return Poked(n=1)
@@ -166,7 +158,6 @@ async def test_an_outcome_of_another_type_than_the_request_declares_is_the_perfo
             assert (await rig.end_of(request)).error == "NotItsOutcome"
 
 
-@on_loop
 async def test_a_request_without_a_performer_fails() -> None:
     async with live({}) as rig:
         (request,) = await rig.tell("once")
@@ -174,7 +165,6 @@ async def test_a_request_without_a_performer_fails() -> None:
         assert (ended.error, ended.place) == ("NoPerformer", "rt.once_requested")
 
 
-@on_loop
 async def test_secrets_do_not_get_into_the_log_by_an_outcome() -> None:
     async def perform(_event: Event, _io: Io) -> Payload:
         return Said(text=f"the password is: {SECRET}")
@@ -185,14 +175,12 @@ async def test_secrets_do_not_get_into_the_log_by_an_outcome() -> None:
         assert SECRET.encode() not in b"".join(event.raw for event in rig.history)
 
 
-@on_loop
 async def test_past_its_limit_an_effect_has_timed_out() -> None:
     async with live(performing(forever)) as rig:
         (request,) = await rig.tell("short")
         assert await rig.end_of(request) == EffectTimedOut(request=request.position, limit_s=0.02)
 
 
-@on_loop
 async def test_past_its_limit_it_has_timed_out_also_if_the_performer_goes_on_and_answers_late() -> None:
     deaf = Deaf()
     async with live(performing(deaf)) as rig:
@@ -204,7 +192,6 @@ async def test_past_its_limit_it_has_timed_out_also_if_the_performer_goes_on_and
         assert len(rig.ends(request)) == 1
 
 
-@on_loop
 async def test_a_cancelled_performer_ends_and_an_actor_can_cancel_only_once() -> None:
     async with live(performing(forever)) as rig:
         (request,) = await rig.tell("once")
@@ -215,7 +202,6 @@ async def test_a_cancelled_performer_ends_and_an_actor_can_cancel_only_once() ->
         assert len(rig.ends(request)) == 1
 
 
-@on_loop
 async def test_a_performer_that_does_not_heed_cancelling_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pmagent.actors.core.scheduler.STOP_SECONDS", 0.02)
     deaf = Deaf()
@@ -230,7 +216,6 @@ async def test_a_performer_that_does_not_heed_cancelling_is_given_up(monkeypatch
         assert len(rig.ends(request)) == 1
 
 
-@on_loop
 async def test_what_is_cancelled_before_it_could_start_is_never_performed() -> None:
     begun: list[int] = []
 
@@ -244,7 +229,6 @@ async def test_what_is_cancelled_before_it_could_start_is_never_performed() -> N
     assert begun == []
 
 
-@on_loop
 async def test_a_revoked_permit_ends_what_runs_under_it() -> None:
     async with live(performing(forever)) as rig:
         runtime = rig.runtime
@@ -255,7 +239,6 @@ async def test_a_revoked_permit_ends_what_runs_under_it() -> None:
         assert await rig.end_of(request) == EffectCancelled(request=request.position, reason="permit_revoked")
 
 
-@on_loop
 async def test_a_held_outward_effect_starts_when_released_unless_its_permit_was_revoked_meanwhile() -> None:
     begun: list[int] = []
 
@@ -279,7 +262,6 @@ async def test_a_held_outward_effect_starts_when_released_unless_its_permit_was_
     assert begun == [inward.position, kept.position]
 
 
-@on_loop
 async def test_what_the_gate_refuses_is_never_performed() -> None:
     begun: list[int] = []
 
@@ -295,7 +277,6 @@ async def test_what_the_gate_refuses_is_never_performed() -> None:
     assert begun == []
 
 
-@on_loop
 async def test_at_most_so_many_run_at_once_and_the_others_follow_in_order() -> None:
     running, most, order = 0, 0, list[int]()
 

@@ -24,7 +24,7 @@ from pmagent.events.event import Event, Tail
 from pmagent.events.memory import MemoryStorage
 from pmagent.events.writer import CALM_BATCHES
 from pmagent.flat import flat_errors
-from tests.support.live import Deaf, Rig, forever, live, on_loop, performing
+from tests.support.live import Deaf, Rig, forever, live, performing
 from tests.support.toys import Asked, Done, Poked, permit_for
 
 
@@ -47,7 +47,6 @@ class Gated(MemoryStorage):
         super().append_batch(expected, lines, tail)
 
 
-@on_loop
 async def test_nothing_starts_and_nobody_goes_on_before_the_request_is_durable() -> None:
     storage = Gated()
     begun = anyio.Event()
@@ -71,7 +70,6 @@ async def test_nothing_starts_and_nobody_goes_on_before_the_request_is_durable()
         await begun.wait()
 
 
-@on_loop
 async def test_when_the_log_fails_waiters_hear_that_the_outcome_is_unknown_and_effects_stop() -> None:
     complaints: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _loop, context: complaints.append(context))
@@ -124,7 +122,6 @@ async def test_when_the_log_fails_waiters_hear_that_the_outcome_is_unknown_and_e
     assert complaints == []
 
 
-@on_loop
 async def test_a_fact_sent_twice_stands_once() -> None:
     async with live({}) as rig:
         assert await rig.runtime.append(Poked(n=1), "same", "tests") is not None
@@ -132,7 +129,6 @@ async def test_a_fact_sent_twice_stands_once() -> None:
         assert [event.id for event in rig.history].count("same") == 1
 
 
-@on_loop
 async def test_who_sends_a_fact_again_goes_on_only_when_it_is_durable() -> None:
     storage = Gated()
     async with live({}, storage) as rig, anyio.create_task_group() as others:
@@ -155,7 +151,6 @@ async def test_who_sends_a_fact_again_goes_on_only_when_it_is_durable() -> None:
         assert [event.id for event in rig.history].count("same") == 1
 
 
-@on_loop
 async def test_a_waiter_that_goes_away_takes_nothing_with_it() -> None:
     storage = Gated()
     async with live({}, storage) as rig, anyio.create_task_group() as others:
@@ -169,7 +164,6 @@ async def test_a_waiter_that_goes_away_takes_nothing_with_it() -> None:
     assert [event.id for event in rig.history][-1] == "left"
 
 
-@on_loop
 async def test_who_asks_gets_the_answer_or_an_end_of_waiting_and_the_request_stays() -> None:
     looked: list[int] = []
 
@@ -189,7 +183,6 @@ async def test_who_asks_gets_the_answer_or_an_end_of_waiting_and_the_request_sta
         assert looked == [asked.position]
 
 
-@on_loop
 async def test_an_orderly_stop_ends_what_runs_and_starts_nothing() -> None:
     storage = MemoryStorage()
     begun: Counter[int] = Counter()
@@ -219,7 +212,6 @@ async def test_an_orderly_stop_ends_what_runs_and_starts_nothing() -> None:
         assert begun == Counter({request.position: 1 for request in once[:2]} | {r.position: 2 for r in again[:2]})
 
 
-@on_loop
 async def test_an_orderly_stop_does_not_wait_for_ever_for_a_deaf_performer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pmagent.actors.core.scheduler.STOP_SECONDS", 0.02)
     deaf = Deaf()
@@ -232,7 +224,6 @@ async def test_an_orderly_stop_does_not_wait_for_ever_for_a_deaf_performer(monke
     assert len(rig.ends(request)) == 1
 
 
-@on_loop
 async def test_an_error_beside_it_still_stops_in_order() -> None:
     storage = MemoryStorage()
     rig: Rig | None = None
@@ -253,7 +244,6 @@ def cut(history: Sequence[Event], until: int) -> MemoryStorage:
     return storage
 
 
-@on_loop
 async def test_after_a_crash_each_open_effect_is_performed_again_or_ends_as_interrupted_or_cancelled() -> None:
     async with live(performing(forever)) as rig:
         (once,) = await rig.tell("once")
@@ -290,7 +280,6 @@ class Threads(MemoryStorage):
         super().append_batch(expected, lines, tail)
 
 
-@on_loop
 async def test_the_loops_thread_writes_for_a_single_source_but_never_while_an_outward_effect_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

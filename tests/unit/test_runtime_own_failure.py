@@ -10,11 +10,10 @@ from pmagent.actors.core.actor import Io
 from pmagent.actors.core.runtime import Runtime
 from pmagent.contracts.payload import Payload
 from pmagent.events.event import Event
-from tests.support.live import live, on_loop, performing
+from tests.support.live import live, performing
 from tests.support.toys import Done
 
 
-@on_loop
 async def test_error_in_recording_an_outcome_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     async def perform(event: Event, _io: Io) -> Payload:
         return Done(n=event.data.n)

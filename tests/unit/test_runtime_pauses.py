@@ -18,7 +18,7 @@ from pmagent.events.errors import OutcomeUnknown
 from pmagent.events.event import Event, Tail
 from pmagent.events.memory import MemoryStorage
 from pmagent.events.reader import events
-from tests.support.live import Rig, live, on_loop, performing
+from tests.support.live import Rig, live, performing
 from tests.support.toys import Done, FetchRequested, Poked, permit_for
 
 
@@ -70,7 +70,6 @@ async def settled(rig: Rig) -> None:
     await rig.end_of(inward)
 
 
-@on_loop
 async def test_what_is_asked_for_in_a_pause_starts_in_its_order_when_it_is_over() -> None:
     performer = Performer()
     async with live(performing(performer)) as rig:
@@ -84,7 +83,6 @@ async def test_what_is_asked_for_in_a_pause_starts_in_its_order_when_it_is_over(
         assert [at for at in performer.begun if at in held] == held
 
 
-@on_loop
 async def test_what_runs_already_goes_on_and_what_waited_for_a_place_waits_for_the_end_of_the_pause() -> None:
     performer = Performer(free=False)
     async with live(performing(performer)) as rig:
@@ -101,7 +99,6 @@ async def test_what_runs_already_goes_on_and_what_waited_for_a_place_waits_for_t
         assert await rig.end_of(third) == Done(n=2)
 
 
-@on_loop
 async def test_what_is_held_ends_when_it_is_taken_back_or_its_permit_is() -> None:
     performer = Performer()
     async with live(performing(performer)) as rig:
@@ -119,7 +116,6 @@ async def test_what_is_held_ends_when_it_is_taken_back_or_its_permit_is() -> Non
         assert len(rig.ends(taken_back)) == len(rig.ends(revoked)) == 1
 
 
-@on_loop
 async def test_a_pause_and_what_it_holds_outlast_the_process() -> None:
     storage, performer = MemoryStorage(), Performer()
     async with live(performing(performer), storage) as rig:
@@ -171,7 +167,6 @@ class Slow(MemoryStorage):
         self.waiting.clear()
 
 
-@on_loop
 async def test_nothing_starts_before_the_end_of_the_pause_is_durable() -> None:
     storage, performer = Slow(), Performer(free=False)
     async with live(performing(performer), storage) as rig:
@@ -203,7 +198,6 @@ def _told(rig: Rig, id: str) -> bool:
     return any(event.id == id for event in rig.history)
 
 
-@on_loop
 async def test_what_was_taken_back_in_a_pause_before_a_crash_ends_at_the_next_start() -> None:
     storage, performer = Forgetful(), Performer()
     found: list[Event] = []

@@ -26,13 +26,10 @@ def test_a_word_of_orchestra_is_no_secret(word: str) -> None:
     assert known_secrets({"SECRET_WORD": word}) == []
 
 
-@each(
-    "word",
-    [
-        "TYPE_TEXT", "EXECUTE", "page_down", "backspace", "heartbeat_stale", "action_execute", "BOOT_MISMATCH",
-        "missing_approval", "MODE_CHANGE", "USB_HID_FAILURE", "min_action_delay_ms", "unplugged", "not_executed",
-    ],
-)  # fmt: skip
+@each("word", [
+    "TYPE_TEXT", "EXECUTE", "page_down", "backspace", "heartbeat_stale", "action_execute", "BOOT_MISMATCH",
+    "missing_approval", "MODE_CHANGE", "USB_HID_FAILURE", "min_action_delay_ms", "unplugged", "not_executed",
+])  # fmt: skip
 def test_a_word_of_the_pla_is_no_secret(word: str) -> None:
     assert known_secrets({"SECRET_WORD": word}) == []
 

@@ -21,8 +21,7 @@ def status(harness: Harness) -> dict[str, Any]:
     return status_of(harness.engine, "5a" * 16, Tail(), running=True)
 
 
-def test_a_run_is_told_while_it_is_open() -> None:
-    harness = Harness()
+def test_a_run_is_told_while_it_is_open(harness: Harness) -> None:
     harness.request(None, intent="build it " * 40)
     (job,) = status(harness)["jobs"]
     assert (job["kind"], job["id"], job["doing"]) == ("run", RUN, "planning")

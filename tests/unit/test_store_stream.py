@@ -20,9 +20,8 @@ from pmagent.events.disk import RealDisk
 from pmagent.events.redact import MASK, Redactor
 from pmagent.events.storage import BLOB_BYTES_MAX
 from pmagent.service.io import RealIo
-from tests.support.cases import each
+from tests.support.cases import each, on_loop
 from tests.support.effort import examples
-from tests.support.live import on_loop
 from tests.support.memory_disk import MemoryDisk
 
 SECRET = "correct-horse-battery"
@@ -57,7 +56,6 @@ async def stored(stream: BlobStream, *chunks: bytes) -> StoredBlob:
         return await stream.finish()
 
 
-@on_loop
 async def test_it_is_masked_across_chunks_before_it_is_hashed(blobs: BlobStore) -> None:
     whole = f"a {SECRET} b".encode()
     expected = f"a {MASK} b".encode()
@@ -69,7 +67,6 @@ async def test_it_is_masked_across_chunks_before_it_is_hashed(blobs: BlobStore) 
     assert await real_io(blobs).store_blob(whole) == found.sha256
 
 
-@on_loop
 async def test_nothing_is_a_blob_too(blobs: BlobStore) -> None:
     assert await stored(real_io(blobs).store_stream()) == StoredBlob(sha256(b"").hexdigest(), 0, 0, cut=False)
     assert await stored(real_io(blobs).store_stream(0), b"abc") == StoredBlob(
@@ -80,12 +77,9 @@ async def test_nothing_is_a_blob_too(blobs: BlobStore) -> None:
 @settings(max_examples=examples(200), deadline=None)
 @given(
     text=st.lists(st.sampled_from(["a", "ä", "中", "🔑", f" {SECRET} ", "\n"]), max_size=40).map("".join),
-    limit=st.integers(0, 150),
-    size=st.integers(1, 60),
+    limit=st.integers(0, 150), size=st.integers(1, 60),
 )
-def test_what_is_beyond_the_limit_is_counted_and_text_is_not_cut_within_a_character(
-    text: str, limit: int, size: int
-) -> None:
+def test_beyond_the_limit_is_counted_and_text_is_not_cut_within_a_character(text: str, limit: int, size: int) -> None:
     memory = BlobStore(MemoryDisk(), "/blobs")
     whole = text.encode()
     stream = Intake(Redactor([SECRET]), memory).stream(limit)
@@ -120,7 +114,6 @@ def test_a_limit_that_no_blob_can_have_is_refused(blobs: BlobStore, limit: int) 
         real_io(blobs).store_stream(limit)
 
 
-@on_loop
 async def test_left_without_an_end_it_leaves_nothing(disk: MemoryDisk) -> None:
     stream = real_io(BlobStore(disk, "/blobs")).store_stream()
 
@@ -139,7 +132,6 @@ async def test_left_without_an_end_it_leaves_nothing(disk: MemoryDisk) -> None:
             await more
 
 
-@on_loop
 async def test_cancelled_it_leaves_nothing(disk: MemoryDisk) -> None:
     io = real_io(BlobStore(disk, "/blobs"))
     began = anyio.Event()
@@ -158,7 +150,6 @@ async def test_cancelled_it_leaves_nothing(disk: MemoryDisk) -> None:
     assert disk.open_files == 0
 
 
-@on_loop
 async def test_cancelled_while_the_disk_works_it_waits_for_it_and_leaves_nothing(disk: MemoryDisk) -> None:
     io = real_io(BlobStore(disk, "/blobs"))
     at_work, go_on = threading.Event(), threading.Event()
@@ -199,7 +190,6 @@ def test_a_disk_that_fails_is_told_and_nothing_unfinished_is_left(operation: str
     assert disk.open_files == 0
 
 
-@on_loop
 async def test_streams_side_by_side_keep_apart(blobs: BlobStore) -> None:
     io = real_io(blobs)
     found: dict[int, StoredBlob] = {}
@@ -266,9 +256,7 @@ def test_of_content_that_is_cut_beginning_and_end_are_kept_and_a_line_tells_what
     secret=st.sampled_from([SECRET.encode(), b"ghp_" + b"Ab9" * 12, KEY]), into=st.floats(0, 1),
     at_end=st.booleans(), wrapped=st.booleans(),
 )
-def test_no_part_of_a_secret_that_the_gap_cuts_is_kept(
-    secret: bytes, into: float, at_end: bool, wrapped: bool
-) -> None:
+def test_no_part_of_a_secret_that_the_gap_cuts_is_kept(secret: bytes, into: float, at_end: bool, wrapped: bool) -> None:
     size, gap = GAP_MARGIN + 50_000, 30_000
     whole = bytearray(b"some words and more\n" * 20_000)[: 2 * size + gap]
     start = (size + gap if at_end else size) - int(into * len(secret))

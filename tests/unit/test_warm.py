@@ -81,24 +81,21 @@ def test_it_is_a_process_of_its_own_and_a_child_of_this_one() -> None:
     assert process.returncode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize(
-    ("code", "status", "out", "errors"),
-    [
-        ("", 0, b"x", b""),
-        ("raise SystemExit", 0, b"x", b""),
-        ("raise SystemExit(3)", 3, b"x", b""),
-        ("raise SystemExit(-1)", 255, b"x", b""),
-        ("raise SystemExit(True)", 1, b"x", b""),
-        ("raise SystemExit('no')", 1, b"x", b"no\n"),
-        ("1 / 0", 1, b"x", b"ZeroDivisionError"),
-        ("raise KeyboardInterrupt", -signal.SIGINT, b"x", b"KeyboardInterrupt"),
-        ("os.kill(os.getpid(), 15)", -signal.SIGTERM, b"x", b""),
-        ("print('y', end='')", 0, b"xy", b""),
-        ("import atexit; atexit.register(os.write, 1, b'z')", 0, b"xz", b""),
-        ("import threading, time; threading.Timer(0.05, os.write, (1, b'z')).start()", 0, b"xz", b""),
-        ("os.close(1); print(end='y')", 120, b"x", b"Bad file descriptor"),
-    ],
-)
+@pytest.mark.parametrize(("code", "status", "out", "errors"), [
+    ("", 0, b"x", b""),
+    ("raise SystemExit", 0, b"x", b""),
+    ("raise SystemExit(3)", 3, b"x", b""),
+    ("raise SystemExit(-1)", 255, b"x", b""),
+    ("raise SystemExit(True)", 1, b"x", b""),
+    ("raise SystemExit('no')", 1, b"x", b"no\n"),
+    ("1 / 0", 1, b"x", b"ZeroDivisionError"),
+    ("raise KeyboardInterrupt", -signal.SIGINT, b"x", b"KeyboardInterrupt"),
+    ("os.kill(os.getpid(), 15)", -signal.SIGTERM, b"x", b""),
+    ("print('y', end='')", 0, b"xy", b""),
+    ("import atexit; atexit.register(os.write, 1, b'z')", 0, b"xz", b""),
+    ("import threading, time; threading.Timer(0.05, os.write, (1, b'z')).start()", 0, b"xz", b""),
+    ("os.close(1); print(end='y')", 120, b"x", b"Bad file descriptor"),
+])
 def test_it_ends_as_an_executed_process_ends(code: str, status: int, out: bytes, errors: bytes) -> None:
     for run in (warm.run, subprocess.run):
         done = run([*PYTHON, CODE + code], capture_output=True)

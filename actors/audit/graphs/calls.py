@@ -47,16 +47,10 @@ CALLS_MAX: Final = 16
 
 _FIELDS: Final = frozenset(("dataclasses.field", "pydantic.Field", "attrs.field"))
 _GROWING: Final = frozenset(("append", "add", "extend", "insert", "update"))
-_THROUGH: Final = frozenset(
-    (
-        "asyncio.run",
-        "asyncio.create_task",
-        "copy.copy",
-        "copy.deepcopy",
-        "functools.wraps",
-        "itertools.chain.from_iterable",
-    )
-)
+_THROUGH: Final = frozenset((
+    "asyncio.run", "asyncio.create_task", "copy.copy", "copy.deepcopy", "functools.wraps",
+    "itertools.chain.from_iterable",
+))
 """Functions whose result is their first argument, as far as graphs are concerned."""
 
 

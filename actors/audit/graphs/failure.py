@@ -7,49 +7,12 @@ import itertools
 import re
 from typing import Final
 
-_FAILURE: Final = frozenset(
-    [
-        "abort",
-        "aborted",
-        "broken",
-        "corrupt",
-        "crash",
-        "crashed",
-        "dead",
-        "degraded",
-        "denied",
-        "error",
-        "errored",
-        "errors",
-        "escalate",
-        "except",
-        "exception",
-        "exceptions",
-        "exhausted",
-        "fail",
-        "failed",
-        "failing",
-        "fails",
-        "failure",
-        "failures",
-        "fallback",
-        "incomplete",
-        "insufficient",
-        "invalid",
-        "missing",
-        "problem",
-        "problems",
-        "recover",
-        "recovery",
-        "repair",
-        "retries",
-        "retry",
-        "retrying",
-        "timeout",
-        "unavailable",
-        "unreachable",
-    ]
-)
+_FAILURE: Final = frozenset([
+    "abort", "aborted", "broken", "corrupt", "crash", "crashed", "dead", "degraded", "denied", "error", "errored",
+    "errors", "escalate", "except", "exception", "exceptions", "exhausted", "fail", "failed", "failing", "fails",
+    "failure", "failures", "fallback", "incomplete", "insufficient", "invalid", "missing", "problem", "problems",
+    "recover", "recovery", "repair", "retries", "retry", "retrying", "timeout", "unavailable", "unreachable",
+])
 _PAIRS: Final = frozenset((("give", "up"), ("not", "found"), ("no", "evidence"), ("timed", "out")))
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _EVIDENCE: Final = "evidence"

@@ -13,22 +13,10 @@ from typing import Final
 from pmagent.actors.audit.graphs.pure import SIZE_MAX, distinct, extend, items_of, merge, ordered, shown
 from pmagent.actors.audit.graphs.values import UNKNOWN, Const, Map, Member, Seq, Value, constant, key, one_of, text_of
 
-_STRING_METHODS: Final = frozenset(
-    [
-        "lower",
-        "upper",
-        "strip",
-        "lstrip",
-        "rstrip",
-        "replace",
-        "title",
-        "capitalize",
-        "removeprefix",
-        "removesuffix",
-        "startswith",
-        "endswith",
-    ]
-)
+_STRING_METHODS: Final = frozenset([
+    "lower", "upper", "strip", "lstrip", "rstrip", "replace", "title", "capitalize", "removeprefix", "removesuffix",
+    "startswith", "endswith",
+])
 
 
 def string_method(text: str, name: str, args: Sequence[Value]) -> Value:

@@ -64,10 +64,7 @@ def workflow(run: Run, function: Func) -> Compiled:
     """A function under ``@entrypoint``: one node, for what it calls is not drawn."""
     builder = begin(run, "entrypoint", Arguments())
     builder.path, builder.line, builder.name, builder.named = (
-        function.scope.path,
-        function.node.lineno,
-        function.name,
-        True,
+        function.scope.path, function.node.lineno, function.name, True,
     )
     builder.compiled = True
     add(builder, NodeSeen(function.name, UNKNOWN, builder.line, run.arms))
@@ -76,9 +73,7 @@ def workflow(run: Run, function: Func) -> Compiled:
 
 
 def _edges(
-    run: Run,
-    builder: Builder,
-    pairs: Iterable[tuple[str, str]],
+    run: Run, builder: Builder, pairs: Iterable[tuple[str, str]],
     kind: Literal["plain", "conditional", "goto"] = "plain",
 ) -> None:
     builder.edges.extend(EdgeSeen(source, target, builder.line, run.arms, kind) for source, target in pairs)
@@ -114,10 +109,7 @@ def _react(run: Run, builder: Builder, given: Arguments) -> None:
     entry = "pre_model_hook" if before else "agent"
     last = "post_model_hook" if after else "agent"
     present = {
-        "tools": tools,
-        "pre_model_hook": before,
-        "post_model_hook": after,
-        "generate_structured_response": shaped,
+        "tools": tools, "pre_model_hook": before, "post_model_hook": after, "generate_structured_response": shaped,
     }
     _nodes(run, builder, ["agent", *(name for name, there in present.items() if there)])
     _edges(run, builder, [(START, entry)])

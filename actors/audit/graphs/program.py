@@ -22,24 +22,10 @@ _IMPORT: Final = re.compile(
 )
 IMPORTERS_MAX: Final = 200
 """So many files that import those that speak of graphs are followed too."""
-_OUTSIDE: Final = frozenset(
-    [
-        "collections",
-        "copy",
-        "dataclasses",
-        "enum",
-        "functools",
-        "itertools",
-        "langchain",
-        "langchain_core",
-        "langgraph",
-        "operator",
-        "os",
-        "types",
-        "typing",
-        "typing_extensions",
-    ]
-)
+_OUTSIDE: Final = frozenset([
+    "collections", "copy", "dataclasses", "enum", "functools", "itertools", "langchain", "langchain_core", "langgraph",
+    "operator", "os", "types", "typing", "typing_extensions",
+])
 """Packages that no file of the repository stands for, whatever it is called."""
 
 

@@ -97,19 +97,9 @@ def _branch(run: Run, builder: Builder, branch: BranchSeen) -> None:
     before = len(builder.edges)
     for label, target in _targets(run, builder, branch, path, ways):
         kind: Literal["send", "conditional"] = "send" if target in sent else "conditional"
-        builder.edges.append(
-            EdgeSeen(
-                branch.source,
-                target,
-                branch.line,
-                branch.arms,
-                kind,
-                "" if label == target else label,
-                name,
-                many,
-                alarm,
-            )
-        )
+        builder.edges.append(EdgeSeen(
+            branch.source, target, branch.line, branch.arms, kind, "" if label == target else label, name, many, alarm,
+        ))
     if branch.then is not None:
         for after in texts_of(branch.then):
             if after is not None:
@@ -304,13 +294,7 @@ def _follow(builder: Builder, name: str, node: NodeSeen, command: Goto) -> None:
 
 
 def _goto(
-    builder: Builder,
-    node: NodeSeen,
-    target: str,
-    label: str,
-    kind: Literal["goto", "send"],
-    source: str = "",
-    *,
+    builder: Builder, node: NodeSeen, target: str, label: str, kind: Literal["goto", "send"], source: str = "", *,
     many: bool = False,
 ) -> None:
     edge = EdgeSeen(source or node.name, target, node.line, node.arms, kind, label, many=many)

@@ -9,21 +9,10 @@ from typing import Final, Literal
 from pmagent.actors.audit.graphs.values import UNKNOWN, External, Place, Seq, Value, one_of
 
 _BUILTINS: Final = frozenset(name for name in dir(builtins) if not name.startswith("_"))
-_STAR: Final = frozenset(
-    [
-        "Command",
-        "END",
-        "MessageGraph",
-        "MessagesState",
-        "START",
-        "Send",
-        "StateGraph",
-        "ToolNode",
-        "add_messages",
-        "create_react_agent",
-        "tools_condition",
-    ]
-)
+_STAR: Final = frozenset([
+    "Command", "END", "MessageGraph", "MessagesState", "START", "Send", "StateGraph", "ToolNode", "add_messages",
+    "create_react_agent", "tools_condition",
+])
 """What a program can only have from LangGraph: bound by ``import *``, or by a cell of a notebook that is not there."""
 
 

@@ -66,18 +66,12 @@ def _graph(builder: Builder) -> CodeGraph:
     edges = list({(one.source, one.target, one.kind, one.label): one for one in builder.edges}.values())
     seen = shape(edges)
     return CodeGraph(
-        path=builder.path,
-        line=builder.line,
-        name=builder.name or builder.function,
-        builder=builder.kind,
-        state=builder.state,
-        nodes=[GraphNode(name=node.name, line=node.line) for node in builder.nodes.values()],
+        path=builder.path, line=builder.line, name=builder.name or builder.function, builder=builder.kind,
+        state=builder.state, nodes=[GraphNode(name=node.name, line=node.line) for node in builder.nodes.values()],
         edges=[
             GraphEdge(source=one.source, target=one.target, line=one.line, kind=one.kind, label=one.label)
             for one in edges
         ],
-        parallel_sources=list(seen.sources),
-        fan_in_targets=list(seen.fan_ins),
-        compiled=builder.compiled,
+        parallel_sources=list(seen.sources), fan_in_targets=list(seen.fan_ins), compiled=builder.compiled,
         unresolved=builder.unresolved,
     )

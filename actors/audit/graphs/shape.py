@@ -123,10 +123,7 @@ def reached(start: str, forward: Mapping[str, Sequence[str]]) -> set[str]:
 
 
 def _joins(
-    source: str,
-    leaving: Sequence[EdgeSeen],
-    forward: Mapping[str, Sequence[str]],
-    meet: Mapping[str, Sequence[str]],
+    source: str, leaving: Sequence[EdgeSeen], forward: Mapping[str, Sequence[str]], meet: Mapping[str, Sequence[str]],
     mapped: set[str],
 ) -> list[tuple[str, str]]:
     """The nodes at which branches of a parallel source meet: those first met of each way only."""

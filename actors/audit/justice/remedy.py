@@ -7,7 +7,6 @@ from typing import Final
 
 from pmagent.actors.audit.detectors.evidence.text import NOWHERE, one_line
 from pmagent.actors.audit.goals import GOALS, goal_id
-from pmagent.actors.audit.justice.advice import ADVICE
 from pmagent.actors.audit.justice.dissent import NAMES
 from pmagent.actors.audit.justice.scores import Opinions
 from pmagent.contracts.audit import SCORE_MAX, Evidence
@@ -45,7 +44,7 @@ def _urgency(item: Evidence) -> int | None:
 def _step(key: str, item: Evidence, evidence: Sequence[Evidence]) -> str:
     goal = GOALS[goal_id(item.goal)]
     about = _about(item)
-    advice = ADVICE[goal.id] + (f": {one_line(about, _ABOUT_CHARS)}" if about else "")
+    advice = goal.advice + (f": {one_line(about, _ABOUT_CHARS)}" if about else "")
     return one_line(f"{_where(item, evidence)}{advice} ({key})", _STEP_CHARS)
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from pmagent.actors.audit.detectors.evidence.items import key_of
 from pmagent.actors.audit.detectors.evidence.text import clean, one_line
+from pmagent.actors.audit.goals import GOALS, goal_id
 from pmagent.actors.audit.justice.dissent import disagreement
 from pmagent.actors.audit.justice.remedy import NOTHING
 from pmagent.actors.audit.justice.scores import exact, shown
@@ -42,6 +43,7 @@ def executive_summary(
     disagreed, what was not judged, and who judged."""
     paragraphs = [
         _verdict(rubric, overall, capped=capped, count=len(criteria)),
+        *_report(evidences),
         _extremes(criteria),
         *_security(criteria),
         *_disagreements(rubric, criteria, evidences),
@@ -74,6 +76,14 @@ def _names(criteria: Sequence[CriterionResult], score: int) -> str:
     names = [one_line(one.dimension_name, _NAME_CHARS) for one in criteria if one.final_score == score]
     more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
+
+
+def _report(evidences: Mapping[str, Sequence[Evidence]]) -> Iterator[str]:
+    """A report that is about another project, or that nobody can read."""
+    for goal in ("report.foreign", "report.scanty"):
+        found = [one for several in evidences.values() for one in several if one.found and goal_id(one.goal) == goal]
+        if found:
+            yield f"The report handed in is {GOALS[goal].title}: {one_line(found[0].content or '', 300)}."
 
 
 def _security(criteria: Sequence[CriterionResult]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from pmagent.actors.model.actor import GATEWAY
 from pmagent.actors.oa.reasoning import conclusion
@@ -91,19 +92,15 @@ _ANEW = "ask again, with a new envelope"
 NAME_CHARS_MAX = 200
 OBJECTION_CHARS_MAX = 2_000
 
-replace = msgspec.structs.replace
-
 
 class Reasoner:
     """Runs programs; see the module."""
 
     name = "reasoner"
-    hears: frozenset[type[msgspec.Struct]] = frozenset(
-        (
-            ReasoningRequested, KernelModeDecided, OaToolReturned, OaToolFailed, ModelReplied, ModelFailed,
-            *EFFECT_ENDS, RequestRefused, ActorHalted, ActorResumed,
-        )
-    )
+    hears: frozenset[type[msgspec.Struct]] = frozenset((
+        ReasoningRequested, KernelModeDecided, OaToolReturned, OaToolFailed, ModelReplied, ModelFailed, *EFFECT_ENDS,
+        RequestRefused, ActorHalted, ActorResumed,
+    ))
 
     def initial(self) -> ReasonerState:
         """No run."""
@@ -233,8 +230,7 @@ def _begin(state: ReasonerState, event: Event) -> Iterator[Decision]:
     if conclusion.forbidden(run, blocked=state.blocked):
         yield from _end(state, run, conclusion.blocked(run))
         return
-    objection = permitted(run.asked.envelope)
-    if objection is not None:
+    if (objection := permitted(run.asked.envelope)) is not None:
         yield from _end(state, run, conclusion.by_answer(run, objection))
         return
     planned = [(tool, args) for tool, args in plan(run.asked.envelope) if tool in run.asked.envelope.tools_allowed]
@@ -263,8 +259,7 @@ def _informed(state: ReasonerState, run: Run) -> Iterator[Decision]:
 
 
 def _replied(state: ReasonerState, run: Run, reply: ModelReplied) -> Iterator[Decision]:
-    wanted = tools_wanted(run.program, reply, run.turns)
-    if wanted:
+    if wanted := tools_wanted(run.program, reply, run.turns):
         yield from _wanted(state, run, wanted)
         return
     try:
@@ -285,8 +280,7 @@ def _wanted(state: ReasonerState, run: Run, wanted: list[ToolWanted]) -> Iterato
     calls, refusals = len(run.calls), list(run.refusals)
     requested = False
     for key, tool, args in wanted:
-        objection = _objection(run, tool, args, calls)
-        if objection:
+        if objection := _objection(run, tool, args, calls):
             name = bounded(tool, NAME_CHARS_MAX)
             refusals.append(Refusal(tool=name, reason=objection, asked_as=key))
             yield _in(run, OaToolRefused(run=run.request, tool=name, reason=objection, asked_as=key))
@@ -374,8 +368,7 @@ def _question(run: Run, messages: list[ModelMessage]) -> ModelAsked:
 
 def _refusal(state: ReasonerState, event: Event) -> Decision:
     """Why a request did not become a run."""
-    earlier = state.earlier(event.data.envelope.envelope_id)
-    if earlier:
+    if earlier := state.earlier(event.data.envelope.envelope_id):
         return _refused(
             event, [f"the envelope was requested before, at position {earlier}; there is one result for each"],
             f"pmagent log why {earlier} shows what came of it; build a new envelope to ask anew", earlier,

@@ -12,16 +12,12 @@ from pmagent.contracts.orchestra_config import OrchestraConfig
 from pmagent.contracts.shape import nearest
 
 
-class ToolRefused(BadPlan):
+class ToolRefused(BadPlan, exit_code=7):
     """A tool that is not in the whitelist."""
 
-    exit_code = 7
 
-
-class SandboxRefused(BadPlan):
+class SandboxRefused(BadPlan, exit_code=7):
     """A request for a wider sandbox than the policies grant."""
-
-    exit_code = 7
 
 
 class LimitExceeded(BadPlan):

@@ -29,10 +29,8 @@ PLACEHOLDERS: Final[dict[str, tuple[str, ...]]] = {
 """The placeholders that a run fills in, by setting."""
 
 
-class BadConfig(PmagentError):
+class BadConfig(PmagentError, exit_code=2):
     """A configuration or flag that is not understood: the message names the path and what was found."""
-
-    exit_code = 2
 
 
 class Flags(Document, frozen=True, kw_only=True):
@@ -56,8 +54,7 @@ def read_config(text: str | bytes, where: str = FILE) -> OrchestraConfig:
     except Misfit as misfit:
         raise BadConfig(f"{where}: {misfit.message}", misfit.hint) from misfit
     _check_network(config, where)
-    doubled = _doubled(config.whitelist_tools)
-    if doubled:
+    if doubled := _doubled(config.whitelist_tools):
         raise BadConfig(f"{where}: whitelist_tools names {doubled} twice", "keep one of the two")
     return config
 
@@ -89,9 +86,7 @@ def _moved(paths: PathSettings, out: str) -> PathSettings:
     def moved(path: str) -> str:
         return new + path[len(old) :] if path.startswith(old) else path
 
-    made = PathSettings(
-        runs=out, logs=moved(paths.logs), artifacts=moved(paths.artifacts), report=moved(paths.report)
-    )
+    made = PathSettings(runs=out, logs=moved(paths.logs), artifacts=moved(paths.artifacts), report=moved(paths.report))
     try:
         return fit(msgspec.to_builtins(made), PathSettings, "paths")
     except Misfit as misfit:  # a long --out before a long path

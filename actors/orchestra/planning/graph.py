@@ -16,10 +16,8 @@ Waits = Mapping[str, Sequence[str]]
 """Task id -> the ids that it waits for, in the plan's order."""
 
 
-class BadPlan(PmagentError):
+class BadPlan(PmagentError, exit_code=2):
     """A plan that cannot be run; the message names the tasks."""
-
-    exit_code = 2
 
 
 class DuplicateTask(BadPlan):
@@ -51,8 +49,7 @@ def check_waits(ids: Sequence[str], waits: Sequence[Sequence[str]], where: str) 
     if len(known) < len(ids):
         twice = [name for name, count in Counter(ids).items() if count > 1]
         raise DuplicateTask(f"{where}: more than one task is called {listed(twice)}", "give each its own task_id")
-    own = [name for name, needed in zip(ids, waits, strict=True) if name in needed]
-    if own:
+    if own := [name for name, needed in zip(ids, waits, strict=True) if name in needed]:
         raise SelfDependency(f"{where}: waits for itself: {listed(own)}", "remove it from its own depends_on")
     lost = [f"{name} for {one}" for name, needed in zip(ids, waits, strict=True) for one in needed if one not in known]
     if lost:

@@ -108,8 +108,7 @@ def make_plan(
     waits = {name: task.depends_on for name, task in tasks.items()}
     check_waits(
         [*kept, *(task.task_id for task in given.tasks)],
-        [*([] for _ in kept), *(task.depends_on for task in given.tasks)],
-        where,
+        [*([] for _ in kept), *(task.depends_on for task in given.tasks)], where,
     )
     _check_edges(given, where)
     _check_parents(tasks, kept, where)
@@ -130,8 +129,7 @@ def make_plan(
 def answer(plan_id: str, tasks: Sequence[PlannedTask]) -> PlanAnswer:
     """The plan as L2 answers L1 (docs/design.md §14.1), and as plan.json holds it."""
     return PlanAnswer(
-        plan_id=plan_id,
-        tasks=[_listed(task, {}) for task in tasks],
+        plan_id=plan_id, tasks=[_listed(task, {}) for task in tasks],
         dag=Dag(
             nodes=[task.task_id for task in tasks],
             edges=[[one, task.task_id] for task in tasks for one in task.depends_on],
@@ -148,12 +146,9 @@ def as_written(tasks: Sequence[PlannedTask]) -> PlanText:
 def _listed(task: PlannedTask, names: Mapping[str, str]) -> PlanTask:
     """The task as a plan lists it; ids that ``names`` does not know stay."""
     return PlanTask(
-        task_id=names.get(task.task_id, task.task_id),
-        intent=task.intent,
-        tools=task.tools,
+        task_id=names.get(task.task_id, task.task_id), intent=task.intent, tools=task.tools,
         depends_on=[names.get(one, one) for one in task.depends_on],
-        parent_id=names.get(task.parent_id, task.parent_id) if task.parent_id is not None else None,
-        inputs=task.inputs,
+        parent_id=names.get(task.parent_id, task.parent_id) if task.parent_id is not None else None, inputs=task.inputs,
         constraints=msgspec.convert(msgspec.to_builtins(task.constraints), ConstraintOverrides),
     )
 
@@ -161,17 +156,8 @@ def _listed(task: PlannedTask, names: Mapping[str, str]) -> PlanTask:
 def document(task: PlannedTask, created_at: str) -> TaskDocument:
     """The task as a run begins with it; ``created_at`` is the time of the event that planned it."""
     return TaskDocument(
-        task_id=task.task_id,
-        parent_id=task.parent_id,
-        level=3,
-        intent=task.intent,
-        inputs=task.inputs,
-        tools=task.tools,
-        constraints=task.constraints,
-        state="planned",
-        retries=0,
-        logs=[],
-        artifacts=[],
+        task_id=task.task_id, parent_id=task.parent_id, level=3, intent=task.intent, inputs=task.inputs,
+        tools=task.tools, constraints=task.constraints, state="planned", retries=0, logs=[], artifacts=[],
         metrics=Metrics(duration_ms=0, exit_code=None),
         timestamps=Timestamps(created_at=created_at, started_at=None, completed_at=None),
     )
@@ -181,9 +167,7 @@ def assignment(task: PlannedTask) -> TaskAssignment:
     """The part of a task that a worker gets; its program is ``tools[0]``."""
     own = task.constraints
     return TaskAssignment(
-        task_id=task.task_id,
-        tools=task.tools,
-        inputs=task.inputs,
+        task_id=task.task_id, tools=task.tools, inputs=task.inputs,
         constraints=AssignedConstraints(
             max_duration_sec=own.max_duration_sec, max_retries=own.max_retries, sandbox=own.sandbox
         ),
@@ -195,21 +179,15 @@ def _planned(
     task: PlanTask, ids: Mapping[str, str], config: OrchestraConfig, options: TaskOptions | UnsetType
 ) -> PlannedTask:
     return PlannedTask(
-        task_id=ids[task.task_id],
-        name=task.task_id,
-        intent=task.intent,
-        tools=task.tools,
-        inputs=task.inputs,
+        task_id=ids[task.task_id], name=task.task_id, intent=task.intent, tools=task.tools, inputs=task.inputs,
         depends_on=[ids[name] for name in task.depends_on],
-        parent_id=None if task.parent_id is None else ids[task.parent_id],
-        constraints=constraints(task, config),
+        parent_id=None if task.parent_id is None else ids[task.parent_id], constraints=constraints(task, config),
         options=options,
     )
 
 
 def _check_sizes(tasks: Sequence[PlannedTask], where: str) -> None:
-    large = [task.name for task in tasks if len(encode(task)) > TASK_BYTES_MAX]
-    if large:
+    if large := [task.name for task in tasks if len(encode(task)) > TASK_BYTES_MAX]:
         raise LimitExceeded(
             f"{where}: larger than {TASK_BYTES_MAX} bytes, files included: {listed(large)}",
             "let the task read files of the workspace instead",
@@ -259,8 +237,7 @@ def _check_parents(tasks: dict[str, PlanTask], kept: Mapping[str, str], where: s
         raise BadPlan(f"{where}: the parent_id is no task of the plan: {listed(lost)}", "correct it, or leave it out")
     parents = {name: [task.parent_id] if task.parent_id in tasks else [] for name, task in tasks.items()}
     sound = set(in_order(parents))
-    around = [name for name in tasks if name not in sound]
-    if around:
+    if around := [name for name in tasks if name not in sound]:
         raise BadPlan(f"{where}: the parent_id leads around in a circle: {listed(around)}", "leave one of them out")
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from pmagent.actors.orchestra.planning.graph import BadPlan, listed
 from pmagent.actors.orchestra.planning.placeholders import filled
@@ -30,7 +31,6 @@ TOLD_CHARS_MAX: Final = 200
 PROMPT_BYTES_MAX: Final = 768 * 1024
 """So large is a prompt at most, as JSON: it stands in one event."""
 
-replace = msgspec.structs.replace
 
 _FENCE: Final = re.compile(r"^[ \t]*```[^\n]*$", re.MULTILINE)
 _BEGINNING: Final = "You are asked for a plan."
@@ -54,12 +54,9 @@ def prompt_for(run: CoordinatedRun) -> str:
     BadPlan where that is more than one event holds."""
     config = run.asked.config
     limits = {
-        "max_tasks": 100,
-        "max_duration_sec of one task": config.policies.max_task_duration_sec,
-        "max_duration_sec of all": config.policies.max_total_duration_sec,
-        "max_retries": config.retries.max,
-        "max_workers": config.concurrency.max_workers,
-        "sandbox.fs": config.policies.default_fs_mode,
+        "max_tasks": 100, "max_duration_sec of one task": config.policies.max_task_duration_sec,
+        "max_duration_sec of all": config.policies.max_total_duration_sec, "max_retries": config.retries.max,
+        "max_workers": config.concurrency.max_workers, "sandbox.fs": config.policies.default_fs_mode,
         "sandbox.net": "allow" if config.policies.allow_network and config.security.net.allow_domains else "deny",
     }
     values = {

@@ -132,4 +132,3 @@ def _value(name: str, values: Mapping[str, str], place: str) -> str:
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from pmagent.actors.orchestra.planning import prompts as planning
 from pmagent.actors.orchestra.planning.graph import BadPlan
@@ -57,8 +58,6 @@ from pmagent.events.event import Event
 COORDINATOR = "coordinator"
 """The actor's name: the holder of the planner's permits."""
 
-replace = msgspec.structs.replace
-
 
 class CoordinatorState(msgspec.Struct, frozen=True):
     """Open runs by id; ``live``: whether what runs now takes runs up."""
@@ -71,13 +70,11 @@ class Coordinator:
     """Plans and schedules."""
 
     name = COORDINATOR
-    hears: frozenset[type[msgspec.Struct]] = frozenset(
-        (
-            RunRequested, RunRefused, RunEnded, PlanRequested, TasksPlanned, OaPermitRequested, OaPermitGranted,
-            OaPermitRefused, RequestRefused, PlannerReplied, PlannerFailed, *EFFECT_ENDS, RunBegun, TaskFinished,
-            RunStopping, DaemonStarted,
-        )
-    )  # fmt: skip
+    hears: frozenset[type[msgspec.Struct]] = frozenset((
+        RunRequested, RunRefused, RunEnded, PlanRequested, TasksPlanned, OaPermitRequested, OaPermitGranted,
+        OaPermitRefused, RequestRefused, PlannerReplied, PlannerFailed, *EFFECT_ENDS, RunBegun, TaskFinished,
+        RunStopping, DaemonStarted,
+    ))  # fmt: skip
 
     def initial(self) -> CoordinatorState:
         """No run."""
@@ -231,8 +228,7 @@ _HALTED = "pmagent log tail --type actor.halted shows where; start a version tha
 
 def _failed(run: CoordinatedRun, code: str, reasons: list[str], mend: list[str]) -> PlanFailed:
     return msgspec.convert(
-        {"run_id": run.run_id, "revision": run.revision, "code": code, "reasons": reasons, "mend": mend},
-        PlanFailed,
+        {"run_id": run.run_id, "revision": run.revision, "code": code, "reasons": reasons, "mend": mend}, PlanFailed,
     )
 
 
@@ -270,13 +266,8 @@ def _call(run: CoordinatedRun) -> list[Payload]:
         return [_failed(run, "no_plan", [error.message], [error.hint])]
     return [
         PlannerCallRequested(
-            permit=run.planner_permit,
-            run_id=run.run_id,
-            revision=run.revision,
-            attempt=run.attempt + 1,
-            action=run.asked.action,
-            model=run.asked.config.llm.model,
-            prompt=prompt,
+            permit=run.planner_permit, run_id=run.run_id, revision=run.revision, attempt=run.attempt + 1,
+            action=run.asked.action, model=run.asked.config.llm.model, prompt=prompt,
             seconds=min(PLANNER_SECONDS, run.asked.config.policies.max_total_duration_sec),
         )
     ]

@@ -174,9 +174,7 @@ def performers(_: Resources) -> Performers:
     return {TaskAttemptRequested: Attempts()}
 
 
-def _found(
-    root: str, request: RunRequested, assigned: TaskAssigned
-) -> tuple[tuple[str, ...], list[Program], str]:
+def _found(root: str, request: RunRequested, assigned: TaskAssigned) -> tuple[tuple[str, ...], list[Program], str]:
     """The paths a task must not see, the run's programs that are still those that were found, and the repository of
     which the workspace is a worktree. Blocks. Raises SandboxRefused for the task's own program."""
     readable = absolute(root, request.config.security.fs.allow_read)
@@ -328,19 +326,10 @@ async def _kept(
     ]
     dropped = [f"{outcome.contacts_dropped} more network requests"] if outcome.contacts_dropped else []
     return TaskExited(
-        request=event.position,
-        run_id=asked.run_id,
-        task_id=asked.task_id,
-        attempt=asked.attempt,
-        exit_code=outcome.exit_code,
-        signal=outcome.signal,
-        timed_out=outcome.timed_out,
-        exceeded=outcome.exceeded,
-        duration_ms=round(outcome.seconds * 1000),
-        stdout=stdout,
-        stderr=stderr,
-        last_lines=await _last_lines(stderr if stderr.size_bytes else stdout, io),
-        artifacts=[*own, *artifacts],
+        request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt,
+        exit_code=outcome.exit_code, signal=outcome.signal, timed_out=outcome.timed_out, exceeded=outcome.exceeded,
+        duration_ms=round(outcome.seconds * 1000), stdout=stdout, stderr=stderr,
+        last_lines=await _last_lines(stderr if stderr.size_bytes else stdout, io), artifacts=[*own, *artifacts],
         notes=[*cut, *skipped, *dropped, *(f"{UNENFORCED}{what}" for what in outcome.unenforced)],
         violations=_violations(outcome.planted),
         contacts=[_contact(contact) for contact in outcome.contacts[:CONTACTS_MAX]],

@@ -14,6 +14,7 @@ from typing import Literal
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from pmagent.actors.oa.policy import ACTIONS
 from pmagent.actors.orchestra.planning import prompts as planning
@@ -61,8 +62,6 @@ DAY_SECONDS = 86_400.0
 HELPERS = (COORDINATOR, WORKER)
 """L2 and L3: without either no run gets anywhere, nor ends in order."""
 
-replace = msgspec.structs.replace
-
 
 class Run(msgspec.Struct, frozen=True):
     """An open run. ``requested``: position of its request; ``timer``: of its time limit's, which has ``fired`` or not;
@@ -101,12 +100,10 @@ class Orchestrator:
     """Requests, permits, time limits, and ends of runs."""
 
     name = "orchestrator"
-    hears: frozenset[type[msgspec.Struct]] = frozenset(
-        (
-            RunRequested, RunCancelRequested, TasksPlanned, PlanMade, PlanFailed, PlanFinished, OaPermitGranted,
-            OaPermitRefused, OaPermitRevoked, RequestRefused, EffectRefused, TimerFired, ActorHalted, ActorResumed,
-        )
-    )  # fmt: skip
+    hears: frozenset[type[msgspec.Struct]] = frozenset((
+        RunRequested, RunCancelRequested, TasksPlanned, PlanMade, PlanFailed, PlanFinished, OaPermitGranted,
+        OaPermitRefused, OaPermitRevoked, RequestRefused, EffectRefused, TimerFired, ActorHalted, ActorResumed,
+    ))  # fmt: skip
 
     def initial(self) -> OrchestratorState:
         """No run."""
@@ -346,9 +343,7 @@ def _finished(run: Run, finished: PlanFinished) -> Iterator[Payload]:
     if run.cause is not None:
         yield from _ended(run, run.cause, run.reasons, run.mend, done, failed, security=security)
     elif failed and run.revision < run.replans and not security:
-        yield PlanRequested(
-            run_id=run.run_id, revision=run.revision + 1, request=planning.request_for(run.request)
-        )
+        yield PlanRequested(run_id=run.run_id, revision=run.revision + 1, request=planning.request_for(run.request))
     elif failed:
         why = f"{failed} of {done + failed + (finished.tolerated or 0)} tasks failed"
         yield from _ended(run, "failed", [why], [], done, failed, security=security)

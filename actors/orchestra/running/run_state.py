@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from pmagent.actors.orchestra.planning.plan import assignment
 from pmagent.actors.orchestra.running import states
@@ -34,8 +35,6 @@ CHANGES_BYTES: Final = 640 * 1024
 
 WHY_CHARS_MAX: Final = 200
 """So much of why a run stops is said of each of its tasks; the run has all of it."""
-
-replace = msgspec.structs.replace
 
 
 class CoordinatedRun(msgspec.Struct, frozen=True):
@@ -101,18 +100,9 @@ def again(run: CoordinatedRun, revision: int) -> CoordinatedRun:
         return replace(run, revision=revision, request=0, attempt=0, planner_permit=0, faults=[])
     done = board.finished()
     return replace(
-        run,
-        doing="idle",
-        revision=revision,
-        request=0,
-        attempt=0,
-        planner_permit=0,
-        faults=[],
-        tasks=[run.tasks[index] for index in done],
-        kept=len(done),
-        board=None,
-        end_positions=vector([run.end_positions[index] for index in done]),
-        security=False,
+        run, doing="idle", revision=revision, request=0, attempt=0, planner_permit=0, faults=[],
+        tasks=[run.tasks[index] for index in done], kept=len(done), board=None,
+        end_positions=vector([run.end_positions[index] for index in done]), security=False,
     )
 
 
@@ -236,15 +226,10 @@ def _assigned(run: CoordinatedRun, index: int) -> TaskAssigned:
     assert run.board is not None, "only a run with a board assigns"
     before = run.board.order.waits[index]
     return TaskAssigned(
-        run_id=run.run_id,
-        requested=run.requested,
-        permit=run.permit,
-        action=run.asked.action,
-        name=run.tasks[index].name,
-        worker=_free_slots(run, index)[0],
+        run_id=run.run_id, requested=run.requested, permit=run.permit, action=run.asked.action,
+        name=run.tasks[index].name, worker=_free_slots(run, index)[0],
         after={run.tasks[one].name: run.end_positions[one] for one in before if run.end_positions[one]},
-        simulated=run.asked.dry_run,
-        backoff_base_sec=run.asked.config.retries.backoff_base_sec,
+        simulated=run.asked.dry_run, backoff_base_sec=run.asked.config.retries.backoff_base_sec,
         assignment=assignment(run.tasks[index]),
     )
 

@@ -58,18 +58,12 @@ def spec_of(
     usual = TASK if task.inputs.files else root if root in readable else OWN_TMP
     packages = dict.fromkeys((f"{root}/{VENV}", *(_package(program.path) for program in programs)))
     spec = SandboxSpec(
-        argv=(task.tools[0], *task.inputs.args),
-        workdir=f"{root}/{task.cwd}" if task.cwd else usual,
-        fs=sandbox.fs,
-        allow_read=readable,
-        allow_write=writable,
-        net=sandbox.net,
+        argv=(task.tools[0], *task.inputs.args), workdir=f"{root}/{task.cwd}" if task.cwd else usual, fs=sandbox.fs,
+        allow_read=readable, allow_write=writable, net=sandbox.net,
         allow_domains=tuple(security.net.allow_domains) if sandbox.net == "allow" else (),
         trace=(config.telemetry.trace_id_header, assigned.run_id) if sandbox.net == "allow" else None,
-        env={**task.inputs.env, **_own(root, assigned, asked)},
-        artifacts=artifacts,
-        files=tuple((file.path, file.content.encode("utf-8")) for file in task.inputs.files),
-        inputs=inputs,
+        env={**task.inputs.env, **_own(root, assigned, asked)}, artifacts=artifacts,
+        files=tuple((file.path, file.content.encode("utf-8")) for file in task.inputs.files), inputs=inputs,
         hide=(f"{root}/{HIDDEN}", *hidden),
         protect=(f"{root}/{SHARE}", f"{root}/{CONFIG_FILE}", *documents.folders, *documents.files),
         packages=tuple(
@@ -146,14 +140,7 @@ def _own(root: str, assigned: TaskAssigned, asked: TaskAttemptRequested) -> dict
     """The variables that a task finds besides its own. git looks at nothing in a repository that belongs to somebody
     else than the one who asks, unless it is told that this one is meant."""
     return {
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": "safe.directory",
-        "GIT_CONFIG_VALUE_0": "*",
-        "ORCHESTRA_TRACE_ID": assigned.run_id,
-        "ORCHESTRA_TASK_ID": asked.task_id,
-        "ORCHESTRA_TASK": assigned.name,
-        "ORCHESTRA_ATTEMPT": str(asked.attempt),
-        "WORKSPACE": root,
+        "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
+        "ORCHESTRA_TRACE_ID": assigned.run_id, "ORCHESTRA_TASK_ID": asked.task_id, "ORCHESTRA_TASK": assigned.name,
+        "ORCHESTRA_ATTEMPT": str(asked.attempt), "WORKSPACE": root,
     }
-
-

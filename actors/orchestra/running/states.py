@@ -22,12 +22,8 @@ from pmagent.events.errors import PmagentError
 
 STEPS: Final[Mapping[Step, tuple[TaskState, TaskState]]] = MappingProxyType(
     {
-        "start": ("planned", "running"),
-        "succeed": ("running", "done"),
-        "fail": ("running", "failed"),
-        "block": ("planned", "blocked"),
-        "unblock": ("blocked", "planned"),
-        "give_up": ("blocked", "failed"),
+        "start": ("planned", "running"), "succeed": ("running", "done"), "fail": ("running", "failed"),
+        "block": ("planned", "blocked"), "unblock": ("blocked", "planned"), "give_up": ("blocked", "failed"),
         "skip": ("blocked", "done"),
     }
 )
@@ -55,10 +51,8 @@ _STATES: Final[Mapping[str, TaskState]] = MappingProxyType(
 )
 
 
-class IllegalStep(PmagentError):
+class IllegalStep(PmagentError, exit_code=70):
     """A step that the task's state does not have: our bug."""
-
-    exit_code = 70
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -156,9 +150,7 @@ def board(
     followed one that failed, and that this plan has no more. Raises ValueError where a task waits for one that does not
     come before it."""
     by_id = {name: index for index, name in enumerate(ids)}
-    needed = [
-        [by_id[one] for one in names if index >= done or one in by_id] for index, names in enumerate(waits)
-    ]
+    needed = [[by_id[one] for one in names if index >= done or one in by_id] for index, names in enumerate(waits)]
     if len(by_id) < len(ids) or any(one >= index for index, wanted in enumerate(needed) for one in wanted):
         raise ValueError("the plan's tasks do not stand in an order in which they may run")
     behind: list[list[int]] = [[] for _ in ids]

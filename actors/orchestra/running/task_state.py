@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from pmagent.contracts.clock import TimerRequested
 from pmagent.contracts.effect import (
@@ -36,8 +37,6 @@ LINE_CHARS_MAX: Final = 200
 _SIGNALS: Final = {1: "HUP", 2: "INT", 6: "ABRT", 9: "KILL", 11: "SEGV", 15: "TERM", 24: "XCPU", 25: "XFSZ", 31: "SYS"}
 
 Outcome = TaskExited | TaskUnstarted | EffectEnd
-
-replace = msgspec.structs.replace
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -88,9 +87,7 @@ def folded(job: Job, event: Event) -> Job:
     entry = LogEntry(
         timestamp=event.time, level="error", message=f"attempt {job.attempt}: {failure.reason}", payload={}
     )
-    after = replace(
-        job, doing="ended", spent_ms=spent, used=job.used + failure.counts, logs=[*job.logs, entry][-20:]
-    )
+    after = replace(job, doing="ended", spent_ms=spent, used=job.used + failure.counts, logs=[*job.logs, entry][-20:])
     held = isinstance(outcome, EffectInterrupted) and outcome.with_process and after.may_retry(failure)
     return replace(after, doing="held") if held else after
 
@@ -99,14 +96,8 @@ def next_attempt(job: Job) -> TaskAttemptRequested:
     """The request for the job's next attempt."""
     own = job.assigned
     return TaskAttemptRequested(
-        permit=own.permit,
-        run_id=own.run_id,
-        task_id=job.task_id,
-        requested=own.requested,
-        assigned=job.at,
-        attempt=job.attempt + 1,
-        action=own.action,
-        seconds=float(own.assignment.constraints.max_duration_sec),
+        permit=own.permit, run_id=own.run_id, task_id=job.task_id, requested=own.requested, assigned=job.at,
+        attempt=job.attempt + 1, action=own.action, seconds=float(own.assignment.constraints.max_duration_sec),
         simulated=own.simulated,
     )
 
@@ -150,15 +141,9 @@ def finished(
     """L3's answer to L2; ``outcome`` is the last attempt's."""
     exited = outcome if isinstance(outcome, TaskExited) else None
     return TaskFinished(
-        run_id=job.assigned.run_id,
-        attempts=job.attempt,
-        reason=reason,
-        security=security,
+        run_id=job.assigned.run_id, attempts=job.attempt, reason=reason, security=security,
         result=TaskResult(
-            task_id=job.task_id,
-            state=state,
-            logs=job.logs,
-            artifacts=exited.artifacts if exited is not None else [],
+            task_id=job.task_id, state=state, logs=job.logs, artifacts=exited.artifacts if exited is not None else [],
             metrics=Metrics(duration_ms=job.spent_ms, exit_code=exited.exit_code if exited is not None else None),
         ),
     )

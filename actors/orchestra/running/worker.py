@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from pmagent.actors.orchestra.running.task_state import Job, concluded, finished, folded, next_attempt
 from pmagent.contracts.clock import TimerFired, TimerRequested
@@ -36,8 +37,6 @@ WORKER: Final = "worker"
 
 LIVE: Final[frozenset[str]] = frozenset(("daemon", "orchestra.run"))
 """The surfaces that take up runs of an earlier process; a command that opens the log for something else does not."""
-
-replace = msgspec.structs.replace
 
 
 class WorkerState(msgspec.Struct, frozen=True):
@@ -150,14 +149,9 @@ def _stopping(state: WorkerState, data: RunStopping | RunEnded) -> WorkerState:
         stopping = {run: why for run, why in state.stopping.items() if run != data.run_id}
         return replace(state, jobs=left, stopping=stopping)
     why = "; ".join(data.reasons)
-    return replace(
-        state,
-        stopping={**state.stopping, data.run_id: why},
-        jobs={
-            name: replace(job, stop=why) if job.assigned.run_id == data.run_id else job
-            for name, job in state.jobs.items()
-        },
-    )
+    return replace(state, stopping={**state.stopping, data.run_id: why}, jobs={
+        name: replace(job, stop=why) if job.assigned.run_id == data.run_id else job for name, job in state.jobs.items()
+    })
 
 
 def _stopped(job: Job) -> list[Payload]:

@@ -237,14 +237,10 @@ _TOOLS: Final = (
     (r"snmp\w+", "-[acAX]"),
 )  # fmt: skip
 """Programs, and the options by which they take a password."""
-_OPTIONS: Final = "|".join(
-    [
-        *(rf"\b(?:{tool})[ \t](?:[^\n]{{0,200}}[ \t])?{option}" for tool, option in _TOOLS),
-        r"--pass\S{0,40}[ =]\S",
-        r"\bnet[ \t]+user?[ \t]+\S+[ \t]+[^\s/]",
-        r"\b(?:ht|ch)passwd\b|\bopenssl[ \t]+passwd\b|securestring|-asplaintext",
-    ]
-)
+_OPTIONS: Final = "|".join([
+    *(rf"\b(?:{tool})[ \t](?:[^\n]{{0,200}}[ \t])?{option}" for tool, option in _TOOLS), r"--pass\S{0,40}[ =]\S",
+    r"\bnet[ \t]+user?[ \t]+\S+[ \t]+[^\s/]", r"\b(?:ht|ch)passwd\b|\bopenssl[ \t]+passwd\b|securestring|-asplaintext",
+])
 
 DETECTORS: Final = (
     Detector(KNOWN, lambda _: iter(())),
@@ -264,9 +260,7 @@ DETECTORS: Final = (
     Detector("code", _matches(_CODES), vague=True, joinable=False),
     Detector("login", _all_of(r"[^\s]{1,128}\t[^\s]{1,128}\n*"), vague=True, joinable=False),
     Detector(
-        "login",
-        _all_of(r"\S{1,128}\n\S{8,128}\n*", lambda text: _is_password(text.split("\n")[1])),
-        vague=True,
+        "login", _all_of(r"\S{1,128}\n\S{8,128}\n*", lambda text: _is_password(text.split("\n")[1])), vague=True,
         joinable=False,
     ),
     Detector("login", _all_of(r"[A-Za-z0-9_.@+-]{2,64}:[^\s:]{6,128}\n*", _is_login), vague=True, joinable=False),

@@ -22,13 +22,8 @@ def found(name: str) -> str:
 
 
 def run(
-    command: Sequence[str],
-    given: bytes = b"",
-    *,
-    seconds: float,
-    output_bytes: int,
-    stop: threading.Event | None = None,
-    devices: Sequence[str] = (),
+    command: Sequence[str], given: bytes = b"", *, seconds: float, output_bytes: int,
+    stop: threading.Event | None = None, devices: Sequence[str] = (),
 ) -> Limited:
     """Run ``command`` (its first word is an absolute path) with ``given`` as standard input. It may read itself and use
     ``devices``. Raises OSError where no process can be started."""

@@ -79,14 +79,11 @@ class HidLink:
     """See the module."""
 
     name = HID
-    hears: frozenset[type[msgspec.Struct]] = frozenset(
-        (
-            DaemonStarted, DaemonStopped, ActorHalted, ActorResumed, EffectsPaused, HidLinked, HidReported, HidLost,
-            OaPermitGranted, OaPermitRefused, RequestRefused, PlaSessionBegan, PlaSessionEnded, PlaModeChanged,
-            PlaApproved, PlaArmRequested, PlaDisarmRequested, PlaExecutionRequested, TimerFired, *_OUTCOMES,
-            *EFFECT_ENDS,
-        )
-    )
+    hears: frozenset[type[msgspec.Struct]] = frozenset((
+        DaemonStarted, DaemonStopped, ActorHalted, ActorResumed, EffectsPaused, HidLinked, HidReported, HidLost,
+        OaPermitGranted, OaPermitRefused, RequestRefused, PlaSessionBegan, PlaSessionEnded, PlaModeChanged, PlaApproved,
+        PlaArmRequested, PlaDisarmRequested, PlaExecutionRequested, TimerFired, *_OUTCOMES, *EFFECT_ENDS,
+    ))
 
     def initial(self) -> HidState:
         """No device."""
@@ -294,9 +291,7 @@ def _own(state: HidState, event: Event) -> HidState:
             wishes = {at: whose for at, whose in state.wishes.items() if at != request}
             if state.arming is None or state.arming.request != request:
                 return replace(state, wishes=wishes)
-            return replace(
-                state, arming=None, armed=armed, armed_at=event.time, heard_at=event.time, wishes=wishes
-            )
+            return replace(state, arming=None, armed=armed, armed_at=event.time, heard_at=event.time, wishes=wishes)
         case HidPingRequested() | HidLeaseRequested():
             return replace(state, ping=event.position)
         case TimerRequested():

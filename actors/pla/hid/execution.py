@@ -149,9 +149,8 @@ def on_request(state: HidState, event: Event, asked: PlaExecutionRequested) -> I
         yield _refused(asked, "not_ready", "; ".join(reason for reason, _ in found))
         return
     prepare = HidPrepareRequested(
-        boot_id=state.link.boot_id, execution_id=asked.execution_id, proposal_id=asked.proposal_id,
-        digest=asked.digest, action=asked.action, masked=asked.masked, operator_id=asked.operator_id,
-        decided_at=asked.decided_at,
+        boot_id=state.link.boot_id, execution_id=asked.execution_id, proposal_id=asked.proposal_id, digest=asked.digest,
+        action=asked.action, masked=asked.masked, operator_id=asked.operator_id, decided_at=asked.decided_at,
     )  # fmt: skip
     yield Correlated(prepare, asked.session_id)
 

@@ -94,8 +94,7 @@ def chosen(wanted: Wanted, ports: Sequence[Attached]) -> Attached:
     if not devices:
         whose = f" with serial number {wanted.serial}" if wanted.serial else ""
         raise PortUnusable(
-            "missing",
-            f"no device{whose} is plugged in",
+            "missing", f"no device{whose} is plugged in",
             f"it calls itself {PRODUCT!r}, or is named by pla.device_serial; pmagent pla device lists what is there",
         )
     if len(devices) > 1:

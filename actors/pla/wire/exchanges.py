@@ -267,12 +267,8 @@ def _typed(position: int, asked: HidCommitRequested) -> Exchange:
 def document(asked: HidPrepareRequested, action: Action, now: str) -> dict[str, Any]:
     """The ``action_execute`` document."""
     return {
-        "execution_id": asked.execution_id,
-        "proposal_id": asked.proposal_id,
-        "timestamp": now,
-        "mode": "EXECUTE",
-        "action_type": action_type(action),
-        "payload": payload(action),
+        "execution_id": asked.execution_id, "proposal_id": asked.proposal_id, "timestamp": now, "mode": "EXECUTE",
+        "action_type": action_type(action), "payload": payload(action),
         "safety_bounds": {"max_text_length": TEXT_CHARS_MAX, "min_action_delay_ms": MIN_ACTION_DELAY_MS},
         "operator_approval": {
             "decision_timestamp": asked.decided_at, "operator_id": asked.operator_id, "digest": asked.digest,

@@ -124,17 +124,14 @@ class Problem(Protocol):
     @property
     def kind(self) -> str:
         """The row of the specification's table of violations."""
-        ...
 
     @property
     def pointer(self) -> str:
         """Where in the document (JSON pointer)."""
-        ...
 
     @property
     def text(self) -> str:
         """The fault, with nothing of the document's values."""
-        ...
 
 
 class Check(Protocol):
@@ -142,4 +139,3 @@ class Check(Protocol):
 
     def __call__(self, contract: str, document: object, /) -> Sequence[Problem]:
         """The problems; none when the document is what the contract says."""
-        ...

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
 import subprocess
@@ -18,6 +17,7 @@ from pmagent.actors.sandbox.egress.rules import PORT, Caps, rules
 from pmagent.actors.sandbox.egress.upstream import Upstream
 from pmagent.actors.sandbox.pid_namespace import PidNamespace
 from pmagent.actors.sandbox.spec import Contact, SandboxSpec, SandboxUnavailable
+from pmagent.events.tree import held
 
 _SECONDS: Final = 10.0
 """For the way into a sandbox and back; it takes a fiftieth of one."""
@@ -71,12 +71,10 @@ def _listening(inside: PidNamespace) -> socket.socket:
         namespace = inside.namespace("net")
     except OSError as error:
         raise _cannot(error.strerror or "it is out of sight") from error
-    try:
+    with held(namespace):
         if helper.same(namespace):  # whoever listens there serves everybody on this machine
             raise _cannot("it has none of its own")
         return _handed_out(namespace)
-    finally:
-        os.close(namespace)
 
 
 def _handed_out(namespace: int) -> socket.socket:

@@ -61,13 +61,11 @@ _OWN: Final[Headers] = ((b"via", b"1.1 pmagent"), (b"connection", b"close"))
 """In requests and answers: we were here (RFC 9110, 7.6.3), and nothing follows on this connection."""
 
 
-class ContactRefused(PmagentError):
+class ContactRefused(PmagentError, exit_code=7):
     """Nothing is sent to where a tool wanted to: ``message`` says why, ``status`` is the HTTP status that tells it.
 
     ``host`` and ``port`` are what was asked for, as far as it could be read ("" and 0).
     """
-
-    exit_code = 7
 
     def __init__(self, message: str, hint: str = "", *, status: int = 403) -> None:
         super().__init__(message, hint)

@@ -24,10 +24,8 @@ ADDRESSES_TRIED: Final = 4
 """So many of a host's addresses are tried, in the order of the resolver's answer."""
 
 
-class HostUnreachable(ContactRefused):
+class HostUnreachable(ContactRefused, exit_code=1):
     """The host was allowed, and could not be reached."""
-
-    exit_code = 1
 
 
 async def ask(name: str, port: int) -> list[Endpoint]:
@@ -68,8 +66,7 @@ async def find(name: str, port: int, upstream: Upstream, seconds: float) -> list
     if not found:
         raise HostUnreachable(f"{name} has no address", "check the name", status=502)
     for address, number in found:
-        kind = upstream.refusal(address, number)
-        if kind:
+        if kind := upstream.refusal(address, number):
             raise ContactRefused(f"{name} has an address that is {kind}", "only public hosts can be reached")
     return list(dict.fromkeys(found))[:ADDRESSES_TRIED]
 

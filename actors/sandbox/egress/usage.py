@@ -12,10 +12,8 @@ CONTACTS_MAX: Final = 500
 """So many contacts of a run are kept; the others are counted."""
 
 
-class LimitReached(PmagentError):
+class LimitReached(PmagentError, exit_code=7):
     """The run has moved as many bytes as it may; the connection that wanted more is cut."""
-
-    exit_code = 7
 
 
 class Call:
@@ -33,13 +31,8 @@ class Call:
     def as_contact(self) -> Contact:
         """Its current state."""
         return Contact(
-            host=self.host,
-            port=self.port,
-            address=self.address,
-            verdict=self.verdict,
-            reason=self.reason,
-            bytes_out=self.bytes_out,
-            bytes_in=self.bytes_in,
+            host=self.host, port=self.port, address=self.address, verdict=self.verdict, reason=self.reason,
+            bytes_out=self.bytes_out, bytes_in=self.bytes_in,
         )
 
 

@@ -25,9 +25,7 @@ class Conversation:
     ``held``: it is bubblewrap with a gate. It is let go on once its namespace is kept in hand, and afterwards nobody is
     left there."""
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], request: bytes, kept: int, held: Gated | None = None
-    ) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], request: bytes, kept: int, held: Gated | None = None) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None

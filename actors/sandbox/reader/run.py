@@ -50,15 +50,8 @@ class Limited(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_limited(
-    module: str,
-    request: bytes,
-    *,
-    seconds: float,
-    memory_bytes: int,
-    output_bytes: int,
-    stop: threading.Event | None = None,
-    readable: Sequence[str] = (),
-    devices: Sequence[str] = (),
+    module: str, request: bytes, *, seconds: float, memory_bytes: int, output_bytes: int,
+    stop: threading.Event | None = None, readable: Sequence[str] = (), devices: Sequence[str] = (),
 ) -> Limited:
     """Run a module, as ``python -I -m <module>`` does, within limits: ``seconds`` of time (and of CPU),
     ``memory_bytes`` of address space, ``output_bytes`` of answer. It may read the absolute paths ``readable``, and use

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 import msgspec
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.inputs import confirmed
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import operator_option
@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 LINES_MAX: Final = 12
 
 
-@click.command(cls=Command, example=["pmagent log adopt", "pmagent log adopt --yes"])
+@command("pmagent log adopt", "pmagent log adopt --yes")
 @click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can answer.")
 @operator_option()
-@format_option()
-@pass_app
 def adopt(app: App, yes: bool, operator: str | None, format: str) -> int:
     """Make this workspace's log your own after it was moved, copied or restored, or came with a clone or an archive.
 

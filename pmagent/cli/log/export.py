@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from pmagent.cli.frame import App, Command, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.output import write_file
 from pmagent.events.storage import StorageReader
 from pmagent.exitcodes import Exit
@@ -16,14 +16,11 @@ from pmagent.log.source import line_runs, store_at
 from pmagent.when import sized
 
 
-@click.command(
-    cls=Command, example=["pmagent log export --until 2", "pmagent log export --from 1 --until 3 -o events.jsonl"]
-)
+@command("pmagent log export --until 2", "pmagent log export --from 1 --until 3 -o events.jsonl", format=None)
 @click.argument("path", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False)
 @click.option("--from", "first", type=click.IntRange(min=1), default=1, metavar="POSITION", help="From here.")
 @click.option("--until", type=click.IntRange(min=0), metavar="POSITION", help="Up to here [default: all].")
 @click.option("-o", "--output", "file", type=click.Path(dir_okay=False, path_type=Path), help="Into this file.")
-@pass_app
 def export(app: App, path: Path | None, first: int, until: int | None, file: Path | None) -> int:
     """The stored lines, unchanged: JSON, one event a line.
 

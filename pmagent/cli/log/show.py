@@ -8,7 +8,7 @@ from contextlib import closing
 import click
 import msgspec
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.log.lines import event_line
 from pmagent.cli.log.why import plain
 from pmagent.cli.output import Output, Styled
@@ -26,12 +26,10 @@ from pmagent.log.tracing import Node, causes, consequences
 _LABEL = 12
 
 
-@click.command(cls=Command, example=["pmagent log show 1", "pmagent log show 3.kernel.0"])
+@command("pmagent log show 1", "pmagent log show 3.kernel.0")
 @click.argument("event", metavar="POSITION|ID")
 @click.option("--limit", type=click.IntRange(0, 10_000), default=20, show_default=True, help="Consequences at most.")
 @click.option("--blob", is_flag=True, help="Show the content of a blob, too.")
-@format_option()
-@pass_app
 def show(app: App, event: str, limit: int, blob: bool, format: str) -> int:
     """One event: its causes above, its data, its direct consequences below, and its proof."""
     store = store_at(app.workspace)

@@ -10,7 +10,7 @@ from typing import Final
 import click
 import msgspec
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.output import Output, Styled
 from pmagent.events.event import StoredEvent
 from pmagent.events.storage import StorageReader
@@ -41,10 +41,8 @@ class Counts(msgspec.Struct):
     largest_position: int = 0
 
 
-@click.command(cls=Command, example="pmagent log stat")
+@command("pmagent log stat")
 @click.argument("path", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False)
-@format_option()
-@pass_app
 def stat(app: App, path: Path | None, format: str) -> int:
     """Events by type, actor and kind; segments, bytes, time span, rates, batch sizes; the chain's state."""
     store = store_at(path or app.workspace)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command, format_option
 from pmagent.cli.log.lines import event_line
 from pmagent.cli.output import Output, PipeClosed
 from pmagent.cli.shell import complete_actors, complete_types
@@ -28,14 +28,10 @@ LOOK_SECONDS: Final = 0.05
 """How often a follower looks whether anybody still reads what it shows."""
 
 
-@click.command(
-    cls=Command,
-    example=[
-        "pmagent log tail",
-        "pmagent log tail -n 5 --type 'oa.*' --type kernel.mode_decided",
-        "pmagent log tail --since 10m kind=decision data.mode=NORMAL",
-        "pmagent log tail --after 1 --format json",
-    ],
+@command(
+    "pmagent log tail", "pmagent log tail -n 5 --type 'oa.*' --type kernel.mode_decided",
+    "pmagent log tail --since 10m kind=decision data.mode=NORMAL", "pmagent log tail --after 1 --format json",
+    format=format_option(lines=True),
 )
 @click.argument("match", nargs=-1, metavar="[FIELD=VALUE]...")
 @click.option("-n", "--lines", metavar="N", help="The last N that match, or 'all' [default: 20; all after a start].")
@@ -52,8 +48,6 @@ LOOK_SECONDS: Final = 0.05
 @click.option("--all", "everything", is_flag=True, help="Also what only tidies up; JSON always has it.")
 @click.option("--timeout", metavar="DURATION", help="Follow for this time at most; with --exit-on, end with 6.")
 @click.option("--show-cursor", is_flag=True, help="Show at the end, on stderr, where to resume.")
-@format_option(lines=True)
-@pass_app
 def tail(
     app: App, match: Sequence[str], lines: str | None, follow: bool, types: Sequence[str], exclude: Sequence[str],
     actors: Sequence[str], correlations: Sequence[str], since: str | None, until: str | None, after: int | None,

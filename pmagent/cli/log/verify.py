@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from pmagent.actors.known import blob_check
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.log.lines import blob_lines
 from pmagent.cli.output import Output, Styled
 from pmagent.events.store import LogStore, Verification
@@ -19,12 +19,10 @@ from pmagent.log.source import store_at
 from pmagent.when import sized, spoken
 
 
-@click.command(cls=Command, example=["pmagent log verify", "pmagent log verify --decode ."])
+@command("pmagent log verify", "pmagent log verify --decode .")
 @click.argument("path", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False)
 @click.option("--decode", is_flag=True, help="Decode each line, too, as strictly as a reader does.")
 @click.option("--no-blobs", is_flag=True, help="Check the lines alone: of a log that was copied without its blobs.")
-@format_option()
-@pass_app
 def verify(app: App, path: Path | None, decode: bool, no_blobs: bool, format: str) -> int:
     """Check every byte of the log in PATH (a workspace or a log folder; default: this workspace), and the content of
     every blob that its events name, in the folder blobs beside it.

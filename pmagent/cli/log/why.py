@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from pmagent.clean import shorten, width
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, command
 from pmagent.cli.log.lines import marker
 from pmagent.cli.output import Output, Styled
 from pmagent.events.event import StoredEvent
@@ -21,12 +21,10 @@ from pmagent.log.tracing import Tree, drawn, tree
 from pmagent.when import seconds_between, spoken
 
 
-@click.command(cls=Command, example="pmagent log why 4")
+@command("pmagent log why 4")
 @click.argument("event", metavar="POSITION|ID")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=200, show_default=True, help="Consequences at most.")
 @click.option("--depth", type=click.IntRange(1, 1000), default=100, show_default=True, help="Levels of consequences.")
-@format_option()
-@pass_app
 def why(app: App, event: str, limit: int, depth: int, format: str) -> int:
     """The causes of an event, from the first on, and the tree of its consequences, with times.
 
@@ -76,8 +74,7 @@ def _line(
 def _document(found: Tree) -> dict[str, object]:
     return {
         "causes": [plain(event) for event in found.causes],
-        "consequences": [{"depth": node.depth, **plain(node.event)} for node in found.consequences],
-        "more": found.more,
+        "consequences": [{"depth": node.depth, **plain(node.event)} for node in found.consequences], "more": found.more,
         "cut": found.cut,
     }
 

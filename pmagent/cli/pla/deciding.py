@@ -163,16 +163,12 @@ def _shown(
     return shown, seen_mode
 
 
-class NobodyShown(PmagentError):
+class NobodyShown(PmagentError, exit_code=Exit.USAGE):
     """There is no terminal on which the proposal could be shown; nothing was asked."""
 
-    exit_code = Exit.USAGE
 
-
-class Changed(PmagentError):
+class Changed(PmagentError, exit_code=Exit.NO):
     """An approval would do something else than was shown; nothing is approved."""
-
-    exit_code = Exit.NO
 
 
 def _means(app: App, machine: str | None) -> tuple[Means, str]:

@@ -21,10 +21,8 @@ INVITES_MAX: Final = 64
 """So many can be open at once; of more, the oldest are taken back."""
 
 
-class BadInvites(PmagentError):
+class BadInvites(PmagentError, exit_code=7):
     """The folder of the invites cannot be trusted."""
-
-    exit_code = 7
 
 
 class Invite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

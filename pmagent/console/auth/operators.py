@@ -32,16 +32,12 @@ Role = Literal["view", "approve"]
 OPERATORS_MAX: Final = 256
 
 
-class BadOperators(PmagentError):
+class BadOperators(PmagentError, exit_code=7):
     """The file of the operators cannot be trusted or understood: nobody is let in."""
 
-    exit_code = 7
 
-
-class NoSuchOperator(PmagentError):
+class NoSuchOperator(PmagentError, exit_code=1):
     """There is nobody of that name, or, for a new one, somebody already."""
-
-    exit_code = 1
 
 
 class Operator(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

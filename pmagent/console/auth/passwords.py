@@ -32,10 +32,8 @@ _WORD: Final = "abcdefghjkmnpqrstuvwxyz23456789"
 """Letters and digits that nobody takes for one another."""
 
 
-class BadSecret(PmagentError):
+class BadSecret(PmagentError, exit_code=2):
     """A text that is no secret of an operator."""
-
-    exit_code = 2
 
 
 def new_secret() -> str:

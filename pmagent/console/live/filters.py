@@ -28,10 +28,8 @@ _OWN: Final = ("after", "log", "topics")
 _UNUSED: Final = ("since", "until", "before")
 
 
-class TooManyExpressions(PmagentError):
+class TooManyExpressions(PmagentError, exit_code=1):
     """More expressions are searched for live than there may be."""
-
-    exit_code = 1
 
 
 def query_of(parameters: QueryParams) -> LogPageQuery:

@@ -14,10 +14,8 @@ from pmagent.log.ranges import POSITION_MAX
 _DIGITS_MAX: Final = 18
 
 
-class BadAddress(PmagentError):
+class BadAddress(PmagentError, exit_code=2):
     """Something in an address, or in what a form sends, that cannot be meant."""
-
-    exit_code = 2
 
 
 def whole_number(name: str, text: str, least: int = 0, most: int = POSITION_MAX) -> int:

@@ -168,9 +168,8 @@ class PageContext:
             request=request, visitor=visitor, title=title, section=section, live=",".join(live),
             position=getattr(request.state, "position", 0), command=command_line(command),
             log_id=self.log_id() if visitor is not None else "", standing=standing, trouble=trouble,
-            silent_since=silent_since,
-            theme=request.cookies.get("theme", "auto"), here=_here(request), csrf=visitor.csrf if visitor is not None
-            else "", workspace=str(self.workspace), **context,
+            silent_since=silent_since, theme=request.cookies.get("theme", "auto"), here=_here(request),
+            csrf=visitor.csrf if visitor is not None else "", workspace=str(self.workspace), **context,
         )
         return HTMLResponse(text.encode("utf-8", "backslashreplace"), status_code=status)
 

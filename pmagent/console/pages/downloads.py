@@ -39,8 +39,7 @@ def headers(name: str, size: int, digest: bytes) -> dict[str, str]:
     """The headers before a file's bytes: ``digest`` is the SHA-256 of all of them."""
     wide = quote(name.encode("utf-8", "replace")[-3 * NAME_CHARS_MAX :], safe="")
     return {
-        "content-type": "application/octet-stream",
-        "content-length": str(size),
+        "content-type": "application/octet-stream", "content-length": str(size),
         "content-disposition": f"attachment; filename=\"{safe_name(name)}\"; filename*=UTF-8''{wide}",
         "repr-digest": f"sha-256=:{b64encode(digest).decode()}:",
         "content-security-policy": "sandbox; default-src 'none'",

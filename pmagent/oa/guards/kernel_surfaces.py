@@ -97,8 +97,7 @@ def surface_schema(given: Given) -> Findings:
     it."""
     found = Findings()
     for reading in given.observed.surfaces:
-        fault = given.kernel.faults.get(reading.name)
-        if fault is not None:
+        if (fault := given.kernel.faults.get(reading.name)) is not None:
             found.lacks_surface(fault.path, fault.status, required=reading.name != CONTEXT)
         elif reading.status == "missing":
             found.absent.append(reading.path)

@@ -26,14 +26,12 @@ class Findings(msgspec.Struct):
     def lacks(self, path: str, why: str, remediation: str | None, *, required: bool = True) -> None:
         """A file is not there (``why`` is "missing") or not valid (a reading's status)."""
         (self.missing if required else self.absent).append(path)
-        self.diagnostics.append(
-            OADiagnostic(
-                type="issue" if required else "warn",
-                category="missing_surface" if why == "missing" else "schema_violation",
-                severity="error" if required else "warn", message=f"{path}: {why.replace('_', ' ')}",
-                details={"path": path, "status": why}, remediation=remediation,
-            )
-        )
+        self.diagnostics.append(OADiagnostic(
+            type="issue" if required else "warn",
+            category="missing_surface" if why == "missing" else "schema_violation",
+            severity="error" if required else "warn", message=f"{path}: {why.replace('_', ' ')}",
+            details={"path": path, "status": why}, remediation=remediation,
+        ))
 
     def lacks_surface(self, path: str, why: str, *, required: bool = True) -> None:
         """``lacks`` for a kernel surface: a missing one is written anew, a broken one is for a person to mend."""

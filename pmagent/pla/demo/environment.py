@@ -36,10 +36,8 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Show = Callable[[str], None]
 
 
-class UnexpectedResult(PmagentError):
+class UnexpectedResult(PmagentError, exit_code=1):
     """The demo saw something else than it expected."""
-
-    exit_code = 1
 
 
 class Ran(NamedTuple):

@@ -78,9 +78,8 @@ def _forged(event: Event, asked: ForgeryAsked) -> Iterable[Payload]:
             yield _execution(event, asked)
         case "approval":
             yield PlaApproved(
-                request=asked.approval, session_id=asked.session_id, proposal_id=asked.proposal_id,
-                digest=asked.digest, operator_id="eve", channel="cli", expires_at=time_after(event.time, 60.0),
-                executes=True,
+                request=asked.approval, session_id=asked.session_id, proposal_id=asked.proposal_id, digest=asked.digest,
+                operator_id="eve", channel="cli", expires_at=time_after(event.time, 60.0), executes=True,
             )  # fmt: skip
             yield _execution(event, asked)
         case "prepare":

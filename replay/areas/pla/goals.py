@@ -85,9 +85,8 @@ class Goals:
         made = PlaProposalRequested(
             goal=self._masked(goal), requested_by=operator, channel="cli",
             rationale="" if n % 3 else "it is time for it", policy=policy,
-            frame=FRAMES if by_model or random.random() < 0.1 else None,
-            model=f"sim:{n % 2}" if by_model else "", lifetime_s=random.choice((0.5, 5.0, 30.0, 300.0)),
-            two_persons=random.random() < 0.2, layout=self.layout,
+            frame=FRAMES if by_model or random.random() < 0.1 else None, model=f"sim:{n % 2}" if by_model else "",
+            lifetime_s=random.choice((0.5, 5.0, 30.0, 300.0)), two_persons=random.random() < 0.2, layout=self.layout,
         )  # fmt: skip
         return made if by_model else self._literal(made, goal)
 

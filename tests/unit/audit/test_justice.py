@@ -8,7 +8,6 @@ import pytest
 
 from pmagent.actors.audit.clerk import NodeFailed
 from pmagent.actors.audit.goals import GOALS
-from pmagent.actors.audit.justice.advice import ADVICE
 from pmagent.actors.audit.justice.remedy import NOTHING, REMEDIES
 from pmagent.actors.audit.justice.synthesis import disputed
 from pmagent.contracts.audit import JUDGES, Judge
@@ -298,9 +297,9 @@ def test_remediation_names_places_flaws_first() -> None:
     )  # fmt: skip
     steps = result.remediation.split("\n")
     assert steps == [
-        f"src/b.py:7: {ADVICE[FLAW]} (one#5)",
-        f"src/a.py:4: {ADVICE['project.swallowed']} (one#4)",
-        f"near src/graph.py:9: {ADVICE['graph.fan_in']} (one#3)",
+        f"src/b.py:7: {GOALS[FLAW].advice} (one#5)",
+        f"src/a.py:4: {GOALS['project.swallowed'].advice} (one#4)",
+        f"near src/graph.py:9: {GOALS['graph.fan_in'].advice} (one#3)",
     ], "what nobody could look at asks for nothing"
 
 
@@ -310,7 +309,7 @@ def test_where_evidence_asks_for_nothing_the_tech_lead_says_what_is_wanting() ->
 
 
 def test_there_is_advice_for_every_goal_that_can_be_wanting() -> None:
-    assert set(ADVICE) == {goal.id for goal in GOALS.values() if goal.kind != "context"}
+    assert {goal.kind == "context" for goal in GOALS.values() if not goal.advice} == {True}
 
 
 def test_the_plan_is_grouped_by_criterion_the_lowest_score_first() -> None:
@@ -336,7 +335,7 @@ def test_the_summary_says_verdict_extremes_disagreement_and_who_judged() -> None
 def test_remediation_of_a_report_names_the_passages() -> None:
     listed = item("report.hallucinated", content="page 2: src/a.py\npage 3: src/b.py", location="page 2")
     steps = ruling(bench(2, 2, 2), listed).remediation.split("\n")
-    assert steps == [f"page 2: {ADVICE['report.hallucinated']}: page 2: src/a.py; page 3: src/b.py (one#2)"]
+    assert steps == [f"page 2: {GOALS['report.hallucinated'].advice}: page 2: src/a.py; page 3: src/b.py (one#2)"]
 
 
 def test_remediation_is_bounded_and_says_what_it_leaves_out() -> None:

@@ -6,13 +6,14 @@ from pmagent.actors.audit.detectors.code.survey import survey_code
 from pmagent.actors.audit.detectors.evidence.items import judgeable
 from pmagent.actors.audit.detectors.evidence.repo import repo_evidence
 from pmagent.actors.audit.goals import GOALS
-from pmagent.actors.audit.occasions import NEEDS, no_occasion
+from pmagent.actors.audit.occasions import no_occasion
 from pmagent.actors.audit.rubric import Dimension, dimension_of
 from pmagent.audit.rubrics import default_rubric
 from pmagent.contracts.audit_facts import History
 from tests.support.audits import dimension, finding, survey
 from tests.support.cases import each
 
+NEEDS = {goal.id: goal.needs for goal in GOALS.values() if goal.needs}
 NOTHING = {name: 0 for needs in NEEDS.values() for name in needs}
 
 

@@ -175,6 +175,14 @@ def test_a_dimension_that_asks_for_flaws_alone_is_a_five_where_none_was_found() 
     assert scores(judged(raw, item("security.shell"))) == (2, 4, 3)
 
 
+def test_what_is_met_in_part_counts_by_its_part() -> None:
+    raw = dimension("report.supported", "report.verified", target_artifact="pdf_report")
+    given = [scores(judged(raw, item("report.supported", about=f"{part} of 8"))) for part in (2, 4, 6, 8)]
+    assert given == [(2, 2, 2), (3, 3, 3), (4, 4, 4), (5, 5, 5)]
+    both = judged(raw, item("report.supported", about="8 of 8"), item("report.verified", about="0 of 8", found=False))
+    assert scores(both) == (3, 3, 3), "paths and statements weigh as much as they are many"
+
+
 # --- limits --------------------------------------------------------------------------------------------------------
 
 
@@ -185,8 +193,8 @@ def test_a_dimension_that_asks_for_flaws_alone_is_a_five_where_none_was_found() 
         ("output.freeform", "output.structured", "Parses freeform text.", (2, None, None)),
         ("judges.collusion", "judges.personas", "Judges share 90% of their prompts.", (2, None, None)),
         ("state.plain_dicts", "state.models", "Plain dicts.", (3, None, 3)),
-        ("report.hallucinated", "report.verified", "Files that do not exist.", (2, 4, 3)),
-        ("report.contradicted", "report.supported", "Features not present in the code.", (1, 4, 3)),
+        ("report.scanty", "report.supported", "Whatever.", (1, 1, 1)),
+        ("report.foreign", "report.supported", "Whatever.", (1, 2, 1)),
         ("security.shell", "tools.time_limits", "Whatever.", (2, None, 3)),
     ],
 )

@@ -9,8 +9,10 @@ import pytest
 
 from pmagent.actors.audit.detectors.code.parse import parsed
 from pmagent.actors.audit.detectors.code.survey import CodeFacts, survey_code
+from pmagent.actors.audit.detectors.evidence.repo import absence_of
 from pmagent.actors.audit.goals import GOALS
 from pmagent.contracts.audit_facts import Changes, Commit, History
+from tests.support.audits import survey
 
 STATE = """
 import operator
@@ -210,6 +212,7 @@ def fetch(url, data):
     os.system("git pull " + url)
     subprocess.run(f"git log {url}", shell=True)
     subprocess.run(["git", "clone", url])
+    connection.execute(f"SELECT * FROM pages WHERE url = '{url}'")
     eval(url)
     try:
         return pickle.loads(data)
@@ -269,7 +272,7 @@ faulty.add_conditional_edges("again", choose, {"again": "again"})
 ''',
 }
 
-ELSEWHERE = ("repo.scope", "repo.unparsed", "repo.flaws", "repo.term", "tools.reported")
+ELSEWHERE = ("repo.scope", "repo.unparsed", "repo.flaws", "repo.idle", "repo.term", "tools.reported")
 """Told by the evidence itself, from the survey's counts and terms, or from another tool's findings."""
 WANTED = [goal for goal in GOALS if goal.partition(".")[0] not in ("report", "images") and goal not in ELSEWHERE]
 
@@ -316,6 +319,12 @@ def little() -> CodeFacts:
 @pytest.mark.parametrize("goal", [goal for goal in WANTED if GOALS[goal].kind == "asset"])
 def test_what_is_good_is_found_where_it_is_and_only_there(goal: str, good: CodeFacts, little: CodeFacts) -> None:
     assert (good.counts.get(goal, 0) > 0, little.counts.get(goal, 0) > 0) == (True, False)
+
+
+@pytest.mark.parametrize("goal", [goal for goal in WANTED if GOALS[goal].kind == "asset"])
+def test_nobody_is_surer_of_an_absence_than_of_a_presence(goal: str, good: CodeFacts) -> None:
+    whole = survey(examined={"parsed": 9}, history=HISTORY)
+    assert absence_of(goal, whole) <= max(one.confidence for one in good.findings if one.goal == goal)
 
 
 @pytest.mark.parametrize("goal", [goal for goal in WANTED if GOALS[goal].kind != "asset"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pmagent.actors.audit.sources.pdf.index import DocStore
 from pmagent.actors.audit.sources.pdf.layout import Paragraph
-from pmagent.actors.audit.sources.pdf.passages import Mention, about, excerpts, summarises
+from pmagent.actors.audit.sources.pdf.passages import Mention, excerpts, explaining, summarises
 from pmagent.actors.audit.sources.pdf.wire import Segment
 from pmagent.actors.audit.sources.pdf.words import parts
 from pmagent.contracts.audit_events import Question
@@ -29,44 +29,37 @@ def text(words: str, *, level: int = 0, heading: str = "", page: int = 1) -> Par
     return Paragraph(words, page, level, (), heading)
 
 
-def sentences_about(passage: str, term: str = "Metacognition", *, headed: bool = False) -> int:
-    others = [Mention.of(each) for each in TERMS if each != term]
-    return about(Mention.of(term), others, passage, headed=headed)
+def explained(passage: str, *, headed: bool = False) -> int:
+    return explaining([Mention.of(each) for each in TERMS], passage, headed=headed)
 
 
 @each(
     "dropped",
     [
-        "We used Dialectical Synthesis, Fan-In / Fan-Out, Metacognition and State Synchronization in the whole audit.",
+        "We used Dialectical Synthesis, Fan-In / Fan-Out, Metacognition and State Synchronization, because all matter.",
         "The system implements Metacognition.",
-        "Our robust, innovative, cutting-edge and scalable system leverages powerful Metacognition.",
+        "Our robust, innovative, cutting-edge and scalable system leverages powerful Metacognition because it is good.",
         "Metacognition.",
         "Metacognition is key. The clone is shallow.",
         "Judges and detectives are nodes of a graph that is compiled once.",
     ],
 )
-def test_a_term_that_is_dropped_has_no_sentence_about_it(dropped: str) -> None:
-    assert sentences_about(dropped) == 0
+def test_a_term_that_is_dropped_has_no_sentence_that_explains(dropped: str) -> None:
+    assert explained(dropped) == 0
 
 
-def test_sentences_that_go_on_about_it_are_counted() -> None:
-    explained = (
+def test_sentences_of_cause_or_purpose_are_counted() -> None:
+    text = (
         "Metacognition means that the chief justice looks at how good an evaluation was. "
-        "It compares the spread of scores with a bound and sends judges back. "
-        "Those judges read evidence which the others cited and score a second time. "
-        "Clones live in folders that are removed afterwards by a context manager."
+        "It compares the spread of scores with a bound, so that a divided bench sits again. "
+        "Clones live in folders of the machine."
     )
-    assert sentences_about(explained) == 3
+    assert explained(text) == 2
 
 
-def test_a_long_sentence_says_as_much_as_two() -> None:
-    assert (
-        sentences_about(
-            "Metacognition: after a first round whose scores spread by more than two points, every judge reads which "
-            "evidence its colleagues cited, scores again, and the chief justice records both rounds beside each other."
-        )
-        == 2
-    )
+def test_what_stands_under_the_term_s_heading_may_just_describe_it() -> None:
+    text = "The chief justice measures how far scores spread around their median and sends judges back."
+    assert (explained(text), explained(text, headed=True)) == (0, 1)
 
 
 def test_what_stands_under_a_heading_that_names_the_term_is_about_it() -> None:
@@ -86,11 +79,11 @@ def test_the_items_of_a_list_belong_to_the_sentence_that_opens_it() -> None:
     found = of(
         "State Synchronization",
         text("State Synchronization happens in two places of the compiled graph, after parallel work:"),
-        text("- the aggregator waits until each detective has written its own dictionary of evidence"),
-        text("- the chief justice waits until each judge has appended opinions on all criteria"),
+        text("- the aggregator waits for each detective, because dictionaries of evidence are merged only once"),
+        text("- the chief justice waits until each judge has appended opinions, so that no score is missed"),
         text("Nothing else."),
     )
-    assert [(each.sentences) for each in found] == [3]
+    assert [(each.sentences) for each in found] == [2]
     assert "Nothing" not in found[0].text
 
 
@@ -110,6 +103,7 @@ def test_a_summary_explains_nothing_however_much_it_says() -> None:
         "Fan In, Fan Out",
         "“FAN-IN/FAN-OUT”",
         "fan\u2011in\u2009/\u2009fan\u2011out",
+        "Fan-Out/Fan-In",
     ],
 )
 def test_a_term_is_found_however_it_is_joined_and_cased(written: str) -> None:
@@ -135,7 +129,7 @@ def test_a_part_of_a_word_is_not_the_term() -> None:
 def test_passages_that_explain_most_come_first_and_the_instruction_is_answered_too() -> None:
     found = answered(
         text("Metacognition is there.", page=1),
-        text("Metacognition makes the chief justice compare spread of scores with a bound set by rubric.", page=7),
+        text("Metacognition lets the chief justice compare scores, so that a divided bench sits again.", page=7),
     )
     terms = [each for each in found if each.query == "Metacognition"]
     assert [(each.page, each.rank, each.sentences) for each in terms] == [(7, 1, 1), (1, 2, 0)]

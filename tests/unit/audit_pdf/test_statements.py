@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pmagent.actors.audit.goals import GOALS
+from pmagent.actors.audit.matters import EXPLAINED, MATTERS, NAME, NUMBER, PRODUCT
+from pmagent.actors.audit.sources.pdf.assertion import explains
 from pmagent.actors.audit.sources.pdf.layout import Paragraph
-from pmagent.actors.audit.sources.pdf.statements import _CLAIMS, EACH_MAX, claimed, statements
+from pmagent.actors.audit.sources.pdf.statements import EACH_MAX, Said, claimed, statements
 from tests.support.cases import each
 
 
@@ -15,7 +17,7 @@ def passage(text: str, *, heading: str = "", level: int = 0, page: int = 1) -> P
 @each(
     "sentence, goal",
     [
-        ("The three judges run in parallel.", "graph.fan_out"),
+        ("The three judges run in parallel.", "judges.parallel"),
         ("The graph fans out to the detectives.", "graph.fan_out"),
         ("We implemented parallel Judges in src/nodes/judges.py.", "graph.fan_out"),
         ("An aggregator node serves as the fan-in point.", "graph.fan_in"),
@@ -43,7 +45,7 @@ def passage(text: str, *, heading: str = "", level: int = 0, page: int = 1) -> P
     ],
 )
 def test_a_feature_is_claimed_where_the_report_says_that_it_is_there(sentence: str, goal: str) -> None:
-    assert goal in claimed(sentence)
+    assert Said(goal) in claimed(sentence)
 
 
 @each(
@@ -71,26 +73,92 @@ def test_a_feature_is_claimed_where_the_report_says_that_it_is_there(sentence: s
         "Some day the judges run in parallel.",
         "It cannot run judges in parallel.",
         "A history of judges and what they say.",
+        "High: Add conditional edges for nodes that failed.",
+        "(3) Harden the error handling with retries.",
+        "A colleague wrote that judges run in parallel.",
+        "“The judges run in parallel and never meet each other.”",
+        "Most frameworks run their judges in parallel.",
+        "In our peers' repository the judges run in parallel.",
+        "According to the paper, judges run in parallel.",
     ],
 )
 def test_plans_negations_requirements_and_questions_claim_nothing(sentence: str) -> None:
     assert claimed(sentence) == []
 
 
-def test_headings_code_and_what_stands_under_plans_claim_nothing() -> None:
+def test_headings_code_and_what_stands_under_plans_and_peers_claim_nothing() -> None:
     text = "The judges run in parallel here."
     code = Paragraph(text, 1, 0, ((0, len(text)),), "")
-    assert (
-        statements([passage(text, level=2), code, passage(text, heading="Planned work"), passage("In parallel.")]) == []
-    )
+    beside = [passage(text, heading=heading) for heading in ("Planned work", "Related work", "Peer feedback", "Ideas")]
+    assert statements([passage(text, level=2), code, *beside, passage("In parallel.")]) == ([], 0)
 
 
 def test_statements_are_found_once_each_with_their_page_and_in_bounds() -> None:
-    text = "The judges run in parallel here. " + " ".join(f"Judge {number} works in parallel." for number in range(20))
-    found = statements([passage(text, page=3), passage("The judges run in parallel here.", page=4)])
+    text = "All nodes run in parallel here. " + " ".join(f"Node {number} works in parallel." for number in range(20))
+    found, telling = statements([passage(text, page=3), passage("All nodes run in parallel here.", page=4)])
     assert [(each.goal, each.path, each.line) for each in found] == [("graph.fan_out", "", 3)] * EACH_MAX
     assert len({each.text for each in found}) == EACH_MAX
+    assert telling == 22
 
 
-def test_every_claim_is_of_an_asset_that_detectives_look_for() -> None:
-    assert {goal for goal in _CLAIMS if GOALS[goal].kind != "asset"} == set()
+@each(
+    "sentence, said",
+    [
+        ("`needs_review` sends it back to the judges.", [Said(NAME, "needs_review")]),
+        ("The method merge_all() drops what is old.", [Said(NAME, "merge_all()")]),
+        ("With --dry-run nothing is sent to anybody.", [Said(NAME, "--dry-run")]),
+        ("The EvidenceBroker class keeps all of it.", [Said(NAME, "EvidenceBroker()")]),
+        ("A run ends after 40 rounds of questions.", [Said(NUMBER, "40 rounds: 40")]),
+        ("Answers below 0.6 are asked of somebody else.", [Said(NUMBER, "below 0.6: 0.6 60")]),
+        ("A result older than 2 hours is dropped.", [Said(NUMBER, "2 hours: 2 120 7200")]),
+        ("Weights are balanced by Ockham's razor.", [Said(PRODUCT, "Ockham")]),
+        ("All pages are indexed with qdrant at night.", [Said(PRODUCT, "qdrant")]),
+        ("We measured 40 rounds of questions at most.", []),
+        ("The removed `needs_review` is not missed.", []),
+        ("It works on Linux and is written in Python.", []),
+        ("Questions are in README.md and on https://chroma.dev.", []),
+    ],
+)
+def test_names_products_and_settings_are_claimed(sentence: str, said: list[Said]) -> None:
+    plain = sentence.replace("`", "")
+    codes = [(sentence.index("`"), sentence.rindex("`") - 1)] if "`" in sentence else []
+    found = [one for one in claimed(plain, codes) if one.goal in (NAME, NUMBER, PRODUCT)]
+    assert found == said
+
+
+@each(
+    "sentence",
+    [
+        "Two detectives run side by side, because neither needs the other's result.",
+        "Opinions are merged by a reducer; without it the second writer would be refused.",
+        "The price is that the graph cannot be read in one place.",
+        "Polling was given up: inotify does not work on network drives.",
+        "The first round keeps them apart on purpose, so nobody follows the crowd.",
+        "We prefer rules to a model since the same opinions must give the same verdict.",
+    ],
+)
+def test_a_sentence_of_cause_purpose_or_price_explains(sentence: str) -> None:
+    assert explains(sentence)
+    assert [one.goal for one in statements([passage(sentence, heading="Trade-offs")])[0]][-1:] == [EXPLAINED]
+
+
+@each(
+    "sentence",
+    [
+        "Fan-in, fan-out, metacognition and dialectical synthesis are used throughout the system.",
+        "The graph has six nodes, which run one after another until the verdict.",
+        "Our robust and sophisticated design leverages synergy because metacognition is powerful.",
+        "Next time I would use subprocess, because os.system is not safe.",
+        "Because of that.",
+        "A colleague said it works because we were lucky with the data.",
+    ],
+)
+def test_lists_praise_plans_and_others_words_explain_nothing(sentence: str) -> None:
+    assert not explains(sentence)
+
+
+def test_every_matter_can_be_borne_out_or_denied() -> None:
+    assert {one.id for one in MATTERS.values() if not (one.goals or one.words or one.flaws)} == set()
+    assert {one.id for one in MATTERS.values() if one.denial and not one.flaws} == set()
+    assert {goal for one in MATTERS.values() for goal in one.goals if GOALS[goal].kind != "asset"} == set()
+    assert {goal for one in MATTERS.values() for goal in one.flaws if GOALS[goal].kind != "flaw"} == set()

@@ -13,23 +13,20 @@ STAND_INS = ("\ufffd", *map(chr, range(0x2400, 0x2422)))
 """The terminal's writer puts these in the place of characters that it does not let through."""
 
 
-@each(
-    "raw, text",
-    [
-        (b"one\ntwo\n", "one\ntwo\n"),
-        (b"\x1b[31mred\x1b[0m and \x1b[1;32mgreen\x1b[m", "red and green"),
-        (b"\x1b]0;a title\x07seen \x1b]8;;http://there\x1b\\link\x1b]8;;\x1b\\", "seen link"),
-        (b"\x1b]52;c;aGVsbG8=\x07copied", "copied"),
-        (b"\x1bP+q544e\x1b\\after \x1bc reset", "after  reset"),
-        (b"10%\r20%\r\ndone", "10%\n20%\ndone"),
-        (b"a\x00b\x07c\x7fd\te", "abcd\te"),
-        (b"a\xc2\x9b31mb", "a31mb"),
-        (b"\xff\xfe caf\xc3\xa9", "\ufffd\ufffd caf\u00e9"),
-        ("evil \u202egnp.exe\u200b\ufeff".encode(), "evil gnp.exe"),
-        (b"\x1b[", ""),
-        (b"\x1b]0;a title that never ends\nand what follows", "\nand what follows"),
-    ],
-)
+@each("raw, text", [
+    (b"one\ntwo\n", "one\ntwo\n"),
+    (b"\x1b[31mred\x1b[0m and \x1b[1;32mgreen\x1b[m", "red and green"),
+    (b"\x1b]0;a title\x07seen \x1b]8;;http://there\x1b\\link\x1b]8;;\x1b\\", "seen link"),
+    (b"\x1b]52;c;aGVsbG8=\x07copied", "copied"),
+    (b"\x1bP+q544e\x1b\\after \x1bc reset", "after  reset"),
+    (b"10%\r20%\r\ndone", "10%\n20%\ndone"),
+    (b"a\x00b\x07c\x7fd\te", "abcd\te"),
+    (b"a\xc2\x9b31mb", "a31mb"),
+    (b"\xff\xfe caf\xc3\xa9", "\ufffd\ufffd caf\u00e9"),
+    ("evil \u202egnp.exe\u200b\ufeff".encode(), "evil gnp.exe"),
+    (b"\x1b[", ""),
+    (b"\x1b]0;a title that never ends\nand what follows", "\nand what follows"),
+])
 def test_control_sequences_and_what_cannot_be_seen_are_gone(raw: bytes, text: str) -> None:
     assert plain(raw, cut=False) == text
 

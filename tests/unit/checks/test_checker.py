@@ -74,16 +74,13 @@ def test_results_stand_in_the_order_of_the_request_whatever_order_runs_end_in(be
     ]
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ({"exit_code": 2, "stderr": "one\nno such file"}, "exit code 2: no such file"),
-        ({"exit_code": 1, "stdout": "1 failed\n\n"}, "exit code 1: 1 failed"),
-        ({"exit_code": None, "signal": 9}, "ended by signal 9"),
-        ({"exit_code": 0, "timed_out": True}, "it took longer than 60 s, and was ended"),
-        ({"exit_code": 0, "exceeded": "it filled its /tmp"}, "it was ended: it filled its /tmp"),
-    ],
-)
+@pytest.mark.parametrize(("more", "said"), [
+    ({"exit_code": 2, "stderr": "one\nno such file"}, "exit code 2: no such file"),
+    ({"exit_code": 1, "stdout": "1 failed\n\n"}, "exit code 1: 1 failed"),
+    ({"exit_code": None, "signal": 9}, "ended by signal 9"),
+    ({"exit_code": 0, "timed_out": True}, "it took longer than 60 s, and was ended"),
+    ({"exit_code": 0, "exceeded": "it filled its /tmp"}, "it was ended: it filled its /tmp"),
+])
 def test_only_an_end_of_its_own_with_exit_code_0_is_a_pass(bench: CheckBench, more: Any, said: str) -> None:
     request = bench.ask("a")
     (run,) = bench.runs
@@ -210,9 +207,7 @@ def test_before_the_surfaces_have_been_read_nothing_is_run(green: Contents, obse
     assert bench.results(waiting)["a"].passed
 
 
-def test_what_a_worse_mode_cuts_off_is_permitted_anew_and_run_again(
-    bench: CheckBench, green: Contents, observe: Observe
-) -> None:
+def test_work_that_a_worse_mode_cuts_off_is_run_again(bench: CheckBench, green: Contents, observe: Observe) -> None:
     request = bench.ask("a")
     (first,) = bench.runs
     bench.look(observe(broken(green)))
@@ -224,9 +219,7 @@ def test_what_a_worse_mode_cuts_off_is_permitted_anew_and_run_again(
     assert bench.results(request)["a"].passed
 
 
-def test_a_kernel_that_is_blocked_on_its_first_reading_does_not_keep_checks_from_running(
-    green: Contents, observe: Observe
-) -> None:
+def test_a_kernel_blocked_on_its_first_reading_does_not_keep_checks_back(green: Contents, observe: Observe) -> None:
     """The reading that grants the permit may be the one that takes every permit back."""
     bench = CheckBench()
     bench.start(observe(green))
@@ -352,9 +345,7 @@ def test_a_request_to_a_halted_checker_is_refused_by_the_engine(halted: tuple[Ch
     assert over not in bench.engine.states["checker"].open
 
 
-def test_a_checker_that_is_resumed_answers_what_it_knows_and_takes_back_the_rest(
-    halted: tuple[CheckBench, int]
-) -> None:
+def test_a_resumed_checker_answers_what_it_knows_and_takes_back_the_rest(halted: tuple[CheckBench, int]) -> None:
     bench, request = halted
     bench.end(bench.run_of("b"), ran(bench.run_of("b")))
     running = [run.position for run in bench.runs]

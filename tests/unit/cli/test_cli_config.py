@@ -87,8 +87,7 @@ def test_the_pla_s_settings_are_the_contracts_policy_and_limits() -> None:
     for name in named:
         assert {key: value for key, value in ours[name].items() if key != "description"} == theirs[name], name
     lifetime = msgspec.json.schema(PlaProposalRequested)["$defs"]["PlaProposalRequested"]["properties"]["lifetime_s"]
-    given = {key: value for key, value in ours["proposal_seconds"].items() if key != "description"}
-    assert given == lifetime
+    assert {key: value for key, value in ours["proposal_seconds"].items() if key != "description"} == lifetime
 
 
 def test_the_flag_wins_over_the_variable_for_the_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,19 +105,16 @@ def test_a_workspace_that_is_no_directory_is_an_error(tmp_path: Path) -> None:
         resolve(str(tmp_path / "none"), {})
 
 
-@each(
-    "text, message, hint",
-    [
-        ("[kernel]\nphse = 1\n", "no setting kernel.phse", "kernel.phase"),
-        ("[kernal]\nphase = 1\n", "no setting kernal.phase", "kernel.phase"),
-        ("phase = 1\n", "no setting phase", "kernel.phase"),
-        ("[cli]\ntail_lines = -1\n", "cli.tail_lines", ""),
-        ("[cli]\ntail_lines = 'x'\n", "cli.tail_lines", ""),
-        ('[cli]\ncolor = "pink"\n', "cli.color", ""),
-        ("[cli\n", "cannot be read as TOML", ""),
-        (f"x = {'[' * 5000}{']' * 5000}\n", "cannot be read as TOML", ""),
-    ],
-)
+@each("text, message, hint", [
+    ("[kernel]\nphse = 1\n", "no setting kernel.phse", "kernel.phase"),
+    ("[kernal]\nphase = 1\n", "no setting kernal.phase", "kernel.phase"),
+    ("phase = 1\n", "no setting phase", "kernel.phase"),
+    ("[cli]\ntail_lines = -1\n", "cli.tail_lines", ""),
+    ("[cli]\ntail_lines = 'x'\n", "cli.tail_lines", ""),
+    ('[cli]\ncolor = "pink"\n', "cli.color", ""),
+    ("[cli\n", "cannot be read as TOML", ""),
+    (f"x = {'[' * 5000}{']' * 5000}\n", "cannot be read as TOML", ""),
+])
 def test_what_is_not_understood_is_named_with_its_file(tmp_path: Path, text: str, message: str, hint: str) -> None:
     with pytest.raises(ConfigError) as caught:
         resolve(str(configured(tmp_path, text)), {})

@@ -59,40 +59,37 @@ def test_they_have_no_variables() -> None:
     assert unknown_variables({"PMAGENT_CHECKS_TESTS": "make"}) == ["PMAGENT_CHECKS_TESTS"]
 
 
-@each(
-    "text, message",
-    [
-        ("checks = 1\n", "checks is no table"),
-        ('checks = ["true"]\n', "checks is no table"),
-        ('[[checks]]\na = ["true"]\n', "checks is no table"),
-        ('[checks]\na = "true"\n', "checks.a: this is no list of texts"),
-        ("[checks]\na = []\n", "checks.a: this is no list of texts"),
-        ('[checks]\na = [""]\n', "checks.a: this is no list of texts"),
-        ('[checks]\na = ["sleep", 1]\n', "checks.a: this is no list of texts"),
-        ('[checks]\na = ["true", ""]\n', "checks.a: this is no list of texts"),
-        ('[checks]\na = [["true"]]\n', "checks.a: this is no list of texts"),
-        ('[checks.a]\ncommand = ["true"]\n', "checks.a: this is no list of texts"),
-        ('[checks]\na = ["tr\\u0000ue"]\n', "NUL"),
-        ('[checks]\na = ["tr\\u001bue"]\n', "not printable"),
-        ('[checks]\n"" = ["true"]\n', "this is no name"),
-        ('[checks]\n" a" = ["true"]\n', "this is no name"),
-        ('[checks]\n"a\\nb" = ["true"]\n', r"checks.'a\nb': this is no name"),
-        ('[checks]\n"a\\u202eb" = ["true"]\n', "this is no name"),
-        (f'[checks]\n{"n" * 101} = ["true"]\n', "this is no name"),
-        (f'[checks]\na = ["{"x" * 4097}"]\n', "too long"),
-        (f"[checks]\na = {['x'] * 101}\n", "too long"),
-        (f"[checks]\na = {['x' * 4000] * 5}\n", "too long"),
-        ("[checks]\n" + "".join(f'c{n} = ["true"]\n' for n in range(101)), "[checks] has 101 entries"),
-        ('[checks]\n"log integrity" = ["true"]\n', "a built-in check has this name"),
-        ('[checks]\n"OA State" = ["true"]\n', "a built-in check has this name"),
-        ('[guards]\n"Surface-Schema" = ["true"]\n', "a built-in guard has this name"),
-        ('[guards]\n"a.b" = ["true"]\na-b = ["false"]\n', "another entry is called 'a_b' already"),
-        ('[guards]\n"a b" = ["true"]\n', "letters, digits and _"),
-        ('[guards]\n"caf\u00e9" = ["true"]\n', "letters, digits and _"),
-        ('[guards]\nfine = "true"\n', "guards.fine: this is no list of texts"),
-        ('[check]\na = ["true"]\n', "no setting check"),
-    ],
-)
+@each("text, message", [
+    ("checks = 1\n", "checks is no table"),
+    ('checks = ["true"]\n', "checks is no table"),
+    ('[[checks]]\na = ["true"]\n', "checks is no table"),
+    ('[checks]\na = "true"\n', "checks.a: this is no list of texts"),
+    ("[checks]\na = []\n", "checks.a: this is no list of texts"),
+    ('[checks]\na = [""]\n', "checks.a: this is no list of texts"),
+    ('[checks]\na = ["sleep", 1]\n', "checks.a: this is no list of texts"),
+    ('[checks]\na = ["true", ""]\n', "checks.a: this is no list of texts"),
+    ('[checks]\na = [["true"]]\n', "checks.a: this is no list of texts"),
+    ('[checks.a]\ncommand = ["true"]\n', "checks.a: this is no list of texts"),
+    ('[checks]\na = ["tr\\u0000ue"]\n', "NUL"),
+    ('[checks]\na = ["tr\\u001bue"]\n', "not printable"),
+    ('[checks]\n"" = ["true"]\n', "this is no name"),
+    ('[checks]\n" a" = ["true"]\n', "this is no name"),
+    ('[checks]\n"a\\nb" = ["true"]\n', r"checks.'a\nb': this is no name"),
+    ('[checks]\n"a\\u202eb" = ["true"]\n', "this is no name"),
+    (f'[checks]\n{"n" * 101} = ["true"]\n', "this is no name"),
+    (f'[checks]\na = ["{"x" * 4097}"]\n', "too long"),
+    (f"[checks]\na = {['x'] * 101}\n", "too long"),
+    (f"[checks]\na = {['x' * 4000] * 5}\n", "too long"),
+    ("[checks]\n" + "".join(f'c{n} = ["true"]\n' for n in range(101)), "[checks] has 101 entries"),
+    ('[checks]\n"log integrity" = ["true"]\n', "a built-in check has this name"),
+    ('[checks]\n"OA State" = ["true"]\n', "a built-in check has this name"),
+    ('[guards]\n"Surface-Schema" = ["true"]\n', "a built-in guard has this name"),
+    ('[guards]\n"a.b" = ["true"]\na-b = ["false"]\n', "another entry is called 'a_b' already"),
+    ('[guards]\n"a b" = ["true"]\n', "letters, digits and _"),
+    ('[guards]\n"caf\u00e9" = ["true"]\n', "letters, digits and _"),
+    ('[guards]\nfine = "true"\n', "guards.fine: this is no list of texts"),
+    ('[check]\na = ["true"]\n', "no setting check"),
+])
 def test_what_is_not_understood_is_one_error_with_file_and_place(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         resolve(str(configured(tmp_path, text)), {})
@@ -148,8 +145,8 @@ def test_any_table_is_understood_or_refused_with_an_error_of_ours(table: str, co
     try:
         found = programs(Path("config.toml"), table, content)
     except ConfigError as error:
-        refused = error.message
-        assert refused.isprintable()
+        message = error.message
+        assert message.isprintable()
         return
     assert len(found) == len(content)
     for name, argv in found.items():

@@ -56,8 +56,7 @@ def test_each_line_of_a_session_log_is_a_document(tmp_path: Path) -> None:
     done = invoke("contracts", "check", str(file))
     assert done.code == 1
     assert done.lines == [
-        f"✗ {file}: 3 session_log",
-        "    line 2, /mode  it is not OBSERVE or SUGGEST or EXECUTE (schema_validation)",
+        f"✗ {file}: 3 session_log", "    line 2, /mode  it is not OBSERVE or SUGGEST or EXECUTE (schema_validation)",
         "    line 3, /details/a  it is not a text or an integer or true or false (schema_validation)",
     ]
     file.write_bytes(entry() * 3)
@@ -113,15 +112,12 @@ def test_what_is_no_json_is_a_fault_and_no_question(tmp_path: Path) -> None:
     done = invoke("contracts", "check", str(file))
     assert done.code == 1
     assert done.lines == [
-        f"✗ {file}: no JSON",
-        "    the whole  it is not JSON at line 1, column 10 (schema_validation)",
+        f"✗ {file}: no JSON", "    the whole  it is not JSON at line 1, column 10 (schema_validation)",
     ]
 
 
 @each("content", [None, b"", b" \n"])
-def test_a_file_that_cannot_be_read_ends_the_command_before_anything_is_told(
-    tmp_path: Path, content: bytes | None
-) -> None:
+def test_an_unreadable_file_ends_the_command_before_anything_is_told(tmp_path: Path, content: bytes | None) -> None:
     file = tmp_path / "x.json"
     if content is not None:
         file.write_bytes(content)

@@ -12,11 +12,11 @@ import pytest
 from pmagent.actors.sandbox.bubblewrap import NEEDED
 from pmagent.cli import checks
 from pmagent.cli.checks import Check, all_checks
-from pmagent.events.lock import WriterLock
 from pmagent.workspace.layout import Layout
 from tests.support.cases import each
 from tests.support.commands import pmagent
 from tests.support.logged import flip, note, segments, write_log
+from tests.support.logs import locked
 from tests.support.sandboxes import needs_sandbox
 
 
@@ -68,21 +68,18 @@ def test_a_setting_that_is_not_understood_fails_and_the_rest_is_looked_at(health
     assert looked(healthy, "log").state == "ok"
 
 
-@each(
-    "environ, state, said",
-    [
-        ({}, "ok", "by rules"),
-        ({"PMAGENT_REASONING_ENGINE": "langchain"}, "warn", "names no model"),
-        ({"PMAGENT_REASONING_ENGINE": "langchain", "PMAGENT_REASONING_MODEL": "openai:x"}, "warn", "OPENAI_API_KEY"),
-        (
-            {
-                "PMAGENT_REASONING_ENGINE": "langchain", "PMAGENT_REASONING_MODEL": "openai:x",
-                "OPENAI_API_KEY": "not-a-real-one",
-            },
-            "ok", "asks openai:x",
-        ),
-    ],
-)
+@each("environ, state, said", [
+    ({}, "ok", "by rules"),
+    ({"PMAGENT_REASONING_ENGINE": "langchain"}, "warn", "names no model"),
+    ({"PMAGENT_REASONING_ENGINE": "langchain", "PMAGENT_REASONING_MODEL": "openai:x"}, "warn", "OPENAI_API_KEY"),
+    (
+        {
+            "PMAGENT_REASONING_ENGINE": "langchain", "PMAGENT_REASONING_MODEL": "openai:x",
+            "OPENAI_API_KEY": "not-a-real-one",
+        },
+        "ok", "asks openai:x",
+    ),
+])
 def test_an_engine_of_the_settings_that_cannot_be_asked_is_a_warning(
     healthy: Path, environ: dict[str, str], state: str, said: str
 ) -> None:
@@ -101,9 +98,7 @@ def test_a_corrupt_log_fails_with_its_place(healthy: Path) -> None:
     assert "pmagent log export --until" in found.remedy
 
 
-def test_a_large_log_is_checked_whole_too_and_that_it_takes_a_while_is_told(
-    healthy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_log_is_checked_whole_and_takes_a_while_says_it(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "TOLD_BYTES", 10)
     told: list[str] = []
     (found,) = (check for check in checks.all_checks(str(healthy), {}, told.append) if check.name == "log")
@@ -128,11 +123,8 @@ def test_a_link_in_the_place_of_the_log_fails(healthy: Path, tmp_path: Path) -> 
 
 def test_a_holder_without_a_socket_fails(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pmagent.service.client.CONNECT_SECONDS", 0.05)
-    lock = WriterLock(Layout(healthy).evidence.locks[-1], "pid 1, somebody")
-    try:
+    with locked(healthy, "pid 1, somebody"):
         found = looked(healthy, "daemon")
-    finally:
-        lock.release()
     assert found.state == "fail"
     assert "somebody" in found.text
 

@@ -28,13 +28,13 @@ from pmagent.events.errors import (
     PmagentError,
     TailMoved,
 )
-from pmagent.events.lock import WriterLock
 from pmagent.exitcodes import MEANINGS, Exit, kind
 from pmagent.workspace.layout import Layout
 from tests.support import warm
 from tests.support.altered import rewrite
 from tests.support.cases import each
 from tests.support.commands import PMAGENT, clean_environment, invoke, owned, spawn
+from tests.support.logs import locked
 
 
 def on(workspace: Path, *arguments: str) -> tuple[int, str, str]:
@@ -146,11 +146,8 @@ def test_5_no_daemon(workspace: Path) -> None:
 def test_5_a_holder_of_the_log_that_is_no_daemon(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pmagent.service.client.CONNECT_SECONDS", 0.05)
     Layout(workspace).home.mkdir(parents=True)
-    lock = WriterLock(Layout(workspace).evidence.locks[-1], "pid 1, a test")
-    try:
+    with locked(workspace, "pid 1, a test"):
         code, out, errors = on(workspace, "oa", "snapshot")
-    finally:
-        lock.release()
     assert (code, out) == (5, "")
     assert "pid 1, a test" in errors
     says(errors)

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from pmagent.events.line import decode_line
-from pmagent.events.lock import WriterLock
 from pmagent.exitcodes import Exit
 from pmagent.workspace.layout import Layout
 from tests.conftest import EXAMPLE
@@ -19,6 +18,7 @@ from tests.support.altered import rewrite
 from tests.support.cases import each
 from tests.support.commands import Ran, accepted, invoke, owned
 from tests.support.hostile import CORPUS, FAKE, assert_harmless, hostile_log, short
+from tests.support.logs import locked
 
 NAMES = list(CORPUS)
 
@@ -69,27 +69,24 @@ def stored(workspace: Path) -> list[bytes]:
     ]
 
 
-@each(
-    "arguments",
-    [
-        ("log", "tail", "-n", "all"),
-        ("log", "tail", "-n", "all", "--grep", "red|hidden|granted"),
-        ("log", "show", "1", "--limit", "1000"),
-        ("log", "why", "1", "--limit", "1000"),
-        ("log", "stat"),
-        ("log", "verify"),
-        ("log", "verify", "--decode"),
-        ("status",),
-        ("replay",),
-        ("replay", "--what-if"),
-        ("rebuild", "--check"),
-        ("doctor",),
-        ("oa", "guard", "--format", "text", "--name", "log_integrity"),
-        ("oa", "guard", "--format", "text", "--name", "projections"),
-        ("oa", "snapshot"),
-        ("boot", "oa"),
-    ],
-)
+@each("arguments", [
+    ("log", "tail", "-n", "all"),
+    ("log", "tail", "-n", "all", "--grep", "red|hidden|granted"),
+    ("log", "show", "1", "--limit", "1000"),
+    ("log", "why", "1", "--limit", "1000"),
+    ("log", "stat"),
+    ("log", "verify"),
+    ("log", "verify", "--decode"),
+    ("status",),
+    ("replay",),
+    ("replay", "--what-if"),
+    ("rebuild", "--check"),
+    ("doctor",),
+    ("oa", "guard", "--format", "text", "--name", "log_integrity"),
+    ("oa", "guard", "--format", "text", "--name", "projections"),
+    ("oa", "snapshot"),
+    ("boot", "oa"),
+])
 def test_a_hostile_log_is_shown_harmlessly(hostile: Path, arguments: tuple[str, ...]) -> None:
     done = shown(*arguments, workspace=hostile)
     assert done.out or done.err
@@ -172,9 +169,7 @@ def test_a_document_that_differs_is_shown_harmlessly(taken: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("options", [(), ("--what-if",)], ids=["replay", "what-if"])
-def test_a_divergence_in_hostile_decisions_is_shown_harmlessly(
-    taken: Path, tmp_path: Path, options: tuple[str, ...]
-) -> None:
+def test_a_divergence_in_hostile_decisions_shows_no_harm(taken: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
     workspace = tmp_path / "workspace"
     shutil.copytree(taken, workspace)
     rewrite(Layout(workspace).log, "oa.session_booted", lambda data: data | {"branch": CORPUS["link_osc8"]})
@@ -210,11 +205,8 @@ def test_a_workspace_with_a_hostile_name_is_named_harmlessly(workspace: Path, na
 
 def test_what_the_holder_of_the_log_says_of_itself_is_shown_harmlessly(workspace: Path) -> None:
     Layout(workspace).home.mkdir(parents=True)
-    lock = WriterLock(Layout(workspace).evidence.locks[-1], CORPUS["clipboard_osc52"] + CORPUS["fake_line"])
-    try:
+    with locked(workspace, CORPUS["clipboard_osc52"] + CORPUS["fake_line"]):
         assert shown("doctor", workspace=workspace).code == Exit.NO
-    finally:
-        lock.release()
 
 
 def test_a_hostile_settings_file_is_named_harmlessly(workspace: Path) -> None:

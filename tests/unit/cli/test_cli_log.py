@@ -82,8 +82,7 @@ def test_show_has_causes_above_consequences_below_and_the_proof(caused: Path) ->
     assert any(line.startswith("verified    ✓ yes: 00000000000000000001.jsonl, byte ") for line in lines)
     document = pmagent(caused, "log", "show", "3", "--format", "json").document
     place = document["verified"]
-    stored = segments(caused)[0].read_bytes()[place["offset"] :].split(b"\n")[0]
-    assert stored.startswith(b'{"position":3,')
+    assert segments(caused)[0].read_bytes()[place["offset"] :].split(b"\n")[0].startswith(b'{"position":3,')
     assert document["event"]["data"] == {"n": 3}
     assert [event["position"] for event in document["consequences"]] == [5, 6]
 
@@ -209,8 +208,7 @@ def test_every_type_there_is_has_a_line_of_its_own() -> None:
 
     assert all_actors()
     modules = ("pmagent.contracts.", "pmagent.events.")
-    ours = {name for name, cls in types().items() if cls.__module__.startswith(modules)}
-    assert ours <= {*known()}
+    assert {name for name, cls in types().items() if cls.__module__.startswith(modules)} <= {*known()}
 
 
 def test_who_was_not_let_in_and_is_not_known_is_somebody(tmp_path: Path) -> None:

@@ -52,28 +52,25 @@ def test_the_last_n_are_found_however_far_back(tmp_path: Path) -> None:
     assert positions(tmp_path, "-n", "1", "--type", "rare.*") == [2]
 
 
-@each(
-    "arguments, wanted",
-    [
-        (["--type", "a.*"], lambda n: n % 3 != 2),
-        (["--type", "a.done", "--type", "b.*"], lambda n: n % 3 != 1),
-        (["--type", "a.*", "--exclude", "*.failed"], lambda n: n % 3 == 0),
-        (["--actor", "ann"], lambda n: n % 2 == 0),
-        (["--actor", "ann", "--actor", "bob", "--correlation", "run-1"], lambda n: 10 <= n < 20),
-        (["kind=fact", "data.even=true"], lambda n: n % 2 == 0),
-        (["data.n=7", "data.n=9"], lambda n: n in (7, 9)),
-        (["data.deep.words.1=w4"], lambda n: n == 4),
-        (["position=7"], lambda n: n == 5),
-        (["data.none=null", "actor=bob"], lambda n: n % 2 == 1),
-        (["--grep", r"w1\d\b"], lambda n: 10 <= n < 20),
-        (["--until", "pos:11"], lambda n: n <= 9),
-        (["--since", "pos:11"], lambda n: n >= 9),
-        (["--after", "11"], lambda n: n >= 10),
-        (["--since", "1h", "--until", "now"], lambda n: n >= 0),
-        (["--since", "2100-01-01"], lambda n: n < 0),
-        (["--until", "2000-01-01"], lambda n: n < 0),
-    ],
-)
+@each("arguments, wanted", [
+    (["--type", "a.*"], lambda n: n % 3 != 2),
+    (["--type", "a.done", "--type", "b.*"], lambda n: n % 3 != 1),
+    (["--type", "a.*", "--exclude", "*.failed"], lambda n: n % 3 == 0),
+    (["--actor", "ann"], lambda n: n % 2 == 0),
+    (["--actor", "ann", "--actor", "bob", "--correlation", "run-1"], lambda n: 10 <= n < 20),
+    (["kind=fact", "data.even=true"], lambda n: n % 2 == 0),
+    (["data.n=7", "data.n=9"], lambda n: n in (7, 9)),
+    (["data.deep.words.1=w4"], lambda n: n == 4),
+    (["position=7"], lambda n: n == 5),
+    (["data.none=null", "actor=bob"], lambda n: n % 2 == 1),
+    (["--grep", r"w1\d\b"], lambda n: 10 <= n < 20),
+    (["--until", "pos:11"], lambda n: n <= 9),
+    (["--since", "pos:11"], lambda n: n >= 9),
+    (["--after", "11"], lambda n: n >= 10),
+    (["--since", "1h", "--until", "now"], lambda n: n >= 0),
+    (["--since", "2100-01-01"], lambda n: n < 0),
+    (["--until", "2000-01-01"], lambda n: n < 0),
+])
 def test_filters(logged: Path, arguments: list[str], wanted: object) -> None:
     assert callable(wanted)
     shown = [position for position in positions(logged, "-n", "all", *arguments) if position > 1]

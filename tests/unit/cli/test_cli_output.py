@@ -37,19 +37,16 @@ def written(environ: dict[str, str], stream: io.BytesIO | None = None) -> str:
     return out.getvalue().decode()
 
 
-@each(
-    "environ, stream, colored",
-    [
-        ({}, io.BytesIO, False),
-        ({}, Terminal, True),
-        ({"NO_COLOR": "1"}, Terminal, False),
-        ({"NO_COLOR": ""}, Terminal, True),
-        ({"TERM": "dumb"}, Terminal, False),
-        ({"CLICOLOR_FORCE": "1"}, io.BytesIO, True),
-        ({"CLICOLOR_FORCE": "0"}, io.BytesIO, False),
-        ({"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, Terminal, False),
-    ],
-)
+@each("environ, stream, colored", [
+    ({}, io.BytesIO, False),
+    ({}, Terminal, True),
+    ({"NO_COLOR": "1"}, Terminal, False),
+    ({"NO_COLOR": ""}, Terminal, True),
+    ({"TERM": "dumb"}, Terminal, False),
+    ({"CLICOLOR_FORCE": "1"}, io.BytesIO, True),
+    ({"CLICOLOR_FORCE": "0"}, io.BytesIO, False),
+    ({"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, Terminal, False),
+])
 def test_color_is_for_terminals_unless_the_environment_says_otherwise(
     environ: dict[str, str], stream: type[io.BytesIO], colored: bool
 ) -> None:
@@ -119,19 +116,16 @@ def test_a_file_keeps_what_came_before_an_error(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-@each(
-    "environ, wanted, paged",
-    [
-        ({"PAGER": "sed s/^/paged:/", "TERM": "xterm"}, True, True),
-        ({"PAGER": "sed s/^/paged:/", "TERM": "xterm"}, False, False),
-        ({"PAGER": "sed s/^/paged:/", "TERM": "dumb"}, True, False),
-        ({"PAGER": "sed s/^/paged:/"}, True, False),
-        ({"PAGER": "cat", "TERM": "xterm"}, True, False),
-        ({"PAGER": "", "TERM": "xterm"}, True, False),
-        ({"PAGER": "'", "TERM": "xterm"}, True, False),
-        ({"PAGER": "no-such-pager", "TERM": "xterm"}, True, False),
-    ],
-)
+@each("environ, wanted, paged", [
+    ({"PAGER": "sed s/^/paged:/", "TERM": "xterm"}, True, True),
+    ({"PAGER": "sed s/^/paged:/", "TERM": "xterm"}, False, False),
+    ({"PAGER": "sed s/^/paged:/", "TERM": "dumb"}, True, False),
+    ({"PAGER": "sed s/^/paged:/"}, True, False),
+    ({"PAGER": "cat", "TERM": "xterm"}, True, False),
+    ({"PAGER": "", "TERM": "xterm"}, True, False),
+    ({"PAGER": "'", "TERM": "xterm"}, True, False),
+    ({"PAGER": "no-such-pager", "TERM": "xterm"}, True, False),
+])
 def test_long_text_goes_to_the_pager_of_a_terminal(
     capfd: pytest.CaptureFixture[str], environ: dict[str, str], wanted: bool, paged: bool
 ) -> None:

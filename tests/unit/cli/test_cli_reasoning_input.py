@@ -96,8 +96,7 @@ def test_argument_file_and_stdin_ask_the_same(
         ways.append(asked(workspace, command, *arguments))
     for way in ways:
         assert (way["goal"], way["oa_context"]) == (by_file["goal"], by_file["oa_context"])
-    by_argument = asked(workspace, command, ARGUMENT[command])
-    assert by_argument["program_id"] == by_file["program_id"]
+    assert asked(workspace, command, ARGUMENT[command])["program_id"] == by_file["program_id"]
 
 
 def test_options_of_a_decision_reach_its_context(workspace: Path) -> None:
@@ -147,9 +146,7 @@ def test_a_guards_report_is_taken_as_text_as_a_file_and_from_stdin(
     assert named["goal"] == "Explain why the guard handoff_kernel failed"
 
 
-def test_a_guards_report_with_a_key_of_the_form_is_still_a_report(
-    workspace: Path, piped: Callable[[bytes], None]
-) -> None:
+def test_a_guards_report_with_a_key_of_the_form_is_a_report(workspace: Path, piped: Callable[[bytes], None]) -> None:
     report = {"ok": False, "guard_output": {"inner": 1}}
     piped(encoded(report))
     assert asked(workspace, "interpret")["oa_context"]["guard_output"] == report
@@ -173,9 +170,7 @@ def test_nothing_given_at_a_terminal_says_what_may_be(workspace: Path, command: 
 
 @each("command", COMMANDS)
 @each("closed", [True, False])
-def test_a_stdin_that_is_closed_is_refused(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, command: str, closed: bool
-) -> None:
+def test_closed_stdin_is_refused(workspace: Path, monkeypatch: pytest.MonkeyPatch, command: str, closed: bool) -> None:
     stream = io.TextIOWrapper(io.BytesIO(b"{}"))
     if closed:
         stream.close()
@@ -254,23 +249,20 @@ def test_a_file_that_cannot_be_read_is_refused(workspace: Path, tmp_path: Path, 
     assert said in done.errors or "NUL" in done.errors or "not text" in done.errors
 
 
-@each(
-    "command, form, said, hint",
-    [
-        ("decision", {"proposed_actoin": "x"}, "proposed_actoin", "did you mean proposed_action?"),
-        ("decision", {"proposed_action": "x", "kernel_state": {"reality": True}}, "reality", "mean reality_green?"),
-        ("decision", {"proposed_action": 7}, "proposed_action", "its keys are: proposed_action, kernel_state, oa_"),
-        ("decision", {"proposed_action": "x", "kernel_state": {"mode": "FINE"}}, "mode", "its keys are"),
-        ("decision", {"oa_context": {}}, "proposed_action", "its keys are"),
-        ("decision", {"proposed_action": " "}, "proposed_action", "its keys are"),
-        ("generate", {"goal": "g", "refs": []}, "refs", "its keys are"),
-        ("generate", {"goal": "g", "hints": [{"flow": "f", "hint": "h"}]}, "flow", "did you mean flow_id?"),
-        ("interpret", {"guard_output": []}, "guard_output", "its keys are"),
-        ("interpret", {"guard_outptu": {}}, "guard_outptu", "did you mean guard_output?"),
-        ("transition", {"proposed_phase": 2.5}, "proposed_phase", "its keys are"),
-        ("transition", {"proposed_phase": "2", "phase_done_checklist": {"a": 1}}, "phase_done_checklist", "its keys"),
-    ],
-)
+@each("command, form, said, hint", [
+    ("decision", {"proposed_actoin": "x"}, "proposed_actoin", "did you mean proposed_action?"),
+    ("decision", {"proposed_action": "x", "kernel_state": {"reality": True}}, "reality", "mean reality_green?"),
+    ("decision", {"proposed_action": 7}, "proposed_action", "its keys are: proposed_action, kernel_state, oa_"),
+    ("decision", {"proposed_action": "x", "kernel_state": {"mode": "FINE"}}, "mode", "its keys are"),
+    ("decision", {"oa_context": {}}, "proposed_action", "its keys are"),
+    ("decision", {"proposed_action": " "}, "proposed_action", "its keys are"),
+    ("generate", {"goal": "g", "refs": []}, "refs", "its keys are"),
+    ("generate", {"goal": "g", "hints": [{"flow": "f", "hint": "h"}]}, "flow", "did you mean flow_id?"),
+    ("interpret", {"guard_output": []}, "guard_output", "its keys are"),
+    ("interpret", {"guard_outptu": {}}, "guard_outptu", "did you mean guard_output?"),
+    ("transition", {"proposed_phase": 2.5}, "proposed_phase", "its keys are"),
+    ("transition", {"proposed_phase": "2", "phase_done_checklist": {"a": 1}}, "phase_done_checklist", "its keys"),
+])
 def test_a_wrong_key_or_value_is_named(
     workspace: Path, piped: Callable[[bytes], None], command: str, form: dict[str, Any], said: str, hint: str
 ) -> None:
@@ -280,31 +272,28 @@ def test_a_wrong_key_or_value_is_named(
     assert hint in done.errors.splitlines()[1]
 
 
-@each(
-    "arguments, said",
-    [
-        (("decision", ""), "PROPOSED_ACTION"),
-        (("decision", " \n"), "PROPOSED_ACTION"),
-        (("decision", "a\0b"), "PROPOSED_ACTION holds a NUL"),
-        (("decision", "a\udcffb"), "PROPOSED_ACTION is not text"),
-        (("decision", "x" * 20_000), "PROPOSED_ACTION"),
-        (("decision", "x", "--constraint", "\udcff"), "lone surrogate"),
-        (("decision", "x", "--action-class", "play"), "--action-class"),
-        (("decision", "x", "--engine", "gpt"), "--engine"),
-        (("decision", "x", "y"), "unexpected"),
-        (("generate", "g", "--hint", "no pair"), "--hint is not FLOW=HINT"),
-        (("generate", "g", "--hint", "=x"), "--hint is not FLOW=HINT"),
-        (("generate", "g", "--ref", ""), "the command line"),
-        (("interpret", "{"), "GUARD_OUTPUT is not JSON"),
-        (("interpret", "[1]"), "GUARD_OUTPUT holds no JSON object"),
-        (("interpret", '{"a": "\udcff"}'), "GUARD_OUTPUT is not text"),
-        (("interpret", '{"a": 1}', "--guard", "n" * 201), "the command line"),
-        (("interpret", json.dumps({"a": "x" * 300_000})), "oa_context is larger than"),
-        (("transition", "2", "--criterion", "Tests pass"), "is not NAME=yes or NAME=no"),
-        (("transition", "2", "--criterion", "a=yes", "--criterion", "a=no"), "as yes and as no"),
-        (("transition", "2", "--from", " "), "the command line"),
-    ],
-)
+@each("arguments, said", [
+    (("decision", ""), "PROPOSED_ACTION"),
+    (("decision", " \n"), "PROPOSED_ACTION"),
+    (("decision", "a\0b"), "PROPOSED_ACTION holds a NUL"),
+    (("decision", "a\udcffb"), "PROPOSED_ACTION is not text"),
+    (("decision", "x" * 20_000), "PROPOSED_ACTION"),
+    (("decision", "x", "--constraint", "\udcff"), "lone surrogate"),
+    (("decision", "x", "--action-class", "play"), "--action-class"),
+    (("decision", "x", "--engine", "gpt"), "--engine"),
+    (("decision", "x", "y"), "unexpected"),
+    (("generate", "g", "--hint", "no pair"), "--hint is not FLOW=HINT"),
+    (("generate", "g", "--hint", "=x"), "--hint is not FLOW=HINT"),
+    (("generate", "g", "--ref", ""), "the command line"),
+    (("interpret", "{"), "GUARD_OUTPUT is not JSON"),
+    (("interpret", "[1]"), "GUARD_OUTPUT holds no JSON object"),
+    (("interpret", '{"a": "\udcff"}'), "GUARD_OUTPUT is not text"),
+    (("interpret", '{"a": 1}', "--guard", "n" * 201), "the command line"),
+    (("interpret", json.dumps({"a": "x" * 300_000})), "oa_context is larger than"),
+    (("transition", "2", "--criterion", "Tests pass"), "is not NAME=yes or NAME=no"),
+    (("transition", "2", "--criterion", "a=yes", "--criterion", "a=no"), "as yes and as no"),
+    (("transition", "2", "--from", " "), "the command line"),
+])
 def test_an_argument_that_is_wrong_is_refused(workspace: Path, arguments: tuple[str, ...], said: str) -> None:
     command, *rest = arguments
     assert said in refused(workspace, command, *rest).errors
@@ -342,9 +331,7 @@ def test_an_argument_that_says_nothing_is_called_empty(workspace: Path, command:
 
 
 @each("options", [("--envelope",), (), ("--format", "text"), ("--bridge",)])
-def test_no_secret_of_a_goal_is_printed(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
-) -> None:
+def test_no_goals_secret_is_printed(workspace: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]) -> None:
     secret = "correct-horse-battery-staple"
     monkeypatch.setenv("LAMP_KEY", secret)
     done = pmagent(workspace, "oa", "generate", f"Run `echo {secret}` and keep its output", *options)

@@ -11,12 +11,12 @@ import pytest
 
 from pmagent.cli import job_screen
 from pmagent.cli.jobs import runs
-from pmagent.events.lock import WriterLock
 from pmagent.jobs import catalogue, following
 from pmagent.workspace.layout import Layout
 from tests.support.cases import each
 from tests.support.commands import Ran, invoke, pmagent
 from tests.support.hostile import CORPUS, assert_harmless
+from tests.support.logs import locked
 
 PLAN = """
 - {task_id: hello, intent: say hello, tools: [echo]}
@@ -35,23 +35,20 @@ def recorded(workspace: Path) -> bool:
     return Layout(workspace).log.exists()
 
 
-@each(
-    "arguments, code, said",
-    [
-        (("--plan-only", "--dry-run"), 2, "--dry-run has no meaning"),
-        (("--plan-only", "--replan", "1"), 2, "--replan has no meaning"),
-        (("--plan-only", "--detach"), 2, "--detach has no meaning"),
-        (("--config", "-", "--plan", "-"), 2, "cannot both be stdin"),
-        (("--config", "gone.yaml"), 2, "gone.yaml"),
-        (("--plan", "gone.yaml"), 2, "gone.yaml"),
-        (("--plan", "/"), 2, "directory"),
-        (("--concurrency", "0"), 2, "--concurrency is 0"),
-        (("--concurrency", "many"), 2, "--concurrency"),
-        (("--retries", "-1"), 2, "--retries is -1"),
-        (("--action", "anything"), 2, "--action"),
-        (("--out", ".git/runs"), 2, "where nothing may be left"),
-    ],
-)
+@each("arguments, code, said", [
+    (("--plan-only", "--dry-run"), 2, "--dry-run has no meaning"),
+    (("--plan-only", "--replan", "1"), 2, "--replan has no meaning"),
+    (("--plan-only", "--detach"), 2, "--detach has no meaning"),
+    (("--config", "-", "--plan", "-"), 2, "cannot both be stdin"),
+    (("--config", "gone.yaml"), 2, "gone.yaml"),
+    (("--plan", "gone.yaml"), 2, "gone.yaml"),
+    (("--plan", "/"), 2, "directory"),
+    (("--concurrency", "0"), 2, "--concurrency is 0"),
+    (("--concurrency", "many"), 2, "--concurrency"),
+    (("--retries", "-1"), 2, "--retries is -1"),
+    (("--action", "anything"), 2, "--action"),
+    (("--out", ".git/runs"), 2, "where nothing may be left"),
+])
 def test_what_contradicts_itself_or_is_not_there_is_a_usage_error(
     workspace: Path, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
@@ -62,20 +59,15 @@ def test_what_contradicts_itself_or_is_not_there_is_a_usage_error(
     assert not recorded(workspace)
 
 
-@each(
-    "plan, code, kind",
-    [
-        ("- {task_id: a, intent: x, tools: [curl]}", 7, "security"),
-        ("- {task_id: a, intent: x, tools: [echo], constraints: {sandbox: {net: allow}}}", 7, "security"),
-        ("- {task_id: a, intent: x, tools: [echo], depends_on: [b]}", 2, "usage"),
-        ("{}", 2, "usage"),
-        ("- x: [", 2, "usage"),
-        ("", 2, "usage"),
-    ],
-)
-def test_a_plan_that_cannot_be_is_refused_before_anything_is_recorded(
-    workspace: Path, plan: str, code: int, kind: str
-) -> None:
+@each("plan, code, kind", [
+    ("- {task_id: a, intent: x, tools: [curl]}", 7, "security"),
+    ("- {task_id: a, intent: x, tools: [echo], constraints: {sandbox: {net: allow}}}", 7, "security"),
+    ("- {task_id: a, intent: x, tools: [echo], depends_on: [b]}", 2, "usage"),
+    ("{}", 2, "usage"),
+    ("- x: [", 2, "usage"),
+    ("", 2, "usage"),
+])
+def test_a_plan_that_cannot_be_is_refused_and_not_recorded(workspace: Path, plan: str, code: int, kind: str) -> None:
     done = run(workspace, "--format", "json", plan=plan)
     assert done.code == code
     assert done.document["error"]["kind"] == kind
@@ -113,9 +105,7 @@ def test_a_secret_in_the_intent_does_not_get_into_the_log(workspace: Path, monke
     assert "hunter2" not in pmagent(workspace, "log", "tail", "-n", "all", "--format", "json").text
 
 
-def test_that_tools_get_the_mask_for_a_secret_in_the_plan_is_said(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tools_get_the_mask_for_a_secret_in_the_plan(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "hunter2-hunter2-hunter2")
     plan = workspace / "secret.yaml"
     plan.write_text('- {task_id: a, intent: x, tools: [echo], inputs: {args: ["hunter2-hunter2-hunter2"]}}')
@@ -124,9 +114,7 @@ def test_that_tools_get_the_mask_for_a_secret_in_the_plan_is_said(
     assert told not in run(workspace, "--dry-run").errors
 
 
-def test_the_latest_runs_are_found_however_much_happened_since(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_latest_runs_are_found_however_much_came_since(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "WINDOW", 3)
     ids = [run(workspace, "--plan-only", "--format", "json").document["run_id"] for _ in range(4)]
 
@@ -166,11 +154,8 @@ def test_a_run_in_another_shell_is_waited_for_and_named(workspace: Path, monkeyp
     monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.05)
     monkeypatch.setattr(job_screen, "REST_SECONDS", 0.0)
     Layout(workspace).home.mkdir(parents=True)
-    lock = WriterLock(Layout(workspace).evidence.locks[-1], "pid 1, orchestra.run")
-    try:
+    with locked(workspace, "pid 1, orchestra.run"):
         done = run(workspace)
-    finally:
-        lock.release()
     assert (done.code, done.out) == (5, b"")
     assert "pid 1, orchestra.run" in done.errors.splitlines()[0]
     assert "waiting for its end" in done.errors.splitlines()[0]

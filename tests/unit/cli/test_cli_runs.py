@@ -52,8 +52,7 @@ def names(workspace: Path, *arguments: str) -> list[str]:
     document: Any = of(workspace, "runs", FAILED, *arguments, "--format", "json").document
     chosen = [document["names"][task["task_id"]] for task in document["tasks"]]
     shown = of(workspace, "runs", FAILED, *arguments).lines
-    rows = [line.split()[1] for line in shown[1:] if line[:3] in (" ✓ ", " ✗ ", " · ")]
-    assert rows == chosen
+    assert [line.split()[1] for line in shown[1:] if line[:3] in (" ✓ ", " ✗ ", " · ")] == chosen
     return chosen
 
 
@@ -65,17 +64,14 @@ def test_failed_runs_are_those_that_ended_without_success(workspace: Path) -> No
     assert len(of(workspace, "runs", "--failed").lines) == len(failed) + 1
 
 
-@each(
-    "arguments, chosen",
-    [
-        ((), ["a", "b", "c", "d"]),
-        (("--failed",), ["b", "d"]),
-        (("--state", "done"), ["a", "c"]),
-        (("--state", "done", "-n", "1"), ["a"]),
-        (("--text", "EXIT CODE"), ["b"]),
-        (("--text", "nothing like it"), []),
-    ],
-)
+@each("arguments, chosen", [
+    ((), ["a", "b", "c", "d"]),
+    (("--failed",), ["b", "d"]),
+    (("--state", "done"), ["a", "c"]),
+    (("--state", "done", "-n", "1"), ["a"]),
+    (("--text", "EXIT CODE"), ["b"]),
+    (("--text", "nothing like it"), []),
+])
 def test_tasks_of_a_run_are_chosen(workspace: Path, arguments: tuple[str, ...], chosen: list[str]) -> None:
     assert names(workspace, *arguments) == chosen
 
@@ -125,9 +121,7 @@ def test_a_run_that_nobody_carries_cannot_be_followed(tmp_path: Path) -> None:
     assert "pmagent up" in refused.errors
 
 
-def test_a_list_that_is_watched_is_drawn_until_the_terminal_is_gone(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_watched_list_is_drawn_until_the_terminal_is_gone(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = iter([os.terminal_size((80, 6))] * 3)
     monkeypatch.setattr(Output, "notes_screen", lambda _: next(sizes, None))
     done = of(workspace, "runs", "--watch")

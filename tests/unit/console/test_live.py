@@ -23,10 +23,9 @@ from pmagent.events.event import Draft, StoredEvent
 from pmagent.events.segments import SegmentReader, segment_name
 from pmagent.log.query import Query
 from pmagent.log.ranges import Pick, TooSlow
-from tests.support.cases import each
+from tests.support.cases import each, on_loop
 from tests.support.console_streams import FOLDER, Browser, Console, browsing
 from tests.support.hostile import CORPUS
-from tests.support.live import on_loop
 
 
 def note(number: int, text: str = "", *, type: str = "task.finished") -> Draft:

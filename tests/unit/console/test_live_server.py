@@ -18,8 +18,8 @@ from anyio.abc import SocketStream
 from pmagent.console.live.stream import Streams
 from pmagent.console.serving import _OwnUserOnly, _Server
 from pmagent.events.event import Draft
+from tests.support.cases import on_loop
 from tests.support.console_streams import Console, EventSource, Unchunked
-from tests.support.live import on_loop
 
 SECONDS = 120.0
 

@@ -16,8 +16,8 @@ from pmagent.console.serving import _Server
 from pmagent.service.answer import Answer
 from pmagent.service.client import DaemonUnreachable
 from tests.conftest import fresh_example
+from tests.support.cases import on_loop
 from tests.support.consoles import console, live_host
-from tests.support.live import on_loop
 
 SECONDS = 120.0
 

@@ -13,7 +13,7 @@ from pmagent.console.pages import context as contexts
 from pmagent.console.pages.context import PageContext
 from pmagent.service.answer import Answer
 from pmagent.service.client import DaemonUnreachable
-from tests.support.live import on_loop
+from tests.support.cases import on_loop
 
 
 class Asked(PageContext):

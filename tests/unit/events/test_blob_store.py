@@ -115,8 +115,7 @@ def test_writers_of_equal_content_do_not_disturb_each_other(tmp_path: Path) -> N
     assert not list(tmp_path.rglob("*.tmp"))
 
 
-def test_a_half_written_leftover_of_a_crash_is_never_taken_for_the_blob() -> None:
-    disk = MemoryDisk()
+def test_a_half_written_leftover_of_a_crash_is_never_taken_for_the_blob(disk: MemoryDisk) -> None:
     disk.put(f"/blobs/{NAME[:2]}/{NAME}.1.tmp", b"half")
     store = BlobStore(disk, "/blobs")
     store.put(CONTENT)
@@ -147,8 +146,7 @@ def test_a_blob_that_was_put_survives_a_power_loss_whatever_happened_before(oper
     assert BlobStore(disk.power_loss(), "/blobs").get(NAME) == CONTENT
 
 
-def test_a_disk_that_is_full_or_fails_is_told() -> None:
-    disk = MemoryDisk()
+def test_a_disk_that_is_full_or_fails_is_told(disk: MemoryDisk) -> None:
     disk.room = 100
     store = BlobStore(disk, "/blobs")
     with pytest.raises(OSError, match="No space") as caught:

@@ -84,9 +84,7 @@ def test_writers_side_by_side_do_not_disturb_each_other(store: BlobStore, tmp_pa
 
 
 @pytest.mark.parametrize("damage", [b"", CONTENT[:-1], b"x" + CONTENT[1:], CONTENT + b"x"])
-def test_what_stands_under_its_name_and_is_something_else_is_mended(
-    store: BlobStore, tmp_path: Path, damage: bytes
-) -> None:
+def test_something_else_under_its_name_is_mended(store: BlobStore, tmp_path: Path, damage: bytes) -> None:
     written(store)
     file = tmp_path / "blobs" / NAME[:2] / NAME
     file.write_bytes(damage)
@@ -110,8 +108,7 @@ def test_a_blob_has_an_upper_bound(store: BlobStore, monkeypatch: pytest.MonkeyP
     assert writer.finish()[1] == 10
 
 
-def test_a_full_disk_is_told_and_the_writer_takes_no_more() -> None:
-    disk = MemoryDisk()
+def test_a_full_disk_is_told_and_the_writer_takes_no_more(disk: MemoryDisk) -> None:
     store = BlobStore(disk, "/blobs")
     writer = store.writer()
     writer.append(b"x" * 50)
@@ -169,12 +166,9 @@ class Crash(BaseException):
 @settings(max_examples=examples(300), deadline=None)
 @given(
     lives=st.lists(st.tuples(st.integers(0, 14), st.sampled_from(["process", "power", "some kept"])), max_size=5),
-    pieces=st.lists(st.binary(max_size=1_500), max_size=4),
-    seed=st.integers(0, 2**32),
+    pieces=st.lists(st.binary(max_size=1_500), max_size=4), seed=st.integers(0, 2**32),
 )
-def test_no_crash_at_any_operation_leaves_half_a_blob(
-    lives: list[tuple[int, str]], pieces: list[bytes], seed: int
-) -> None:
+def test_no_crash_anywhere_leaves_half_a_blob(lives: list[tuple[int, str]], pieces: list[bytes], seed: int) -> None:
     """One process after the other starts, clears up, and writes; what it was told is durable stays."""
     disk, random, acknowledged = MemoryDisk(), Random(seed), False
     name = sha256(b"".join(pieces)).hexdigest()

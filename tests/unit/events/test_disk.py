@@ -135,9 +135,7 @@ def test_short_writes_and_reads_are_gone_on_with(tmp_path: Path, monkeypatch: py
     file.close()
 
 
-def test_a_write_that_takes_nothing_is_an_error_not_an_endless_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_that_takes_nothing_is_an_error_not_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = RealDisk().open(str(tmp_path / "a"), create=True)
     monkeypatch.setattr(os, "write", lambda _fd, _data: 0)
     monkeypatch.setattr(os, "pwrite", lambda _fd, _data, _at: 0)

@@ -6,15 +6,12 @@ from pmagent.events.errors import CorruptLog
 from tests.support.cases import each
 
 
-@each(
-    "file, offset, position, message, exports",
-    [
-        ("00000000000000000001.jsonl", 70, 4, "00000000000000000001.jsonl, byte 70, position 4: bad", True),
-        ("00000000000000000001.jsonl", 0, 1, "00000000000000000001.jsonl, byte 0, position 1: bad", False),
-        ("HEAD", 512, 0, "HEAD, byte 512: bad", False),
-        ("", 0, 9, "position 9: bad", True),
-    ],
-)
+@each("file, offset, position, message, exports", [
+    ("00000000000000000001.jsonl", 70, 4, "00000000000000000001.jsonl, byte 70, position 4: bad", True),
+    ("00000000000000000001.jsonl", 0, 1, "00000000000000000001.jsonl, byte 0, position 1: bad", False),
+    ("HEAD", 512, 0, "HEAD, byte 512: bad", False),
+    ("", 0, 9, "position 9: bad", True),
+])
 def test_corruption_names_its_place_and_what_can_be_saved(
     file: str, offset: int, position: int, message: str, exports: bool
 ) -> None:

@@ -91,9 +91,7 @@ def _age(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @each("change", CHANGES)
 @each("when", ["just made", "long there", "idle"])
-def test_nothing_is_acknowledged_after_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, when: str
-) -> None:
+def test_nothing_is_acknowledged_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, when: str) -> None:
     writer = begun(tmp_path)
     file, act = CHANGES[change]
     if when == "long there":
@@ -239,8 +237,7 @@ def test_a_log_in_a_new_folder_is_another_one_and_the_first_writer_ends(tmp_path
 # --- what follows ----------------------------------------------------------------------------------------------------
 
 
-def test_two_committers_of_one_storage_find_each_other() -> None:
-    disk = MemoryDisk()
+def test_two_committers_of_one_storage_find_each_other(disk: MemoryDisk) -> None:
     first = BatchWriter(open_segments(disk))
     second = BatchWriter(first.storage)
     first.create(LOG_ID)
@@ -249,8 +246,7 @@ def test_two_committers_of_one_storage_find_each_other() -> None:
     assert first.write([draft(2)]).position == 2
 
 
-def test_a_gap_cannot_be_written() -> None:
-    disk = MemoryDisk()
+def test_a_gap_cannot_be_written(disk: MemoryDisk) -> None:
     writer = BatchWriter(open_segments(disk))
     writer.create(LOG_ID)
     writer.sequencer.position += 1
@@ -260,8 +256,7 @@ def test_a_gap_cannot_be_written() -> None:
     assert open_segments(disk).tail() == writer.acknowledged[-1]
 
 
-def test_a_line_that_says_its_position_twice_is_refused_by_readers() -> None:
-    disk = MemoryDisk()
+def test_a_line_that_says_its_position_twice_is_refused_by_readers(disk: MemoryDisk) -> None:
     tails = write_log(disk, [1], 100_000)
     made = draft(3)
     event = Event(3, moment(3), made.id, "fact", "source", made.type, "", 0, None, b'{},"position":9')

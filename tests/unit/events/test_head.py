@@ -61,8 +61,7 @@ def test_the_newest_whole_slot_counts() -> None:
         assert (reading.newest, reading.damaged) == (newest, damaged)
 
 
-def test_writing_alternates_so_that_the_slot_before_stays_whole() -> None:
-    disk = MemoryDisk()
+def test_writing_alternates_so_that_the_slot_before_stays_whole(disk: MemoryDisk) -> None:
     head = HeadFile.create(disk, FOLDER, LOG_ID)
     assert decode_head(disk.read(HEAD_PATH)).newest == HeadSlot(LOG_ID, 0, 0, "", Tail().sum)
     before = disk.read(HEAD_PATH)
@@ -99,8 +98,7 @@ def test_a_power_loss_while_it_is_made_leaves_it_whole_or_absent(operation: int)
         HeadFile.create(after, FOLDER, LOG_ID).close()  # a leftover is in nobody's way
 
 
-def test_settling_syncs_once_for_what_was_written() -> None:
-    disk = MemoryDisk()
+def test_settling_syncs_once_for_what_was_written(disk: MemoryDisk) -> None:
     head = HeadFile.create(disk, FOLDER, LOG_ID)
     done: list[str] = []
     disk.before = lambda operation, _path: done.append(operation)
@@ -133,8 +131,7 @@ def test_mending_keeps_a_whole_slot_at_any_time(damaged: tuple[int, ...], newest
     assert disk.power_loss().read(HEAD_PATH) == disk.read(HEAD_PATH)
 
 
-def test_a_slot_that_is_met_half_written_is_looked_at_again() -> None:
-    disk = MemoryDisk()
+def test_a_slot_that_is_met_half_written_is_looked_at_again(disk: MemoryDisk) -> None:
     head = HeadFile.create(disk, FOLDER, LOG_ID)
     head.write(slot(4).tail(), 1)
     whole = disk.read(HEAD_PATH)

@@ -186,22 +186,19 @@ def resealed(fields: dict[str, object], batch: int, tail: Tail) -> bytes:
     return seal([altered], batch, Tail(altered.position - 1, batch - 1, "", tail.sum))[0][0]  # as if it followed
 
 
-@each(
-    "fields, batch, reason",
-    [
-        ({"position": 1}, 1, "position 2"),
-        ({"position": 3}, 1, "position 2"),
-        ({}, 0, "batch 1 or 2"),
-        ({}, 3, "batch 1 or 2"),
-        ({"time": TIMES[0]}, 2, "before"),
-        ({"time": ""}, 2, "before"),
-        ({"time": "9999"}, 2, "malformed"),
-        ({"time": "2026-11-21T19:50:09.000000z"}, 2, "malformed"),
-        ({"time": "2026-11-21T19:50:09.0000000Z"}, 2, "malformed"),
-        ({"time": "2026-11-21T19:50:09.000000Zx"}, 2, "malformed"),
-        ({"time": "2026-11-21T19:50:09,000000Z"}, 2, "malformed"),
-    ],
-)
+@each("fields, batch, reason", [
+    ({"position": 1}, 1, "position 2"),
+    ({"position": 3}, 1, "position 2"),
+    ({}, 0, "batch 1 or 2"),
+    ({}, 3, "batch 1 or 2"),
+    ({"time": TIMES[0]}, 2, "before"),
+    ({"time": ""}, 2, "before"),
+    ({"time": "9999"}, 2, "malformed"),
+    ({"time": "2026-11-21T19:50:09.000000z"}, 2, "malformed"),
+    ({"time": "2026-11-21T19:50:09.0000000Z"}, 2, "malformed"),
+    ({"time": "2026-11-21T19:50:09.000000Zx"}, 2, "malformed"),
+    ({"time": "2026-11-21T19:50:09,000000Z"}, 2, "malformed"),
+])
 def test_a_fitting_sum_does_not_excuse_a_wrong_place(fields: dict[str, object], batch: int, reason: str) -> None:
     (first,), sums = seal([event(1, time=TIMES[4])], 1, Tail())
     tail = Tail(1, 1, TIMES[4], sums[0])
@@ -227,20 +224,12 @@ def test_a_run_may_come_in_pieces_and_must_end_with_a_line() -> None:
     assert (fault.index, fault.reason) == (4, "the last line has no end")
 
 
-@each(
-    "line",
-    [
-        b"", b"{}", b"[]", b"null", b"{", b"\0\0",
-        chain(1)[0][:-2],
-        chain(1)[0].replace(b'"id-1"', b"1"),
-        chain(1)[0].replace(b'"fact"', b'"guess"'),
-        chain(1)[0].replace(b'"position":1', b'"position":1.5'),
-        chain(1)[0].replace(b'"data"', b'"more":0,"data"'),
-        chain(1)[0].replace(b'"id":"id-1",', b""),
-        chain(1)[0].replace(b"id-1", b"\xff"),
-        chain(1)[0].replace(b"{}", b"[" * 100_000 + b"]" * 100_000),
-    ],
-)
+@each("line", [
+    b"", b"{}", b"[]", b"null", b"{", b"\0\0", chain(1)[0][:-2], chain(1)[0].replace(b'"id-1"', b"1"),
+    chain(1)[0].replace(b'"fact"', b'"guess"'), chain(1)[0].replace(b'"position":1', b'"position":1.5'),
+    chain(1)[0].replace(b'"data"', b'"more":0,"data"'), chain(1)[0].replace(b'"id":"id-1",', b""),
+    chain(1)[0].replace(b"id-1", b"\xff"), chain(1)[0].replace(b"{}", b"[" * 100_000 + b"]" * 100_000),
+])
 def test_what_is_no_event_is_not_decoded(line: bytes) -> None:
     with pytest.raises(msgspec.DecodeError):
         decode_line(line)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -32,11 +33,8 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def ids(folder: Path) -> list[str]:
     """The ids of all events."""
-    reader = SegmentReader(RealDisk(), str(folder))
-    try:
+    with closing(SegmentReader(RealDisk(), str(folder))) as reader:
         return [event.id for event in events(reader)]
-    finally:
-        reader.close()
 
 
 def descriptors() -> int:
@@ -136,38 +134,34 @@ def failing(disk: MemoryDisk, operation: str, path: str = "") -> list[str]:
 
 
 @each("operation, path", [("append", ""), ("sync", ".jsonl"), ("write_at", HEAD_NAME)])
-def test_a_failed_write_poisons_the_log_and_all_who_wait_hear_it(operation: str, path: str) -> None:
-    async def main() -> None:
-        disk = MemoryDisk()
-        writer = BatchWriter(storage := open_segments(disk, 1 << 20))
-        writer.create(LOG_ID)
-        log = Log(storage, Sequencer(storage.tail()))
-        await log.append(draft(1))
-        tried = failing(disk, operation, path)
-        waiting = [asyncio.create_task(log.append(draft(n))) for n in (2, 3, 4, 2)]
-        heard = await asyncio.gather(*waiting, return_exceptions=True)
-        assert all(isinstance(outcome, OutcomeUnknown) for outcome in heard)
-        assert tried.count(operation) == 1, "nothing is tried again"
-        count = len(tried)
-        disk.before = lambda name, _where: tried.append(name)
-        for number in (1, 2, 5):
-            with pytest.raises(OutcomeUnknown):
-                await log.append(draft(number))
-        with pytest.raises(OutcomeUnknown):
-            await log.aclose()
-        assert len(tried) == count, "and nothing more is written, not even HEAD"
-        assert disk.open_files == 0
-        again = open_segments(disk, 1 << 20)
-        assert again.tail().position >= 2
-        again.close()
-        assert [event.id for event in all_events(disk)][:2] == [f"log.created:{LOG_ID}", "note-1"]
-        assert verify_log(FOLDER, disk).ok
-
-    asyncio.run(main())
-
-
-def test_a_failed_sync_of_head_on_idle_poisons_too() -> None:
+async def test_a_failed_write_poisons_the_log_and_all_who_wait_hear_it(operation: str, path: str) -> None:
     disk = MemoryDisk()
+    writer = BatchWriter(storage := open_segments(disk, 1 << 20))
+    writer.create(LOG_ID)
+    log = Log(storage, Sequencer(storage.tail()))
+    await log.append(draft(1))
+    tried = failing(disk, operation, path)
+    waiting = [asyncio.create_task(log.append(draft(n))) for n in (2, 3, 4, 2)]
+    heard = await asyncio.gather(*waiting, return_exceptions=True)
+    assert all(isinstance(outcome, OutcomeUnknown) for outcome in heard)
+    assert tried.count(operation) == 1, "nothing is tried again"
+    count = len(tried)
+    disk.before = lambda name, _where: tried.append(name)
+    for number in (1, 2, 5):
+        with pytest.raises(OutcomeUnknown):
+            await log.append(draft(number))
+    with pytest.raises(OutcomeUnknown):
+        await log.aclose()
+    assert len(tried) == count, "and nothing more is written, not even HEAD"
+    assert disk.open_files == 0
+    again = open_segments(disk, 1 << 20)
+    assert again.tail().position >= 2
+    again.close()
+    assert [event.id for event in all_events(disk)][:2] == [f"log.created:{LOG_ID}", "note-1"]
+    assert verify_log(FOLDER, disk).ok
+
+
+def test_a_failed_sync_of_head_on_idle_poisons_too(disk: MemoryDisk) -> None:
     writer = BatchWriter(storage := open_segments(disk))
     writer.create(LOG_ID)
     failing(disk, "sync", HEAD_NAME)

@@ -99,9 +99,7 @@ def test_at_the_end_of_time_it_stands_and_what_waits_is_due(machine: Machine) ->
 
 
 @pytest.mark.parametrize("ahead", [0, 3600, 3 * 365 * 24 * 3600])
-def test_a_timer_counts_real_seconds_wherever_the_log_stands_and_is_due_at_its_log_time(
-    machine: Machine, ahead: int
-) -> None:
+def test_a_timer_counts_real_seconds_wherever_the_log_stands_and_is_due_by_it(machine: Machine, ahead: int) -> None:
     clock = LogClock(time_after(now(), ahead))
     at = time_after(clock.now(), 60)
     left = clock.timer(at)

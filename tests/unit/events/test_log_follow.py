@@ -46,8 +46,7 @@ def sized(number: int, size: int) -> Draft:
 @settings(max_examples=examples(60), deadline=None)
 @given(
     sizes=st.lists(st.sampled_from([2, 50, 900, 30_000, 70_000, 1_000_000]), min_size=1, max_size=14),
-    segment_bytes=st.sampled_from([1, 100_000, 1 << 26]),
-    chunk=st.sampled_from([1, 5000, 1 << 20]),
+    segment_bytes=st.sampled_from([1, 100_000, 1 << 26]), chunk=st.sampled_from([1, 5000, 1 << 20]),
 )
 def test_any_position_is_found_whatever_the_lines_sizes(sizes: list[int], segment_bytes: int, chunk: int) -> None:
     disk = MemoryDisk()
@@ -83,8 +82,7 @@ def test_what_is_behind_the_durable_end_never_disturbs_a_reader(tail: bytes) -> 
         reader.close()
 
 
-def test_a_line_that_claims_another_position_leads_nobody_away_from_the_others() -> None:
-    disk = MemoryDisk()
+def test_a_line_that_claims_another_position_leads_nobody_away_from_the_others(disk: MemoryDisk) -> None:
     write_log(disk, [1] * 300, 1 << 26, size=700)
     line = lines_of(disk)[149]
     data = disk.contents[path(1)].data
@@ -119,8 +117,7 @@ def test_a_reader_goes_on_where_a_segment_ended(segment_bytes: int) -> None:
     assert [event.position for event in found] == list(range(1, 62))
 
 
-def test_an_event_behind_the_tail_is_not_found() -> None:
-    disk = MemoryDisk()
+def test_an_event_behind_the_tail_is_not_found(disk: MemoryDisk) -> None:
     write_log(disk, [1, 1])
     reader = SegmentReader(disk, FOLDER)
     with pytest.raises(NotFound, match="its tail is 3"):
@@ -134,8 +131,7 @@ def test_an_event_behind_the_tail_is_not_found() -> None:
         SegmentReader(disk, "/elsewhere")
 
 
-def test_a_missing_segment_and_a_head_that_promises_too_much_are_corruption() -> None:
-    disk = MemoryDisk()
+def test_a_missing_segment_and_a_head_that_promises_too_much_are_corruption(disk: MemoryDisk) -> None:
     tails = write_log(disk, [1] * 12)
     middle = segment_firsts(disk, FOLDER)[1]
     promised = MemoryDisk.copy(disk)
@@ -149,8 +145,7 @@ def test_a_missing_segment_and_a_head_that_promises_too_much_are_corruption() ->
     assert caught.value.position == middle
 
 
-def test_a_follower_in_this_process_catches_up_says_so_once_and_crosses_rolls() -> None:
-    disk = MemoryDisk()
+def test_a_follower_in_this_process_catches_up_says_so_once_and_crosses_rolls(disk: MemoryDisk) -> None:
     writer = BatchWriter(open_segments(disk))
     writer.create(LOG_ID)
     writer.write([draft(n) for n in range(5)])
@@ -169,8 +164,7 @@ def test_a_follower_in_this_process_catches_up_says_so_once_and_crosses_rolls() 
     assert len(segment_firsts(disk, FOLDER)) > 5
 
 
-def test_a_slow_follower_holds_one_chunk_and_slows_nobody() -> None:
-    disk = MemoryDisk()
+def test_a_slow_follower_holds_one_chunk_and_slows_nobody(disk: MemoryDisk) -> None:
     writer = BatchWriter(open_segments(disk, 1 << 20))
     writer.create(LOG_ID)
     slow = Follower(SegmentReader(disk, FOLDER), 1, chunk_bytes=20_000)

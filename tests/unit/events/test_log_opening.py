@@ -187,9 +187,7 @@ def test_recovery_that_crashed_before_it_was_told_is_told_by_the_next_opening() 
     _, second = opened(disk)
     assert first is not None
     assert second is not None
-    assert (second.segment, second.offset, second.cut_bytes, second.kept_as) == (
-        first.segment, size, 4, first.kept_as,
-    )
+    assert (second.segment, second.offset, second.cut_bytes, second.kept_as) == (first.segment, size, 4, first.kept_as)
 
 
 def test_a_second_tear_at_the_same_byte_keeps_both() -> None:
@@ -218,8 +216,7 @@ def test_whole_lines_that_were_not_acknowledged_stay_and_become_durable() -> Non
     assert sums(all_events(disk.power_loss())) == pristine
 
 
-def test_names_that_a_crashed_process_left_unsynced_become_durable() -> None:
-    disk = MemoryDisk()
+def test_names_that_a_crashed_process_left_unsynced_become_durable(disk: MemoryDisk) -> None:
     write_log(disk, [1, 2], 300)
     for content in disk.contents.values():
         content.durable = bytes(content.data)
@@ -237,8 +234,7 @@ def test_leftovers_of_a_crash_are_removed() -> None:
     assert [name for name in disk.names(FOLDER) if name.endswith(".tmp")] == []
 
 
-def test_a_half_made_head_of_a_new_log_is_made_anew() -> None:
-    disk = MemoryDisk()
+def test_a_half_made_head_of_a_new_log_is_made_anew(disk: MemoryDisk) -> None:
     disk.put(f"{HEAD_PATH}.tmp", b"half")
     assert opened(disk) == (0, None)
     assert disk.names(FOLDER) == [HEAD_NAME]
@@ -351,8 +347,7 @@ def test_head_vouches_for_every_segment_but_the_newest() -> None:
     for number in range(12):
         writer.write([draft(number)])
     lost = disk.power_loss()
-    head = verify_log(FOLDER, lost).durable.position
-    assert head == int(segment_paths(disk)[-1][-26:-6]) - 1
+    assert verify_log(FOLDER, lost).durable.position == int(segment_paths(disk)[-1][-26:-6]) - 1
     storage.close()
 
 

@@ -74,8 +74,7 @@ def test_a_newest_segment_that_is_removed_right_after_the_roll_is_missed(slot: i
     assert slot is not None or finding.file in {newest[-26:], segment_name(int(newest[-26:-6]))}
 
 
-def test_head_notes_a_segment_before_anything_stands_in_it() -> None:
-    disk = MemoryDisk()
+def test_head_notes_a_segment_before_anything_stands_in_it(disk: MemoryDisk) -> None:
     storage = open_segments(disk, 400)
     writer = BatchWriter(storage)
     writer.create(LOG_ID)
@@ -128,8 +127,7 @@ def test_a_whole_line_of_another_position_is_corruption_for_opening_and_verify(w
     assert (finding.offset, finding.position) == (len(raw), 12)
 
 
-def test_a_long_line_of_another_position_is_seen_whole_by_both() -> None:
-    disk = MemoryDisk()
+def test_a_long_line_of_another_position_is_seen_whole_by_both(disk: MemoryDisk) -> None:
     write_log(disk, [1, 1], 1 << 24, size=600_000)
     raw = disk.read(path(1))
     disk.put(path(1), raw + raw[lines_of(disk)[-1].start :])

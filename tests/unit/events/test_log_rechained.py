@@ -65,15 +65,10 @@ WITH_DATA = (
 
 
 @each("at", [2, 5, 9])
-@each(
-    "text",
-    [
-        b'{"position":%d,"batch":%d,"time":"%s","strange":1}',
-        b'{"position":%d,"batch":%d,"time":"%s"]',
-        WITH_DATA % (b"\xff", b"{}"),
-        WITH_DATA % (b"a", b"[" * 100_000 + b"]" * 100_000),
-    ],
-)
+@each("text", [
+    b'{"position":%d,"batch":%d,"time":"%s","strange":1}', b'{"position":%d,"batch":%d,"time":"%s"]',
+    WITH_DATA % (b"\xff", b"{}"), WITH_DATA % (b"a", b"[" * 100_000 + b"]" * 100_000),
+])
 def test_a_re_chained_line_that_is_no_event_is_found_by_decoding_and_by_readers(at: int, text: bytes) -> None:
     disk = MemoryDisk()
     write_log(disk, [1, 2, 1, 3, 1], segment_bytes=10_000)
@@ -94,8 +89,7 @@ def test_a_re_chained_line_that_is_no_event_is_found_by_decoding_and_by_readers(
     assert (caught.value.file, caught.value.offset, caught.value.position) == (line.file, line.start, at)
 
 
-def test_a_log_whose_first_event_is_no_log_created_is_corrupt() -> None:
-    disk = MemoryDisk()
+def test_a_log_whose_first_event_is_no_log_created_is_corrupt(disk: MemoryDisk) -> None:
     write_log(disk, [1, 2], segment_bytes=10_000)
     (segment,) = segment_paths(disk)
     raw, tail = rechained(disk.read(segment), {1: lambda e: msgspec.structs.replace(e, type="test.created")})

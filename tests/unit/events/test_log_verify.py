@@ -85,8 +85,7 @@ def test_an_intact_log_is_verified() -> None:
     assert disk.open_files == 0
 
 
-def test_a_log_of_no_events_is_intact_and_a_folder_without_one_is_told() -> None:
-    disk = MemoryDisk()
+def test_a_log_of_no_events_is_intact_and_a_folder_without_one_is_told(disk: MemoryDisk) -> None:
     open_segments(disk).close()
     assert verified(disk).ok
     with pytest.raises(NotFound):
@@ -360,8 +359,7 @@ def test_a_torn_tail_in_a_segment_that_has_a_successor_is_a_finding_whatever_hea
     assert finding(disk).file == first[-26:]
 
 
-def test_damage_behind_a_stale_head_is_found_when_a_later_batch_is_intact() -> None:
-    disk = MemoryDisk()
+def test_damage_behind_a_stale_head_is_found_when_a_later_batch_is_intact(disk: MemoryDisk) -> None:
     write_log(disk, [1, 1, 1], segment_bytes=10_000)
     disk.put(HEAD_PATH, head_bytes(Tail()))
     line = lines_of(disk)[1]

@@ -62,19 +62,14 @@ def test_a_private_key_that_was_read_as_json_is_masked_field_by_field() -> None:
 
 
 HARMLESS = [
-    "the basic functionality of internationalization",
-    "bearer authentication-mechanism",
+    "the basic functionality of internationalization", "bearer authentication-mechanism",
     "the password is wrong; passwords: none",
     "task-assessment-and-prioritisation-of-work, risk-management-framework-of-2026",
-    "sk-this-is-a-long-name-of-a-css-class",
-    "npm-install-a-package-with-a-long-name",
-    "https://example.org:8080/path?x=1 mail@example.org",
-    "ssh://git@example.org/repo.git",
-    "max_tokens=4096000 and primary_key: customer_id",
-    "0123456789abcdef" * 4,
+    "sk-this-is-a-long-name-of-a-css-class", "npm-install-a-package-with-a-long-name",
+    "https://example.org:8080/path?x=1 mail@example.org", "ssh://git@example.org/repo.git",
+    "max_tokens=4096000 and primary_key: customer_id", "0123456789abcdef" * 4,
     "2026-11-21T19:50:00.123456Z /home/user/project/file.py:120",
-    "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
-    "secret ballot, secretary, keyboard, tokenizer",
+    "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "secret ballot, secretary, keyboard, tokenizer",
     "the monkey-0123456789abcdef0123456789abcdef0 and turkey-farm", "SKU SKIP TASK ASK SK SKA0123456789",
     "426d3bc9f0e8d7c6b5a4938271605f4e3d2c1b0a is a commit, de305d54-75b4-431b-adb2-eb6b9e546014 an id",
     "docker run -u 1000:1000 image; sudo -u user:group id; git push -u origin main:main",
@@ -88,8 +83,7 @@ HARMLESS = [
     "module.submodule.function(argument).another_quite_long_method_name_of_it.and_one_more_of_some_length",
     "MMMMMMMMMMMMMMMMMMMMMMMM.lower1.this-is-a-long-kebab-case-name-here", "sig=0x1f, design=bold; ?sig=short&x=1",
     "www.example.org/dp.html; udp.pt.port; dp.st.x = 1", "worship dashpot fishpond lin_algebra figdata dapi dapibus",
-    "see https://docs.example.org/a.b.c/Some-Long-Page-Name-About-Things.html#section-12",
-    MASK,
+    "see https://docs.example.org/a.b.c/Some-Long-Page-Name-About-Things.html#section-12", MASK,
 ]
 
 
@@ -165,35 +159,27 @@ class Pair(NamedTuple):
 
 def test_every_string_of_a_structure_is_masked() -> None:
     secret = "known-secret-1"
-    value = Outer(
-        Inner(f"a {secret} b"),
-        [Inner("plain"), Inner(secret, 2, "pw")],
-        {
-            secret: [{"x": (secret, 1, None, True, 2.5)}],
-            "pair": Pair(secret, "y"),
-            "set": {secret},
-            "bytes": secret.encode() + b"\xff",
-            "raw": msgspec.Raw(json.dumps({"a": secret}).encode()),
-            "raw, not json": msgspec.Raw(b'"' + secret.encode()),
-            "raw, not UTF-8": msgspec.Raw(b'"\xff' + secret.encode() + b'"'),
-            "raw, deep": msgspec.Raw(b"[" * 5000 + secret.encode() + b"]" * 5000),
-        },
-    )
+    value = Outer(Inner(f"a {secret} b"), [Inner("plain"), Inner(secret, 2, "pw")], {
+        secret: [{"x": (secret, 1, None, True, 2.5)}],
+        "pair": Pair(secret, "y"),
+        "set": {secret},
+        "bytes": secret.encode() + b"\xff",
+        "raw": msgspec.Raw(json.dumps({"a": secret}).encode()),
+        "raw, not json": msgspec.Raw(b'"' + secret.encode()),
+        "raw, not UTF-8": msgspec.Raw(b'"\xff' + secret.encode() + b'"'),
+        "raw, deep": msgspec.Raw(b"[" * 5000 + secret.encode() + b"]" * 5000),
+    })
     masked = Redactor([secret]).value(value)
-    assert masked == Outer(
-        Inner(f"a {MASK} b"),
-        [Inner("plain"), Inner(MASK, 2, MASK)],
-        {
-            MASK: [{"x": (MASK, 1, None, True, 2.5)}],
-            "pair": Pair(MASK, "y"),
-            "set": {MASK},
-            "bytes": MASK.encode() + b"\xff",
-            "raw": msgspec.Raw(json.dumps({"a": MASK}, separators=(",", ":")).encode()),
-            "raw, not json": msgspec.Raw(b'"' + MASK.encode()),
-            "raw, not UTF-8": msgspec.Raw(b'"\xff' + MASK.encode() + b'"'),
-            "raw, deep": msgspec.Raw(b"[" * 5000 + MASK.encode() + b"]" * 5000),
-        },
-    )
+    assert masked == Outer(Inner(f"a {MASK} b"), [Inner("plain"), Inner(MASK, 2, MASK)], {
+        MASK: [{"x": (MASK, 1, None, True, 2.5)}],
+        "pair": Pair(MASK, "y"),
+        "set": {MASK},
+        "bytes": MASK.encode() + b"\xff",
+        "raw": msgspec.Raw(json.dumps({"a": MASK}, separators=(",", ":")).encode()),
+        "raw, not json": msgspec.Raw(b'"' + MASK.encode()),
+        "raw, not UTF-8": msgspec.Raw(b'"\xff' + MASK.encode() + b'"'),
+        "raw, deep": msgspec.Raw(b"[" * 5000 + MASK.encode() + b"]" * 5000),
+    })
     assert secret.encode() not in msgspec.json.encode(masked)
     assert type(masked.free["pair"]) is Pair
     assert masked.many[0] is value.many[0], "what holds no secret is not copied"
@@ -289,8 +275,7 @@ def test_masking_twice_is_masking_once(text: str) -> None:
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.sampled_from(PIECES),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(PIECES), inner),
-    max_leaves=10,
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(PIECES), inner), max_leaves=10,
 )
 
 

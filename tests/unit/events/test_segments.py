@@ -25,8 +25,7 @@ def file_of(data: bytes) -> MemoryFile:
     return disk.open("/file")
 
 
-def test_names_sort_as_positions_do_and_only_they_are_segments() -> None:
-    disk = MemoryDisk()
+def test_names_sort_as_positions_do_and_only_they_are_segments(disk: MemoryDisk) -> None:
     firsts = [1, 2, 10, 999, 10**12, 10**19]
     for first in reversed(firsts):
         disk.put(path(first), b"")
@@ -36,22 +35,19 @@ def test_names_sort_as_positions_do_and_only_they_are_segments() -> None:
     assert segment_firsts(disk, "/none") == []
 
 
-@each(
-    "line, claim",
-    [
-        (b'{"position":1,"batch":2,"time', (1, 2)),
-        (b'{"position":9223372036854775807,"batch":12,', (2**63 - 1, 12)),
-        (b'{"position":0,"batch":2,', None),
-        (b'{"position":01,"batch":2,', None),
-        (b'{"position":-1,"batch":2,', None),
-        (b'{"position": 1,"batch":2,', None),
-        (b'{"position":1,"batch":2}', None),
-        (b'{"position":' + b"9" * 20 + b',"batch":2,', None),
-        (b' {"position":1,"batch":2,', None),
-        (b"", None),
-        (b"\0" * 64, None),
-    ],
-)
+@each("line, claim", [
+    (b'{"position":1,"batch":2,"time', (1, 2)),
+    (b'{"position":9223372036854775807,"batch":12,', (2**63 - 1, 12)),
+    (b'{"position":0,"batch":2,', None),
+    (b'{"position":01,"batch":2,', None),
+    (b'{"position":-1,"batch":2,', None),
+    (b'{"position": 1,"batch":2,', None),
+    (b'{"position":1,"batch":2}', None),
+    (b'{"position":' + b"9" * 20 + b',"batch":2,', None),
+    (b' {"position":1,"batch":2,', None),
+    (b"", None),
+    (b"\0" * 64, None),
+])
 def test_what_a_line_claims_is_read_literally(line: bytes, claim: tuple[int, int] | None) -> None:
     assert line_start(line) == claim
 
@@ -89,8 +85,7 @@ def test_a_folder_without_head_is_no_log() -> None:
         SegmentReader(MemoryDisk(), FOLDER)
 
 
-def test_a_head_without_a_whole_slot_says_nothing() -> None:
-    disk = MemoryDisk()
+def test_a_head_without_a_whole_slot_says_nothing(disk: MemoryDisk) -> None:
     write_log(disk, [1, 2])
     reader = SegmentReader(disk, FOLDER)
     assert reader.log_id() == LOG_ID
@@ -102,8 +97,7 @@ def test_a_head_without_a_whole_slot_says_nothing() -> None:
     reader.close()
 
 
-def test_few_files_are_open_at_once_and_none_after_closing(tmp_path: Path) -> None:
-    disk = MemoryDisk()
+def test_few_files_are_open_at_once_and_none_after_closing(tmp_path: Path, disk: MemoryDisk) -> None:
     tail = write_log(disk, [3] * 20, segment_bytes=1)[-1]
     assert len(segment_paths(disk)) > 15
     reader = SegmentReader(disk, FOLDER)
@@ -119,8 +113,7 @@ def test_few_files_are_open_at_once_and_none_after_closing(tmp_path: Path) -> No
         SegmentReader(RealDisk(), str(tmp_path / "none"))
 
 
-def test_reading_asks_no_less_than_it_gives_and_no_more_than_is_durable() -> None:
-    disk = MemoryDisk()
+def test_reading_asks_no_less_than_it_gives_and_no_more_than_is_durable(disk: MemoryDisk) -> None:
     (*_, before, tail) = write_log(disk, [2, 2, 2], segment_bytes=10_000)
     reader = SegmentReader(disk, FOLDER)
     whole = b"".join(disk.read(segment) for segment in segment_paths(disk))

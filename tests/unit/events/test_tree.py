@@ -35,9 +35,7 @@ def test_what_is_written_is_read_back_and_its_folders_are_made(root: Path) -> No
 
 
 @pytest.mark.parametrize("act", ["read", "size", "mark", "replace", "extend"])
-def test_a_folder_that_becomes_a_link_meanwhile_leads_nowhere(
-    root: Path, monkeypatch: pytest.MonkeyPatch, act: str
-) -> None:
+def test_a_folder_that_becomes_a_link_leads_nowhere(root: Path, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
     tree = Tree(root)
     mark = tree.replace("a/file", [b"ours"])
     resolved = tree._resolved

@@ -171,60 +171,49 @@ def test_nothing_is_permitted_for_a_minute_after_a_slow_batch_nor_before_enough_
 # --- the writer -----------------------------------------------------------------------------------------------------
 
 
-def test_a_single_appender_is_written_by_the_loops_thread_and_head_is_settled_by_the_other() -> None:
-    async def work() -> None:
-        storage = Watched()
-        async with opened(storage) as log:
-            number = await calm(log)
-            storage.settled.clear()
-            number = await inline(log, storage, number, 5)
-            assert storage.tail().position == number, "durable when append returns"
-            assert await asyncio.to_thread(storage.settled.wait, 60)
-        assert [event.id for event in events(storage)] == [f"note-{n}" for n in range(number)]
-
-    on_loop(work)
+async def test_a_single_appender_is_written_by_the_loops_thread_and_head_is_settled_by_the_other() -> None:
+    storage = Watched()
+    async with opened(storage) as log:
+        number = await calm(log)
+        storage.settled.clear()
+        number = await inline(log, storage, number, 5)
+        assert storage.tail().position == number, "durable when append returns"
+        assert await asyncio.to_thread(storage.settled.wait, 60)
+    assert [event.id for event in events(storage)] == [f"note-{n}" for n in range(number)]
 
 
-def test_appenders_at_the_same_time_share_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_appenders_at_the_same_time_share_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "TURN_SECONDS", -1.0)
+    storage = Watched()
 
-    async def work() -> None:
-        storage = Watched()
+    async def appender(log: Log, first: int) -> None:
+        for n in range(first, first + 50):
+            await log.append(draft(n))
 
-        async def appender(log: Log, first: int) -> None:
-            for n in range(first, first + 50):
-                await log.append(draft(n))
-
-        async with opened(storage) as log:
-            await calm(log)
-            before = len(storage.sizes)
-            await asyncio.gather(*(appender(log, 1000 * k) for k in range(1, 17)))
-            assert max(storage.sizes[before:]) == 16
-            assert sum(storage.inline[before:]) <= 1, "the first does not know that others are there"
-
-    on_loop(work)
+    async with opened(storage) as log:
+        await calm(log)
+        before = len(storage.sizes)
+        await asyncio.gather(*(appender(log, 1000 * k) for k in range(1, 17)))
+        assert max(storage.sizes[before:]) == 16
+        assert sum(storage.inline[before:]) <= 1, "the first does not know that others are there"
 
 
-def test_an_appender_that_never_waits_lets_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_appender_that_never_waits_lets_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "TURN_SECONDS", -1.0)
+    storage, turns = Watched(), 0
 
-    async def work() -> None:
-        storage, turns = Watched(), 0
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
 
-        async def other() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
-
-        async with opened(storage) as log:
-            number = await calm(log)
-            task = asyncio.create_task(other())
-            await inline(log, storage, number, 20)
-            assert turns >= 20
-            task.cancel()
-
-    on_loop(work)
+    async with opened(storage) as log:
+        number = await calm(log)
+        task = asyncio.create_task(other())
+        await inline(log, storage, number, 20)
+        assert turns >= 20
+        task.cancel()
 
 
 def test_large_submissions_go_to_the_thread() -> None:
@@ -239,44 +228,38 @@ def test_large_submissions_go_to_the_thread() -> None:
     assert INLINE_EVENTS_MAX < 100
 
 
-def test_a_failed_write_in_the_loops_thread_poisons_the_log() -> None:
-    async def work() -> None:
-        storage = Watched()
-        with suppress(OutcomeUnknown):  # of closing it
-            async with opened(storage) as log:
-                number = await calm(log)
-                storage.raised = OutcomeUnknown("the disk is full")
-                with pytest.raises(OutcomeUnknown, match="disk is full"):
-                    await inline(log, storage, number, 2)
-                written = len(storage.sizes)
-                storage.raised = None
-                for n in (number, number + 1_000_000):
-                    with pytest.raises(OutcomeUnknown):
-                        await log.append(draft(n))
-                assert len(storage.sizes) == written, "nothing is tried again"
-
-    on_loop(work)
+async def test_a_failed_write_in_the_loops_thread_poisons_the_log() -> None:
+    storage = Watched()
+    with suppress(OutcomeUnknown):  # of closing it
+        async with opened(storage) as log:
+            number = await calm(log)
+            storage.raised = OutcomeUnknown("the disk is full")
+            with pytest.raises(OutcomeUnknown, match="disk is full"):
+                await inline(log, storage, number, 2)
+            written = len(storage.sizes)
+            storage.raised = None
+            for n in (number, number + 1_000_000):
+                with pytest.raises(OutcomeUnknown):
+                    await log.append(draft(n))
+            assert len(storage.sizes) == written, "nothing is tried again"
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError])
-def test_a_write_that_is_interrupted_has_an_unknown_outcome(kind: type[BaseException]) -> None:
-    async def work() -> None:
-        storage = Watched()
-        with suppress(OutcomeUnknown):  # of closing it
-            async with opened(storage) as log:
-                number = await calm(log)
-                storage.raised = kind()
-                with pytest.raises(kind):
-                    await inline(log, storage, number, 2)
-                written = len(storage.sizes)
-                with pytest.raises(OutcomeUnknown, match=kind.__name__):
-                    await log.append(draft(number + 1_000_000))
-                assert len(storage.sizes) == written
-
-    on_loop(work)
+async def test_a_write_that_is_interrupted_has_an_unknown_outcome(kind: type[BaseException]) -> None:
+    storage = Watched()
+    with suppress(OutcomeUnknown):  # of closing it
+        async with opened(storage) as log:
+            number = await calm(log)
+            storage.raised = kind()
+            with pytest.raises(kind):
+                await inline(log, storage, number, 2)
+            written = len(storage.sizes)
+            with pytest.raises(OutcomeUnknown, match=kind.__name__):
+                await log.append(draft(number + 1_000_000))
+            assert len(storage.sizes) == written
 
 
-def test_the_loops_thread_writes_nothing_after_the_writer_thread_failed() -> None:
+async def test_the_loops_thread_writes_nothing_after_the_writer_thread_failed() -> None:
     class Removed(Watched):
         gone = False
 
@@ -284,28 +267,22 @@ def test_the_loops_thread_writes_nothing_after_the_writer_thread_failed() -> Non
             """See Storage."""
             if self.gone:
                 raise OutcomeUnknown("the log was removed")
-
-    async def work() -> None:
-        storage, failed, durable = Removed(), asyncio.Event(), asyncio.Queue[Any]()
-        made = writer.Writer(storage, durable.put_nowait, lambda _: failed.set())
-        sequencer = Sequencer(Tail())
-        for n in range(CALM_BATCHES):
-            made.submit([sequencer.admit(draft(n), now())])
-            await durable.get()
-        storage.gone = True
-        await failed.wait()
-        with pytest.raises(OutcomeUnknown):
-            made.write([sequencer.admit(draft(CALM_BATCHES), now())])
-        assert len(storage.sizes) == CALM_BATCHES
-        await made.stop()
-
-    on_loop(work)
+    storage, failed, durable = Removed(), asyncio.Event(), asyncio.Queue[Any]()
+    made = writer.Writer(storage, durable.put_nowait, lambda _: failed.set())
+    sequencer = Sequencer(Tail())
+    for n in range(CALM_BATCHES):
+        made.submit([sequencer.admit(draft(n), now())])
+        await durable.get()
+    storage.gone = True
+    await failed.wait()
+    with pytest.raises(OutcomeUnknown):
+        made.write([sequencer.admit(draft(CALM_BATCHES), now())])
+    assert len(storage.sizes) == CALM_BATCHES
+    await made.stop()
 
 
 @given(st.lists(st.lists(st.integers(0, 2), max_size=30), min_size=1, max_size=4))
-def test_whatever_the_turns_every_event_stands_once_in_order_and_is_handed_out_in_order(
-    plans: Sequence[Sequence[int]],
-) -> None:
+def test_whatever_the_turns_each_event_stands_once_and_is_handed_out_in_order(plans: Sequence[Sequence[int]]) -> None:
     """Each appender waits for so many turns of the loop before each append."""
 
     async def work() -> None:

@@ -39,19 +39,15 @@ def test_wake_up_that_comes_as_a_wait_for_quiet_ends_is_not_lost(monkeypatch: py
     assert asyncio.run(append_twice()) == [1, 2]
 
 
-def test_failure_to_hand_out_what_is_durable_fails_the_log_instead_of_hanging(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failure_to_hand_out_what_is_durable_fails_the_log_and_hangs_not(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_self: Log, _durable: object) -> None:
         raise RuntimeError
-
-    async def append() -> None:
-        seen: list[object] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: seen.append(context["exception"]))
-        monkeypatch.setattr(Log, "_durable", broken)
-        log = Log(MemoryStorage(), Sequencer(Tail()))
-        with pytest.raises(OutcomeUnknown, match="RuntimeError"):
-            await asyncio.wait_for(log.append(draft(1)), 10)
-        assert [type(error) for error in seen] == [RuntimeError]
-        with pytest.raises(OutcomeUnknown):
-            await log.aclose()
-
-    asyncio.run(append())
+    seen: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: seen.append(context["exception"]))
+    monkeypatch.setattr(Log, "_durable", broken)
+    log = Log(MemoryStorage(), Sequencer(Tail()))
+    with pytest.raises(OutcomeUnknown, match="RuntimeError"):
+        await asyncio.wait_for(log.append(draft(1)), 10)
+    assert [type(error) for error in seen] == [RuntimeError]
+    with pytest.raises(OutcomeUnknown):
+        await log.aclose()

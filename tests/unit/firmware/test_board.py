@@ -167,9 +167,7 @@ def test_a_program_that_is_loaded_again_is_another_boot_disarmed_and_knows_of_no
     again.run_reason = "supervisor.RunReason.SUPERVISOR_RELOAD"
     versions = {"contract_version": contract.CONTRACT_VERSION, "contract_hash": contract.CONTRACT_HASH}
     asked = Host(
-        again,
-        lambda _: {"op": "hello", **versions, "time": TIME},
-        lambda _: {"op": "status", "execution_id": ONE},
+        again, lambda _: {"op": "hello", **versions, "time": TIME}, lambda _: {"op": "status", "execution_id": ONE},
         lambda _: {"op": "commit", "boot_id": host.boot_id, "execution_id": ONE, "digest": "0" * 64},
     )
     again.run(200)

@@ -40,9 +40,7 @@ def history(folder: Path, name: str) -> list[tuple[Event, StoredEvent]]:
 
 
 @pytest.mark.parametrize(("name", "kind", "projection"), HISTORIES)
-def test_the_view_that_is_followed_is_the_one_of_the_documents(
-    tmp_path: Path, name: str, kind: Kind, projection: Any
-) -> None:
+def test_the_followed_view_is_that_of_the_documents(tmp_path: Path, name: str, kind: Kind, projection: Any) -> None:
     documents, views = Documents([projection(1_000, 10**9)]), dict[str, JobView]()
     compared = 0
     for event, stored in history(tmp_path, name):

@@ -26,9 +26,7 @@ RARE = ([b'"type":"rare"'],)
 
 @given(st.lists(st.booleans(), min_size=1, max_size=600), st.integers(1, 700), st.integers(1, 700))
 @settings(max_examples=examples(30), deadline=None)
-def test_all_that_is_looked_for_is_found_and_every_position_is_done_with(
-    kinds: Sequence[bool], position: int, until: int
-) -> None:
+def test_all_that_is_wanted_is_found_and_no_position_skipped(kinds: Sequence[bool], position: int, until: int) -> None:
     storage = log_of(kinds)
     until = min(until, len(kinds))
     found, done = [], position - 1

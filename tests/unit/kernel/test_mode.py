@@ -112,13 +112,12 @@ def test_an_older_bootstraps_broken_alignment_contradicts_a_passed_check(green: 
     assert codes(observe(green)) == ("DEGRADED", ["incoherent_reality"])
 
 
-@each(
-    "declared, mode, code",
-    [
-        ("NORMAL", "NORMAL", []), ("degraded", "DEGRADED", ["declared"]), ("BLOCKED", "BLOCKED", ["declared"]),
-        ("HOLIDAY", "BLOCKED", ["declaration_unknown"]),
-    ],
-)
+@each("declared, mode, code", [
+    ("NORMAL", "NORMAL", []),
+    ("degraded", "DEGRADED", ["declared"]),
+    ("BLOCKED", "BLOCKED", ["declared"]),
+    ("HOLIDAY", "BLOCKED", ["declaration_unknown"]),
+])
 def test_the_declared_mode_counts_if_it_is_worse(
     declared: str, mode: str, code: list[str], green: Contents, observe: Observe
 ) -> None:
@@ -153,9 +152,7 @@ def test_equal_kernels_have_equal_digests(green: Contents, observe: Observe) -> 
     assert judge(observe(green).surfaces).digest != first
 
 
-def test_a_summary_with_very_many_failed_checks_gives_reasons_that_fit_into_a_line(
-    green: Contents, observe: Observe
-) -> None:
+def test_a_summary_of_very_many_failed_checks_gives_reasons_that_fit_a_line(green: Contents, observe: Observe) -> None:
     green[REALITY] = {
         "reality_green": False,
         "checks": [{"name": f"{n}-" + "\u0001" * 900, "passed": False, "message": ""} for n in range(3000)],
@@ -167,9 +164,7 @@ def test_a_summary_with_very_many_failed_checks_gives_reasons_that_fit_into_a_li
 
 
 @pytest.mark.parametrize("word", ["branch", "phase", "check"])
-def test_a_word_too_long_for_a_decision_makes_its_surface_invalid(
-    word: str, green: Contents, observe: Observe
-) -> None:
+def test_a_word_too_long_for_a_decision_makes_its_surface_invalid(word: str, green: Contents, observe: Observe) -> None:
     long = "x" * (WORD_CHARS_MAX + 1)
     name = {"branch": BOOTSTRAP, "phase": SSOT, "check": REALITY}[word]
     green[name] |= {

@@ -14,14 +14,13 @@ from tests.support.cases import each
 from tests.support.oa_loop import Observe
 
 
-@each(
-    "content, phase",
-    [
-        ({"current_phase": "28B"}, "28B"), ({"current_phase": 24}, "24"), ({"phases": {"current": 24}}, "24"),
-        ({"current_phase": None, "phases": {"current": "24"}}, "24"),
-        ({"current_phase": "25", "phases": {"current": 24}}, "25"),
-    ],
-)
+@each("content, phase", [
+    ({"current_phase": "28B"}, "28B"),
+    ({"current_phase": 24}, "24"),
+    ({"phases": {"current": 24}}, "24"),
+    ({"current_phase": None, "phases": {"current": "24"}}, "24"),
+    ({"current_phase": "25", "phases": {"current": 24}}, "25"),
+])
 def test_phase_is_the_top_level_word_else_the_number_below(content: dict[str, Any], phase: str) -> None:
     assert surfaces.ssot(content).phase == phase
 
@@ -45,18 +44,15 @@ def test_what_lacks_something_that_the_contract_reads_has_a_problem(name: str, c
     assert problem(name, content)
 
 
-@each(
-    "name, content",
-    [
-        (BOOTSTRAP, {"branch": "main", "webui": {"surfaces_consumed": [None, "x"]}, "version": "2025-12-03"}),
-        (BOOTSTRAP, {"branch": "main", "health": None}),
-        (REALITY, {"reality_green": False, "checks": [None, {"name": "a", "passed": None}], "more": 1}),
-        (HANDOFF, {}),
-        (HANDOFF, {"health": None, "required_surfaces": None}),
-        (CONTEXT, {}),
-        (CONTEXT, {"context": None}),
-    ],
-)
+@each("name, content", [
+    (BOOTSTRAP, {"branch": "main", "webui": {"surfaces_consumed": [None, "x"]}, "version": "2025-12-03"}),
+    (BOOTSTRAP, {"branch": "main", "health": None}),
+    (REALITY, {"reality_green": False, "checks": [None, {"name": "a", "passed": None}], "more": 1}),
+    (HANDOFF, {}),
+    (HANDOFF, {"health": None, "required_surfaces": None}),
+    (CONTEXT, {}),
+    (CONTEXT, {"context": None}),
+])
 def test_absent_health_nulls_and_unknown_keys_are_no_problem(name: str, content: Any) -> None:
     assert problem(name, content) == ""
 
@@ -77,40 +73,32 @@ def test_a_check_that_stands_twice_has_passed_only_if_both_have() -> None:
     assert surfaces.reality({"reality_green": True, "checks": checks}).verdict("a") is False
 
 
-@each(
-    "checks, provisional",
-    [
-        ([], True),
-        ([{"name": "a", "passed": True}], True),
-        ([{"name": "a", "passed": None, "message": ""}], True),
-        ([{"name": "a", "message": "", "details": {}}], True),
-        ([{"name": "a", "passed": True, "message": ""}, {"name": "b", "passed": True}], True),
-        ([{"name": "a", "passed": True, "message": ""}], False),
-        ([{"name": "a", "passed": False, "details": {}}], False),
-    ],
-)
+@each("checks, provisional", [
+    ([], True),
+    ([{"name": "a", "passed": True}], True),
+    ([{"name": "a", "passed": None, "message": ""}], True),
+    ([{"name": "a", "message": "", "details": {}}], True),
+    ([{"name": "a", "passed": True, "message": ""}, {"name": "b", "passed": True}], True),
+    ([{"name": "a", "passed": True, "message": ""}], False),
+    ([{"name": "a", "passed": False, "details": {}}], False),
+])
 def test_a_summary_whose_checks_are_not_finished_is_provisional(checks: list[Any], provisional: bool) -> None:
     assert surfaces.reality({"reality_green": True, "checks": checks}).provisional is provisional
 
 
-@each(
-    "names, newest",
-    [
-        ([], ""),
-        (["SSOT_SURFACE_V17.json"], "SSOT_SURFACE_V17.json"),
-        (["SSOT_SURFACE_V9.json", "SSOT_SURFACE_V17.json"], "SSOT_SURFACE_V17.json"),
-        (["SSOT_SURFACE_V17.json", "SSOT_SURFACE_V18.json.tmp", "SSOT_SURFACE_V.json"], "SSOT_SURFACE_V17.json"),
-        (["SSOT_SURFACE_V017.json", "SSOT_SURFACE_V17.json"], "SSOT_SURFACE_V17.json"),
-    ],
-)
+@each("names, newest", [
+    ([], ""),
+    (["SSOT_SURFACE_V17.json"], "SSOT_SURFACE_V17.json"),
+    (["SSOT_SURFACE_V9.json", "SSOT_SURFACE_V17.json"], "SSOT_SURFACE_V17.json"),
+    (["SSOT_SURFACE_V17.json", "SSOT_SURFACE_V18.json.tmp", "SSOT_SURFACE_V.json"], "SSOT_SURFACE_V17.json"),
+    (["SSOT_SURFACE_V017.json", "SSOT_SURFACE_V17.json"], "SSOT_SURFACE_V17.json"),
+])
 def test_the_ssot_surface_is_the_one_with_the_highest_number(names: list[str], newest: str) -> None:
     assert surfaces.newest_ssot(names) == newest
     assert surfaces.newest_ssot(reversed(names)) == newest
 
 
-def test_a_reading_under_no_name_of_ours_is_not_seen_and_what_is_required_counts_as_missing(
-    green: Contents, observe: Observe
-) -> None:
+def test_a_reading_under_no_name_of_ours_is_unseen_and_its_surface_missing(green: Contents, observe: Observe) -> None:
     readings = [
         msgspec.structs.replace(reading, name="***REDACTED***") if reading.name == REALITY else reading
         for reading in observe(green).surfaces

@@ -11,8 +11,7 @@ from pydantic import BaseModel, SecretStr
 
 from pmagent.actors.model.chat import _CLASSES, _validates_itself
 from pmagent.contracts.model import ModelAnswer, ModelToolCall
-from tests.support.cases import each
-from tests.support.live import on_loop
+from tests.support.cases import each, on_loop
 from tests.support.models import WithTools, live_gateway, scripted
 
 SCHEMA = {"type": "object", "properties": {}}
@@ -25,7 +24,6 @@ def test_each_answer_of_the_table_is_a_pydantic_model_of_that_name(name: str) ->
     assert cls.__name__ == name
 
 
-@on_loop
 async def test_an_answer_of_another_name_is_bound_to_its_schema() -> None:
     model = scripted(AIMessage("{}"), tools=True)
     assert isinstance(model, WithTools)

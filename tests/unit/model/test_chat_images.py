@@ -13,8 +13,8 @@ from pmagent.actors.model.state import IMAGE_TOKENS
 from pmagent.contracts.effect import EffectFailed
 from pmagent.contracts.model import IMAGE_BYTES_MAX, ModelFailed, ModelImage, ModelLimits, ModelMessage, ModelReplied
 from pmagent.contracts.payload import encode
+from tests.support.cases import on_loop
 from tests.support.gateway import question
-from tests.support.live import on_loop
 from tests.support.models import live_gateway, scripted
 from tests.support.provider import completion, error, provider
 
@@ -27,7 +27,6 @@ def shows(*images: bytes, media_type: str = "image/png") -> list[ModelMessage]:
     return [ModelMessage(role="user", content="what is it?", images=named)]
 
 
-@on_loop
 async def test_an_image_is_read_from_its_blob_and_shown_behind_the_text() -> None:
     model = scripted(AIMessage("a tree"))
     async with live_gateway({"toy:one": model}, images=[PNG, b"other"]) as rig:
@@ -41,7 +40,6 @@ async def test_an_image_is_read_from_its_blob_and_shown_behind_the_text() -> Non
     ])
 
 
-@on_loop
 async def test_images_are_counted_where_the_provider_counts_nothing() -> None:
     async with live_gateway({"toy:one": scripted(AIMessage("a"), AIMessage("b"))}, images=[PNG, b"2"]) as rig:
         without = await rig.ask()
@@ -50,7 +48,6 @@ async def test_images_are_counted_where_the_provider_counts_nothing() -> None:
     assert 0 < reply.usage.input_tokens - 2 * IMAGE_TOKENS - without.usage.input_tokens < 100
 
 
-@on_loop
 async def test_what_a_failed_call_may_have_cost_counts_its_images() -> None:
     limits = ModelLimits(attempts=1, tokens=IMAGE_TOKENS)
     async with live_gateway({"toy:one": scripted(TimeoutError(), AIMessage("b"))}, images=[PNG]) as rig:
@@ -59,7 +56,6 @@ async def test_what_a_failed_call_may_have_cost_counts_its_images() -> None:
     assert [first.code, second.code] == ["timed_out", "tokens"]
 
 
-@on_loop
 async def test_an_image_that_is_not_there_ends_the_call_and_never_reaches_the_model() -> None:
     model = scripted(AIMessage("a tree"))
     async with live_gateway({"toy:one": model}) as rig:
@@ -69,7 +65,6 @@ async def test_an_image_that_is_not_there_ends_the_call_and_never_reaches_the_mo
     assert [type(one) for one in rig.failed_calls] == [EffectFailed]
 
 
-@on_loop
 async def test_an_image_larger_than_providers_take_is_not_sent() -> None:
     model, large = scripted(AIMessage("a tree")), bytes(IMAGE_BYTES_MAX + 1)
     async with live_gateway({"toy:one": model}, images=[large]) as rig:
@@ -79,7 +74,6 @@ async def test_an_image_larger_than_providers_take_is_not_sent() -> None:
     assert (failure.code, failure.attempts, model.seen) == ("too_long", 1, [])
 
 
-@on_loop
 async def test_a_client_that_cannot_show_images_rejects_the_question_once() -> None:
     async with live_gateway({"toy:one": scripted(NotImplementedError("images"), AIMessage("x"))}, images=[PNG]) as rig:
         failure = await rig.ask(messages=shows(PNG))

@@ -31,9 +31,9 @@ from pmagent.contracts.model import (
     ModelUsage,
     ModelWithdrawn,
 )
-from tests.support.cases import each
+from tests.support.cases import each, on_loop
 from tests.support.gateway import question
-from tests.support.live import SECRET, on_loop
+from tests.support.live import SECRET
 from tests.support.models import Scripted, WithTools, live_gateway, scripted
 
 SHAPE = ModelAnswer(
@@ -42,7 +42,6 @@ SHAPE = ModelAnswer(
 LOOK = ModelTool(name="oa.guard.run", description="Runs a guard.", parameters={"type": "object", "properties": {}})
 
 
-@on_loop
 async def test_a_models_text_is_the_reply() -> None:
     said = AIMessage(
         '{"ok": true}', usage_metadata={"input_tokens": 11, "output_tokens": 4, "total_tokens": 15},
@@ -55,7 +54,6 @@ async def test_a_models_text_is_the_reply() -> None:
     assert (reply.model, reply.finish) == ("one-2", "stop")
 
 
-@on_loop
 async def test_langchains_own_fakes_are_asked_in_words_alone_because_they_take_no_shapes() -> None:
     listed = FakeListChatModel(responses=["first", "second"])
     generic = GenericFakeChatModel(messages=iter([AIMessage("third")]))
@@ -65,7 +63,6 @@ async def test_langchains_own_fakes_are_asked_in_words_alone_because_they_take_n
     assert [reply.content for reply in replies] == ["first", "second", "third"]
 
 
-@on_loop
 async def test_usage_that_nobody_counts_is_estimated_from_lengths_and_says_so() -> None:
     async with live_gateway({"toy:one": scripted(AIMessage("x" * 400))}) as rig:
         reply = await rig.ask(messages=[ModelMessage(role="user", content="y" * 4000)])
@@ -74,7 +71,6 @@ async def test_usage_that_nobody_counts_is_estimated_from_lengths_and_says_so() 
     assert 1000 <= reply.usage.input_tokens < 1050
 
 
-@on_loop
 async def test_a_conversation_reaches_the_model_as_it_is() -> None:
     model = scripted(AIMessage("done"))
     call = ModelToolCall(id="c1", name="oa.guard.run", args={"name": "oa_state"})
@@ -95,7 +91,6 @@ async def test_a_conversation_reaches_the_model_as_it_is() -> None:
     assert (tool.content, tool.tool_call_id) == ("green", "c1")
 
 
-@on_loop
 async def test_tools_are_offered_beside_the_answer_under_names_that_providers_take() -> None:
     wish = AIMessage("", tool_calls=[{"id": "c1", "name": "oa_guard_run", "args": {"n": 1}}])
     verdict = AIMessage("", tool_calls=[{"id": None, "name": "Verdict", "args": {"ok": True}}])
@@ -109,7 +104,6 @@ async def test_tools_are_offered_beside_the_answer_under_names_that_providers_ta
     assert second.tool_calls == [ModelToolCall(id="call-1", name="Verdict", args={"ok": True})]
 
 
-@on_loop
 async def test_an_answer_of_another_shape_is_the_askers_to_judge() -> None:
     wrong = AIMessage("", tool_calls=[{"id": "c1", "name": "Verdict", "args": {"maybe": 1}}])
     async with live_gateway({"toy:one": scripted(wrong, AIMessage("no JSON"), tools=True)}) as rig:
@@ -118,7 +112,6 @@ async def test_an_answer_of_another_shape_is_the_askers_to_judge() -> None:
     assert second.content == "no JSON"
 
 
-@on_loop
 async def test_a_tool_call_that_cannot_be_read_stays_readable() -> None:
     broken = AIMessage(
         "let me see", invalid_tool_calls=[{"id": "c", "name": "oa_guard_run", "args": '{"n": ', "error": "x"}]
@@ -128,15 +121,12 @@ async def test_a_tool_call_that_cannot_be_read_stays_readable() -> None:
     assert reply.content == 'let me see\noa_guard_run: {"n": '
 
 
-@each(
-    "content, text",
-    [
-        (["one ", {"type": "text", "text": "two"}], "one two"),
-        ([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "two"}], "two"),
-        ([{"type": "tool_use", "id": "1", "name": "n", "input": {}}], ""),
-        ([], ""),
-    ],
-)
+@each("content, text", [
+    (["one ", {"type": "text", "text": "two"}], "one two"),
+    ([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "two"}], "two"),
+    ([{"type": "tool_use", "id": "1", "name": "n", "input": {}}], ""),
+    ([], ""),
+])
 def test_only_text_blocks_are_text(content: list[Any], text: str) -> None:
     @on_loop
     async def ask() -> None:
@@ -146,7 +136,6 @@ def test_only_text_blocks_are_text(content: list[Any], text: str) -> None:
     ask()
 
 
-@on_loop
 async def test_a_refusal_is_a_reply_that_says_so() -> None:
     said = AIMessage("", additional_kwargs={"refusal": "I will not"}, response_metadata={"finish_reason": "stop"})
     async with live_gateway({"toy:one": scripted(said)}) as rig:
@@ -154,7 +143,6 @@ async def test_a_refusal_is_a_reply_that_says_so() -> None:
     assert (reply.content, reply.finish) == ("I will not", "refusal")
 
 
-@on_loop
 async def test_a_failure_that_passes_is_tried_again() -> None:
     model = scripted(TimeoutError(), ConnectionResetError(), AIMessage("third time"))
     async with live_gateway({"toy:one": model}) as rig:
@@ -165,7 +153,6 @@ async def test_a_failure_that_passes_is_tried_again() -> None:
     ]
 
 
-@on_loop
 async def test_garbage_is_malformed_and_an_unknown_exception_is_told_as_it_is() -> None:
     async with live_gateway({"toy:one": scripted(KeyError("choices"), ZeroDivisionError())}) as rig:
         failed = await rig.ask(limits=ModelLimits(attempts=2))
@@ -175,7 +162,6 @@ async def test_garbage_is_malformed_and_an_unknown_exception_is_told_as_it_is() 
     assert (failed.code, failed.attempts) == ("failed", 2)
 
 
-@on_loop
 async def test_a_question_that_cannot_be_put_to_the_model_is_no_malformed_reply() -> None:
     class Picky(WithTools):
         """Takes no tools of any kind."""
@@ -190,7 +176,6 @@ async def test_a_question_that_cannot_be_put_to_the_model_is_no_malformed_reply(
     assert (failed.code, end.error, end.place) == ("failed", "ValueError", "actors.model.chat:_bound")
 
 
-@on_loop
 async def test_a_model_that_hangs_is_stopped_after_the_calls_seconds() -> None:
     """The seconds have passed as soon as it hangs, however long the machine took to get there."""
     model, scopes, limits = scripted(), list[anyio.CancelScope](), list[float]()
@@ -214,7 +199,6 @@ async def test_a_model_that_hangs_is_stopped_after_the_calls_seconds() -> None:
     assert (limits, model.hung) == ([0.05], [True])
 
 
-@on_loop
 async def test_withdrawing_stops_a_model_that_hangs() -> None:
     model = scripted()
     async with live_gateway({"toy:one": model}) as rig:
@@ -229,14 +213,12 @@ async def test_withdrawing_stops_a_model_that_hangs() -> None:
     assert ended >= {event.position for event in requested}
 
 
-@on_loop
 async def test_a_reply_that_is_too_long_is_a_failure_that_does_not_pass() -> None:
     async with live_gateway({"toy:one": scripted(AIMessage("x" * REPLY_CHARS_MAX))}) as rig:
         failed = await rig.ask()
     assert (failed.code, failed.attempts) == ("too_long", 1)
 
 
-@on_loop
 async def test_a_large_reply_comes_whole() -> None:
     """It does not fit into a line, so it lies in a blob."""
     async with live_gateway({"toy:one": scripted(AIMessage("x" * 1_500_000))}) as rig:
@@ -244,7 +226,6 @@ async def test_a_large_reply_comes_whole() -> None:
     assert len(reply.content) == 1_500_000
 
 
-@on_loop
 async def test_what_is_no_json_is_malformed() -> None:
     odd = AIMessage("", tool_calls=[{"id": "c1", "name": "n", "args": {"odd": object()}}])
     lone = AIMessage("\ud800")
@@ -254,7 +235,6 @@ async def test_what_is_no_json_is_malformed() -> None:
     assert (failed.code, failed.attempts) == ("malformed", 2)
 
 
-@on_loop
 async def test_a_secret_that_a_model_says_is_masked_before_it_is_recorded() -> None:
     call = {"id": "c1", "name": "n", "args": {"password": f"it is {SECRET}"}}
     async with live_gateway({"toy:one": scripted(AIMessage(f"the key is {SECRET}.", tool_calls=[call]))}) as rig:
@@ -265,7 +245,6 @@ async def test_a_secret_that_a_model_says_is_masked_before_it_is_recorded() -> N
     assert not [event for event in rig.history if SECRET.encode() in event.raw]
 
 
-@on_loop
 async def test_no_prompt_is_traced_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
     from langsmith import utils
 
@@ -285,7 +264,6 @@ async def test_no_prompt_is_traced_whatever_the_environment_says(monkeypatch: py
     assert (plain.handlers, shaped.handlers) == ([[]], [[]])
 
 
-@on_loop
 async def test_calls_of_different_runs_go_side_by_side() -> None:
     release = anyio.Event()
     here: list[int] = []

@@ -16,8 +16,8 @@ from pmagent.actors.model.signatures import signature
 from pmagent.contracts.model import ModelLimits
 from pmagent.contracts.reasoning import PAYLOADS, PROGRAM_IDS, check_payload
 from pmagent.events.event import parse_time
-from tests.support.cases import each
-from tests.support.live import SECRET, on_loop
+from tests.support.cases import each, on_loop
+from tests.support.live import SECRET
 from tests.support.models import live_gateway
 from tests.support.toys import START
 
@@ -65,7 +65,6 @@ def test_a_prediction_is_the_reply_with_values_of_the_payloads_kinds(program: st
     ask()
 
 
-@on_loop
 async def test_output_that_does_not_fit_is_the_askers_to_judge_after_one_call() -> None:
     """No second call in another format behind the gateway's back."""
     lm = dummy({"allowed_action": "PERHAPS"}, ANSWERS["SafeOPSDecision"] | EXTRAS)
@@ -77,7 +76,6 @@ async def test_output_that_does_not_fit_is_the_askers_to_judge_after_one_call() 
     assert again.fields["allowed_action"] == "WARN"
 
 
-@on_loop
 async def test_a_secret_in_a_prediction_is_masked() -> None:
     lm = dummy(ANSWERS["SafeOPSDecision"] | EXTRAS | {"rationale": f"with {SECRET}"})
     async with live_gateway({"toy:one": lm}) as rig:
@@ -98,7 +96,6 @@ class Unreachable:
         raise ConnectionRefusedError
 
 
-@on_loop
 async def test_a_language_model_that_fails_is_tried_again_and_was_shown_envelope_and_evidence_as_json() -> None:
     from dspy import LM
 
@@ -113,20 +110,15 @@ async def test_a_language_model_that_fails_is_tried_again_and_was_shown_envelope
     assert '{"calls":[]}' in engine.shown[0]
 
 
-@each(
-    "error, told, expected",
-    [
-        ("LMRateLimitError", {"status": 429, "retry_after": 4.0}, ("rate_limited", True, 4.0)),
-        ("LMServerError", {"status": 503}, ("overloaded", True, None)),
-        ("LMAuthError", {"status": 401}, ("rejected", False, None)),
-        ("LMTimeoutError", {}, ("timed_out", True, None)),
-        ("LMTransportError", {}, ("network", True, None)),
-        ("ContextWindowExceededError", {}, ("too_long", False, None)),
-    ],
-)
-def test_dspys_exceptions_are_known(
-    error: str, told: dict[str, Any], expected: tuple[str, bool, float | None]
-) -> None:
+@each("error, told, expected", [
+    ("LMRateLimitError", {"status": 429, "retry_after": 4.0}, ("rate_limited", True, 4.0)),
+    ("LMServerError", {"status": 503}, ("overloaded", True, None)),
+    ("LMAuthError", {"status": 401}, ("rejected", False, None)),
+    ("LMTimeoutError", {}, ("timed_out", True, None)),
+    ("LMTransportError", {}, ("network", True, None)),
+    ("ContextWindowExceededError", {}, ("too_long", False, None)),
+])
+def test_dspys_exceptions_are_known(error: str, told: dict[str, Any], expected: tuple[str, bool, float | None]) -> None:
     from dspy.utils import exceptions
 
     found = failure_of(getattr(exceptions, error)(message="x", **told), parse_time(START))

@@ -75,24 +75,21 @@ def test_an_empty_account_is_not_waited_for() -> None:
     assert failure_of(ClientError(status_code=429, code="insufficient_quota"), NOW) == Failure("rejected")
 
 
-@each(
-    "error, code, transient",
-    [
-        (TimeoutError(), "timed_out", True),
-        (named("ReadTimeout"), "timed_out", True),
-        (named("DeadlineExceeded"), "timed_out", True),
-        (ConnectionRefusedError(), "network", True),
-        (socket.gaierror(), "network", True),
-        (named("ConnectError"), "network", True),
-        (named("RemoteProtocolError"), "network", True),
-        (named("ClientConnectorError"), "network", True),
-        (named("LengthFinishReasonError"), "too_long", False),
-        (named("ContentFilterFinishReasonError"), "rejected", False),
-        (KeyError("choices"), "malformed", True),
-        (IndexError(), "malformed", True),
-        (named("JSONDecodeError", ValueError), "malformed", True),
-    ],
-)
+@each("error, code, transient", [
+    (TimeoutError(), "timed_out", True),
+    (named("ReadTimeout"), "timed_out", True),
+    (named("DeadlineExceeded"), "timed_out", True),
+    (ConnectionRefusedError(), "network", True),
+    (socket.gaierror(), "network", True),
+    (named("ConnectError"), "network", True),
+    (named("RemoteProtocolError"), "network", True),
+    (named("ClientConnectorError"), "network", True),
+    (named("LengthFinishReasonError"), "too_long", False),
+    (named("ContentFilterFinishReasonError"), "rejected", False),
+    (KeyError("choices"), "malformed", True),
+    (IndexError(), "malformed", True),
+    (named("JSONDecodeError", ValueError), "malformed", True),
+])
 def test_the_kind_of_an_error_tells_when_no_status_does(error: Exception, code: str, transient: bool) -> None:
     found = failure_of(error, NOW)
     assert found is not None

@@ -36,8 +36,7 @@ def clean(bench: GatewayBench) -> bool:
     return not (state.asks or state.calls or bench.engine.effects.open)
 
 
-def test_a_question_gets_a_permit_for_its_model_and_then_a_call() -> None:
-    bench = GatewayBench()
+def test_a_question_gets_a_permit_for_its_model_and_then_a_call(bench: GatewayBench) -> None:
     ask = bench.ask(ModelLimits(attempts=4, call_seconds=20, seconds=120))
     [asked] = bench.of(OaPermitRequested)
     assert (asked.data.action, asked.data.subject, asked.data.holder) == ("feature_work", "model:toy:one", "model")
@@ -49,8 +48,7 @@ def test_a_question_gets_a_permit_for_its_model_and_then_a_call() -> None:
     assert {event.correlation for event in bench.history} == {"run"}
 
 
-def test_a_reply_ends_the_question_and_leaves_nothing_behind() -> None:
-    bench = GatewayBench()
+def test_a_reply_ends_the_question_and_leaves_nothing_behind(bench: GatewayBench) -> None:
     ask = bench.ask()
     bench.reply(bench.calls[0])
     assert not bench.failures(ask)
@@ -96,8 +94,7 @@ def test_a_call_that_the_gate_refuses_fails_the_question() -> None:
     assert clean(bench)
 
 
-def test_a_permit_that_is_revoked_during_the_call_stops_it() -> None:
-    bench = GatewayBench()
+def test_a_permit_that_is_revoked_during_the_call_stops_it(bench: GatewayBench) -> None:
     ask = bench.ask()
     bench.take(Poked(n=7))
     bench.settle()
@@ -106,8 +103,7 @@ def test_a_permit_that_is_revoked_during_the_call_stops_it() -> None:
     assert clean(bench)
 
 
-def test_pauses_double_and_each_attempt_uses_the_same_permit() -> None:
-    bench = GatewayBench()
+def test_pauses_double_and_each_attempt_uses_the_same_permit(bench: GatewayBench) -> None:
     ask = bench.ask(ModelLimits(attempts=4))
     pauses = []
     for _ in range(3):
@@ -133,8 +129,7 @@ def test_a_provider_that_asks_for_a_longer_pause_gets_it(wish: float | None, pau
     assert bench.due(bench.timer("pause", ask)) == pause
 
 
-def test_pauses_grow_no_longer_than_a_minute() -> None:
-    bench = GatewayBench()
+def test_pauses_grow_no_longer_than_a_minute(bench: GatewayBench) -> None:
     ask = bench.ask(ModelLimits(attempts=10, seconds=3600, calls=100))
     pauses = []
     for _ in range(9):
@@ -145,8 +140,7 @@ def test_pauses_grow_no_longer_than_a_minute() -> None:
     assert pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60]
 
 
-def test_a_provider_that_fails_is_waited_for_as_long_as_patience_lasts_and_no_longer() -> None:
-    bench = GatewayBench()
+def test_a_provider_that_fails_is_waited_for_as_long_as_patience_lasts_and_no_longer(bench: GatewayBench) -> None:
     ask = bench.ask(ModelLimits(attempts=2, seconds=3600, calls=100, patience_minutes=3))
     [asked] = bench.of(OaPermitRequested)
     pauses = []
@@ -163,15 +157,15 @@ def test_a_provider_that_fails_is_waited_for_as_long_as_patience_lasts_and_no_lo
 
 
 @each("code, wish", [("rate_limited", 200.0), ("malformed", None)])
-def test_patience_is_for_outages_and_for_no_longer_pause_than_it_lasts(code: str, wish: float | None) -> None:
-    bench = GatewayBench()
+def test_patience_is_for_outages_and_for_no_longer_pause_than_it_lasts(
+    bench: GatewayBench, code: str, wish: float | None
+) -> None:
     ask = bench.ask(ModelLimits(attempts=1, seconds=3600, patience_minutes=3))
     bench.fail(bench.calls[0], code, after=wish)
     assert bench.failure(ask).attempts == 1
 
 
-def test_no_pause_goes_beyond_the_deadline() -> None:
-    bench = GatewayBench()
+def test_no_pause_goes_beyond_the_deadline(bench: GatewayBench) -> None:
     ask = bench.ask(ModelLimits(seconds=100))
     bench.fail(bench.calls[0], "rate_limited", after=100.0)
     failed = bench.failure(ask)
@@ -188,8 +182,7 @@ def test_no_wish_of_a_provider_is_too_long_to_be_refused(wish: float) -> None:
     assert bench.failure(ask).code == "rate_limited"
 
 
-def test_a_failure_that_does_not_pass_ends_the_question_at_once() -> None:
-    bench = GatewayBench()
+def test_a_failure_that_does_not_pass_ends_the_question_at_once(bench: GatewayBench) -> None:
     ask = bench.ask()
     bench.fail(bench.calls[0], "rejected", transient=False)
     failed = bench.failure(ask)
@@ -197,14 +190,11 @@ def test_a_failure_that_does_not_pass_ends_the_question_at_once() -> None:
     assert clean(bench)
 
 
-@each(
-    "end, code",
-    [
-        (lambda at: EffectTimedOut(request=at, limit_s=630.0), "timed_out"),
-        (lambda at: EffectInterrupted(request=at, reason="crash"), "interrupted"),
-        (lambda at: EffectFailed(request=at, error="ValueError", place="toy"), "failed"),
-    ],
-)
+@each("end, code", [
+    (lambda at: EffectTimedOut(request=at, limit_s=630.0), "timed_out"),
+    (lambda at: EffectInterrupted(request=at, reason="crash"), "interrupted"),
+    (lambda at: EffectFailed(request=at, error="ValueError", place="toy"), "failed"),
+])
 def test_an_effect_without_outcome_is_tried_again_and_named_when_it_was_the_last(
     end: Callable[[int], Payload], code: str
 ) -> None:
@@ -220,16 +210,14 @@ def test_an_effect_without_outcome_is_tried_again_and_named_when_it_was_the_last
     assert clean(bench)
 
 
-def test_a_cancelled_call_is_not_tried_again() -> None:
-    bench = GatewayBench()
+def test_a_cancelled_call_is_not_tried_again(bench: GatewayBench) -> None:
     ask = bench.ask()
     [call] = bench.calls
     bench.end(call, EffectCancelled(request=call.position, reason="permit_revoked"))
     assert bench.failure(ask).code == "cancelled"
 
 
-def test_the_deadline_stops_the_call_and_fails_the_question() -> None:
-    bench = GatewayBench()
+def test_the_deadline_stops_the_call_and_fails_the_question(bench: GatewayBench) -> None:
     ask = bench.ask(ModelLimits(seconds=30))
     [call] = bench.calls
     bench.fire(bench.timer("deadline", ask))
@@ -238,8 +226,7 @@ def test_the_deadline_stops_the_call_and_fails_the_question() -> None:
     assert clean(bench)
 
 
-def test_the_deadline_ends_a_pause() -> None:
-    bench = GatewayBench()
+def test_the_deadline_ends_a_pause(bench: GatewayBench) -> None:
     ask = bench.ask(ModelLimits(seconds=30))
     bench.fail(bench.calls[0], after=29.0)
     deadline, pause = bench.timer("deadline", ask), bench.timer("pause", ask)
@@ -250,8 +237,7 @@ def test_the_deadline_ends_a_pause() -> None:
     assert clean(bench)
 
 
-def test_a_timer_that_breaks_keeps_nobody_waiting() -> None:
-    bench = GatewayBench()
+def test_a_timer_that_breaks_keeps_nobody_waiting(bench: GatewayBench) -> None:
     ask = bench.ask()
     deadline = bench.timer("deadline", ask)
     bench.end(deadline, EffectFailed(request=deadline.position, error="OSError", place="toy"))
@@ -269,8 +255,7 @@ def test_a_reply_after_the_end_is_charged_but_ends_nothing_again() -> None:
     assert bench.engine.states["model"].runs["run"].tokens == 500
 
 
-def test_withdrawing_stops_the_call_and_its_timers() -> None:
-    bench = GatewayBench()
+def test_withdrawing_stops_the_call_and_its_timers(bench: GatewayBench) -> None:
     ask = bench.ask()
     [call], deadline = bench.calls, bench.timer("deadline", ask)
     bench.withdraw(ask)
@@ -295,8 +280,7 @@ def test_a_question_without_a_call_can_be_withdrawn(when: str) -> None:
     assert clean(bench)
 
 
-def test_only_who_asked_may_withdraw() -> None:
-    bench = GatewayBench()
+def test_only_who_asked_may_withdraw(bench: GatewayBench) -> None:
     ask = bench.ask()
     bench.withdraw(ask, actor="somebody else")
     assert not bench.failures(ask)
@@ -304,16 +288,14 @@ def test_only_who_asked_may_withdraw() -> None:
     assert len(bench.calls) == 1
 
 
-def test_decisions_stay_in_the_questions_run_whoever_caused_them() -> None:
-    bench = GatewayBench()
+def test_decisions_stay_in_the_questions_run_whoever_caused_them(bench: GatewayBench) -> None:
     ask = bench.ask()
     bench.withdraw(ask, run="another run")
     decisions = [event for event in bench.history if event.kind == "decision" and event.actor == "model"]
     assert {event.correlation for event in decisions} == {"run"}
 
 
-def test_a_question_of_no_run_has_limits_of_its_own() -> None:
-    bench = GatewayBench()
+def test_a_question_of_no_run_has_limits_of_its_own(bench: GatewayBench) -> None:
     limits = ModelLimits(calls=1)
     for _ in range(3):
         ask = bench.ask(limits, run="")
@@ -321,16 +303,14 @@ def test_a_question_of_no_run_has_limits_of_its_own() -> None:
         assert not bench.failures(ask)
 
 
-def test_that_another_actor_is_resumed_ends_no_question() -> None:
-    bench = GatewayBench()
+def test_that_another_actor_is_resumed_ends_no_question(bench: GatewayBench) -> None:
     ask = bench.ask()
     bench.take(ActorResumed(name="oa"))
     assert bench.failures(ask) == []
     assert len(bench.calls) == 1
 
 
-def test_a_late_reply_right_after_anothers_changes_nothing() -> None:
-    bench = GatewayBench()
+def test_a_late_reply_right_after_anothers_changes_nothing(bench: GatewayBench) -> None:
     given_up, answered = bench.ask(), bench.ask(run="another run")
     late, call = bench.calls
     bench.withdraw(given_up)
@@ -395,8 +375,7 @@ def test_a_crash_after_any_event_changes_nothing() -> None:
     assert whole.states == bench.engine.states
 
 
-def test_the_state_survives_the_cache() -> None:
-    bench = GatewayBench()
+def test_the_state_survives_the_cache(bench: GatewayBench) -> None:
     bench.fail((bench.ask(), bench.calls[0])[1])
     bench.ask(ModelLimits(concurrency=1))
     state = bench.engine.states["model"]

@@ -66,9 +66,7 @@ def test_a_diagnostic_question_is_permitted_while_the_kernel_is_blocked(green: C
     assert [call.data.action for call in bench.calls] == ["diagnostic"]
 
 
-def test_a_permit_that_waits_for_the_first_reading_keeps_the_question_in_its_run(
-    green: Contents, observe: Observe
-) -> None:
+def test_a_permit_that_waits_for_the_first_reading_keeps_its_run(green: Contents, observe: Observe) -> None:
     bench = GatewayBench([KernelWatcher(), Oa()])
     bench.take(DaemonStarted(version="0", python="3", surface="daemon"), run="")
     bench.ask(ModelLimits(concurrency=1))

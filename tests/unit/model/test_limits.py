@@ -32,8 +32,7 @@ def spent(bench: GatewayBench, run: str = "run") -> Any:
     return bench.engine.states["model"].runs[run]
 
 
-def test_a_run_makes_no_more_calls_than_it_may_and_other_runs_are_not_concerned() -> None:
-    bench = GatewayBench()
+def test_a_run_makes_no_more_calls_than_it_may_and_other_runs_are_not_concerned(bench: GatewayBench) -> None:
     limits = ModelLimits(calls=2)
     for _ in range(2):
         bench.ask(limits)
@@ -44,8 +43,7 @@ def test_a_run_makes_no_more_calls_than_it_may_and_other_runs_are_not_concerned(
     assert len(bench.calls) == 1
 
 
-def test_attempts_count_as_calls_of_the_run() -> None:
-    bench = GatewayBench()
+def test_attempts_count_as_calls_of_the_run(bench: GatewayBench) -> None:
     ask = bench.ask(ModelLimits(calls=2, attempts=5))
     bench.fail(bench.calls[0])
     bench.fire(bench.timer("pause", ask))
@@ -55,8 +53,7 @@ def test_attempts_count_as_calls_of_the_run() -> None:
     assert failed.text == "the provider failed (ToyError); no further attempt: the run has made its 2 calls"
 
 
-def test_the_last_call_of_a_run_goes_to_the_oldest_question() -> None:
-    bench = GatewayBench()
+def test_the_last_call_of_a_run_goes_to_the_oldest_question(bench: GatewayBench) -> None:
     limits = ModelLimits(calls=2, concurrency=1)
     first, second, third = (bench.ask(limits) for _ in range(3))
     bench.reply(bench.calls[0])
@@ -65,8 +62,7 @@ def test_the_last_call_of_a_run_goes_to_the_oldest_question() -> None:
     assert bench.failure(third).code == "calls"
 
 
-def test_tokens_are_those_in_and_out_of_every_call_of_the_run() -> None:
-    bench = GatewayBench()
+def test_tokens_are_those_in_and_out_of_every_call_of_the_run(bench: GatewayBench) -> None:
     limits = ModelLimits(tokens=100)
     for tokens in (60, 39):
         bench.ask(limits)
@@ -77,8 +73,7 @@ def test_tokens_are_those_in_and_out_of_every_call_of_the_run() -> None:
     assert (failed.code, failed.text) == ("tokens", "the run has used 100 tokens; 100 are allowed")
 
 
-def test_a_call_of_unknown_outcome_is_charged_with_its_question() -> None:
-    bench = GatewayBench()
+def test_a_call_of_unknown_outcome_is_charged_with_its_question(bench: GatewayBench) -> None:
     ask = bench.ask(messages=[ModelMessage(role="user", content="x" * 4000)])
     [call] = bench.calls
     bench.end(call, EffectTimedOut(request=call.position, limit_s=1.0))
@@ -96,8 +91,7 @@ def test_a_call_that_the_provider_did_not_take_costs_nothing(code: str) -> None:
     assert (spent(bench).tokens, spent(bench).calls) == (0, 1)
 
 
-def test_cost_follows_from_price_and_tokens_and_is_limited() -> None:
-    bench = GatewayBench()
+def test_cost_follows_from_price_and_tokens_and_is_limited(bench: GatewayBench) -> None:
     limits = ModelLimits(cost_usd=0.01, tokens=100_000_000)
     bench.ask(limits, price=PRICE)
     bench.reply(bench.calls[0], tokens=2000)
@@ -106,15 +100,13 @@ def test_cost_follows_from_price_and_tokens_and_is_limited() -> None:
     assert (failed.code, failed.text) == ("cost", "the run has cost 0.0100 US dollars; 0.01 are allowed")
 
 
-def test_a_limited_cost_needs_a_price() -> None:
-    bench = GatewayBench()
+def test_a_limited_cost_needs_a_price(bench: GatewayBench) -> None:
     failed = bench.failure(bench.ask(ModelLimits(cost_usd=1.0)))
     assert (failed.code, failed.attempts) == ("no_price", 0)
     assert not bench.of(OaPermitRequested)
 
 
-def test_what_costs_nothing_is_allowed_when_nothing_may_be_spent() -> None:
-    bench = GatewayBench()
+def test_what_costs_nothing_is_allowed_when_nothing_may_be_spent(bench: GatewayBench) -> None:
     free = ModelPrice(input_usd=0.0, output_usd=0.0)
     bench.ask(ModelLimits(cost_usd=0.0), price=free)
     assert len(bench.calls) == 1
@@ -122,8 +114,7 @@ def test_what_costs_nothing_is_allowed_when_nothing_may_be_spent() -> None:
         assert bench.failure(bench.ask(ModelLimits(cost_usd=0.0), price=costly)).code == "cost"
 
 
-def test_time_counts_from_the_runs_first_question() -> None:
-    bench = GatewayBench()
+def test_time_counts_from_the_runs_first_question(bench: GatewayBench) -> None:
     limits = ModelLimits(seconds=100, call_seconds=60)
     bench.ask(limits)
     bench.reply(bench.calls[0])
@@ -135,8 +126,7 @@ def test_time_counts_from_the_runs_first_question() -> None:
     assert (failed.code, failed.text) == ("time", "the run's 100 seconds are over")
 
 
-def test_questions_beyond_the_runs_places_wait_their_turn() -> None:
-    bench = GatewayBench()
+def test_questions_beyond_the_runs_places_wait_their_turn(bench: GatewayBench) -> None:
     limits = ModelLimits(concurrency=2)
     asks = [bench.ask(limits) for _ in range(4)]
     bench.ask(limits, run="another")
@@ -159,8 +149,7 @@ def test_a_question_that_waits_for_its_permit_has_a_place() -> None:
     assert bench.failure(second).code == "time"
 
 
-def test_a_call_that_is_being_stopped_keeps_its_place() -> None:
-    bench = GatewayBench()
+def test_a_call_that_is_being_stopped_keeps_its_place(bench: GatewayBench) -> None:
     limits = ModelLimits(concurrency=1)
     first, second = bench.ask(limits), bench.ask(limits)
     bench.withdraw(first)
@@ -169,8 +158,7 @@ def test_a_call_that_is_being_stopped_keeps_its_place() -> None:
     assert [call.data.ask for call in bench.calls] == [second]
 
 
-def test_a_pause_leaves_the_place_to_others() -> None:
-    bench = GatewayBench()
+def test_a_pause_leaves_the_place_to_others(bench: GatewayBench) -> None:
     limits = ModelLimits(concurrency=1)
     first, second = bench.ask(limits), bench.ask(limits)
     bench.fail(bench.calls[0])
@@ -181,8 +169,7 @@ def test_a_pause_leaves_the_place_to_others() -> None:
     assert [call.data.ask for call in bench.calls] == [first]
 
 
-def test_a_queued_question_fails_when_its_time_is_over() -> None:
-    bench = GatewayBench()
+def test_a_queued_question_fails_when_its_time_is_over(bench: GatewayBench) -> None:
     limits = ModelLimits(concurrency=1, seconds=50)
     first, second = bench.ask(limits), bench.ask(limits)
     bench.fire(bench.timer("deadline", second))
@@ -190,8 +177,7 @@ def test_a_queued_question_fails_when_its_time_is_over() -> None:
     assert [call.data.ask for call in bench.calls] == [first]
 
 
-def test_a_question_may_be_large_but_not_larger() -> None:
-    bench = GatewayBench()
+def test_a_question_may_be_large_but_not_larger(bench: GatewayBench) -> None:
     overhead = len(encode(question(messages=[ModelMessage(role="user", content="")])))
     for extra, taken in ((0, True), (1, False)):
         content = "x" * (PROMPT_BYTES_MAX - overhead + extra)
@@ -202,23 +188,19 @@ def test_a_question_may_be_large_but_not_larger() -> None:
     assert failed.text == f"the question has {PROMPT_BYTES_MAX + 1} bytes; {PROMPT_BYTES_MAX} are allowed"
 
 
-@each(
-    "asked, text",
-    [
-        ({"messages": []}, "the question has no messages"),
-        ({"model": ""}, "the question names no model"),
-        ({"engine": "dspy"}, "there is no program ''"),
-        ({"engine": "dspy", "program": "Oracle"}, "there is no program 'Oracle'"),
-    ],
-)
+@each("asked, text", [
+    ({"messages": []}, "the question has no messages"),
+    ({"model": ""}, "the question names no model"),
+    ({"engine": "dspy"}, "there is no program ''"),
+    ({"engine": "dspy", "program": "Oracle"}, "there is no program 'Oracle'"),
+])
 def test_a_question_that_asks_nothing_is_refused(asked: dict[str, Any], text: str) -> None:
     bench = GatewayBench()
     failed = bench.failure(bench.ask(**asked))
     assert (failed.code, failed.text, failed.attempts) == ("invalid", text, 0)
 
 
-def test_so_many_questions_are_open_and_the_next_is_refused() -> None:
-    bench = GatewayBench()
+def test_so_many_questions_are_open_and_the_next_is_refused(bench: GatewayBench) -> None:
     limits = ModelLimits(concurrency=1)
     for _ in range(ASKS_MAX):
         assert not bench.failures(bench.ask(limits))
@@ -238,8 +220,7 @@ def test_only_so_many_runs_are_remembered_and_busy_ones_always(monkeypatch: pyte
     assert list(bench.engine.states["model"].runs) == ["busy", "c", "d"]
 
 
-def test_every_failure_names_its_question() -> None:
-    bench = GatewayBench()
+def test_every_failure_names_its_question(bench: GatewayBench) -> None:
     asks = [bench.ask(messages=[]) for _ in range(3)]
     assert [event.data.ask for event in bench.of(ModelFailed)] == asks
     assert [event.position for event in bench.of(ModelAsked)] == asks

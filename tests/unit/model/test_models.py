@@ -19,7 +19,6 @@ from pmagent.actors.model import models as module
 from pmagent.actors.model.models import PROVIDERS, Engine, Models, ModelUnavailable
 from pmagent.actors.pla.line import discovery
 from tests.support.cases import each
-from tests.support.live import on_loop
 from tests.support.models import live_gateway, scripted
 
 
@@ -44,9 +43,7 @@ def test_a_missing_key_is_named_first(provider: str, engine: Engine, monkeypatch
 
 
 @each("provider", PROVIDERS)
-def test_then_the_missing_package_with_the_extra_that_brings_it(
-    provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_then_the_missing_package_with_the_extra_that_brings_it(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "find_spec", lambda _: None)
     known = PROVIDERS[provider]
     models = Models(dict.fromkeys(known.keys[-1:], "k"))
@@ -82,7 +79,6 @@ def test_without_pyserial_a_device_is_not_looked_for(monkeypatch: pytest.MonkeyP
     with pytest.raises(discovery.PortUnusable) as raised:
         discovery.require_pyserial()
     assert (raised.value.code, raised.value.hint) == ("failed", install("pla"))
-
 
 
 @each(
@@ -141,7 +137,6 @@ def test_the_table_names_what_the_installed_packages_have(provider: str) -> None
     assert type(made).__name__ == known.cls
 
 
-@on_loop
 async def test_a_call_of_a_model_that_is_not_here_fails_without_another_attempt() -> None:
     async with live_gateway({"toy:one": scripted()}) as rig:
         no_key = await rig.ask(model="openai:gpt-5")
@@ -161,7 +156,5 @@ def test_checking_a_name_imports_neither_langchain_nor_dspy() -> None:
         "print(sorted({name.split('.')[0] for name in sys.modules} & "
         "{'langchain_core', 'langchain_openai', 'openai', 'dspy', 'litellm', 'langsmith', 'pydantic'}))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"

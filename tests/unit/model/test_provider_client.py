@@ -18,8 +18,7 @@ from pmagent.contracts.model import (
     ModelToolCall,
     ModelUsage,
 )
-from tests.support.cases import each
-from tests.support.live import on_loop
+from tests.support.cases import each, on_loop
 from tests.support.models import live_gateway
 from tests.support.provider import Answer, Provider, completion, error, provider
 
@@ -81,17 +80,13 @@ def test_a_limit_of_rate_is_waited_out_and_the_client_itself_does_not_retry(base
     assert len(server.seen) == 2
 
 
-@each(
-    "answer, code",
-    [
-        (error(500), "overloaded"),
-        (error(503), "overloaded"),
-        (error(529), "overloaded"),
-        (Answer(body=b"<html>a proxy's page</html>", headers={"content-type": "application/json"}), "malformed"),
-        (Answer(body={"surprise": True}), "malformed"),
-    ]
-,
-)
+@each("answer, code", [
+    (error(500), "overloaded"),
+    (error(503), "overloaded"),
+    (error(529), "overloaded"),
+    (Answer(body=b"<html>a proxy's page</html>", headers={"content-type": "application/json"}), "malformed"),
+    (Answer(body={"surprise": True}), "malformed"),
+])
 def test_what_may_pass_is_tried_again(answer: Answer, code: str, base: pytest.MonkeyPatch) -> None:
     failure, failed, server = asked(base, answer, answer, limits=ModelLimits(attempts=2))
     assert isinstance(failure, ModelFailed)
@@ -131,9 +126,7 @@ def test_a_provider_that_is_not_there_is_the_networks_failure(base: pytest.Monke
 
 def test_tools_and_answer_are_offered_and_a_call_of_one_is_read(base: pytest.MonkeyPatch) -> None:
     wish = {"id": "c1", "type": "function", "function": {"name": "oa_guard_run", "arguments": '{"name": "oa_state"}'}}
-    reply, _, server = asked(
-        base, completion(None, finish="tool_calls", tool_calls=[wish]), tools=[LOOK], answer=SHAPE
-    )
+    reply, _, server = asked(base, completion(None, finish="tool_calls", tool_calls=[wish]), tools=[LOOK], answer=SHAPE)
     assert isinstance(reply, ModelReplied)
     assert reply.tool_calls == [ModelToolCall(id="c1", name="oa.guard.run", args={"name": "oa_state"})]
     assert (reply.content, reply.finish) == ("", "tool_calls")

@@ -22,7 +22,6 @@ def running(loop: Loop, green: Contents, observe: Observe) -> Loop:
     return loop
 
 
-
 @pytest.fixture
 def bench(observe: Observe, green: Contents) -> RunBench:
     """A bench for the reasoner, with a kernel in order, observed."""

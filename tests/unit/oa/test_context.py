@@ -241,9 +241,7 @@ def test_who_asks_a_keeper_that_is_halted_is_refused_and_waits_no_more(green: Co
     assert len(writes(bench)) == 1
 
 
-def test_who_waited_while_the_keeper_was_halted_is_answered_when_it_may_decide_again(
-    green: Contents, observe: Observe
-) -> None:
+def test_who_waited_for_the_halted_keeper_is_answered_once_it_decides_again(green: Contents, observe: Observe) -> None:
     bench = Bench([KernelWatcher(), BrokenKeeper()])
     start(bench, observe(green))
     first, second = ask(bench), ask(bench)
@@ -301,17 +299,14 @@ def test_a_base_that_is_no_digest_is_named(base: str) -> None:
     assert "base" in unfit({}, base)
 
 
-@each(
-    "context",
-    [
-        {},
-        {"active_goal": None, "constraints": []},
-        {"active_goal": "a lamp", "constraints": ["no_git_push"], "kernel_mode": None, "session_metadata": {"n": 1.5}},
-        {"context": {"context": True}},
-        {"note": "x" * (CONTEXT_BYTES_MAX - 20)},
-        nested(DEPTH_MAX),
-    ],
-)
+@each("context", [
+    {},
+    {"active_goal": None, "constraints": []},
+    {"active_goal": "a lamp", "constraints": ["no_git_push"], "kernel_mode": None, "session_metadata": {"n": 1.5}},
+    {"context": {"context": True}},
+    {"note": "x" * (CONTEXT_BYTES_MAX - 20)},
+    nested(DEPTH_MAX),
+])
 def test_what_is_a_context_is_taken(context: dict[str, Any]) -> None:
     assert unfit(context, "") == unfit(context, DIGEST) == ""
 

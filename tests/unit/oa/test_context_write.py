@@ -25,7 +25,7 @@ from pmagent.contracts.reasoning_events import (
     OaContextWritten,
 )
 from pmagent.events.event import Event
-from tests.support.live import NoIo, on_loop
+from tests.support.live import NoIo
 
 CONTEXT: dict[str, Any] = {"active_goal": "a lamp", "constraints": ["no_git_push"]}
 
@@ -99,9 +99,7 @@ def test_a_file_that_was_changed_meanwhile_stays(workspace: Path) -> None:
     assert "changed by somebody else" in kept(workspace, base).reason
 
 
-def test_a_file_that_was_changed_is_told_before_anything_is_written(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_changed_file_is_told_before_anything_is_written(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "no space")
 
@@ -117,9 +115,7 @@ def test_a_write_that_is_performed_again_finds_that_it_is_done(workspace: Path) 
     assert (workspace / PATH).stat().st_ino == before.st_ino, "it is not even written again"
 
 
-def test_a_change_that_comes_while_it_writes_is_not_overwritten(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_change_while_it_writes_is_not_overwritten(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     base = digest(workspace / PATH)
     sync, synced = os.fsync, []
 
@@ -128,8 +124,7 @@ def test_a_change_that_comes_while_it_writes_is_not_overwritten(
         synced.append(put(workspace, {"context": {"theirs": True}}))
 
     monkeypatch.setattr(os, "fsync", somebody_writes)
-    outcome = write_context(workspace, 7, CONTEXT, base)
-    assert isinstance(outcome, OaContextUnwritten)
+    assert isinstance(write_context(workspace, 7, CONTEXT, base), OaContextUnwritten)
     assert digest(workspace / PATH) == synced[0]
     assert os.listdir((workspace / PATH).parent) == ["CONTEXT.json"]
 
@@ -271,7 +266,6 @@ def event(position: int, payload: Any) -> Event:
     )
 
 
-@on_loop
 async def test_the_performer_takes_the_context_from_the_request_that_stands_in_the_log(workspace: Path) -> None:
     base = digest(workspace / PATH)
     io = Log(workspace, OaContextRequested(context=CONTEXT, base=base))

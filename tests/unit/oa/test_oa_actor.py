@@ -32,9 +32,7 @@ from tests.support.oa_loop import STARTED, Contents, Loop, Observe, boot, of
 # -- snapshots ------------------------------------------------------------------------------------------------------
 
 
-def test_a_snapshot_is_answered_by_the_reading_that_it_asked_for(
-    running: Loop, green: Contents, observe: Observe
-) -> None:
+def test_a_snapshot_is_answered_by_the_reading_it_asked_for(running: Loop, green: Contents, observe: Observe) -> None:
     assert of(KernelReadRequested, running.tell(OaSnapshotRequested())) == [KernelReadRequested(why="snapshot")]
     request, read = running.last(OaSnapshotRequested), running.last(KernelReadRequested)
     assert running.tell(observe(green)) == [], "a change seen meanwhile is no answer: it may have been read before"
@@ -45,9 +43,7 @@ def test_a_snapshot_is_answered_by_the_reading_that_it_asked_for(
     assert running.oa.reads == []
 
 
-def test_a_snapshot_without_a_required_surface_fails_and_names_it(
-    running: Loop, green: Contents, observe: Observe
-) -> None:
+def test_a_snapshot_without_a_required_surface_names_it(running: Loop, green: Contents, observe: Observe) -> None:
     running.tell(OaSnapshotRequested())
     del green[SSOT]
     (answer,) = of(OaSnapshotTaken, running.tell(observe(green, request=running.last(KernelReadRequested))))
@@ -55,9 +51,7 @@ def test_a_snapshot_without_a_required_surface_fails_and_names_it(
     assert [reason.surfaces for reason in answer.reasons] == [["share/SSOT_SURFACE_V17.json"]]
 
 
-def test_a_snapshot_of_a_kernel_that_is_declared_blocked_succeeds(
-    running: Loop, green: Contents, observe: Observe
-) -> None:
+def test_a_snapshot_of_a_kernel_declared_blocked_succeeds(running: Loop, green: Contents, observe: Observe) -> None:
     """The surfaces are all there: that they block is what the snapshot says."""
     running.tell(OaSnapshotRequested())
     green[HANDOFF]["mode"] = "BLOCKED"
@@ -66,8 +60,7 @@ def test_a_snapshot_of_a_kernel_that_is_declared_blocked_succeeds(
 
 
 def test_two_snapshots_get_one_answer_each(running: Loop, green: Contents, observe: Observe) -> None:
-    asked = of(KernelReadRequested, running.tell(OaSnapshotRequested(), OaSnapshotRequested()))
-    assert len(asked) == 2
+    assert len(of(KernelReadRequested, running.tell(OaSnapshotRequested(), OaSnapshotRequested()))) == 2
     reads = [event.position for event in running.of(KernelReadRequested)][-2:]
     first = of(OaSnapshotTaken, running.tell(observe(green, request=reads[0])))
     second = of(OaSnapshotTaken, running.tell(observe(green, request=reads[1])))
@@ -122,9 +115,7 @@ def test_no_more_than_a_bounded_number_of_requests_wait(running: Loop) -> None:
 # -- mode -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_mode_is_decided_when_it_or_its_reasons_change_and_not_otherwise(
-    loop: Loop, green: Contents, observe: Observe
-) -> None:
+def test_a_mode_is_decided_only_when_it_or_its_reasons_change(loop: Loop, green: Contents, observe: Observe) -> None:
     (first,) = of(KernelModeDecided, loop.tell(observe(green)))
     assert (first.mode, first.previous, first.phase, first.branch) == ("NORMAL", "", "1", "main")
     assert loop.tell(observe(green)) == []
@@ -186,9 +177,7 @@ def test_an_open_sessions_id_cannot_be_used_again(running: Loop, green: Contents
     assert [reason.code for reason in answer.reasons] == ["session_exists"]
 
 
-def test_a_change_of_mode_while_booted_is_drift_and_is_told_once(
-    running: Loop, green: Contents, observe: Observe
-) -> None:
+def test_a_change_of_mode_while_booted_is_drift_told_once(running: Loop, green: Contents, observe: Observe) -> None:
     booted(running, green, observe)
     green[HANDOFF]["mode"] = "DEGRADED"
     told = of(OaEscalated, running.tell(observe(green)))

@@ -38,9 +38,7 @@ def test_before_any_observation_every_permit_is_refused(loop: Loop) -> None:
     assert "not been observed" in answer.reasons[0]
 
 
-def test_what_was_observed_before_a_start_proves_nothing_after_it(
-    running: Loop, green: Contents, observe: Observe
-) -> None:
+def test_an_observation_before_a_start_proves_nothing_after(running: Loop, green: Contents, observe: Observe) -> None:
     assert isinstance(running.tell(permit())[0], OaPermitGranted)
     running.tell(STARTED)
     assert running.tell(permit()) == [], "a reading is under way, so it waits for that"
@@ -80,9 +78,7 @@ def test_a_permit_carries_what_was_asked_and_when_it_expires(running: Loop) -> N
         permit(seconds=float("inf")), permit(seconds=float("nan")), permit(subject=""), permit(holder=""),
     ],
 )
-def test_what_is_unknown_or_out_of_bounds_is_refused_with_what_would_help(
-    asked: OaPermitRequested, running: Loop
-) -> None:
+def test_unknown_or_out_of_bounds_is_refused_with_what_would_help(asked: OaPermitRequested, running: Loop) -> None:
     state = running.oa
     event = Event(99, START, "99", "fact", "t", "oa.permit_requested", "", 0, asked, b"")
     (answer,) = Oa().decide(state, event)
@@ -101,9 +97,7 @@ def test_a_forbidden_action_is_refused_with_the_modes_reasons(running: Loop, gre
     assert isinstance(running.tell(permit("remediation"))[0], OaPermitGranted)
 
 
-def test_a_permit_is_judged_by_the_newest_observation_in_the_log(
-    running: Loop, green: Contents, observe: Observe
-) -> None:
+def test_a_permit_is_judged_by_the_newest_observation(running: Loop, green: Contents, observe: Observe) -> None:
     """Also when the mode that follows from it has not been written yet."""
     green[HANDOFF]["mode"] = "BLOCKED"
     answers = running.tell(observe(green), permit())
@@ -129,9 +123,7 @@ def test_degraded_revokes_what_it_forbids_and_leaves_the_rest(running: Loop, gre
     assert list(running.oa.permits) == positions[1:]
 
 
-def test_a_permit_granted_in_blocked_survives_new_reasons_for_it(
-    running: Loop, green: Contents, observe: Observe
-) -> None:
+def test_a_permit_granted_in_blocked_survives_new_reasons(running: Loop, green: Contents, observe: Observe) -> None:
     green[HANDOFF]["mode"] = "BLOCKED"
     running.tell(observe(green))
     running.tell(permit("diagnostic"))

@@ -9,13 +9,11 @@ from tests.support.cases import each
 WORK = ["feature_work", "ops_blocks", "migrations", "phase_transitions"]
 
 
-@each(
-    "mode, allowed, forbidden",
-    [
-        ("NORMAL", WORK, []), ("DEGRADED", ["remediation", "diagnostic"], WORK),
-        ("BLOCKED", ["diagnostic"], [*WORK, "remediation"]),
-    ],
-)
+@each("mode, allowed, forbidden", [
+    ("NORMAL", WORK, []),
+    ("DEGRADED", ["remediation", "diagnostic"], WORK),
+    ("BLOCKED", ["diagnostic"], [*WORK, "remediation"]),
+])
 def test_the_table(mode: Mode, allowed: list[str], forbidden: list[str]) -> None:
     said = interpret(mode, [])
     assert (said.allowed_actions, said.forbidden_actions) == (allowed, forbidden)

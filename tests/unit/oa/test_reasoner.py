@@ -60,9 +60,7 @@ from tests.support.reasoning import (
 
 
 @pytest.mark.parametrize("program", PROGRAM_IDS)
-def test_each_program_has_one_result_that_keeps_its_contract_and_lists_the_tools_it_called(
-    bench: RunBench, program: str
-) -> None:
+def test_each_program_has_one_result_that_keeps_its_contract_and_lists_its_tools(bench: RunBench, program: str) -> None:
     given = envelope(program)
     result = bench.run(given)
     check_result(result)
@@ -210,8 +208,7 @@ def test_a_tool_that_does_not_answer_leaves_the_operation_unverified(bench: RunB
 
 def test_a_halted_gateway_is_a_failed_run(bench: RunBench) -> None:
     bench.engine.halted["model"] = 1
-    result = bench.run(envelope(), **LANGCHAIN)
-    assert result.status == "FAILED"
+    assert bench.run(envelope(), **LANGCHAIN).status == "FAILED"
 
 
 @pytest.mark.parametrize("fallback", [True, False])

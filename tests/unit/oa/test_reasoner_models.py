@@ -98,8 +98,7 @@ def test_output_that_does_not_fit_is_objected_to_three_times_and_then_failed(ben
 
 def test_output_that_fits_at_the_third_try_counts(bench: RunBench) -> None:
     scripted(bench, "hm", "```json\n{}\n```", "```json\n" + proceeding() + "\n```")
-    result = bench.run(envelope(), **LANGCHAIN)
-    assert result.status == "OK"
+    assert bench.run(envelope(), **LANGCHAIN).status == "OK"
     assert bench.of(ReasoningConcluded)[0].data.tries == TRIES
 
 
@@ -235,8 +234,7 @@ def test_a_tool_that_cannot_answer_is_told_to_the_model_and_asking_for_it_is_no_
 
 def test_a_model_that_only_asks_for_tools_comes_to_an_end(bench: RunBench) -> None:
     calls = scripted(bench, ("oa_guard_run", {"name": "oa_state"}))
-    result = bench.run(envelope("GuardFailureInterpreter"), **LANGCHAIN)
-    assert result.status == "FAILED"
+    assert bench.run(envelope("GuardFailureInterpreter"), **LANGCHAIN).status == "FAILED"
     assert len(calls) <= TURNS_MAX
 
 
@@ -245,8 +243,7 @@ def test_a_model_that_asks_for_thousands_of_tools_at_once_gets_none_and_halts_no
         return replied(event.position, event.data.ask, "", *[("rm", {"n": n}) for n in range(20_000)])
 
     bench.model = many
-    result = bench.run(envelope(), **LANGCHAIN)
-    assert result.status == "FAILED"
+    assert bench.run(envelope(), **LANGCHAIN).status == "FAILED"
     assert bench.of(OaToolRefused) == []
     assert bench.engine.halted == {}
 
@@ -254,8 +251,7 @@ def test_a_model_that_asks_for_thousands_of_tools_at_once_gets_none_and_halts_no
 def test_a_conversation_that_outgrows_a_question_is_a_failed_run(bench: RunBench) -> None:
     scripted(bench, *[("oa_guard_run", {"name": f"g{n}"}) for n in range(20)])
     bench.tools["oa.guard.run"] = {"ok": False, "mode": "HINT", "issues": ["\x01" * 200_000]}
-    result = bench.run(envelope("GuardFailureInterpreter"), **LANGCHAIN)
-    assert result.status == "FAILED"
+    assert bench.run(envelope("GuardFailureInterpreter"), **LANGCHAIN).status == "FAILED"
     assert bench.engine.halted == {}
     assert all(len(event.raw) <= PROMPT_BYTES_MAX for event in bench.of(ModelAsked))
 
@@ -264,8 +260,7 @@ def test_the_largest_envelope_that_there_is_makes_a_question_that_fits_or_a_fail
     scripted(bench, proceeding())
     large = {"\x01" * 100: "\\" * 2_000_000}
     given = envelope(goal="\x02" * 16_000 + "x", bootstrap=large, ssot_index=large, oa_context={"n": "\x03" * 40_000})
-    result = bench.run(given, **LANGCHAIN)
-    assert result.status in ("OK", "DEGRADED", "FAILED")
+    assert bench.run(given, **LANGCHAIN).status in ("OK", "DEGRADED", "FAILED")
     assert bench.engine.halted == {}
 
 

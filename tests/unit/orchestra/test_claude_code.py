@@ -19,8 +19,7 @@ from tests.support.planners import request
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=6,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3), max_leaves=6,
 )
 REPORTS = st.fixed_dictionaries(
     {},
@@ -107,16 +106,13 @@ def failed(stdout: bytes, exit_code: int = 0, stderr: str = "") -> PlannerFailed
     return made
 
 
-@each(
-    "stdout",
-    [
-        b"", b" \n\t\n", report(result="x")[:-30], report(result="x") * 2, b"I would rather not.\n",
-        bytes(range(256)) * 100, report(result="abc").replace(b"abc", b"a\xffc"),
-        report(result="abc").replace(b"abc", b"a\\ud800c"), b"[]",
-        b'{"type": "assistant", "result": "x", "subtype": "success", "is_error": false}', b"[" * 1_000_000,
-        report(result=None), report(result=["x"]), report(is_error="no"),
-    ],
-)  # fmt: skip
+@each("stdout", [
+    b"", b" \n\t\n", report(result="x")[:-30], report(result="x") * 2, b"I would rather not.\n",
+    bytes(range(256)) * 100, report(result="abc").replace(b"abc", b"a\xffc"),
+    report(result="abc").replace(b"abc", b"a\\ud800c"), b"[]",
+    b'{"type": "assistant", "result": "x", "subtype": "success", "is_error": false}', b"[" * 1_000_000,
+    report(result=None), report(result=["x"]), report(is_error="no"),
+])  # fmt: skip
 def test_what_is_no_result_is_malformed_and_may_be_asked_again(stdout: bytes) -> None:
     failure = failed(stdout)
     assert (failure.code, failure.again) == ("malformed", True)
@@ -128,18 +124,15 @@ def test_a_list_that_ends_with_the_result_is_read() -> None:
     assert reply.text == "a plan"
 
 
-@each(
-    "fields, tokens, cost",
-    [
-        ({"usage": None, "total_cost_usd": None}, None, None),
-        ({"usage": {"input_tokens": 5, "output_tokens": 6}, "total_cost_usd": 0}, 11, 0.0),
-        ({"usage": {"input_tokens": 5}, "total_cost_usd": -1}, None, None),
-        ({"usage": {"input_tokens": 5, "output_tokens": -6}, "total_cost_usd": "1"}, None, None),
-        ({"usage": {"input_tokens": True, "output_tokens": 1.5}, "total_cost_usd": True}, None, None),
-        ({"usage": {"input_tokens": 2**53, "output_tokens": 1}, "total_cost_usd": 10**400}, None, None),
-        ({"usage": [1, 2], "total_cost_usd": [1]}, None, None),
-    ],
-)
+@each("fields, tokens, cost", [
+    ({"usage": None, "total_cost_usd": None}, None, None),
+    ({"usage": {"input_tokens": 5, "output_tokens": 6}, "total_cost_usd": 0}, 11, 0.0),
+    ({"usage": {"input_tokens": 5}, "total_cost_usd": -1}, None, None),
+    ({"usage": {"input_tokens": 5, "output_tokens": -6}, "total_cost_usd": "1"}, None, None),
+    ({"usage": {"input_tokens": True, "output_tokens": 1.5}, "total_cost_usd": True}, None, None),
+    ({"usage": {"input_tokens": 2**53, "output_tokens": 1}, "total_cost_usd": 10**400}, None, None),
+    ({"usage": [1, 2], "total_cost_usd": [1]}, None, None),
+])
 def test_costs_that_are_not_told_are_not_made_up(fields: Any, tokens: int | None, cost: float | None) -> None:
     reply = ended(report(**fields))
     assert isinstance(reply, PlannerReplied)
@@ -170,9 +163,7 @@ NO_LOGIN = "Not logged in · Please run /login"
         (b"", 143, "", "exited", True, "(as by signal 15)"),
     ],
 )  # fmt: skip
-def test_a_failure_is_told_in_its_own_words(
-    stdout: bytes, exit_code: int, stderr: str, code: str, again: bool, text: str
-) -> None:
+def test_a_failure_has_own_words(stdout: bytes, exit_code: int, stderr: str, code: str, again: bool, text: str) -> None:
     failure = failed(stdout, exit_code, stderr)
     assert (failure.code, failure.again) == (code, again)
     assert text in failure.text

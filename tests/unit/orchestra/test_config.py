@@ -115,14 +115,11 @@ def test_a_configuration_that_says_what_it_may_not_is_refused_with_the_path(text
     assert refusal(text) == (message, hint)
 
 
-@each(
-    "text, message, hint",
-    [
-        ("policies: {}", "version is missing", 'it must be "1.0"'),
-        ("version: 1.0", "version is 1.0", 'it must be "1.0"'),
-        ("", "the whole is nothing (null)", f"it must be a mapping: {SECTIONS}"),
-    ],
-)
+@each("text, message, hint", [
+    ("policies: {}", "version is missing", 'it must be "1.0"'),
+    ("version: 1.0", "version is 1.0", 'it must be "1.0"'),
+    ("", "the whole is nothing (null)", f"it must be a mapping: {SECTIONS}"),
+])
 def test_a_configuration_names_its_version_as_a_text(text: str, message: str, hint: str) -> None:
     with pytest.raises(BadConfig) as caught:
         read_config(text)
@@ -150,15 +147,12 @@ def test_a_path_that_only_begins_like_runs_stays() -> None:
     assert effective(config, Flags(out="./new")).paths.logs == "./runs-old/{run_id}.jsonl"
 
 
-@each(
-    "flags, message",
-    [
-        (Flags(concurrency=0), "--concurrency is 0"),
-        (Flags(retries=-1), "--retries is -1"),
-        (Flags(out=" "), '--out is " "'),
-        (Flags(out="./{run_id}"), "--out holds {run_id}"),
-    ],
-)
+@each("flags, message", [
+    (Flags(concurrency=0), "--concurrency is 0"),
+    (Flags(retries=-1), "--retries is -1"),
+    (Flags(out=" "), '--out is " "'),
+    (Flags(out="./{run_id}"), "--out holds {run_id}"),
+])
 def test_a_flag_that_may_not_be_is_refused_by_its_name(flags: Flags, message: str) -> None:
     with pytest.raises(BadConfig) as caught:
         effective(read_config(HEAD), flags)
@@ -172,10 +166,8 @@ texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="{")
 @given(planner=texts, summarizer=texts, seconds=st.floats(0.001, 86_400), count=st.integers(0, 10))
 def test_what_is_rendered_reads_back_as_the_same(planner: str, summarizer: str, seconds: float, count: int) -> None:
     value: dict[str, Any] = {
-        "version": "1.0",
-        "policies": {"max_task_duration_sec": seconds},
-        "llm": {"prompts": {"planner": f"p{planner}", "summarizer": f"{summarizer}s"}},
-        "retries": {"max": count},
+        "version": "1.0", "policies": {"max_task_duration_sec": seconds},
+        "llm": {"prompts": {"planner": f"p{planner}", "summarizer": f"{summarizer}s"}}, "retries": {"max": count},
         "security": {"net": {"allow_domains": ["null", "1e5", "example.org"]}},
     }
     config = msgspec.convert(value, OrchestraConfig)

@@ -145,9 +145,7 @@ def test_a_planner_is_asked_under_a_permit_of_its_own() -> None:
     assert assigned(harness) == [("a", 1)]
 
 
-@each(
-    "answer", [GOOD, f"Here:\n```json\n{GOOD}\n```\nbye", f"Sure! {GOOD} That is all.", '{"tasks": ' + GOOD + "}"]
-)
+@each("answer", [GOOD, f"Here:\n```json\n{GOOD}\n```\nbye", f"Sure! {GOOD} That is all.", '{"tasks": ' + GOOD + "}"])
 def test_a_plan_is_found_in_what_a_planner_says(answer: str) -> None:
     harness = planning()
     harness.end(call(harness), replied(call(harness), answer))
@@ -193,9 +191,7 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again_with_what_was_wrong_th
         (lambda at: failed(at, again=False), 1, "no_plan", "no"),
     ],
 )
-def test_a_planner_without_an_answer_is_asked_again_if_that_may_help(
-    outcome: Any, calls: int, code: str, reason: str
-) -> None:
+def test_a_mute_planner_is_asked_again_if_that_may_help(outcome: Any, calls: int, code: str, reason: str) -> None:
     harness = planning()
     harness.planner = lambda event: outcome(event.position)
     while harness.step():
@@ -249,8 +245,7 @@ def test_a_run_that_is_cancelled_while_it_is_planned_ends_without_a_plan() -> No
     assert harness.of(TaskAssigned) == []
 
 
-def test_a_plan_for_what_failed_may_not_use_a_done_tasks_id_again() -> None:
-    harness = Harness()
+def test_a_plan_for_what_failed_may_not_use_a_done_tasks_id_again(harness: Harness) -> None:
     harness.planner = lambda event: replied(event, GOOD)
     harness.tool = lambda event: exited(event, 3 if len(harness.of(TaskAttemptRequested)) > 1 else 0)
     harness.request({"a": [], "b": ["a"]}, replans=1, config=config(retries=0))

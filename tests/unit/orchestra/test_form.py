@@ -48,8 +48,7 @@ def told(harness: Harness) -> dict[str, str]:
     }
 
 
-def test_a_run_of_one_task_is_ten_events() -> None:
-    harness = Harness()
+def test_a_run_of_one_task_is_ten_events(harness: Harness) -> None:
     harness.request({"echo": []}, form=2)
     harness.run()
     assert of_run(harness) == [
@@ -66,11 +65,7 @@ def test_a_run_of_one_task_is_ten_events() -> None:
     workers=st.integers(1, 3), cancelled=st.integers(0, 12), worse=st.integers(0, 12),
 )  # fmt: skip
 def test_both_forms_show_the_same_run(
-    waits: list[frozenset[int]],
-    codes: list[int],
-    options: list[TaskOptions | None],
-    workers: int,
-    cancelled: int,
+    waits: list[frozenset[int]], codes: list[int], options: list[TaskOptions | None], workers: int, cancelled: int,
     worse: int,
 ) -> None:
     names = {f"t{at}": [f"t{one}" for one in sorted(needed) if one < at] for at, needed in enumerate(waits)}
@@ -103,8 +98,7 @@ def test_both_forms_show_the_same_run(
     )
 
 
-def test_the_request_is_the_timer_and_is_kept_in_a_snapshot() -> None:
-    harness = Harness()
+def test_the_request_is_the_timer_and_is_kept_in_a_snapshot(harness: Harness) -> None:
     harness.tool = lambda _: None
     harness.request({"a": []}, form=2, config=config(total=30))
     (timer,) = harness.open(RunRequested)
@@ -121,8 +115,7 @@ def test_the_request_is_the_timer_and_is_kept_in_a_snapshot() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_nothing_begins_under_the_permit_of_a_run_that_is_over(form: dict[str, Any]) -> None:
-    harness = Harness()
+def test_nothing_begins_under_the_permit_of_a_run_that_is_over(form: dict[str, Any], harness: Harness) -> None:
     harness.request({"a": []}, **form)
     harness.run()
     (permit,) = harness.events(OaPermitGranted)
@@ -132,8 +125,7 @@ def test_nothing_begins_under_the_permit_of_a_run_that_is_over(form: dict[str, A
     assert permit.position not in harness.engine.states["oa"].permits
 
 
-def test_a_refused_request_keeps_no_timer() -> None:
-    harness = Harness()
+def test_a_refused_request_keeps_no_timer(harness: Harness) -> None:
     harness.tool = lambda _: None
     harness.request({"a": []}, form=2)
     harness.tell(RunRequested(run_id=RUN, intent="again", config=config(), plan=plan({"b": []}), form=2), "again", RUN)

@@ -36,13 +36,11 @@ OTHER = "5b0c7a52-3f7e-4c1d-9a55-000000000002"
 def stopped(harness: Harness) -> None:
     """End what is cancelled, as the runtime does."""
     for event in harness.open(TaskAttemptRequested):
-        reason = harness.engine.effects.cancelled.get(event.position)
-        if reason is not None:
+        if (reason := harness.engine.effects.cancelled.get(event.position)) is not None:
             harness.end(event, EffectCancelled(request=event.position, reason=reason))
 
 
-def test_a_run_is_planned_permitted_begun_and_ended_and_its_timer_taken_back() -> None:
-    harness = Harness()
+def test_a_run_is_planned_permitted_begun_and_ended_and_its_timer_taken_back(harness: Harness) -> None:
     harness.request({"a": [], "b": ["a"]})
     end = harness.run()
     (asked,) = harness.events(RunRequested)
@@ -55,8 +53,7 @@ def test_a_run_is_planned_permitted_begun_and_ended_and_its_timer_taken_back() -
     assert {event.correlation for event in own} == {RUN}
 
 
-def test_the_permit_is_for_the_run_lasts_as_long_as_it_and_has_uses_for_all_attempts() -> None:
-    harness = Harness()
+def test_the_permit_is_for_the_run_lasts_as_long_as_it_and_has_uses_for_all_attempts(harness: Harness) -> None:
     harness.request({"a": [], "b": []}, config=config(total=50, retries=1), action="remediation")
     (asked,) = harness.of(OaPermitRequested)
     assert (asked.action, asked.subject, asked.holder) == ("remediation", f"run:{RUN}", WORKER)
@@ -67,8 +64,7 @@ def test_the_permit_is_for_the_run_lasts_as_long_as_it_and_has_uses_for_all_atte
     assert begun.permit == grant.position
 
 
-def test_a_permit_lasts_a_day_at_most() -> None:
-    harness = Harness()
+def test_a_permit_lasts_a_day_at_most(harness: Harness) -> None:
     harness.request({"a": []}, config=config(total=86_400))
     assert harness.of(OaPermitRequested)[0].seconds == DAY_SECONDS
 
@@ -82,14 +78,11 @@ def test_what_is_to_be_planned_only_asks_for_no_permit_and_ends() -> None:
     assert harness.of(OaPermitRequested) == []
 
 
-@each(
-    "mode, action, reason",
-    [
-        ("NORMAL", "unheard_of", "unknown action"),
-        ("DEGRADED", "feature_work", "feature_work is forbidden in DEGRADED"),
-        ("BLOCKED", "remediation", "remediation is forbidden in BLOCKED"),
-    ],
-)
+@each("mode, action, reason", [
+    ("NORMAL", "unheard_of", "unknown action"),
+    ("DEGRADED", "feature_work", "feature_work is forbidden in DEGRADED"),
+    ("BLOCKED", "remediation", "remediation is forbidden in BLOCKED"),
+])
 def test_a_run_that_the_mode_forbids_is_refused_and_nothing_is_attempted(mode: str, action: str, reason: str) -> None:
     harness = Harness(mode)
     harness.request({"a": []}, action=action)
@@ -100,8 +93,7 @@ def test_a_run_that_the_mode_forbids_is_refused_and_nothing_is_attempted(mode: s
     assert harness.engine.states["orchestrator"].runs == {}
 
 
-def test_a_plan_that_cannot_be_run_is_refused_with_its_code_and_its_timer_taken_back() -> None:
-    harness = Harness()
+def test_a_plan_that_cannot_be_run_is_refused_with_its_code_and_its_timer_taken_back(harness: Harness) -> None:
     harness.request(plan({"a": []}, a={"tools": ["bash"]}))
     end = harness.over()
     assert isinstance(end, RunRefused)
@@ -109,8 +101,7 @@ def test_a_plan_that_cannot_be_run_is_refused_with_its_code_and_its_timer_taken_
     assert len(harness.of(EffectCancelRequested)) == 1
 
 
-def test_an_id_is_known_while_its_run_is_open_and_can_be_used_again_after_it() -> None:
-    harness = Harness()
+def test_an_id_is_known_while_its_run_is_open_and_can_be_used_again_after_it(harness: Harness) -> None:
     harness.tool = lambda _: None
     harness.request({"a": []})
     (request,) = harness.of(RunRequested)
@@ -128,8 +119,7 @@ def test_an_id_is_known_while_its_run_is_open_and_can_be_used_again_after_it() -
     assert [end.state for end in harness.of(RunEnded)] == ["done", "done"]
 
 
-def test_more_runs_than_there_is_room_for_are_refused() -> None:
-    harness = Harness()
+def test_more_runs_than_there_is_room_for_are_refused(harness: Harness) -> None:
     for number in range(RUNS_MAX):
         harness.request({"a": []}, f"5b0c7a52-3f7e-4c1d-9a55-1{number:011x}")
     assert harness.of(RunRefused) == []
@@ -216,8 +206,7 @@ def second_plan(event: Any) -> Any:
     return replied(event, '[{"task_id": "instead", "intent": "x", "tools": ["ls"], "depends_on": ["a"]}]')
 
 
-def test_a_failed_part_is_planned_anew_with_what_is_done_kept() -> None:
-    harness = Harness()
+def test_a_failed_part_is_planned_anew_with_what_is_done_kept(harness: Harness) -> None:
     harness.planner = second_plan
     harness.request({"a": [], "b": ["a"]}, replans=1, config=config(retries=0))
     second_fails(harness)
@@ -231,8 +220,7 @@ def test_a_failed_part_is_planned_anew_with_what_is_done_kept() -> None:
     assert told["failed"] == [{"task_id": "b", "why": "exit code 3"}]
 
 
-def test_where_no_other_plan_is_made_the_run_ends_with_what_its_last_one_came_to() -> None:
-    harness = Harness()
+def test_where_no_other_plan_is_made_the_run_ends_with_what_its_last_one_came_to(harness: Harness) -> None:
     harness.planner = lambda event: replied(event, "I cannot")
     harness.request({"a": [], "b": ["a"]}, replans=1, config=config(retries=0))
     second_fails(harness)
@@ -242,8 +230,7 @@ def test_where_no_other_plan_is_made_the_run_ends_with_what_its_last_one_came_to
     assert end.reasons[0] == "there is no other plan"
 
 
-def test_nothing_is_planned_anew_after_a_violation() -> None:
-    harness = Harness()
+def test_nothing_is_planned_anew_after_a_violation(harness: Harness) -> None:
     harness.tool = lambda event: exited(event, 0, violations=["left its walls"])
     harness.request({"a": []}, replans=3)
     end = harness.run()

@@ -111,9 +111,7 @@ def test_the_largest_prompt_fits_into_an_event(char: str) -> None:
     run = asked(char * 16_384, char * 65_528 + "{intent}")
     tasks = done(TASKS_TOLD * 2, char * 16_384)
     failures = [["f" * 64, char * 1_000]] * TASKS_TOLD
-    run = msgspec.structs.replace(
-        run, revision=1, kept=len(tasks), tasks=tasks, failures=failures, faults=["no"]
-    )
+    run = msgspec.structs.replace(run, revision=1, kept=len(tasks), tasks=tasks, failures=failures, faults=["no"])
     assert len(msgspec.json.encode(prompt_for(run))) <= PROMPT_BYTES_MAX < DATA_BYTES_MAX - 64 * 1024
 
 
@@ -193,9 +191,7 @@ def test_prose_without_brackets_around_a_plan_changes_nothing(before: str, after
     assert made == made_from(asked(), ANSWER)
 
 
-@each(
-    "piece", ["x```\n", "```\n", "```json\n\t", "\n ", '"', '\\"', "[", "{[", "]", "`", "a\n```", "```a" * 9 + "\n"]
-)
+@each("piece", ["x```\n", "```\n", "```json\n\t", "\n ", '"', '\\"', "[", "{[", "]", "`", "a\n```", "```a" * 9 + "\n"])
 def test_anything_is_read_in_time_that_grows_with_its_length(piece: str) -> None:
     answer = piece * (250_000 // len(piece))
     began = time.perf_counter()

@@ -79,8 +79,7 @@ def test_a_long_plan_is_cancelled_with_the_longest_reason(char: str) -> None:
     assert sum(sizes) < 1000 * 4 * MANY, "each task has its beginning"
 
 
-def test_the_longest_name_of_a_plan_stands_in_what_is_wrong_with_it() -> None:
-    harness = Harness()
+def test_the_longest_name_of_a_plan_stands_in_what_is_wrong_with_it(harness: Harness) -> None:
     where = "\x01" * SOURCE_CHARS_MAX
     harness.request(plan({"a": [], "b": []}, a={"tools": ["bash"]}), source=where)
     assert harness.of(ActorHalted) == []
@@ -118,13 +117,11 @@ def test_a_run_is_stopped_when_the_one_who_gave_its_permit_is_halted(monkeypatch
     assert stopping.reasons[0].startswith("an attempt was not permitted: there is no live permit ")
     assert len(harness.of(EffectRefused)) == 1
     held(harness, "stop")
-    over = harness.over()
-    assert isinstance(over, RunEnded)
+    assert isinstance(harness.over(), RunEnded)
     assert [halted.name for halted in harness.of(ActorHalted)] == ["oa"]
 
 
-def test_a_refused_attempt_ends_its_task_and_the_run_once_and_what_runs_beside_it_is_stopped() -> None:
-    harness = Harness()
+def test_a_refused_attempt_ends_its_task_and_the_run_once_and_what_runs_beside_it_is_stopped(harness: Harness) -> None:
     harness.tool = lambda _: None
     harness.request(many(3), config=config(total=60, workers=2))
     harness.seconds += 1_000
@@ -204,8 +201,7 @@ def test_a_planners_call_that_comes_too_late_ends_its_run_out_of_time() -> None:
 # --- orderly stops --------------------------------------------------------------------------------------------------
 
 
-def test_however_often_its_daemon_is_stopped_a_task_is_tried_again() -> None:
-    harness = Harness()
+def test_however_often_its_daemon_is_stopped_a_task_is_tried_again(harness: Harness) -> None:
     harness.tool = lambda _: None
     harness.request(many(1), config=config(retries=0))
     for _ in range(STOPS_MAX):
@@ -220,8 +216,7 @@ def test_however_often_its_daemon_is_stopped_a_task_is_tried_again() -> None:
 # --- permits end with their run -------------------------------------------------------------------------------------
 
 
-def test_the_permits_of_a_run_are_taken_back_when_it_is_over() -> None:
-    harness = Harness()
+def test_the_permits_of_a_run_are_taken_back_when_it_is_over(harness: Harness) -> None:
     harness.request(many(2))
     assert isinstance(harness.run(), RunEnded)
     (granted,) = harness.events(OaPermitGranted)
@@ -231,8 +226,7 @@ def test_the_permits_of_a_run_are_taken_back_when_it_is_over() -> None:
     assert harness.engine.states["oa"].permits == {}
 
 
-def test_the_permits_of_other_runs_stay() -> None:
-    harness = Harness()
+def test_the_permits_of_other_runs_stay(harness: Harness) -> None:
     harness.tool = lambda event: exited(event) if event.data.run_id == OTHER else None
     harness.request(many(1))
     harness.request(many(1), OTHER)
@@ -333,8 +327,7 @@ def test_as_many_runs_as_there_may_be_have_room_for_the_workers_that_runs_have_b
     assert RUNS_MAX * config().concurrency.max_workers <= WORKERS_MAX
 
 
-def test_a_request_whose_source_is_longer_than_any_path_is_none() -> None:
-    harness = Harness()
+def test_a_request_whose_source_is_longer_than_any_path_is_none(harness: Harness) -> None:
     with pytest.raises(Exception, match="length"):
         harness.request(many(1), source="s" * (SOURCE_CHARS_MAX + 1))
     assert harness.of(RunRequested) == []

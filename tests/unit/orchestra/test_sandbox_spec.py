@@ -43,9 +43,7 @@ def given(sandbox: dict[str, str] | None = None, **inputs: Any) -> tuple[TaskAss
     return assigned, asked
 
 
-def spec(
-    settings: OrchestraConfig | None = None, sandbox: dict[str, str] | None = None, **inputs: Any
-) -> SandboxSpec:
+def spec(settings: OrchestraConfig | None = None, sandbox: dict[str, str] | None = None, **inputs: Any) -> SandboxSpec:
     """The wishes of a task with these inputs."""
     made = spec_of(ROOT, settings or config(), *given(sandbox, **inputs), "/priv/artifacts", "/priv/inputs")
     check(made)

@@ -121,10 +121,7 @@ def test_a_step_leaves_the_board_before_it_as_it_was() -> None:
     assert (first.letters, after.letters) == ("ppppp", "rpppp")
 
 
-@each(
-    "ids, waits",
-    [(["a", "b"], [["b"], []]), (["a"], [["a"]]), (["a", "a"], [[], []])],
-)
+@each("ids, waits", [(["a", "b"], [["b"], []]), (["a"], [["a"]]), (["a", "a"], [[], []])])
 def test_tasks_out_of_order_make_no_board(ids: list[str], waits: list[list[str]]) -> None:
     with pytest.raises(ValueError, match="do not stand in an order in which they may run"):
         board(ids, waits)

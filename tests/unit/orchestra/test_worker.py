@@ -134,8 +134,7 @@ def test_what_another_attempt_cannot_change_is_not_tried_again(what: str) -> Non
     assert told.reason == ("security violation: left its walls" if what == "a violation" else "no (mend: do)")
 
 
-def test_an_attempt_that_the_gate_refuses_is_not_made_again() -> None:
-    harness = Harness()
+def test_an_attempt_that_the_gate_refuses_is_not_made_again(harness: Harness) -> None:
     harness.tool = lambda _: None
     harness.request({"a": []}, config=config(retries=3, total=10))
     end(harness, 1)
@@ -250,20 +249,16 @@ def test_what_is_assigned_in_a_run_that_is_to_end_is_not_attempted() -> None:
     assert harness.engine.states["worker"].stopping == {}
 
 
-def test_a_dry_run_says_so_to_who_performs() -> None:
-    harness = Harness()
+def test_a_dry_run_says_so_to_who_performs(harness: Harness) -> None:
     harness.request(plan({"a": []}), dry_run=True)
     assert harness.of(TaskAttemptRequested)[0].simulated
 
 
-@each(
-    "more, reason",
-    [
-        ({"code": 56, "last_lines": ["403"]}, "exit code 56, the proxy refused: x.example is not allowed; no: 403"),
-        ({"code": None, "timed_out": True}, "timed out after 0.2 s, the proxy refused: x.example is not allowed; no"),
-        ({"code": 0}, ""),
-    ],
-)
+@each("more, reason", [
+    ({"code": 56, "last_lines": ["403"]}, "exit code 56, the proxy refused: x.example is not allowed; no: 403"),
+    ({"code": None, "timed_out": True}, "timed out after 0.2 s, the proxy refused: x.example is not allowed; no"),
+    ({"code": 0}, ""),
+])
 def test_a_failed_task_tells_why_the_proxy_refused(more: dict[str, Any], reason: str) -> None:
     harness = one(retries=0)
     ended = exited(attempt(harness), **more, refusals=["x.example is not allowed", "no"])

@@ -53,8 +53,7 @@ def test_the_nearest_variable_wins_and_folders_and_conditions_are_options_beside
     plan, options = read(
         task("a", env={"B": "task", "C": "task"}, inputs={"env": {"C": "inputs"}}, cwd="src/${{ x }}"),
         task("b", matrix={"v": ["1", "it's"]}, cwd="d/${{ matrix.v }}", **{"if": "${{ matrix.v == '1' || always() }}"}),
-        task("c", continue_on_error=True),
-        env={"A": "plan", "B": "plan"},
+        task("c", continue_on_error=True), env={"A": "plan", "B": "plan"},
     )
     assert plan.tasks[0].inputs.env == {"A": "plan", "B": "task", "C": "inputs"}
     assert options == {
@@ -164,8 +163,7 @@ def test_conditions_decide_what_runs_after_a_failure() -> None:
     harness, ends = run(
         {"bad"}, task("bad"), task("good"), task("lost", "bad"), task("cleanup", "bad", "good", **{"if": "always()"}),
         task("report", "bad", **{"if": "failure()"}), task("idle", "good", **{"if": "failure()"}),
-        task("behind", "idle"),
-        task("anyway", "idle", **{"if": "always()"}), task("never", **{"if": "failure()"}),
+        task("behind", "idle"), task("anyway", "idle", **{"if": "always()"}), task("never", **{"if": "failure()"}),
         task("far", "cleanup", **{"if": "failure()"}), task("near", "cleanup"),
     )
     assert ends == {

@@ -16,8 +16,9 @@ from pmagent.contracts.pla_events import FrameSource, PlaFrameFailed, PlaFrameOb
 from pmagent.events.event import Event
 from pmagent.events.redact import Redactor
 from pmagent.events.secret_forms import MASK
+from tests.support.cases import on_loop
 from tests.support.frames import png, put, stand_in
-from tests.support.live import NoIo, on_loop
+from tests.support.live import NoIo
 from tests.support.secrets import KEYS
 
 

@@ -20,7 +20,7 @@ from pmagent.oa.tools import OAToolError
 from pmagent.workspace.trust import accept
 from tests.support.cases import each
 from tests.support.commands import pmagent
-from tests.support.live import NoIo, on_loop
+from tests.support.live import NoIo
 
 PASSED = CheckResult(name="no_links", passed=True, ran=True, message="exit code 0", exit_code=0, duration_ms=3, end=9)
 FAILED = msgspec.structs.replace(
@@ -51,9 +51,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, result: CheckResult) -> list[Any]
 
 
 @each("name", ["no_links", "No-Links", " NO.LINKS "])
-def test_a_configured_guard_is_asked_for_by_any_spelling(
-    guarded: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_configured_guard_answers_to_any_spelling(guarded: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     asked = answering(monkeypatch, PASSED)
     report = tools.run_guard(name, guarded)
     assert asked == [(guarded, "guard", ["no_links"])]
@@ -112,7 +110,6 @@ async def called(workspace: Path, name: str) -> Any:
     return await PERFORMERS[OaToolRequested](event, At(workspace))
 
 
-@on_loop
 async def test_a_reasoning_run_starts_no_program_and_is_told_who_does(
     guarded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,20 +75,17 @@ def test_ok_tells_the_truth_in_both_modes(snapped: Path, mode: str) -> None:
     assert [one["category"] for one in answer["diagnostics"]] == ["kernel_mismatch"]
 
 
-@pytest.mark.parametrize(
-    ("path", "changes", "check"),
-    [
-        (SSOT, {"current_phase": "2"}, "phase"),
-        (STATE, {"current_phase": None}, "phase"),
-        (STATE, {"reality_green": None}, "reality"),
-        (STATE, {"reality_green": "true"}, "reality"),
-        (REALITY, {"reality_green": False}, "reality"),
-        (BOOTSTRAP, {"branch": "other"}, "branch"),
-        (BOOTSTRAP, {"health": {"reality_green": False}}, "reality"),
-        (BOOTSTRAP, {"health": {"agents_sync_ok": False}}, "AGENTS.md Sync"),
-        (STATE, {"checks_summary": [{"name": "DMS Alignment", "passed": False}]}, "DMS Alignment"),
-    ],
-)
+@pytest.mark.parametrize(("path", "changes", "check"), [
+    (SSOT, {"current_phase": "2"}, "phase"),
+    (STATE, {"current_phase": None}, "phase"),
+    (STATE, {"reality_green": None}, "reality"),
+    (STATE, {"reality_green": "true"}, "reality"),
+    (REALITY, {"reality_green": False}, "reality"),
+    (BOOTSTRAP, {"branch": "other"}, "branch"),
+    (BOOTSTRAP, {"health": {"reality_green": False}}, "reality"),
+    (BOOTSTRAP, {"health": {"agents_sync_ok": False}}, "AGENTS.md Sync"),
+    (STATE, {"checks_summary": [{"name": "DMS Alignment", "passed": False}]}, "DMS Alignment"),
+])
 def test_each_contradiction_is_named(snapped: Path, path: str, changes: dict[str, Any], check: str) -> None:
     change(snapped, path, **changes)
     answer = guard(snapped)
@@ -139,25 +136,22 @@ def test_files_are_looked_at_now_and_only_inside_the_workspace(snapped: Path) ->
     assert (answer["ok"], answer["missing_surfaces"]) == (True, ["/etc/passwd", "../x"])
 
 
-@pytest.mark.parametrize(
-    ("name", "path", "changes"),
-    [
-        ("bootstrap_consistency", BOOTSTRAP, {"meta": {"current_phase": "2"}}),
-        ("bootstrap_consistency", BOOTSTRAP, {"meta": {"current_phase": "1", "last_completed_phase": "7"}}),
-        ("handoff_kernel", HANDOFF, {"branch": "other"}),
-        ("handoff_kernel", HANDOFF, {"current_phase": "9"}),
-        ("handoff_kernel", HANDOFF, {"health": {"reality_green": False}}),
-        ("handoff_kernel", HANDOFF, {"health": {"checks": {"Backup System": False}}}),
-        ("handoff_kernel", HANDOFF, {"required_surfaces": ["share/NOT_THERE.json"]}),
-        ("dms_alignment", SSOT, {"dms_share_alignment": "BROKEN"}),
-        ("dms_alignment", REALITY, {"checks": [{"name": "DMS Alignment", "passed": False, "message": ""}]}),
-        ("surface_schema", HANDOFF, {"mode": 5}),
-        ("surface_schema", SSOT, {"current_phase": [], "phases": None}),
-        ("oa_tools", STATE, {"oa_tools": {"tools": ["oa.kernel_status"]}}),
-        ("oa_tools", STATE, {"oa_tools": None}),
-        ("reasoning_bridge", STATE, {"reasoning_bridge": {"programs": []}}),
-    ],
-)
+@pytest.mark.parametrize(("name", "path", "changes"), [
+    ("bootstrap_consistency", BOOTSTRAP, {"meta": {"current_phase": "2"}}),
+    ("bootstrap_consistency", BOOTSTRAP, {"meta": {"current_phase": "1", "last_completed_phase": "7"}}),
+    ("handoff_kernel", HANDOFF, {"branch": "other"}),
+    ("handoff_kernel", HANDOFF, {"current_phase": "9"}),
+    ("handoff_kernel", HANDOFF, {"health": {"reality_green": False}}),
+    ("handoff_kernel", HANDOFF, {"health": {"checks": {"Backup System": False}}}),
+    ("handoff_kernel", HANDOFF, {"required_surfaces": ["share/NOT_THERE.json"]}),
+    ("dms_alignment", SSOT, {"dms_share_alignment": "BROKEN"}),
+    ("dms_alignment", REALITY, {"checks": [{"name": "DMS Alignment", "passed": False, "message": ""}]}),
+    ("surface_schema", HANDOFF, {"mode": 5}),
+    ("surface_schema", SSOT, {"current_phase": [], "phases": None}),
+    ("oa_tools", STATE, {"oa_tools": {"tools": ["oa.kernel_status"]}}),
+    ("oa_tools", STATE, {"oa_tools": None}),
+    ("reasoning_bridge", STATE, {"reasoning_bridge": {"programs": []}}),
+])
 def test_each_guard_fails_for_what_it_guards(snapped: Path, name: str, path: str, changes: dict[str, Any]) -> None:
     assert guard(snapped, name)["ok"] is True
     change(snapped, path, **changes)

@@ -176,22 +176,19 @@ def test_a_command_that_hides_something_is_pointed_out() -> None:
     assert "**Careful:**" not in block("x", "echo é 漢")
 
 
-@each(
-    "command, asked",
-    [
-        ("pmagent oa guard --mode STRICT", "JSON report of: pmagent oa guard --mode STRICT"),
-        ("test -f docs/a.md", "exit code of: test -f docs/a.md"),
-        ("echo hi > docs/a.md", "first 50 lines of docs/a.md"),
-        ("printf x >> 'my file'", "first 50 lines of my file"),
-        ("pmagent log verify > /dev/null", "output and exit code of: pmagent log verify > /dev/null"),
-        ("mkdir -p docs", "output and exit code of: mkdir -p docs"),
-        ("echo 'unclosed", "output and exit code of: echo 'unclosed"),
-        ("echo '>' x", "output and exit code of: echo '>' x"),
-        ("echo \\> x", "output and exit code of: echo \\> x"),
-        ("grep --a='b > c' \"d > e\" f", "output and exit code of: grep --a='b > c' \"d > e\" f"),
-        ("echo a>b", "first 50 lines of b"),
-    ],
-)
+@each("command, asked", [
+    ("pmagent oa guard --mode STRICT", "JSON report of: pmagent oa guard --mode STRICT"),
+    ("test -f docs/a.md", "exit code of: test -f docs/a.md"),
+    ("echo hi > docs/a.md", "first 50 lines of docs/a.md"),
+    ("printf x >> 'my file'", "first 50 lines of my file"),
+    ("pmagent log verify > /dev/null", "output and exit code of: pmagent log verify > /dev/null"),
+    ("mkdir -p docs", "output and exit code of: mkdir -p docs"),
+    ("echo 'unclosed", "output and exit code of: echo 'unclosed"),
+    ("echo '>' x", "output and exit code of: echo '>' x"),
+    ("echo \\> x", "output and exit code of: echo \\> x"),
+    ("grep --a='b > c' \"d > e\" f", "output and exit code of: grep --a='b > c' \"d > e\" f"),
+    ("echo a>b", "first 50 lines of b"),
+])
 def test_evidence_is_computed_from_the_command(command: str, asked: str) -> None:
     assert evidence_of([command]) == [asked]
 
@@ -201,14 +198,11 @@ def test_evidence_is_asked_for_once_and_is_short() -> None:
     assert len(evidence_of(["x" * 4000])[0]) == 300
 
 
-@each(
-    "command",
-    [
-        "test -f a; rm -rf b", "test -f $(rm a)", "test -f `rm a`", "pmagent status > out", "pmagent status && rm a",
-        "pmagent status | sh", 'test -f "$(rm a)"', "pmagent kernel refresh", "pmagent", "testing", "test -f 'a",
-        "pmagent status & rm a",
-    ],
-)
+@each("command", [
+    "test -f a; rm -rf b", "test -f $(rm a)", "test -f `rm a`", "pmagent status > out", "pmagent status && rm a",
+    "pmagent status | sh", 'test -f "$(rm a)"', "pmagent kernel refresh", "pmagent", "testing", "test -f 'a",
+    "pmagent status & rm a",
+])
 def test_only_what_does_nothing_but_look_is_preflight(command: str) -> None:
     assert split_preflight(["pmagent status", command, "test -f b"]) == (["pmagent status"], [command, "test -f b"])
 

@@ -167,19 +167,16 @@ def test_other_mappings_and_subclasses_become_plain_values() -> None:
     assert type(value["f"]) is str
 
 
-@each(
-    "value, said",
-    [
-        ({"a": {"b": {1, 2}}}, r"^a\.b is not JSON \(set\)$"),
-        ({"a": [0, float("nan")]}, r"^a\[1\] is not a number"),
-        ({"a": float("inf")}, "is not a number"),
-        ({"a": {3: 1}}, r"^a has a key that is not text \(int\)$"),
-        ({"a": "\ud800"}, r"^a is not text that JSON can hold"),
-        ({"\udfff": 1}, "is not text that JSON can hold"),
-        (b"x", r"^the value is not JSON \(bytes\)$"),
-        ({"f": len}, "is not JSON"),
-    ],
-)
+@each("value, said", [
+    ({"a": {"b": {1, 2}}}, r"^a\.b is not JSON \(set\)$"),
+    ({"a": [0, float("nan")]}, r"^a\[1\] is not a number"),
+    ({"a": float("inf")}, "is not a number"),
+    ({"a": {3: 1}}, r"^a has a key that is not text \(int\)$"),
+    ({"a": "\ud800"}, r"^a is not text that JSON can hold"),
+    ({"\udfff": 1}, "is not text that JSON can hold"),
+    (b"x", r"^the value is not JSON \(bytes\)$"),
+    ({"f": len}, "is not JSON"),
+])
 def test_what_is_not_json_is_refused_with_the_way_to_it(value: Any, said: str) -> None:
     with pytest.raises(ShapeError, match=said):
         freeze(value)
@@ -279,16 +276,13 @@ def test_a_result_is_frozen_and_its_documents_keep_their_types() -> None:
         made.tool_calls[0].args["a"] = 1
 
 
-@each(
-    "change, said",
-    [
-        ({"decision": {"allowed_action": "PROCEED"}}, "safety_check_summary"),
-        ({"status": "BLOCKED"}, "permits something"),
-        ({"status": "FAILED"}, "permits something"),
-        ({"program_id": "OPSBlockGenerator"}, "OPSBlockGeneratorResult"),
-        ({"rationale": None}, "rationale"),
-    ],
-)
+@each("change, said", [
+    ({"decision": {"allowed_action": "PROCEED"}}, "safety_check_summary"),
+    ({"status": "BLOCKED"}, "permits something"),
+    ({"status": "FAILED"}, "permits something"),
+    ({"program_id": "OPSBlockGenerator"}, "OPSBlockGeneratorResult"),
+    ({"rationale": None}, "rationale"),
+])
 def test_a_result_that_breaks_its_contract_is_refused(change: dict[str, Any], said: str) -> None:
     with pytest.raises(ResultError, match=said) as caught:
         checked_result({**RESULT, **change})

@@ -154,9 +154,7 @@ def test_a_surface_that_no_envelope_carries_is_shown_as_none_and_blocks(workspac
 
 
 @pytest.mark.parametrize("context", [{"notes": "n" * 300_000}, {"deep": nested(90)}], ids=["large", "deep"])
-def test_a_context_that_no_envelope_carries_stops_all_but_the_interpreter(
-    workspace: Path, context: dict[str, Any]
-) -> None:
+def test_a_context_no_envelope_carries_stops_all_but_the_interpreter(workspace: Path, context: dict[str, Any]) -> None:
     write(workspace, PATHS["oa_context"], {"context": {"constraints": ["no_git_push"], **context}})
     with pytest.raises(EnvelopeError, match=r"share/oa/CONTEXT\.json is .*constraints"):
         build_envelope(PROGRAM, "g", workspace=workspace)
@@ -177,9 +175,7 @@ def test_nothing_is_read_when_all_is_given(tmp_path: Path, green: Contents) -> N
         ({"mode": "NORMAL", "bootstrap": {}}, "NORMAL"),
     ],
 )
-def test_a_mode_that_is_left_out_is_judged_from_the_surfaces(
-    green: Contents, change: dict[str, Any], mode: str
-) -> None:
+def test_a_mode_left_out_is_judged_from_the_surfaces(green: Contents, change: dict[str, Any], mode: str) -> None:
     assert build_envelope(PROGRAM, "g", given(green, **change), {}).kernel_state_ref.mode == mode
 
 
@@ -211,20 +207,17 @@ def test_what_the_caller_does_later_does_not_show(green: Contents) -> None:
         made.kernel_state_ref.reality_summary["checks"].append({})
 
 
-@each(
-    "data, said",
-    [
-        ({"reality": {}}, "kernel_data has no 'reality'"),
-        ({"handoff": {}}, "kernel_data has no 'handoff'"),
-        ({"mode": "GREEN"}, "mode"),
-        ({"mode": None}, "mode"),
-        ({"bootstrap": None}, "kernel_data.bootstrap is not a JSON object"),
-        ({"bootstrap": {"a": {1}}}, r"kernel_data: bootstrap\.a is not JSON"),
-        ({"ssot_index": {"a": float("nan")}}, "is not a number"),
-        ([], "kernel_data is a list"),
-        ("NORMAL", "kernel_data is a str"),
-    ],
-)
+@each("data, said", [
+    ({"reality": {}}, "kernel_data has no 'reality'"),
+    ({"handoff": {}}, "kernel_data has no 'handoff'"),
+    ({"mode": "GREEN"}, "mode"),
+    ({"mode": None}, "mode"),
+    ({"bootstrap": None}, "kernel_data.bootstrap is not a JSON object"),
+    ({"bootstrap": {"a": {1}}}, r"kernel_data: bootstrap\.a is not JSON"),
+    ({"ssot_index": {"a": float("nan")}}, "is not a number"),
+    ([], "kernel_data is a list"),
+    ("NORMAL", "kernel_data is a str"),
+])
 def test_kernel_data_that_is_none_is_refused(data: Any, said: str) -> None:
     with pytest.raises(EnvelopeError, match=said):
         build_envelope(PROGRAM, "g", data, {})
@@ -298,9 +291,7 @@ def test_secrets_are_masked_in_the_envelope_of_a_form(workspace: Path, monkeypat
         made.oa_context["constraints"] = []
 
 
-def test_a_form_that_is_none_any_more_without_its_secrets_is_refused(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_form_that_is_none_without_its_secrets_is_refused(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAMP_KEY", "copper")  # shorter than the mask that stands for it
     with pytest.raises(EnvelopeError, match=r"with its secrets masked, .*goal"):
         envelope_of(Task("SafeOPSDecision", "copper " * 2340, {}), workspace=workspace)

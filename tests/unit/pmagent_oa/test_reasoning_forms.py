@@ -142,8 +142,7 @@ def test_conditions_and_warnings_come_from_the_diagnostics() -> None:
             diagnostic("evidence", "warn", "the summary is a day old"),
             diagnostic("evidence", "warn", "the summary is a day old"),
             diagnostic("kernel_mismatch", "error", "the branch differs", "pmagent oa snapshot"),
-            diagnostic("policy", "block", "not allowed"),
-            diagnostic("evidence", "info", "for your information"),
+            diagnostic("policy", "block", "not allowed"), diagnostic("evidence", "info", "for your information"),
         ),
     )
     assert isinstance(shown, SafeOPSDecisionOutput)
@@ -243,10 +242,8 @@ def test_each_program_has_its_form() -> None:
 def test_what_the_reasoning_says_is_not_warned_of_again_but_what_mends_it_is_told() -> None:
     given = {"allowed_action": "ABORT", "safety_check_summary": "the branch is wrong"}
     made = result(
-        "SafeOPSDecision", given,
-        diagnostic("policy", "block", "the branch is wrong", "git switch main"),
-        diagnostic("evidence", "warn", "it is late"),
-        rationale="aborted: the branch is wrong",
+        "SafeOPSDecision", given, diagnostic("policy", "block", "the branch is wrong", "git switch main"),
+        diagnostic("evidence", "warn", "it is late"), rationale="aborted: the branch is wrong",
     )
     output = output_of(envelope("SafeOPSDecision"), made)
     assert isinstance(output, SafeOPSDecisionOutput)

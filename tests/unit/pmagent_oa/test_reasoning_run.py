@@ -83,9 +83,7 @@ def test_an_envelope_that_is_run_again_has_the_result_that_it_has(workspace: Pat
     assert len(events(workspace, "reasoning.concluded")) == 1
 
 
-def test_a_goal_that_its_masks_make_too_long_is_refused_before_anything_is_recorded(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_goal_too_long_with_its_masks_is_refused_unrecorded(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAMP_TOKEN", "qzxwvk")
     with pytest.raises(BadReasoning, match="secrets masked") as caught:
         run(envelope(workspace, goal="qzxwvk " * 2_000), workspace=workspace)
@@ -122,25 +120,20 @@ def test_a_place_that_is_no_workspace_is_said_to_be_none(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-@each(
-    "options, said",
-    [
-        ({"engine": "langchain", "model": "anthropic:claude-sonnet-4-5"}, "ANTHROPIC_API_KEY"),
-        ({"engine": "dspy", "model": "anthropic:claude-sonnet-4-5"}, "ANTHROPIC_API_KEY"),
-        ({"engine": "langchain", "model": "anthropik:x"}, "anthropik"),
-        ({"engine": "langchain"}, "needs a model"),
-        ({"engine": "langchain", "model": "openai:\udcff"}, "no printable text"),
-        ({"engine": "langchain", "model": "openai:x\x1b[2J"}, "no printable text"),
-        ({"engine": "gpt"}, "engine"),
-        ({"model": "anthropic:x"}, "uses no model"),
-        ({"limits": {"attempts": 0}}, "attempts"),
-        ({"limits": {"steps": 1}}, "steps"),
-        ({"fallback": "perhaps"}, "fallback"),
-    ],
-)
-def test_an_engine_that_cannot_answer_is_named_and_nothing_is_asked(
-    workspace: Path, options: dict[str, Any], said: str
-) -> None:
+@each("options, said", [
+    ({"engine": "langchain", "model": "anthropic:claude-sonnet-4-5"}, "ANTHROPIC_API_KEY"),
+    ({"engine": "dspy", "model": "anthropic:claude-sonnet-4-5"}, "ANTHROPIC_API_KEY"),
+    ({"engine": "langchain", "model": "anthropik:x"}, "anthropik"),
+    ({"engine": "langchain"}, "needs a model"),
+    ({"engine": "langchain", "model": "openai:\udcff"}, "no printable text"),
+    ({"engine": "langchain", "model": "openai:x\x1b[2J"}, "no printable text"),
+    ({"engine": "gpt"}, "engine"),
+    ({"model": "anthropic:x"}, "uses no model"),
+    ({"limits": {"attempts": 0}}, "attempts"),
+    ({"limits": {"steps": 1}}, "steps"),
+    ({"fallback": "perhaps"}, "fallback"),
+])
+def test_an_engine_without_answer_is_named_and_not_asked(workspace: Path, options: dict[str, Any], said: str) -> None:
     with pytest.raises(PmagentError, match=said) as caught:
         run(envelope(workspace), workspace=workspace, **options)
     assert caught.value.exit_code == 2
@@ -207,9 +200,7 @@ def listening(path: Path) -> Iterator[None]:
         yield
 
 
-def test_a_model_of_the_callers_own_waits_for_a_command_that_holds_the_log(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_callers_own_model_waits_for_the_holder_of_the_log(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(envelope(workspace), workspace=workspace)
     lock = WriterLock(Layout(workspace).evidence.locks[-1], "a command of the tests")
     waited: list[float] = []

@@ -18,7 +18,7 @@ from pmagent.events.segments import SegmentReader
 from pmagent.oa import effects, reading, reasoning, tools
 from pmagent.oa.effects import PERFORMERS
 from pmagent.workspace.layout import Layout
-from tests.support.live import NoIo, on_loop
+from tests.support.live import NoIo
 
 OUTSIDE = [(program, tool) for program, table in PROGRAM_TOOLS.items() for tool in TOOL_IDS if tool not in table]
 
@@ -42,7 +42,6 @@ async def call(workspace: Path, tool: str, program: str, args: dict[str, Any] | 
 
 
 @pytest.mark.parametrize(("program", "tool"), [(p, t) for p, table in PROGRAM_TOOLS.items() for t in table])
-@on_loop
 async def test_a_tool_says_through_the_performer_what_it_says_itself(workspace: Path, program: str, tool: str) -> None:
     args = {"name": "handoff_kernel", "mode": "HINT"} if tool == "oa.guard.run" else {}
     outcome = await call(workspace, tool, program, args)
@@ -53,7 +52,6 @@ async def test_a_tool_says_through_the_performer_what_it_says_itself(workspace: 
 
 
 @pytest.mark.parametrize(("program", "tool"), OUTSIDE)
-@on_loop
 async def test_a_tool_outside_the_programs_table_is_not_called(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, program: str, tool: str
 ) -> None:
@@ -65,7 +63,6 @@ async def test_a_tool_outside_the_programs_table_is_not_called(
     assert called == []
 
 
-@on_loop
 async def test_another_workspace_cannot_be_chosen(workspace: Path, tmp_path: Path) -> None:
     args = {"name": "oa_state", "workspace": str(tmp_path)}
     outcome = await call(workspace, "oa.guard.run", "GuardFailureInterpreter", args)
@@ -76,7 +73,6 @@ async def test_another_workspace_cannot_be_chosen(workspace: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     "args", [{}, {"name": "no_such_guard"}, {"name": "oa_state", "mode": "LOUD"}, {"name": "oa_state", "x": 1}]
 )
-@on_loop
 async def test_arguments_that_the_tool_does_not_take_are_its_failure_in_its_own_words(
     workspace: Path, args: dict[str, Any]
 ) -> None:
@@ -87,7 +83,6 @@ async def test_arguments_that_the_tool_does_not_take_are_its_failure_in_its_own_
     assert (outcome.error, outcome.hint) == (raised.value.message, raised.value.hint)
 
 
-@on_loop
 async def test_a_surface_that_is_missing_or_broken_is_a_failure_that_says_which_and_what_next(workspace: Path) -> None:
     (workspace / PATHS[BOOTSTRAP]).unlink()
     (workspace / PATHS[REALITY]).write_bytes(b"{")
@@ -104,10 +99,7 @@ async def test_a_surface_that_is_missing_or_broken_is_a_failure_that_says_which_
 
 
 @pytest.mark.parametrize("more", [0, 1])
-@on_loop
-async def test_an_answer_that_is_too_large_is_a_failure(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, more: int
-) -> None:
+async def test_a_too_large_answer_is_a_failure(workspace: Path, monkeypatch: pytest.MonkeyPatch, more: int) -> None:
     monkeypatch.setattr(effects, "RESULT_BYTES_MAX", 1000)
     text = "x" * (1000 - len(b'{"t":""}') + more)
     monkeypatch.setattr(reading, "call", lambda *_, **__: {"t": text})

@@ -211,14 +211,11 @@ def test_a_commit_that_holds_something_else_is_no_success_and_recorded_as_such(p
     assert "src/old.py" in ended.data.reason
 
 
-@each(
-    "path",
-    [
-        ".git/hooks/pre-commit", "src/.GIT/config", ".pmagent/config.toml", "orchestra.config.yaml", ".vscode/x.json",
-        "AGENTS.md", "share/x.json", "Jobs/x.json", "sub/.envrc", "x.log", "link/x.py", "src/old.py/below", "src",
-        "pointer.txt", "nested/x.py",
-    ],
-)
+@each("path", [
+    ".git/hooks/pre-commit", "src/.GIT/config", ".pmagent/config.toml", "orchestra.config.yaml", ".vscode/x.json",
+    "AGENTS.md", "share/x.json", "Jobs/x.json", "sub/.envrc", "x.log", "link/x.py", "src/old.py/below", "src",
+    "pointer.txt", "nested/x.py",
+])
 def test_places_that_no_file_of_a_run_may_have_are_refused(tmp_path: Path, path: str) -> None:
     place = Place(tmp_path / sha256(path.encode()).hexdigest()[:8], {"a": {path: NEW}})
     outside = tmp_path / f"outside-{sha256(path.encode()).hexdigest()[:8]}"

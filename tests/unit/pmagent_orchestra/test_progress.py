@@ -57,8 +57,7 @@ def failing(*names: str) -> Harness:
     return harness
 
 
-def test_tasks_are_told_from_their_start_to_their_end() -> None:
-    harness = Harness()
+def test_tasks_are_told_from_their_start_to_their_end(harness: Harness) -> None:
     harness.request({"a": [], "b": ["a"]})
     harness.run()
     run, changes = folded(harness)
@@ -123,8 +122,7 @@ def test_a_refusal_has_its_reasons_and_what_mends_them() -> None:
     assert document(run)["done"] == 0
 
 
-def test_a_plan_with_a_forbidden_tool_is_a_security_refusal() -> None:
-    harness = Harness()
+def test_a_plan_with_a_forbidden_tool_is_a_security_refusal(harness: Harness) -> None:
     harness.planner = lambda event: replied(event, '[{"task_id": "a", "intent": "x", "tools": ["rm"]}]')
     harness.request(None)
     while not folded(harness)[0].over:
@@ -162,8 +160,7 @@ def test_where_no_other_plan_is_found_what_failed_is_shown_as_failed() -> None:
     assert (run.counts["done"], run.counts["failed"], run.replaced) == (1, 2, [])
 
 
-def test_a_plan_only_run_is_done_when_it_is_planned() -> None:
-    harness = Harness()
+def test_a_plan_only_run_is_done_when_it_is_planned(harness: Harness) -> None:
     harness.request({"a": [], "b": []}, plan_only=True)
     run, _ = folded(harness)
     assert (run.state, exit_code(run)) == ("planned", 0)
@@ -175,9 +172,7 @@ def test_a_plan_only_run_is_done_when_it_is_planned() -> None:
     count=st.integers(0, 40), failed=st.sets(st.integers(0, 39)), until=st.integers(1, 200),
     columns=st.integers(1, 140), rows=st.integers(1, 50),
 )
-def test_the_table_fits_whatever_the_terminal(
-    count: int, failed: set[int], until: int, columns: int, rows: int
-) -> None:
+def test_the_table_fits_any_terminal(count: int, failed: set[int], until: int, columns: int, rows: int) -> None:
     harness = failing(*(f"t{number}" for number in failed))
     waits = {f"t{number}": [f"t{number // 2}"] if number else [] for number in range(count)}
     harness.request(waits or {"t": []}, config=config(retries=0))
@@ -196,8 +191,7 @@ def test_where_there_is_little_room_what_runs_and_what_failed_comes_first() -> N
         harness.step()
     run, _ = folded(harness)
     rows = [text(line) for line in table(run, run.updated, 100, 10)]
-    names = [row.split()[1] for row in rows[1:-1]]
-    assert names == ["t6", "t7", "t8", "t9", "t10", "t11", "t3"]
+    assert [row.split()[1] for row in rows[1:-1]] == ["t6", "t7", "t8", "t9", "t10", "t11", "t3"]
     assert rows[-1].strip() == "and 23 more: 5 done, 18 planned"
 
 

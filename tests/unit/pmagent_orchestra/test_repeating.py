@@ -95,9 +95,7 @@ def test_a_repetition_runs_what_is_not_done_or_everything(tmp_path: Path, failed
 
 
 def test_what_waits_for_a_task_that_is_done_reads_the_result_of_the_earlier_run(first: Repeated) -> None:
-    ended = {
-        event.data.result.task_id: event.position for event in first.harness.events(TaskFinished)
-    }
+    ended = {event.data.result.task_id: event.position for event in first.harness.events(TaskFinished)}
     (of_a,) = (event.data for event in first.harness.events(TaskAssigned) if event.data.name == "a")
     asked = first.again(AGAIN, failed=True)
     assert asked.earlier is not None

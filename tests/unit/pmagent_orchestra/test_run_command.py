@@ -30,17 +30,14 @@ def allowed(folder: Path, text: str | None, program: str = "pytest") -> str:
     return path.read_text()
 
 
-@each(
-    "before, after",
-    [
-        (None, f"{HEAD}whitelist_tools: [echo, ls, cat, node, python, poetry, pnpm, git, pytest]\n"),
-        (HEAD, f"{HEAD}whitelist_tools: [echo, ls, cat, node, python, poetry, pnpm, git, pytest]\n"),
-        (f"{HEAD}whitelist_tools: [ls]  # few\n", f"{HEAD}whitelist_tools: [ls, pytest]  # few\n"),
-        (f"whitelist_tools: [\n  ls,\n  cat,\n]\n{HEAD}", f"whitelist_tools: [\n  ls,\n  cat, pytest]\n{HEAD}"),
-        (f"whitelist_tools:\n  - ls # a\n{HEAD}", f"whitelist_tools:\n  - ls # a\n  - pytest\n{HEAD}"),
-        (f"{HEAD}whitelist_tools:\n# few\n- ls", f"{HEAD}whitelist_tools:\n# few\n- ls\n- pytest\n"),
-    ],
-)
+@each("before, after", [
+    (None, f"{HEAD}whitelist_tools: [echo, ls, cat, node, python, poetry, pnpm, git, pytest]\n"),
+    (HEAD, f"{HEAD}whitelist_tools: [echo, ls, cat, node, python, poetry, pnpm, git, pytest]\n"),
+    (f"{HEAD}whitelist_tools: [ls]  # few\n", f"{HEAD}whitelist_tools: [ls, pytest]  # few\n"),
+    (f"whitelist_tools: [\n  ls,\n  cat,\n]\n{HEAD}", f"whitelist_tools: [\n  ls,\n  cat, pytest]\n{HEAD}"),
+    (f"whitelist_tools:\n  - ls # a\n{HEAD}", f"whitelist_tools:\n  - ls # a\n  - pytest\n{HEAD}"),
+    (f"{HEAD}whitelist_tools:\n# few\n- ls", f"{HEAD}whitelist_tools:\n# few\n- ls\n- pytest\n"),
+])
 def test_a_program_is_added_and_all_else_stays(before: str | None, after: str, tmp_path: Path) -> None:
     assert allowed(tmp_path, before) == after
 
@@ -75,9 +72,7 @@ def test_the_plan_is_the_command_once_unless_retries_are_asked_for(workspace: Pa
     assert (again.task_id, again.constraints.max_retries) == ("g-", None)
 
 
-def test_a_path_is_a_program_only_if_it_is_found_there_by_its_name(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_is_a_program_only_if_its_name_finds_it_there(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (workspace / ".venv/bin").mkdir(parents=True)
     for name in (".venv/bin/tool", "tool"):
         (workspace / name).touch(0o755)
@@ -88,19 +83,14 @@ def test_a_path_is_a_program_only_if_it_is_found_there_by_its_name(
             program_of([path], workspace, [])
 
 
-@each(
-    "arguments, said",
-    [
-        (("--", "pytest", "-x"), "whitelist_tools: [echo, ls, cat, node, python, poetry, pnpm, git, pytest]"),
-        (("--",), "no program"),
-        ((), "INTENT"),
-        (("--replan", "1", "--", "ls"), "--replan"),
-        (("--", "./x"), "path"),
-    ],
-)
-def test_what_cannot_be_run_alone_is_a_mistake_in_the_command(
-    arguments: tuple[str, ...], said: str, workspace: Path
-) -> None:
+@each("arguments, said", [
+    (("--", "pytest", "-x"), "whitelist_tools: [echo, ls, cat, node, python, poetry, pnpm, git, pytest]"),
+    (("--",), "no program"),
+    ((), "INTENT"),
+    (("--replan", "1", "--", "ls"), "--replan"),
+    (("--", "./x"), "path"),
+])
+def test_a_program_not_to_be_run_alone_is_a_usage_error(arguments: tuple[str, ...], said: str, workspace: Path) -> None:
     (workspace / "orchestra.config.yaml").unlink(missing_ok=True)
     ran = pmagent(workspace, "run", *arguments)
     assert (ran.code, said in ran.errors) == (2, True), ran.errors

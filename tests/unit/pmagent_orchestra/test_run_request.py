@@ -112,26 +112,23 @@ def test_what_is_wrong_is_said_with_its_code(tmp_path: Path, fields: dict[str, A
     assert not list(tmp_path.iterdir()), "nothing was made"
 
 
-@each(
-    "paths, reason",
-    [
-        ({"report": "./runs/latest.md"}, "overwrite the last one's"),
-        ({"report": "./runs/{run_id}/../latest.md"}, "overwrite the last one's"),
-        ({"logs": "/etc/{run_id}.jsonl"}, "outside of the workspace"),
-        ({"runs": "a/../../b"}, "outside of the workspace"),
-        ({"runs": "./share/runs"}, "where nothing may be left"),
-        ({"runs": "deep/.git/hooks"}, "where nothing may be left"),
-        ({"runs": "./x/../.pmagent"}, "where nothing may be left"),
-        ({"logs": "./runs/{run_id}/report.md"}, "each other's way"),
-        ({"logs": "./runs/{run_id}/report.md/log"}, "each other's way"),
-        ({"logs": "./runs/{run_id}/plan.json"}, "each other's way"),
-        ({"report": "./runs/{run_id}/artifacts/report.md"}, "each other's way"),
-        ({"artifacts": "./runs/{run_id}"}, "each other's way"),
-        ({"report": "./{run_id}/{run_id}.md"}, "each other's way"),
-        ({"runs": "./" + "x" * 300}, "too long"),
-        ({"runs": "./" + "x/" * 511}, "too long"),
-    ],
-)
+@each("paths, reason", [
+    ({"report": "./runs/latest.md"}, "overwrite the last one's"),
+    ({"report": "./runs/{run_id}/../latest.md"}, "overwrite the last one's"),
+    ({"logs": "/etc/{run_id}.jsonl"}, "outside of the workspace"),
+    ({"runs": "a/../../b"}, "outside of the workspace"),
+    ({"runs": "./share/runs"}, "where nothing may be left"),
+    ({"runs": "deep/.git/hooks"}, "where nothing may be left"),
+    ({"runs": "./x/../.pmagent"}, "where nothing may be left"),
+    ({"logs": "./runs/{run_id}/report.md"}, "each other's way"),
+    ({"logs": "./runs/{run_id}/report.md/log"}, "each other's way"),
+    ({"logs": "./runs/{run_id}/plan.json"}, "each other's way"),
+    ({"report": "./runs/{run_id}/artifacts/report.md"}, "each other's way"),
+    ({"artifacts": "./runs/{run_id}"}, "each other's way"),
+    ({"report": "./{run_id}/{run_id}.md"}, "each other's way"),
+    ({"runs": "./" + "x" * 300}, "too long"),
+    ({"runs": "./" + "x/" * 511}, "too long"),
+])
 def test_a_run_keeps_to_paths_of_its_own(tmp_path: Path, paths: dict[str, str], reason: str) -> None:
     with pytest.raises(BadConfig) as caught:
         check_paths(normalized(config(**paths), tmp_path), tmp_path, RUN)

@@ -68,17 +68,13 @@ def test_answers_are_for_who_asked() -> None:
     assert told(PlaModeAnswered(request=1, session_id="pla-12345678", accepted=True, mode="SUGGEST")) == []
 
 
-@each(
-    "data",
-    [
-        PlaModeChanged(
-            session_id="pla-12345678", previous="EXECUTE", mode="OBSERVE", who="hid", channel="cli", why=HIT,
-            code="killed",
-        ),
-        PlaExecuted(**IDS, action_type="TYPE_TEXT", outcome="aborted", done=3, of=8, code="KILLED", why=HIT),
-        HidOutcomeUnknown(**IDS, action_type="TYPE_TEXT", of=8, why=HIT),
-    ],
-)
+@each("data", [
+    PlaModeChanged(
+        session_id="pla-12345678", previous="EXECUTE", mode="OBSERVE", who="hid", channel="cli", why=HIT, code="killed",
+    ),
+    PlaExecuted(**IDS, action_type="TYPE_TEXT", outcome="aborted", done=3, of=8, code="KILLED", why=HIT),
+    HidOutcomeUnknown(**IDS, action_type="TYPE_TEXT", of=8, why=HIT),
+])
 def test_the_switch_is_told_in_words_that_cannot_be_read_the_wrong_way_round(data: Any) -> None:
     event = Event(
         position=1, id="e1", time="2026-11-22T09:00:00.000000Z", type=type_of(data), kind="decision", actor="hid",

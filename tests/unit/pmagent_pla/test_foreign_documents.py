@@ -42,19 +42,16 @@ def test_of_a_proposal_its_action_and_its_reason_are_taken() -> None:
     assert keys.action == KeyCombo(keys=["ctrl", "c"])
 
 
-@each(
-    "document, kind, pointer",
-    [
-        ("{", "schema_validation", ""),
-        ("[]", "schema_validation", ""),
-        (proposal(payload={"text": "x" * 1025}), "bound_exceeded", "/payload/text"),
-        (proposal(payload={"keys": ["a"]}), "missing_field", "/payload"),
-        (proposal(payload={"text": "a", "keys": ["b"]}), "schema_validation", "/payload"),
-        (proposal(extra=1), "schema_validation", ""),
-        (proposal(mode="EXECUTE"), "mode_mismatch", "/mode"),
-        ('{"mode": "SUGGEST", ' + proposal()[1:], "schema_validation", ""),
-    ],
-)
+@each("document, kind, pointer", [
+    ("{", "schema_validation", ""),
+    ("[]", "schema_validation", ""),
+    (proposal(payload={"text": "x" * 1025}), "bound_exceeded", "/payload/text"),
+    (proposal(payload={"keys": ["a"]}), "missing_field", "/payload"),
+    (proposal(payload={"text": "a", "keys": ["b"]}), "schema_validation", "/payload"),
+    (proposal(extra=1), "schema_validation", ""),
+    (proposal(mode="EXECUTE"), "mode_mismatch", "/mode"),
+    ('{"mode": "SUGGEST", ' + proposal()[1:], "schema_validation", ""),
+])
 def test_what_is_no_proposal_is_told_by_kind_and_place_with_nothing_of_it_taken(
     document: str, kind: str, pointer: str
 ) -> None:
@@ -100,19 +97,16 @@ def test_it_is_said_how_far_off_a_decision_is(timestamp: str, said: str) -> None
     assert said in broken.text
 
 
-@each(
-    "timestamp, counts",
-    [
-        ("2026-11-22T08:59:00Z", True),
-        ("2026-11-22T08:58:59.999999Z", False),
-        ("2026-11-22T10:59:30+02:00", True),
-        ("2026-11-22T09:00:05Z", True),
-        ("2026-11-22T09:00:05.000001Z", False),
-        ("2025-11-22T09:00:00Z", False),
-        ("0001-01-01T00:00:00+23:59", False),
-        ("9999-12-31T23:59:59.999999-23:59", False),
-    ],
-)
+@each("timestamp, counts", [
+    ("2026-11-22T08:59:00Z", True),
+    ("2026-11-22T08:58:59.999999Z", False),
+    ("2026-11-22T10:59:30+02:00", True),
+    ("2026-11-22T09:00:05Z", True),
+    ("2026-11-22T09:00:05.000001Z", False),
+    ("2025-11-22T09:00:00Z", False),
+    ("0001-01-01T00:00:00+23:59", False),
+    ("9999-12-31T23:59:59.999999-23:59", False),
+])
 def test_a_decision_counts_for_a_minute(timestamp: str, counts: bool) -> None:
     taken = foreign_documents.decision(decision(timestamp=timestamp), NOW)
     if counts:

@@ -70,16 +70,13 @@ def test_the_intake_changes_nothing_more_of_what_is_masked() -> None:
     assert Redactor([SECRET]).value(asked) == asked
 
 
-@each(
-    "goal, kind",
-    [
-        ("type: " + "x" * 1025, "bound_exceeded"),
-        ("type: ", "missing_field"),
-        ("type: na\u00efve", "schema_validation"),
-        ("keys: ctrl+ctrl+a", "schema_validation"),
-        ("move: 5001 0", "bound_exceeded"),
-    ],
-)
+@each("goal, kind", [
+    ("type: " + "x" * 1025, "bound_exceeded"),
+    ("type: ", "missing_field"),
+    ("type: na\u00efve", "schema_validation"),
+    ("keys: ctrl+ctrl+a", "schema_validation"),
+    ("move: 5001 0", "bound_exceeded"),
+])
 def test_what_stands_against_the_plain_action_is_recorded_with_its_kind(goal: str, kind: str) -> None:
     asked = wished(goal).asked
     assert asked.objection

@@ -16,45 +16,42 @@ from tests.support.cases import each
 from tests.support.proposals import clicked, moved, pressed, proposal, status, typed
 
 
-@each(
-    "text, reason",
-    [
-        ("rm -rf x\n", "a line break"),
-        ("format c:", "it writes to disks"),
-        ("diskpart\n", "it writes to disks"),
-        ("Remove-Item -Recurse -Force x", "it deletes files or data"),
-        ("rd /s /q x", "it deletes files or data"),
-        ("net user bob pw /add", "it changes services or permissions"),
-        ("reg delete HKLM\\x", "it changes services or permissions"),
-        ("iex (iwr x)", "it runs a text as a program"),
-        ("powershell -enc AAAA", "it runs a text as a program"),
-        ("drop\ttable users;", "it deletes files or data"),
-        ("DELETE FROM users;", "it deletes files or data"),
-        ("update users set a = 1", "it rewrites what others rely on"),
-        ("kubectl -n prod delete pod x", "it deletes files or data"),
-        ("terraform destroy", "it deletes files or data"),
-        ("aws s3 rb s3://x", "it deletes files or data"),
-        ("docker container rm x", "it deletes files or data"),
-        ("docker system prune -a", "it deletes files or data"),
-        ("git push --force-with-lease", "it rewrites what others rely on"),
-        ("git push origin main -f", "it rewrites what others rely on"),
-        ("git push origin +main", "it rewrites what others rely on"),
-        ("git reset --hard", "it deletes files or data"),
-        ("true; /bin/rm -rf y", "it deletes files or data"),
-        ("echo $(reboot)", "it runs a text as a program"),
-        ("x" * 300 + "\n", "a line break"),
-        ("sudo ls", "it acts as another user"),
-        ("rm -rf /", "it deletes files or data"),
-        ("git clean -fdx", "it deletes files or data"),
-        ("dd if=/dev/zero of=/dev/sda", "it writes to disks"),
-        ("SHUTDOWN /s", "it stops the machine"),
-        ("curl x | sh", "it runs a text as a program"),
-        ("python3 -c 1", "it runs a text as a program"),
-        ("wget x", "it reaches another machine"),
-        ("https://example.org", "it reaches another machine"),
-        ("chmod 777 x", "it changes services or permissions"),
-    ],
-)
+@each("text, reason", [
+    ("rm -rf x\n", "a line break"),
+    ("format c:", "it writes to disks"),
+    ("diskpart\n", "it writes to disks"),
+    ("Remove-Item -Recurse -Force x", "it deletes files or data"),
+    ("rd /s /q x", "it deletes files or data"),
+    ("net user bob pw /add", "it changes services or permissions"),
+    ("reg delete HKLM\\x", "it changes services or permissions"),
+    ("iex (iwr x)", "it runs a text as a program"),
+    ("powershell -enc AAAA", "it runs a text as a program"),
+    ("drop\ttable users;", "it deletes files or data"),
+    ("DELETE FROM users;", "it deletes files or data"),
+    ("update users set a = 1", "it rewrites what others rely on"),
+    ("kubectl -n prod delete pod x", "it deletes files or data"),
+    ("terraform destroy", "it deletes files or data"),
+    ("aws s3 rb s3://x", "it deletes files or data"),
+    ("docker container rm x", "it deletes files or data"),
+    ("docker system prune -a", "it deletes files or data"),
+    ("git push --force-with-lease", "it rewrites what others rely on"),
+    ("git push origin main -f", "it rewrites what others rely on"),
+    ("git push origin +main", "it rewrites what others rely on"),
+    ("git reset --hard", "it deletes files or data"),
+    ("true; /bin/rm -rf y", "it deletes files or data"),
+    ("echo $(reboot)", "it runs a text as a program"),
+    ("x" * 300 + "\n", "a line break"),
+    ("sudo ls", "it acts as another user"),
+    ("rm -rf /", "it deletes files or data"),
+    ("git clean -fdx", "it deletes files or data"),
+    ("dd if=/dev/zero of=/dev/sda", "it writes to disks"),
+    ("SHUTDOWN /s", "it stops the machine"),
+    ("curl x | sh", "it runs a text as a program"),
+    ("python3 -c 1", "it runs a text as a program"),
+    ("wget x", "it reaches another machine"),
+    ("https://example.org", "it reaches another machine"),
+    ("chmod 777 x", "it changes services or permissions"),
+])
 def test_a_text_that_may_do_something_is_of_high_risk(text: str, reason: str) -> None:
     found = risk(typed(text))
     assert found.tier == "high"
@@ -79,33 +76,30 @@ def test_a_tab_or_a_long_text_is_of_medium_risk(text: str) -> None:
     assert risk(typed(text)).tier == "medium"
 
 
-@each(
-    "keys, tier",
-    [
-        ("gui", "high"),
-        ("gui+r", "high"),
-        ("ctrl+alt+delete", "high"),
-        ("ctrl+alt+t", "high"),
-        ("alt+f4", "high"),
-        ("alt+tab", "high"),
-        ("ctrl+shift+escape", "high"),
-        ("enter", "high"),
-        ("shift+enter", "high"),
-        ("shift+insert", "high"),
-        ("ctrl+v", "high"),
-        ("ctrl+shift+v", "high"),
-        ("insert", "medium"),
-        ("ctrl+c", "medium"),
-        ("alt+d", "medium"),
-        ("f5", "medium"),
-        ("delete", "medium"),
-        ("escape", "medium"),
-        ("a", "low"),
-        ("shift+a", "low"),
-        ("left", "low"),
-        ("page_down", "low"),
-    ],
-)
+@each("keys, tier", [
+    ("gui", "high"),
+    ("gui+r", "high"),
+    ("ctrl+alt+delete", "high"),
+    ("ctrl+alt+t", "high"),
+    ("alt+f4", "high"),
+    ("alt+tab", "high"),
+    ("ctrl+shift+escape", "high"),
+    ("enter", "high"),
+    ("shift+enter", "high"),
+    ("shift+insert", "high"),
+    ("ctrl+v", "high"),
+    ("ctrl+shift+v", "high"),
+    ("insert", "medium"),
+    ("ctrl+c", "medium"),
+    ("alt+d", "medium"),
+    ("f5", "medium"),
+    ("delete", "medium"),
+    ("escape", "medium"),
+    ("a", "low"),
+    ("shift+a", "low"),
+    ("left", "low"),
+    ("page_down", "low"),
+])
 def test_keys_are_judged_by_who_takes_them(keys: str, tier: str) -> None:
     assert risk(pressed(*keys.split("+"))).tier == tier
 
@@ -120,16 +114,13 @@ def test_a_click_is_never_of_low_risk_and_a_move_is() -> None:
     assert risk(moved(10, -5)).tier == "low"
 
 
-@each(
-    "more, tier, reason",
-    [
-        ({"credential_warning": True, "findings": ["password"]}, "high", "credentials: password"),
-        ({"credential_warning": True, "findings": []}, "high", "not said which"),
-        ({"masked": True}, "high", "masked"),
-        ({"proposed_by": "anthropic:m"}, "medium", "a model proposes it"),
-        ({"channel": "document"}, "medium", "another program"),
-    ],
-)
+@each("more, tier, reason", [
+    ({"credential_warning": True, "findings": ["password"]}, "high", "credentials: password"),
+    ({"credential_warning": True, "findings": []}, "high", "not said which"),
+    ({"masked": True}, "high", "masked"),
+    ({"proposed_by": "anthropic:m"}, "medium", "a model proposes it"),
+    ({"channel": "document"}, "medium", "another program"),
+])
 def test_where_it_comes_from_raises_the_risk(more: dict[str, Any], tier: str, reason: str) -> None:
     found = risk({**typed("hello"), **more})
     assert found.tier == tier
@@ -156,39 +147,33 @@ def test_of_what_is_masked_nobody_says_that_it_runs_nothing(shown: str) -> None:
     assert any("nothing is run" in one for one in risk({**hidden, "plain": {"text": "abcd"}}).reasons)
 
 
-@each(
-    "document, reports",
-    [
-        (typed("ls\n"), 6),
-        (proposal("TYPE_TEXT", {"text": "***"}, masked=True, chars=11), 22),
-        (pressed("ctrl", "c"), 2),
-        (clicked("left"), 2),
-        (moved(0, 0), 1),
-        (moved(127, 0), 1),
-        (moved(-128, 127), 2),
-        (moved(5000, -1000), 40),
-    ],
-)
+@each("document, reports", [
+    (typed("ls\n"), 6),
+    (proposal("TYPE_TEXT", {"text": "***"}, masked=True, chars=11), 22),
+    (pressed("ctrl", "c"), 2),
+    (clicked("left"), 2),
+    (moved(0, 0), 1),
+    (moved(127, 0), 1),
+    (moved(-128, 127), 2),
+    (moved(5000, -1000), 40),
+])
 def test_it_takes_as_many_reports_as_the_firmware_sends(document: dict[str, Any], reports: int) -> None:
     found = cost(document)
     assert found.reports == reports
     assert found.seconds == pytest.approx(0.1 + reports * 0.008)
 
 
-@each(
-    "document, can",
-    [
-        (typed("hello"), "yes"),
-        (typed("hello\n"), "no"),
-        (proposal("TYPE_TEXT", {"text": "***"}, masked=True), "not known"),
-        ({**proposal("TYPE_TEXT", {"text": "***"}, masked=True), "plain": {"text": "a\n"}}, "no"),
-        ({**proposal("TYPE_TEXT", {"text": "***"}, masked=True), "plain": {"text": "a"}}, "yes"),
-        (pressed("ctrl", "s"), "not known"),
-        (pressed("a"), "not known"),
-        (moved(1, 1), "yes"),
-        (clicked("right"), "not known"),
-    ],
-)
+@each("document, can", [
+    (typed("hello"), "yes"),
+    (typed("hello\n"), "no"),
+    (proposal("TYPE_TEXT", {"text": "***"}, masked=True), "not known"),
+    ({**proposal("TYPE_TEXT", {"text": "***"}, masked=True), "plain": {"text": "a\n"}}, "no"),
+    ({**proposal("TYPE_TEXT", {"text": "***"}, masked=True), "plain": {"text": "a"}}, "yes"),
+    (pressed("ctrl", "s"), "not known"),
+    (pressed("a"), "not known"),
+    (moved(1, 1), "yes"),
+    (clicked("right"), "not known"),
+])
 def test_what_enter_has_run_cannot_be_taken_back(document: dict[str, Any], can: str) -> None:
     assert reversal(document).can == can
 
@@ -200,31 +185,25 @@ def test_below_execute_an_approval_is_recorded_only(mode: str) -> None:
     assert found.hindered == []
 
 
-@each(
-    "more, paused, hindrance",
-    [
-        ({"device": None}, False, "no device is linked"),
-        ({"armed": False}, False, "the device is not armed"),
-        ({}, True, "effects are paused"),
-        ({"device": {"kill_switch_state": "DISABLED"}}, False, "the kill switch is hit: nothing can be typed"),
-        ({"device": {"caps_lock": True}}, False, "Caps Lock is on, and with it no letter is typed"),
-        ({"device": {"compatible": False, "text": "older"}}, False, "the device's contract is another: older"),
-    ],
-)
+@each("more, paused, hindrance", [
+    ({"device": None}, False, "no device is linked"),
+    ({"armed": False}, False, "the device is not armed"),
+    ({}, True, "effects are paused"),
+    ({"device": {"kill_switch_state": "DISABLED"}}, False, "the kill switch is hit: nothing can be typed"),
+    ({"device": {"caps_lock": True}}, False, "Caps Lock is on, and with it no letter is typed"),
+    ({"device": {"compatible": False, "text": "older"}}, False, "the device's contract is another: older"),
+])
 def test_in_execute_what_stands_against_typing_is_named(more: dict[str, Any], paused: bool, hindrance: str) -> None:
     found = means(status(**{"mode": "EXECUTE", "armed": True, **more}), paused=paused)
     assert found.hindered == [hindrance]
     assert means(status(mode="EXECUTE", armed=True), paused=False).hindered == []
 
 
-@each(
-    "more, act",
-    [
-        ({"mode": "SUGGEST"}, "Approve, record only"),
-        ({"mode": "EXECUTE"}, "Approve and type now on pla-7"),
-        ({"mode": "EXECUTE", "device": None}, "Approve and type now"),
-    ],
-)
+@each("more, act", [
+    ({"mode": "SUGGEST"}, "Approve, record only"),
+    ({"mode": "EXECUTE"}, "Approve and type now on pla-7"),
+    ({"mode": "EXECUTE", "device": None}, "Approve and type now"),
+])
 def test_the_words_of_who_approves_say_what_it_does_and_where(more: dict[str, Any], act: str) -> None:
     about = status(**more)
     if about["device"] is not None:

@@ -44,8 +44,7 @@ def test_the_plan_is_the_specifications_answer_with_dependencies() -> None:
     assert [name[task.task_id] for task in said.tasks] == ["a", "b", "c"]
 
 
-def test_metrics_count_what_happened() -> None:
-    harness = Harness()
+def test_metrics_count_what_happened(harness: Harness) -> None:
     failing = {"b": 1, "c": 5}
 
     def tool(event: Event) -> TaskExited:
@@ -72,8 +71,7 @@ def test_metrics_count_what_happened() -> None:
     assert value(harness.history, JOB)["error"] == {"code": "failed", "detail": "2 of 4 tasks failed"}
 
 
-def test_what_an_orderly_stop_cuts_off_uses_up_no_retry() -> None:
-    harness = Harness()
+def test_what_an_orderly_stop_cuts_off_uses_up_no_retry(harness: Harness) -> None:
     harness.tool = lambda _: None
     harness.request({"a": []})
     for reason, used in (("stop", 0), ("crash", 1), ("stop", 1)):
@@ -93,9 +91,7 @@ def test_every_line_of_the_log_is_of_the_run_and_says_who_says_it() -> None:
     assert {line["trace_id"] for line in lines} == {RUN}
     assert [line["timestamp"] for line in lines] == sorted(line["timestamp"] for line in lines)
     of_task = [(line["component"], line["message"]) for line in lines if line["task_id"] == ids(harness)["a"]]
-    assert of_task == [
-        ("L2", "assigned"), ("L3", "attempt 1 begins"), ("L3", "attempt 1 exited"), ("L3", "done")
-    ]
+    assert of_task == [("L2", "assigned"), ("L3", "attempt 1 begins"), ("L3", "attempt 1 exited"), ("L3", "done")]
     assert lines[0]["message"] == "the run is asked for"
     assert lines[-1]["message"] == "the run has ended: done"
     assert lines[5]["payload"]["tool"] == "echo"
@@ -128,8 +124,7 @@ def test_documents_lie_where_the_configuration_says() -> None:
     assert value(harness.history, JOB)["result"]["report"] == f"reports/{RUN}.md"
 
 
-def test_each_task_is_told_as_the_specifications_document() -> None:
-    harness = Harness()
+def test_each_task_is_told_as_the_specifications_document(harness: Harness) -> None:
     harness.tool = lambda event: exited(event, 1 if event.data.attempt == 1 else 0, last_lines=["no\tyes"])
     harness.request(plan({"a": [], "b": ["a"]}, a={"inputs": {"args": ["x"], "env": {"A": "b"}}}))
     validate = schema("orchestra/task")
@@ -151,8 +146,7 @@ def test_each_task_is_told_as_the_specifications_document() -> None:
     assert times.created_at <= str(times.started_at) <= str(times.completed_at) <= str(second.timestamps.started_at)
 
 
-def test_a_later_plan_keeps_what_is_done_and_tells_what_it_replaced() -> None:
-    harness = Harness()
+def test_a_later_plan_keeps_what_is_done_and_tells_what_it_replaced(harness: Harness) -> None:
     answers = iter(['[{"task_id": "b2", "intent": "other", "tools": ["echo"], "depends_on": ["a"]}]'])
     harness.planner = lambda event: replied(event, next(answers))
     harness.tool = lambda event: exited(
@@ -173,8 +167,7 @@ def test_a_later_plan_keeps_what_is_done_and_tells_what_it_replaced() -> None:
     assert value(harness.history, JOB)["progress"] == 1.0
 
 
-def test_of_many_notes_contacts_and_last_lines_only_so_many_are_remembered() -> None:
-    harness = Harness()
+def test_of_many_notes_contacts_and_last_lines_only_so_many_are_remembered(harness: Harness) -> None:
     count = NOTES_MAX + 20
 
     def tool(event: Event) -> TaskExited:
@@ -199,8 +192,7 @@ def test_of_many_notes_contacts_and_last_lines_only_so_many_are_remembered() -> 
     assert max(len(line) for lines in run.last_lines.values() for line in lines) == 400
 
 
-def test_planner_calls_and_what_they_cost_are_summed() -> None:
-    harness = Harness()
+def test_planner_calls_and_what_they_cost_are_summed(harness: Harness) -> None:
     answers = iter(["no plan", '[{"task_id": "a", "intent": "i", "tools": ["echo"]}]'])
     harness.planner = lambda event: replied(event, next(answers))
     harness.request(None)

@@ -64,8 +64,7 @@ def test_a_run_that_is_done_has_all_documents_and_each_artifact_under_its_task()
     assert found.keys() - {JOB} == {f"{FOLDER}/{name}" for name in names(harness)}
 
 
-def test_a_run_that_is_planned_only_has_neither_log_nor_metrics() -> None:
-    harness = Harness()
+def test_a_run_that_is_planned_only_has_neither_log_nor_metrics(harness: Harness) -> None:
     harness.request({"a": []}, plan_only=True)
     assert ended(harness) == "planned"
     assert names(harness) == ["config.yaml", "plan.json", "report.md"]
@@ -118,8 +117,7 @@ def test_documents_are_there_as_soon_as_they_can_be_and_only_grow_in_number_and_
     assert list(dict.fromkeys(states)) == ["queued", "running", "complete"]
 
 
-def test_nothing_that_happens_after_its_end_changes_a_run() -> None:
-    harness = Harness()
+def test_nothing_that_happens_after_its_end_changes_a_run(harness: Harness) -> None:
     harness.tool = lambda _: None
     harness.request({"a": []})
     attempt = harness.events(TaskAttemptRequested)[0]
@@ -139,8 +137,7 @@ def test_nothing_that_happens_after_its_end_changes_a_run() -> None:
     assert documents.take() == {}
 
 
-def test_a_run_that_is_asked_for_again_while_it_is_open_stays_the_first() -> None:
-    harness = Harness()
+def test_a_run_that_is_asked_for_again_while_it_is_open_stays_the_first(harness: Harness) -> None:
     harness.tool = lambda _: None
     harness.request({"a": []})
     before = value(harness.history, f"{FOLDER}/plan.json")
@@ -196,8 +193,7 @@ def test_old_runs_leave_the_state_and_their_documents_have_been_given_out() -> N
     assert not any(other(5) in path for path in seen)
 
 
-def test_an_open_run_stays_however_many_end() -> None:
-    harness = Harness()
+def test_an_open_run_stays_however_many_end(harness: Harness) -> None:
     harness.tool = lambda _: None
     harness.request({"a": []}, run_id=other(999))
     held = harness.open(TaskAttemptRequested)[0]
@@ -210,8 +206,7 @@ def test_an_open_run_stays_however_many_end() -> None:
     assert len(state.jobs) == RUNS_KEPT + 1
 
 
-def test_runs_with_many_tasks_leave_sooner() -> None:
-    harness = Harness()
+def test_runs_with_many_tasks_leave_sooner(harness: Harness) -> None:
     documents = folded([], Documents([RunFolders(tasks=5)]))
     for number, size in enumerate([1, 2, 3, 9]):
         count = len(harness.history)
@@ -260,14 +255,12 @@ def test_what_is_owed_stays_owed_until_it_is_settled() -> None:
     assert f"runs/{other(0)}/report.md" in first
     assert documents.owing  # it may not have been written
     documents.doubt()
-    again = computed(documents.take())
-    assert again.keys() == first.keys()
+    assert computed(documents.take()).keys() == first.keys()
     documents.settle()
     assert (documents.owing, documents.take()) == (False, {})
 
 
-def test_a_start_from_the_snapshot_cache_goes_on_with_the_same_documents() -> None:
-    harness = Harness()
+def test_a_start_from_the_snapshot_cache_goes_on_with_the_same_documents(harness: Harness) -> None:
     harness.tool = lambda event: exited(
         event, 1 if event.data.attempt == 1 else 0, artifacts=[artifact(event.data.task_id, "x")], notes=["n"],
         last_lines=["l"],

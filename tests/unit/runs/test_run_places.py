@@ -35,35 +35,32 @@ def test_the_specifications_places() -> None:
     )  # fmt: skip
 
 
-@each(
-    "paths",
-    [
-        {"runs": "/tmp"},
-        {"runs": "../runs"},
-        {"runs": "a/../../b"},
-        {"runs": ".pmagent/x"},
-        {"runs": "./.git"},
-        {"runs": "SHARE"},
-        {"runs": "jobs"},
-        {"runs": "Sessions/x"},
-        {"runs": f"x/{TWO}"},
-        {"runs": "x" * 201},
-        {"runs": "/".join(["x" * 200] * 6)},
-        {"runs": "runs/{run}"},
-        {"report": "report.md"},
-        {"report": "{run_id}/{run_id}.md"},
-        {"report": f"{{run_id}}/{TWO.upper()}"},
-        {"report": "./runs/{run_id}/tasks.jsonl"},
-        {"report": "./runs/{run_id}/plan.json"},
-        {"report": "./runs/{run_id}/config.yaml/x"},
-        {"report": "./runs/{run_id}/artifacts/report.md"},
-        {"report": "./runs/{run_id}"},
-        {"artifacts": "./runs/{run_id}"},
-        {"artifacts": "./runs/{run_id}/report.md/x"},
-        {"logs": "share/{run_id}"},
-        {"logs": "jobs/{run_id}.json"},
-    ],
-)
+@each("paths", [
+    {"runs": "/tmp"},
+    {"runs": "../runs"},
+    {"runs": "a/../../b"},
+    {"runs": ".pmagent/x"},
+    {"runs": "./.git"},
+    {"runs": "SHARE"},
+    {"runs": "jobs"},
+    {"runs": "Sessions/x"},
+    {"runs": f"x/{TWO}"},
+    {"runs": "x" * 201},
+    {"runs": "/".join(["x" * 200] * 6)},
+    {"runs": "runs/{run}"},
+    {"report": "report.md"},
+    {"report": "{run_id}/{run_id}.md"},
+    {"report": f"{{run_id}}/{TWO.upper()}"},
+    {"report": "./runs/{run_id}/tasks.jsonl"},
+    {"report": "./runs/{run_id}/plan.json"},
+    {"report": "./runs/{run_id}/config.yaml/x"},
+    {"report": "./runs/{run_id}/artifacts/report.md"},
+    {"report": "./runs/{run_id}"},
+    {"artifacts": "./runs/{run_id}"},
+    {"artifacts": "./runs/{run_id}/report.md/x"},
+    {"logs": "share/{run_id}"},
+    {"logs": "jobs/{run_id}.json"},
+])
 def test_what_cannot_be_used_leaves_all_where_the_specification_has_it(paths: dict[str, Any]) -> None:
     found = run_paths(PathSettings(**paths), ONE)
     assert found == msgspec.structs.replace(run_paths(PathSettings(), ONE), moved=True)
@@ -77,9 +74,7 @@ _SETTINGS = st.builds(PathSettings, runs=_TEXTS, logs=_TEXTS, artifacts=_TEXTS, 
 
 
 @given(_SETTINGS, _SETTINGS)
-def test_no_document_is_in_the_way_of_another_whatever_two_runs_are_configured_to(
-    one: PathSettings, other: PathSettings
-) -> None:
+def test_no_document_is_in_anothers_way_however_two_runs_are_configured(one: PathSettings, other: PathSettings) -> None:
     first, second = run_paths(one, ONE), run_paths(other, TWO)
     for path, another in itertools.combinations([*files(first), *files(second)], 2):
         assert not in_the_way(path, another)

@@ -54,8 +54,7 @@ def failing(event: Event) -> TaskExited:
     )  # fmt: skip
 
 
-def test_a_report_tells_the_run_with_its_place_in_the_log() -> None:
-    harness = Harness()
+def test_a_report_tells_the_run_with_its_place_in_the_log(harness: Harness) -> None:
     harness.tool = failing
     harness.request({"a": [], "b": ["a"]}, config=config(retries=1))
     assert ended(harness) == "failed"
@@ -89,8 +88,7 @@ def test_a_report_tells_the_run_with_its_place_in_the_log() -> None:
     assert row[2:] == ["4", artifact("x", "y", b"1234").checksum]
 
 
-def test_the_order_is_drawn_with_a_colour_for_each_state() -> None:
-    harness = Harness()
+def test_the_order_is_drawn_with_a_colour_for_each_state(harness: Harness) -> None:
     harness.tool = failing
     harness.request({"a": [], "b": ["a"], "c": []}, config=config(retries=2))
     harness.run()
@@ -103,8 +101,7 @@ def test_the_order_is_drawn_with_a_colour_for_each_state() -> None:
     assert len(lines) == 6
 
 
-def test_bars_show_when_each_task_ran() -> None:
-    harness = Harness()
+def test_bars_show_when_each_task_ran(harness: Harness) -> None:
     harness.tool = failing
     harness.request({"a": [], "b": ["a"]})
     harness.run()
@@ -115,16 +112,14 @@ def test_bars_show_when_each_task_ran() -> None:
     assert [line.split()[-2:] for line in lines[1:]] == [["6.0", "s"], ["6.0", "s"]]
 
 
-def test_it_stands_at_every_event_and_is_the_same_for_the_same_events() -> None:
-    harness = Harness()
+def test_it_stands_at_every_event_and_is_the_same_for_the_same_events(harness: Harness) -> None:
     harness.tool = failing
     harness.request({"a": [], "b": ["a"]})
     harness.run()
     documents = folded([])
     for number, event in enumerate(harness.history, 1):
         folded([event], documents)
-        found = shown(documents).get(f"runs/{RUN}/report.md")
-        if found is not None:
+        if (found := shown(documents).get(f"runs/{RUN}/report.md")) is not None:
             assert isinstance(found, bytes)
             assert {token.type for token in every(parsed(found.decode()))} <= PLAIN
             assert found == shown(folded(harness.history[:number]))[f"runs/{RUN}/report.md"]
@@ -165,15 +160,12 @@ def test_hostile_text_stays_text(text: str) -> None:
     assert cells(report, "Tasks")[0][1].split() == visible(cut(f"x{text}", 120)).split()
     mermaid = fences(report, "mermaid")
     assert len(mermaid) == 1
-    assert [line.split("[")[0] for line in mermaid[0]] == [
-        line.split("[")[0] for line in fences(plain, "mermaid")[0]
-    ]
+    assert [line.split("[")[0] for line in mermaid[0]] == [line.split("[")[0] for line in fences(plain, "mermaid")[0]]
     for line in mermaid[0][1:3]:
         assert re.fullmatch(r'    t[01]\["(?:[0-9A-Za-z ._,-]|[^\x00-\x7f]|#[0-9]+;)*"\]:::failed', line)
 
 
-def test_of_a_large_plan_only_so_much_is_told_and_that_is_said() -> None:
-    harness = Harness()
+def test_of_a_large_plan_only_so_much_is_told_and_that_is_said(harness: Harness) -> None:
     count = ROWS_MAX + 100
     names = [f"t{number:04}" for number in range(count)]
     bad = {f"t{number:04}" for number in range(0, count, 4)}
@@ -198,8 +190,7 @@ def test_of_a_large_plan_only_so_much_is_told_and_that_is_said() -> None:
     assert "100 more tasks are left out here" in report
     assert fences(report, "mermaid") == []
     assert f"{count} tasks that wait 0 times for another are too many to be drawn" in report
-    bars = next(lines for lines in fences(report, "text") if "█" in "".join(lines))
-    assert len(bars) == BARS_MAX + 1
+    assert len(next(lines for lines in fences(report, "text") if "█" in "".join(lines))) == BARS_MAX + 1
     assert f"{count - BARS_MAX} more tasks have begun" in report
     assert len(cells(report, "Artifacts")) == ROWS_MAX
     assert f"{count - ROWS_MAX} more artifacts are left out here" in report
@@ -208,8 +199,7 @@ def test_of_a_large_plan_only_so_much_is_told_and_that_is_said() -> None:
     assert len(report) < 400_000
 
 
-def test_a_plan_with_many_edges_is_not_drawn() -> None:
-    harness = Harness()
+def test_a_plan_with_many_edges_is_not_drawn(harness: Harness) -> None:
     firsts: dict[str, list[str]] = {f"a{number}": [] for number in range(21)}
     harness.request({**firsts, **{f"b{number}": list(firsts) for number in range(20)}}, plan_only=True)
     assert ended(harness) == "planned"

@@ -136,9 +136,7 @@ def test_bounds_on_number_size_and_sum_leave_the_same_out_every_time(tmp_path: P
         (tmp_path / name).write_bytes(bytes(size))
     assert taken(tmp_path, file_bytes=50, total_bytes=45, files=3) == (
         {"a": bytes(10), "c": bytes(30), "e": bytes(5)},
-        (
-            "b: has 60 bytes, more than 50", "d: with it there were more than 45 bytes", "f: comes after 3 files",
-        ),
+        ("b: has 60 bytes, more than 50", "d: with it there were more than 45 bytes", "f: comes after 3 files"),
     )  # fmt: skip
 
 
@@ -234,9 +232,7 @@ def nested(folder: Path, levels: int) -> None:
     os.close(here)
 
 
-def test_a_tree_deeper_than_any_path_is_read_as_far_as_allowed_and_removed(
-    tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_a_tree_deeper_than_any_path_is_read_so_far_and_removed(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     folder = tmp_path / "left"
     request.addfinalizer(lambda: remove(str(folder)))  # nobody else could
     nested(folder, 3000)

@@ -43,13 +43,10 @@ def test_without_a_wall_the_command_runs_as_it_is() -> None:
         assert process.communicate(timeout=60)[0] == b"1\n"
 
 
-@each(
-    "launch, error",
-    [
-        (Launch(("/nowhere/bwrap",), ("--x",), ("a",)), OSError),
-        (Launch(PROGRAM, ("--bind\0", "/"), ("a",)), ValueError),
-    ],
-)
+@each("launch, error", [
+    (Launch(("/nowhere/bwrap",), ("--x",), ("a",)), OSError),
+    (Launch(PROGRAM, ("--bind\0", "/"), ("a",)), ValueError),
+])
 def test_where_it_cannot_be_started_nothing_is_left_open(launch: Launch, error: type[Exception]) -> None:
     before = held()
     with pytest.raises(error):

@@ -112,8 +112,7 @@ def test_an_environment_behind_a_link_shows_nothing_unless_it_was_activated(home
     other = venv(home / "other", home / ".pyenv/versions/3.11.7/bin/python3.11")
     (root / ".venv").symlink_to(other)
     assert one("python", root).lacks == [str(other)]
-    search = searched({"VIRTUAL_ENV": str(other), "PATH": ""})
-    assert search == [f"{other}/bin"]
+    assert searched({"VIRTUAL_ENV": str(other), "PATH": ""}) == [f"{other}/bin"]
     shown = one("python", root, other / "bin")
     assert (shown.lacks, shown.shows) == ([], [f"{home}/.pyenv/versions/3.11.7", str(other)])
 

@@ -33,9 +33,7 @@ def said(*segments: bytes) -> tuple[bytes, list[bytes]]:
 
     async def body() -> tuple[bytes, list[bytes]]:
         async with (
-            host(answering()) as made,
-            proxied(outside([made.endpoint])) as proxy,
-            await proxy.connect() as stream,
+            host(answering()) as made, proxied(outside([made.endpoint])) as proxy, await proxy.connect() as stream,
         ):
             for segment in segments:
                 await stream.send(segment)
@@ -120,21 +118,14 @@ async def tunnel(proxy: Served) -> anyio.abc.SocketStream:
 
 
 @each("kind", [silent, half, answered, refused])
-def test_idle_connections_give_way_when_all_places_are_taken(kind: object) -> None:
-    async def body() -> None:
-        assert callable(kind)
-        caps = Caps(head_seconds=FOREVER, seconds=FOREVER)
-        async with (
-            AsyncExitStack() as held,
-            host(answering()) as made,
-            proxied(outside([made.endpoint]), caps) as proxy,
-        ):
-            for _ in range(caps.at_once):
-                await held.enter_async_context(await kind(proxy))
-            for _ in range(5):
-                assert (await proxy.say(GET)).endswith(b"hi")
-
-    anyio.run(body)
+async def test_idle_connections_give_way_when_all_places_are_taken(kind: object) -> None:
+    assert callable(kind)
+    caps = Caps(head_seconds=FOREVER, seconds=FOREVER)
+    async with AsyncExitStack() as held, host(answering()) as made, proxied(outside([made.endpoint]), caps) as proxy:
+        for _ in range(caps.at_once):
+            await held.enter_async_context(await kind(proxy))
+        for _ in range(5):
+            assert (await proxy.say(GET)).endswith(b"hi")
 
 
 def test_the_oldest_gives_way_first_and_what_is_in_use_never_does() -> None:
@@ -170,9 +161,7 @@ def test_the_oldest_gives_way_first_and_what_is_in_use_never_does() -> None:
 def test_nobody_gives_way_while_there_is_room_nor_before_the_time() -> None:
     async def body(caps: Caps, first: int) -> None:
         async with (
-            AsyncExitStack() as held,
-            host(answering()) as made,
-            proxied(outside([made.endpoint]), caps) as proxy,
+            AsyncExitStack() as held, host(answering()) as made, proxied(outside([made.endpoint]), caps) as proxy,
         ):
             idle = [await held.enter_async_context(await silent(proxy)) for _ in range(first)]
             next_one = await held.enter_async_context(await proxy.connect())

@@ -39,9 +39,7 @@ def test_the_host_gets_one_request_of_our_writing() -> None:
         b"GET /x HTTP/1.1\r\nhost: api.example.org\r\naccept: a\r\nvia: 1.1 pmagent\r\nconnection: close\r\n"
         b"x-trace: run-7\r\n\r\n"
     )
-    assert got.lower() == (
-        b"http/1.1 200 ok\r\ncontent-length: 2\r\nvia: 1.1 pmagent\r\nconnection: close\r\n\r\nhi"
-    )
+    assert got.lower() == (b"http/1.1 200 ok\r\ncontent-length: 2\r\nvia: 1.1 pmagent\r\nconnection: close\r\n\r\nhi")
     assert contacts == [("allowed", "")]
 
 
@@ -56,28 +54,25 @@ def test_what_follows_a_request_goes_nowhere() -> None:
     assert (len(heard), len(contacts)) == (1, 1)
 
 
-@each(
-    "request_, status",
-    [
-        (POST + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"400"),
-        (POST + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", b"400"),
-        (POST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", b"501"),
-        (POST + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", b"400"),
-        (POST + b"Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n", b"400"),
-        (GET.replace(b"Host: api.example.org", b"Host: evil.example"), b"403"),
-        (GET.replace(b"Host: api.example.org", b"Host: api.example.org\r\nHost: evil.example"), b"400"),
-        (GET.replace(b"Host: api.example.org\r\n", b""), b"400"),
-        (GET.replace(b"Host", b"\x00Host"), b"400"),
-        (GET.replace(b"api.example.org/", b"evil.example/"), b"403"),
-        (b"GET / HTTP/1.1\r\nHost: api.example.org\r\n\r\n", b"400"),
-        (b"GET https://api.example.org/ HTTP/1.1\r\nHost: api.example.org\r\n\r\n", b"400"),
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", b"400"),
-        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"400"),
-        (GET.replace(b"\r\n\r\n", b"\r\nX: " + b"y" * 200_000 + b"\r\n\r\n"), b"431"),
-        (b"SSH-2.0-client\r\n\r\n", b"400"),
-        (b"\x05\x01\x00\r\n\r\n", b"400"),
-    ],
-)
+@each("request_, status", [
+    (POST + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"400"),
+    (POST + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", b"400"),
+    (POST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", b"501"),
+    (POST + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", b"400"),
+    (POST + b"Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n", b"400"),
+    (GET.replace(b"Host: api.example.org", b"Host: evil.example"), b"403"),
+    (GET.replace(b"Host: api.example.org", b"Host: api.example.org\r\nHost: evil.example"), b"400"),
+    (GET.replace(b"Host: api.example.org\r\n", b""), b"400"),
+    (GET.replace(b"Host", b"\x00Host"), b"400"),
+    (GET.replace(b"api.example.org/", b"evil.example/"), b"403"),
+    (b"GET / HTTP/1.1\r\nHost: api.example.org\r\n\r\n", b"400"),
+    (b"GET https://api.example.org/ HTTP/1.1\r\nHost: api.example.org\r\n\r\n", b"400"),
+    (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", b"400"),
+    (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"400"),
+    (GET.replace(b"\r\n\r\n", b"\r\nX: " + b"y" * 200_000 + b"\r\n\r\n"), b"431"),
+    (b"SSH-2.0-client\r\n\r\n", b"400"),
+    (b"\x05\x01\x00\r\n\r\n", b"400"),
+])
 def test_what_is_in_doubt_never_leaves(request_: bytes, status: bytes) -> None:
     got, heard, contacts = said(request_, answering())
     assert heard == []
@@ -135,8 +130,7 @@ def test_informational_answers_end_here() -> None:
 def test_whoever_waits_for_leave_to_send_its_body_gets_it_from_the_proxy() -> None:
     async def body() -> tuple[bytes, bytes, bytes]:
         async with (
-            host(answering(end=b"hello")) as made,
-            proxied(outside([made.endpoint])) as proxy,
+            host(answering(end=b"hello")) as made, proxied(outside([made.endpoint])) as proxy,
             await proxy.connect() as stream,
         ):
             await stream.send(POST + b"Content-Length: 5\r\nExpect: 100-continue\r\n\r\n")
@@ -183,9 +177,7 @@ def test_a_host_that_reads_no_more_is_still_listened_to(monkeypatch: pytest.Monk
 def test_a_tool_may_finish_what_it_sends_when_the_answer_is_there() -> None:
     async def body() -> bytes:
         async with (
-            host(answering()) as made,
-            proxied(outside([made.endpoint])) as proxy,
-            await proxy.connect() as stream,
+            host(answering()) as made, proxied(outside([made.endpoint])) as proxy, await proxy.connect() as stream,
         ):
             await stream.send(POST + b"Content-Length: 500000\r\n\r\n")
             got = await everything(stream)

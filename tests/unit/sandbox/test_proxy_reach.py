@@ -72,19 +72,15 @@ def test_clients_of_http_1_0_get_their_tunnel_too() -> None:
     assert anyio.run(body) == ESTABLISHED + b"bye"
 
 
-def test_a_side_that_breaks_off_ends_the_tunnel() -> None:
+async def test_a_side_that_breaks_off_ends_the_tunnel() -> None:
     async def behave(stream: anyio.abc.SocketStream, heard: bytearray) -> None:
         heard += await stream.receive()
         raw = stream.extra(anyio.abc.SocketAttribute.raw_socket)
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-
-    async def body() -> None:
-        async with host(behave) as made, proxied(outside([made.endpoint])) as proxy:
-            async with await tunnel(proxy, early=b"x") as stream:
-                assert await everything(stream) in {b"", BROKEN}
-            await proxy.idle()
-
-    anyio.run(body)
+    async with host(behave) as made, proxied(outside([made.endpoint])) as proxy:
+        async with await tunnel(proxy, early=b"x") as stream:
+            assert await everything(stream) in {b"", BROKEN}
+        await proxy.idle()
 
 
 def test_what_is_served_ends_with_the_proxy() -> None:
@@ -390,16 +386,13 @@ def test_a_machine_without_room_for_one_more_connection_is_waited_for(monkeypatc
     assert troubles == []
 
 
-def test_a_connection_that_is_gone_before_it_is_taken_holds_nobody_up() -> None:
-    async def body() -> None:
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            async with anyio.create_task_group() as group:
-                group.start_soon(proxies.Proxy(rules((NAME,), None), Upstream(), Caps()).serve, listener)
-                await anyio.wait_all_tasks_blocked()
-                assert not listener.getblocking()
-                group.cancel_scope.cancel()
-
-    anyio.run(body)
+async def test_a_connection_that_is_gone_before_it_is_taken_holds_nobody_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        async with anyio.create_task_group() as group:
+            group.start_soon(proxies.Proxy(rules((NAME,), None), Upstream(), Caps()).serve, listener)
+            await anyio.wait_all_tasks_blocked()
+            assert not listener.getblocking()
+            group.cancel_scope.cancel()
 
 
 def test_any_other_trouble_with_the_listener_is_no_secret() -> None:

@@ -33,23 +33,20 @@ def refused(method: str, target: str, *headers: tuple[bytes, bytes]) -> ContactR
     return caught.value
 
 
-@each(
-    "written, name",
-    [
-        ("example.org", "example.org"),
-        ("EXAMPLE.Org", "example.org"),
-        ("example.org.", "example.org"),
-        ("bücher.example", "xn--bcher-kva.example"),
-        ("BÜCHER.Example.", "xn--bcher-kva.example"),
-        ("bu\u0308cher.example", "xn--bcher-kva.example"),
-        (wide("example") + "。org", "example.org"),
-        ("xn--bcher-kva.example", "xn--bcher-kva.example"),
-        ("localhost", "localhost"),
-        ("a--b.c", "a--b.c"),
-        ("1a.2b", "1a.2b"),
-        ("x" * 63 + ".org", "x" * 63 + ".org"),
-    ],
-)
+@each("written, name", [
+    ("example.org", "example.org"),
+    ("EXAMPLE.Org", "example.org"),
+    ("example.org.", "example.org"),
+    ("bücher.example", "xn--bcher-kva.example"),
+    ("BÜCHER.Example.", "xn--bcher-kva.example"),
+    ("bu\u0308cher.example", "xn--bcher-kva.example"),
+    (wide("example") + "。org", "example.org"),
+    ("xn--bcher-kva.example", "xn--bcher-kva.example"),
+    ("localhost", "localhost"),
+    ("a--b.c", "a--b.c"),
+    ("1a.2b", "1a.2b"),
+    ("x" * 63 + ".org", "x" * 63 + ".org"),
+])
 def test_names_are_compared_in_one_form(written: str, name: str) -> None:
     assert host_name(written) == name
 
@@ -106,77 +103,71 @@ def test_a_tunnel_goes_to_an_allowed_name_however_it_is_written(target: str) -> 
     assert asked("CONNECT", target) == ProxyRequest(host="api.example.org", port=443, method=b"CONNECT")
 
 
-@each(
-    "target, path",
-    [
-        ("http://api.example.org", b"/"),
-        ("http://api.example.org/", b"/"),
-        ("http://api.example.org:80/a/b?c=d", b"/a/b?c=d"),
-        ("HTTP://API.EXAMPLE.ORG./x", b"/x"),
-        ("http://api.example.org?x", b"/?x"),
-        ("http://api.example.org/@evil.example/http://other", b"/@evil.example/http://other"),
-        ("http://api.example.org//x", b"//x"),
-    ],
-)
+@each("target, path", [
+    ("http://api.example.org", b"/"),
+    ("http://api.example.org/", b"/"),
+    ("http://api.example.org:80/a/b?c=d", b"/a/b?c=d"),
+    ("HTTP://API.EXAMPLE.ORG./x", b"/x"),
+    ("http://api.example.org?x", b"/?x"),
+    ("http://api.example.org/@evil.example/http://other", b"/@evil.example/http://other"),
+    ("http://api.example.org//x", b"//x"),
+])
 def test_a_plain_request_goes_on_with_its_path_alone(target: str, path: bytes) -> None:
     found = asked("GET", target)
     assert (found.host, found.port, found.target, found.tunnel) == ("api.example.org", 80, path, False)
 
 
-@each(
-    "method, target, status, said",
-    [
-        ("CONNECT", "evil.example:443", 403, "evil.example is not allowed"),
-        ("CONNECT", "api.example.org.evil.example:443", 403, "not allowed"),
-        ("CONNECT", "evilapi.example.org:443", 403, "not allowed"),
-        ("CONNECT", "example.org:443", 403, "not allowed"),
-        ("CONNECT", "www.api.example.org:443", 403, "not allowed"),
-        ("CONNECT", "api.example.org:80", 403, "port 80"),
-        ("CONNECT", "api.example.org:22", 403, "port 22"),
-        ("CONNECT", "api.example.org:4430", 403, "port 4430"),
-        ("CONNECT", "api.example.org:99999", 403, "port 99999"),
-        ("CONNECT", "api.example.org", 403, "port none"),
-        ("CONNECT", "api.example.org:0443", 400, "cannot be read"),
-        ("CONNECT", "api.example.org:", 400, "cannot be read"),
-        ("CONNECT", ":443", 400, "cannot be read"),
-        ("CONNECT", "", 400, "cannot be read"),
-        ("CONNECT", "::1:443", 400, "cannot be read"),
-        ("CONNECT", "[::1]:443", 403, "IP address"),
-        ("CONNECT", "[fd00:ec2::254]:443", 403, "IP address"),
-        ("CONNECT", "169.254.169.254:443", 403, "IP address"),
-        ("CONNECT", "2852039166:443", 403, "IP address"),
-        ("CONNECT", "api.example.org@evil.example:443", 403, "user name"),
-        ("CONNECT", "api.example.org/x:443", 403, "host name"),
-        ("CONNECT", "http://api.example.org:443", 400, "cannot be read"),
-        ("CONNECT", "api.example.org\\evil:443", 403, "host name"),
-        ("GET", "/path", 400, "no absolute address"),
-        ("OPTIONS", "*", 400, "no absolute address"),
-        ("GET", "api.example.org:80", 400, "no absolute address"),
-        ("GET", "http:api.example.org", 400, "no absolute address"),
-        ("GET", "http:/api.example.org", 400, "no absolute address"),
-        ("GET", "//api.example.org/", 400, "no absolute address"),
-        ("GET", "http://api.example.org/#x", 400, "no absolute address"),
-        ("GET", "http://api.example.org/a b", 400, "no absolute address"),
-        ("GET", "http://api.example.org/a\r\nX: y", 400, "no absolute address"),
-        ("GET", "https://api.example.org/", 400, "only http"),
-        ("GET", "ftp://api.example.org/", 400, "only http"),
-        ("GET", "file:///etc/passwd", 400, "only http"),
-        ("GET", "http:///x", 400, "cannot be read"),
-        ("GET", "http://api.example.org:/", 400, "cannot be read"),
-        ("GET", "http://api.example.org:443/", 403, "port 443"),
-        ("GET", "http://api.example.org:8080/", 403, "port 8080"),
-        ("GET", "http://evil.example/", 403, "not allowed"),
-        ("GET", "http://api.example.org@evil.example/", 403, "user name"),
-        ("GET", "http://evil.example@api.example.org/", 403, "user name"),
-        ("GET", "http://a:b@api.example.org/", 403, "user name"),
-        ("GET", "http://api.example.org\\@evil.example/", 403, "user name"),
-        ("GET", "http://api.example.org\\.evil.example/", 403, "host name"),
-        ("GET", "http://api.example.org%00.evil.example/", 403, "host name"),
-        ("GET", "http://api%2eexample.org/", 403, "host name"),
-        ("GET", "http://0x7f.1/", 403, "IP address"),
-        ("GET", "http://[::ffff:169.254.169.254]/", 403, "IP address"),
-    ],
-)
+@each("method, target, status, said", [
+    ("CONNECT", "evil.example:443", 403, "evil.example is not allowed"),
+    ("CONNECT", "api.example.org.evil.example:443", 403, "not allowed"),
+    ("CONNECT", "evilapi.example.org:443", 403, "not allowed"),
+    ("CONNECT", "example.org:443", 403, "not allowed"),
+    ("CONNECT", "www.api.example.org:443", 403, "not allowed"),
+    ("CONNECT", "api.example.org:80", 403, "port 80"),
+    ("CONNECT", "api.example.org:22", 403, "port 22"),
+    ("CONNECT", "api.example.org:4430", 403, "port 4430"),
+    ("CONNECT", "api.example.org:99999", 403, "port 99999"),
+    ("CONNECT", "api.example.org", 403, "port none"),
+    ("CONNECT", "api.example.org:0443", 400, "cannot be read"),
+    ("CONNECT", "api.example.org:", 400, "cannot be read"),
+    ("CONNECT", ":443", 400, "cannot be read"),
+    ("CONNECT", "", 400, "cannot be read"),
+    ("CONNECT", "::1:443", 400, "cannot be read"),
+    ("CONNECT", "[::1]:443", 403, "IP address"),
+    ("CONNECT", "[fd00:ec2::254]:443", 403, "IP address"),
+    ("CONNECT", "169.254.169.254:443", 403, "IP address"),
+    ("CONNECT", "2852039166:443", 403, "IP address"),
+    ("CONNECT", "api.example.org@evil.example:443", 403, "user name"),
+    ("CONNECT", "api.example.org/x:443", 403, "host name"),
+    ("CONNECT", "http://api.example.org:443", 400, "cannot be read"),
+    ("CONNECT", "api.example.org\\evil:443", 403, "host name"),
+    ("GET", "/path", 400, "no absolute address"),
+    ("OPTIONS", "*", 400, "no absolute address"),
+    ("GET", "api.example.org:80", 400, "no absolute address"),
+    ("GET", "http:api.example.org", 400, "no absolute address"),
+    ("GET", "http:/api.example.org", 400, "no absolute address"),
+    ("GET", "//api.example.org/", 400, "no absolute address"),
+    ("GET", "http://api.example.org/#x", 400, "no absolute address"),
+    ("GET", "http://api.example.org/a b", 400, "no absolute address"),
+    ("GET", "http://api.example.org/a\r\nX: y", 400, "no absolute address"),
+    ("GET", "https://api.example.org/", 400, "only http"),
+    ("GET", "ftp://api.example.org/", 400, "only http"),
+    ("GET", "file:///etc/passwd", 400, "only http"),
+    ("GET", "http:///x", 400, "cannot be read"),
+    ("GET", "http://api.example.org:/", 400, "cannot be read"),
+    ("GET", "http://api.example.org:443/", 403, "port 443"),
+    ("GET", "http://api.example.org:8080/", 403, "port 8080"),
+    ("GET", "http://evil.example/", 403, "not allowed"),
+    ("GET", "http://api.example.org@evil.example/", 403, "user name"),
+    ("GET", "http://evil.example@api.example.org/", 403, "user name"),
+    ("GET", "http://a:b@api.example.org/", 403, "user name"),
+    ("GET", "http://api.example.org\\@evil.example/", 403, "user name"),
+    ("GET", "http://api.example.org\\.evil.example/", 403, "host name"),
+    ("GET", "http://api.example.org%00.evil.example/", 403, "host name"),
+    ("GET", "http://api%2eexample.org/", 403, "host name"),
+    ("GET", "http://0x7f.1/", 403, "IP address"),
+    ("GET", "http://[::ffff:169.254.169.254]/", 403, "IP address"),
+])
 def test_everything_else_is_refused_with_the_reason(method: str, target: str, status: int, said: str) -> None:
     refusal = refused(method, target)
     assert said in refusal.message
@@ -216,12 +207,11 @@ def test_host_of_a_tunnel_agrees_too() -> None:
 
 def test_headers_of_the_connection_end_here_and_the_trace_id_is_ours() -> None:
     found = asked(
-        "POST", "http://api.example.org/", *HOST,
-        (b"accept", b"*/*"), (b"connection", b"keep-alive, X-Secret"), (b"proxy-connection", b"keep-alive"),
-        (b"keep-alive", b"300"), (b"te", b"trailers"), (b"trailer", b"x"), (b"upgrade", b"websocket"),
-        (b"proxy-authorization", b"Basic eA=="), (b"x-secret", b"1"), (b"expect", b"100-continue"),
-        (b"x-trace", b"forged"), (b"via", b"1.0 other"), (b"cookie", b"a=b"), (b"cookie", b"c=d"),
-        (b"content-length", b"3"),
+        "POST", "http://api.example.org/", *HOST, (b"accept", b"*/*"), (b"connection", b"keep-alive, X-Secret"),
+        (b"proxy-connection", b"keep-alive"), (b"keep-alive", b"300"), (b"te", b"trailers"), (b"trailer", b"x"),
+        (b"upgrade", b"websocket"), (b"proxy-authorization", b"Basic eA=="), (b"x-secret", b"1"),
+        (b"expect", b"100-continue"), (b"x-trace", b"forged"), (b"via", b"1.0 other"), (b"cookie", b"a=b"),
+        (b"cookie", b"c=d"), (b"content-length", b"3"),
     )  # fmt: skip
     assert found.headers == (
         (b"host", b"api.example.org"), (b"accept", b"*/*"), (b"cookie", b"a=b"), (b"cookie", b"c=d"),
@@ -235,27 +225,24 @@ def test_naming_a_header_of_ours_takes_nothing_from_what_goes_on() -> None:
     assert {b"host", b"content-length", b"x-trace", b"via"} <= {name for name, _ in found.headers}
 
 
-@each(
-    "framing",
-    [
-        [(b"content-length", b"3"), (b"transfer-encoding", b"chunked")],
-        [(b"content-length", b"3"), (b"content-length", b"4")],
-        [(b"content-length", b"3, 4")],
-        [(b"content-length", b"+3")],
-        [(b"content-length", b"-1")],
-        [(b"content-length", b"0x3")],
-        [(b"content-length", b"3 3")],
-        [(b"content-length", b"")],
-        [(b"content-length", b"9" * 30)],
-        [(b"content-length", "٣".encode())],
-        [(b"transfer-encoding", b"gzip, chunked")],
-        [(b"transfer-encoding", b"chunked, identity")],
-        [(b"transfer-encoding", b"chunked"), (b"transfer-encoding", b"chunked")],
-        [(b"transfer-encoding", b"xchunked")],
-        [(b"transfer-encoding", b"\x0bchunked")],
-        [(b"transfer-encoding", b"")],
-    ],
-)
+@each("framing", [
+    [(b"content-length", b"3"), (b"transfer-encoding", b"chunked")],
+    [(b"content-length", b"3"), (b"content-length", b"4")],
+    [(b"content-length", b"3, 4")],
+    [(b"content-length", b"+3")],
+    [(b"content-length", b"-1")],
+    [(b"content-length", b"0x3")],
+    [(b"content-length", b"3 3")],
+    [(b"content-length", b"")],
+    [(b"content-length", b"9" * 30)],
+    [(b"content-length", "٣".encode())],
+    [(b"transfer-encoding", b"gzip, chunked")],
+    [(b"transfer-encoding", b"chunked, identity")],
+    [(b"transfer-encoding", b"chunked"), (b"transfer-encoding", b"chunked")],
+    [(b"transfer-encoding", b"xchunked")],
+    [(b"transfer-encoding", b"\x0bchunked")],
+    [(b"transfer-encoding", b"")],
+])
 def test_a_length_in_doubt_is_refused(framing: list[tuple[bytes, bytes]]) -> None:
     refusal = refused("POST", "http://api.example.org/", *HOST, *framing)
     assert "length of the body" in refusal.message
@@ -312,27 +299,22 @@ def test_of_an_answer_the_headers_of_the_connection_end_here() -> None:
     )  # fmt: skip
 
 
-@each(
-    "domains, trace, said",
-    [
-        ((), None, "no host is allowed"),
-        (("",), None, "no exact host name"),
-        (("ok.example", "10.0.0.1"), None, "IP address"),
-        (("ok.example",), ("Connection", "x"), "cannot carry"),
-        (("ok.example",), ("Transfer-Encoding", "x"), "cannot carry"),
-        (("ok.example",), ("content-length", "x"), "cannot carry"),
-        (("ok.example",), ("bad name", "x"), "cannot carry"),
-        (("ok.example",), ("", "x"), "cannot carry"),
-        (("ok.example",), ("X", ""), "does not fit"),
-        (("ok.example",), ("X", "a b"), "does not fit"),
-        (("ok.example",), ("X", "a\r\nY: b"), "does not fit"),
-        (("ok.example",), ("X", "a" * 201), "does not fit"),
-        (("ok.example",), ("X", "é"), "does not fit"),
-    ],
-)
-def test_rules_that_could_not_be_kept_are_refused(
-    domains: tuple[str, ...], trace: tuple[str, str] | None, said: str
-) -> None:
+@each("domains, trace, said", [
+    ((), None, "no host is allowed"),
+    (("",), None, "no exact host name"),
+    (("ok.example", "10.0.0.1"), None, "IP address"),
+    (("ok.example",), ("Connection", "x"), "cannot carry"),
+    (("ok.example",), ("Transfer-Encoding", "x"), "cannot carry"),
+    (("ok.example",), ("content-length", "x"), "cannot carry"),
+    (("ok.example",), ("bad name", "x"), "cannot carry"),
+    (("ok.example",), ("", "x"), "cannot carry"),
+    (("ok.example",), ("X", ""), "does not fit"),
+    (("ok.example",), ("X", "a b"), "does not fit"),
+    (("ok.example",), ("X", "a\r\nY: b"), "does not fit"),
+    (("ok.example",), ("X", "a" * 201), "does not fit"),
+    (("ok.example",), ("X", "é"), "does not fit"),
+])
+def test_rules_that_cannot_hold_are_refused(domains: tuple[str, ...], trace: tuple[str, str] | None, said: str) -> None:
     with pytest.raises(ContactRefused, match=said):
         rules(domains, trace)
 

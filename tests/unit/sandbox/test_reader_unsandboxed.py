@@ -35,14 +35,11 @@ def test_what_was_read_without_a_sandbox_says_so(has: bool, tmp_path: Path, monk
     assert reading.pages > 1
 
 
-@pytest.mark.parametrize(
-    ("asks", "trouble"),
-    [
-        ("run", OSError(24, "Too many open files")),
-        ("run", subprocess.TimeoutExpired("bwrap", 30)),
-        ("Popen", OSError(24, "Too many open files")),
-    ],
-)
+@pytest.mark.parametrize(("asks", "trouble"), [
+    ("run", OSError(24, "Too many open files")),
+    ("run", subprocess.TimeoutExpired("bwrap", 30)),
+    ("Popen", OSError(24, "Too many open files")),
+])
 def test_that_nobody_knows_whether_there_is_a_sandbox_is_no_reason_to_go_without(
     asks: str, trouble: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:

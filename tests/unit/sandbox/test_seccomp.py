@@ -30,8 +30,7 @@ def test_every_call_has_the_answer_of_its_table_and_no_call_stands_in_two(machin
     expected: dict[int, int] = {}
     for table, said in ((syscalls.ALLOWED, ALLOW), (syscalls.NEVER, REFUSED)):
         for name in table:
-            found = syscalls.number(name, machine)
-            if found is not None:
+            if (found := syscalls.number(name, machine)) is not None:
                 assert found not in expected, name
                 expected[found] = said
     judged = {syscalls.number(name, machine) for name in syscalls.JUDGED}
@@ -56,10 +55,7 @@ def test_what_is_left_out_on_purpose_stays_out(name: str) -> None:
     assert name not in {*syscalls.ALLOWED, *syscalls.NEVER, *syscalls.JUDGED}
 
 
-@each(
-    "machine, header",
-    [("x86_64", "x86_64-linux-gnu/asm/unistd_64.h"), ("aarch64", "asm-generic/unistd.h")],
-)
+@each("machine, header", [("x86_64", "x86_64-linux-gnu/asm/unistd_64.h"), ("aarch64", "asm-generic/unistd.h")])
 def test_the_numbers_are_those_of_the_kernel(machine: str, header: str) -> None:
     file = Path("/usr/include") / header
     if not file.is_file():

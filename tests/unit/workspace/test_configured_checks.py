@@ -68,9 +68,7 @@ def test_results_stand_in_the_summary_and_in_what_repeats_it(repository: Path) -
     refresh_surfaces(repository, results=[result("Tests"), result("Lint")], now=NOW)
     found = {check["name"]: check for check in reality(repository)["checks"]}
     assert found["Tests"] == {
-        "name": "Tests",
-        "passed": True,
-        "message": "exit code 0",
+        "name": "Tests", "passed": True, "message": "exit code 0",
         "details": {"source": ".pmagent/config.toml", "ran": True, "exit_code": 0, "position": 9},
     }
     assert reality(repository)["reality_green"] is True
@@ -141,9 +139,7 @@ def test_refreshing_twice_writes_the_same(repository: Path) -> None:
     assert {path.name: path.read_bytes() for path in (repository / "share").glob("*.json")} == first
 
 
-def test_when_checks_cannot_even_be_asked_for_none_of_them_passes(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_when_checks_cannot_be_asked_for_none_passes(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Unreachable(PmagentError):
         """Nobody is there."""
 

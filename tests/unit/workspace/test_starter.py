@@ -86,9 +86,7 @@ FOUND = [
 
 
 @each("files, wanted", FOUND)
-def test_the_plan_runs_the_tests_that_the_repository_has(
-    files: dict[str, str], wanted: list[str], repository: Path
-) -> None:
+def test_the_plan_runs_the_repositorys_tests(files: dict[str, str], wanted: list[str], repository: Path) -> None:
     install(repository, "npm", "pnpm", "cargo", "go", "make")
     assert tools(fill(fresh(repository), files)) == wanted
 
@@ -101,9 +99,7 @@ LACKING = [
 
 
 @each("files, lack", LACKING)
-def test_a_suite_that_cannot_run_yet_is_a_comment_that_says_what_it_lacks(
-    files: dict[str, str], lack: str, repository: Path
-) -> None:
+def test_a_suite_that_cannot_run_yet_is_a_comment_of_why(files: dict[str, str], lack: str, repository: Path) -> None:
     install(repository, "npm")
     made = starter(fill(fresh(repository), files), {}).files
     text = made[PLAN].decode()
@@ -203,8 +199,7 @@ def test_a_folder_of_a_worktree_is_ignored_by_its_own_path(repository: Path) -> 
     subprocess.run([*git, "worktree", "add", "-q", str(repository.parent / "tree")], check=True)
     nested = repository.parent / "tree" / "a*b"
     nested.mkdir()
-    done = pmagent(nested, "init", "--ignore", "--format", "json").document
-    assert done["ignore"][0] == "/a\\*b/runs/"
+    assert pmagent(nested, "init", "--ignore", "--format", "json").document["ignore"][0] == "/a\\*b/runs/"
     assert pmagent(nested, "init", "--format", "json").document["ignore"] == []
 
 

@@ -78,15 +78,7 @@ def contents(workspace: Path) -> dict[str, bytes]:
 def test_init_writes_a_coherent_set_from_git(repository: Path) -> None:
     created = init_workspace(repository, now=NOW)
     assert sorted(created) == sorted(
-        [
-            ".pmagent/config.toml",
-            ".pmagent/.gitignore",
-            BOOTSTRAP,
-            REALITY,
-            SSOT,
-            HANDOFF,
-            "share/oa/CONTEXT.json",
-        ]
+        [".pmagent/config.toml", ".pmagent/.gitignore", BOOTSTRAP, REALITY, SSOT, HANDOFF, "share/oa/CONTEXT.json"]
     )
     judged = judge(read_surfaces(repository).surfaces)
     assert (judged.mode, judged.phase, judged.branch) == ("NORMAL", "1", "trunk")
@@ -177,11 +169,7 @@ def test_a_failed_check_of_others_stays_and_keeps_the_kernel_red(repository: Pat
     reality = load(repository, REALITY)
     assert [check["name"] for check in reality["checks"][:2]] == ["AGENTS.md Sync", "Backup"]
     assert (reality["reality_green"], reality["extra"]) == (False, "kept")
-    assert load(repository, BOOTSTRAP)["health"] == {
-        "reality_green": False,
-        "source": REALITY,
-        "agents_sync_ok": True,
-    }
+    assert load(repository, BOOTSTRAP)["health"] == {"reality_green": False, "source": REALITY, "agents_sync_ok": True}
     assert mode(repository) == "DEGRADED"
 
 
@@ -310,9 +298,7 @@ def test_a_broken_context_is_left_to_its_writer_and_keeps_nobody_from_the_rest(r
     assert context.read_text() == '{"context": '
 
 
-def test_a_context_that_is_written_while_the_surfaces_are_computed_is_not_replaced(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_context_written_while_surfaces_are_computed_stays(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     init_workspace(repository, now=NOW)
     context = repository / "share/oa/CONTEXT.json"
     context.unlink()

@@ -38,9 +38,7 @@ def test_within_its_own_data_it_is_the_workspace(tmp_path: Path) -> None:
         assert workspace_around(tmp_path / inside) == tmp_path
 
 
-def test_commands_in_a_subfolder_are_about_the_workspace_around_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_in_a_subfolder_are_about_its_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workspace = fresh_example(tmp_path / "workspace")
     subprocess.run(["git", "init", "-q", str(workspace)], check=True)
     monkeypatch.chdir(folder(workspace / "src" / "package"))

@@ -70,6 +70,12 @@ class Connection:
             yield Finding(goal="tools.no_unsafe_calls", path=".", line=0, text=says, confidence=0.6)
         for fault in self._graphs.faults():
             yield _of_fault(fault)
+            if fault.rule == "unreachable-node" and fault.node:
+                text = f"{fault.node}: no edge leads to this node"
+                yield Finding(goal="repo.idle", path=fault.path, line=fault.line, text=text, confidence=0.9)
+        for body in () if self._reach.library else self._reach.idle():
+            text = f"{body.name}: {'does nothing' if body.stub else 'nothing that runs names it'}"
+            yield Finding(goal="repo.idle", path=body.path, line=body.first, text=text, confidence=0.9)
         judging = [one for one in seen if one.goal.startswith("justice.")]
         for path, unused in self._reach.unused():
             yield Finding(goal="outcome.unused", path=path, line=unused.first, text=unused.says, confidence=0.8)

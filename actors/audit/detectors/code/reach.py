@@ -44,6 +44,8 @@ _RUN: Final = re.compile(
 )
 """A command that runs a file or a module, and an object of a module: ``./src/agent.py:graph``, ``package.cli:main``."""
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_FILE: Final = re.compile(r"[\w-]+\.[a-z]{2,7}\b|\A\d+(?:\.\d+)?\Z")
+"""The name of a file in a text, or a text that is a number."""
 _PLAIN_DECORATORS: Final = frozenset((
     "staticmethod", "classmethod", "property", "setter", "getter", "cached_property", "lru_cache", "cache", "wraps",
     "contextmanager", "asynccontextmanager", "dataclass", "overload", "override", "abstractmethod", "retry", "final",
@@ -67,6 +69,8 @@ class Body(NamedTuple):
     public: bool
     owner: str = ""
     stub: bool = False
+    said: frozenset[str] = frozenset()
+    """What else it says: parameters, keywords, names that it gives, numbers."""
 
 
 class ReachReader:
@@ -85,6 +89,7 @@ class ReachReader:
         self._unused: dict[str, list[Unused]] = {}
         self._alone: dict[str, list[Calls]] = {}
         self._pure: dict[str, bool] = {}
+        self._offered: set[str] = set()
         self.library = False
         """Whether the repository has no entry point."""
 
@@ -102,6 +107,8 @@ class ReachReader:
             self._pure[node.name] = self._pure.get(node.name, True) and returns_only(node)
         self._loaded[source.path] = _module_body(module, inner)
         self._imports[source.path] = frozenset(part for name in module.imported for part in name.split(".") if part)
+        if source.path.endswith("__init__.py"):
+            self._offered.update(name.rpartition(".")[2] for name in module.imported)
         if _is_run(module):
             self._run.add(source.path)
             self._unused[source.path] += dead_stores(module.tree)
@@ -139,6 +146,24 @@ class ReachReader:
     def mentions(self, name: str) -> bool:
         """Whether reached code reads this name, or an attribute called so."""
         return name in self._names
+
+    def idle(self) -> Iterator[Body]:
+        """Functions that nothing reaches, or that are only there by name; not what a package offers to others."""
+        for path in sorted(self._functions):
+            for one in self._functions[path]:
+                if one.stub or (one not in self._reached and self._offered.isdisjoint((one.name, one.owner))):
+                    yield one
+
+    def spoken(self) -> tuple[set[str], set[str]]:
+        """The names and numbers in code that can run, and those that stand in other code only."""
+        used, idle = set[str](), set[str]()
+        for body in (*self._loaded.values(), *(one for several in self._functions.values() for one in several)):
+            offered = not self._offered.isdisjoint((body.name, body.owner))
+            runs = (body in self._reached or offered) and not body.stub
+            (used if runs else idle).update(body.names, body.said, [body.name])
+        used.update(part for path, body in self._loaded.items() if body in self._reached
+                    for part in self._imports[path])  # fmt: skip
+        return used, idle - used
 
     def unused(self) -> Iterator[tuple[str, Unused]]:
         """Results in reached code that nothing uses, by path and line."""
@@ -181,12 +206,15 @@ def _body(module: Module, node: Function, site: Site, functions: set[Function]) 
     first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
     around = site.scope.node
     special = node.name.startswith("__") and node.name.endswith("__")
+    names, said = _mentions([*node.body, *_annotations(node)], functions)
+    arguments = node.args
     return Body(
         path=module.source.path,
         name=node.name,
         first=first,
         last=node.end_lineno or node.lineno,
-        names=frozenset(_mentions([*node.body, *_annotations(node)], functions)),
+        names=names,
+        said=said.union(one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)),
         registered=special or any(name not in _PLAIN_DECORATORS for name in decorators),
         public=not node.name.startswith("_") and site.scope.function is None,
         owner=around.name if isinstance(around, ast.ClassDef) and around.bases else "",
@@ -205,12 +233,14 @@ def _module_body(module: Module, functions: set[Function]) -> Body:
     outside: list[ast.AST] = list(module.tree.body)
     for node in functions:
         outside += [*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one)]
-    names = frozenset(_mentions(outside, functions))
-    return Body(module.source.path, _LOADED, 0, 0, names, registered=True, public=True)
+    names, said = _mentions(outside, functions)
+    return Body(module.source.path, _LOADED, 0, 0, names, registered=True, public=True, said=said)
 
 
-def _mentions(statements: Iterable[ast.AST], functions: set[Function]) -> Iterator[str]:
-    """The names in statements, not those in functions within; of a text what may be a name."""
+def _mentions(statements: Iterable[ast.AST], functions: set[Function]) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that statements read, not those in functions within, of a text what may be a name; and what else they
+    say: names that they give, keywords, numbers."""
+    names, said = set[str](), set[str]()
     todo = list(statements)
     while todo:
         node = todo.pop()
@@ -218,12 +248,20 @@ def _mentions(statements: Iterable[ast.AST], functions: set[Function]) -> Iterat
             continue
         match node:
             case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
-                yield name
+                names.add(name)
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=str(name)) | ast.ClassDef(name=name):
+                said.add(name)
+            case ast.BinOp(left=ast.Constant(value=int(left)), op=ast.Mult(), right=ast.Constant(value=int(right))):
+                said.update(map(str, (left, right, left * right)))
             case ast.Constant(value=str(text)) if len(text) < 200:
-                yield from _WORD.findall(text)
+                names.update(_WORD.findall(text))
+                said.update(_FILE.findall(text))
+            case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+                said.add(f"{number:g}" if isinstance(number, float) else str(number)[:20])
             case ast.Constant():
                 continue
         todo.extend(ast.iter_child_nodes(node))
+    return frozenset(names), frozenset(said)
 
 
 def _is_run(module: Module) -> bool:

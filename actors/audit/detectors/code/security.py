@@ -39,6 +39,11 @@ _GIVEN: Final = frozenset({"sys.executable", "sys.platform", "os.name", "os.sep"
 _QUOTING: Final = frozenset({"shlex.quote", "shlex.join", "pipes.quote", "subprocess.list2cmdline"})
 
 
+_STATEMENTS: Final = frozenset({"execute", "executemany", "executescript", "read_sql", "read_sql_query"})
+_SQL: Final = re.compile(r"\s*(?:select|insert|update|delete|replace|with|merge)\b", re.IGNORECASE)
+_TABLE: Final = re.compile(r"\b(?:from|into|update|join|table|by|set|select|limit)\s+[\"`\[]?$", re.IGNORECASE)
+
+
 class SecurityReader:
     """Finds security.* and tools.no_unsafe_calls; a Detector."""
 
@@ -114,7 +119,8 @@ class SecurityReader:
 
 
 _OF_CALLS: Final = frozenset(
-    {"security.os_system", "security.shell", "security.evaluation", "security.unsafe_load", "security.clone_in_place"}
+    {"security.os_system", "security.shell", "security.evaluation", "security.unsafe_load", "security.clone_in_place",
+     "security.sql"}
 )
 
 
@@ -144,12 +150,24 @@ def judged(module: Module, call: ast.Call, site: Site) -> tuple[bool, Unsafe | N
         return True, unsafe_load(module, call, site, name)
     if _is_true(keyword(call, "allow_dangerous_deserialization")):
         return True, Unsafe("security.unsafe_load", 0.7)  # an index of LangChain's, pickled; most likely its own
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _STATEMENTS:
+        return _statement(module, argument(call, 0, "sql", "statement", "query"), site)
     last = name.removesuffix("()").rpartition(".")[2]
     if name.startswith("langchain") and last in _MODEL_SHELLS:
         return True, Unsafe("security.shell", 0.7)
     if name.startswith("langchain") and last in _MODEL_CODE:
         return True, Unsafe("security.evaluation", 0.7)
     return False, None
+
+
+def _statement(module: Module, text: ast.expr | None, site: Site) -> tuple[bool, Unsafe | None]:
+    """Whether a text is SQL, and whether values were put into it; names of tables cannot be handed over apart."""
+    row = pieces(module, text, site.scope) if text is not None else []
+    if not row or not isinstance(row[0], str) or not _SQL.match(row[0]):
+        return False, None
+    before = [row[place - 1] for place, piece in enumerate(row) if place and not isinstance(piece, str)]
+    into = [one for one in before if not isinstance(one, str) or not _TABLE.search(one)]
+    return True, Unsafe("security.sql", 0.7) if into else None
 
 
 def _is_true(value: ast.expr | None) -> bool:

@@ -30,13 +30,10 @@ class Detector(Protocol):
 
     def take(self, source: Source) -> None:
         """Look at a file. Never raises because of what stands in it."""
-        ...
 
     def findings(self) -> Iterator[Finding]:
         """All that was found; of each goal the surest first, then in the order of path and line."""
-        ...
 
     @property
     def examined(self) -> Mapping[str, int]:
         """What was looked at, and how much of it."""
-        ...

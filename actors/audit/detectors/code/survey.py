@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from pmagent.actors.audit.detectors.code.source import Detector, Role, Source
 from pmagent.actors.audit.detectors.code.state import StateReader
 from pmagent.actors.audit.detectors.code.synthesis import SynthesisReader
 from pmagent.actors.audit.graphs.reader import GraphReader
+from pmagent.actors.audit.matters import terms
 from pmagent.contracts.audit_facts import (
     CONTENT_CHARS_MAX,
     FINDINGS_MAX,
@@ -38,6 +40,17 @@ from pmagent.contracts.audit_facts import (
 UNPARSED_MAX: Final = 200
 GRAPHS_MAX: Final = 100
 
+OTHERS_MAX: Final = 400
+"""Of a repository with more templates, scripts and settings than this, its words are not counted."""
+OTHER_BYTES: Final = 200_000
+WORDS_MAX: Final = 30_000
+_OF_OTHERS: Final = re.compile(
+    r"\.(?:[jt]sx?|vue|svelte|html?|jinja2?|j2|tmpl|css|sql|sh|go|rs|java|kt|rb|php|c|cc|cpp|h|cs|ya?ml|toml|cfg|ini|env"
+    r"|service|tf|ps1)$|(?:^|/)(?:Dockerfile|Makefile|justfile|Procfile|requirements[\w.-]*\.txt|package\.json)$"
+)
+_LOCKED: Final = re.compile(r"(?:^|/)(?:[\w-]*lock[\w-]*\.\w+|node_modules/.*)$")
+_NAME: Final = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?")
+
 _RANK: Final[Mapping[Role, int]] = {"code": 0, "example": 1, "test": 2}
 
 
@@ -52,6 +65,8 @@ class CodeFacts(Fact, frozen=True, kw_only=True):
     similarities: list[Similarity]
     terms: list[Term]
     unparsed: list[Unparsed]
+    words: str = ""
+    idle_words: str = ""
 
 
 class CodeReader:
@@ -119,6 +134,7 @@ class CodeReader:
         for detector in self._detectors:
             for name, count in detector.examined.items():
                 examined[name] = max(examined.get(name, 0), count)
+        words, idle_words = _spoken(self._reach, files, read)
         facts = CodeFacts(
             examined=dict(sorted(examined.items())),
             graphs=self._graphs.graphs()[:GRAPHS_MAX],
@@ -128,12 +144,29 @@ class CodeReader:
             terms=[],
             unparsed=self._unparsed,
         )
-        return msgspec.convert(storable(msgspec.to_builtins(facts)), CodeFacts)
+        kept_short = msgspec.convert(storable(msgspec.to_builtins(facts)), CodeFacts)
+        return msgspec.structs.replace(kept_short, words=words, idle_words=idle_words)
 
 
 def kept(found: list[Finding]) -> list[Finding]:
     """The first findings of a goal; what can run goes before what cannot, and what ships before examples and tests."""
     return sorted(found, key=lambda finding: (not finding.reached, _RANK[role_of(finding.path)]))[:FINDINGS_MAX]
+
+
+def _spoken(reach: ReachReader, files: Sequence[str], read: Read) -> tuple[str, str]:
+    """``words`` and ``idle_words`` of a survey."""
+    others = [path for path in files if _OF_OTHERS.search(path) and not _LOCKED.search(path)]
+    if len(others) > OTHERS_MAX:
+        return "", ""
+    said, idle = reach.spoken()
+    for path in others:
+        said.update(_NAME.findall((read(path) or b"")[:OTHER_BYTES].decode("utf-8", "replace")))
+    said.update(part for path in files for part in _NAME.findall(path))
+    used = terms(said)
+    apart = terms(idle) - used
+    if len(used) + len(apart) > WORDS_MAX:
+        return "", ""
+    return " ".join(sorted(used)), " ".join(sorted(apart))
 
 
 def survey_code(

@@ -1,15 +1,22 @@
-"""What the report says, held against the repository; pure."""
+"""What the report says, held against the repository; pure.
+
+A statement is **supported** where what was found in code that runs bears it out, **contradicted** where the facts deny
+it: a flaw was found that excludes it, or everything that could show it was looked for in vain, or stands only in code
+that nothing reaches. What nobody can look up stays open, and counts neither way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Literal, NamedTuple
 
 from pmagent.actors.audit.cross_reference import cross_reference
-from pmagent.actors.audit.detectors.evidence.repo import absence_of
-from pmagent.actors.audit.detectors.evidence.report import absent, cross_references, document, readable
+from pmagent.actors.audit.detectors.evidence.repo import absence, absence_of
+from pmagent.actors.audit.detectors.evidence.report import absent, cross_references, document, graded, readable
 from pmagent.actors.audit.detectors.evidence.text import counted, evidence, joined
-from pmagent.actors.audit.goals import GOALS
+from pmagent.actors.audit.matters import EXPLAINED, MATTERS, NAME, NUMBER, PRODUCT, Matter, term, terms
+from pmagent.actors.audit.occasions import no_occasion
 from pmagent.actors.audit.rubric import Dimension
 from pmagent.contracts.audit import Evidence
 from pmagent.contracts.audit_events import EVIDENCE_MAX
@@ -19,16 +26,64 @@ LISTED_IN_PART: Final = 0.5
 """How sure it is that a file does not exist when not all files of the repository are listed."""
 STATEMENT_SURE: Final = 0.7
 """A passage was taken for a claim by its words."""
+LOOKED_UP: Final = 0.65
+"""What is less surely absent than this contradicts nobody."""
+CONTRADICTED_MAX: Final = 20
+EXPLANATIONS: Final = 4
+"""So many explanations are looked for in a report, and one more for every ``SENTENCES_EACH`` sentences beyond the
+first."""
+SENTENCES_EACH: Final = 40
+FOREIGN_PATHS: Final = 4
+FOREIGN_SHARE: Final = 0.75
+"""A report that names so many paths, of which so large a share does not exist here, is about something else."""
+_TITLE_WORD: Final = 3
+_MATERIAL: Final = frozenset(("md", "txt", "json", "jsonl", "csv", "html", "pdf", "db", "sqlite", "xlsx", "log", "png",
+                              "svg", "yaml", "yml", "parquet", "xml", "tsv"))  # fmt: skip
+"""Endings of files that a program may write: where code that runs names the file, it need not be tracked."""
+
+
+_DECLARES: Final = re.compile(r"\b(?:declare|define|contain|list)(?:s|d)?\b", re.IGNORECASE)
+"""Who says this says that something is there, not that it runs."""
+
+
+_JOINED: Final = re.compile(r"[a-z]{2}_[a-z]{2}", re.IGNORECASE)
+"""A name of several words."""
+
+
+class Checked(NamedTuple):
+    """A statement of the report, and what came of looking it up."""
+
+    statement: Finding
+    outcome: Literal["supported", "contradicted", "open"]
+    why: str = ""
+    sure: float = STATEMENT_SURE
+
+
+def _holds(statement: Finding, why: str) -> Checked:
+    return Checked(statement, "supported", why)
+
+
+def _denied(statement: Finding, why: str, sure: float = STATEMENT_SURE) -> Checked:
+    return Checked(statement, "contradicted", why, sure)
+
+
+def _open(statement: Finding) -> Checked:
+    return Checked(statement, "open")
 
 
 def cross_referenced(
     dimension: Dimension, own: Sequence[Evidence], survey: RepoSurvey, reading: PdfReading
 ) -> list[Evidence]:
     """The whole evidence of a dimension: its ``own``, and, where the dimension asks for it, which paths of the report
-    exist and which features that it claims the code shows. Keys of ``own`` stay. At most ``EVIDENCE_MAX`` items."""
-    if not cross_references(dimension):
-        return list(own)
-    return [*own, *_paths(survey, reading), *_features(survey, reading)][:EVIDENCE_MAX]
+    exist, which of its statements the code bears out, and what it explains. Keys of ``own`` stay. At most
+    ``EVIDENCE_MAX`` items."""
+    found = list(own)
+    if EXPLAINED in dimension.goals:
+        found.append(_explained(survey, reading))
+    if cross_references(dimension):
+        paths, said = list(_paths(survey, reading)), list(_statements(survey, reading))
+        found += [*_foreign(survey, reading, paths, said), *paths, *said]
+    return found[:EVIDENCE_MAX]
 
 
 # --- paths ---------------------------------------------------------------------------------------------------------
@@ -36,17 +91,53 @@ def cross_referenced(
 
 def _paths(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
     pages = {one.path: one.page for one in reversed(reading.claims)}
-    claimed = list(dict.fromkeys(one.path for one in reading.claims))
+    written = _written(survey, pages)
+    claimed = [path for path in dict.fromkeys(one.path for one in reading.claims) if path not in written]
     compared = cross_reference(claimed, {"files": survey.files})
     verified, hallucinated = compared["verified"], compared["hallucinated"]
     rationale = _how_paths(len(claimed), survey, reading)
     content, where = _listed(verified, pages), _first(verified, pages, reading)
     confidence = 1.0 if verified else absent(reading, 1.0)
-    yield evidence("report.verified", content, where, rationale, confidence, found=bool(verified))
+    yield graded("report.verified", content, where, rationale, confidence, part=len(verified), whole=len(claimed))
     if hallucinated:
         content, where = _listed(hallucinated, pages, compared["ambiguous"]), _first(hallucinated, pages, reading)
         confidence = 1.0 if survey.file_count == len(survey.files) else LISTED_IN_PART
         yield evidence("report.hallucinated", content, where, rationale, confidence, found=True)
+
+
+def _foreign(
+    survey: RepoSurvey, reading: PdfReading, paths: Sequence[Evidence], said: Sequence[Evidence]
+) -> Iterator[Evidence]:
+    """A report of which nearly no path exists here; or nearly no statement holds, under a title that no code has."""
+    missing = _counts(paths[0])
+    held = _counts(said[0])
+    names = terms(one for one in reading.title.split() if len(one) > _TITLE_WORD)
+    known = {*survey.words.split(), *survey.idle_words.split(), *terms(survey.files)}
+    ours = not names or not known or bool(names & known)
+    if missing[1] >= FOREIGN_PATHS and missing[0] <= (1 - FOREIGN_SHARE) * missing[1]:
+        told = f"{missing[1] - missing[0]} of {counted(missing[1], 'path')} that it names do not exist here"
+    elif not ours and held[1] >= FOREIGN_PATHS and held[0] <= (1 - FOREIGN_SHARE) * held[1]:
+        told = f"{held[1] - held[0]} of {counted(held[1], 'statement')} that could be looked up do not hold here"
+    else:
+        return
+    content = f"{told}; its title is “{reading.title}”"
+    rationale = "the paths and statements of the report were held against the repository"
+    yield evidence("report.foreign", content, document(reading), rationale, 0.9, found=True)
+
+
+def _counts(graded: Evidence) -> tuple[int, int]:
+    """How much stands behind an item that is met in part, and of how much."""
+    part, whole = re.findall(r"\d+", graded.goal.rpartition(": ")[2])
+    return int(part), int(whole)
+
+
+def _written(survey: RepoSurvey, paths: Iterable[str]) -> set[str]:
+    """Files that the program writes or reads rather than being made of: code that runs names them."""
+    used = set(survey.words.split())
+    names = {path: path.rpartition("/")[2] for path in paths}
+    return {
+        path for path, name in names.items() if name.rpartition(".")[2].lower() in _MATERIAL and term(name) in used
+    }
 
 
 def _how_paths(claimed: int, survey: RepoSurvey, reading: PdfReading) -> str:
@@ -69,45 +160,163 @@ def _first(paths: Sequence[str], pages: dict[str, int], reading: PdfReading) -> 
     return f"page {pages[paths[0]]}" if paths else document(reading)
 
 
-# --- features ------------------------------------------------------------------------------------------------------
+# --- explanations --------------------------------------------------------------------------------------------------
 
 
-def _features(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
-    """Claims of features of which the survey knows whether they are there: what it could not look for stays open. Of
-    those that the code does not show, the ones are told of which that is surest."""
-    known = [one for one in reading.statements if one.goal in GOALS and GOALS[one.goal].kind == "asset"]
-    supported = [one for one in known if survey.counts.get(one.goal, 0)]
-    missing = [(absence_of(one.goal, survey), one) for one in known if not survey.counts.get(one.goal, 0)]
-    sure = max((one for one, _ in missing), default=0.0)
-    contradicted = [one for how_sure, one in missing if how_sure == sure and sure]
-    rationale = f"{counted(len(known), 'statement')} of the report compared with what was found in the code"
-    if not known:
-        rationale = f"no statement of the report claims a feature that can be looked for ({_read(reading)})"
-    unseen = STATEMENT_SURE * sure if known else absent(reading, STATEMENT_SURE)
-    confidence = STATEMENT_SURE if supported else unseen
-    content, where = _told(supported, survey), _page(supported, reading)
-    yield evidence("report.supported", content, where, rationale, confidence, found=bool(supported))
-    if contradicted:
-        content, where = _told(contradicted, survey), _page(contradicted, reading)
-        yield evidence("report.contradicted", content, where, rationale, unseen, found=True)
+def _explained(survey: RepoSurvey, reading: PdfReading) -> Evidence:
+    """How much of the design the report explains: sentences of cause, purpose or price in words of this code."""
+    known = {*survey.words.split(), *survey.idle_words.split()}
+    said = [one for one in reading.statements if one.goal == EXPLAINED]
+    if known:
+        said = [one for one in said if len(terms(one.text.split()) & known) > 1]
+    wanted = EXPLANATIONS + max(reading.sentences - SENTENCES_EACH, 0) // SENTENCES_EACH
+    told = [f"page {one.line}: {one.text}" for one in said]
+    where = f"page {said[0].line}" if said else document(reading)
+    read = f"{counted(len(said), 'sentence')} of cause, purpose or price found, {wanted} looked for"
+    rationale = f"{read} in {reading.characters:,} characters" if readable(reading) else "not read: there is no text"
+    confidence = 0.8 if said else absent(reading, 0.8)
+    content = joined(told) if told else None
+    part = min(len(said), wanted)
+    return graded(EXPLAINED, content, where, rationale, confidence, part=part, whole=wanted)
 
 
-def _read(reading: PdfReading) -> str:
-    return f"{reading.characters:,} characters were read"
+# --- statements ----------------------------------------------------------------------------------------------------
 
 
-def _told(statements: Sequence[Finding], survey: RepoSurvey) -> str | None:
-    shown = [_one(statement, survey) for statement in statements]
-    return joined(shown) if shown else None
+def _statements(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
+    """What of the report's statements could be looked up, by sentence."""
+    claimed = {one.path for one in reading.claims}
+    missing = cross_reference(claimed - _written(survey, claimed), {"files": survey.files})["hallucinated"]
+    known = _Known(survey, missing)
+    by_sentence: dict[tuple[int, str], list[Checked]] = {}
+    for one in reading.statements:
+        if one.goal != EXPLAINED:
+            by_sentence.setdefault((one.line, one.text), []).append(known.checked(one))
+    denied: list[Checked] = []
+    supported: list[Checked] = []
+    for several in by_sentence.values():
+        lost = [one for one in several if one.outcome == "contradicted"]
+        held = [one for one in several if one.outcome == "supported"]
+        if lost:
+            denied.append(max(lost, key=lambda one: one.sure))
+        else:
+            supported += held[:1]
+    whole = len(denied) + len(supported)
+    rationale = f"{counted(len(by_sentence), 'statement')} of the report; {whole} could be looked up in the code"
+    content = joined([_told(one) for one in supported]) if supported else None
+    where = f"page {supported[0].statement.line}" if supported else document(reading)
+    confidence = STATEMENT_SURE if whole else 0.0
+    yield graded("report.supported", content, where, rationale, confidence, part=len(supported), whole=whole)
+    for against in denied[:CONTRADICTED_MAX]:
+        where = f"page {against.statement.line}"
+        yield evidence("report.contradicted", _told(against), where, rationale, against.sure, found=True)
 
 
-def _one(statement: Finding, survey: RepoSurvey) -> str:
-    count = survey.counts.get(statement.goal, 0)
-    places = [one for one in survey.findings if one.goal == statement.goal]
-    first = f", first at {places[0].path}:{places[0].line}" if places else ""
-    in_code = f"found {counted(count, 'time')}{first}" if count else "not found"
-    return f"page {statement.line}: {statement.text} [{statement.goal}: {in_code}]"
+def _told(one: Checked) -> str:
+    about = f"{one.statement.goal}{f' {one.statement.path}' if one.statement.path else ''}"
+    return f"page {one.statement.line}: {one.statement.text} [{about}: {one.why}]"
 
 
-def _page(statements: Sequence[Finding], reading: PdfReading) -> str:
-    return f"page {statements[0].line}" if statements else document(reading)
+class _Known:
+    """What the survey knows, to look statements up in."""
+
+    def __init__(self, survey: RepoSurvey, missing: Sequence[str]) -> None:
+        self._survey = survey
+        self._missing = missing
+        self._used = set(survey.words.split())
+        self._idle = set(survey.idle_words.split())
+        self._found: dict[str, Finding] = {}
+        for one in survey.findings:
+            if one.reached:
+                self._found.setdefault(one.goal, one)
+        self._there = {one.goal for one in survey.findings}
+        self._dead = {one.text.partition(": ")[0]: one for one in survey.findings if one.goal == "repo.idle"}
+        wasted = [one for one in survey.findings if one.goal == "outcome.unused"]
+        self._wasted = {term(one.text.partition(" ")[0]): one for one in wasted}
+        self._sure = STATEMENT_SURE * absence(survey)
+
+    def checked(self, statement: Finding) -> Checked:
+        """The statement, looked up by who knows its matter."""
+        missing = next((path for path in self._missing if path in statement.text), "")
+        if missing:
+            return _denied(statement, f"there is no {missing}")
+        dead = self._of_dead(statement)
+        if dead is not None:
+            return dead
+        if statement.goal in MATTERS:
+            return self._matter(statement, MATTERS[statement.goal])
+        if not self._used:
+            return _open(statement)
+        look = {NAME: self._name, PRODUCT: self._product, NUMBER: self._number}.get(statement.goal)
+        return look(statement) if look is not None else _open(statement)
+
+    def _of_dead(self, statement: Finding) -> Checked | None:
+        """A sentence that says of a function or node by its name that it does something, which nothing reaches."""
+        said = f" {' '.join(_plain(statement.text))} "
+        for name, one in self._dead.items():
+            parts = _plain(name)
+            runs = term(name) in self._used and not one.text.endswith("node")
+            if len(parts) > 1 and not runs and f" {' '.join(parts)} " in said:
+                return _denied(statement, f"{one.text}, {one.path}:{one.line}")
+        return None
+
+    def _matter(self, statement: Finding, matter: Matter) -> Checked:
+        for goal in matter.flaws:
+            if goal in self._found and self._found[goal].confidence >= LOOKED_UP:
+                return _denied(statement, f"{goal} at {_place(self._found[goal])}", 0.8)
+        if matter.denial:
+            return _holds(statement, "no flaw that denies it was found") if self._used else _open(statement)
+        for goal in matter.goals:
+            if goal in self._found:
+                return _holds(statement, f"{goal} at {_place(self._found[goal])}")
+        wasted = [one for name, one in self._wasted.items() if name in matter.words and name in _plain(statement.text)]
+        if wasted:
+            return _denied(statement, f"{wasted[0].text}, {_place(wasted[0])}")
+        if _DECLARES.search(statement.text) and not self._there.isdisjoint(matter.goals):
+            return _holds(statement, "it is there, though nothing that runs uses it")
+        if matter.words & self._used:
+            return _holds(statement, f"the code names {min(matter.words & self._used)}")
+        sure = min((absence_of(goal, self._survey) for goal in matter.goals), default=absence(self._survey))
+        elsewhere = not matter.words and all(no_occasion(goal, self._survey.examined) for goal in matter.goals)
+        if sure < LOOKED_UP or elsewhere or (matter.words and not self._used):
+            return _open(statement)
+        idle = matter.words & self._idle
+        why = f"only code that nothing reaches names {min(idle)}" if idle else "not found"
+        return _denied(statement, why, STATEMENT_SURE * sure)
+
+    def _name(self, statement: Finding) -> Checked:
+        """A name is invented where its last part is in no code, though what it is said to be part of is; or a name of
+        several words as a whole; or a function's, class's or option's."""
+        name = statement.path.removesuffix("()").lstrip("-").replace("-", "_")
+        around, _, last = name.rpartition(".")
+        parts, known = terms([last]) - {""}, self._used | self._idle
+        if term(last) in self._used or (parts <= self._used and not _JOINED.search(last)):
+            return _holds(statement, "the code has this name")
+        if term(last) in self._idle:
+            return _denied(statement, "only code that nothing reaches has this name", self._sure)
+        ours = not around or term(around.rpartition(".")[2]) in known
+        called = bool(around) or statement.path.endswith("()") or _JOINED.search(last)
+        invented = ours and called and not last.startswith("test") and term(last) not in known
+        return _denied(statement, "no code has this name", self._sure) if invented else _open(statement)
+
+    def _product(self, statement: Finding) -> Checked:
+        plain = "".join(letter for letter in statement.path.lower() if letter.isalnum())
+        if term(statement.path) in self._used or any(one.startswith(plain[:9]) for one in self._used):
+            return _holds(statement, "the code has this name")
+        return _denied(statement, "no code that runs has this name", self._sure)
+
+    def _number(self, statement: Finding) -> Checked:
+        numbers = statement.path.rpartition(": ")[2].split()
+        held = [number for number in numbers if number in self._used]
+        if held:
+            return _holds(statement, f"the code holds {held[0]}")
+        return _denied(statement, "no code that runs holds this number", self._sure)
+
+
+def _plain(text: str) -> list[str]:
+    """The stems of a text's words, in their order."""
+    return [stem for word in text.replace("_", " ").split() for stem in [*terms([word.strip(".,;:()`'\u2019\"")])][:1]]
+
+
+def _place(finding: Finding) -> str:
+    return f"{finding.path}:{finding.line}" if finding.line else finding.path

@@ -18,7 +18,7 @@ from pmagent.actors.audit.occasions import no_occasion
 from pmagent.actors.audit.rubric import Dimension
 from pmagent.contracts.audit import Evidence
 from pmagent.contracts.audit_events import EVIDENCE_MAX
-from pmagent.contracts.audit_facts import Finding, RepoSurvey, Term
+from pmagent.contracts.audit_facts import CodeGraph, Finding, RepoSurvey, Term
 
 ABSENCE: Final = 0.95
 """How sure it is that something is not there when everything was read: code has ways that its text does not show."""
@@ -204,6 +204,10 @@ def absence_of(goal: str, survey: RepoSurvey) -> float:
     """How sure it is that something is not there: less where files do not parse, a graph cannot be read, or names are
     all that there is to go by; not at all where nothing could be read, or where a shallow repository keeps back the
     commits that would show it."""
+    return min(_looked_for(goal, survey), GOALS[goal].sure)
+
+
+def _looked_for(goal: str, survey: RepoSurvey) -> float:
     family = _family(goal)
     if family == "history":
         return 0.0 if survey.history.cut else 1.0
@@ -212,7 +216,13 @@ def absence_of(goal: str, survey: RepoSurvey) -> float:
     sure = absence(survey)
     if family in _BY_HABIT or goal in _GOALS_BY_HABIT:
         sure *= HABIT / ABSENCE
-    return min(sure, UNRESOLVED) if family == "graph" and any(one.unresolved for one in survey.graphs) else sure
+    return min(sure, UNRESOLVED) if family == "graph" and not all(map(_is_whole, survey.graphs)) else sure
+
+
+def _is_whole(graph: CodeGraph) -> bool:
+    """Whether a graph was read in full: no edge leads to a node that was not seen."""
+    ends = {name for edge in graph.edges for name in (edge.source, edge.target)}
+    return not graph.unresolved and ends <= {"__start__", "__end__", *(node.name for node in graph.nodes)}
 
 
 def absence(survey: RepoSurvey) -> float:

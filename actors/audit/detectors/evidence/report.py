@@ -1,8 +1,9 @@
 """Evidence about the report, from what was read of the PDF; pure.
 
-A term counts as explained where a passage that holds it as it stands has ``EXPLAINED`` sentences about it (which
-sentences these are is said in ``pdf/passages.py``: none of a summary, none that lists); a term that is there without
-that was dropped, which is a flaw (``report.keyword``).
+A term counts as explained where a passage that holds it as it stands has a sentence that explains (``pdf/passages.py``:
+none of a summary, none that lists); a term that is there without that was dropped, which is a flaw
+(``report.keyword``). Of a report that holds next to nothing, or that cannot be read, that itself is the flaw: it never
+scores higher than a poor one.
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ from pmagent.contracts.audit import Evidence
 from pmagent.contracts.audit_events import EVIDENCE_MAX
 from pmagent.contracts.audit_facts import Excerpt, PdfReading
 
-EXPLAINED: Final = 2
-"""So many sentences about a term are an explanation; of fewer, it was only named."""
-CROSSED: Final = 4
+EXPLAINED: Final = 1
+"""So many sentences that explain a term are an explanation; of fewer, it was only named."""
+SCANTY: Final = 400
+"""A report of fewer characters says next to nothing."""
+CROSSED: Final = 26
 """So many items may be added when the report is held against the repository."""
 HEADINGS: Final = 3
 """A report with fewer headings has no structure."""
 STRUCTURE_SURE: Final = 0.8
 """Headings are known by their type, bookmarks or numbers; that is nearly always right."""
-ABSENCE: Final = 0.9
+ABSENCE: Final = 0.8
 """How sure it is that words are not in a text: they may stand in a picture, or be broken in an unusual way."""
 EXPLAINED_SURE: Final = 0.8
 
@@ -34,6 +37,8 @@ def report_evidence(dimension: Dimension, reading: PdfReading) -> list[Evidence]
     so many items that ``CROSSED`` more are within ``EVIDENCE_MAX``. Where nothing could be read, every item but the
     first has confidence 0."""
     found = [report_scope(reading)]
+    if reading.characters < SCANTY:
+        found.append(_scanty(reading))
     if "report.structure" in dimension.goals:
         found.append(_structure(reading))
     if "report.paths" in dimension.goals or cross_references(dimension):
@@ -42,7 +47,7 @@ def report_evidence(dimension: Dimension, reading: PdfReading) -> list[Evidence]
         found.append(_statements(reading))
     if "report.term" in dimension.goals or "report.keyword" in dimension.goals:
         found += _terms(dimension, reading)
-    if len(found) == 1:
+    if len(found) == 1 and not {"report.explained", "report.keyword"} & {*dimension.goals}:
         found += _about(dimension, reading)
     return found[: EVIDENCE_MAX - CROSSED]
 
@@ -94,6 +99,20 @@ def report_scope(reading: PdfReading) -> Evidence:
     rationale = "the PDF was parsed in a process of its own, page by page"
     content = joined(["; ".join(told), *notes])
     return evidence("report.scope", content, document(reading), rationale, 1.0, found=True)
+
+
+def _scanty(reading: PdfReading) -> Evidence:
+    told = f"{counted(reading.characters, 'character')} on {counted(reading.pages, 'page')} could be read"
+    rationale = f"a report of fewer than {SCANTY} characters can explain nothing, and of an unreadable one nobody knows"
+    return evidence("report.scanty", told, document(reading), rationale, 1.0, found=True)
+
+
+def graded(
+    goal: str, content: str | None, where: str, rationale: str, confidence: float, *, part: int, whole: int
+) -> Evidence:
+    """An item that is met in part: ``part`` of ``whole`` stands behind the goal."""
+    about = f"{part} of {whole}"
+    return evidence(goal, content, where, rationale, confidence if whole else 0.0, found=part > 0, about=about)
 
 
 # --- goals ---------------------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 from pmagent.actors.audit.detectors.evidence.text import one_line
 from pmagent.actors.audit.judges.rules.weighing import NAMED, SURE, Item, Measure
-from pmagent.actors.audit.justice.advice import ADVICE
 from pmagent.contracts.audit import SCORE_MAX, Judge
 from pmagent.contracts.audit_events import ARGUMENT_CHARS_MAX
 
@@ -20,30 +19,6 @@ LABEL: Final = "[rules] "
 CITED_MAX: Final = 24
 TOLD_MAX: Final = 8
 _WHERE_CHARS: Final = 120
-CONSEQUENCES: Final[dict[str, str]] = {
-    "graph.idle": "nothing of it ever runs",
-    "graph.dead_nodes": "these steps never run",
-    "graph.no_end": "it runs until the step limit stops it with an error",
-    "graph.broken_route": "the run fails, or the way is never taken",
-    "graph.empty_nodes": "the step changes nothing",
-    "graph.linear": "nothing runs side by side, and nothing is chosen",
-    "state.undeclared": "LangGraph drops the value without a word",
-    "state.parallel_writes": "the run fails when both nodes write",
-    "state.plain_dicts": "no key is checked by anything",
-    "output.unused_schema": "the answer that is used was never held against it",
-    "output.freeform": "any wording that the search does not expect becomes a wrong verdict",
-    "judges.collusion": "three judges are one",
-    "judges.in_sequence": "a judge can be led by the one before",
-    "justice.model_decides": "the same opinions give another score on another day",
-    "justice.without_effect": "the score is what it would be without it",
-    "outcome.unused": "work is done for nothing, or a result is lost",
-    "history.bulk": "how the code came about cannot be followed",
-    "project.swallowed": "a failure looks like success",
-    "project.untested": "most of the code can break unnoticed",
-    "report.hallucinated": "a reader is sent to what does not exist",
-    "report.contradicted": "a reader is told what is not so",
-}
-"""What a flaw leads to."""
 
 
 class Said(NamedTuple):
@@ -113,7 +88,7 @@ def _weighed(judge: Judge, said: Said, told: int) -> list[str]:
     sums = f"Of what was looked for {share} is there and can be pointed at, by weight"
     if said.seen.damage:
         sums += f"; flaws cost {_points(said.seen.damage)}"
-    next_change = [f"Next change: {ADVICE[bad[0].goal.id]} ({bad[0].key})."] if bad else []
+    next_change = [f"Next change: {bad[0].goal.advice} ({bad[0].key})."] if bad else []
     return [
         _side("Works", works, told, "nothing that can be pointed at", _named),
         _side("Stands in the way", bad, told, "nothing", _named),
@@ -133,8 +108,7 @@ def _side(name: str, some: Sequence[Item], told: int, nothing: str, shown: Calla
 def _charge(one: Item) -> str:
     """The defect, its place, and what it leads to."""
     where = f" at {one_line(one.where, _WHERE_CHARS)}" if one.placed and one.goal.kind == "flaw" else ""
-    led = CONSEQUENCES.get(one.goal.id, "")
-    return f"{_named(one)}{where}" + (f": {led}" if led else "")
+    return f"{_named(one)}{where}" + (f": {one.goal.consequence}" if one.goal.consequence else "")
 
 
 def _named(one: Item) -> str:

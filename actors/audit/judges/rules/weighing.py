@@ -22,6 +22,8 @@ NAMED: Final = 4
 """Weight of what the success pattern names, or the rubric lists among its goals."""
 MEANT: Final = 2
 """Weight of what only the instruction or the failure pattern names."""
+WHOLE_MAX: Final = 40
+"""Most that something weighs which is met in part, by how many parts were looked for."""
 FAMILY_MAX: Final = 12
 """Goals of one family weigh no more than this together: many details of one thing are still one thing."""
 HALF: Final = Fraction(1, 2)
@@ -36,38 +38,20 @@ UNREAD_MAX: Final = 3
 _SECURITY: Final = Fraction(2)
 _NAMED_FLAW: Final = Fraction(1)
 _OTHER_FLAW: Final = Fraction(1, 2)
+_GRADED: Final = ("report.explained", "report.verified", "report.supported")
+"""Assets that are met in part; by how much stands behind the goal."""
+_OF_REPORT: Final = ("report.scanty", "report.foreign")
+"""Flaws of the whole report, whatever a rubric says of them."""
+_PART: Final = re.compile(r"(\d+) of (\d+)")
 _PLACE: Final = re.compile(r".+:[1-9][0-9]*|page [1-9][0-9]*|[0-9a-f]{7,64}", re.DOTALL)
 
-COSTS: Final[dict[str, Fraction]] = {
-    goal: Fraction(halves, 2)
-    for halves, goals in {
-        8: ("graph.idle",),
-        7: ("history.bulk", "output.unused_schema"),
-        6: ("state.parallel_writes", "graph.no_end", "justice.model_decides"),
-        4: ("state.undeclared", "state.plain_dicts", "graph.broken_route", "graph.linear", "judges.in_sequence",
-            "judges.collusion", "justice.without_effect", "output.freeform", "outcome.unused", "project.swallowed"),
-        3: ("graph.dead_nodes", "project.untested"),
-        2: ("graph.empty_nodes",),
-    }.items()
-    for goal in goals
-}  # fmt: skip
-"""Points that a flaw costs a criterion that it is looked for in, by what the program suffers from it."""
-
-LIMITS: Final[dict[str, dict[Judge, int]]] = {
-    "graph.linear": {"Prosecutor": 1},
-    "output.freeform": {"Prosecutor": 2},
-    "judges.collusion": {"Prosecutor": 2},
-    "state.plain_dicts": {"Prosecutor": 3, "TechLead": 3},
-    "report.hallucinated": {"Prosecutor": 2, "TechLead": 3, "Defense": 4},
-    "report.contradicted": {"Prosecutor": 1, "TechLead": 3, "Defense": 4},
-}
-"""Highest score of a judge beside a flaw that the failure pattern names."""
 SECURITY_LIMITS: Final[dict[Judge, int]] = {"Prosecutor": 2, "TechLead": 3}
 
 
 class Item(NamedTuple):
     """An item of evidence that counts. ``weight``: of an asset its share of the whole, of a flaw the points that it
-    costs; ``sure`` above 0; ``placed``: it can be pointed at, at ``where``. ``about``: which term."""
+    costs; ``sure`` above 0; ``placed``: it can be pointed at, at ``where``. ``about``: which term. ``part``: how much
+    of what was found is met."""
 
     key: str
     goal: Goal
@@ -79,6 +63,7 @@ class Item(NamedTuple):
     limits: tuple[tuple[Judge, int], ...] = ()
     unread: bool = False
     where: str = ""
+    part: Fraction = Fraction(1)
 
 
 class Measure(NamedTuple):
@@ -136,12 +121,13 @@ def _item(dimension: Dimension, key: str, evidence: Evidence) -> Item | None:
         return None
     about = evidence.goal[len(goal.text) :].removeprefix(": ")
     named = _is_named(dimension, goal)
+    graded = _PART.fullmatch(about) if goal.id in _GRADED else None
     unread = goal.id == "images.inspected" or (goal.id == "report.term" and not dimension.terms)
     limits: dict[Judge, int] = {}
     if unread:
         limits = dict.fromkeys(("Prosecutor", "Defense", "TechLead"), UNREAD_MAX)
     elif goal.kind == "flaw" and sure >= SURE:
-        limits = SECURITY_LIMITS if goal.security else LIMITS.get(goal.id, {}) if named else {}
+        limits = SECURITY_LIMITS if goal.security else goal.limits if named or goal.id in _OF_REPORT else {}
     return Item(
         key=key,
         goal=goal,
@@ -150,9 +136,10 @@ def _item(dimension: Dimension, key: str, evidence: Evidence) -> Item | None:
         sure=sure,
         placed=_PLACE.fullmatch(evidence.location) is not None,
         where=evidence.location,
-        weight=_weight(goal, named=named),
+        weight=Fraction(min(int(graded[2]), WHOLE_MAX)) if graded else _weight(dimension, goal, named=named),
         limits=tuple(limits.items()),
         unread=unread,
+        part=Fraction(int(graded[1]), int(graded[2])) if graded and int(graded[2]) else Fraction(1),
     )
 
 
@@ -162,12 +149,13 @@ def _is_named(dimension: Dimension, goal: Goal) -> bool:
     return means(dimension.failure_pattern if goal.kind == "flaw" else dimension.success_pattern, goal)
 
 
-def _weight(goal: Goal, *, named: bool) -> Fraction:
+def _weight(dimension: Dimension, goal: Goal, *, named: bool) -> Fraction:
     if goal.kind == "flaw":
-        return _SECURITY if goal.security else COSTS.get(goal.id, _NAMED_FLAW if named else _OTHER_FLAW)
-    if goal.id == "repo.term":
+        plain = Fraction(goal.cost, 4) if goal.cost else _NAMED_FLAW if named else _OTHER_FLAW
+        return _SECURITY if goal.security else plain
+    if goal.id == "repo.term" or (goal.id == "report.term" and not dimension.explicit):
         return Fraction(0)
-    return Fraction(NAMED if named or goal.id == "report.term" else MEANT)
+    return Fraction(NAMED if named else MEANT)
 
 
 # Many items.
@@ -187,9 +175,11 @@ def _share(assets: Sequence[Item], vague: Fraction) -> Fraction:
         for name in sorted({(one.goal.id, one.about) for one in inside}):
             group = [one for one in inside if (one.goal.id, one.about) == name]
             most = max(one.sure for one in group)
-            best = max((one.sure for one in group if one.found), default=Fraction(0))
-            seen = max((one.sure * (1 if one.placed else vague) for one in group if one.found), default=Fraction(0))
-            by_existence = HALF if best < SURE else Fraction(1)
+            best = max((one.sure * one.part for one in group if one.found), default=Fraction(0))
+            seen = max(
+                (one.sure * one.part * (1 if one.placed else vague) for one in group if one.found), default=Fraction(0)
+            )
+            by_existence = HALF if best and max(one.sure for one in group if one.found) < SURE else Fraction(1)
             weight += group[0].weight * most
             credit += group[0].weight * seen * by_existence
             gap += group[0].weight * (most - best * by_existence)

@@ -1,62 +1,60 @@
-"""Whether a passage says that something is so, or only that it is not, should be, or will be; pure."""
+"""Whether a sentence says of this code that something is so, or tells of plans, wishes, others' words and others' work,
+or denies it; and whether it explains; pure. The words are those of ``matters.toml``."""
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Final
 
+from pmagent.actors.audit.matters import MOODS, REASONS
+from pmagent.actors.audit.sources.pdf.words import STOP_WORDS, parts
 
-def _any(*patterns: str) -> re.Pattern[str]:
-    """Any of these, as whole words, in any case."""
-    return re.compile(rf"\b(?:{'|'.join(patterns)})\b", re.IGNORECASE)
-
-
-_PLANNED: Final = _any(
-    r"plan(?:s|ned|ning)?\s+(?:to|for|on)|planned|intend(?:s|ed)?|hopes?\s+to|aims?\s+to|going\s+to|yet\s+to",
-    r"to\s+be\s+(?:done|added|built|implemented|written|decided)|remains?\s+to|not\s+yet|to-do|todo|tbd|roadmap",
-    r"next\s+(?:steps?|version|iteration|phase)|in\s+(?:the\s+)?future|future\s+(?:work|version|plans?)",
-    r"later\s+(?:version|phase|iteration)s?|propos(?:es?|ed|als?)|if\s+(?:we|there|time|the\s+budget)",
-    r"rubric\s+(?:asks|wants|says|demands|expects|calls|requires)|some\s+day",
-)
-"""Said anywhere in a sentence."""
-_WISHED: Final = _any(r"will|would|shall|should|could|might|may|must|require[sd]?|requirements?")
-"""Said anywhere in its clause."""
-_DENIED: Final = _any(
-    r"not(?!\s+(?:only|just|merely|simply|sequential|linear))|no(?!\s+(?:longer|doubt))|never|none|nor|neither|without",
-    r"lack(?:s|ed|ing)?|cannot|absence|fail(?:s|ed)?\s+to|instead\s+of|rather\s+than|drop(?:ped|s)?|remov(?:e|es|ed|ing)",
-    r"deleted?|skip(?:ped|s)?|avoid(?:s|ed)?|abandon(?:ed|s)?|reject(?:ed|s|ing)?|defer(?:red|s)?|omit(?:ted|s)?|unlike",
-    r"replac(?:es?|ed|ing)(?!.*\b(?:with|by)\b)|\w+n['\u2019]t(?!\s+(?:only|just|merely|simply))",
-)
-"""Said before it in its clause."""
-_TAKEN_BACK: Final = _any(
-    r"(?:is|are|was|were|be|been|do|does|did|has|have|had|can|could)\s+(?:still\s+|currently\s+)?not|\w+n['\u2019]t|cannot",
-    r"not\s+(?:there|supported|used|done|implemented)|nowhere",
-    r"(?:is|are|was|were|been|got)\s+(?:\w+\s+)?(?:absent|missing|lacking|dropped|removed|deleted|skipped|abandoned)",
-    r"(?:is|are|was|were|been|got)\s+(?:\w+\s+)?(?:rejected|deferred|omitted|replaced|disabled)",
-)
-"""Said after it in its clause."""
+REASON_WORDS: Final = {"cause": 5, "price": 3}
+"""An explanation of this kind has so many words of its own at least."""
+MECHANISM_WORDS: Final = 7
+PRAISE_MAX: Final = 1
+"""A sentence with more words of praise than this explains nothing."""
+_OPENING: Final = " (-*\u2022\u2013"
+_NEAR: Final = 4
+"""So many words before it "no" and "without" are looked for."""
 _CLAUSE: Final = re.compile(
     r"\s*(?:[;:()\u2013\u2014,]|\s-\s)\s*"
-    r"|\s+(?=(?:but|while|whereas|although|though|however|because|so\s+that|which|who)\b)"
+    r"|\s+(?=(?:but|while|whereas|although|though|however|because|so\s+that|which|who|when|if|unless|where)\b)"
     r"|\s+(?=and\s+(?:then|they|it|we|the|each|all|both|this|these|do|does|did|is|are|can|cannot|never|no|not)\b)",
     re.IGNORECASE,
 )
-_ASIDE: Final = _any(
-    r"future|roadmap|next\s+steps?|plan(?:s|ned)|limitations?|known\s+(?:gaps?|issues?|limits?|weaknesses)|gaps?|to-do|todo",
-    r"backlog|open\s+(?:questions?|issues?|points?)|alternatives?|rejected|remediation|related\s+work|improvements?",
-    r"not\s+(?:done|implemented)|what\s+is\s+missing|remaining|outlook|out\s+of\s+scope|trade-?offs?|references|bibliography",
+_QUOTED: Final = re.compile(
+    r"\u201c[^\u201d]*\u201d|(?<!\w)\"[^\"]*\"(?!\w)|\u00ab[^\u00bb]*\u00bb|(?<!\w)\u2018[^\u2019]*\u2019(?!\w)"
 )
+_QUOTED_WORDS: Final = 4
+"""Of a name or term in quotation marks it can still be said that it is so; not of what has as many words as this."""
 
 
 def aside(*headings: str) -> bool:
-    """Whether what stands under these headings is said of something that is not there: plans, gaps, alternatives."""
-    return any(_ASIDE.search(heading) for heading in headings)
+    """Whether what stands under these headings is said of something that is not there: plans, gaps, alternatives,
+    others' work."""
+    return any(MOODS["aside"].search(heading) for heading in headings)
 
 
-def asserted(sentence: str, start: int, end: int) -> bool:
-    """Whether ``sentence`` says of what stands at ``start`` to ``end`` that it is so: it is no question, speaks nowhere
-    of plans, and its clause neither wishes or denies it before nor takes it back after. In doubt it is not."""
-    if sentence.rstrip().endswith("?") or _PLANNED.search(sentence[:start]) or _PLANNED.search(sentence[end:]):
+@functools.lru_cache(maxsize=64)
+def tells(sentence: str) -> bool:
+    """Whether a sentence tells of this code as it is: it is no question, no order, no plan, and nobody else's words or
+    work."""
+    return not (
+        sentence.rstrip().endswith("?")
+        or MOODS["ordered"].match(sentence.lstrip(_OPENING))
+        or MOODS["attributed"].search(sentence)
+        or MOODS["planned"].search(sentence)
+        or any(one.start() == 0 for one in _quotations(sentence))
+    )
+
+
+def asserted(sentence: str, start: int, end: int, *, denial: bool = False, near: bool = False) -> bool:
+    """Whether ``sentence`` says of what stands at ``start`` to ``end`` that it is so: it tells of this code, does not
+    quote it, and its clause neither wishes or denies it before nor takes it back after. With ``denial`` what stands
+    there is itself that something is not; with ``near`` only the words right before it deny it. In doubt it is not."""
+    if not tells(sentence) or any(one.start() < start and end < one.end() for one in _quotations(sentence)):
         return False
     first, last = 0, len(sentence)
     for border in _CLAUSE.finditer(sentence):
@@ -66,6 +64,34 @@ def asserted(sentence: str, start: int, end: int) -> bool:
             last = border.start()
             break
     before, after = sentence[first:start], sentence[end:last]
-    if _WISHED.search(before) or _WISHED.search(after):
+    if MOODS["wished"].search(before) or MOODS["wished"].search(after):
         return False
-    return not _DENIED.search(before) and not _TAKEN_BACK.search(after)
+    nearest = " ".join(before.split()[-_NEAR:])
+    denied = (
+        MOODS["denied"].search(nearest if near else before)
+        or MOODS["denied_near"].search(nearest)
+        or MOODS["taken_back"].search(after)
+        or MOODS["inside"].search(sentence[start:end])
+    )
+    return denial or not denied
+
+
+def explains(sentence: str) -> bool:
+    """Whether a sentence gives a cause, a purpose, a consequence or a price of how something is made here, in words of
+    its own."""
+    if MOODS["planned"].search(sentence) or MOODS["attributed"].search(sentence) or sentence.rstrip().endswith("?"):
+        return False
+    if len(MOODS["praise"].findall(sentence)) > PRAISE_MAX:
+        return False
+    own = {word for word in parts(sentence) if word not in STOP_WORDS and len(word) > 1}
+    return any(len(own) >= least and REASONS[kind].search(sentence) for kind, least in REASON_WORDS.items())
+
+
+def describes(sentence: str) -> bool:
+    """Whether a sentence says of something how it works here: in many words of its own, and without praise."""
+    own = {word for word in parts(sentence) if word not in STOP_WORDS and len(word) > 1}
+    return len(own) >= MECHANISM_WORDS and tells(sentence) and not MOODS["praise"].search(sentence)
+
+
+def _quotations(sentence: str) -> list[re.Match[str]]:
+    return [one for one in _QUOTED.finditer(sentence) if len(one.group().split()) >= _QUOTED_WORDS]

@@ -22,10 +22,8 @@ _KINDS: Final = (
 )
 
 
-class BadImage(PmagentError):
+class BadImage(PmagentError, exit_code=2):
     """What was given to be looked at is no image that a model can be shown."""
-
-    exit_code = 2
 
 
 def analyze_diagram(image: Any, question: str, model: BaseChatModel | None = None) -> str:

@@ -33,10 +33,8 @@ __all__ = [
 NOTHING_FOUND: Final = "No relevant excerpts found."
 
 
-class PDFParseError(PmagentError):
+class PDFParseError(PmagentError, exit_code=1):
     """The file could not be read as a PDF; ``code`` says which way, as in SourceFailed."""
-
-    exit_code = 1
 
     def __init__(self, message: str, hint: str, code: str) -> None:
         super().__init__(message, hint)

@@ -50,6 +50,7 @@ def read(task: Task) -> Read:
     found = headings(passages)
     with DocStore(cut) as store:
         answers = excerpts(task.questions, passages, store)
+    said, telling = statements(passages)
     reading = PdfReading(
         sha256=task.sha256,
         title=gathered.title or _largest(passages),
@@ -61,9 +62,10 @@ def read(task: Task) -> Read:
         tables=gathered.tables,
         headings=(gathered.outline or found)[:HEADINGS_MAX],
         claims=claims(passages),
-        statements=statements(passages),
+        statements=said,
         excerpts=answers,
         notes=gathered.notes,
+        sentences=telling,
     )
     return Read(reading)
 

@@ -20,10 +20,8 @@ WORDS_MAX: Final = 64
 """So many words of a question are looked for."""
 
 
-class SearchUnavailable(PmagentError):
+class SearchUnavailable(PmagentError, exit_code=1):
     """SQLite was built without its full-text index."""
-
-    exit_code = 1
 
 
 class Hit(NamedTuple):

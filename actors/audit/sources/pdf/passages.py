@@ -2,35 +2,24 @@
 
 A term occurs where its words stand one behind the other, whatever joins them and however they are cased: "Fan-In /
 Fan-Out" occurs in "the fan-in/fan-out". A passage is the paragraph that names the term, with the items of a list that
-it opens; or what stands under a heading that names it. A sentence of it is **about** the term when all of this holds:
-
-1. it names the term, or is one of the next ``FOLLOWING`` and begins with a word that points back (this, it, each …),
-   is an item of a list, or shares a telling word with the sentence before, or is one of the first ``FOLLOWING`` under
-   such a heading;
-2. it says something of its own: at least ``OWN_WORDS`` telling words that are neither in the term nor praise
-   (``robust``, ``cutting-edge`` …);
-3. it names fewer than ``LISTED`` of the question's terms: a list of terms explains none of them;
-4. it does not stand in a summary or the like (``_SUMMARY``).
-
-``Excerpt.sentences`` counts these; one of at least ``LONG`` own words says as much as two, and counts so. 0: the term
-is dropped there without explanation.
+it opens; or what stands under a heading that names it. ``Excerpt.sentences`` counts the sentences of it that explain
+(``assertion.explains``; under such a heading, also ``describes``), none of a summary, none that names ``LISTED`` of the
+question's terms. 0: the term is dropped there without explanation.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from pmagent.actors.audit.sources.pdf.assertion import describes, explains
 from pmagent.actors.audit.sources.pdf.index import EXCERPT_CHARS, DocStore
 from pmagent.actors.audit.sources.pdf.layout import LISTED_ITEM, Paragraph
-from pmagent.actors.audit.sources.pdf.words import STOP_WORDS, clipped, listed, parts, sentences
+from pmagent.actors.audit.sources.pdf.words import clipped, parts, sentences
 from pmagent.contracts.audit_events import Question
 from pmagent.contracts.audit_facts import Excerpt
 
-FOLLOWING: Final = 3
-OWN_WORDS: Final = 5
-LONG: Final = 14
 LISTED: Final = 3
 PARAGRAPHS: Final = 6
 """So many paragraphs after the first belong to a passage at most."""
@@ -40,28 +29,11 @@ LOOSE_TOP: Final = 2
 INSTRUCTION_TOP: Final = 5
 TERMS_MAX: Final = 60
 
-_PRAISE: Final = listed(
-    """
-    advanced amazing art autonomous best brilliant comprehensive cutting digital edge elegant enterprise
-    excellent fully fundamental grade holistic important innovative intelligent key leverage leverages leveraged
-    leveraging modern novel powerful production professional rich robust scalable seamless seamlessly
-    significant smart sophisticated state strong synergy system systems truly ultimate unique utilize utilizes
-    utilizing various whole world concept concepts principle principles paradigm paradigms embodies embrace
-    embraces demonstrate demonstrates showcase showcases implement implements implemented employ employs apply
-    applies report project
-    """
-)
 _SUMMARY: Final = re.compile(
     r"[\d.\sivx:)]*(?:executive\s+)?(?:summary|abstract|overview|introduction|conclusions?|(?:table\s+of\s+)?contents"
     r"|tl;?dr|at\s+a\s+glance|key\s+(?:points|takeaways|findings)|summary\s+and\s+\w+)\s*$",
     re.IGNORECASE,
 )
-_POINTS_BACK: Final = re.compile(
-    r"(?:this|that|these|those|it|its|they|their|each|both|here|there|such|which|then|first|second|finally|instead|otherwise|thus"
-    r"|therefore|hence|so|when|because|for example|for instance|in practice|concretely|specifically|as a result)\b",
-    re.IGNORECASE,
-)
-
 
 def excerpts(questions: Sequence[Question], passages: Sequence[Paragraph], store: DocStore) -> list[Excerpt]:
     """What was found for every term of the questions, ``query`` being the term, and for their instructions, ``query``
@@ -94,17 +66,16 @@ class Mention(NamedTuple):
         return cls(tuple(parts(term)))
 
     def within(self, text: Sequence[str]) -> bool:
-        """Whether they stand in these words one behind the other."""
-        size = len(self.words)
-        first = self.words[:1]
-        return any((word,) == first and tuple(text[at : at + size]) == self.words for at, word in enumerate(text))
+        """Whether they stand in these words side by side, in any order: a fan-out / fan-in is a fan-in / fan-out."""
+        size, wanted = len(self.words), sorted(self.words)
+        return any(word in wanted and sorted(text[at : at + size]) == wanted for at, word in enumerate(text))
 
 
 def _of_term(
     term: str, terms: Sequence[str], passages: Sequence[Paragraph], split: Sequence[Sequence[str]]
 ) -> list[Excerpt]:
     """The passages in which the term occurs: those that explain most first, then in their order."""
-    mention, others = Mention.of(term), [Mention.of(each) for each in terms if each != term]
+    mention, all_terms = Mention.of(term), [Mention.of(each) for each in terms]
     found: list[tuple[int, int, str]] = []
     covered = -1
     for place, passage in enumerate(passages):
@@ -116,7 +87,7 @@ def _of_term(
         if not summarises(passage.heading):
             first = place + 1 if passage.level else place
             below = "\n".join(each.text for each in passages[first : covered + 1])
-            count = about(mention, others, below, headed=bool(passage.level))
+            count = explaining(all_terms, below, headed=bool(passage.level))
         found.append((count, passage.page, _around(text, mention)))
     found.sort(key=lambda each: -each[0])
     return [
@@ -142,28 +113,11 @@ def _last(passages: Sequence[Paragraph], place: int) -> int:
     return last
 
 
-def about(mention: Mention, others: Sequence[Mention], text: str, *, headed: bool = False) -> int:
-    """How many sentences of a passage are about the term; ``headed``: it stands under a heading that names it."""
-    return sum(_about(mention, others, text, headed=headed))
-
-
-def _about(mention: Mention, others: Sequence[Mention], text: str, *, headed: bool) -> Iterator[int]:
-    left = FOLLOWING if headed else 0
-    last: set[str] = set()
-    for sentence in sentences(text):
-        found = parts(sentence)
-        own = {word for word in found if word not in STOP_WORDS and word not in _PRAISE and len(word) > 1}
-        own -= set(mention.words)
-        if named := mention.within(found):
-            left, follows = FOLLOWING, True
-        else:
-            goes_on = headed or _POINTS_BACK.match(sentence) or LISTED_ITEM.match(sentence) or own & last
-            follows = left > 0 and bool(goes_on)
-            left = left - 1 if follows else 0
-        last = own
-        listed = named + sum(each.within(found) for each in others)
-        if follows and len(own) >= OWN_WORDS and listed < LISTED:
-            yield 2 if len(own) >= LONG else 1
+def explaining(mentions: Sequence[Mention], text: str, *, headed: bool = False) -> int:
+    """How many sentences of a passage explain, those left out that list the terms of ``mentions``; under a heading that
+    names the term, also how many describe how it works here."""
+    said = (parts(one) for one in sentences(text) if explains(one) or (headed and describes(one)))
+    return sum(sum(one.within(found) for one in mentions) < LISTED for found in said)
 
 
 def _around(text: str, mention: Mention) -> str:

@@ -1,105 +1,112 @@
-"""Passages of a report that claim a feature, by the goal (``actors/audit/goals.py``) that the code would have to show;
-pure.
+"""Sentences of a report that claim something of this code, or explain it; pure.
 
-What is claimed stands in running text as something that is so (``assertion``); headings, plans, negations, requirements
-and questions claim nothing. Which words claim which goal is the table below: narrower than the words by which a rubric
-means a goal, since a claim that the code does not bear out is held against the report.
+What is claimed stands in running text as something that is so (``assertion``); headings, plans, negations, quotations,
+others' work, requirements and questions claim nothing. A claim is of a matter (``actors/audit/matters.toml``), of a
+name in code, of a product, or of a setting's number.
 """
 
 from __future__ import annotations
 
+import builtins
+import itertools
+import keyword
 import re
-from collections import Counter
-from collections.abc import Iterable
-from typing import Final
+import sys
+from collections.abc import Container, Iterable, Iterator
+from typing import Final, NamedTuple
 
-from pmagent.actors.audit.sources.pdf.assertion import aside, asserted
+from pmagent.actors.audit.matters import (
+    EXPLAINED,
+    FAMILIAR,
+    MATTERS,
+    MOODS,
+    NAME,
+    NUMBER,
+    PRODUCT,
+    PRODUCTS,
+    SIGNS,
+    UNITS,
+    WRITTEN,
+)
+from pmagent.actors.audit.sources.pdf.assertion import aside, asserted, explains, tells
 from pmagent.actors.audit.sources.pdf.layout import Paragraph
-from pmagent.actors.audit.sources.pdf.words import STOP_WORDS, clipped, sentences, words
+from pmagent.actors.audit.sources.pdf.words import STOP_WORDS, clipped, listed, sentences, words
 from pmagent.contracts.audit_facts import Finding
 
 EACH_MAX: Final = 5
-"""So many statements are kept of each goal."""
+"""So many statements are kept of each matter."""
+MANY_MAX: Final = 60
+"""And so many of names, of numbers, and of explanations."""
+IN_SENTENCE_MAX: Final = 40
+"""So many words of a sentence are looked at for each kind of claim."""
 TEXT_CHARS: Final = 400
 SENTENCE_CHARS: Final = 2_000
+READ_MAX: Final = 10_000
+"""So many sentences of a report are looked at; longer ones, and what is no sentence, do not count."""
 _CONFIDENCE: Final = 0.8
 _WORDS_MIN: Final = 4
 
-_CLAIMS: Final = {
-    "graph.builder": r"state\s?graph|langgraph",
-    "graph.fan_out": (
-        r"in\s+parallel|parallel\s+(?:branch|node|judge|detective|execution|agent|fan)\w*|concurrently"
-        r"|fan(?:s|ned|ning)?[\s-]*out|paralleli[sz](?:es|ed|ation)"
-    ),
-    "graph.fan_in": (
-        r"fan(?:s|ned|ning)?[\s-]*in|synchroni[sz]ation\s+(?:node|point|barrier)|aggregator\s+node"
-        r"|joins?\s+the\s+branches"
-    ),
-    "graph.conditional": r"conditional\s+(?:edge|rout|branch)\w*|add_conditional_edges",
-    "graph.error_route": (
-        r"(?:conditional|rout)\w*\b[^.]{0,80}\b(?:error|fail|missing|degraded)\w*"
-        r"|(?:error|failure|degraded)\s+(?:edge|route|path|branch|node)\w*"
-        r"|(?:error|fail|missing)\w*\b[^.]{0,60}\bconditional\s+(?:edge|rout)\w*"
-    ),
-    "state.typed": r"typed\s?dicts?|typed\s+(?:graph\s+)?state",
-    "state.models": r"pydantic|basemodels?",
-    "state.reducers": r"reducers?|operator\.(?:add|ior|or_)",
-    "tools.temporary_clone": r"sandbox(?:ed|ing)?|temporary\s*director(?:y|ies)|tempfile|throwaway\s+director\w+",
-    "tools.checked_processes": r"subprocess\.run|subprocess\b[^.]{0,60}\b(?:return\s*code|check|stderr)\w*",
-    "tools.time_limits": r"time-?\s?outs?|time\s+limits?",
-    "tools.inputs_checked": (
-        r"(?:urls?|paths?|inputs?)\b[^.]{0,40}\b(?:saniti[sz]ed|validated|checked)"
-        r"|(?:saniti[sz]es?|validates?)\s+(?:the\s+|all\s+|every\s+)?(?:\w+\s+)?(?:urls?|paths?|inputs?)"
-    ),
-    "output.structured": r"with_structured_output|structured\s+(?:output|json|response)s?|bind_tools|response_format",
-    "output.validated": (
-        r"validat\w+\b[^.]{0,60}\b(?:pydantic|schema|model)\w*"
-        r"|(?:answers?|outputs?|responses?|opinions?)\b[^.]{0,40}\bvalidated"
-    ),
-    "output.retried": r"retr(?:y|ies|ied|ying)|asked\s+again",
-    "judges.personas": r"personas?|prosecutor",
-    "judges.distinct": (
-        r"(?:distinct|conflicting|separate|different)\s+(?:\w+\s+)?(?:personas?|(?:system\s+)?prompts?|philosoph\w+)"
-    ),
-    "justice.deterministic": (
-        r"deterministic(?:ally)?|without\s+(?:an?\s+|any\s+)?(?:llm|model)|hard-?coded\s+(?:rules?|logic)"
-    ),
-    "justice.rules": r"security\s+override|fact\s+supremacy|rule\s+of\s+(?:security|evidence|functionality)",
-    "justice.variance": r"variance|re-?evaluat\w+",
-    "justice.dissent": r"dissent\w*",
-    "justice.report_file": r"markdown\s+(?:report|file|document)|report\b[^.]{0,40}\bmarkdown",
-    "project.tests": (
-        r"(?:unit|integration|property|end-to-end)[\s-]+tests?|test\s+(?:suite|coverage)|pytest"
-        r"|tests?\s+(?:cover|pass|run)\w*"
-    ),
-    "project.ci": r"continuous\s+integration|github\s+actions|ci\s+(?:pipeline|workflow|run)s?",
-    "project.lock": r"lock\s?files?|(?:uv|poetry)\.lock",
-    "project.types": r"type\s+(?:annotations?|hints?)|fully\s+typed",
-    "project.lint": r"linters?|lint(?:ed|ing)|ruff|mypy|pyright|flake8",
-    "agent.limits": r"(?:token|step|cost|recursion)[\s_](?:limit|budget)s?",
-    "agent.approval": r"human[\s-]in[\s-]the[\s-]loop|human\s+approv\w+|person\s+approves",
-    "agent.persistence": r"checkpoint(?:er|ers|s|ed|ing)?|resum(?:e|es|ed)\s+(?:after|from)",
-}
-_PATTERNS: Final = {goal: re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE) for goal, pattern in _CLAIMS.items()}
+_IDENTIFIER: Final = re.compile(r"(?<![\w./@-])(?:--[a-z][\w-]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?(?![\w/@])")
+_CAMEL: Final = re.compile(r"[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+$")
+_SNAKE: Final = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+$")
+_CAPITAL: Final = re.compile(r"(?<=[a-z,] )(?:[A-Z][\w.-]*[a-z0-9]|[a-z]{2,}[A-Z]\w*|[A-Z]{5,})(?:[\u2019'](?=s\b))?")
+_WORD: Final = re.compile(r"(?<![\w./-])[A-Za-z][\w-]*(?!/)")
+_TITLED: Final = re.compile(r"[\s-]+[A-Z][a-z]")
+"""A row of capitals is a title."""
+_ADDRESS: Final = re.compile(r"\b\w+://\S+|\bwww\.\S+|\S+@\S+")
+_ENDINGS: Final = listed("py md txt json toml yaml yml cfg ini html csv pdf js ts sh lock db sql xml png svg log")
+_NUMBER: Final = re.compile(
+    rf"(?<![\w.-])(\d[\d,]*(?:\.\d+)?|{'|'.join(WRITTEN)})[\s-]*({'|'.join(UNITS)}|[a-z]{{3,}}(?=s\b))s?\b"
+    r"|(?<![\w.-])(\d[\d,]*(?:\.\d+)?)\s*(%)"
+    r"|\b(?:below|above|under|over|than|exceeds)\s+(\d+\.\d+)()(?![\w.])",
+    re.IGNORECASE,
+)
+_NAME_CHARS: Final = 3
+_BEFORE: Final = 20
+"""So near before a number of things its setting is looked for."""
+_CHANCE: Final = 3
+"""Numbers up to this stand in any code."""
 
 
-def statements(passages: Iterable[Paragraph]) -> list[Finding]:
-    """The statements of the passages, in the order of goals above, then of the report: ``path`` is empty, ``line`` the
-    page."""
-    kept: dict[str, list[Finding]] = {goal: [] for goal in _PATTERNS}
-    seen: Counter[tuple[str, str]] = Counter()
+class Said(NamedTuple):
+    """What a sentence claims: the matter, and the name or number."""
+
+    goal: str
+    about: str = ""
+
+
+def statements(passages: Iterable[Paragraph]) -> tuple[list[Finding], int]:
+    """The statements of the passages, by matter, then in the order of the report: ``path`` is the name or number that
+    is claimed, ``line`` the page. And how many sentences tell anything of this code."""
+    kept: dict[str, dict[tuple[str, str], Finding]] = {}
+    telling = looked = 0
     for passage in passages:
-        if passage.level or passage.code or aside(passage.heading, *passage.above):
+        if passage.level or passage.code:
             continue
-        for sentence in sentences(passage.text):
-            if len(sentence) > SENTENCE_CHARS or not _is_sentence(sentence):
+        place = 0
+        beside = aside(passage.heading, *passage.above)
+        planned = any(MOODS["planned"].search(one) for one in (passage.heading, *passage.above))
+        for written in sentences(passage.text):
+            place = max(passage.text.find(written, place), 0)
+            if len(written) > SENTENCE_CHARS or not _is_sentence(written) or looked == READ_MAX:
                 continue
-            for goal in claimed(sentence):
-                seen[goal, sentence] += 1
-                if seen[goal, sentence] == 1 and len(kept[goal]) < EACH_MAX:
-                    text = clipped(sentence, TEXT_CHARS)
-                    kept[goal].append(Finding(goal=goal, path="", line=passage.page, text=text, confidence=_CONFIDENCE))
-    return [finding for found in kept.values() for finding in found]
+            looked += 1
+            sentence = _ADDRESS.sub(lambda found: " " * len(found.group()), written)
+            codes = [(begin - place, end - place) for begin, end in passage.codes]
+            full = {goal for goal in MATTERS if len(kept.get(goal, ())) >= EACH_MAX}
+            told = [] if beside else claimed(sentence, codes, full)
+            telling += not beside and tells(sentence)
+            if not planned and explains(sentence):
+                told.append(Said(EXPLAINED, passage.heading[:TEXT_CHARS]))
+            for said in told:
+                mine = kept.setdefault(said.goal, {})
+                if len(mine) < (EACH_MAX if said.goal in MATTERS else MANY_MAX):
+                    text = clipped(written, TEXT_CHARS)
+                    mine.setdefault((said.about, text), Finding(
+                        goal=said.goal, path=said.about, line=passage.page, text=text, confidence=_CONFIDENCE,
+                    ))  # fmt: skip
+    order = (*MATTERS, NAME, PRODUCT, NUMBER, EXPLAINED)
+    return [finding for goal in order for finding in kept.get(goal, {}).values()], telling
 
 
 def _is_sentence(text: str) -> bool:
@@ -108,10 +115,70 @@ def _is_sentence(text: str) -> bool:
     return len(said) >= _WORDS_MIN and any(word in STOP_WORDS for word in said)
 
 
-def claimed(sentence: str) -> list[str]:
-    """The goals of which the sentence says that they are reached."""
-    return [
-        goal
-        for goal, pattern in _PATTERNS.items()
-        if any(asserted(sentence, *found.span()) for found in pattern.finditer(sentence))
+def claimed(sentence: str, codes: Iterable[tuple[int, int]] = (), full: Container[str] = ()) -> list[Said]:
+    """What the sentence says is so; ``codes``: its parts in a font for code; ``full``: matters not to be looked for."""
+    if not tells(sentence):
+        return []
+    found = [
+        Said(matter.id)
+        for matter in MATTERS.values()
+        if matter.id not in full
+        and any(asserted(sentence, *one.span(), denial=matter.denial) for one in _some(matter.pattern, sentence))
     ]
+    return [*found, *_names(sentence, list(codes)), *_products(sentence), *_numbers(sentence)]
+
+
+def _some(pattern: re.Pattern[str], sentence: str) -> Iterator[re.Match[str]]:
+    return itertools.islice(pattern.finditer(sentence), IN_SENTENCE_MAX)
+
+
+def _names(sentence: str, codes: list[tuple[int, int]]) -> Iterator[Said]:
+    """Names that only code has: in a font for code or between backticks, or written as no word is."""
+    for one in _some(_IDENTIFIER, sentence):
+        start, end = one.span()
+        in_code = any(begin <= start and end <= stop for begin, stop in codes) or sentence[start - 1 : start] == "`"
+        name = one.group().removesuffix("()")
+        last = name.rpartition(".")[2]
+        called = SIGNS["called"].match(sentence, end)
+        written = in_code or name.startswith("--") or _SNAKE.match(last) or (called and _CAMEL.match(last))
+        if not written or len(last) < _NAME_CHARS or _is_familiar(name) or SIGNS["naming"].search(sentence[:start]):
+            continue
+        if asserted(sentence, start, end, near=True):
+            yield Said(NAME, f"{name}()" if called or one.group().endswith("()") else name)
+
+
+def _is_familiar(name: str) -> bool:
+    """Whether a name is Python's own, or a file's."""
+    first, _, last = name.rpartition(".")
+    known = name in FAMILIAR or hasattr(builtins, name) or keyword.iskeyword(name)
+    return known or first.partition(".")[0] in sys.stdlib_module_names or (bool(first) and last in _ENDINGS)
+
+
+def _products(sentence: str) -> Iterator[Said]:
+    """Names of others that something is done with."""
+    for one in _WORD.finditer(sentence):
+        if one.group().lower() in PRODUCTS and asserted(sentence, *one.span()):
+            yield Said(PRODUCT, one.group())
+    for one in _some(_CAPITAL, sentence):
+        name = one.group().rstrip(".'\u2019")
+        if name in FAMILIAR or keyword.iskeyword(name) or "." in name or _TITLED.match(sentence, one.end()):
+            continue
+        if SIGNS["using"].search(sentence[: one.start()]) and asserted(sentence, *one.span()):
+            yield Said(PRODUCT, name)
+
+
+def _numbers(sentence: str) -> Iterator[Said]:
+    """Numbers that the code would have to hold."""
+    if not SIGNS["setting"].search(sentence) or SIGNS["measured"].search(sentence):
+        return
+    for one in _some(_NUMBER, sentence):
+        number, unit = next((one[at], one[at + 1].lower()) for at in (1, 3, 5) if one[at])
+        before = sentence[max(0, one.start() - _BEFORE) : one.start()]
+        if unit and unit not in UNITS and not SIGNS["setting"].search(before):
+            continue
+        value = float(WRITTEN.get(number.lower(), 0) or number.replace(",", ""))
+        factors = UNITS.get(unit, [1]) if unit else [1, 100]
+        told = value > _CHANCE or value % 1 or (len(factors) > 1 and value >= 1)
+        if told and asserted(sentence, *one.span(), denial=True):
+            same = dict.fromkeys(f"{value * factor:.10g}" for factor in factors)
+            yield Said(NUMBER, f"{one.group().strip()}: {' '.join(same)}")

@@ -35,7 +35,6 @@ class Asks(Protocol):
 
     def __call__(self, *arguments: str, output_bytes: int = ..., stdin: bytes = ...) -> bytes:
         """Standard output. Raises SourceFailed."""
-        ...
 
 
 class Moment(msgspec.Struct, frozen=True):

@@ -108,6 +108,8 @@ def _survey(clone: Clone, past: History, listed: Tree, answer: Answer) -> RepoSu
         unparsed=code.unparsed,
         notes=[storable(note) for note in notes],
         functions=answer.functions,
+        words=code.words,
+        idle_words=code.idle_words,
     )
 
 

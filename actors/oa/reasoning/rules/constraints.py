@@ -123,7 +123,6 @@ ACT_WORDS: Words = frozenset().union(*_ACTS.values())
 """Stems of every act: orders that a denial of a name does not reach."""
 
 
-
 class Hit(msgspec.Struct, frozen=True):
     """A constraint that an action meets. ``sure``: it forbids; otherwise it may, and ``what`` is for a person."""
 

@@ -46,8 +46,7 @@ def adverse(result: Any, where: str, now: str) -> list[Adverse]:
     """The objections in ``result``, the input called ``where``, in its own order. ``now``: the envelope's time."""
     found: list[Adverse] = []
     for key, value, path, weight in _entries(result, where):
-        one = _judged(key, value, path, weight, now)
-        if one is not None:
+        if (one := _judged(key, value, path, weight, now)) is not None:
             found.append(one)
             if len(found) == FOUND_MAX:
                 break

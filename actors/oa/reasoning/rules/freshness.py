@@ -41,8 +41,7 @@ def moment(value: Any) -> datetime | None:
     if not isinstance(value, str) or not _MOMENT.fullmatch(value.strip()):
         return None
     text = value.strip()
-    fraction = re.search(r"\.([0-9]+)", text)
-    if fraction:
+    if fraction := re.search(r"\.([0-9]+)", text):
         text = text.replace(fraction[0], f".{fraction[1][:6]:0<6}")
     try:
         parsed = datetime.fromisoformat(text)

@@ -94,8 +94,7 @@ def _block(envelope: ReasoningEnvelope, payload: OPSBlockGeneratorResult) -> Res
             finding("policy", "info", f"complexity_score {points} became {least}: what the commands do counts")
         )
         points = least
-    unsaid = [risk for risk in risky(payload.ops_block) if risk not in analysis]
-    if unsaid:
+    if unsaid := [risk for risk in risky(payload.ops_block) if risk not in analysis]:
         changes.append(finding("policy", "info", bounded(f"risks that the model does not name: {listed(unsaid)}")))
         analysis = bounded(f"{listed(unsaid)}; {analysis}")
     changed = OPSBlockGeneratorResult(ops_block=payload.ops_block, complexity_score=points, risk_analysis=analysis)
@@ -111,8 +110,7 @@ def _cause(payload: GuardFailureInterpreterResult, rules: GuardFailureInterprete
             finding("policy", "warn", f"is_transient became false: {quoted(rules.root_cause)} stays until mended")
         )
         transient = False
-    bad = [line for line in steps.splitlines() if danger(line).forbidden]
-    if bad:
+    if bad := [line for line in steps.splitlines() if danger(line).forbidden]:
         message = f"the model's plan was replaced: {quoted(bad[0])} {danger(bad[0]).forbidden}"
         changes.append(finding("policy", "warn", message))
         steps = rules.remediation_plan

@@ -276,8 +276,7 @@ def _of_phase(ssot: dict[str, Any], current: str) -> tuple[int, list[str]]:
     for phase, entry in mapping(ssot.get("phases")).items():
         if not same(phase_word(phase), current) or not isinstance(entry, dict):
             continue
-        status = entry.get("status")
-        if status is not None:
+        if (status := entry.get("status")) is not None:
             stated += 1
             if not isinstance(status, str) or status.strip().lower() not in _DONE:
                 found.append(f"phases.{current}.status is {quoted(status)}, not done")

@@ -58,7 +58,7 @@ def not_understood(goal: str) -> list[str]:
                     found += [] if _may_be_name(word, before) else [word]
                 elif kind == "name" and not before:
                     found.append(word)
-                elif kind == "article" and len(before) == 1 and _is_noun(last):
+                elif kind == "article" and len(before) == 1 and stem(last.lower()) in _E.nouns - _E.verbs - ORDERS:
                     found.append(last)  # "zip the folder": a noun that is used as a verb
                 before.append(kind)
                 last = word
@@ -100,10 +100,6 @@ def _is_known(word: str) -> bool:
         return True
     bases = (word[: -len(end)] for end in _E.endings if word.endswith(end) and len(word) > len(end) + 2)
     return any(base in _E.function or stem(base) in _KNOWN or stem(f"{base}e") in _KNOWN for base in bases)
-
-
-def _is_noun(word: str) -> bool:
-    return stem(word.lower()) in _E.nouns - _E.verbs - ORDERS
 
 
 def _may_be_name(word: str, before: list[str]) -> bool:

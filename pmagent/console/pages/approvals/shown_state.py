@@ -31,10 +31,8 @@ _MEANS: Final = ("digest", "mode", "armed", "device", "paused")
 """The parts that say what is approved, and whether, and where, it is typed."""
 
 
-class BadDecision(PmagentError):
+class BadDecision(PmagentError, exit_code=2):
     """The posted form is no decision that this page can make; nothing was recorded."""
-
-    exit_code = 2
 
 
 class ShownState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -34,10 +34,8 @@ Page = Callable[[Request, str], Awaitable[Response]]
 """Answers a request for the job with this whole id."""
 
 
-class NotEnded(PmagentError):
+class NotEnded(PmagentError, exit_code=1):
     """A job could not be cancelled: it is not as the page showed it."""
-
-    exit_code = 1
 
 
 class ListQuery(msgspec.Struct, frozen=True):

@@ -50,10 +50,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 _decoder: Final = msgspec.json.Decoder(Check)  # made where there is one thread: see config.resolve
 
 
-class Busy(PmagentError):
+class Busy(PmagentError, exit_code=1):
     """A check is going on already."""
-
-    exit_code = 1
 
 
 class Unstarted(PmagentError):

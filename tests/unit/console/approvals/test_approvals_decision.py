@@ -28,14 +28,8 @@ def form(document: dict[str, Any], **more: str) -> dict[str, str]:
     """A form as the page of ``document`` sends it when everything is filled in."""
     shown = shown_state(document, status(), paused=False)
     fields = {
-        "csrf": "x",
-        "nonce": NONCE,
-        "digest": document["digest"],
-        "mode": "SUGGEST",
-        "seen": packed(shown),
-        "read": "yes",
-        "first": document["digest"][:6],
-        "reason": "no",
+        "csrf": "x", "nonce": NONCE, "digest": document["digest"], "mode": "SUGGEST", "seen": packed(shown),
+        "read": "yes", "first": document["digest"][:6], "reason": "no",
     }
     return fields | more
 
@@ -48,27 +42,24 @@ def test_a_form_says_what_was_shown_and_what_is_said_to_it() -> None:
     assert said.seen == shown_state(document, status(), paused=False)
 
 
-@each(
-    "more",
-    [
-        {"nonce": ""},
-        {"nonce": "a" * 31},
-        {"nonce": "A" * 32},
-        {"nonce": "a" * 32 + "\n"},
-        {"digest": "a" * 63},
-        {"digest": "g" * 64},
-        {"digest": "0" * 64},
-        {"mode": ""},
-        {"mode": "execute"},
-        {"mode": "EXECUTE"},
-        {"seen": ""},
-        {"seen": "no base64!"},
-        {"seen": "e30="},
-        {"seen": "W10="},
-        {"seen": "é"},
-        {"seen": "A" * 30_000},
-    ],
-)
+@each("more", [
+    {"nonce": ""},
+    {"nonce": "a" * 31},
+    {"nonce": "A" * 32},
+    {"nonce": "a" * 32 + "\n"},
+    {"digest": "a" * 63},
+    {"digest": "g" * 64},
+    {"digest": "0" * 64},
+    {"mode": ""},
+    {"mode": "execute"},
+    {"mode": "EXECUTE"},
+    {"seen": ""},
+    {"seen": "no base64!"},
+    {"seen": "e30="},
+    {"seen": "W10="},
+    {"seen": "é"},
+    {"seen": "A" * 30_000},
+])
 def test_what_is_no_form_of_ours_is_refused(more: dict[str, str]) -> None:
     with pytest.raises(BadDecision):
         sent(form(typed("ls\n"), **more), "APPROVED")
@@ -111,32 +102,23 @@ def test_a_filled_form_lacks_nothing() -> None:
     assert wanting(said(document, "REJECTED"), document, "high") == {}
 
 
-@each(
-    "more, verdict, tier, document, lacks",
-    [
-        ({"read": ""}, "APPROVED", "low", {}, {"read"}),
-        ({"read": "on"}, "APPROVED", "low", {}, {"read"}),
-        ({"first": ""}, "APPROVED", "high", {}, {"first"}),
-        ({"first": "000000"}, "APPROVED", "high", {}, {"first"}),
-        ({"first": ""}, "APPROVED", "medium", {}, set()),
-        ({}, "APPROVED", "low", {"masked": True}, {"revealed"}),
-        ({"revealed": "yes"}, "APPROVED", "low", {"masked": True}, set()),
-        ({}, "APPROVED", "low", {"credential_warning": True}, {"acknowledged"}),
-        ({"acknowledged": "yes"}, "APPROVED", "low", {"credential_warning": True}, set()),
-        (
-            {"read": "", "first": ""},
-            "APPROVED",
-            "high",
-            {"credential_warning": True},
-            {"read", "first", "acknowledged"},
-        ),
-        ({"reason": ""}, "REJECTED", "low", {}, {"reason"}),
-        ({"reason": " \n\t "}, "REJECTED", "low", {}, {"reason"}),
-        ({"reason": "\u200b\u2060 "}, "REJECTED", "low", {}, {"reason"}),
-        ({"reason": "x" * 501}, "REJECTED", "low", {}, {"reason"}),
-        ({"reason": "x" * 500, "read": "", "first": ""}, "REJECTED", "high", {"masked": True}, set()),
-    ],
-)
+@each("more, verdict, tier, document, lacks", [
+    ({"read": ""}, "APPROVED", "low", {}, {"read"}),
+    ({"read": "on"}, "APPROVED", "low", {}, {"read"}),
+    ({"first": ""}, "APPROVED", "high", {}, {"first"}),
+    ({"first": "000000"}, "APPROVED", "high", {}, {"first"}),
+    ({"first": ""}, "APPROVED", "medium", {}, set()),
+    ({}, "APPROVED", "low", {"masked": True}, {"revealed"}),
+    ({"revealed": "yes"}, "APPROVED", "low", {"masked": True}, set()),
+    ({}, "APPROVED", "low", {"credential_warning": True}, {"acknowledged"}),
+    ({"acknowledged": "yes"}, "APPROVED", "low", {"credential_warning": True}, set()),
+    ({"read": "", "first": ""}, "APPROVED", "high", {"credential_warning": True}, {"read", "first", "acknowledged"}),
+    ({"reason": ""}, "REJECTED", "low", {}, {"reason"}),
+    ({"reason": " \n\t "}, "REJECTED", "low", {}, {"reason"}),
+    ({"reason": "\u200b\u2060 "}, "REJECTED", "low", {}, {"reason"}),
+    ({"reason": "x" * 501}, "REJECTED", "low", {}, {"reason"}),
+    ({"reason": "x" * 500, "read": "", "first": ""}, "REJECTED", "high", {"masked": True}, set()),
+])
 def test_what_a_form_lacks_is_named(
     more: dict[str, str], verdict: str, tier: Any, document: dict[str, Any], lacks: set[str]
 ) -> None:
@@ -174,11 +156,8 @@ def test_what_is_not_as_it_was_shown_is_told_field_by_field() -> None:
     closed = typed("ls", stands="closed", outcome="rejected", decided_by="eve")
     found = differences(before, shown_state(closed, status(device=None), paused=True))
     assert {one.name: (one.shown, one.now) for one in found} == {
-        "state": ("open", "rejected by eve"),
-        "mode": ("EXECUTE", "SUGGEST"),
-        "device": ("armed", "not armed"),
-        "which device": ("device-0001 on /dev/ttyACM0", "none"),
-        "effects": ("running", "paused"),
+        "state": ("open", "rejected by eve"), "mode": ("EXECUTE", "SUGGEST"), "device": ("armed", "not armed"),
+        "which device": ("device-0001 on /dev/ttyACM0", "none"), "effects": ("running", "paused"),
     }
     assert differences(before, before) == []
 

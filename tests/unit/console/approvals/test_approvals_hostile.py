@@ -95,11 +95,7 @@ class Told(PageContext):
             device |= {"caps_lock": True, "error": text}
             session = {"session_id": text, "began_at": TIME, "operator_id": text}
             more = {
-                "ending": text,
-                "trouble": text,
-                "halted": [text],
-                "action_class": text,
-                "proposal": self.document(),
+                "ending": text, "trouble": text, "halted": [text], "action_class": text, "proposal": self.document(),
             }
             return Answer(document=status(device=device, session=session, **more))
         return Answer(

@@ -16,19 +16,16 @@ from tests.support.proposals import clicked, moved, pressed, typed
 TAG: Final = re.compile(r"<[^>]+>")
 
 
-@each(
-    "document, words, exactly",
-    [
-        (typed("a"), "Type 1 character", "a"),
-        (typed("ls -la\n"), "Type 7 characters", "ls -la\n"),
-        (typed("***", masked=True, chars=12, plain={"text": "twelve chars"}), "Type 12 characters", "twelve chars"),
-        (pressed("ctrl", "alt", "t"), "Press ctrl + alt + t", "ctrl+alt+t"),
-        (moved(10, -5), "Move the pointer 10 right, 5 up", "x +10, y -5: 10 right, 5 up"),
-        (moved(-1, 2), "Move the pointer 1 left, 2 down", "x -1, y +2: 1 left, 2 down"),
-        (moved(0, 0), "Move the pointer nowhere", "x +0, y +0: nowhere"),
-        (clicked("left"), "Click left", "left"),
-    ],
-)
+@each("document, words, exactly", [
+    (typed("a"), "Type 1 character", "a"),
+    (typed("ls -la\n"), "Type 7 characters", "ls -la\n"),
+    (typed("***", masked=True, chars=12, plain={"text": "twelve chars"}), "Type 12 characters", "twelve chars"),
+    (pressed("ctrl", "alt", "t"), "Press ctrl + alt + t", "ctrl+alt+t"),
+    (moved(10, -5), "Move the pointer 10 right, 5 up", "x +10, y -5: 10 right, 5 up"),
+    (moved(-1, 2), "Move the pointer 1 left, 2 down", "x -1, y +2: 1 left, 2 down"),
+    (moved(0, 0), "Move the pointer nowhere", "x +0, y +0: nowhere"),
+    (clicked("left"), "Click left", "left"),
+])
 def test_it_is_told_in_words_and_exactly(document: dict[str, Any], words: str, exactly: str) -> None:
     assert headline(document) == words
     assert content(document) == exactly
@@ -38,15 +35,12 @@ def test_the_words_hold_nothing_of_what_is_typed() -> None:
     assert "secret" not in headline(typed("secret", plain={"text": "secret"}))
 
 
-@each(
-    "text, told",
-    [
-        ("a", "1 character"),
-        ("", "0 characters"),
-        ("ls\n", "3 characters, Enter 1 time"),
-        ("a\tb\t\n\n", "6 characters, Enter 2 times, Tab 2 times"),
-    ],
-)
+@each("text, told", [
+    ("a", "1 character"),
+    ("", "0 characters"),
+    ("ls\n", "3 characters, Enter 1 time"),
+    ("a\tb\t\n\n", "6 characters, Enter 2 times, Tab 2 times"),
+])
 def test_enters_and_tabs_are_counted(text: str, told: str) -> None:
     assert counted(text) == told
 
@@ -104,19 +98,16 @@ def test_masked_texts_are_alike_by_their_digest_only() -> None:
     assert [like.document["proposal_id"] for like in alike(now, [same, other])] == ["same"]
 
 
-@each(
-    "outcome, kind, words",
-    [
-        ("executed", "good", "It was typed"),
-        ("recorded", "info", "recorded by bob"),
-        ("rejected", "info", "Rejected by bob"),
-        ("expired", "warn", "Expired"),
-        ("withdrawn", "warn", "Withdrawn"),
-        ("aborted", "bad", "in the middle"),
-        ("not_executed", "warn", "Nothing was typed"),
-        ("unknown", "bad", "Nobody can tell how much was typed"),
-    ],
-)
+@each("outcome, kind, words", [
+    ("executed", "good", "It was typed"),
+    ("recorded", "info", "recorded by bob"),
+    ("rejected", "info", "Rejected by bob"),
+    ("expired", "warn", "Expired"),
+    ("withdrawn", "warn", "Withdrawn"),
+    ("aborted", "bad", "in the middle"),
+    ("not_executed", "warn", "Nothing was typed"),
+    ("unknown", "bad", "Nobody can tell how much was typed"),
+])
 def test_each_end_is_told_in_words_of_its_weight(outcome: str, kind: str, words: str) -> None:
     found = stands(typed("a", stands="closed", outcome=outcome, why="so it is", decided_by="bob"))
     assert found is not None

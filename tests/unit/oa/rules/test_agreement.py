@@ -56,25 +56,20 @@ def test_without_recorded_answers_only_the_kernels_status_is_played() -> None:
     assert "evidence" not in example(row, "a", recorded=False).envelope.oa_context
 
 
-@each(
-    "text, values, clauses",
-    [
-        ("a=1, b=true, c=x y", {"a": 1, "b": True, "c": "x y"}, []),
-        ("flows=[a,b], last_run=2026-01-01T00:00:00Z", {"flows": ["a", "b"], "last_run": "2026-01-01T00:00:00Z"}, []),
-        ("all is well; more, and more", {}, ["all is well", "more", "and more"]),
-        ("pass=true (it flapped), checks present", {"pass": True}, ["it flapped", "checks present"]),
-        ({"pass": False}, {"pass": False}, []),
-        ("", {}, []),
-        (None, {}, []),
-    ],
-)
+@each("text, values, clauses", [
+    ("a=1, b=true, c=x y", {"a": 1, "b": True, "c": "x y"}, []),
+    ("flows=[a,b], last_run=2026-01-01T00:00:00Z", {"flows": ["a", "b"], "last_run": "2026-01-01T00:00:00Z"}, []),
+    ("all is well; more, and more", {}, ["all is well", "more", "and more"]),
+    ("pass=true (it flapped), checks present", {"pass": True}, ["it flapped", "checks present"]),
+    ({"pass": False}, {"pass": False}, []),
+    ("", {}, []),
+    (None, {}, []),
+])
 def test_texts_of_key_values_are_read_part_by_part(text: Any, values: dict[str, Any], clauses: list[str]) -> None:
     assert parts(text) == (values, clauses)
 
 
-def test_the_benchmark_prints_programs_and_what_it_could_not_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_benchmark_prints_programs_and_what_it_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_examples(tmp_path)
     odd = run("x", "OK allowed")
     odd["envelope"]["goal"] = None
@@ -85,19 +80,15 @@ def test_the_benchmark_prints_programs_and_what_it_could_not_read(
     printed = capsys.readouterr().out
     told = [
         f"{len(SAFEOPS) + len(PHASES) + len(OTHERS) + len(FORMS)} examples, 5 lines that are none",
-        "broken.jsonl:1: there is no program None",
-        "broken.jsonl:3: not an object",
-        "broken.jsonl:6: a part of it has another type",
-        f"SafeOPSDecision: {len(SAFEOPS) + 5} examples",
+        "broken.jsonl:1: there is no program None", "broken.jsonl:3: not an object",
+        "broken.jsonl:6: a part of it has another type", f"SafeOPSDecision: {len(SAFEOPS) + 5} examples",
         "others.jsonl:2: expected OK, answered BLOCKED",
     ]
     for line in told:
         assert line in printed
 
 
-def test_a_folder_without_examples_is_named_and_is_a_usage_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_without_examples_is_a_named_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for folder in (tmp_path, tmp_path / "absent"):
         assert main([str(folder)]) == 2
         assert str(folder) in capsys.readouterr().err

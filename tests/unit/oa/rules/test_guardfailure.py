@@ -20,31 +20,27 @@ def mend(category: str, message: str, remediation: str | None = None) -> dict[st
 LOG_DAMAGED = mend("schema_violation", "the log is damaged: sum")
 
 
-@each(
-    "report, cause, transient",
-    [
-        ({"mismatches": [MISMATCH]}, "phase: share/A.json says 7, share/B.json says 6", False),
-        ({"missing_surfaces": ["share/A"], "mismatches": [MISMATCH]}, "is missing: share/A is missing", False),
-        (
-            {"missing_surfaces": ["share/orchestrator_assistant/STATE.json", "share/A"]},
-            "a surface is missing: share/A is missing",
-            False,
-        ),
-        ({"issues": ["the connection to the database was refused"]}, "database was refused", True),
-        ({"issues": [], "details": {"errors": ["schema: type mismatch in x"]}}, "a surface is not valid", False),
-        ({"checks": {"driver_available": True, "connection_ok": False}}, "a check failed: connection_ok", False),
-        ({"checks": [{"name": "B", "passed": False, "message": "none since May"}]}, "B: none since May", False),
-        ({"failed_checks": ["Backup"]}, "a check failed: Backup", False),
-        ({"mode": "db_off"}, "the database is not reachable", True),
-        ({"missing_in_share": ["a.md"], "extra_in_share": []}, "missing_in_share: a.md", False),
-        ({"diagnostics": [mend("tri_surface_incoherence", "branch")]}, "contradict each other: branch", False),
-        ({"diagnostics": [LOG_DAMAGED, mend("missing_surface", "x: missing")]}, "the log is damaged: ", False),
-        ({"output": "", "stderr": "Traceback: could not parse"}, "its stderr says: Traceback", False),
-        ({"error": "timed out after 60 s"}, "timed out after 60 s", True),
-        ({"error": {"kind": "usage", "message": "there is no guard tide"}}, "there is no guard tide", False),
-        ({"issues": ["the check flapped twice"]}, "the check flapped twice", True),
-    ],
-)  # fmt: skip
+@each("report, cause, transient", [
+    ({"mismatches": [MISMATCH]}, "phase: share/A.json says 7, share/B.json says 6", False),
+    ({"missing_surfaces": ["share/A"], "mismatches": [MISMATCH]}, "is missing: share/A is missing", False),
+    (
+        {"missing_surfaces": ["share/orchestrator_assistant/STATE.json", "share/A"]},
+        "a surface is missing: share/A is missing", False,
+    ),
+    ({"issues": ["the connection to the database was refused"]}, "database was refused", True),
+    ({"issues": [], "details": {"errors": ["schema: type mismatch in x"]}}, "a surface is not valid", False),
+    ({"checks": {"driver_available": True, "connection_ok": False}}, "a check failed: connection_ok", False),
+    ({"checks": [{"name": "B", "passed": False, "message": "none since May"}]}, "B: none since May", False),
+    ({"failed_checks": ["Backup"]}, "a check failed: Backup", False),
+    ({"mode": "db_off"}, "the database is not reachable", True),
+    ({"missing_in_share": ["a.md"], "extra_in_share": []}, "missing_in_share: a.md", False),
+    ({"diagnostics": [mend("tri_surface_incoherence", "branch")]}, "contradict each other: branch", False),
+    ({"diagnostics": [LOG_DAMAGED, mend("missing_surface", "x: missing")]}, "the log is damaged: ", False),
+    ({"output": "", "stderr": "Traceback: could not parse"}, "its stderr says: Traceback", False),
+    ({"error": "timed out after 60 s"}, "timed out after 60 s", True),
+    ({"error": {"kind": "usage", "message": "there is no guard tide"}}, "there is no guard tide", False),
+    ({"issues": ["the check flapped twice"]}, "the check flapped twice", True),
+])  # fmt: skip
 def test_the_deepest_cause_is_named_whatever_the_report_looks_like(
     interpreter: Any, report: dict[str, Any], cause: str, transient: bool
 ) -> None:
@@ -246,21 +242,18 @@ def test_long_words_are_looked_through_once() -> None:
     assert spoken("share/missing/x.json is malformed").depth == INVALID
 
 
-@each(
-    "reason, kind",
-    [
-        ("share/A.json: is missing", "a surface is missing"),
-        ("share/A.json: cannot be read (denied)", "a surface is not valid"),
-        ("share/A.json: is larger than 4 MiB", "a surface is not valid"),
-        ("share/A.json: is not UTF-8", "a surface is not valid"),
-        ("share/A.json: is not JSON", "a surface is not valid"),
-        ("share/A.json: lacks what the contract reads from it (branch)", "a surface is not valid"),
-        ("check failed: Tide Gauge", "a check failed"),
-        ("share/A.json: reality_green is false", "reality is not green"),
-        ("branch: share/A.json says main, share/B.json says quay", "surfaces contradict each other"),
-        ("share/H.json declares DEGRADED", "what the reports name"),
-    ],
-)
+@each("reason, kind", [
+    ("share/A.json: is missing", "a surface is missing"),
+    ("share/A.json: cannot be read (denied)", "a surface is not valid"),
+    ("share/A.json: is larger than 4 MiB", "a surface is not valid"),
+    ("share/A.json: is not UTF-8", "a surface is not valid"),
+    ("share/A.json: is not JSON", "a surface is not valid"),
+    ("share/A.json: lacks what the contract reads from it (branch)", "a surface is not valid"),
+    ("check failed: Tide Gauge", "a check failed"),
+    ("share/A.json: reality_green is false", "reality is not green"),
+    ("branch: share/A.json says main, share/B.json says quay", "surfaces contradict each other"),
+    ("share/H.json declares DEGRADED", "what the reports name"),
+])
 def test_each_reason_of_the_kernel_is_of_its_kind(interpreter: Any, reason: str, kind: str) -> None:
     interpreter.context = {"guard_output": {"ok": False}}
     interpreter.tools["oa.kernel_status"] = {"mode": "BLOCKED", "reasons": [reason]}

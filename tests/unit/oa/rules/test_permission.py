@@ -94,14 +94,13 @@ def test_every_tool_of_the_table_is_planned_in_its_order_and_no_other(program: P
     assert [tool for tool, _ in plan(run.envelope)] == list(PROGRAM_TOOLS[program])[1:]
 
 
-@each(
-    "context, guard",
-    [
-        ({"guard_name": "OA-State"}, "oa_state"),
-        ({"guard_output": {"ok": False, "guard": "dms.alignment"}}, "dms_alignment"),
-        ({"guard_name": "somebody_elses"}, None), ({"guard_name": 7, "guard_output": []}, None), ({}, None),
-    ],
-)
+@each("context, guard", [
+    ({"guard_name": "OA-State"}, "oa_state"),
+    ({"guard_output": {"ok": False, "guard": "dms.alignment"}}, "dms_alignment"),
+    ({"guard_name": "somebody_elses"}, None),
+    ({"guard_name": 7, "guard_output": []}, None),
+    ({}, None),
+])
 def test_the_guard_in_question_is_run_again_if_there_is_one_of_that_name(
     interpreter: Any, context: dict[str, Any], guard: str | None
 ) -> None:

@@ -53,10 +53,8 @@ def test_a_transition_names_each_thing_that_is_missing_once(transition: Any) -> 
     transition.reality = {**RED, "reality_green": True}
     transition.ssot = {**transition.ssot, "dms_share_alignment": "BROKEN", "phases": {"7": {"blockers": ["paint"]}}}
     assert transition.ask().payload.missing_criteria == [
-        "failed check: Tide Gauge",
-        "mode DEGRADED forbids phase_transitions",
-        "oa.ssot_surface.phases.7.blockers: paint",
-        "oa.ssot_surface.dms_share_alignment is BROKEN",
+        "failed check: Tide Gauge", "mode DEGRADED forbids phase_transitions",
+        "oa.ssot_surface.phases.7.blockers: paint", "oa.ssot_surface.dms_share_alignment is BROKEN",
     ]
 
 

@@ -152,9 +152,7 @@ def test_a_backup_is_proven_by_a_named_and_passed_check_and_by_no_word_of_the_ca
         ("Please rm -rf the old build", "WARN"), ("Run `git push --force`", "ABORT"),
     ],
 )  # fmt: skip
-def test_commands_that_the_operation_states_are_held_to_what_a_block_may_hold(
-    safeops: Any, goal: str, verdict: str
-) -> None:
+def test_commands_the_operation_states_are_held_to_a_blocks_bounds(safeops: Any, goal: str, verdict: str) -> None:
     safeops.goal = goal
     assert safeops.verdict() == verdict
     safeops.goal, safeops.context = "Do it", {"commands": [goal.split("`")[1]] if "`" in goal else []}

@@ -34,9 +34,7 @@ def test_the_next_phase_is_ready_and_it_is_told_that_no_criteria_are_known(trans
         ("May phase 8 start now that phase 7 is done?", {}), ("Phase 8?", {}), ("Advance from 7 to 8", {}),
     ],
 )  # fmt: skip
-def test_the_phases_are_read_from_the_context_else_from_the_goal(
-    transition: Any, goal: str, context: dict[str, Any]
-) -> None:
+def test_the_phases_come_from_the_context_else_the_goal(transition: Any, goal: str, context: dict[str, Any]) -> None:
     transition.goal, transition.context = goal, context
     said = transition.ask()
     assert said.payload.transition_status == "READY"

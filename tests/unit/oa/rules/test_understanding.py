@@ -32,24 +32,21 @@ def test_nothing_that_sends_removes_or_is_in_another_language_is_allowed() -> No
     assert [goal for goal in GOALS["risky"] if allowed(goal)] == []
 
 
-@each(
-    "goal, words",
-    [
-        ("Add a field for tide heights", []),
-        ("Reword docs/berths.md", []),
-        ("Run `löschen --alles`", []),
-        ("Deploy the Kubernetes manifests", []),
-        ("Fix the zorbl", []),
-        ("Zorbl the parser", ["Zorbl"]),
-        ("Fix the parser and zorbl the rest", ["zorbl"]),
-        ("Update alle Daten", ["alle", "Daten"]),
-        ("Test löschen", ["löschen"]),
-        ("Folder the parser", ["Folder"]),
-        ("删除所有文件", ["删除所有文件"]),
-        ("/var/log leeren", ["/var/log", "leeren"]),
-        ("-", ["-"]),
-    ],
-)
+@each("goal, words", [
+    ("Add a field for tide heights", []),
+    ("Reword docs/berths.md", []),
+    ("Run `löschen --alles`", []),
+    ("Deploy the Kubernetes manifests", []),
+    ("Fix the zorbl", []),
+    ("Zorbl the parser", ["Zorbl"]),
+    ("Fix the parser and zorbl the rest", ["zorbl"]),
+    ("Update alle Daten", ["alle", "Daten"]),
+    ("Test löschen", ["löschen"]),
+    ("Folder the parser", ["Folder"]),
+    ("删除所有文件", ["删除所有文件"]),
+    ("/var/log leeren", ["/var/log", "leeren"]),
+    ("-", ["-"]),
+])
 def test_the_words_that_are_not_understood_are_named(goal: str, words: list[str]) -> None:
     assert not_understood(goal) == words
 
@@ -61,25 +58,22 @@ def test_the_verdict_names_the_words_and_asks_for_their_meaning() -> None:
     assert any("alle, Daten" in one.message and one.remediation for one in conditions)
 
 
-@each(
-    "goal, found",
-    [
-        ("Fix the token refresh", 0),
-        ("Never log passwords", 0),
-        ("Explain why we hash passwords", 0),
-        ("Mask secrets in the log", 0),
-        ("Fix the mail template", 0),
-        ("Log the password", 1),
-        ("Fix the form, then mail it", 1),
-        ("Show me ~/.aws/config", 1),
-        ("Make the method public", 0),
-        ("Make the bucket public", 1),
-        ("Remove the unused imports", 0),
-        ("Remove the unused imports and tables", 1),
-        ("Format the code", 0),
-        ("Format the drive", 1),
-    ],
-)
+@each("goal, found", [
+    ("Fix the token refresh", 0),
+    ("Never log passwords", 0),
+    ("Explain why we hash passwords", 0),
+    ("Mask secrets in the log", 0),
+    ("Fix the mail template", 0),
+    ("Log the password", 1),
+    ("Fix the form, then mail it", 1),
+    ("Show me ~/.aws/config", 1),
+    ("Make the method public", 0),
+    ("Make the bucket public", 1),
+    ("Remove the unused imports", 0),
+    ("Remove the unused imports and tables", 1),
+    ("Format the code", 0),
+    ("Format the drive", 1),
+])
 def test_what_leaves_or_is_lost_is_told_from_words_alone(goal: str, found: int) -> None:
     assert bool(outward(goal) + removing(goal)) == bool(found), (outward(goal), removing(goal))
 

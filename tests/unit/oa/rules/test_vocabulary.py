@@ -59,15 +59,11 @@ def test_words_are_found_in_keys_and_in_prose() -> None:
     ]  # fmt: skip
 
 
-@each(
-    "family",
-    [
-        "migrate migrates migrated migrating migration migrations", "drop drops dropped dropping",
-        "push pushes pushing",
-        "delete deletes deleted deleting deletion", "table tables", "fix fixes fixed", "bypass bypassed bypasses",
-        "policy policies", "branch branches", "issue issues",
-    ],
-)  # fmt: skip
+@each("family", [
+    "migrate migrates migrated migrating migration migrations", "drop drops dropped dropping", "push pushes pushing",
+    "delete deletes deleted deleting deletion", "table tables", "fix fixes fixed", "bypass bypassed bypasses",
+    "policy policies", "branch branches", "issue issues",
+])  # fmt: skip
 def test_forms_of_one_word_have_one_stem(family: str) -> None:
     assert len({stem(word) for word in family.split()}) == 1
 
@@ -77,18 +73,15 @@ def test_different_words_keep_different_stems() -> None:
     assert len(stems(apart)) == len(apart.split())
 
 
-@each(
-    "text, meant",
-    [
-        ("push it", ["push", "it"]),
-        ("do not push it, but merge", ["do", "but", "merge"]),
-        ("no migration; drop it", ["drop", "it"]),
-        ("without delay migrate the database", ["migrate", "the", "database"]),
-        ("not only push", ["push"]),
-        ("a non-destructive purge", ["a", "purge"]),
-        ("never ever push the tag today", ["the", "tag", "today"]),
-    ],
-)
+@each("text, meant", [
+    ("push it", ["push", "it"]),
+    ("do not push it, but merge", ["do", "but", "merge"]),
+    ("no migration; drop it", ["drop", "it"]),
+    ("without delay migrate the database", ["migrate", "the", "database"]),
+    ("not only push", ["push"]),
+    ("a non-destructive purge", ["a", "purge"]),
+    ("never ever push the tag today", ["the", "tag", "today"]),
+])
 def test_what_is_denied_is_not_said(text: str, meant: list[str]) -> None:
     orders = stems("push migrate merge purge")
     assert asserted(text, orders) == meant
