@@ -10,11 +10,9 @@ judged. Where the provider answers nothing at all the audit ends; it can be take
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import msgspec
-from msgspec import UNSET
 
 from pmagent.actors.audit.ends import AUDITOR, abandoned, failure
 from pmagent.actors.audit.state import (
@@ -198,13 +196,10 @@ def _own(audit: Audit, event: Event) -> Audit:
         case AuditEvidenceFound(dimension_id=dimension, evidences=evidences):
             found = replace(audit, evidences={**audit.evidences, dimension: evidences})
             return replace(found, survey=None, reading=None, pictures=None) if found.collected else found
-        case AuditOpinionGiven(opinion=opinion, round=number, reply=reply, panel=panel):
+        case AuditOpinionGiven(opinion=opinion, round=number, panel=panel) as given:
             key = question_key(opinion.judge, number, opinion.criterion_id, panel=bool(panel))
             questions = {name: one for name, one in audit.questions.items() if name != key}
-            audit = replace(audit, questions=questions, replies={**audit.replies, key: reply})
-            if panel:
-                return replace(audit, panel=[*audit.panel, opinion])
-            return replace(audit, opinions=[*audit.opinions, opinion])
+            return replace(audit, given=[*audit.given, given], questions=questions)
     return audit
 
 
@@ -292,17 +287,9 @@ def _begin(state: AuditorState, audit: Audit, event: Event) -> Iterator[Decision
         kept = inherited(earlier)
         for name, items in kept.evidences.items():
             yield _in(audit, event, AuditEvidenceFound(audit_id=audit.audit_id, dimension_id=name, evidences=items))
-        for given, panel in ((kept.opinions, False), (kept.panel, True)):
-            rounds: Counter[tuple[str, str]] = Counter()
-            for one in given:
-                rounds[one.judge, one.criterion_id] += 1
-                number = rounds[one.judge, one.criterion_id]
-                key = question_key(one.judge, number, one.criterion_id, panel=panel)
-                yield _in(audit, event, AuditOpinionGiven(
-                    audit_id=audit.audit_id, round=number, opinion=one, reply=kept.replies.get(key, 0),
-                    panel=panel or UNSET,
-                ))  # fmt: skip
-        audit = replace(audit, evidences=kept.evidences, opinions=kept.opinions, panel=kept.panel)
+        for one in kept.given:
+            yield _in(audit, event, replace(one, audit_id=audit.audit_id))
+        audit = replace(audit, evidences=kept.evidences, given=kept.given)
     yield from _go_on(audit, event)
 
 

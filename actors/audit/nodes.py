@@ -26,7 +26,7 @@ from pmagent.actors.audit.justice.beside import by_panel, by_rules
 from pmagent.actors.audit.justice.synthesis import disputed, synthesize
 from pmagent.actors.audit.rubric import BadRubric, Dimension, Rubric, questions, rubric_of
 from pmagent.actors.audit.state import IMAGES, ROUNDS
-from pmagent.contracts.audit import JUDGES, AuditFailure, AuditState, Evidence, Judge, JudicialOpinion, Unanswered
+from pmagent.contracts.audit import JUDGES, AuditFailure, AuditState, Evidence, Judge, Unanswered
 from pmagent.contracts.audit_events import EVIDENCE_MAX
 
 Update = dict[str, Any]
@@ -249,21 +249,14 @@ def _judged(judge: Judge, state: AuditState, config: RunnableConfig) -> Update:
             except NoAnswer as error:
                 made["unanswered"].append(Unanswered(judge=judge, criterion_id=dimension.id, reason=str(error)))
             else:
-                _place(made, "opinions", opinion, f"{judge} on {dimension.id}")
+                made["waiting" if opinion is None else "opinions"].append(opinion or f"{judge} on {dimension.id}")
         panel = [one for one in state.get("panel", []) if (one.judge, one.criterion_id) == (judge, dimension.id)]
         if has_panel and not panel and not state.get("disputed"):
             brief = brief_of(judge, dimension, evidence, [], [], pointed_at(evidence, code))
             with suppress(NoAnswer):  # the panel's scores stand beside, and one may be missing
                 opinion = clerk.opinion(msgspec.structs.replace(brief, panel=True))
-                _place(made, "panel", opinion, f"the panel's {judge} on {dimension.id}")
+                made["waiting" if opinion is None else "panel"].append(opinion or f"the panel's {judge}")
     return made
-
-
-def _place(made: dict[str, list[Any]], name: str, opinion: JudicialOpinion | None, what: str) -> None:
-    if opinion is None:
-        made["waiting"].append(what)
-    else:
-        made[name].append(opinion)
 
 
 def deliberation_node(state: AuditState) -> Update:

@@ -79,8 +79,8 @@ def _invoked(audit: Audit, clerk: ActorClerk) -> AuditState:
         "pdf_path": audit.asked.pdf_path,
         "rubric": audit.asked.rubric,
         "evidences": {name: [as_evidence(one) for one in items] for name, items in audit.evidences.items()},
-        "opinions": [as_opinion(one) for one in audit.opinions],
-        "panel": [as_opinion(one) for one in audit.panel],
+        "opinions": [as_opinion(one) for one in audit.opinions()],
+        "panel": [as_opinion(one) for one in audit.opinions(panel=True)],
         "compared": audit.compared,
         "functions": audit.functions,
         "reported": audit.asked.reported,
@@ -106,7 +106,7 @@ def _opinions(
     audit: Audit, opinions: Sequence[JudicialOpinion], clerk: ActorClerk, position: int, *, panel: bool = False
 ) -> Iterator[AuditOpinionGiven]:
     """Those that are new, in the rubric's order, then the judges'."""
-    known = audit.panel if panel else audit.opinions
+    known = audit.opinions(panel=panel)
     said = Counter((one.judge, one.criterion_id) for one in known)
     new = []
     for opinion in opinions[len(known) :]:

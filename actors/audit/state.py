@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from pmagent.contracts.audit_events import AuditRequested, EvidenceItem, OpinionItem
+from pmagent.contracts.audit_events import AuditOpinionGiven, AuditRequested, EvidenceItem, OpinionItem
 from pmagent.contracts.audit_facts import Function, PdfReading, PictureReading, RepoSurvey
 from pmagent.contracts.model import ModelMessage
 from pmagent.events.event import Event
@@ -53,8 +53,8 @@ class Audit(msgspec.Struct, frozen=True):
     """An open audit. ``clone``, ``pdf``, ``pictures``: positions of the open requests (0: none); ``permit_asked`` of
     the permit's. ``survey`` and ``reading`` are kept until the evidence of every dimension is there (``dimensions``,
     in the rubric's order): then nothing is compared with them any more, unless it was before (``compared``), by an
-    audit that this one takes up again. ``functions`` are code for judges to read. ``opinions`` and ``panel`` stand with
-    their round, ``replies`` by question, each the position of the reply from which the opinion was read.
+    audit that this one takes up again. ``functions`` are code for judges to read. ``given`` are the opinions, the
+    panel's among them.
     ``questions``: by key (see QUESTION), those that get no answer in ``lost``; ``answered``: position of the newest
     reply. ``seen``: what the vision model says of an image, by question key."""
 
@@ -72,15 +72,17 @@ class Audit(msgspec.Struct, frozen=True):
     commit: str = ""
     report_sha256: str = ""
     evidences: dict[str, list[EvidenceItem]] = {}
-    opinions: list[OpinionItem] = []
+    given: list[AuditOpinionGiven] = []
     questions: dict[str, Asked] = {}
     seen: dict[str, str] = {}
     functions: list[Function] = []
     compared: bool = False
-    panel: list[OpinionItem] = []
-    replies: dict[str, int] = {}
     lost: dict[str, Lost] = {}
     answered: int = 0
+
+    def opinions(self, *, panel: bool = False) -> list[OpinionItem]:
+        """Those of the judges, or the panel's."""
+        return [one.opinion for one in self.given if bool(one.panel) == panel]
 
     @property
     def collected(self) -> bool:
@@ -150,8 +152,7 @@ def inherited(earlier: Audit) -> Audit:
         kept = []
     return replace(
         earlier, evidences={name: earlier.evidences[name] for name in kept},
-        opinions=[one for one in earlier.opinions if one.criterion_id in kept],
-        panel=[one for one in earlier.panel if one.criterion_id in kept],
+        given=[one for one in earlier.given if one.opinion.criterion_id in kept],
     )  # fmt: skip
 
 

@@ -12,8 +12,6 @@ from pmagent.events.event import parse_time
 
 PAUSE_SECONDS_MAX = 60.0
 """Pauses double from one second up to this; a provider that asks for a longer one gets it."""
-_SHORT_PAUSES = 6
-"""So many are shorter: 1, 2, 4, 8, 16 and 32 seconds."""
 
 
 class Stop(NamedTuple):
@@ -71,9 +69,9 @@ def waited_seconds(ask: Ask, now: str) -> float:
 
 
 def calls_max(limits: ModelLimits) -> int:
-    """No question makes more calls: beyond its attempts one for each pause that its patience has room for."""
-    minutes = limits.patience_minutes or 0.0
-    return limits.attempts + (ceil(minutes * 60 / PAUSE_SECONDS_MAX) + _SHORT_PAUSES if minutes else 0)
+    """No question makes more calls: beyond its attempts one for each pause that its patience has room for, six of which
+    are shorter than a minute."""
+    return limits.attempts + 6 + ceil(limits.patience_minutes) if limits.patience_minutes else limits.attempts
 
 
 def pause_seconds(attempts: int, retry_after_s: float | None) -> float:

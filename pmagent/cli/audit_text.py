@@ -127,8 +127,6 @@ def summary(output: Output, audit: Audit, copies: Sequence[Path] = ()) -> None:
     if audit.unanswered:
         told = f"{len(audit.unanswered)} {'criterion has' if len(audit.unanswered) == 1 else 'criteria have'}"
         output.line(Styled(f"  {told} no answer: pmagent audit --resume {audit.id[:8]} asks again", "yellow"))
-    elif audit.is_resumable:
-        output.line(f"  pmagent audit --resume {audit.id[:8]} takes it up again, with what was answered")
     if audit.concluded is not None:
         output.line(f"  report  {audit.asked.output}.md")
     for path in copies:

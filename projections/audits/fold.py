@@ -25,7 +25,7 @@ from pmagent.contracts.audit_events import (
 )
 from pmagent.contracts.clock import TimerRequested
 from pmagent.contracts.effect import RequestRefused
-from pmagent.contracts.model import ModelCallFailed, ModelFailed, ModelReplied
+from pmagent.contracts.model import ModelCallFailed, ModelReplied
 from pmagent.events.event import Event
 from pmagent.projections.audits.paths import report_path
 from pmagent.projections.views import jobs
@@ -174,10 +174,6 @@ def _timed(audit: Audit, _: Event, timer: TimerRequested) -> Audit:
     return replace(audit, wait=replace(audit.wait, until=timer.at))
 
 
-def _no_answer(audit: Audit, _: Event, __: ModelFailed) -> Audit:
-    return audit if audit.wait is None else replace(audit, wait=None)
-
-
 def _ruled(audit: Audit, _: Event, ruled: AuditCriterionRuled) -> Audit:
     return replace(audit, doing="ruling", rulings={**audit.rulings, ruled.dimension_id: ruled})
 
@@ -223,7 +219,6 @@ _SHOWN: Final[dict[type[msgspec.Struct], Callable[[Audit, Event, Any], Audit]]] 
     AuditOpinionRejected: _rejected,
     ModelReplied: _replied,
     ModelCallFailed: _call_failed,
-    ModelFailed: _no_answer,
     TimerRequested: _timed,
 }
 """The events that only screens and pages show, but for those of ``COUNTED``."""

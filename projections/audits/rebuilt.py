@@ -84,7 +84,7 @@ def provenance_of(audit: Audit, log_id: str) -> Provenance:
         log_id=log_id,
         position=audit.position,
         sum=audit.sum,
-        used=audit.used_fields if audit.used.calls else {},
+        used=audit.used_fields,
     )
 
 

@@ -128,5 +128,5 @@ def _from_log(given: Provenance) -> list[tuple[str, Any]]:
         ("Log", code(given.log_id)),
         ("Can be rebuilt from", f"position {given.position} of the log"),
         ("Its sum", code(given.sum)),
-        *([("Models", used_text(given.used))] if given.used else []),
+        ("Models", used_text(given.used) or "none was asked"),
     ]

@@ -45,12 +45,6 @@ class Used(msgspec.Struct, frozen=True, array_like=True):
     output_tokens: int = 0
     cost_usd: float = 0.0
 
-    @property
-    def calls(self) -> int:
-        """All of them."""
-        return self.replied + self.failed
-
-
 class Wait(msgspec.Struct, frozen=True):
     """The provider is waited for ``since`` a log time; ``until`` the next call ("": not known yet); ``code`` of the
     last that failed."""
@@ -118,7 +112,7 @@ def changing(ruling: AuditCriterionRuled) -> list[str]:
 
 def used_text(used: Mapping[str, Any]) -> str:
     """Calls, tokens and price (``Audit.used_fields``) for people; "" for none."""
-    if not used:
+    if not used.get("calls"):
         return ""
     failed = f" ({used['failed_calls']} failed)" if used["failed_calls"] else ""
     cost = "price not set" if used["cost_usd"] is None else f"${used['cost_usd']:.4f}"
@@ -153,14 +147,14 @@ class Audit(JobView, frozen=True, kw_only=True):
     @property
     def used_text(self) -> str:
         """What its models were asked and cost, for people; "" where no model was called."""
-        return used_text(self.used_fields) if self.used.calls else ""
+        return used_text(self.used_fields)
 
     @property
     def used_fields(self) -> dict[str, Any]:
         """The same for programs; ``cost_usd`` None: the price is not known."""
         used = self.used
         return {
-            "calls": used.calls, "failed_calls": used.failed, "input_tokens": used.input_tokens,
+            "calls": used.replied + used.failed, "failed_calls": used.failed, "input_tokens": used.input_tokens,
             "output_tokens": used.output_tokens,
             "cost_usd": used.cost_usd if self.asked.price is not None else None,
         }  # fmt: skip
@@ -175,11 +169,6 @@ class Audit(JobView, frozen=True, kw_only=True):
         budget = f", for at most {patience:g} minutes" if patience else ""
         code, since = self.wait.code.replace("_", " "), self.wait.since[11:19]
         return f"the provider answers “{code}” since {since} UTC{until}{budget}"
-
-    @property
-    def is_resumable(self) -> bool:
-        """Whether it ended without a report, having begun."""
-        return self.end in ("failed", "cancelled") and self.doing == "over" and bool(self.requests or self.evidence)
 
     @property
     def unanswered(self) -> list[str]:

@@ -29,7 +29,7 @@ PLANTED: Planted = {
         (actor, "_own", "if rejected.attempt < TRIES:", "if rejected.attempt <= TRIES:"),
     ]),
     "an answered question is asked again": ("though it was answered", [
-        (actor, "_begin", "opinions=kept.opinions", "opinions=[]"),
+        (actor, "_begin", "given=kept.given", "given=[]"),
     ]),
     "replies are not checked": ("halted|the model did not say so|of another question|there is no reply", [
         (actor_clerk, "read_opinion", "check(given[name], brief)", "pass"),

@@ -48,12 +48,11 @@ def functions_of(
 def _of_findings(findings: Iterable[Finding], files: _Files) -> Iterator[Function]:
     ranks: Counter[str] = Counter()
     ordered = []
-    for number, one in enumerate(findings):
+    for one in findings:
         ranks[one.goal] += 1
-        goal = GOALS.get(one.goal)
-        is_flaw = goal is not None and goal.kind == "flaw"
-        ordered.append((role_of(one.path) != "code", ranks[one.goal], not is_flaw, number, one))
-    for *_, one in sorted(ordered, key=lambda entry: entry[:4]):
+        is_flaw = one.goal in GOALS and GOALS[one.goal].kind == "flaw"
+        ordered.append(((role_of(one.path) != "code", ranks[one.goal], not is_flaw), one))
+    for _, one in sorted(ordered, key=lambda entry: entry[0]):
         yield from files.around(one.path, one.line)
 
 
