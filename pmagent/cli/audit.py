@@ -145,10 +145,12 @@ def _ended(app: App, given: str) -> AuditRequested:
 def _settings(app: App, repo_url: str) -> AuditSettings:
     """The settings of the audit. One of an address goes by the workspace's file only if that was accepted."""
     from pmagent.audit.source import is_address
+    from pmagent.workspace.presence import require_workspace
     from pmagent.workspace.settings import resolve
     from pmagent.workspace.trust import is_accepted, require_accepted
 
     workspace = app.workspace.resolve()
+    require_workspace(workspace)
     if not is_address(repo_url, workspace):
         require_accepted(workspace)
     elif not is_accepted(workspace):

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from string import ascii_letters, digits
 from typing import Final, NamedTuple
 
 from pmagent.actors.audit.detectors.evidence.items import key_of
 from pmagent.actors.audit.goals import GOALS, goal_id
 from pmagent.actors.audit.justice.remedy import NOTHING
-from pmagent.contracts.audit import AuditReport, CriterionResult, Evidence, UnjudgedCriterion
+from pmagent.actors.audit.justice.text import EXTREMES
+from pmagent.contracts.audit import SCORE_MAX, AuditReport, CriterionResult, Evidence, UnjudgedCriterion
 from pmagent.projections.core.markdown import code, inline, table
 
 FIRST: Final = 5
 """So many things to do are named on top."""
-ROWS_MAX: Final = 10
-"""So many criteria stand on the page, the weakest, so that it has at most 40 lines."""
+LINES_MAX: Final = 40
+"""Lines of the page; of many criteria only the weakest stand on it."""
+_AROUND: Final = 14
+"""Lines of headings, and blank ones."""
 APART: Final = 2
 """Scores so far apart are named."""
 REASON_CHARS: Final = 240
@@ -118,23 +122,20 @@ def front_lines(report: AuditReport, used: str = "", least: float | None = None)
     lines = [f"**Overall Score:** {report.overall_score:.1f}/5{below}", "", inline(verdict_of(report), 1_000)]
     for told in notes_of(report, used):
         lines += ["", inline(told, 1_000)]
+    steps = [f"{number}. {_step_line(report, one)}" for number, one in enumerate(steps_of(report), 1)]
     every = criteria_of(report)
+    room = LINES_MAX - _AROUND - len(lines) - len(steps)
+    shown = sorted(every, key=lambda one: getattr(one, "final_score", SCORE_MAX + 1))[:room]
     heads = ["Criterion", "Score", *(one.engine for one in report.beside), "Reason"]
-    weakest = sorted(every, key=lambda one: getattr(one, "final_score", 0))[:ROWS_MAX]
-    rows = [_row(report, one) for one in every if one in weakest]
-    lines += ["", *table([inline(one, 60) for one in heads], rows)]
-    if len(every) > len(rows):
-        lines += ["", f"and {len(every) - len(rows)} more criteria, with higher scores"]
-    steps = steps_of(report)
-    if steps:
-        lines += ["", "**To do first:**", ""]
-        lines += [f"{number}. {_step_line(report, one)}" for number, one in enumerate(steps, 1)]
-    return lines
+    lines += ["", *table([inline(one, 60) for one in heads], [_row(report, one) for one in every if one in shown])]
+    if len(shown) < len(every):
+        lines += ["", f"The weakest {len(shown)} of {len(every)} criteria."]
+    return [*lines, "", "**To do first:**", "", *steps] if steps else lines
 
 
 def verdict_of(report: AuditReport) -> str:
-    """The verdict in a sentence."""
-    return next((line for line in report.executive_summary.splitlines() if line.strip()), "")
+    """The verdict, in a sentence or two: the summary up to where it goes into criteria."""
+    return " ".join(takewhile(lambda one: not one.startswith(EXTREMES), report.executive_summary.split("\n\n")))
 
 
 def notes_of(report: AuditReport, used: str) -> Iterator[str]:
