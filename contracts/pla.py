@@ -57,7 +57,7 @@ EXECUTIONS_REMEMBERED: Final = 64
 """A device answers for so many of its last executions."""
 
 UNDECLARED: Final = "the machine's keyboard layout is not declared, and without one only a practice device types"
-DECLARE: Final = "layout under [pla] in .pmagent/config.toml declares it; then propose it again"
+DECLARE: Final = 'layout = "us" (or de, fr, …) under [pla] in .pmagent/config.toml declares it; then propose it again'
 
 MODIFIERS: Final = ("ctrl", "shift", "alt", "gui")
 KEYS: Final = (

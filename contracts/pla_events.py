@@ -69,7 +69,8 @@ class PlaProposalRequested(Payload, frozen=True, kw_only=True):
     ``findings`` names the credentials that were found in it, ``objection`` says what stands against the plain one.
     ``frame``: where to take a frame from first. ``lifetime_s``: seconds that the proposal stands open. ``two_persons``:
     who asked may not approve, and both have to prove who they are; ``proof``: how who asks did. ``layout`` and
-    ``machine``: the keyboard layout and the name of the machine that is typed on, as declared ("": not).
+    ``machine``: the keyboard layout and the name of the machine that is typed on, as declared ("": not);
+    ``undeclared``: whether the linked device types what names no layout (True, too, while none is linked).
     """
 
     goal: Annotated[str, Meta(max_length=GOAL_CHARS_MAX)]
@@ -92,6 +93,7 @@ class PlaProposalRequested(Payload, frozen=True, kw_only=True):
     layout: LayoutName = ""
     machine: MachineName = ""
     proof: Proof = "unsaid"
+    undeclared: bool = True
 
 
 @event_type("pla.observe_requested", request=True)
@@ -109,7 +111,7 @@ class PlaDecisionRequested(Payload, frozen=True, kw_only=True):
     ``reason``; ``acknowledged``: the operator knows of the credentials in it. ``seen_mode``: the mode in which it was
     shown, on which it hangs whether an approval types at once ("": it was not said); ``looked_ms``: for how many
     milliseconds it was shown; ``proof``: how it is known who decides. ``layout`` and ``machine``: what is declared of
-    the machine now (None: it was not said)."""
+    the machine now (None: it was not said); ``two_persons``: whether they are demanded now."""
 
     proposal_id: Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
     decision: Decision
@@ -123,6 +125,7 @@ class PlaDecisionRequested(Payload, frozen=True, kw_only=True):
     layout: LayoutName | None = None
     machine: MachineName | None = None
     proof: Proof = "unsaid"
+    two_persons: bool = False
 
 
 @event_type("pla.revealed")
@@ -319,7 +322,7 @@ class PlaProposed(SessionAnswer, frozen=True, kw_only=True):
 @event_type("pla.proposal_refused")
 class PlaProposalRefused(SessionAnswer, frozen=True, kw_only=True):
     """Nothing is proposed. ``code``: mode, open (another one is), goal, unfit, credential, frame, model, too_many,
-    unproven (of two persons the first has not proved who they are)."""
+    unproven (of two persons the first has not proved who they are), device (it types by a declared layout only)."""
 
     code: str
     reasons: list[str]

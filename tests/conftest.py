@@ -21,7 +21,7 @@ from pmagent.actors.kernel.reader import parse
 from pmagent.actors.kernel.surfaces import NAMES, PATHS, REQUIRED
 from pmagent.cli import console
 from pmagent.contracts.kernel import KernelObserved, SurfaceReading
-from pmagent.service import client
+from pmagent.service import liveness
 from pmagent.workspace.trust import accept
 from tests.support import own_state
 from tests.support.cases import on_loop
@@ -50,7 +50,7 @@ settings.register_profile(
 settings.load_profile("unhurried")
 # So does how long a daemon may be silent before it is said to hang, and how long its console takes to start (it gives
 # way to everything else); tests of that say how long themselves.
-client.SILENT_SECONDS = 30.0  # type: ignore[misc]
+liveness.SILENT_SECONDS = 30.0  # type: ignore[misc]
 console.READY_SECONDS = 600.0  # type: ignore[misc]
 
 

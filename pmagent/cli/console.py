@@ -28,7 +28,7 @@ _secret_stdin: Final = click.option(
 )
 
 
-@command("pmagent console", "pmagent console --operator ada --format json")
+@command("pmagent console", "pmagent console --operator ada --format json", reads=True)
 @click.option("--operator", metavar="NAME",
               help="Your name as operator [default: the setting pla.operator, else the login name].")
 def console(app: App, operator: str | None, format: str) -> int:
@@ -77,7 +77,7 @@ def add(app: App, name: str, role: Role, secret_stdin: bool, format: str) -> int
     return 0
 
 
-@command("pmagent operators list")
+@command("pmagent operators list", reads=True)
 def listing(app: App, format: str) -> int:
     """The operators: names, roles, and whether they have a secret."""
     from pmagent.console.auth import operators

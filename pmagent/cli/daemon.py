@@ -109,7 +109,7 @@ def service_show(app: App) -> int:
 def status(app: App, require_daemon: bool, format: str) -> int:
     """Daemon, mode and its reasons, sessions, open effects, the log's end. Works without a daemon, and says so.
 
-    A daemon that does not answer within 2 s is shown as unresponsive (JSON: "daemon"), and the log answers in its
+    A daemon that does not answer within 1.5 s is shown as unresponsive (JSON: "daemon"), and the log answers in its
     place; the exit code is then 0, as for any view of the log.
 
     The log's end comes from HEAD; `pmagent log verify` shows whether the whole log is intact."""
@@ -138,7 +138,7 @@ def _found(app: App) -> tuple[int, dict[str, Any]]:
             return Exit.DONE, noted
     from pmagent.service.operations import call
 
-    answer = warned(app.output, call(app.workspace, "status", {}))
+    answer = warned(app.output, call(app.workspace, "status", {}, app.output.note))
     return answer.exit_code, answer.document
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from pmagent.cli.output import Output
+from pmagent.cli.output import Output, Piece, Styled
 
 if TYPE_CHECKING:
+    from pmagent.service.liveness import Liveness
     from pmagent.workspace.layout import Layout
     from pmagent.workspace.settings import Resolved
 
@@ -40,6 +42,7 @@ class App:
         self.trusting = False
         """Whether --trust-workspace was given: the configuration as it lies there is accepted."""
         self._resolved: Resolved | None = None
+        self._daemon: Liveness | None = None
 
     @property
     def resolved(self) -> Resolved:
@@ -62,6 +65,33 @@ class App:
         from pmagent.workspace.layout import Layout
 
         return Layout(self.workspace)
+
+    def daemon_news(self, *, done: bool = False) -> list[list[Piece]]:
+        """Say that the daemon does not answer, has gone, or is back, each once, in a line. Waits for nothing; behind a
+        command that is ``done``, until it is known whether it answers."""
+        if self._daemon is None:
+            from pmagent.service.liveness import Liveness
+            from pmagent.workspace.layout import Layout
+            from pmagent.workspace.settings import workspace_of
+
+            self._daemon = Liveness(Layout(workspace_of(self.workspace_flag, self.environ)))
+        if self._daemon.look(wait=done) and (self._daemon.state == "silent" or not done):
+            return [[Styled("note:", "yellow"), f" {self._daemon.text}"]]
+        return []
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """A command, at whose end the daemon is not asked any more."""
+        try:
+            yield
+        finally:
+            if self._daemon is not None:
+                self._daemon.close()
+
+    def note_daemon(self, *, done: bool = False) -> None:
+        """Note ``daemon_news``."""
+        for line in self.daemon_news(done=done):
+            self.output.note(*line)
 
 
 pass_app = click.make_pass_decorator(App)
@@ -140,23 +170,32 @@ class Command(_Helped):
     """A command whose help begins with a runnable example."""
 
     def __init__(
-        self, *args: Any, example: Sequence[str] | str, options: Sequence[Decorator] = (), **kwargs: Any
+        self, *args: Any, example: Sequence[str] | str, options: Sequence[Decorator] = (), reads: bool = False,
+        **kwargs: Any
     ) -> None:
         kwargs.setdefault("context_settings", CONTEXT)
         super().__init__(*args, **kwargs)
         self.examples = [example] if isinstance(example, str) else list(example)
+        self._reads = reads
         for option in options:
             option(self)
         self.params.extend(shared_options())
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Accept first, where --trust-workspace was given: the command has looked at nothing yet."""
+        """Accept first, where --trust-workspace was given: the command has looked at nothing yet. Behind a command that
+        ``reads`` what a daemon writes, and asks it nothing, say where that does not answer."""
         app = ctx.find_object(App)
         if app is not None and app.trusting:
             from pmagent.cli.trust_prompt import accept_as_is
 
             accept_as_is(app.workspace.resolve(), app.output)
-        return super().invoke(ctx)
+        if app is None:
+            return super().invoke(ctx)
+        with app.asking():
+            code = super().invoke(ctx)
+            if self._reads:
+                app.note_daemon(done=True)
+            return code
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Example first, then the usual."""
@@ -294,13 +333,14 @@ _TEXT_OR_JSON: Final = format_option()
 
 def command(
     *example: str, name: str | None = None, cls: type[Command] = Command, request: bool = False,
-    format: Decorator | None = _TEXT_OR_JSON,
+    format: Decorator | None = _TEXT_OR_JSON, reads: bool = False,
 ) -> Callable[[Callable[..., int | None]], click.Command]:
     """A command of a function that takes ``app``, its own arguments and options, and those that many commands have:
-    ``--request`` and ``--format``. ``example``: what its help begins with."""
+    ``--request`` and ``--format``. ``example``: what its help begins with; ``reads``: it shows what a daemon writes,
+    and asks it nothing."""
     shared = [*([request_option()] if request else []), *([format] if format is not None else [])]
 
     def made(function: Callable[..., int | None]) -> click.Command:
-        return click.command(name, cls=cls, example=example, options=shared)(pass_app(function))
+        return click.command(name, cls=cls, example=example, options=shared, reads=reads)(pass_app(function))
 
     return made

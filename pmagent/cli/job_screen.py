@@ -64,12 +64,14 @@ def watch_list(app: App, lines: Callable[[int, int], list[list[Piece]]]) -> int:
     output, panel = app.output, _Panel(app.output)
     if output.notes_screen() is None:
         raise click.UsageError("--watch draws on a terminal, and there is none: pmagent log tail --follow shows events")
+    news = app.daemon_news()
     while (size := output.notes_screen()) is not None:
         with opened(app.layout) as jobs:
             position = jobs.storage.tail().position
-            panel.draw([], lines(size.columns - 1, max(1, size.lines - ROWS_LEFT - 1)), size.columns, size.lines)
-            while not jobs.storage.changes(position, TICK_SECONDS) and output.notes_screen() == size:
-                pass
+            panel.draw(news, lines(size.columns - 1, max(1, size.lines - ROWS_LEFT - 1)), size.columns, size.lines)
+            while not (news := app.daemon_news()) and output.notes_screen() == size:
+                if jobs.storage.changes(position, TICK_SECONDS):
+                    break
     return Exit.DONE
 
 

@@ -53,7 +53,7 @@ def selecting(kind: Kind, *parts: str) -> Callable[[F], F]:
 
 @command(
     "pmagent runs", "pmagent runs --failed -n 5 --format json", "pmagent runs 5b0c7a52 --failed",
-    "pmagent runs --watch",
+    "pmagent runs --watch", reads=True,
 )
 @click.argument("run_id", required=False, shell_complete=partial(complete_jobs, only=[RUNS]))
 @selecting(RUNS, *TASK_STATES)
@@ -68,7 +68,7 @@ def runs(app: App, /, run_id: str | None, format: str, **given: Any) -> int:
     return _shown(app, RUN, run_id, format, **given)
 
 
-@command("pmagent audits", "pmagent audits --state concluded -n 5 --format json", "pmagent audits 5b0c7a52")
+@command("pmagent audits", "pmagent audits --state concluded -n 5 --format json", "pmagent audits 5b0c7a52", reads=True)
 @click.argument("audit_id", required=False, shell_complete=partial(complete_jobs, only=[AUDITS]))
 @selecting(AUDITS)
 def audits(app: App, /, audit_id: str | None, format: str, **given: Any) -> int:

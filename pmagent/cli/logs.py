@@ -46,7 +46,7 @@ class Ended(NamedTuple):
         return f"{end}, {spoken(exited.duration_ms / 1000)}{f', killed: {exited.exceeded}' if exited.exceeded else ''}"
 
 
-@command("pmagent logs 5b0c7a52", "pmagent logs 5b0c7a52 history")
+@command("pmagent logs 5b0c7a52", "pmagent logs 5b0c7a52 history", reads=True)
 @click.argument("run_id", shell_complete=partial(complete_jobs, only=[RUNS]))
 @click.argument("task", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Go on as attempts end, until the run is over.")
@@ -70,13 +70,13 @@ def logs(
     with opened(app.layout) as jobs, app.output.paged(wanted=app.pager and not follow and format == "text"):
         shown = _Shown(app.output, jobs, streams, bare=task is not None and stream is not None)
         if follow:
-            for ended in _attempts(jobs, entry.position, task, app.output, follow=True):
+            for ended in _attempts(jobs, entry.position, task, app, follow=True):
                 if (attempt in (None, ended.exited.attempt)) and (ended.failed or not failed):
                     shown.text(ended)
                     app.output.flush()
             return Exit.DONE
         last: dict[str, Ended] = {}
-        for ended in _attempts(jobs, entry.position, task, app.output, follow=False):
+        for ended in _attempts(jobs, entry.position, task, app, follow=False):
             if attempt in (None, ended.exited.attempt):
                 last[ended.exited.task_id] = ended
         found = [ended for ended in last.values() if ended.failed or not failed]
@@ -99,7 +99,7 @@ def show_alone(app: App, run_id: str) -> None:
     stderr to stderr."""
     entry = Catalogue(app.layout, kept=ALL, checks=True).prefixed([RUNS], run_id, ALL)
     with opened(app.layout) as jobs:
-        attempts = list(_attempts(jobs, entry.position, None, app.output, follow=False))
+        attempts = list(_attempts(jobs, entry.position, None, app, follow=False))
         for ended in attempts[-1:]:
             _Shown(app.output, jobs, ["stdout"], bare=True).text(ended)
             app.output.flush()
@@ -159,14 +159,15 @@ class _Shown:
         return self._jobs.blobs.get(captured.sha256) if captured.size_bytes else b""
 
 
-def _attempts(jobs: Jobs, requested: int, task: str | None, output: Output, *, follow: bool) -> Iterator[Ended]:
+def _attempts(jobs: Jobs, requested: int, task: str | None, app: App, *, follow: bool) -> Iterator[Ended]:
     """The attempts that have ended, in the log's order; of ``task`` alone, where one is named. Raises UsageError at the
     end for a task that no plan of the run has."""
 
     def wait() -> bool:
-        if follow and output.reader_gone():
+        if follow and app.output.reader_gone():
             raise PipeClosed
         if follow:
+            app.note_daemon()
             jobs.storage.changes(follower.position - 1, LOOK_SECONDS)
         return follow
 

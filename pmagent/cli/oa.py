@@ -56,7 +56,9 @@ def _snapshot_screen(output: Output, document: dict[str, Any]) -> None:
     output.line(Styled(f"  log       position {place['position']} of {place['log_id']}", "dim"))
 
 
-@command("pmagent oa guard --mode HINT", "pmagent oa guard --name surface_schema", format=format_option("json"))
+@command(
+    "pmagent oa guard --mode HINT", "pmagent oa guard --name surface_schema", format=format_option("json"), reads=True,
+)
 @click.option("--mode", type=click.Choice(["STRICT", "HINT"]), default="STRICT", show_default=True,
               help="STRICT: exit 1 when it fails. HINT: exit 0; the report says the truth in both.")
 @click.option("--name", default="oa_state", show_default=True, metavar="GUARD", help="The guard to run.")

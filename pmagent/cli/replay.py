@@ -117,7 +117,7 @@ def _result_screen(
         output.line(Styled("stopped: ", "yellow"), result.stopped)
 
 
-@command("pmagent rebuild --check", "pmagent rebuild")
+@command("pmagent rebuild --check", "pmagent rebuild", reads=True)
 @click.option(
     "--check", is_flag=True,
     help="Write nothing; name each document that differs from the log (exit 1; 70 when a projection is halted).",

@@ -23,7 +23,7 @@ def _exit_codes() -> str:
     return "\n".join([
         "Exit codes", "", *rows, "", "With --format json an error is one document on stdout (without it, nothing is):",
         '  {"error": {"kind": …, "message": …, "hint": …}}', f"kind is one of: {', '.join(kinds)}.", "",
-        "A daemon that says nothing for 2 s does not answer; one that computes is given 30 s, but not to look or to",
+        "A daemon that says nothing for 1.5 s does not answer; one that computes is given 30 s, but not to look or to",
         "stop something. A command that only looks, as status, is answered by the log then (exit 0; in JSON daemon is",
         "unresponsive, or starting). For anything else the error has outcome and request:",
         "  none     exit 5: the daemon had not taken the request, and drops it",

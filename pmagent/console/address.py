@@ -14,7 +14,7 @@ from msgspec import Meta
 from pmagent.console.paths import ConsolePaths
 from pmagent.events.atomic import write_atomic
 from pmagent.events.errors import PmagentError
-from pmagent.service.wire import reachable
+from pmagent.workspace.layout import reachable
 from pmagent.workspace.settings import ConsoleSettings
 
 LOOPBACK: Final = "127.0.0.1"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -32,12 +33,12 @@ from pmagent.service.client import (
     TRY_SECONDS,
     DaemonUnreachable,
     HolderGone,
-    Unanswered,
     call_daemon,
     daemon_listens,
     new_request,
 )
 from pmagent.service.host import Host, fail_with_log, open_host
+from pmagent.service.liveness import Liveness
 from pmagent.service.operations import goes_by_configuration, perform
 from pmagent.service.pausing import PAUSED, RESUMED, by_whom, refuse_if_paused
 from pmagent.service.wire import RemoteError
@@ -50,8 +51,6 @@ NEWS_SECONDS: Final = 0.05
 """A follower of another process waits so long for news at once: a cancellation waits for that, too."""
 LOOK_SECONDS: Final = 0.5
 """How often a follower looks whether the daemon is there."""
-ASK_SECONDS: Final = 5.0
-"""How often it asks whether the daemon answers."""
 BACK_SECONDS: Final = 30.0
 """So long a daemon may be gone until its follower gives up."""
 
@@ -93,8 +92,7 @@ class JobFollower:
         self._perform: Callable[[str, dict[str, Any]], Awaitable[Answer]] = self._ask_daemon
         self._look_at = 0.0
         self._gone_at: float | None = None
-        self._ask_at = 0.0
-        self._silent = False
+        self._daemon = Liveness(layout)
 
     @property
     def shown(self) -> str:
@@ -132,7 +130,7 @@ class JobFollower:
     async def attach(self, position: int) -> JobView:
         """Follow a job that was requested at ``position`` before, whoever carries it. Raises DaemonGone when nobody
         does."""
-        with opened(self.layout) as jobs:
+        with opened(self.layout) as jobs, closing(self._daemon):
             if not self.layout.store.holder().live and not jobs.view(self.kind, position).over:
                 raise DaemonGone(
                     f"nobody carries the {self.kind.word} {self.request.id[:8]} now",
@@ -180,7 +178,7 @@ class JobFollower:
         await self._say_if_paused()
         if detach and answer.document["end"] is None:
             return None
-        with opened(self.layout) as jobs:
+        with opened(self.layout) as jobs, closing(self._daemon):
             news = partial(self._await_daemon, jobs.storage)
             job = await self._follow(jobs, answer.document["position"], news)
         try:
@@ -272,6 +270,8 @@ class JobFollower:
     async def _await_daemon(self, storage: LogReader, position: int) -> None:
         """Wait for news of another process. Raises DaemonGone when there will be none."""
         await anyio.to_thread.run_sync(storage.changes, position, NEWS_SECONDS)
+        if self._gone_at is None and self._daemon.look() and self._daemon.state != "none":
+            self._observer.say(self._daemon.text)
         now = time.monotonic()
         if now < self._look_at:
             return
@@ -280,32 +280,15 @@ class JobFollower:
             if not self.layout.store.holder().live:
                 self._gone_at = now
                 self._observer.say(f"the daemon is gone; waiting {BACK_SECONDS:g} s for it to come back")
-            elif now >= self._ask_at:
-                await self._ask_whether_it_answers()
         elif daemon_listens(self.layout):
             self._gone_at = None
+            self._daemon.close()
             self._observer.say("the daemon is back")
         elif now - self._gone_at > BACK_SECONDS:
             raise DaemonGone(
                 f"the daemon is gone, and the {self.kind.word} {self.request.id[:8]} stands as it is",
                 f"pmagent up takes it up again; {self.shown} shows it",
             )
-
-    async def _ask_whether_it_answers(self) -> None:
-        """Say when the daemon has begun to hang, and when it goes on."""
-        silent = False
-        try:
-            await self._ask_daemon("status", {})
-        except Unanswered as error:
-            silent = True
-            if not self._silent:
-                self._observer.say(f"{error.message}; waiting for it")
-        except (DaemonUnreachable, RemoteError):
-            return  # it is ending, or starts again: that is looked at by itself
-        if self._silent and not silent:
-            self._observer.say("the daemon answers again")
-        self._silent = silent
-        self._ask_at = time.monotonic() + ASK_SECONDS
 
 
 _SAID: Final = {

@@ -63,7 +63,9 @@ from pmagent.service.client import new_request
 from pmagent.service.folding import folded
 from pmagent.service.host import Host
 
-_OF_THE_MOMENT: Final = ("looked_ms", "reason", "acknowledged", "seen_mode", "proof", "layout", "machine")
+_OF_THE_MOMENT: Final = (
+    "looked_ms", "reason", "acknowledged", "seen_mode", "proof", "layout", "machine", "two_persons",
+)  # fmt: skip
 """Fields that may differ when the same decision (same operator, same bytes) is sent again."""
 
 
@@ -133,7 +135,7 @@ async def propose(host: Host, arguments: dict[str, Any]) -> Answer:
     channel: Channel = asked.channel
     proved = await proof(host, asked.operator, channel, asked.secret, by_secret=asked.by_secret)
     if asked.document is None:
-        wish = msgspec.structs.replace(_wish(host, asked, settings), proof=proved)
+        wish = _wish(host, asked, settings)
     else:
         border = foreign_documents.proposal(
             asked.document, reading.warden(host.runtime.engine).mode, settings.layout
@@ -143,8 +145,10 @@ async def propose(host: Host, arguments: dict[str, Any]) -> Answer:
         channel = "document"
         wish = ProposalRequest(
             goal=f"document {border.proposal_id}", operator=asked.operator, channel=channel, why=border.rationale,
-            action=border.action, declared=border.declared, proof=proved,
+            action=border.action, declared=border.declared,
         )  # fmt: skip
+    device = reading.warden(host.runtime.engine).device
+    wish = msgspec.structs.replace(wish, proof=proved, undeclared=device is None or device.undeclared)
     request = _request(arguments)
     ready = made(wish, settings, host.runtime.intake.masked)
     draft = await anyio.to_thread.run_sync(_drafted, host, ready, request)
@@ -191,7 +195,9 @@ async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
     requested = msgspec.structs.replace(requested, proof=proved)
     if requested.decision == "APPROVED":
         settings = await anyio.to_thread.run_sync(standing, host.layout.workspace)
-        requested = msgspec.structs.replace(requested, layout=settings.layout, machine=settings.machine)
+        requested = msgspec.structs.replace(
+            requested, layout=settings.layout, machine=settings.machine, two_persons=settings.two_persons
+        )
     if requested.decision == "REJECTED" and not is_seen(requested.reason):
         requested = msgspec.structs.replace(requested, reason="")  # the warden says that it needs one
     answers = {"pla.approved", "pla.rejected", "pla.decision_refused"}

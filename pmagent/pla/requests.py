@@ -31,7 +31,8 @@ class BadProposal(PmagentError, exit_code=2):
 
 class ProposalRequest(msgspec.Struct, frozen=True, kw_only=True):
     """An operator's request. ``action``: stated by a document instead of by ``goal``; ``declared``: whoever made it
-    says that it holds credentials; ``proof``: how it is known who asks."""
+    says that it holds credentials; ``proof``: how it is known who asks; ``undeclared``: whether what is linked types
+    what names no layout."""
 
     goal: str
     operator: str
@@ -42,6 +43,7 @@ class ProposalRequest(msgspec.Struct, frozen=True, kw_only=True):
     action: Action | None = None
     declared: bool = False
     proof: Proof = "none"
+    undeclared: bool = True
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -63,8 +65,7 @@ def made(wish: ProposalRequest, settings: PlaSettings, redact: Redact) -> Made:
         "goal": masked_goal(wish.goal, redact), "requested_by": wish.operator, "channel": wish.channel,
         "rationale": masked(wish.why, redact), "policy": settings.policy, "frame": wish.frame, "model": wish.model,
         "limits": settings.limits, "lifetime_s": settings.lifetime_s, "two_persons": settings.two_persons,
-        "layout": settings.layout, "machine": settings.machine,
-        "proof": wish.proof,
+        "layout": settings.layout, "machine": settings.machine, "proof": wish.proof, "undeclared": wish.undeclared,
     }  # fmt: skip
     if action is None:
         return Made(_request(fields), None)

@@ -22,8 +22,8 @@ from typing import Final
 from pmagent.events.errors import PmagentError
 from pmagent.events.tree import held
 from pmagent.service.client import DaemonUnreachable
-from pmagent.service.wire import peer_pid, peer_uid, reachable
-from pmagent.workspace.layout import Layout, template
+from pmagent.service.wire import peer_pid, peer_uid
+from pmagent.workspace.layout import Layout, reachable, template
 
 NOTIFY: Final = "NOTIFY_SOCKET"
 READY: Final = b"READY=1"

@@ -18,6 +18,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from pmagent.edges import EDGES, OPERATIONS
 from pmagent.events.errors import PmagentError
 from pmagent.events.log import now
+from pmagent.service import liveness
 from pmagent.service.answer import Answer
 from pmagent.service.wire import (
     LOOKING,
@@ -30,22 +31,19 @@ from pmagent.service.wire import (
     Request,
     peer_pid,
     peer_uid,
-    reachable,
     receive_line,
     stops,
 )
 from pmagent.when import short
-from pmagent.workspace.layout import Layout
+from pmagent.workspace.layout import Layout, reachable
 
 CONNECT_SECONDS: Final = 15.0
 """How long a daemon that holds the lock may take to open its socket: it folds the log first. A command that only looks
-reads the log after ``SILENT_SECONDS``."""
+reads the log after ``liveness.SILENT_SECONDS``."""
 
 REPLY_SECONDS: Final = 90.0
 
 TRY_SECONDS: Final = 0.02
-SILENT_SECONDS: Final = 2.0
-"""A daemon that says nothing for so long does not answer; it says something every ``wire.BEAT_SECONDS``."""
 BUSY_SECONDS: Final = 30.0
 """So long a daemon that computes, and says nothing, is taken to be busy by who asks for more than a look or a stop."""
 
@@ -57,7 +55,7 @@ Say = Callable[[str], None]
 """Is told what somebody who waits should know."""
 
 
-def _unheard(_: str) -> None:
+def unheard(_: str) -> None:
     """Nobody is told."""
 
 
@@ -98,7 +96,7 @@ class Unanswered(DaemonUnreachable):
 
 
 async def call_daemon(
-    layout: Layout, name: str, arguments: dict[str, Any], seconds: float = REPLY_SECONDS, say: Say = _unheard
+    layout: Layout, name: str, arguments: dict[str, Any], seconds: float = REPLY_SECONDS, say: Say = unheard
 ) -> Answer:
     """Perform an operation through the daemon, which may take ``seconds`` to answer as long as it says that it works
     on it. ``say`` is told what keeps it waiting.
@@ -147,7 +145,7 @@ class _Call:
         began = anyio.current_time()
         while True:
             try:
-                with reachable(self._layout.socket) as address, anyio.fail_after(SILENT_SECONDS):
+                with reachable(self._layout.socket) as address, anyio.fail_after(liveness.SILENT_SECONDS):
                     stream = await anyio.connect_unix(address)
             except TimeoutError:  # nobody takes connections, and no more can wait
                 raise self._unanswered(f"does not answer ({self._whose}, since {short(self._since)} UTC)") from None
@@ -163,10 +161,10 @@ class _Call:
                     raise DaemonUnreachable("the socket belongs to another user's process", where)
                 return stream
             waited = anyio.current_time() - began
-            patience = min(SILENT_SECONDS, CONNECT_SECONDS) if self._name in LOOKING else CONNECT_SECONDS
+            patience = min(liveness.SILENT_SECONDS, CONNECT_SECONDS) if self._name in LOOKING else CONNECT_SECONDS
             if waited >= patience:
                 raise _starting(self._layout)
-            if waited >= SILENT_SECONDS and not notified:
+            if waited >= liveness.SILENT_SECONDS and not notified:
                 notified = True
                 say(f"{_starting(self._layout).message}; waiting for it")
             await anyio.sleep(TRY_SECONDS)
@@ -177,7 +175,7 @@ class _Call:
         raw: socket.socket = stream.extra(SocketAttribute.raw_socket)
         limit = anyio.current_time() + seconds
         try:
-            with anyio.fail_after(SILENT_SECONDS):
+            with anyio.fail_after(liveness.SILENT_SECONDS):
                 await stream.send(message)
             while True:
                 reply = msgspec.json.decode(await self._line(lines), type=Reply)
@@ -197,7 +195,7 @@ class _Call:
         urgent = self._stops or self._name in LOOKING
         began, worked = anyio.current_time(), 0 if urgent else _processor_ticks(self._pid)
         while True:
-            with anyio.move_on_after(SILENT_SECONDS):
+            with anyio.move_on_after(liveness.SILENT_SECONDS):
                 return await receive_line(lines, REPLY_BYTES_MAX)
             working = 0 if urgent else _processor_ticks(self._pid)
             if working <= worked or anyio.current_time() - began >= BUSY_SECONDS:
@@ -252,7 +250,7 @@ def daemon_listens(layout: Layout) -> bool:
     """Whether a daemon accepts connections; who holds the log without one is a command, and done before long."""
     try:
         with reachable(layout.socket) as address, socket.socket(socket.AF_UNIX) as probe:
-            probe.settimeout(SILENT_SECONDS)
+            probe.settimeout(liveness.SILENT_SECONDS)
             probe.connect(address)
     except OSError:
         return False

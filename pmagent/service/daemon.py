@@ -45,10 +45,9 @@ from pmagent.service.wire import (
     has_left,
     peer_pid,
     peer_uid,
-    reachable,
     stops,
 )
-from pmagent.workspace.layout import Layout
+from pmagent.workspace.layout import Layout, reachable
 
 CONNECTIONS_MAX = 256
 """So many connections are open at once at most; fewer where the process may open few files."""

@@ -35,6 +35,7 @@ from pmagent.service.client import (
     Unanswered,
     call_daemon,
     new_request,
+    unheard,
 )
 from pmagent.service.log_files import check_files
 from pmagent.service.wire import LOOKING
@@ -147,12 +148,13 @@ def goes_by_configuration(workspace: Path, name: str, arguments: dict[str, Any])
     return bool(load(configured)(workspace, arguments)) if isinstance(configured, str) else configured
 
 
-def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None, say: Say = lambda _: None) -> Answer:
+def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None, say: Say = unheard) -> Answer:
     """Perform an operation on the workspace, through its daemon or in this process; blocking. ``say`` is told what
     keeps it waiting.
 
     ``status`` and ``rebuild`` without a daemon only read the log, and need no lock. An operation that only looks is
-    answered by the log also where a daemon does not answer, with a warning that says so. Raises PmagentError.
+    answered by the log also where a daemon does not answer, and ``say`` is told at once, else a warning says so. Raises
+    PmagentError.
     """
     workspace = workspace.resolve()
     layout = Layout(workspace)
@@ -174,18 +176,22 @@ def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None, sa
         except (DaemonStarting, Unanswered) as error:
             if name not in LOOKING:
                 raise
-            return _as_logged(workspace, name, arguments, error)
+            return _as_logged(workspace, name, arguments, error, say)
 
 
-def _as_logged(workspace: Path, name: str, arguments: dict[str, Any], error: DaemonStarting | Unanswered) -> Answer:
+def _as_logged(
+    workspace: Path, name: str, arguments: dict[str, Any], error: DaemonStarting | Unanswered, say: Say
+) -> Answer:
     """The log's answer beside a daemon that gives none. Raises ``error`` where the log does not know it yet."""
+    what = f"{error.message}; this is what the log says"
+    say(what)  # a long log takes a while
     try:
         answer = _without_daemon(workspace, name, arguments)
     except OutcomeOpen:
         raise error from None
+    warnings = [what, *answer.warnings] if say is unheard else answer.warnings
     return Answer(
-        document={**answer.document, "daemon": error.daemon}, exit_code=answer.exit_code,
-        warnings=[f"{error.message}; this is what the log says", *answer.warnings],
+        document={**answer.document, "daemon": error.daemon}, exit_code=answer.exit_code, warnings=warnings
     )
 
 

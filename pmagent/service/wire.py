@@ -11,12 +11,9 @@ other end. Its path may be longer than a socket address holds, so both sides rea
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, Final
 
 import anyio
@@ -25,7 +22,6 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from pmagent.edges import OPERATIONS
 from pmagent.events.errors import PmagentError
-from pmagent.events.tree import held
 
 REQUEST_BYTES_MAX: Final = 24 << 20
 REPLY_BYTES_MAX: Final = 64 << 20
@@ -79,13 +75,6 @@ class RemoteError(PmagentError):
         super().__init__(failure.message, failure.hint)
         self.kind = failure.kind
         self.exit_code = failure.exit_code
-
-
-@contextmanager
-def reachable(path: Path) -> Iterator[str]:
-    """An address for the socket at ``path``, of any length, while the block lasts. Raises OSError."""
-    with held(os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as folder:
-        yield f"/proc/self/fd/{folder}/{path.name}"
 
 
 def peer_uid(connection: socket.socket) -> int:

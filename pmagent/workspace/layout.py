@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -10,8 +13,9 @@ import msgspec
 from pmagent.events.atomic import write_atomic
 from pmagent.events.evidence import FOLDER, Evidence, evidence, log_of
 from pmagent.events.store import LogStore
+from pmagent.events.tree import held
 
-__all__ = ["FOLDER", "GITIGNORE", "Layout", "template"]
+__all__ = ["FOLDER", "GITIGNORE", "Layout", "reachable", "template"]
 
 GITIGNORE: Final = b"*\n!.gitignore\n!config.toml\n"
 """``.pmagent/.gitignore``: what a run leaves behind stays out of git; the settings are worth keeping in it."""
@@ -125,3 +129,10 @@ def workspace_of_log(folder: Path) -> Layout | None:
         if layout.log == folder.absolute():
             return layout
     return None
+
+
+@contextmanager
+def reachable(path: Path) -> Iterator[str]:
+    """An address for the socket at ``path``, of any length, while the block lasts. Raises OSError."""
+    with held(os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as folder:
+        yield f"/proc/self/fd/{folder}/{path.name}"

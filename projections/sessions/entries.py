@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -59,6 +60,8 @@ WRITERS: Final[dict[type[msgspec.Struct], frozenset[str]]] = {
 PARTS: Final = frozenset((BRAIN, WARDEN, HID))
 """The actors whose halt concerns a session."""
 
+_BORDER: Final = "border"
+"""It notices what is wrong with documents that operators hand in."""
 _BY_OPERATORS: Final = frozenset(("requested", "ended"))
 """The codes of mode changes that an operator wanted; the others are the system's own."""
 
@@ -73,6 +76,30 @@ class Entry(NamedTuple):
     proposal_id: str = ""
     execution_id: str = ""
     violation: bool = False
+
+
+class _Details(msgspec.Struct):
+    position: int
+    by: str
+
+
+class _Told(msgspec.Struct):
+    """So much of a violation's entry says whom it answers."""
+
+    operator_id: str
+    details: _Details
+
+
+def answered(violations: bytes) -> set[int]:
+    """The positions of those violations, of a log of them, that are the answer to an operator's own request, or to a
+    document that an operator handed in. A line that is no entry is none."""
+    found: set[int] = set()
+    for line in violations.splitlines():
+        with suppress(msgspec.DecodeError, msgspec.ValidationError):
+            one = msgspec.json.decode(line, type=_Told)
+            if one.operator_id != NOBODY or one.details.by == _BORDER:
+                found.add(one.details.position)
+    return found
 
 
 def is_forged(event: Event) -> bool:

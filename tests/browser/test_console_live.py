@@ -60,37 +60,6 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
     made.close()
 
 
-NOTIFIED = """
-window.Notification = class {
-  static permission = "granted";
-  static requestPermission() { return Promise.resolve("granted"); }
-  constructor(title, options) { document.body.dataset.noticed = `${document.body.dataset.noticed ?? ""}${title};`; }
-};
-"""
-"""Shows no notification, but keeps what would be shown: this browser has no desktop."""
-
-
-def test_a_browser_notifies_of_what_opens_once_where_somebody_asked_for_it(enter: Enter, station: Station) -> None:
-    page = enter().page
-    page.add_init_script(NOTIFIED)
-    page.goto(page.url.partition("/enter")[0].rstrip("/") + "/alerts")
-    button = page.get_by_role("button", name="Notify me in this browser")
-    expect(button).to_have_attribute("aria-pressed", "false")
-    station.pmagent("pla", "mode", "SUGGEST")
-    station.pmagent("pla", "propose", "type: before")
-    expect(page.locator("#waiting")).to_have_attribute("data-count", "1")
-    expect(page.locator("body[data-noticed]")).to_have_count(0)  # nobody asked for any
-    button.click()
-    expect(button).to_have_attribute("aria-pressed", "true")
-    station.pmagent("pla", "reject", "--reason", "enough")
-    station.pmagent("pla", "propose", "type: hello")
-    expect(page.locator("body")).to_have_attribute("data-noticed", "Typing waits for a decision;")
-    page.reload()
-    expect(button).to_have_attribute("aria-pressed", "true")
-    expect(page.locator("body[data-noticed]")).to_have_count(0)  # it was told already
-    station.pmagent("pla", "end")
-
-
 def positions(page: Page) -> list[int]:
     """Of the rows of the log that the page shows, from above."""
     rows = page.locator("tbody#events tr")
@@ -281,13 +250,19 @@ def test_times_are_the_reader_s_rows_open_words_explain_themselves_and_little_li
     assert main
     assert main["y"] < 110, "no more than a bar and a line of sections"
     visit.go("/log?type=pla.proposed&text=second")
-    row = page.locator("tbody#events tr").first
-    expect(row).to_contain_text("pla.proposed")
+    row = page.get_by_role("row").filter(has_text="pla.proposed").first
     link = row.get_by_role("link").first.bounding_box()
     assert link
     assert link["height"] >= 24
-    row.locator(".c-gist").click()
+    with page.context.expect_page() as beside:
+        row.click(modifiers=["Control"])
+    expect(beside.value.get_by_role("heading", name="The line as it is stored")).to_be_visible()
+    beside.value.close()
+    row.click()
     expect(page.get_by_role("heading", name="The line as it is stored")).to_be_visible()
+    plain.go("/log?type=pla.proposed")
+    plain.page.get_by_role("row").filter(has_text="pla.proposed").first.click()
+    expect(plain.page.get_by_role("heading", name="The line as it is stored")).to_be_visible()
     expect(page.get_by_role("main")).not_to_contain_text("␊")
     assert visit.go("/runs/none") == 404
     expect(page.get_by_role("main").get_by_role("link", name="Runs")).to_be_visible()

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from pmagent.service.background import NOTIFY, OUTPUT, Notifier, StillThere, stop, unit, unit_file, unit_name
-from pmagent.service.wire import reachable
-from pmagent.workspace.layout import Layout
+from pmagent.workspace.layout import Layout, reachable
 from tests.support.cases import each
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, spawn
 

@@ -16,8 +16,7 @@ import pytest
 
 from pmagent.console import address
 from pmagent.console.paths import ConsolePaths
-from pmagent.service.wire import reachable
-from pmagent.workspace.layout import Layout
+from pmagent.workspace.layout import Layout, reachable
 from tests.conftest import fresh_example
 from tests.support import warm
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent, spawn

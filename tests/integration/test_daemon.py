@@ -33,8 +33,8 @@ from pmagent.service import operations as service
 from pmagent.service.answer import Answer
 from pmagent.service.host import Host, RequestReused, open_host
 from pmagent.service.operations import call, perform
-from pmagent.service.wire import REQUEST_BYTES_MAX, RemoteError, reachable
-from pmagent.workspace.layout import Layout
+from pmagent.service.wire import REQUEST_BYTES_MAX, RemoteError
+from pmagent.workspace.layout import Layout, reachable
 from tests.support.commands import SECONDS
 from tests.support.daemons import Daemon, running
 from tests.support.logged import history

@@ -16,17 +16,18 @@ import pytest
 
 from pmagent.events.lock import WriterLock
 from pmagent.jobs.kinds import RUNS
-from pmagent.service import client
+from pmagent.service import client, liveness
 from pmagent.service.client import Unanswered
 from pmagent.service.operations import call
-from pmagent.service.wire import BadMessage, RemoteError, reachable
-from pmagent.workspace.layout import Layout
+from pmagent.service.wire import BadMessage, RemoteError
+from pmagent.workspace.layout import Layout, reachable
 from tests.support.cases import each
 from tests.support.commands import pmagent, spawn
 from tests.support.daemons import Daemon, hurried, running, stopped
 from tests.support.pla_live import await_event, events
 from tests.support.started import in_workspace, started
 
+RUN_ID = "5b0c7a52-0000-4000-8000-000000000001"
 PLAN = "- {task_id: one, intent: say it, tools: [echo], inputs: {args: [hello]}}\n"
 LONG = "- {task_id: nap, intent: take long, tools: [sleep], inputs: {args: ['600']}}\n"
 WHO = {"operator": "ada", "channel": "api"}
@@ -65,6 +66,42 @@ def test_commands_that_only_read_are_answered_by_the_log(workspace: Path) -> Non
             done = pmagent(workspace, *arguments, "--format", "json")
             assert (done.code, done.document["daemon"]) == (0, "unresponsive"), arguments
             assert "does not answer" in done.errors
+
+
+TELLING = (
+    "status", "runs", "audits", "alerts", "log tail", "log show 1", "log why 1", "log stat", "log verify",
+    "operators list", "oa guard --mode HINT", "oa snapshot", "boot oa", "rebuild --check", "pla status", "pla list",
+    "pla show", "pla device", "pla propose type:x", "pla mode OBSERVE", "pla end", "pla disarm", "pla verify-log",
+    "pause --reason x", "resume", "notify test", "logs 5b0c7a52", "doctor", "runs --format json",
+)
+"""Commands that show what a daemon does, or ask it."""
+
+
+def test_every_command_says_that_the_daemon_hangs(workspace: Path) -> None:
+    in_workspace(workspace, PLAN)
+    run = ("run", "say it", "--plan", str(workspace / "plan.yaml"), "--dry-run", "--request", RUN_ID)
+    with running(workspace) as daemon:
+        assert pmagent(workspace, *run).code == 0
+        for command in TELLING:
+            assert "does not answer" not in pmagent(workspace, *command.split()).errors, command
+        with stopped(daemon):
+            for command in TELLING:
+                done = pmagent(workspace, *command.split())
+                assert "does not answer" in done.errors + (done.text if command == "doctor" else ""), command
+
+
+def test_who_follows_the_log_is_told_that_the_daemon_hangs_goes_on_and_ends(workspace: Path) -> None:
+    with running(workspace) as daemon, started(workspace, "log", "tail", "-f", "-n", "1") as tail:
+        tail.until("caught up")
+        with stopped(daemon):
+            tail.until("the daemon does not answer")
+        tail.until("the daemon answers again")
+        assert daemon.end()[0] == 0
+        tail.until("the daemon is gone")
+        with running(workspace):
+            tail.until("the daemon is back")
+            tail.send(signal.SIGINT)
+            assert tail.end().code == 130
 
 
 def test_the_doctor_tells_a_daemon_that_hangs_from_one_that_runs(workspace: Path) -> None:
@@ -167,7 +204,7 @@ def test_a_daemon_that_is_starting_is_not_said_to_hang(workspace: Path, holder: 
 
 
 def test_who_waits_for_a_start_is_told(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "SILENT_SECONDS", 1.0)
+    monkeypatch.setattr(liveness, "SILENT_SECONDS", 1.0)
     monkeypatch.setattr(client, "CONNECT_SECONDS", 1.5)
     layout = Layout(workspace)
     layout.prepare()

@@ -17,8 +17,7 @@ from pmagent.events.lock import WriterLock
 from pmagent.service import client, daemon
 from pmagent.service.client import DaemonUnreachable
 from pmagent.service.operations import call, perform
-from pmagent.service.wire import reachable
-from pmagent.workspace.layout import Layout
+from pmagent.workspace.layout import Layout, reachable
 from tests.support.cases import each
 from tests.support.commands import SECONDS
 from tests.support.consoles import LiveHost, live_host

@@ -69,13 +69,14 @@ def test_a_violation_is_told_at_the_daemon_s_screen_and_in_the_status(workspace:
     with running(workspace) as daemon:
         pla(workspace, "propose", "type: ls", expect=1)
         status = asked(workspace, "status")
-        assert "✗ 1 contract violation: sessions/pla-" in pla(workspace, "status").text
+        assert "1 refused request: sessions/pla-" in pla(workspace, "status").text, "an operator's mistake is no alarm"
         code, errors = daemon.end()
     assert code == 0
     assert "a contract was violated contract=action_proposal kind=mode_mismatch" in errors
     assert (
         status["violations"]["count"] == len((workspace / status["violations"]["path"]).read_text().splitlines()) == 1
     )
+    assert status["violations"]["answered"] == 1
 
 
 def test_a_proposal_is_shown_approved_and_recorded_and_no_more(lab: Path) -> None:
@@ -317,10 +318,15 @@ def proven(lab: Path, secret: str, *arguments: str) -> tuple[int, dict[str, Any]
 
 def test_two_persons_are_two_who_prove_who_they_are(lab: Path) -> None:
     """``--operator NAME`` alone proves nothing, neither of who asks nor of who approves."""
+    early = asked(lab, "propose", "type: early")
     configure(lab, two_persons=True)
     file = Layout(lab).home / "operators.json"
     for name, role in (("ada", "approve"), ("grace", "approve"), ("vera", "view")):
         operators.add(file, name, role, f"{SECRET}-{name}")  # type: ignore[arg-type]
+    approve = ("approve", early["proposal_id"], "--digest", early["digest"])
+    assert asked(lab, *approve, expect=1)["decision"]["code"] == "changed", "it binds what is open already"
+    assert proven(lab, f"{SECRET}-grace", *approve, "--operator", "grace")[1]["decision"]["code"] == "changed"
+    pla(lab, "reject", "--reason", "again, by two")
     assert asked(lab, "propose", "type: ls", expect=1)["code"] == "unproven"
     code, proposed, _ = proven(lab, f"{SECRET}-ada", "propose", "type: ls")
     assert (code, proposed["proposed"]) == (0, True)
@@ -334,7 +340,8 @@ def test_two_persons_are_two_who_prove_who_they_are(lab: Path) -> None:
     assert (code, refused["decision"]["code"]) == (1, "self")
     code, approved, _ = proven(lab, f"{SECRET}-grace", *approve, "--operator", "grace")
     assert (code, approved["decision"]["decision"]) == (0, "approved")
-    assert [one["proof"] for one in events(lab, "pla.decision_requested")] == ["none", "secret", "secret"]
+    proofs = [one["proof"] for one in events(lab, "pla.decision_requested")]
+    assert proofs == ["none", "secret", "none", "none", "secret", "secret"]
     assert not any(SECRET.encode() in path.read_bytes() for path in lab.rglob("*") if path.is_file())
 
 

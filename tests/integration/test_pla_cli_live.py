@@ -236,6 +236,17 @@ def test_a_frame_is_looked_at(lab: Lab, tmp_path: Path) -> None:
     assert nothing["reasons"]
 
 
+def test_on_one_pipe_the_end_comes_last_and_a_linked_device_is_not_said_to_be_missing(lab: Lab) -> None:
+    assert "no serial device" not in lab.pla("device").text
+    proposed = lab.proposed("type: in order")
+    done = warm.run(
+        [*PMAGENT, "pla", "approve", proposed["proposal_id"], "--digest", proposed["digest"]], cwd=lab.workspace,
+        env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS, check=False,
+    )  # fmt: skip
+    told = done.stdout.decode()
+    assert -1 < told.index("it is being typed") < told.index("executed"), told
+
+
 def test_a_second_look_at_the_device_does_not_disturb_the_daemon(lab: Lab) -> None:
     lab.proposed("type: x")
     assert lab.asked("device")["linked"]
@@ -307,3 +318,20 @@ def test_what_the_device_reports_of_itself_is_shown(lab: Lab) -> None:
     await_event(lab.workspace, "hid.reported", "data.caps_lock=false", after=after)
     assert "Caps Lock" not in lab.pla("device").text.split("last error")[0]
     assert lab.device.typed == before
+
+
+def test_a_board_is_not_even_proposed_what_needs_a_layout_before_one_is_declared(tmp_path: Path) -> None:
+    with live_lab(tmp_path, fresh_example(tmp_path / "workspace"), "--board", "--layout", "de") as lab:
+        for mode in ("SUGGEST", "EXECUTE"):
+            lab.pla("mode", mode)
+        lab.pla("arm")
+        for goal in ("type: zy", "keys: ctrl+c"):
+            refused = lab.pla("propose", goal, expect=1)
+            assert "layout is not declared" in refused.text
+            assert 'layout = "us"' in refused.errors, "the line that mends it"
+        assert lab.asked("status")["violations"] is None, "nobody violated a contract"
+        approved(lab, lab.proposed("click: left"))
+        lab.configure(layout="de")
+        approved(lab, lab.proposed("keys: shift+z"))
+        approved(lab, lab.proposed("type: zy"))
+        assert lab.device.typed == "Zzy"

@@ -17,8 +17,7 @@ from pmagent.actors.sandbox.spec import Outcome
 from pmagent.console.auth import operators
 from pmagent.console.auth.entrance import invite
 from pmagent.console.paths import ConsolePaths
-from pmagent.service.wire import reachable
-from pmagent.workspace.layout import Layout
+from pmagent.workspace.layout import Layout, reachable
 from tests.support.networked import INSIDE, allowed
 from tests.support.proxied import NAME
 from tests.support.sandboxes import needs_sandbox, sandboxed, spec_for, writable

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pmagent.events.segment_log import SegmentLog
 from pmagent.events.store import Holder
-from pmagent.service import client, daemon
+from pmagent.service import daemon, liveness
 from pmagent.service.answer import Answer
 from pmagent.service.client import HolderGone, Unanswered, call_daemon
 from pmagent.service.host import Host
@@ -69,7 +69,7 @@ class Play:
                     self._news = anyio.Event()
                     await self._news.wait()
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(client, "SILENT_SECONDS", 60.0)
+                patch.setattr(liveness, "SILENT_SECONDS", 60.0)
                 await call_daemon(self.layout, "status", {"request": "last", "hangs": "never"})
             tasks.cancel_scope.cancel()
 
@@ -89,7 +89,7 @@ class Play:
 async def _play(asked: list[tuple[int, str]], silent: float) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         play = Play(Path(folder))
-        patch.setattr(client, "SILENT_SECONDS", silent)
+        patch.setattr(liveness, "SILENT_SECONDS", silent)
         patch.setattr(SegmentLog, "holder", lambda _: Holder(live=True))
         patch.setattr(daemon, "BEAT_SECONDS", 1e6)
         patch.setattr(daemon, "perform", play.perform)

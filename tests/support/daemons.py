@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.service import client
+from pmagent.service import liveness
 from tests.support import warm
 from tests.support.commands import SECONDS, accepted, clean_environment
 
@@ -88,7 +88,7 @@ def running(workspace: Path, file_bytes_max: int = 0) -> Iterator[Daemon]:
 def hurried() -> Iterator[None]:
     """Commands of this process wait next to no time for a daemon that says nothing."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(client, "SILENT_SECONDS", 0.3)
+        patch.setattr(liveness, "SILENT_SECONDS", 0.3)
         yield
 
 

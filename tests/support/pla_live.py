@@ -133,11 +133,11 @@ class Lab:
 
 
 @contextmanager
-def lab(folder: Path, workspace: Path) -> Iterator[Lab]:
-    """A lab in ``workspace``, its device beside it."""
+def lab(folder: Path, workspace: Path, *options: str) -> Iterator[Lab]:
+    """A lab in ``workspace``, its device, with these ``options``, beside it."""
     link = workspace.parent / "device"
     configure(workspace, device=str(link))
-    device = Device(link, folder / "typed.txt")
+    device = Device(link, folder / "typed.txt", *options)
     try:
         with running(workspace) as daemon:
             await_event(workspace, "hid.linked")

@@ -20,8 +20,8 @@ from pmagent.pla import reading
 from pmagent.service import daemon
 from pmagent.service.answer import Answer
 from pmagent.service.host import Host
-from pmagent.service.wire import Reply, Request, reachable
-from pmagent.workspace.layout import Layout
+from pmagent.service.wire import Reply, Request
+from pmagent.workspace.layout import Layout, reachable
 from tests.support.cases import each
 
 NOBODY = cast("Host", None)

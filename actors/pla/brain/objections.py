@@ -13,8 +13,10 @@ from pmagent.contracts.payload import END
 from pmagent.contracts.pla import (
     COORDINATE_MAX,
     COORDINATE_MIN,
+    DECLARE,
     KEYS_MAX,
     TEXT_CHARS_MAX,
+    UNDECLARED,
     Action,
     KeyCombo,
     MouseClick,
@@ -22,6 +24,7 @@ from pmagent.contracts.pla import (
     TypeText,
     Unfit,
     digest,
+    layout_of,
     objections,
 )
 from pmagent.contracts.pla_events import PlaProposalRequested
@@ -104,7 +107,13 @@ def _action_refusal(asked: PlaProposalRequested) -> Refusal | None:
             mend = "type: TEXT, keys: ctrl+c, move: 10 -5 or click: left; or --model NAME"
             return Refusal("goal", reason, mend, _KINDS.get(asked.objection_kind))
         return None
-    return _unfit(asked, action) or _credential(asked, action)
+    return undeclared(asked, action) or _unfit(asked, action) or _credential(asked, action)
+
+
+def undeclared(asked: PlaProposalRequested, action: Action) -> Refusal | None:
+    """No layout is declared, and the linked device types nothing without one."""
+    refused = layout_of(action) == "" and not asked.undeclared
+    return Refusal("device", UNDECLARED, DECLARE) if refused else None
 
 
 def _unfit(asked: PlaProposalRequested, action: Action) -> Refusal | None:

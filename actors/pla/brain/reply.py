@@ -8,6 +8,7 @@ from typing import Final
 from pmagent.actors.pla.brain.answers import Decision, proposed, refused, unfit
 from pmagent.actors.pla.brain.model_goal import retry
 from pmagent.actors.pla.brain.model_reply import Misfit, read_proposal
+from pmagent.actors.pla.brain.objections import undeclared
 from pmagent.actors.pla.brain.question import question
 from pmagent.actors.pla.brain.state import Pending, replace
 from pmagent.actors.pla.credentials.findings import findings, masked
@@ -38,6 +39,9 @@ def on_reply(pending: Pending, event: Event, reply: ModelReplied) -> Iterator[De
     action, rationale = proposal.action, proposal.rationale
     if action is None:
         yield refused(pending, "model", f"the model proposes nothing: {rationale}", _STATE_IT)
+        return
+    if (why := undeclared(pending.asked, action)) is not None:
+        yield refused(pending, why.code, why.reason, why.mend)
         return
     found = findings(action.text) if isinstance(action, TypeText) else []
     if found or MASK in rationale:

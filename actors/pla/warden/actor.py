@@ -204,7 +204,7 @@ def _ending(state: WardenState, why: str, *, failed: bool = False) -> WardenStat
 def _device(linked: HidLinked) -> Device:
     return Device(
         linked.device_id, linked.boot_id, linked.port, linked.firmware_version, linked.compatible, linked.text,
-        linked.kill_switch_state, undeclared=linked.undeclared,
+        linked.kill_switch_state, undeclared=linked.undeclared, practice=linked.practice,
     )  # fmt: skip
 
 

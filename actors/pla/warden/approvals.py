@@ -104,7 +104,7 @@ def _approving(state: WardenState, event: Event, view: ProposalView, asked: PlaD
     if asked.seen_mode not in ("", state.mode):
         what = f"the mode was {asked.seen_mode} when it was shown, and is {state.mode} now"
         return "changed", what, "look at it again: the mode decides whether it is typed at once"
-    if (other := _elsewhere(proposed, asked)) is not None:
+    if (other := _declared_since(proposed, asked)) is not None:
         return other
     # The console knows who acts there; two of its operators are two persons, whatever the setting.
     if (proposed.two_persons or asked.channel == "console") and asked.operator_id == proposed.requested_by:
@@ -122,8 +122,10 @@ def _approving(state: WardenState, event: Event, view: ProposalView, asked: PlaD
     return _not_executable(state, layout_of(proposed.action)) if state.mode == "EXECUTE" else None
 
 
-def _elsewhere(proposed: PlaProposed, asked: PlaDecisionRequested) -> Objection | None:
-    """Another machine is declared than the one that it was proposed for."""
+def _declared_since(proposed: PlaProposed, asked: PlaDecisionRequested) -> Objection | None:
+    """Another machine is declared than the one that it was proposed for, or two persons are demanded only now."""
+    if asked.two_persons and not proposed.two_persons:
+        return "changed", "two_persons was off when it was proposed: nobody proved who asked", "propose it again"
     layout, machine = layout_of(proposed.action), "" if proposed.machine is UNSET else proposed.machine
     for what, before, now in (("layout", layout, asked.layout), ("name", machine, asked.machine)):
         if before is not None and now is not None and before != now:

@@ -52,6 +52,8 @@ class Device(msgspec.Struct, frozen=True):
     """The machine's, as the device reports it: with it no letter is typed."""
     undeclared: bool = True
     """Whether it types what names no layout."""
+    practice: bool = False
+    """Whether what it types goes to no machine."""
     error: str = ""
     """The last one that the device reports of itself, in its words."""
 

@@ -26,7 +26,7 @@ from pmagent.log.tracing import Node, causes, consequences
 _LABEL = 12
 
 
-@command("pmagent log show 1", "pmagent log show 3.kernel.0")
+@command("pmagent log show 1", "pmagent log show 3.kernel.0", reads=True)
 @click.argument("event", metavar="POSITION|ID")
 @click.option("--limit", type=click.IntRange(0, 10_000), default=20, show_default=True, help="Consequences at most.")
 @click.option("--blob", is_flag=True, help="Show the content of a blob, too.")

@@ -41,7 +41,7 @@ class Counts(msgspec.Struct):
     largest_position: int = 0
 
 
-@command("pmagent log stat")
+@command("pmagent log stat", reads=True)
 @click.argument("path", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False)
 def stat(app: App, path: Path | None, format: str) -> int:
     """Events by type, actor and kind; segments, bytes, time span, rates, batch sizes; the chain's state."""

@@ -31,7 +31,7 @@ LOOK_SECONDS: Final = 0.05
 @command(
     "pmagent log tail", "pmagent log tail -n 5 --type 'oa.*' --type kernel.mode_decided",
     "pmagent log tail --since 10m kind=decision data.mode=NORMAL", "pmagent log tail --after 1 --format json",
-    format=format_option(lines=True),
+    format=format_option(lines=True), reads=True,
 )
 @click.argument("match", nargs=-1, metavar="[FIELD=VALUE]...")
 @click.option("-n", "--lines", metavar="N", help="The last N that match, or 'all' [default: 20; all after a start].")
@@ -77,7 +77,8 @@ def tail(
         if format == "text" and app.output.is_seen:
             app.output.note(f"— times are {app.output.zone} —")
         try:
-            code = _run(show, storage, start, follow=follow, seconds=seconds, exiting=exit_on is not None)
+            look = app.note_daemon if follow else None
+            code = _run(show, storage, start, look, seconds=seconds, exiting=exit_on is not None)
         except KeyboardInterrupt:
             app.output.note(f"— stopped at {show.cursor}; go on with: pmagent log tail --after {show.cursor} —")
             return Exit.INTERRUPTED
@@ -145,15 +146,18 @@ class _Show:
         return bool(self._span.until) and event.time >= self._span.until
 
 
-def _run(show: _Show, storage: StorageReader, start: int, *, follow: bool, seconds: float | None, exiting: bool) -> int:
-    if not follow:
+def _run(
+    show: _Show, storage: StorageReader, start: int, look: Callable[[], None] | None, *, seconds: float | None,
+    exiting: bool,
+) -> int:
+    if look is None:
         for run, tap in line_runs(storage, start):
             show.run(run, tap)
             if show.ended:
                 break
         return Exit.NO if exiting and not show.seen else Exit.DONE
     deadline = time.monotonic() + seconds if seconds is not None else None
-    for run, tap in _live(show, storage, start, deadline):
+    for run, tap in _live(show, storage, start, deadline, look):
         show.run(run, tap)
         if show.ended:
             return Exit.NO if exiting and not show.seen else Exit.DONE
@@ -161,7 +165,7 @@ def _run(show: _Show, storage: StorageReader, start: int, *, follow: bool, secon
 
 
 def _live(
-    show: _Show, storage: StorageReader, start: int, deadline: float | None
+    show: _Show, storage: StorageReader, start: int, deadline: float | None, look: Callable[[], None]
 ) -> Iterator[tuple[Sequence[StoredEvent], Tapped]]:
     """Runs as they become durable; says once when it has caught up; ends at the deadline.
 
@@ -177,6 +181,7 @@ def _live(
             return False
         if output.reader_gone():
             raise PipeClosed
+        look()
         storage.changes(follower.position - 1, min(left, LOOK_SECONDS))
         return True
 

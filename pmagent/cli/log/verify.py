@@ -19,7 +19,7 @@ from pmagent.log.source import store_at
 from pmagent.when import sized, spoken
 
 
-@command("pmagent log verify", "pmagent log verify --decode .")
+@command("pmagent log verify", "pmagent log verify --decode .", reads=True)
 @click.argument("path", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False)
 @click.option("--decode", is_flag=True, help="Decode each line, too, as strictly as a reader does.")
 @click.option("--no-blobs", is_flag=True, help="Check the lines alone: of a log that was copied without its blobs.")

@@ -21,7 +21,7 @@ from pmagent.log.tracing import Tree, drawn, tree
 from pmagent.when import seconds_between, spoken
 
 
-@command("pmagent log why 4")
+@command("pmagent log why 4", reads=True)
 @click.argument("event", metavar="POSITION|ID")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=200, show_default=True, help="Consequences at most.")
 @click.option("--depth", type=click.IntRange(1, 1000), default=100, show_default=True, help="Levels of consequences.")

@@ -71,8 +71,8 @@ def _ended_from_beside(app: App, error: Unanswered) -> Unanswered:
 def disarm(app: App, reason: str, operator: str | None, request: str | None, format: str) -> int:
     """Disarm the device: typing ends, every key is released, its light goes off. Anybody may do this.
 
-    Where the daemon does not answer within 2 s, this command takes the device's line down itself (DTR falls; nothing is
-    written), and shows the result. Exit 6 then: the daemon disarms as well, when it goes on."""
+    Where the daemon does not answer within 1.5 s, this command takes the device's line down itself (DTR falls; nothing
+    is written), and shows the result. Exit 6 then: the daemon disarms as well, when it goes on."""
     from pmagent.service.client import Unanswered
 
     asked = {"reason": reason, **same_request(request)}

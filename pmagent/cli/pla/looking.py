@@ -31,14 +31,17 @@ def status(app: App, format: str) -> int:
 
 
 def _violations(app: App, session: dict[str, Any] | None) -> dict[str, Any] | None:
-    """How many contract violations the session's log of them has, and where that is; None where there were none."""
+    """How many contract violations the session's log of them has, how many of those answered an operator, and where
+    that is; None where there were none."""
+    from pmagent.projections.sessions.entries import answered
     from pmagent.projections.sessions.paths import violations_path
 
     if session is None:
         return None
     path = violations_path(session["session_id"])
     try:
-        return {"count": (app.workspace / path).read_bytes().count(b"\n"), "path": path}
+        content = (app.workspace / path).read_bytes()
+        return {"count": content.count(b"\n"), "answered": len(answered(content)), "path": path}
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -57,9 +60,12 @@ def _status_screen(output: Output, document: dict[str, Any]) -> None:
         began = f"since {output.moment(session['began_at'])}, by {session['operator_id']}"
         output.line(f"session    {session['session_id']}, {began}")
     if document["violations"] is not None:
-        count, path = document["violations"]["count"], document["violations"]["path"]
-        text = f"✗ {count} contract violation{'' if count == 1 else 's'}"
-        output.line("           ", Styled(text, "red"), f": {path}")
+        answered, path = document["violations"]["answered"], document["violations"]["path"]
+        if count := document["violations"]["count"] - answered:
+            text = f"✗ {count} contract violation{'' if count == 1 else 's'}"
+            output.line("           ", Styled(text, "red"), f": {path}")
+        if answered:
+            output.line(f"           {answered} refused request{'' if answered == 1 else 's'}: {path}")
     if document["ending"]:
         output.line(f"           it ends as soon as the last execution is known to: {document['ending']}")
     _device_lines(output, document)

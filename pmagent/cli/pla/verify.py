@@ -12,7 +12,9 @@ from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
 
 
-@click.command("verify-log", cls=Command, example=["pmagent pla verify-log", "pmagent pla verify-log --format json"])
+@click.command(
+    "verify-log", cls=Command, reads=True, example=["pmagent pla verify-log", "pmagent pla verify-log --format json"]
+)
 @click.argument("paths", type=click.Path(exists=True, dir_okay=False, path_type=Path), nargs=-1, metavar="[PATH...]")
 @click.option("--alone", is_flag=True, help="Check the files by themselves, not against the workspace's log.")
 @format_option()

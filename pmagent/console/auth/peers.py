@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from pmagent.console.address import LOOPBACK, Address
-from pmagent.service.wire import peer_uid, reachable
+from pmagent.service.wire import peer_uid
+from pmagent.workspace.layout import reachable
 
 End = tuple[str, int]
 """Address and port."""

@@ -473,8 +473,10 @@
   /* A row of the log is as wide as its link; where text is selected nobody wants to leave. */
   function rowOpened(event) {
     const row = event.target.closest("table.log tbody tr");
-    if (!row || event.target.closest("a") || !document.getSelection()?.isCollapsed || event.ctrlKey || event.metaKey) return;
-    row.querySelector("th a")?.click();
+    if (!row || event.target.closest("a") || !document.getSelection()?.isCollapsed || event.button > 1) return;
+    const link = row.querySelector("th a");
+    if (event.button || event.ctrlKey || event.metaKey) window.open(link.href, "_blank", "noopener");
+    else link.click();
   }
 
   /* --- notifications: of what opens, where somebody asked for them; one for all windows -------------------------------- */
@@ -556,7 +558,7 @@
   const current = document.querySelector("nav.sections [aria-current]");
   if (current) current.closest("ul").scrollLeft = Math.max(0, current.offsetLeft - 40); // on a telephone they are one line
   document.addEventListener("click", copied);
-  document.addEventListener("click", rowOpened);
+  for (const press of ["click", "auxclick"]) document.addEventListener(press, rowOpened);
   document.addEventListener("submit", stopping);
   document.addEventListener("focusout", () => { if (passedOver) refreshSoon(); });
   byId("hold")?.addEventListener("click", hold);

@@ -128,4 +128,5 @@ def test_a_watched_list_is_drawn_until_the_terminal_is_gone(workspace: Path, mon
     listed = of(workspace, "runs", "-n", "3").text.splitlines()
     assert done.code == 0
     drawn = [line for line in done.errors.replace("\x1b[K", "").splitlines() if line]
+    assert drawn.pop(0) == "note: no daemon runs"
     assert [line.split()[0] for line in drawn[:3]] == [line.split()[0] for line in listed[:3]]

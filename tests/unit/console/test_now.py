@@ -135,7 +135,12 @@ def test_an_unknown_outcome_heads_the_page_and_the_inbox_until_it_is_acknowledge
     assert inbox.index("lost <i>") < inbox.index("A sign-in to the console was refused")
     assert not forms(page_of(eve.get("/alerts"), 200).source, "/alerts/acknowledge")[0].get("note")
     page_of(eve.post("/alerts/acknowledge", **{f"alert-{at}": "on", "note": "seen"}), 403)
-    page_of(bob.post("/alerts/acknowledge", **{f"alert-{at}": "on", "note": " "}), 400)
+    unmarked = page_of(bob.post("/alerts/acknowledge", note='a "long" story'), 400)
+    assert "mark 1 to 50 alerts" in told(unmarked)
+    assert forms(unmarked.source, "/alerts/acknowledge")[0]["note"] == 'a "long" story', "it is kept"
+    assert 'id="open" data-region' not in unmarked.source, "and nothing takes it away"
+    unnoted = page_of(bob.post("/alerts/acknowledge", **{f"alert-{at}": "on", "note": " "}), 400)
+    assert f'id="alert-{at}" checked' in unnoted.source
     assert bob.post("/alerts/acknowledge", **{f"alert-{at}": "on", "note": "nothing <b>"}).status_code == 303
     assert "lost <i>" not in now(bob)
     done = told(page_of(bob.get("/alerts"), 200))

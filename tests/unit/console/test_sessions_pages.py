@@ -202,6 +202,14 @@ def test_every_change_to_a_session_log_is_told(workspace: Path, change: Any, wor
             assert "not verified" in page.text
 
 
+def test_a_typing_error_of_an_operator_is_no_alarm(browser: Reader) -> None:
+    """Two of the three answer an operator: a goal with é, and a goal in OBSERVE."""
+    source = browser.page(f"/sessions/{SESSION}").source
+    section = source[source.index('id="violations"') :].partition("</section>")[0]
+    assert (section.count("notice info"), section.count("notice bad"), section.count("notice warn")) == (2, 1, 0)
+    assert section.index("notice bad") < section.index("missing field") < section.index("notice info")
+
+
 def test_violations_that_were_changed_or_taken_away_are_told(workspace: Path) -> None:
     path = log_of(workspace, f"{SESSION}.violations")
     lines = path.read_bytes().splitlines(keepends=True)

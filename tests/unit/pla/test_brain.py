@@ -20,7 +20,7 @@ from pmagent.contracts.effect import (
     EffectTimedOut,
     RequestRefused,
 )
-from pmagent.contracts.pla import KeyCombo, MouseMove, TypeText, digest
+from pmagent.contracts.pla import KeyCombo, MouseMove, TypeText, declared, digest
 from pmagent.contracts.pla_events import (
     PlaFrameFailed,
     PlaFrameRequested,
@@ -148,6 +148,29 @@ def test_a_goal_that_could_not_be_read_is_refused_with_what_is_wrong_in_it() -> 
 
 
 # --- credentials -----------------------------------------------------------------------------------------------------
+
+
+@each(
+    "action, layout, practice, refused",
+    [
+        (HELLO, "", False, True), (KeyCombo(keys=["ctrl", "c"]), "", False, True), (HELLO, "", True, False),
+        (MouseMove(x=1, y=1), "", False, False), (HELLO, "de", False, False),
+    ],
+)  # fmt: skip
+def test_a_board_is_proposed_nothing_that_needs_a_layout_before_one_is_declared(
+    action: Any, layout: str, practice: bool, refused: bool
+) -> None:
+    for given in ({"action": declared(action, layout), "digest": ""}, {"model": MODEL, "goal": "go on"}):
+        harness = BrainHarness()
+        harness.model = replies(said(action))
+        answer = harness.asked_for(layout=layout, undeclared=practice, **given)
+        if refused:
+            assert isinstance(answer, PlaProposalRefused)
+            assert answer.code == "device"
+            assert 'layout = "us"' in answer.mend[0]
+        else:
+            assert isinstance(answer, PlaProposed)
+        assert not harness.of(PlaViolation)
 
 
 def test_a_credential_that_came_in_plain_is_found_here() -> None:

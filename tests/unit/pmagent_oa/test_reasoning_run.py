@@ -26,8 +26,7 @@ from pmagent.oa.requests import BadReasoning, KernelUnread, ModelOutOfReach
 from pmagent.service import operations
 from pmagent.service.answer import Answer, BadOperation
 from pmagent.service.host import Host
-from pmagent.service.wire import reachable
-from pmagent.workspace.layout import Layout
+from pmagent.workspace.layout import Layout, reachable
 from pmagent.workspace.trust import accept
 from tests.support.cases import each
 from tests.support.commands import pmagent

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from pmagent.actors.pla.violations import violation
 from pmagent.contracts.pla_events import PlaProposalRequested
+from pmagent.projections.sessions.entries import answered
 from tests.support.cases import each
 from tests.support.pla_sessions import KINDS, SESSION, Tale, entries, job
 
@@ -74,3 +76,18 @@ def test_a_violation_names_who_asked_for_what_violated() -> None:
     event = tale.tell(violation("bound_exceeded", "action_proposal", "x", "brain", session_id=SESSION), causation=asked)
     assert event.actor in {"brain", "warden", "hid"}
     assert last(tale)["operator_id"] == "carol"
+
+
+def test_those_that_answer_an_operator_are_told_from_those_that_nobody_asked_for() -> None:
+    tale = begun()
+    asked = tale.tell(PlaProposalRequested(goal="type: x", requested_by="carol", channel="cli")).position
+    own = [
+        tale.tell(violation("bound_exceeded", "action_proposal", "x", "brain", session_id=SESSION), causation=asked),
+        tale.tell(violation("missing_field", "action_proposal", "x", "border", session_id=SESSION)),
+    ]
+    tale.tell(violation("missing_field", "action_proposal", "a model's reply", "brain", session_id=SESSION))
+    tale.tell(violation("missing_approval", "action_execute", "x", "hid", session_id=SESSION))
+    told = "\n".join(map(json.dumps, entries(tale.events, VIOLATIONS)))
+    assert len(told.splitlines()) == 4
+    assert answered(told.encode()) == {one.position for one in own}
+    assert answered(told.encode() + b"\n[]\nnonsense\n{}\n\xff\n") == {one.position for one in own}

@@ -150,7 +150,8 @@ def barred(document: dict[str, Any], visitor: Visitor) -> str:
 def rules(document: dict[str, Any]) -> list[str]:
     """Which rules stop it until a person has decided."""
     found = ["Nothing is typed without an operator's approval: one operator, one proposal, exactly these bytes, once."]
-    found.append("The requester does not approve it.")
+    proofs = "; both prove who they are with their secrets (two_persons)" if document["two_persons"] else ""
+    found.append(f"The requester does not approve it{proofs}.")
     if document["credential_warning"]:
         found.append("Text that looks like credentials waits 5 s, and must be acknowledged (policy: acknowledge).")
     return found

@@ -23,6 +23,7 @@ from pmagent.log.ranges import Range, last_of
 from pmagent.log.summaries import payload
 from pmagent.pla.verifying import LINE_BYTES_MAX, SessionLogUnreadable, Verdict, verify_stream
 from pmagent.projections.sessions.chain import Chain
+from pmagent.projections.sessions.entries import answered
 from pmagent.projections.sessions.paths import job_path, log_path, usable, violations_path
 from pmagent.projections.sessions.sessions import ASKED_KEPT, SESSIONS_KEPT, Sessions, SessionsView
 from pmagent.projections.views.sessions import Session
@@ -91,13 +92,15 @@ class LogPart(msgspec.Struct):
 
 
 class Story(msgspec.Struct, frozen=True):
-    """All of it. ``verdict`` None: there is no session log, or ``unread`` says why it was not looked at."""
+    """All of it. ``verdict`` None: there is no session log, or ``unread`` says why it was not looked at. ``answered``:
+    the positions of violations that are answers to an operator's own request."""
 
     session_id: str
     told: LogPart
     verdict: Verdict | None
     unread: str
     violations: Verdict | None
+    answered: set[int]
     entries: list[Entry]
     first: int
     job: dict[str, Any] | None
@@ -114,8 +117,9 @@ def story(layout: Layout, session_id: str, first: int) -> Story:
         raise log_part.trouble or NotFound(f"the log tells of no session {session_id!r}", "Sessions lists them")
     return Story(
         session_id, log_part, _verdict(content, law.log if law is not None else None), unread or also,
-        _verdict(violations, law.violations if law is not None else None), _entries(content or b"", first), first,
-        _job(layout, session_id),
+        _verdict(violations, law.violations if law is not None else None),
+        answered(b"".join(law.violations.content.pieces())) if law is not None else set(),
+        _entries(content or b"", first), first, _job(layout, session_id),
     )  # fmt: skip
 
 

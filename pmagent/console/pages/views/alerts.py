@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
@@ -28,7 +29,14 @@ _FIELD: Final = re.compile(r"alert-([1-9][0-9]{0,17})")
 
 async def show(request: Request) -> Response:
     """``GET /alerts?before=``: the open alerts, and those acknowledged up to ``before``. Raises BadAddress."""
-    context = context_of(request)
+    return await _page(request)
+
+
+async def _page(
+    request: Request, status: int = 200, wrong: Sequence[str] = (), mends: Iterable[str] = ()
+) -> Response:
+    """The inbox. What answers a form has what was ``wrong`` in it, keeps its marks and its note, and stays."""
+    context, form = context_of(request), form_of(request) if request.method == "POST" else {}
     position = number(request, "before")
     try:
         found: dict[str, Any] = (await context.standing("alerts.list")).document
@@ -39,11 +47,11 @@ async def show(request: Request) -> Response:
     except NotFound as error:
         raise HTTPException(404, f"{error.message}.") from error
     return await context.page(
-        request, "alerts.html", title="Alerts", section="alerts", command=COMMAND, live=ALERTING, found=found,
-        undelivered=await context.read(troubles, context.layout),
-        done=done, newer="/alerts" if position else None, note_max=REASON_CHARS_MAX,
-        older=address("/alerts", before=older) if older else None,
-    )
+        request, "alerts.html", title="Alerts", section="alerts", command=COMMAND, live=() if form else ALERTING,
+        found=found, undelivered=await context.read(troubles, context.layout), done=done,
+        newer="/alerts" if position else None, note_max=REASON_CHARS_MAX,
+        older=address("/alerts", before=older) if older else None, form=form, wrong=wrong, mends=mends, status=status,
+    )  # fmt: skip
 
 
 async def acknowledge(request: Request) -> Response:
@@ -53,10 +61,13 @@ async def acknowledge(request: Request) -> Response:
         raise HTTPException(403, "Your role is view: you may look and stop, and acknowledge nothing.")
     note = form.get("note", "").strip()
     chosen = [int(match[1]) for name in form if (match := _FIELD.fullmatch(name))]
-    if not note or len(note) > REASON_CHARS_MAX:
-        raise HTTPException(400, f"A note has 1 to {REASON_CHARS_MAX} characters: say how it was dealt with.")
+    wrong = []
     if not 0 < len(chosen) <= AT_ONCE:
-        raise HTTPException(400, f"Nothing was acknowledged: mark 1 to {AT_ONCE} alerts, and write the note again.")
+        wrong.append(f"mark 1 to {AT_ONCE} alerts")
+    if not 0 < len(note) <= REASON_CHARS_MAX:
+        wrong.append(f"say how they were dealt with, in a note of 1 to {REASON_CHARS_MAX} characters")
+    if wrong:
+        return await _page(request, 400, wrong)
     reasons: list[str] = []
     mends: dict[str, None] = {}
     for position in chosen:
@@ -69,10 +80,7 @@ async def acknowledge(request: Request) -> Response:
             mends |= dict.fromkeys(answer.document["mend"])
     if not reasons:
         return RedirectResponse("/alerts", status_code=303)
-    return await context.page(
-        request, "not_done.html", title="Not all is acknowledged", section="alerts", status=409, reasons=reasons,
-        mends=list(mends), command=COMMAND,
-    )  # fmt: skip
+    return await _page(request, 409, reasons, mends)
 
 
 routes: list[BaseRoute] = [

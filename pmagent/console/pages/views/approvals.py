@@ -262,6 +262,8 @@ def _not_as_shown(form: Sent, card: ProposalPage) -> dict[str, Any] | None:
 async def _changed(request: Request, card: ProposalPage, form: Sent, refused: dict[str, Any]) -> Response:
     """The decision counts for nothing: why, and what is not as it was shown."""
     code = refused["code"]
+    if code == "changed" and form.mode == card.seen.mode:  # a setting has
+        code = "otherwise"
     return await context_of(request).page(
         request, "changed.html", title=_TITLES.get(code, "It is not decided"), section="approvals",
         status=403 if code == "self" else 409, verdict=form.verdict, reasons=refused["reasons"],
