@@ -63,14 +63,10 @@ def _appealed(audit: Audit, appeal: Appeal) -> Appealed:
         key
         for name, items in audit.evidence.items()
         for key, item in ((key_of(name, number), item) for number, item in enumerate(items, 1))
-        if appeal.evidence in (key, goal_id(item.goal)) and (not appeal.at or is_at(item.location, appeal.at))
+        if appeal.evidence in (key, goal_id(item.goal))
+        and appeal.at in ("", item.location, item.location.rpartition(":")[0])
     ]
     return Appealed(evidence=appeal.evidence, at=appeal.at, because=appeal.because, keys=keys)
-
-
-def is_at(location: str, wanted: str) -> bool:
-    """Whether a location is this one, or a line of this file."""
-    return location == wanted or location.rpartition(":")[0] == wanted
 
 
 def provenance_of(audit: Audit, log_id: str) -> Provenance:
