@@ -19,6 +19,7 @@ from pmagent.events.errors import CorruptLog, NotFound
 from pmagent.events.storage import BLOB_BYTES_MAX, CHUNK_BYTES
 
 _UNFINISHED: Final = re.compile(r"(?:[0-9a-f]{64}|stream)\.[0-9]+\.tmp")
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
 _NOTED: Final = 256
 _NO_FILE: Final = frozenset((errno.ELOOP, errno.EISDIR, errno.EINVAL, errno.ENXIO))
 """Errors of opening a link, a folder, or anything else that is no regular file."""
@@ -63,7 +64,7 @@ class BlobStore:
 
     def get(self, sha256_hex: str) -> bytes:
         """See Blobs."""
-        if len(sha256_hex) != 64 or not set(sha256_hex) <= set("0123456789abcdef"):
+        if not _DIGEST.fullmatch(sha256_hex):
             raise NotFound(f"{sha256_hex!r} is not the name of a blob")
         try:
             content = self._found(sha256_hex)
@@ -78,7 +79,7 @@ class BlobStore:
 
     def reader(self, sha256_hex: str) -> FileBlobReader:
         """See Blobs. Raises CorruptLog for what is no regular file."""
-        if len(sha256_hex) != 64 or not set(sha256_hex) <= set("0123456789abcdef"):
+        if not _DIGEST.fullmatch(sha256_hex):
             raise NotFound(f"{sha256_hex!r} is not the name of a blob")
         try:
             file = self._disk.open(f"{self._folder}/{sha256_hex[:2]}/{sha256_hex}")

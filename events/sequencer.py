@@ -52,10 +52,14 @@ class Sequencer:
 
     def remember_all(self, facts: Iterable[tuple[str, int]]) -> None:
         """Note facts that stand in the log already, in the order of their positions among those noted before."""
-        together = [*self._recent.items(), *facts]
-        if len(together) > len(self._recent):
+        noted, together = self._recent, sorted(facts, key=itemgetter(1))
+        if together and noted and next(reversed(noted.values())) > together[0][1]:
+            together = [*noted.items(), *together]
+            noted.clear()
             together.sort(key=itemgetter(1))
-            self._recent = OrderedDict(together[-RECENT_FACTS_MAX:])
+        noted.update(together)
+        while len(noted) > RECENT_FACTS_MAX:
+            noted.popitem(last=False)
 
     def pass_over(self, position: int, time: str) -> None:
         """Note an event that has its place already: one that was read back, or a decision."""

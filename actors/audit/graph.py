@@ -81,14 +81,11 @@ def walked(known: AuditState, config: RunnableConfig) -> AuditState:
         if not due:
             return cast("AuditState", state)
         given = dict(state)
-        for update in [_node(name).invoke(given, config) for name in sorted(due)]:
+        nodes = [cast("Runnable[Any, Any]", audit_graph().builder.nodes[name].runnable) for name in sorted(due)]
+        for update in [node.invoke(given, config) for node in nodes]:
             _update(state, update)
         due = _following(due, state, config, arrived)
     raise GraphRecursionError(f"the graph has not ended after {STEPS_MAX} steps")
-
-
-def _node(name: str) -> Runnable[Any, Any]:
-    return cast("Runnable[Any, Any]", audit_graph().builder.nodes[name].runnable)
 
 
 @cache
@@ -105,9 +102,7 @@ def _update(state: dict[str, Any], update: Mapping[str, Any]) -> None:
         state[name] = reducers[name][1](state[name], value) if name in reducers else value
 
 
-def _following(
-    ran: set[str], state: dict[str, Any], config: RunnableConfig, arrived: dict[str, set[str]]
-) -> set[str]:
+def _following(ran: set[str], state: dict[str, Any], config: RunnableConfig, arrived: dict[str, set[str]]) -> set[str]:
     """The nodes that are due after those that ``ran`` in one step. ``arrived``: of a node that waits for several, those
     that have run since it ran. A node with a conditional edge runs alone, so that the edge sees what everybody sees."""
     builder = audit_graph().builder

@@ -67,12 +67,17 @@ class Part(NamedTuple):
         """Compute it."""
         return self.render(*self.given)
 
+    @property
+    def halted(self) -> bool:
+        """Whether the document's projection is halted."""
+        return self.guard is not None and self.guard.halted
+
     def guarded(self, use: Callable[[], T], otherwise: T) -> T:
         """``use()``; ``otherwise`` when the document's projection is halted, before or by what ``use`` raises.
         A PmagentError is no bug of a projection, and is raised."""
         if self.guard is None:
             return use()
-        if self.guard.halted:
+        if self.halted:
             return otherwise
         try:
             return use()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import count, pairwise
 from posixpath import dirname
 from random import Random
-from typing import Final, cast
+from typing import Final
 
 from pmagent.events.disk import Status
 from pmagent.events.segments import SUFFIX
@@ -42,10 +42,9 @@ class _Inode:
 def _apply(target: bytearray, offset: int, data: bytes | None) -> None:
     if data is None:
         del target[offset:]
-        return
-    if offset > len(target):
-        target.extend(bytes(offset - len(target)))  # a hole reads as zeros
-    target[offset : offset + len(data)] = data
+    else:
+        target.extend(bytes(max(0, offset - len(target))))  # a hole reads as zeros
+        target[offset : offset + len(data)] = data
 
 
 Change = tuple[str, str, "_Inode | None"]
@@ -101,7 +100,7 @@ class SimDisk:
         elif write and inode.sealed:
             raise PermissionError(errno.EACCES, "Permission denied", path)
         if inode.data is inode.durable:
-            inode.data, inode.durable = bytearray(inode.durable), bytearray(inode.durable)
+            inode.data = bytearray(inode.durable)
         return SimFile(self, inode)
 
     def status(self, path: str) -> Status | None:
@@ -328,20 +327,18 @@ class SimDisk:
     def put(self, path: str, content: bytes) -> None:
         """Give a file this content, durable, replacing what has the name."""
         inode = _Inode(next(self._numbers))
-        inode.data = inode.durable = cast("bytearray", content)  # which it gets two of when it is opened
+        inode.data = inode.durable = bytearray(content)  # two of their own when it is opened
         if path not in self._names:
             self._listed.pop(dirname(path), None)
         self._names[path] = self._durable_names[path] = inode
 
     def get(self, path: str) -> bytes | None:
         """A file's content; None when there is none."""
-        inode = self._names.get(path)
-        return bytes(inode.data) if inode is not None else None
+        return bytes(inode.data) if (inode := self._names.get(path)) is not None else None
 
     def get_durable(self, path: str) -> bytes | None:
         """The least that a power loss would leave of a file, if it struck now; None if not even its name."""
-        inode = self._durable_names.get(path)
-        return bytes(inode.durable) if inode is not None else None
+        return bytes(inode.durable) if (inode := self._durable_names.get(path)) is not None else None
 
 
 def _chooser(random: Random) -> Callable[[], bool]:
@@ -352,8 +349,7 @@ def _chooser(random: Random) -> Callable[[], bool]:
 
 def _rename(names: dict[str, _Inode], change: Change) -> None:
     source, target, inode = change
-    if source:
-        names.pop(source, None)
+    names.pop(source, None)
     if target and inode is not None:
         names[target] = inode
 

@@ -22,6 +22,11 @@ class Part(Protocol):
     def render(self) -> Callable[..., Content]:
         """How it does."""
 
+    @property
+    def halted(self) -> bool:
+        """Whether its projection is."""
+        ...
+
     def guarded(self, use: Callable[[], Content | None], otherwise: Content | None) -> Content | None:
         """``use()``; ``otherwise`` when its projection is halted, before or by what ``use`` raises."""
 
@@ -34,14 +39,18 @@ class Rendering:
 
     def computed(self, documents: Mapping[str, Part]) -> dict[str, Content]:
         """Path -> content; without those of halted projections."""
-        found = {path: part.guarded(partial(self._content, path, part), None) for path, part in documents.items()}
-        return {path: content for path, content in found.items() if content is not None}
+        found: dict[str, Content] = {}
+        for path, part in documents.items():
+            if (known := self._known.get(path)) is not None and known[0] is part.render and known[1] == part.given:
+                self._known[path] = part.render, part.given, known[2]  # mostly the very same values the next time
+                content = None if part.halted else known[2]
+            else:
+                content = part.guarded(partial(self._content, path, part), None)
+            if content is not None:
+                found[path] = content
+        return found
 
     def _content(self, path: str, part: Part) -> Content:
-        known = self._known.get(path)
-        if known is not None and known[0] is part.render and known[1] == part.given:
-            content = known[2]
-        else:
-            content = part.render(*part.given)
-        self._known[path] = part.render, part.given, content  # next time these mostly are the very same values
+        content = part.render(*part.given)
+        self._known[path] = part.render, part.given, content
         return content

@@ -44,8 +44,6 @@ class SimFiles:
         self._changed_at: dict[str, float] = {}
         self._looks: dict[str, Look] = {}
         """Of files that have not changed since they were looked at."""
-        self._listed: dict[Path, list[str]] = {}
-        """The names in folders, as long as no file has come or gone."""
         self._slept = 0.0
         self._changes = 0
         self.write_state("green", 1)
@@ -58,7 +56,6 @@ class SimFiles:
         path = PATHS[self._random.choice(sorted(PATHS))]
         if world.faults.strike("surface: missing"):
             self._contents.pop(path, None)
-            self._listed.clear()
             self._looks.pop(path, None)
             self._versions[path] = self._versions.get(path, 0) + 1
         elif world.faults.strike("surface: half written"):
@@ -105,8 +102,6 @@ class SimFiles:
 
     def _put(self, path: str, content: bytes | None) -> None:
         self._looks.pop(path, None)
-        if path not in self._contents:
-            self._listed.clear()
         self._contents[path] = content
         self._versions[path] = self._versions.get(path, 0) + 1
         self._changed_at[path] = self.now()
@@ -132,12 +127,8 @@ class SimFiles:
 
     def names(self, folder: Path) -> list[str]:
         """See Files."""
-        found = self._listed.get(folder)
-        if found is None:
-            start = _name(folder) + "/"
-            found = sorted(path[len(start) :] for path in self._contents if path.startswith(start))
-            self._listed[folder] = found
-        return found
+        start = _name(folder) + "/"
+        return sorted(path[len(start) :] for path in self._contents if path.startswith(start))
 
     def now(self) -> float:
         """See Files."""

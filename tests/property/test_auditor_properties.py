@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pytest
@@ -39,9 +39,9 @@ def walks() -> Iterator[list[int]]:
     def walked(known: AuditState, config: RunnableConfig) -> AuditState:
         clerk = config["configurable"]["clerk"]
         twin = ActorClerk(clerk._audit, clerk._reply, clerk._position)
-        other = {"configurable": {**config["configurable"], "clerk": twin}}
-        found, due = graph.walked(known, config), graph.audit_graph().invoke(known, cast("RunnableConfig", other))
-        assert found == due
+        other: RunnableConfig = {"configurable": {**config["configurable"], "clerk": twin}}
+        found = graph.walked(known, config)
+        assert found == graph.audit_graph().invoke(known, other)
         assert (clerk.wanted, clerk.clone) == (twin.wanted, twin.clone)
         assert sorted(map(repr, clerk.rejected)) == sorted(map(repr, twin.rejected))
         held.append(len(found))

@@ -28,7 +28,7 @@ def without_clashes(folder: str, artifacts: Iterable[Artifact]) -> tuple[list[Ar
         artifact = given
         if folder and not given.path.startswith(f"{folder}/"):
             artifact = msgspec.structs.replace(given, path=f"{folder}/{given.path}")
-        above = _above(artifact.path)
+        above = _above(artifact.path) if "/" in artifact.path else ()
         taken = artifact.path in files or artifact.path in folders or not files.isdisjoint(above)
         if taken or not _fits(artifact.path):
             lost.append(given.path)
@@ -47,4 +47,6 @@ def _above(path: str) -> list[str]:
 
 def _fits(path: str) -> bool:
     """Whether a file system takes it, and a document may hold it."""
+    if len(path) <= NAME_BYTES_MAX and path.isascii():
+        return True
     return len(path) <= PATH_CHARS_MAX and all(len(part.encode()) <= NAME_BYTES_MAX for part in path.split("/"))
