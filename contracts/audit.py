@@ -14,7 +14,8 @@ from typing import Annotated, Any, Final, Literal, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pmagent.contracts.audit_facts import PdfReading, RepoSurvey
+from pmagent.contracts.audit_events import Reported
+from pmagent.contracts.audit_facts import Function, PdfReading, RepoSurvey
 
 Judge = Literal["Prosecutor", "Defense", "TechLead"]
 JUDGES: Final[tuple[Judge, ...]] = ("Prosecutor", "Defense", "TechLead")
@@ -87,7 +88,7 @@ class CriterionResult(BaseModel):
 
 class UnjudgedCriterion(BaseModel):
     """Ours: a criterion that has no score, and why. The judges' words are told all the same, where they said anything;
-    these fields are as in a CriterionResult."""
+    these fields are as in a CriterionResult. ``unanswered``: judges whose model gave no opinion."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -99,6 +100,29 @@ class UnjudgedCriterion(BaseModel):
     first_round: list[JudicialOpinion] = []
     set_aside: list[Judge] = []
     unsupported: list[str] = []
+    unanswered: list[Judge] = []
+
+
+class Beside(BaseModel):
+    """Ours: how somebody else (``engine``: the rules, or a second model) scores the same evidence, by criterion. It
+    changes no score of the report. ``overall_score`` None: some answers are missing."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    engine: str
+    overall_score: float | None
+    scores: dict[str, int]
+
+
+class Appealed(BaseModel):
+    """Ours: an appeal, and the keys of the evidence that it is about; [] where there is none (any more)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    evidence: str
+    at: str
+    because: str
+    keys: list[str]
 
 
 class AuditReport(BaseModel):
@@ -121,6 +145,19 @@ class AuditReport(BaseModel):
     commit: str = ""
     report_sha256: str = ""
     evidence: dict[str, list[Evidence]] = {}
+    beside: list[Beside] = []
+    appeals: list[Appealed] = []
+    origin: str = ""
+
+
+class Unanswered(BaseModel):
+    """Ours: a question to a judge that has no answer, and why; what others answered counts all the same."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    judge: Judge
+    criterion_id: str
+    reason: str
 
 
 class AuditFailure(BaseModel):
@@ -149,15 +186,22 @@ class AgentState(TypedDict, total=False):
 
 class AuditState(AgentState, total=False):
     """Ours: what else the nodes hand on. ``rubric`` is the whole rubric; ``survey`` and ``reading`` are what detectives
-    brought home, for the aggregator to compare; ``disputed`` are the criteria of a second round; ``failures`` name what
-    ended a node, so that the graph is left without a report; ``waiting`` what was asked for and has not been answered
-    yet."""
+    brought home, for the aggregator to compare (``compared``: that was done before); ``disputed`` are the criteria of a
+    second round; ``failures`` name what ended a node, so that the graph is left without a report; ``unanswered`` the
+    questions to judges that have no answer; ``waiting`` what was asked for and has not been answered yet. ``panel`` are
+    the second model's opinions, ``reported`` other tools' findings, ``functions`` code for judges to read (where they
+    are absent: the survey's)."""
 
     rubric_path: str
     output_path: str
+    reported: list[Reported]
     rubric: dict[str, Any]
     survey: RepoSurvey
     reading: PdfReading
     disputed: list[str]
+    compared: bool
+    functions: list[Function]
     failures: Annotated[list[AuditFailure], operator.add]
+    unanswered: Annotated[list[Unanswered], operator.add]
+    panel: Annotated[list[JudicialOpinion], operator.add]
     waiting: Annotated[list[str], operator.add]

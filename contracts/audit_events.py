@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from pmagent.contracts.audit_facts import CONTENT_CHARS_MAX, RATIONALE_CHARS_MAX, PdfReading, PictureReading, RepoSurvey
 from pmagent.contracts.model import ModelLimits, ModelPrice
@@ -82,6 +82,30 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     terms: list[str]
 
 
+REPORTED_MAX: Final = 1_000
+APPEALS_MAX: Final = 200
+
+
+class Reported(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A finding of another tool at ``line`` of ``path`` (0: the file as a whole)."""
+
+    tool: Annotated[str, Meta(max_length=100)]
+    rule: Annotated[str, Meta(max_length=200)]
+    level: Literal["error", "warning", "note"]
+    path: Path
+    line: Annotated[int, Meta(ge=0)]
+    text: Annotated[str, Meta(max_length=500)]
+
+
+class Appeal(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Somebody's objection to evidence: a key (``graph#3``) or a goal (``security.shell``), where it is ``at`` (a path,
+    or ``path:line``; "": anywhere), and why it is wrong. It is shown, and changes nothing."""
+
+    evidence: Annotated[str, Meta(min_length=1, max_length=CITATION_CHARS_MAX)]
+    because: Annotated[str, Meta(min_length=1, max_length=REASON_CHARS_MAX)]
+    at: Annotated[str, Meta(max_length=PATH_CHARS_MAX)] = ""
+
+
 MODEL_LIMITS: Final = ModelLimits(calls=1_000, concurrency=4, seconds=3_600.0, tokens=10_000_000)
 """The default limits of an audit's model calls: three judges, each criterion, twice, with retries."""
 
@@ -91,7 +115,10 @@ class AuditRequested(Payload, frozen=True, kw_only=True):
     """Audit the repository at ``repo_url`` (a URL, or an absolute path) against the PDF at ``pdf_path`` (absolute).
     ``rubric`` is the whole document, checked; ``rubric_source`` where it came from. ``engine`` rules judges offline;
     langchain asks ``model``; ``vision_model`` looks at images ("": nobody does). ``output`` is the report's path in
-    the workspace, without its ending."""
+    the workspace, without its ending. ``panel`` is a second model that is asked the same, beside the first ("": none).
+    ``resumes``: the id of an audit that ended without all answers, and is taken up again ("": none). ``origin``: where
+    browsers find the repository of a path, as its remote has it ("": not known). ``reported``: findings of other tools;
+    ``appeals`` are shown with the evidence."""
 
     audit_id: Identifier
     repo_url: Path
@@ -105,6 +132,11 @@ class AuditRequested(Payload, frozen=True, kw_only=True):
     limits: AuditLimits = AuditLimits()
     model_limits: ModelLimits = MODEL_LIMITS
     price: ModelPrice | None = None
+    panel: str = ""
+    resumes: str = ""
+    origin: Annotated[str, Meta(max_length=PATH_CHARS_MAX)] = ""
+    reported: Annotated[list[Reported], Meta(max_length=REPORTED_MAX)] = []
+    appeals: Annotated[list[Appeal], Meta(max_length=APPEALS_MAX)] = []
 
 
 @event_type("audit.cancel_requested", request=True)
@@ -148,12 +180,14 @@ def _reading(outcome: str) -> Effect:
 
 @event_type("audit.clone_requested", effect=_CLONE)
 class AuditCloneRequested(OutwardRequest, frozen=True, kw_only=True):
-    """Clone the repository into a folder of its own, survey it, and remove the folder."""
+    """Clone the repository into a folder of its own, survey it, and remove the folder. ``function_bytes``: so much code
+    around the findings is kept whole; absent: none."""
 
     audit_id: Identifier
     repo_url: Path
     questions: list[Question]
     limits: AuditLimits
+    function_bytes: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
 
     def scope(self) -> Scope:
         """See OutwardRequest."""
@@ -248,17 +282,19 @@ class OpinionItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 @event_type("audit.opinion_given")
 class AuditOpinionGiven(Payload, frozen=True, kw_only=True):
     """A judge's opinion that fits. ``reply``: position of the ``model.replied`` that it was read from; 0: the engine
-    ``rules`` gave it."""
+    ``rules`` gave it. ``panel``: the second model's, which counts nowhere; absent: a judge's."""
 
     audit_id: Identifier
     round: Round
     opinion: OpinionItem
     reply: int = 0
+    panel: bool | UnsetType = UNSET
 
 
 @event_type("audit.opinion_rejected")
 class AuditOpinionRejected(Payload, frozen=True, kw_only=True):
-    """A reply that is no opinion: ``objection`` says why, in our own words; it is the ``attempt``-th of ``TRIES``."""
+    """A reply that is no opinion: ``objection`` says why, in our own words; it is the ``attempt``-th of ``TRIES``.
+    ``panel``: the second model's."""
 
     audit_id: Identifier
     judge: JudgeName
@@ -267,6 +303,7 @@ class AuditOpinionRejected(Payload, frozen=True, kw_only=True):
     attempt: int
     objection: Reason
     reply: int
+    panel: bool | UnsetType = UNSET
 
 
 class RuleItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -280,7 +317,8 @@ class RuleItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 @event_type("audit.criterion_ruled")
 class AuditCriterionRuled(Payload, frozen=True, kw_only=True):
-    """The chief justice's ruling on a criterion. ``final_score`` None: not judged, because of ``reason``."""
+    """The chief justice's ruling on a criterion. ``final_score`` None: not judged, because of ``reason``.
+    ``unanswered``: judges whose model gave no opinion; absent: none."""
 
     audit_id: Identifier
     dimension_id: DimensionId
@@ -292,15 +330,26 @@ class AuditCriterionRuled(Payload, frozen=True, kw_only=True):
     set_aside: list[JudgeName] = []
     unsupported: list[str] = []
     rules: list[RuleItem] = []
+    unanswered: list[JudgeName] | UnsetType = UNSET
+
+
+class BesideItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A ``Beside`` in the log; see contracts/audit.py."""
+
+    engine: str
+    overall_score: float | None
+    scores: dict[str, Score]
 
 
 @event_type("audit.concluded")
 class AuditConcluded(AuditAnswer, frozen=True, kw_only=True):
-    """The audit requested at ``request`` has a report: this, and the rulings, opinions and evidence before it."""
+    """The audit requested at ``request`` has a report: this, and the rulings, opinions and evidence before it.
+    ``beside``: results of others on the same evidence; absent: none."""
 
     overall_score: float
     executive_summary: Annotated[str, Meta(max_length=SUMMARY_CHARS_MAX)]
     remediation_plan: Annotated[str, Meta(max_length=PLAN_CHARS_MAX)]
+    beside: list[BesideItem] | UnsetType = UNSET
 
 
 @event_type("audit.failed")

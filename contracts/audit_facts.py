@@ -151,11 +151,23 @@ class Term(Fact, frozen=True, kw_only=True):
     places: list[Finding]
 
 
+class Function(Fact, frozen=True, kw_only=True):
+    """A function or method whole, secrets masked: lines ``line`` to ``end`` of ``path``. ``text``: "" where there was
+    no room for it."""
+
+    path: str
+    line: Natural
+    end: Natural
+    name: str
+    text: str
+
+
 class RepoSurvey(Fact, frozen=True, kw_only=True):
     """All that is known of a repository. ``files``: its tracked paths, sorted, the first ``FILES_MAX``. ``examined``:
     what was looked at and how much of it (files, python_files, notebooks, lines, calls …); ``unread`` are Python files
     that a limit, or the lack of their content, kept from it. ``counts``: findings of
-    each goal, kept or not. ``notes``: what was left out, and why. ``words``: those of the code that can run, and of
+    each goal, kept or not. ``notes``: what was left out, and why. ``functions``: those that findings lie in and that
+    graphs run, their texts within the budget that was asked for. ``words``: those of the code that can run, and of
     settings and templates, between blanks, as ``actors/audit/matters.py`` cuts them; ``idle_words``: those that only
     stand in other code. Where ``words`` is empty, they were not counted, or are too many."""
 
@@ -172,6 +184,7 @@ class RepoSurvey(Fact, frozen=True, kw_only=True):
     terms: list[Term]
     unparsed: list[Unparsed]
     notes: list[str] = []
+    functions: list[Function] = []
     words: str = ""
     idle_words: str = ""
 

@@ -74,7 +74,8 @@ class ModelLimits(Part, frozen=True, kw_only=True):
     """Limits. Of one question: ``attempts`` calls of ``call_seconds`` each. Of the run that it belongs to: ``calls``,
     ``concurrency`` calls at once, ``seconds`` since its first question, ``tokens`` (in and out), ``cost_usd`` (None: no
     limit; with a limit, a model without a price is refused). The usage of a call is known after it, so the last may go
-    beyond ``tokens`` and ``cost_usd``."""
+    beyond ``tokens`` and ``cost_usd``. ``patience_minutes``: a provider that limits the rate, fails or cannot be
+    reached is waited for so long, however many attempts that takes; absent or 0: ``attempts`` alone count."""
 
     attempts: Annotated[int, Meta(ge=1, le=10)] = 3
     call_seconds: Annotated[float, Meta(gt=0, le=600)] = 60.0
@@ -83,6 +84,7 @@ class ModelLimits(Part, frozen=True, kw_only=True):
     seconds: Annotated[float, Meta(gt=0, le=86_400)] = 300.0
     tokens: Annotated[int, Meta(ge=1, le=100_000_000)] = 200_000
     cost_usd: Annotated[float, Meta(ge=0, le=1_000_000)] | None = None
+    patience_minutes: Annotated[float, Meta(ge=0, le=1_440)] | UnsetType = UNSET
 
 
 class ModelPrice(Part, frozen=True, kw_only=True):

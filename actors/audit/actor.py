@@ -4,7 +4,8 @@
 
 The detectives, the judges and the chief justice are the graph's nodes (``nodes``); whenever something that they asked
 for has come, the graph is invoked anew (docs/design.md §15.3). Each request ends with exactly one of
-``audit.concluded`` and ``audit.failed``; no opinion is ever made up, so a judge that fails ends the audit.
+``audit.concluded`` and ``audit.failed``; no opinion is ever made up, so a criterion on which a judge gives none is not
+judged. Where the provider answers nothing at all the audit ends; it can be taken up again with all its answers.
 """
 
 from __future__ import annotations
@@ -16,18 +17,24 @@ import msgspec
 from pmagent.actors.audit.ends import AUDITOR, abandoned, failure
 from pmagent.actors.audit.state import (
     AUDITS_MAX,
+    ENDED_MAX,
     QUESTION,
     Audit,
     AuditorState,
+    Lost,
     asked_again,
     begun,
     changed,
     ended,
+    inherited,
+    lost,
     of_request,
+    question_key,
 )
 from pmagent.actors.audit.vision import seen_in
 from pmagent.actors.model.actor import GATEWAY
 from pmagent.contracts.audit_events import (
+    TRIES,
     AuditCancelAnswered,
     AuditCancelRequested,
     AuditCloneRequested,
@@ -91,10 +98,13 @@ class Auditor:
                 return begun(state, event)
             case AuditConcluded(audit_id=audit_id, request=request) | AuditFailed(audit_id=audit_id, request=request):
                 known = state.audits.get(audit_id)
-                return state if known is None or known.requested != request else ended(state, audit_id)
+                if known is None or known.requested != request:
+                    return state
+                return ended(state, audit_id, complete=isinstance(data, AuditConcluded) and not known.lost)
             case RequestRefused(request=request):
                 gone = next((one for one in state.audits.values() if one.requested == request), None)
-                return state if gone is None else ended(state, gone.audit_id)  # the engine has answered in its stead
+                # The engine has answered in its stead.
+                return state if gone is None else ended(state, gone.audit_id, complete=False)
         if event.actor == self.name and event.kind == "decision":
             audit = state.audits.get(event.correlation)
             return state if audit is None else changed(state, _own(audit, event))
@@ -108,7 +118,7 @@ class Auditor:
             case AuditRequested(audit_id=audit_id):
                 audit = state.audits.get(audit_id)
                 taken = audit is not None and audit.requested == event.position
-                return _go_on(audit, event) if audit is not None and taken else [_refusal(state, event, data)]
+                return _begin(state, audit, event) if audit is not None and taken else [_refusal(state, event, data)]
             case AuditCancelRequested(audit_id=audit_id):
                 return _cancel(state.audits.get(audit_id), event, data)
             case ActorHalted(name=name) if name == GATEWAY:  # what it was asked before has no end either
@@ -131,9 +141,27 @@ def _objection(state: AuditorState, asked: AuditRequested) -> tuple[FailureCode,
         return "known", f"the audit {asked.audit_id} is open already", "ask with a new audit id"
     if len(state.audits) >= AUDITS_MAX:
         return "busy", f"{len(state.audits)} audits are open", "wait until some have ended, or cancel some"
+    unfit = not_resumable(state, asked)
+    if unfit is not None:
+        return "known", *unfit
     if not _is_checked(asked):
         return "rubric", f"{asked.rubric_source} is no valid rubric", "pmagent audit says what is wrong with it"
     return None
+
+
+def not_resumable(state: AuditorState, asked: AuditRequested) -> tuple[str, str] | None:
+    """Why the audit that is to be taken up again cannot be, and what to do; None: it can, or there is none. Only where
+    both ask the same of the same do the answers of one serve the other."""
+    earlier = state.ended.get(asked.resumes)
+    if earlier is None and asked.resumes:
+        what = f"the audit {asked.resumes} cannot be taken up again: it has all its answers, or ended long ago"
+        return what, f"the last {ENDED_MAX} that ended without all answers can; ask for a new one"
+    if earlier is not None and any(getattr(earlier.asked, name) != getattr(asked, name) for name in _ASKED):
+        return f"this is not what the audit {asked.resumes} was asked for", "pmagent audit --resume asks so"
+    return None
+
+
+_ASKED = ("repo_url", "pdf_path", "rubric", "engine", "model", "vision_model", "panel", "reported")
 
 
 def _is_checked(asked: AuditRequested) -> bool:
@@ -161,15 +189,17 @@ def _own(audit: Audit, event: Event) -> Audit:
         case ModelAsked(inputs=inputs, messages=messages):
             return asked_again(audit, inputs[QUESTION], ask=event.position, more=messages[2:])
         case AuditOpinionRejected() as rejected:
-            key = f"{rejected.judge} {rejected.round} {rejected.criterion_id}"
-            return asked_again(audit, key, ask=0, tries=rejected.attempt)
+            key = question_key(rejected.judge, rejected.round, rejected.criterion_id, panel=bool(rejected.panel))
+            if rejected.attempt < TRIES:
+                return asked_again(audit, key, ask=0, tries=rejected.attempt)
+            return lost(audit, key, Lost(0, "", f"no opinion in {TRIES} tries: {rejected.objection}"))
         case AuditEvidenceFound(dimension_id=dimension, evidences=evidences):
             found = replace(audit, evidences={**audit.evidences, dimension: evidences})
             return replace(found, survey=None, reading=None, pictures=None) if found.collected else found
-        case AuditOpinionGiven(opinion=opinion, round=number):
-            key = f"{opinion.judge} {number} {opinion.criterion_id}"
+        case AuditOpinionGiven(opinion=opinion, round=number, panel=panel) as given:
+            key = question_key(opinion.judge, number, opinion.criterion_id, panel=bool(panel))
             questions = {name: one for name, one in audit.questions.items() if name != key}
-            return replace(audit, opinions=[*audit.opinions, opinion], questions=questions)
+            return replace(audit, given=[*audit.given, given], questions=questions)
     return audit
 
 
@@ -178,13 +208,18 @@ def _brought(audit: Audit, event: Event) -> Audit:
     data = event.data
     match data:
         case AuditSurveyed(survey=survey):
-            return replace(audit, clone=0, survey=survey, commit=survey.commit)
+            return replace(audit, clone=0, survey=survey, commit=survey.commit, functions=survey.functions)
         case AuditPdfRead(reading=reading):
             return replace(audit, pdf=0, reading=reading, report_sha256=reading.sha256)
         case AuditPicturesRead(reading=reading):
             return replace(audit, picturing=0, pictures=reading)
+        case ModelFailed(ask=ask, code=code, text=text):
+            key = next((name for name, one in audit.questions.items() if one.ask == ask), "")
+            failed = lost(audit, key, Lost(ask, code, text))
+            return replace(failed, seen={**audit.seen, key: ""}) if key.startswith("image ") else failed
         case ModelReplied(ask=ask) as reply:
             key = next((name for name, one in audit.questions.items() if one.ask == ask), "")
+            audit = replace(audit, answered=event.position)
             if not key.startswith("image "):
                 return audit  # what the judge says is folded with the decision on it
             questions = {name: one for name, one in audit.questions.items() if name != key}
@@ -209,15 +244,22 @@ def _answered(audit: Audit, event: Event) -> Iterator[Decision]:
             yield from _failed(audit, event, "halted", f"{name} is {reason}", _HALTED)
         case AuditSourceFailed(request=request, code=code, text=text, mend=mend) if request in audit.open_effects:
             yield from _failed(audit, event, code, text, mend)
-        case ModelFailed(ask=ask, text=text) if ask in audit.open_asks:
-            yield from _failed(audit, event, "judge", f"a question to a model has no answer: {text}", _MODEL)
+        case ModelFailed(ask=ask, code=code, text=text) if any(one.ask == ask for one in audit.lost.values()):
+            if code in _FOR_ALL:
+                yield from _failed(audit, event, "judge", f"a question to a model has no answer: {text}", _MODEL)
+            else:
+                yield from _go_on(audit, event)
     if isinstance(data, EffectEnd) and data.request in audit.open_effects:
         yield from _failed(audit, event, *_reading(data))
 
 
 _NO_GATEWAY = "the model gateway is halted"
 _HALTED = "pmagent log tail --type actor.halted shows where; start a version that does not fail"
-_MODEL = "pmagent log tail --type model.failed shows why; what was collected is in the log"
+_MODEL = "pmagent log tail --type model.failed shows why; pmagent audit --resume takes it up again"
+_FOR_ALL = frozenset((
+    "unavailable", "no_key", "not_permitted", "cancelled", "calls", "time", "tokens", "cost", "no_price", "busy",
+))  # fmt: skip
+"""Codes of ``model.failed`` that hold for every other question as well."""
 
 
 def _waits_for(audit: Audit, request: int) -> bool:
@@ -238,6 +280,19 @@ def _reading(end: EffectEnd) -> tuple[FailureCode, str, str]:
     return "interrupted", "what was being read was interrupted", "ask again"
 
 
+def _begin(state: AuditorState, audit: Audit, event: Event) -> Iterator[Decision]:
+    """The first step; of an audit that takes up another one its evidence and opinions come first."""
+    earlier = state.ended.get(audit.asked.resumes)
+    if earlier is not None:
+        kept = inherited(earlier)
+        for name, items in kept.evidences.items():
+            yield _in(audit, event, AuditEvidenceFound(audit_id=audit.audit_id, dimension_id=name, evidences=items))
+        for one in kept.given:
+            yield _in(audit, event, replace(one, audit_id=audit.audit_id))
+        audit = replace(audit, evidences=kept.evidences, given=kept.given)
+    yield from _go_on(audit, event)
+
+
 def _go_on(audit: Audit, event: Event) -> Iterable[Decision]:
     from pmagent.actors.audit.progress import (
         progress,  # the graph, and with it LangGraph, when the first audit is there
@@ -254,7 +309,7 @@ def _failed(audit: Audit, event: Event, code: FailureCode, reason: str, mend: st
 
 
 def _refusal(state: AuditorState, event: Event, asked: AuditRequested) -> Decision:
-    others = AuditorState({name: one for name, one in state.audits.items() if one.requested != event.position})
+    others = replace(state, audits={name: one for name, one in state.audits.items() if one.requested != event.position})
     code, reason, mend = _objection(others, asked) or ("halted", "the auditor was halted", "ask again")
     return AuditFailed(request=event.position, audit_id=asked.audit_id, code=code, reasons=[reason], mend=[mend])
 

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET
 
-from pmagent.actors.audit.clerk import Brief, NodeFailed
+from pmagent.actors.audit.clerk import Brief, NoAnswer
 from pmagent.actors.audit.ends import ACTION
 from pmagent.actors.audit.judges.opinions import Misfit, answer_shape, read_opinion
 from pmagent.actors.audit.judges.prompts import messages, picture_messages, retry
 from pmagent.actors.audit.judges.rules.judge import opinion as opinion_by_rules
-from pmagent.actors.audit.state import QUESTION, Asked, Audit
+from pmagent.actors.audit.state import QUESTION, ROUNDS, Asked, Audit
 from pmagent.contracts.audit import JUDGES, AuditReport, JudicialOpinion
 from pmagent.contracts.audit_events import (
     TRIES,
@@ -25,11 +26,12 @@ from pmagent.contracts.audit_events import (
     Question,
 )
 from pmagent.contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
-from pmagent.contracts.model import ModelAsked, ModelMessage, ModelReplied
+from pmagent.contracts.model import ModelAnswer, ModelAsked, ModelMessage, ModelReplied
 from pmagent.contracts.payload import Payload
 
 Rank = tuple[int, int, int]
-"""Where a wish stands among the others: sources first, then images, then opinions by round, criterion and judge."""
+"""Where a wish stands among the others: sources first, then images, then opinions by round, criterion and judge, the
+panel's last."""
 AGAIN: Final[Rank] = (0, 2, 0)
 """The place of what is asked again: before anything that is asked for the first time."""
 
@@ -121,14 +123,16 @@ class ActorClerk:
         if known is not None:
             return known
         if not self._is_open(key):
-            self._ask(key, (1, picture.page, 0), picture_messages(picture, question), vision=True)
+            self._ask(key, (1, picture.page, 0), picture_messages(picture, question), self._audit.asked.vision_model)
         return None
 
     def opinion(self, brief: Brief) -> JudicialOpinion | None:
         """See Clerk."""
         if self._audit.asked.engine == "rules":
             return opinion_by_rules(brief)
-        key = f"{brief.judge} {brief.round} {brief.dimension_id}"
+        key = brief.question
+        if key in self._audit.lost:
+            raise NoAnswer(self._audit.lost[key].reason)
         question = self._audit.questions.get(key) or Asked(0)
         tries, said = question.tries, [*messages(brief), *question.more]
         if self._reply is not None and self.replied_to(key):
@@ -141,14 +145,12 @@ class ActorClerk:
         elif question.ask:
             return None
         if tries >= TRIES:
-            raise NodeFailed(
-                "judge",
-                f"{brief.judge} gave no opinion on {brief.dimension_id} that fits in {TRIES} tries",
-                "try another model, or the engine rules; what was collected is in the log",
-            )
+            raise NoAnswer(f"no opinion in {TRIES} tries")
         # What is asked again goes first: the place is free, and what was said is known only now.
         place = (self._audit.dimensions.index(brief.dimension_id), JUDGES.index(brief.judge))
-        self._ask(key, AGAIN if tries else (1 + brief.round, *place), said)
+        asked = self._audit.asked
+        rank = AGAIN if tries else (1 + brief.round + ROUNDS * brief.panel, *place)
+        self._ask(key, rank, said, asked.panel if brief.panel else asked.model, answer_shape())
         return None
 
     # --- notes ------------------------------------------------------------------------------------------------------
@@ -170,19 +172,22 @@ class ActorClerk:
                 attempt=attempt,
                 objection=objection,
                 reply=self._position,
+                panel=brief.panel or UNSET,
             )
         )
 
-    def _ask(self, key: str, rank: Rank, said: list[ModelMessage], *, vision: bool = False) -> None:
+    def _ask(
+        self, key: str, rank: Rank, said: list[ModelMessage], model: str, answer: ModelAnswer | None = None
+    ) -> None:
         asked = self._audit.asked
         self._note(
             rank,
             ModelAsked(
                 engine="langchain",
-                model=asked.vision_model if vision else asked.model,
+                model=model,
                 action=ACTION,
                 messages=said,
-                answer=None if vision else answer_shape(),
+                answer=answer,
                 inputs={QUESTION: key},
                 limits=asked.model_limits,
                 price=asked.price,

@@ -12,9 +12,12 @@ from typing import Any, Protocol
 
 import msgspec
 
-from pmagent.contracts.audit import AuditReport, Evidence, Judge, JudicialOpinion
+from pmagent.actors.audit.detectors.evidence.items import key_of
+from pmagent.actors.audit.rubric import Dimension
+from pmagent.actors.audit.state import question_key
+from pmagent.contracts.audit import JUDGES, AuditReport, Evidence, Judge, JudicialOpinion
 from pmagent.contracts.audit_events import FailureCode, Question
-from pmagent.contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
+from pmagent.contracts.audit_facts import Function, PdfReading, Picture, PictureReading, RepoSurvey
 
 
 class NodeFailed(Exception):
@@ -27,9 +30,15 @@ class NodeFailed(Exception):
         self.mend = mend
 
 
+class NoAnswer(Exception):
+    """A judge's model gives no opinion on this criterion; the others are judged all the same. Its text says why, in our
+    own words."""
+
+
 class Brief(msgspec.Struct, frozen=True, kw_only=True):
     """What a judge is asked. ``round`` 2 shows ``others``: the keys that the other two cited in the first, by judge.
-    ``own``: the judge's opinion of the first round. ``dimension`` is the rubric's own object."""
+    ``own``: the judge's opinion of the first round. ``dimension`` is the rubric's own object. ``functions``: code that
+    the evidence points at. ``panel``: the second model is asked."""
 
     judge: Judge
     round: int
@@ -37,12 +46,42 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Sequence[Evidence]
     own: JudicialOpinion | None = None
     others: Mapping[str, Sequence[str]] = {}
+    functions: Sequence[Function] = ()
+    panel: bool = False
+
+    @property
+    def question(self) -> str:
+        """The key of the question: ``<judge> <round> <criterion>``, the second model's behind ``panel``."""
+        return question_key(self.judge, self.round, self.dimension_id, panel=self.panel)
 
     @property
     def dimension_id(self) -> str:
         """The criterion."""
         identifier: str = self.dimension["id"]
         return identifier
+
+
+def brief_of(
+    judge: Judge,
+    dimension: Dimension,
+    evidence: Sequence[Evidence],
+    given: Sequence[JudicialOpinion],
+    own: Sequence[JudicialOpinion],
+    functions: Sequence[Function] = (),
+) -> Brief:
+    """What the judge is asked on the evidence of the dimension, by the opinions that it (``own``) and all judges
+    (``given``) have on it: of ``own`` there is none in the first round."""
+    if not own:
+        return Brief(judge=judge, round=1, dimension=dimension.raw, evidence=evidence, functions=functions)
+    first = {one: next(said for said in given if said.judge == one) for one in JUDGES}
+    keys = {key_of(dimension.id, number) for number in range(1, len(evidence) + 1)}
+    others: dict[str, list[str]] = {
+        one: [cited for cited in said.cited_evidence if cited in keys] for one, said in first.items() if one != judge
+    }
+    return Brief(
+        judge=judge, round=2, dimension=dimension.raw, evidence=evidence, functions=functions, own=own[0],
+        others=others,
+    )  # fmt: skip
 
 
 class Clerk(Protocol):
@@ -70,4 +109,4 @@ class Clerk(Protocol):
         """What a vision model says of an image (``vision``); "" when there is no such model."""
 
     def opinion(self, brief: Brief, /) -> JudicialOpinion | None:
-        """A judge's opinion that fits."""
+        """A judge's opinion that fits. Raises NoAnswer."""

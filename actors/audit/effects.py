@@ -47,7 +47,7 @@ async def clone(event: Event, io: Io) -> AuditSurveyed | AuditSourceFailed:
         Path(folder).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.mkdir(folder, mode=0o700)
         try:
-            survey = survey_repository(asked.repo_url, asked.limits, folder, stop)
+            survey = survey_repository(asked.repo_url, asked.limits, folder, stop, asked.function_bytes or 0)
         finally:
             remove(folder)
         return AuditSurveyed(request=event.position, survey=survey)

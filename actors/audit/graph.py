@@ -34,7 +34,7 @@ BENCH = ("prosecutor", "defense", "tech_lead")
 @cache
 def audit_graph() -> Compiled:
     """The graph, compiled once. It needs a clerk: ``config["configurable"]["clerk"]``; ``provenance`` there may name
-    ``audit_id``, ``engine``, ``commit`` and ``report_sha256`` for the report."""
+    ``audit_id``, ``engine``, ``commit`` and ``report_sha256`` for the report, and a second model (``panel``)."""
     builder: StateGraph[AuditState, None, AuditState, AuditState] = StateGraph(AuditState)
     builder.add_node("context_builder", nodes.context_builder_node)
     builder.add_node("repo_investigator", nodes.repo_investigator_node)

@@ -8,27 +8,31 @@ to come says so in ``waiting``; one that will have none, in ``failures``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
+import msgspec
 from langchain_core.runnables import RunnableConfig
 
-from pmagent.actors.audit.clerk import Brief, Clerk, NodeFailed
+from pmagent.actors.audit.clerk import Clerk, NoAnswer, NodeFailed, brief_of
 from pmagent.actors.audit.detectors.evidence.claims import cross_referenced
-from pmagent.actors.audit.detectors.evidence.items import judgeable, key_of
+from pmagent.actors.audit.detectors.evidence.items import judgeable
 from pmagent.actors.audit.detectors.evidence.pictures import picture_evidence
 from pmagent.actors.audit.detectors.evidence.repo import repo_evidence
 from pmagent.actors.audit.detectors.evidence.report import report_evidence
+from pmagent.actors.audit.detectors.evidence.reported import reported_evidence
+from pmagent.actors.audit.judges.functions import located, pointed_at
+from pmagent.actors.audit.justice.beside import by_panel, by_rules
 from pmagent.actors.audit.justice.synthesis import disputed, synthesize
 from pmagent.actors.audit.rubric import BadRubric, Dimension, Rubric, questions, rubric_of
-from pmagent.contracts.audit import JUDGES, AuditFailure, AuditState, Evidence, Judge, JudicialOpinion
+from pmagent.actors.audit.state import IMAGES, ROUNDS
+from pmagent.contracts.audit import JUDGES, AuditFailure, AuditState, Evidence, Judge, Unanswered
+from pmagent.contracts.audit_events import EVIDENCE_MAX
 
 Update = dict[str, Any]
 
 REPO: Final = "github_repo"
 REPORT: Final = "pdf_report"
-IMAGES: Final = "pdf_images"
-ROUNDS: Final = 2
-"""So often a disputed criterion is judged."""
 
 
 def _guarded(name: str, work: Callable[[], Update]) -> Update:
@@ -43,6 +47,12 @@ def _guarded(name: str, work: Callable[[], Update]) -> Update:
 def _clerk(config: RunnableConfig) -> Clerk:
     clerk: Clerk = config["configurable"]["clerk"]
     return clerk
+
+
+def _given(config: RunnableConfig) -> dict[str, str]:
+    """Where the audit comes from, and who judges (``compile_audit_graph``)."""
+    provenance: dict[str, str] = config["configurable"].get("provenance", {})
+    return provenance
 
 
 def _rubric(state: AuditState) -> Rubric:
@@ -67,8 +77,9 @@ def _owned(state: AuditState, target: str, evidences: dict[str, list[Evidence]])
 
 
 def _collected(state: AuditState) -> bool:
-    """Whether every dimension has its evidence: then nobody looks at the artifacts any more."""
-    return not _open(state, _rubric(state).dimensions)
+    """Whether every dimension has its evidence, or all but those about images (``compared``): then nobody looks at code
+    and text any more."""
+    return state.get("compared", False) or not _open(state, _rubric(state).dimensions)
 
 
 # --- before the detectives -----------------------------------------------------------------------------------------
@@ -118,7 +129,10 @@ def repo_investigator_node(state: AuditState, config: RunnableConfig) -> Update:
         survey = _clerk(config).survey(state["repo_url"], questions(_rubric(state), REPO))
         if survey is None:
             return {"waiting": ["the repository"]}
-        evidences = {one.id: repo_evidence(one, survey) for one in _open(state, own)}
+        evidences = {}
+        for one in _open(state, own):
+            items = [*repo_evidence(one, survey), *reported_evidence(one, state.get("reported", []), survey)]
+            evidences[one.id] = located(items[:EVIDENCE_MAX], survey.functions)
         return {"evidences": _owned(state, REPO, evidences), "survey": survey}
 
     return _guarded("repo_investigator", work)
@@ -203,54 +217,46 @@ def after_evidence(state: AuditState) -> Sequence[str]:
 
 def prosecutor_node(state: AuditState, config: RunnableConfig) -> Update:
     """The Prosecutor's opinions."""
-    return _guarded("prosecutor", lambda: _judged("Prosecutor", state, _clerk(config)))
+    return _guarded("prosecutor", lambda: _judged("Prosecutor", state, config))
 
 
 def defense_node(state: AuditState, config: RunnableConfig) -> Update:
     """The Defense's opinions."""
-    return _guarded("defense", lambda: _judged("Defense", state, _clerk(config)))
+    return _guarded("defense", lambda: _judged("Defense", state, config))
 
 
 def tech_lead_node(state: AuditState, config: RunnableConfig) -> Update:
     """The Tech Lead's opinions."""
-    return _guarded("tech_lead", lambda: _judged("TechLead", state, _clerk(config)))
+    return _guarded("tech_lead", lambda: _judged("TechLead", state, config))
 
 
-def _judged(judge: Judge, state: AuditState, clerk: Clerk) -> Update:
-    """One opinion on each criterion that can be judged; a second on each that is disputed."""
-    opinions: list[JudicialOpinion] = []
-    waiting: list[str] = []
+def _judged(judge: Judge, state: AuditState, config: RunnableConfig) -> Update:
+    """One opinion on each criterion that can be judged; a second on each that is disputed. The panel is asked for one,
+    beside the first. What has no answer is not asked for again."""
+    made: dict[str, list[Any]] = {"opinions": [], "panel": [], "unanswered": [], "waiting": []}
+    without = {(one.judge, one.criterion_id) for one in state.get("unanswered", [])}
+    clerk, survey, has_panel = _clerk(config), state.get("survey"), bool(_given(config).get("panel"))
+    code = state.get("functions", survey.functions if survey is not None else [])
     for dimension in _rubric(state).dimensions:
         evidence = state["evidences"][dimension.id]
         if not judgeable(evidence, dimension):
             continue
         given = [one for one in state.get("opinions", []) if one.criterion_id == dimension.id]
         own = [one for one in given if one.judge == judge]
-        if len(own) > (dimension.id in state.get("disputed", [])):
-            continue
-        opinion = clerk.opinion(_brief(judge, dimension, evidence, given, own))
-        if opinion is None:
-            waiting.append(f"{judge} on {dimension.id}")
-        else:
-            opinions.append(opinion)
-    return {"opinions": opinions, "waiting": waiting}
-
-
-def _brief(
-    judge: Judge,
-    dimension: Dimension,
-    evidence: Sequence[Evidence],
-    given: Sequence[JudicialOpinion],
-    own: Sequence[JudicialOpinion],
-) -> Brief:
-    if not own:
-        return Brief(judge=judge, round=1, dimension=dimension.raw, evidence=evidence)
-    first = {one: next(said for said in given if said.judge == one) for one in JUDGES}
-    keys = {key_of(dimension.id, number) for number in range(1, len(evidence) + 1)}
-    others: dict[str, list[str]] = {
-        one: [cited for cited in said.cited_evidence if cited in keys] for one, said in first.items() if one != judge
-    }
-    return Brief(judge=judge, round=2, dimension=dimension.raw, evidence=evidence, own=own[0], others=others)
+        if len(own) <= (dimension.id in state.get("disputed", [])) and (judge, dimension.id) not in without:
+            try:
+                opinion = clerk.opinion(brief_of(judge, dimension, evidence, given, own, pointed_at(evidence, code)))
+            except NoAnswer as error:
+                made["unanswered"].append(Unanswered(judge=judge, criterion_id=dimension.id, reason=str(error)))
+            else:
+                made["waiting" if opinion is None else "opinions"].append(opinion or f"{judge} on {dimension.id}")
+        panel = [one for one in state.get("panel", []) if (one.judge, one.criterion_id) == (judge, dimension.id)]
+        if has_panel and not panel and not state.get("disputed"):
+            brief = brief_of(judge, dimension, evidence, [], [], pointed_at(evidence, code))
+            with suppress(NoAnswer):  # the panel's scores stand beside, and one may be missing
+                opinion = clerk.opinion(msgspec.structs.replace(brief, panel=True))
+                made["waiting" if opinion is None else "panel"].append(opinion or f"the panel's {judge}")
+    return made
 
 
 def deliberation_node(state: AuditState) -> Update:
@@ -259,7 +265,8 @@ def deliberation_node(state: AuditState) -> Update:
     def work() -> Update:
         if state.get("failures") or state.get("waiting"):
             return {}
-        return {"disputed": disputed(_rubric(state), state["evidences"], state.get("opinions", []))}
+        opinions, unanswered = state.get("opinions", []), state.get("unanswered", [])
+        return {"disputed": disputed(_rubric(state), state["evidences"], opinions, unanswered)}
 
     return _guarded("deliberation", work)
 
@@ -272,7 +279,9 @@ def after_opinions(state: AuditState) -> Sequence[str]:
     if state.get("waiting"):
         return ["waiting"]
     said = [(one.judge, one.criterion_id) for one in state.get("opinions", [])]
-    once = any(said.count((judge, one)) < ROUNDS for judge in JUDGES for one in state.get("disputed", []))
+    without = {(one.judge, one.criterion_id) for one in state.get("unanswered", [])}
+    pairs = [(judge, one) for judge in JUDGES for one in state.get("disputed", [])]
+    once = any(said.count(pair) < ROUNDS and pair not in without for pair in pairs)
     return ["prosecutor", "defense", "tech_lead"] if once else ["chief_justice"]
 
 
@@ -280,23 +289,29 @@ def chief_justice_node(state: AuditState, config: RunnableConfig) -> Update:
     """The report: synthesis by rules alone."""
 
     def work() -> Update:
-        given: dict[str, str] = config["configurable"].get("provenance", {})
+        given = _given(config)
         survey, reading = state.get("survey"), state.get("reading")
         known = {
             "commit": survey.commit if survey is not None else "",
             "report_sha256": reading.sha256 if reading is not None else "",
             **given,
         }
+        rubric, evidences = _rubric(state), state["evidences"]
         report = synthesize(
             state["repo_url"],
-            _rubric(state),
-            state["evidences"],
+            rubric,
+            evidences,
             state.get("opinions", []),
             audit_id=known.get("audit_id", ""),
             engine=known.get("engine", ""),
             commit=known["commit"],
             report_sha256=known["report_sha256"],
+            unanswered=state.get("unanswered", []),
         )
+        beside = [by_rules(rubric, evidences)] if given.get("engine", "rules") != "rules" else []
+        if given.get("panel"):
+            beside.append(by_panel(rubric, evidences, state.get("panel", []), given["panel"]))
+        report = report.model_copy(update={"beside": beside})
         _clerk(config).deliver(report, state["repo_url"], state.get("output_path", ""))
         return {"final_report": report}
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import cast
+from typing import Final, cast
 
 import msgspec
 from langchain_core.runnables import RunnableConfig
 from langsmith.run_helpers import tracing_context
+from msgspec import UNSET
 
 from pmagent.actors.audit.actor_clerk import ActorClerk
 from pmagent.actors.audit.ends import ACTION, AUDITOR, abandoned, failure
 from pmagent.actors.audit.graph import walked
-from pmagent.actors.audit.state import QUESTIONS_MAX, Audit
+from pmagent.actors.audit.judges.functions import BUDGET_BYTES
+from pmagent.actors.audit.state import QUESTIONS_MAX, Audit, question_key
 from pmagent.contracts.audit import (
     JUDGES,
     AuditFailure,
@@ -35,6 +37,7 @@ from pmagent.contracts.audit_events import (
     AuditCriterionRuled,
     AuditEvidenceFound,
     AuditOpinionGiven,
+    BesideItem,
     EvidenceItem,
     FailureCode,
     OpinionItem,
@@ -58,6 +61,7 @@ def progress(audit: Audit, event: Event) -> Iterator[Payload]:
         if items and items != audit.evidences.get(dimension):
             yield AuditEvidenceFound(audit_id=audit.audit_id, dimension_id=dimension, evidences=items)
     yield from _opinions(audit, after.get("opinions", []), clerk, event.position)
+    yield from _opinions(audit, after.get("panel", []), clerk, event.position, panel=True)
     failures = after.get("failures", [])
     report = after.get("final_report")
     if failures:
@@ -75,13 +79,18 @@ def _invoked(audit: Audit, clerk: ActorClerk) -> AuditState:
         "pdf_path": audit.asked.pdf_path,
         "rubric": audit.asked.rubric,
         "evidences": {name: [as_evidence(one) for one in items] for name, items in audit.evidences.items()},
-        "opinions": [as_opinion(one) for one in audit.opinions],
+        "opinions": [as_opinion(one) for one in audit.opinions()],
+        "panel": [as_opinion(one) for one in audit.opinions(panel=True)],
+        "compared": audit.compared,
+        "functions": audit.functions,
+        "reported": audit.asked.reported,
     }
     provenance = {
         "audit_id": audit.audit_id,
         "engine": engine_of(audit),
         "commit": audit.commit,
         "report_sha256": audit.report_sha256,
+        "panel": audit.asked.panel,
     }
     config: RunnableConfig = {"configurable": {"clerk": clerk, "provenance": provenance}}
     with tracing_context(enabled=False):  # whatever the environment says: nothing leaves
@@ -94,20 +103,22 @@ def engine_of(audit: Audit) -> str:
 
 
 def _opinions(
-    audit: Audit, opinions: Sequence[JudicialOpinion], clerk: ActorClerk, position: int
+    audit: Audit, opinions: Sequence[JudicialOpinion], clerk: ActorClerk, position: int, *, panel: bool = False
 ) -> Iterator[AuditOpinionGiven]:
     """Those that are new, in the rubric's order, then the judges'."""
-    said = Counter((one.judge, one.criterion_id) for one in audit.opinions)
+    known = audit.opinions(panel=panel)
+    said = Counter((one.judge, one.criterion_id) for one in known)
     new = []
-    for opinion in opinions[len(audit.opinions) :]:
+    for opinion in opinions[len(known) :]:
         said[opinion.judge, opinion.criterion_id] += 1
         number = said[opinion.judge, opinion.criterion_id]
         new.append((number, audit.dimensions.index(opinion.criterion_id), JUDGES.index(opinion.judge), opinion))
     for number, _, _, opinion in sorted(new, key=lambda one: one[:3]):
-        replied = clerk.replied_to(f"{opinion.judge} {number} {opinion.criterion_id}")
+        replied = clerk.replied_to(question_key(opinion.judge, number, opinion.criterion_id, panel=panel))
         yield AuditOpinionGiven(
-            audit_id=audit.audit_id, round=number, opinion=as_opinion_item(opinion), reply=position if replied else 0
-        )
+            audit_id=audit.audit_id, round=number, opinion=as_opinion_item(opinion), reply=position if replied else 0,
+            panel=panel or UNSET,
+        )  # fmt: skip
 
 
 def _requests(audit: Audit, clerk: ActorClerk, event: Event) -> Iterator[Payload]:
@@ -120,18 +131,39 @@ def _requests(audit: Audit, clerk: ActorClerk, event: Event) -> Iterator[Payload
                 questions=clerk.clone,
                 limits=audit.asked.limits,
                 permit=event.position,
+                function_bytes=UNSET if audit.asked.engine == "rules" else BUDGET_BYTES,
             )
         elif not audit.permit_asked:
             yield OaPermitRequested(
                 action=ACTION, subject=f"audit:{audit.audit_id}", holder=AUDITOR, uses=1, seconds=GRACE_SECONDS
             )
     open_asks = len(audit.open_asks) - any(clerk.replied_to(key) for key in audit.questions)
+    silent = _silent(audit)
+    if silent and any(one.key for one in clerk.wanted):
+        yield from _failed(audit, clerk, [silent])
+        return
     for wanted in clerk.wanted:
         if wanted.key:
             if open_asks >= QUESTIONS_MAX:
                 return
             open_asks += 1
         yield wanted.payload
+
+
+def _silent(audit: Audit) -> AuditFailure | None:
+    """Why it is no use to ask further: of two criteria questions have failed while nothing else was answered. One alone
+    may fail for what it asks."""
+    failed = {key: one for key, one in audit.lost.items() if one.code in _OUTAGE and one.ask > audit.answered}
+    if len({key.rpartition(" ")[2] for key in failed}) < _SILENT:
+        return None
+    last = max(failed.values(), key=lambda one: one.ask)
+    told = f"{len(failed)} questions in a row have no answer: {last.reason}"
+    return AuditFailure(node="judges", code="judge", reason=told, mend=_RESUME)
+
+
+_SILENT: Final = 2
+_OUTAGE: Final = frozenset(("rejected", "rate_limited", "overloaded", "network", "timed_out", "interrupted", "failed"))
+_RESUME: Final = "pmagent audit --resume takes it up again, and keeps what was answered"
 
 
 def _failed(audit: Audit, clerk: ActorClerk, failures: Sequence[AuditFailure]) -> Iterator[Payload]:
@@ -154,6 +186,7 @@ def _concluded(audit: Audit, report: AuditReport) -> Iterator[Payload]:
         overall_score=report.overall_score,
         executive_summary=report.executive_summary,
         remediation_plan=report.remediation_plan,
+        beside=[msgspec.convert(one.model_dump(), BesideItem) for one in report.beside] or UNSET,
     )
 
 
@@ -171,6 +204,7 @@ def _ruling(audit: Audit, ruled: CriterionResult | UnjudgedCriterion) -> AuditCr
         set_aside=list(ruled.set_aside),
         unsupported=list(ruled.unsupported),
         rules=[RuleItem(rule=one.rule, before=one.before, after=one.after, text=one.text) for one in rules],
+        unanswered=(list(ruled.unanswered) if isinstance(ruled, UnjudgedCriterion) else []) or UNSET,
     )
 
 

@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
-from pmagent.contracts.audit_events import AuditRequested, EvidenceItem, OpinionItem
-from pmagent.contracts.audit_facts import PdfReading, PictureReading, RepoSurvey
+from pmagent.contracts.audit_events import AuditOpinionGiven, AuditRequested, EvidenceItem, OpinionItem
+from pmagent.contracts.audit_facts import Function, PdfReading, PictureReading, RepoSurvey
 from pmagent.contracts.model import ModelMessage
 from pmagent.events.event import Event
 
@@ -16,9 +16,17 @@ AUDITS_MAX: Final = 8
 QUESTIONS_MAX: Final = 8
 """So many questions of one audit are open at the model gateway at once."""
 
+ENDED_MAX: Final = 8
+"""So many audits that ended without all answers are remembered, the latest, so that they can be taken up again."""
+
 QUESTION: Final = "question"
 """Under this name (``inputs`` of model.asked) a question carries its key, so that who reads the log knows what it is
-about: ``<judge> <round> <dimension>`` or ``image <sha256> …``."""
+about: ``<judge> <round> <dimension>``, for the panel behind ``panel``, or ``image <sha256> …``."""
+
+ROUNDS: Final = 2
+"""So often a disputed criterion is judged."""
+IMAGES: Final = "pdf_images"
+"""The target of dimensions about images."""
 
 replace = msgspec.structs.replace
 
@@ -32,11 +40,23 @@ class Asked(msgspec.Struct, frozen=True):
     more: list[ModelMessage] = []
 
 
+class Lost(msgspec.Struct, frozen=True):
+    """A question that gets no answer: its last ``ask`` (0: its replies did not fit), the code of ``model.failed``
+    ("": none), and why, in our own words."""
+
+    ask: int
+    code: str
+    reason: str
+
+
 class Audit(msgspec.Struct, frozen=True):
     """An open audit. ``clone``, ``pdf``, ``pictures``: positions of the open requests (0: none); ``permit_asked`` of
     the permit's. ``survey`` and ``reading`` are kept until the evidence of every dimension is there (``dimensions``,
-    in the rubric's order): then nothing is compared with them any more. ``opinions`` stand with their round.
-    ``questions``: by key (see QUESTION). ``seen``: what the vision model says of an image, by question key."""
+    in the rubric's order): then nothing is compared with them any more, unless it was before (``compared``), by an
+    audit that this one takes up again. ``functions`` are code for judges to read. ``given`` are the opinions, the
+    panel's among them.
+    ``questions``: by key (see QUESTION), those that get no answer in ``lost``; ``answered``: position of the newest
+    reply. ``seen``: what the vision model says of an image, by question key."""
 
     audit_id: str
     requested: int
@@ -52,9 +72,17 @@ class Audit(msgspec.Struct, frozen=True):
     commit: str = ""
     report_sha256: str = ""
     evidences: dict[str, list[EvidenceItem]] = {}
-    opinions: list[OpinionItem] = []
+    given: list[AuditOpinionGiven] = []
     questions: dict[str, Asked] = {}
     seen: dict[str, str] = {}
+    functions: list[Function] = []
+    compared: bool = False
+    lost: dict[str, Lost] = {}
+    answered: int = 0
+
+    def opinions(self, *, panel: bool = False) -> list[OpinionItem]:
+        """Those of the judges, or the panel's."""
+        return [one.opinion for one in self.given if bool(one.panel) == panel]
 
     @property
     def collected(self) -> bool:
@@ -73,26 +101,59 @@ class Audit(msgspec.Struct, frozen=True):
 
 
 class AuditorState(msgspec.Struct, frozen=True):
-    """Open audits by id."""
+    """Open audits by id; ``ended``: those that ended without all answers."""
 
     audits: dict[str, Audit] = {}
+    ended: dict[str, Audit] = {}
 
 
 def begun(state: AuditorState, event: Event) -> AuditorState:
-    """An audit that was taken."""
+    """An audit that was taken. Of the one that it takes up again it knows what was read and seen; the evidence and
+    opinions of that are decided anew, so that they stand with this one's events."""
     asked: AuditRequested = event.data
     dimensions = [str(one["id"]) for one in asked.rubric["dimensions"]]
-    return changed(state, Audit(asked.audit_id, event.position, asked, dimensions))
+    audit = Audit(asked.audit_id, event.position, asked, dimensions)
+    earlier = state.ended.get(asked.resumes)
+    if earlier is not None:
+        audit = replace(audit, seen=earlier.seen)
+    if earlier is not None and earlier.collected:
+        audit = replace(
+            audit, compared=True, commit=earlier.commit, report_sha256=earlier.report_sha256,
+            functions=earlier.functions,
+        )  # fmt: skip
+    return changed(state, audit)
 
 
 def changed(state: AuditorState, audit: Audit) -> AuditorState:
     """``audit`` stands as it is now."""
-    return AuditorState({**state.audits, audit.audit_id: audit})
+    return replace(state, audits={**state.audits, audit.audit_id: audit})
 
 
-def ended(state: AuditorState, audit_id: str) -> AuditorState:
-    """The audit is not open any more."""
-    return AuditorState({name: audit for name, audit in state.audits.items() if name != audit_id})
+def ended(state: AuditorState, audit_id: str, *, complete: bool) -> AuditorState:
+    """The audit is not open any more. Not ``complete``: it can be taken up again."""
+    audit = state.audits[audit_id]
+    others = {name: one for name, one in state.audits.items() if name != audit_id}
+    if complete:
+        return replace(state, audits=others)
+    kept = replace(
+        audit, permit_asked=0, clone=0, pdf=0, picturing=0, survey=None, reading=None, pictures=None, questions={},
+    )  # fmt: skip
+    newest = [*(one for name, one in state.ended.items() if name != audit_id), kept][-ENDED_MAX:]
+    return AuditorState(others, {one.audit_id: one for one in newest})
+
+
+def inherited(earlier: Audit) -> Audit:
+    """The part of an ended audit that one that takes it up again need not ask for: evidence, but for that of images
+    that a model did not see for want of an answer, and opinions on it."""
+    unseen = any(key.startswith("image ") for key in earlier.lost)
+    targets = {str(one["id"]): one["target_artifact"] for one in earlier.asked.rubric["dimensions"]}
+    kept = [name for name in earlier.dimensions if not (unseen and targets[name] == IMAGES)]
+    if not earlier.collected:
+        kept = []
+    return replace(
+        earlier, evidences={name: earlier.evidences[name] for name in kept},
+        given=[one for one in earlier.given if one.opinion.criterion_id in kept],
+    )  # fmt: skip
 
 
 def of_request(state: AuditorState, position: int) -> Audit | None:
@@ -102,6 +163,17 @@ def of_request(state: AuditorState, position: int) -> Audit | None:
         if position and position in waits:
             return audit
     return None
+
+
+def question_key(judge: str, number: int, dimension_id: str, *, panel: bool = False) -> str:
+    """The key of a question to a judge, see QUESTION."""
+    return f"{'panel ' if panel else ''}{judge} {number} {dimension_id}"
+
+
+def lost(audit: Audit, key: str, why: Lost) -> Audit:
+    """The audit without an answer to its question ``key``."""
+    questions = {name: one for name, one in audit.questions.items() if name != key}
+    return replace(audit, questions=questions, lost={**audit.lost, key: why})
 
 
 def asked_again(audit: Audit, key: str, **changes: object) -> Audit:

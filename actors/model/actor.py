@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from pmagent.actors.model import state as fold
-from pmagent.actors.model.limits import Stop, exhausted, objection, pause_seconds, seconds_left
+from pmagent.actors.model.limits import Stop, exhausted, objection, pause_seconds, seconds_left, waited_seconds
 from pmagent.actors.model.plan import DEADLINE, Plan
 from pmagent.actors.model.state import Ask, GatewayState
 from pmagent.contracts.clock import TimerFired, TimerRequested
@@ -124,6 +124,8 @@ class Gateway:
         return plan.decisions
 
 
+_OUTAGES = frozenset(("rate_limited", "overloaded", "network"))
+"""Failures of the provider, not of the question: its patience says how long they are waited for."""
 _MAY_COST = frozenset(("network", "timed_out", "too_long", "malformed"))
 """Failures after which the provider may have answered, and counted, all the same."""
 
@@ -144,7 +146,8 @@ def _own(state: GatewayState, event: Event) -> GatewayState:
             ask = state.asks[int(asked)]
             if what == DEADLINE:
                 return fold.changed(state, replace(ask, deadline_timer=event.position))
-            return fold.changed(state, replace(ask, doing="pause", request=0, pause_timer=event.position))
+            paused = replace(ask, doing="pause", request=0, pause_timer=event.position)
+            return fold.changed(state, replace(paused, waiting=ask.waiting or event.time))
         case ModelFailed(ask=position):
             return fold.ended(state, position)
     return state
@@ -194,7 +197,10 @@ def _again_or_never(plan: Plan, ask: Ask, end: ModelCallFailed | EffectEnd, now:
     if transient:
         seconds = pause_seconds(ask.attempts, retry_after_s)
         limit = exhausted(plan.state.runs[ask.run], ask, now)
-        if ask.attempts >= ask.limits.attempts:
+        patience = (ask.limits.patience_minutes or 0.0) if why.code in _OUTAGES else 0.0
+        if patience and waited_seconds(ask, now) + seconds > patience * 60:
+            why = Stop(why.code, f"{why.text}, {ask.attempts} times in {patience:g} minutes")
+        elif not patience and ask.attempts >= ask.limits.attempts:
             why = Stop(why.code, f"{why.text}, {ask.attempts} times" if ask.attempts > 1 else why.text)
         elif limit is not None:
             why = Stop(why.code, f"{why.text}; no further attempt: {limit.text}")

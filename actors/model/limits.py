@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import NamedTuple
 
 from pmagent.actors.model.state import ASKS_MAX, Ask, GatewayState, Run
-from pmagent.contracts.model import PROMPT_BYTES_MAX, ModelAsked
+from pmagent.contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelLimits
 from pmagent.contracts.reasoning import PAYLOADS
 from pmagent.events.event import parse_time
 
@@ -60,6 +61,17 @@ def exhausted(run: Run, ask: Ask, now: str) -> Stop | None:
 def seconds_left(ask: Ask, now: str) -> float:
     """Seconds from log time ``now`` to the question's deadline."""
     return (parse_time(ask.deadline) - parse_time(now)).total_seconds()
+
+
+def waited_seconds(ask: Ask, now: str) -> float:
+    """Seconds from the question's first pause to log time ``now``."""
+    return (parse_time(now) - parse_time(ask.waiting or now)).total_seconds()
+
+
+def calls_max(limits: ModelLimits) -> int:
+    """No question makes more calls: beyond its attempts one for each pause that its patience has room for, six of which
+    are shorter than a minute."""
+    return limits.attempts + 6 + ceil(limits.patience_minutes) if limits.patience_minutes else limits.attempts
 
 
 def pause_seconds(attempts: int, retry_after_s: float | None) -> float:

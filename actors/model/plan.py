@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pmagent.actors.model.limits import Stop, exhausted, seconds_left
+from pmagent.actors.model.limits import Stop, calls_max, exhausted, seconds_left
 from pmagent.actors.model.state import Ask, GatewayState, ended
 from pmagent.contracts.clock import TimerRequested
 from pmagent.contracts.effect import EffectCancelRequested
@@ -72,8 +72,9 @@ class Plan:
     def _begin(self, ask: Ask) -> None:
         left = seconds_left(ask, self._event.time)
         if not ask.permit:
+            uses = calls_max(ask.limits)
             self.say(ask, OaPermitRequested(
-                action=ask.action, subject=f"model:{ask.model}", holder="model", uses=ask.limits.attempts, seconds=left,
+                action=ask.action, subject=f"model:{ask.model}", holder="model", uses=uses, seconds=left,
             ))
             return
         self.say(ask, ModelCallRequested(

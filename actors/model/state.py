@@ -33,7 +33,7 @@ class Ask(msgspec.Struct, frozen=True):
     which the run's time is over. ``doing``: queued (for one of the run's places), permit (asked for at position
     ``request``), call (requested at ``request``), or pause (before another attempt). ``permit``: position of the grant.
     ``deadline_timer`` and ``pause_timer`` are positions of requests; 0: none. ``size``: its bytes as JSON, beside which
-    its images count as so many ``image_tokens``.
+    its images count as so many ``image_tokens``. ``waiting``: log time of its first pause ("": none).
     """
 
     asked: int
@@ -53,6 +53,7 @@ class Ask(msgspec.Struct, frozen=True):
     deadline_timer: int = 0
     pause_timer: int = 0
     image_tokens: int = 0
+    waiting: str = ""
 
 
 class Call(msgspec.Struct, frozen=True):

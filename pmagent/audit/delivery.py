@@ -39,13 +39,13 @@ class CopyFailed(PmagentError, exit_code=1):
     """The report could not be copied; it lies in the workspace all the same."""
 
 
-def write_file(workspace: Path, audit: Audit, file: Path, least: float | None = None, used: str = "") -> Path:
+def write_file(workspace: Path, audit: Audit, file: Path, least: float | None = None) -> Path:
     """Write the report of an audit that has concluded to ``file`` (absolute), in the format that its ending names, at
-    once or not at all; its path. ``least``, ``used``: see ``report_html``. Raises CopyFailed."""
+    once or not at all; its path. ``least``: see ``report_html``. Raises CopyFailed."""
     make = FORMATS.get(ending_of(file.name))
     try:
         source = (workspace / f"{audit.asked.output}{DOCUMENT}").read_bytes() if make is None else b""
-        made = make(report_of(audit), least, used) if make is not None else source
+        made = make(report_of(audit), least, audit.used_text) if make is not None else source
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(file, made)
     except OSError as error:

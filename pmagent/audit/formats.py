@@ -7,10 +7,9 @@ links lead only to the lines of the audited commit on hosts whose addresses are 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from html import escape
-from typing import Final, NamedTuple
-from urllib.parse import quote
+from typing import Final
 from xml.etree import ElementTree as ET
 
 import msgspec
@@ -18,118 +17,28 @@ import msgspec
 from pmagent.actors.audit.detectors.evidence.items import key_of
 from pmagent.actors.audit.goals import GOALS, goal_id
 from pmagent.actors.audit.justice.dissent import NAMES
-from pmagent.actors.audit.justice.remedy import NOTHING
 from pmagent.audit.sarif import SarifResult, SarifRule, sarif
 from pmagent.clean import clean_block, clean_line, json_bytes
 from pmagent.contracts.audit import AuditReport, CriterionResult, Evidence, UnjudgedCriterion
+from pmagent.projections.audits.front import (
+    Step,
+    criteria_of,
+    flaws_of,
+    front_lines,
+    link_of,
+    notes_of,
+    place_of,
+    reason_of,
+    steps_of,
+    title_of,
+    verdict_of,
+)
 from pmagent.projections.audits.report import blocks
+from pmagent.projections.core.markdown import code
 
 PASSED: Final = 3.0
 """A criterion below this score is a failed case, where nobody names another."""
-FIRST: Final = 5
-"""So many things to do are named on top."""
-_PER_CRITERION: Final = 2
-_LINE: Final = re.compile(r"(?P<path>[^:]+(?:\.[^:./]+|/[^:]+)?):(?P<line>[1-9]\d{0,8})")
-_COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_FUNCTION: Final = re.compile(r"\b(?:def|class) (\w+)|\b(\w+)\(\)")
-_KEY: Final = re.compile(r" \(([^()\s]+#\d+)\)$")
-_ORIGIN: Final = re.compile(
-    r"(?:https://|ssh://(?:\w+@)?|\w+@)(github\.com|gitlab\.com|bitbucket\.org|codeberg\.org)[/:]([\w.~/-]+?)(?:\.git)?/?"
-)
-_HOSTS: Final = {
-    "github.com": ("/blob/{}/", "#L{}"),
-    "gitlab.com": ("/-/blob/{}/", "#L{}"),
-    "bitbucket.org": ("/src/{}/", "#lines-{}"),
-    "codeberg.org": ("/src/commit/{}/", "#L{}"),
-}
 _NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-class Step(NamedTuple):
-    """Something to do: its text; where (``path:line``, a page, or ""), in which function as far as the evidence shows
-    it, and for which criterion."""
-
-    text: str
-    where: str
-    function: str
-    criterion: str
-
-
-def link_of(report: AuditReport, location: str) -> str:
-    """The address of a ``path:line`` in the audited commit; "" where the repository's host is not known."""
-    origin, found = _ORIGIN.fullmatch(report.repo_url), place_of(location)
-    if origin is None or found is None or not _COMMIT.fullmatch(report.commit):
-        return ""
-    path, line = found
-    before, after = _HOSTS[origin[1]]
-    return f"https://{origin[1]}/{origin[2]}{before.format(report.commit)}{quote(path)}{after.format(line)}"
-
-
-def place_of(location: str) -> tuple[str, int] | None:
-    """Path and line of a location in the code; None: it is another kind of location."""
-    found = _LINE.fullmatch(location)
-    return (found["path"], int(found["line"])) if found is not None else None
-
-
-def reason_of(report: AuditReport, one: CriterionResult | UnjudgedCriterion) -> str:
-    """Why the criterion has its score, in one line: the flaws that were found, then what is missing."""
-    if isinstance(one, UnjudgedCriterion):
-        return f"not judged: {one.reason}"
-    told = [f"{_title(item)} ({item.location})" for item in _flaws(report, one.dimension_id)]
-    told += [f"missing: {_title(item)}" for item in report.evidence.get(one.dimension_id, ()) if _is_missing(item)]
-    more = f", and {len(told) - 3} more" if len(told) > 3 else ""
-    return "; ".join(told[:3]) + more or "everything that was looked for is there"
-
-
-def steps_of(report: AuditReport) -> list[Step]:
-    """The things to do first: flaws of security, then the weakest criteria, at most two of each before a third."""
-    found = []
-    for one in report.criteria:
-        items = report.evidence.get(one.dimension_id, ())
-        known = {key_of(one.dimension_id, number): item for number, item in enumerate(items, 1)}
-        lines = [line for line in one.remediation.splitlines() if line.strip() and line != NOTHING]
-        for number, line in enumerate(lines):
-            key = _KEY.search(line)
-            item = known.get(key[1]) if key is not None else None
-            if item is None or key is None:
-                continue  # the rest of a long list, or a judge's words
-            found.append((
-                not (item.found and GOALS[goal_id(item.goal)].security), number // _PER_CRITERION, one.final_score,
-                number, _step(line[: key.start()], item, known.values(), one.dimension_name),
-            ))  # fmt: skip
-    found.sort(key=lambda entry: entry[:4])
-    return [entry[4] for entry in found[:FIRST]]
-
-
-def _step(line: str, item: Evidence, items: Iterable[Evidence], criterion: str) -> Step:
-    """A line of remediation, taken apart: its place is that of a flaw, or of something near what is missing."""
-    head, colon, rest = line.removeprefix("near ").partition(": ")
-    at = next((one for one in (item, *items) if one.location == head), None) if colon else None
-    if at is None:
-        return Step(line, "", "", criterion)
-    shown = _FUNCTION.search(at.content or "")
-    function = (shown[1] or shown[2]) if shown is not None else ""
-    return Step(rest, head, function, criterion)
-
-
-def _all(report: AuditReport) -> list[CriterionResult | UnjudgedCriterion]:
-    return [*report.criteria, *report.not_judged]
-
-
-def _title(item: Evidence) -> str:
-    return item.goal.partition(": ")[2] or item.goal
-
-
-def _flaws(report: AuditReport, dimension_id: str) -> Iterator[Evidence]:
-    for item in report.evidence.get(dimension_id, ()):
-        goal = GOALS.get(goal_id(item.goal))
-        if goal is not None and goal.kind == "flaw" and item.found and item.confidence:
-            yield item
-
-
-def _is_missing(item: Evidence) -> bool:
-    goal = GOALS.get(goal_id(item.goal))
-    return goal is not None and goal.kind == "asset" and not item.found and bool(item.confidence)
 
 
 # --- SARIF ---------------------------------------------------------------------------------------------------------
@@ -139,14 +48,14 @@ def report_sarif(report: AuditReport, least: float | None = None, used: str = ""
     """The flaws with path and line; a flaw that several criteria name stands once."""
     results: dict[tuple[str, str], SarifResult] = {}
     for name in report.evidence:
-        for item in _flaws(report, name):
+        for item in flaws_of(report, name):
             found = place_of(item.location)
             if found is None:
                 continue
             goal = GOALS[goal_id(item.goal)]
             level = "error" if goal.security else "warning"
             first = next(iter((item.content or item.rationale).splitlines()), "")
-            text = clean_line(f"{_title(item)}: {first.removeprefix(f'{item.location}: ')}")
+            text = clean_line(f"{title_of(item)}: {first.removeprefix(f'{item.location}: ')}")
             link = link_of(report, item.location)
             results.setdefault((goal.id, item.location), SarifResult(goal.id, level, text, *found, link))
     rules = {
@@ -154,7 +63,7 @@ def report_sarif(report: AuditReport, least: float | None = None, used: str = ""
         for name, goal in GOALS.items()
         if goal.kind == "flaw"
     }
-    repository = report.repo_url if "://" in report.repo_url else ""
+    repository = report.origin or (report.repo_url if "://" in report.repo_url else "")
     made = sarif(rules, results.values(), repository, report.commit)
     return msgspec.json.format(json_bytes(made), indent=2) + b"\n"
 
@@ -172,7 +81,7 @@ def report_junit(report: AuditReport, least: float | None = None, used: str = ""
     }  # fmt: skip
     top = ET.Element("testsuites", {"name": "pmagent audit", **counts})
     suite = ET.SubElement(top, "testsuite", {"name": _xml(report.rubric_name or "audit"), **counts})
-    for one in _all(report):
+    for one in criteria_of(report):
         case = ET.SubElement(
             suite, "testcase", {"classname": _xml(report.repo_url), "name": _xml(one.dimension_name)}
         )
@@ -193,6 +102,16 @@ def _xml(text: str) -> str:
     return _NO_XML.sub("\ufffd", clean_block(text))
 
 
+# --- a page for CI ---------------------------------------------------------------------------------------------------
+
+
+def report_summary(report: AuditReport, least: float | None = None, used: str = "") -> bytes:
+    """The report's first page as Markdown, at most 40 lines: for the summary of a CI job, or a comment."""
+    commit = f", commit {code(report.commit[:12])}" if report.commit else ""
+    head = ["# Audit Report", "", f"**Repository:** {code(report.repo_url)}{commit}", ""]
+    return ("\n".join([*head, *front_lines(report, used, least)]) + "\n").encode()
+
+
 # --- HTML ----------------------------------------------------------------------------------------------------------
 
 _STYLE: Final = """
@@ -209,11 +128,13 @@ def report_html(report: AuditReport, least: float | None = None, used: str = "")
     """One page: on top the verdict, a line for each criterion, and what to do first; the rest is folded. ``least``: the
     overall score that was asked for; ``used``: the models' calls, tokens and price."""
     below = "" if least is None or report.overall_score >= least else f" (below {least:g})"
-    verdict, *rest = [text for _, lines in blocks(report.executive_summary) for text in lines] or [""]
+    rest = [text for _, lines in blocks(report.executive_summary) for text in lines][1:]
+    beside = "".join(f"<th>{_text(one.engine)}</th>" for one in report.beside)
     rows = "".join(
         f"<tr><td>{_text(one.dimension_name)}</td><td class=score>{_score(one)}</td>"
-        f"<td>{_text(reason_of(report, one))}</td></tr>\n"
-        for one in _all(report)
+        + "".join(f"<td class=score>{each.scores.get(one.dimension_id, '-')}</td>" for each in report.beside)
+        + f"<td>{_text(reason_of(report, one))}</td></tr>\n"
+        for one in criteria_of(report)
     )
     steps = "".join(f"<li>{_step_html(report, one)}</li>\n" for one in steps_of(report))
     page = [
@@ -223,13 +144,13 @@ def report_html(report: AuditReport, least: float | None = None, used: str = "")
         f"<style>{_STYLE}</style></head><body><main>",
         f"<h1>Audit Report: {report.overall_score:.1f}/5{below}</h1>",
         f"<p>{_origin(report)}</p>",
-        f"<p>Models: {_text(used)}</p>" if used else "",
-        f"<p>{_text(verdict)}</p>",
-        f"<table><tr><th>Criterion</th><th>Score</th><th>Reason</th></tr>\n{rows}</table>",
+        f"<p>{_text(verdict_of(report))}</p>",
+        *(f"<p>{_text(told)}</p>" for told in notes_of(report, used)),
+        f"<table><tr><th>Criterion</th><th>Score</th>{beside}<th>Reason</th></tr>\n{rows}</table>",
         f"<h2>To do first</h2><ol>{steps}</ol>" if steps else "",
         "<h2>Details</h2>",
         _fold("Summary", "".join(f"<p>{_text(line)}</p>" for line in rest)),
-        *(_criterion(report, one) for one in _all(report)),
+        *(_criterion(report, one) for one in criteria_of(report)),
         f"<p>Audit <code>{_text(report.audit_id)}</code>, report <code>{_text(report.report_sha256)}</code></p>",
         "</main></body></html>\n",
     ]
@@ -267,10 +188,11 @@ def _criterion(report: AuditReport, one: CriterionResult | UnjudgedCriterion) ->
 
 
 def _item(report: AuditReport, key: str, item: Evidence) -> str:
+    appeals = "".join(f"<p><b>Appeal:</b> {_text(one.because)}</p>" for one in report.appeals if key in one.keys)
     content = f"<pre>{_text(item.content)}</pre>" if item.content else ""
     found = "found" if item.found else "not found"
     head = f"<code>{_text(key)}</code> {_text(item.goal)}: <b>{found}</b>, confidence {item.confidence:g}"
-    return f"<p>{head}, {_place(report, item.location)}</p><p>{_text(item.rationale)}</p>{content}\n"
+    return f"<p>{head}, {_place(report, item.location)}</p><p>{_text(item.rationale)}</p>{appeals}{content}\n"
 
 
 def _step_html(report: AuditReport, one: Step) -> str:
@@ -298,6 +220,6 @@ def _text(text: str) -> str:
 
 
 FORMATS: Final[Mapping[str, Callable[[AuditReport, float | None, str], bytes]]] = {
-    ".html": report_html, ".sarif": report_sarif, ".junit.xml": report_junit,
+    ".html": report_html, ".sarif": report_sarif, ".junit.xml": report_junit, ".summary.md": report_summary,
 }  # fmt: skip
 """The renderer of a report's file, by the ending of its name."""

@@ -15,7 +15,7 @@ DEFAULT_FOLDER: Final = "audit"
 ENDINGS: Final = (MARKDOWN, DOCUMENT)
 SINGLE: Final = {
     ".html": b"<title>Audit Report", ".sarif": b'"pmagent"', ".junit.xml": b'<testsuites name="pmagent audit"',
-    DOCUMENT: b'"executive_summary"',
+    ".summary.md": b"# Audit Report", DOCUMENT: b'"executive_summary"',
 }  # fmt: skip
 """Endings of files that are made beside the documents, and by what each is known as ours, near its beginning."""
 _HEAD_BYTES: Final = 65_536

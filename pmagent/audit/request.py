@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
@@ -16,9 +17,11 @@ from pmagent.actors.audit.failures import SourceFailed
 from pmagent.actors.audit.rubric import BadRubric, read_rubric, rubric_of
 from pmagent.actors.audit.sources.pdf.reading import check_pdf
 from pmagent.actors.core.extras import install
-from pmagent.audit.output import check_output, output_of
+from pmagent.audit.appeals import appeals_in
+from pmagent.audit.output import check_output, ending_of, output_of
 from pmagent.audit.rubrics import DEFAULT, default_rubric
-from pmagent.audit.source import BadAudit, check_folder, check_source, source_of
+from pmagent.audit.sarif import reported_by
+from pmagent.audit.source import BadAudit, check_folder, check_source, origin_of, source_of
 from pmagent.contracts.audit_events import PATH_CHARS_MAX, AuditLimits, AuditRequested
 from pmagent.contracts.model import ModelLimits, ModelPrice
 from pmagent.jobs.kinds import Source
@@ -28,24 +31,27 @@ L = TypeVar("L", AuditLimits, ModelLimits)
 
 
 class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of a command. ``rubric`` None: the default one; ``model`` and ``vision_model`` None: the
-    settings'."""
+    """The options of a command. ``rubric`` None: the default one; ``model`` and ``vision_model`` None: the settings';
+    ``outputs``: at most one place for the documents, and files of other formats; ``sarif``: of other tools."""
 
     repo_url: str
     pdf_path: str
     rubric: Source | None = None
-    output: str | None = None
+    outputs: Sequence[str] = ()
     model: str | None = None
     vision_model: str | None = None
+    panel: str = ""
+    sarif: Sequence[Source] = ()
+    appeals: Source | None = None
 
 
 class PreparedAudit(NamedTuple):
-    """The request; ``copy``: where the report is to lie besides, without its ending (None: nowhere); ``file``: a file
-    of one format besides (None: none)."""
+    """The request; ``copy``: where the report is to lie besides, without its ending (None: nowhere); ``files``: of one
+    format each, besides."""
 
     request: AuditRequested
     copy: Path | None
-    file: Path | None = None
+    files: Sequence[Path] = ()
 
 
 def as_request(
@@ -65,8 +71,10 @@ def as_request(
         check_pdf(pdf_path, limits)
     except SourceFailed as failed:
         raise BadAudit(failed.message, failed.hint) from failed
-    output, copy, file = output_of(options.output, repo_url, workspace, folder, audit_id)
+    output, copy, files = _outputs(options.outputs, repo_url, workspace, folder, audit_id)
     model = _model(settings.model if options.model is None else options.model)
+    if options.panel and not model:
+        raise BadAudit("--panel names a second model, and there is no first", "name it: --model PROVIDER:NAME")
     request = AuditRequested(
         audit_id=audit_id,
         repo_url=repo_url,
@@ -80,8 +88,38 @@ def as_request(
         limits=limits,
         model_limits=limits_of(settings, ModelLimits),
         price=price_of(settings),
+        panel=_model(options.panel),
+        origin=origin_of(repo_url),
+        reported=reported_by(options.sarif, None if "://" in repo_url else Path(repo_url)),
+        appeals=[] if options.appeals is None else appeals_in(options.appeals),
     )
-    return PreparedAudit(request, copy, file)
+    return PreparedAudit(request, copy, files)
+
+
+def as_resumed(
+    earlier: AuditRequested, settings: AuditSettings, workspace: Path, folder: Path, audit_id: str,
+    outputs: Sequence[str] = (),
+) -> PreparedAudit:  # fmt: skip
+    """The request for an audit that takes up ``earlier``, within today's limits. Raises BadAudit, BadPath,
+    ConfigError."""
+    output, copy, files = _outputs(outputs, earlier.repo_url, workspace, folder, audit_id)
+    request = msgspec.structs.replace(
+        earlier, audit_id=audit_id, resumes=earlier.audit_id, output=output if outputs else earlier.output,
+        limits=limits_of(settings, AuditLimits), model_limits=limits_of(settings, ModelLimits),
+        price=price_of(settings),
+    )  # fmt: skip
+    return PreparedAudit(request, copy, files)
+
+
+def _outputs(
+    wanted: Sequence[str], repo_url: str, workspace: Path, folder: Path, audit_id: str
+) -> tuple[str, Path | None, tuple[Path, ...]]:
+    places = [one for one in wanted if not ending_of(one)]
+    if len(places) > 1:
+        raise BadAudit("--output names two places for the report", "give one; other formats may stand beside it")
+    path, copy, _ = output_of(places[0] if places else None, repo_url, workspace, folder, audit_id)
+    made = [output_of(one, repo_url, workspace, folder, audit_id).file for one in wanted if ending_of(one)]
+    return path, copy, tuple(one for one in made if one is not None)
 
 
 def checked(asked: AuditRequested, workspace: Path) -> AuditRequested:
@@ -95,6 +133,8 @@ def checked(asked: AuditRequested, workspace: Path) -> AuditRequested:
     check_output(asked.output, workspace, asked.audit_id)
     if (asked.engine == "rules") != (asked.model == ""):
         raise BadAudit("the engine rules asks no model, and langchain needs one", "name --model PROVIDER:NAME, or none")
+    if asked.panel and not asked.model:
+        raise BadAudit("a panel checks a model, and there is none", "name --model PROVIDER:NAME")
     for missing, mend in _missing():
         raise BadAudit(missing, mend)
     return msgspec.structs.replace(asked, rubric=rubric.document)
@@ -116,7 +156,7 @@ def check_masked(asked: AuditRequested, drafted: AuditRequested) -> None:
             raise BadAudit(what, "unset the variable that holds a word of the rubric as if it were a secret") from error
 
 
-_UNMASKED: Final = ("audit_id", "repo_url", "pdf_path", "output", "model", "vision_model")
+_UNMASKED: Final = ("audit_id", "repo_url", "pdf_path", "output", "model", "vision_model", "panel", "resumes")
 """Fields that an audit cannot use when they are masked."""
 
 

@@ -6,12 +6,16 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from pmagent.actors.audit.failures import SourceFailed
 from pmagent.actors.audit.sources.repository.address import Address, address
+from pmagent.actors.audit.sources.repository.clone import opened
+from pmagent.contracts.audit_events import AuditLimits
 from pmagent.events.errors import PmagentError
+from pmagent.projections.audits.front import ORIGIN
 
 SLUG_CHARS_MAX: Final = 50
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
@@ -53,6 +57,22 @@ def check_folder(repo_url: str) -> None:
 def _is_repository(path: Path) -> bool:
     bare = ("objects", "refs")
     return os.path.lexists(path / ".git") or all((path / name).is_dir() for name in bare)
+
+
+def origin_of(repo_url: str) -> str:
+    """Where browsers find a repository of this machine: at its remote ``origin``, if that is on a host whose addresses
+    are known, and its address holds no password or token; else ""."""
+    found = _address(repo_url)
+    if found.protocol != "file":
+        return ""
+    with TemporaryDirectory(prefix="pmagent-origin-") as folder:
+        try:
+            clone = opened(found.location, AuditLimits(), folder)
+            told = clone.git.run(("--git-dir", clone.git_dir, "config", "--get", "remote.origin.url"))
+        except SourceFailed:
+            return ""
+    remote = told.stdout.decode("utf-8", "replace").strip()
+    return remote if ORIGIN.fullmatch(remote) else ""
 
 
 def is_address(repo_url: str, workspace: Path) -> bool:

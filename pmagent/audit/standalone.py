@@ -17,8 +17,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-from pmagent.actors.audit.clerk import Brief, NodeFailed
+from pmagent.actors.audit.clerk import Brief, NoAnswer, NodeFailed
 from pmagent.actors.audit.failures import SourceFailed
+from pmagent.actors.audit.judges.functions import BUDGET_BYTES
 from pmagent.actors.audit.judges.opinions import Misfit, answer_shape, read_opinion
 from pmagent.actors.audit.judges.prompts import messages, picture_messages, retry
 from pmagent.actors.audit.judges.rules.judge import opinion as opinion_by_rules
@@ -45,9 +46,10 @@ if TYPE_CHECKING:
 
 
 class StandaloneClerk:
-    """Answers at once (see ``Clerk``). ``model`` judges (None: the rules do, offline), ``vision_model`` looks at images
-    (None: nobody does); both are any ``BaseChatModel``, called from the threads of the graph's nodes, also where an
-    event loop runs. ``stop``, once set, ends what is being cloned or read, and lets no model be asked any more.
+    """Answers at once (see ``Clerk``). ``model`` judges (None: the rules do, offline), ``vision_model`` looks at
+    images (None: nobody does); both are any ``BaseChatModel``, called from the threads of the graph's nodes, also where
+    an event loop runs. ``stop``, once set, ends what is being cloned or read,
+    and lets no model be asked any more.
     ``writes``: the report is left as files too. One clerk may serve several audits, one after another. Raises TypeError
     for a model that is none, such as a model's name."""
 
@@ -106,7 +108,8 @@ class StandaloneClerk:
         """See Clerk; the clone is in a temporary folder, and gone when this returns."""
         with TemporaryDirectory(prefix="pmagent-audit-") as folder:
             try:
-                return survey_repository(repo_url, self._limits, folder, self._stop)
+                code = 0 if self._model is None else BUDGET_BYTES
+                return survey_repository(repo_url, self._limits, folder, self._stop, code)
             except SourceFailed as error:
                 raise _node_failed(error) from error
 
@@ -130,7 +133,10 @@ class StandaloneClerk:
         """See Clerk."""
         if self._vision is None:
             return ""
-        return seen_in(self._ask(self._vision, picture_messages(picture, question), None))
+        try:
+            return seen_in(self._ask(self._vision, picture_messages(picture, question), None))
+        except NoAnswer:
+            return ""
 
     def opinion(self, brief: Brief) -> JudicialOpinion:
         """See Clerk; a model that says what is no opinion is told why, and asked again."""
@@ -145,11 +151,7 @@ class StandaloneClerk:
             except Misfit as misfit:
                 objection = str(misfit)
                 asked = retry(asked, reply, objection)
-        raise NodeFailed(
-            "judge",
-            f"{brief.judge} gave no opinion on {brief.dimension_id} that fits in {TRIES} tries ({objection})",
-            "try another model, or none: the rules judge offline",
-        )
+        raise NoAnswer(f"no opinion in {TRIES} tries: {objection}")
 
     def _ask(self, model: BaseChatModel, sent: list[ModelMessage], answer: ModelAnswer | None) -> ModelReplied:
         """The model's reply. Raises NodeFailed."""
@@ -165,7 +167,7 @@ def _name(model: BaseChatModel) -> str:
 
 
 def _ask(model: BaseChatModel, sent: list[ModelMessage], answer: ModelAnswer | None, images: Images) -> ModelReplied:
-    """The model's reply, as the log would hold it. Raises NodeFailed."""
+    """The model's reply, as the log would hold it. Raises NodeFailed, NoAnswer."""
     asked = ModelAsked(engine="langchain", model=_name(model), action="diagnostic", messages=sent, answer=answer)
     try:
         reply = ask_now(model, asked, images)
@@ -179,6 +181,8 @@ def _ask(model: BaseChatModel, sent: list[ModelMessage], answer: ModelAnswer | N
         if known is None:
             raise  # nothing that a model or its provider does
         why = f"{SAID[known.code]} ({type(error).__name__})"
+        if known.code in ("too_long", "malformed"):  # of this question; the others may have answers
+            raise NoAnswer(why) from error
         variables = sorted((getattr(model, "lc_secrets", None) or {}).values()) if known.key else []
         mend = f"the key was refused: see to {' or '.join(variables)}" if variables else _MEND
         raise NodeFailed("judge", f"a question to a model has no answer: {why}", mend) from error

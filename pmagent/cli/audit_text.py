@@ -27,7 +27,7 @@ TITLES: Final = {"Prosecutor": "P", "Defense": "D", "TechLead": "T"}
 def exit_code(audit: Audit) -> int:
     """The code with which a command ends that has followed the audit to its end."""
     if audit.state == "concluded":
-        return Exit.DONE
+        return Exit.NO if audit.unanswered else Exit.DONE
     return Exit.TIMED_OUT if audit.code in TIMED_OUT else Exit.NO
 
 
@@ -55,32 +55,13 @@ def document(audit: Audit, copies: Sequence[Path] = ()) -> dict[str, Any]:
         "report": f"{asked.output}.md" if concluded else None,
         "report_json": f"{asked.output}.json" if concluded else None,
         "copies": [str(path) for path in copies],
-        "used": _used(audit),
+        "used": audit.used_fields,
+        "unanswered": audit.unanswered,
         "requested_at": audit.at,
         "ended_at": audit.ended or None,
         "duration_ms": duration_ms(audit),
         "criteria": [_criterion(one) for one in audit.standings],
     }
-
-
-def _used(audit: Audit) -> dict[str, Any]:
-    """What its models were asked and cost; ``cost_usd`` None: their price is not known."""
-    used = audit.used
-    return {
-        "calls": used.replied + used.failed, "failed_calls": used.failed, "input_tokens": used.input_tokens,
-        "output_tokens": used.output_tokens, "cost_usd": used.cost_usd if audit.asked.price is not None else None,
-    }  # fmt: skip
-
-
-def used_text(audit: Audit) -> str:
-    """The same for people; "" where no model was called."""
-    used = audit.used
-    if not used.replied + used.failed:
-        return ""
-    failed = f" ({used.failed} failed)" if used.failed else ""
-    cost = f", ${used.cost_usd:.4f}" if audit.asked.price is not None else ", price not set"
-    tokens = f"{used.input_tokens:,} tokens in, {used.output_tokens:,} out"
-    return f"{used.replied + used.failed} calls{failed}, {tokens}{cost}"
 
 
 def _criterion(one: Standing) -> dict[str, Any]:
@@ -141,8 +122,11 @@ def summary(output: Output, audit: Audit, copies: Sequence[Path] = ()) -> None:
             first = one.ruling.dissent_summary.partition("\n")[0]
             head = f"  dissent on {one.criterion.name}: "
             output.line(Styled(head, "yellow"), shorten(first, max(20, output.columns - len(head))))
-    if used_text(audit):
-        output.line(f"  models  {used_text(audit)}")
+    if audit.used_text:
+        output.line(f"  models  {audit.used_text}")
+    if audit.unanswered:
+        told = f"{len(audit.unanswered)} {'criterion has' if len(audit.unanswered) == 1 else 'criteria have'}"
+        output.line(Styled(f"  {told} no answer: pmagent audit --resume {audit.id[:8]} asks again", "yellow"))
     if audit.concluded is not None:
         output.line(f"  report  {audit.asked.output}.md")
     for path in copies:
@@ -159,6 +143,8 @@ def table(audit: Audit, now: str, columns: int, rows: int) -> list[list[Piece]]:
     if audit.over:
         return lines
     lines += [_source_row(name, audit.sources[name], now, columns) for name in SOURCES]
+    if audit.wait is not None:
+        lines.append([Styled(shorten(f"   {audit.wait_text}", columns), "yellow")])
     criteria = every
     room = max(0, rows - len(lines))
     if len(criteria) > room:

@@ -32,7 +32,7 @@ def cancel(app: App, job_id: str, request: str | None, format: str) -> int:
     held = held_by_job(app.layout) if job.ending is None else None
     if held is not None:
         what = f"the log is held by the {held.kind.word} of another shell ({held.process})"
-        raise HeldByJob(what, "Ctrl-C there ends it")
+        raise HeldByJob(what, "Ctrl-C there ends it; jobs of a daemon (pmagent up) can be cancelled from any shell")
     document: dict[str, Any] = {field: found, "accepted": False, "text": f"the {kind.word} is {job.state} already"}
     code: int = Exit.NO
     if job.ending is None:

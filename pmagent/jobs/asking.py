@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from pmagent.actors.audit.actor import not_resumable
 from pmagent.actors.model.models import Models
 from pmagent.actors.oa.policy import CARE
 from pmagent.actors.sandbox.bubblewrap import bubblewrap
@@ -98,7 +99,10 @@ async def _prepared_audit(host: Host, asked: AuditRequested) -> AuditRequested:
     # The auditor's modules take their time to import; nobody who waits for the daemon waits for that.
     await anyio.to_thread.run_sync(import_module, "pmagent.actors.audit.progress")
     asked = await anyio.to_thread.run_sync(checked, asked, host.layout.workspace)
-    for name in (asked.model, asked.vision_model):
+    unfit = not_resumable(host.runtime.engine.states["auditor"], asked)
+    if unfit is not None:
+        raise BadAudit(*unfit)
+    for name in (asked.model, asked.panel, asked.vision_model):
         if name:
             host.resources[Models].check("langchain", name)
     with anyio.move_on_after(OBSERVED_SECONDS):  # a mode that nobody knows forbids an audit nothing: it only looks

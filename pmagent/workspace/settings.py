@@ -97,6 +97,7 @@ class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pdf_memory: Annotated[int, Meta(ge=2**26, description="bytes of memory for that")] = 2 * 2**30
     pictures: Annotated[int, Meta(ge=0, le=200, description="images of a report that are taken out")] = 20
     attempts: Annotated[int, Meta(ge=1, le=10, description="calls for one opinion")] = 8
+    patience_minutes: Annotated[float, Meta(ge=0, le=1_440, description="minutes of waiting for a provider")] = 10.0
     call_seconds: Annotated[float, Meta(gt=0, le=600, description="seconds for one call")] = 120.0
     calls: Annotated[int, Meta(ge=1, le=1000, description="calls in one audit")] = 500
     concurrency: Annotated[int, Meta(ge=1, le=16, description="calls of one audit at once")] = 4

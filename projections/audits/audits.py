@@ -34,7 +34,7 @@ class Audits(JobDocuments[Audit]):
     """The documents of all audits. ``kept`` and ``items`` bound the ended audits that stay in the state."""
 
     name = "audits"
-    hears = frozenset((LogCreated, AuditRequested, *fold.HANDLERS))
+    hears = frozenset((LogCreated, AuditRequested, *fold.HANDLERS, *fold.COUNTED))
     state = AuditsView
     request = AuditRequested
     id_field = "audit_id"

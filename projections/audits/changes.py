@@ -11,7 +11,8 @@ from pmagent.contracts.audit_events import (
     AuditOpinionGiven,
     AuditOpinionRejected,
 )
-from pmagent.contracts.model import ModelCallFailed
+from pmagent.contracts.clock import TimerRequested
+from pmagent.contracts.model import ModelCallFailed, ModelFailed
 from pmagent.events.event import Event
 from pmagent.projections.audits.fold import counted
 from pmagent.projections.views.audits import Audit, SourceName, changing
@@ -49,7 +50,8 @@ def _of_criteria(before: Audit, audit: Audit, event: Event) -> Iterator[Change]:
             yield Change(time, name, "evidence", again + text)
         case AuditOpinionGiven(opinion=opinion) if opinion.criterion_id in known:
             again = ", second round" if data.round > 1 else ""
-            yield Change(time, opinion.criterion_id, "judged", f"{opinion.judge}: {opinion.score}{again}")
+            panel = "the panel's " if data.panel else ""
+            yield Change(time, opinion.criterion_id, "judged", f"{panel}{opinion.judge}: {opinion.score}{again}")
         case AuditOpinionRejected():
             text = f"{data.judge}'s answer {data.attempt} is no opinion: {data.objection}"
             yield Change(time, data.criterion_id, "retry", text)
@@ -57,6 +59,10 @@ def _of_criteria(before: Audit, audit: Audit, event: Event) -> Iterator[Change]:
             after = f", again in {data.retry_after_s:g} s or later" if data.retry_after_s else ""
             text = f"a call gave no reply: {data.code.replace('_', ' ')}{after if data.transient else ''}"
             yield Change(time, "model", "retry" if data.transient else "failed", text)
+        case TimerRequested() if audit.wait is not before.wait:
+            yield Change(time, "model", "waiting", audit.wait_text)
+        case ModelFailed(text=text):
+            yield Change(time, "model", "failed", f"a question gets no answer: {text}")
         case AuditCriterionRuled(dimension_id=name) if name in known:
             rules = changing(data)
             text = data.reason if data.final_score is None else f"{data.final_score}"

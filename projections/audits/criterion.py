@@ -8,7 +8,7 @@ from typing import Final
 from pmagent.actors.audit.justice.dissent import NAMES
 from pmagent.actors.audit.justice.scores import shown
 from pmagent.contracts.audit import CriterionResult, Evidence, Judge, JudicialOpinion, UnjudgedCriterion
-from pmagent.projections.core.markdown import code, inline, table
+from pmagent.projections.core.markdown import code, inline
 
 Known = Mapping[str, Evidence]
 """All evidence of an audit by key."""
@@ -16,7 +16,6 @@ Known = Mapping[str, Evidence]
 _NAME_CHARS: Final = 200
 _TEXT_CHARS: Final = 4_000
 _KEY_CHARS: Final = 200
-_UNSUPPORTED_SHOWN: Final = 30
 
 
 def criterion_lines(one: CriterionResult, known: Known) -> list[str]:
@@ -27,9 +26,11 @@ def criterion_lines(one: CriterionResult, known: Known) -> list[str]:
         f"- **Criterion:** {code(one.dimension_id, _NAME_CHARS)}",
     ]  # fmt: skip
     lines += _statements(one, known)
-    heads = ("Rule", "Before", "After", "What it says")
-    rows = ((code(rule.rule), _score(rule.before), _score(rule.after), inline(rule.text, 1_000)) for rule in one.rules)
-    lines += ["", "**Rules applied:**", "", *table(heads, rows)]
+    changed = [rule for rule in one.rules if rule.before != rule.after]
+    if changed:
+        lines += ["", "**Rules that changed the score:**", ""]
+    for rule in changed:
+        lines += [f"- {code(rule.rule)}, {_score(rule.before)} → {_score(rule.after)}: {inline(rule.text, 1_000)}"]
     lines += ["", "**Remediation:**", ""]
     return [*lines, *(f"- {inline(line, 1_000)}" for line in one.remediation.splitlines() if line.strip())]
 
@@ -51,7 +52,6 @@ def _statements(one: CriterionResult | UnjudgedCriterion, known: Known) -> Itera
     yield from _opinions("First round", one.first_round, (), known)
     if one.dissent_summary is not None:
         yield from ("", "**Dissent:**", "", *quoted(one.dissent_summary))
-    yield from _unsupported(one.unsupported)
 
 
 def _opinions(
@@ -64,31 +64,16 @@ def _opinions(
         yield from ("", f"**{NAMES[opinion.judge]}: {opinion.score}/5**{aside}", "")
         yield from quoted(opinion.argument)
         yield ""
-        yield from _cited(opinion, known)
+        yield _cited(opinion, known)
 
 
-def _cited(opinion: JudicialOpinion, known: Known) -> Iterator[str]:
-    keys = list(dict.fromkeys(opinion.cited_evidence))
-    if not keys:
-        yield "Cited evidence: none"
-        return
-    yield from ("Cited evidence:", "")
-    for key in keys:
-        shown_key = code(key, _KEY_CHARS) or "(empty)"
+def _cited(opinion: JudicialOpinion, known: Known) -> str:
+    told = []
+    for key in dict.fromkeys(opinion.cited_evidence):
         item = known.get(key)
-        if item is None:
-            yield f"- {shown_key}: unsupported, no evidence of this criterion"
-        else:
-            found = "found" if item.found else "not found"
-            yield f"- {shown_key}: {inline(item.goal, 300)}: {found}, {code(item.location, 300)}"
-
-
-def _unsupported(citations: Sequence[str]) -> list[str]:
-    if not citations:
-        return []
-    keys = [code(key, _KEY_CHARS) or "(empty)" for key in citations[:_UNSUPPORTED_SHOWN]]
-    more = len(citations) - len(keys)
-    return ["", f"**Unsupported citations:** {', '.join(keys)}{f', and {more} more' if more else ''}"]
+        mark = " (unsupported)" if item is None else "" if item.found else " (not found)"
+        told.append(f"{code(key, _KEY_CHARS) or '(empty)'}{mark}")
+    return f"Cites: {', '.join(told) or 'nothing'}"
 
 
 def quoted(text: str) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from pmagent.actors.audit.justice.scores import shown
 from pmagent.contracts.audit import AuditReport, Evidence
+from pmagent.projections.audits.front import linked
 from pmagent.projections.core.markdown import code, cut, fenced, inline
 
 CONTENT_LINES_MAX: Final = 20
@@ -20,15 +21,18 @@ def evidence_lines(report: AuditReport) -> Iterator[list[str]]:
     for name, items in report.evidence.items():
         lines = [f"### Evidence: {inline(name, 200)}"]
         for number, item in enumerate(items, 1):
-            lines += ["", *_item(f"{name}#{number}", item)]
+            lines += ["", *_item(report, f"{name}#{number}", item)]
         yield lines
 
 
-def _item(key: str, item: Evidence) -> list[str]:
+def _item(report: AuditReport, key: str, item: Evidence) -> list[str]:
     found = "found" if item.found else "not found"
     sure = f"confidence {shown(item.confidence)}"
-    head = f"**{code(key, 200)}** {inline(item.goal, 500)}: **{found}**, {sure}, {code(item.location, 500)}"
+    head = f"**{code(key, 200)}** {inline(item.goal, 500)}: **{found}**, {sure}, {linked(report, item.location)}"
     lines = [head, "", f"Rationale: {inline(item.rationale, 1_000)}"]
+    for one in report.appeals:
+        if key in one.keys:
+            lines += ["", f"**Appeal:** {inline(one.because, 1_000)}"]
     if item.content:
         lines_shown, more = excerpt(item.content)
         lines += ["", *fenced([*lines_shown, *([f"… {more} more lines"] if more else [])])]

@@ -23,12 +23,13 @@ from pmagent.contracts.audit_events import (
     AuditSourceFailed,
     AuditSurveyed,
 )
+from pmagent.contracts.clock import TimerRequested
 from pmagent.contracts.effect import RequestRefused
 from pmagent.contracts.model import ModelCallFailed, ModelReplied
 from pmagent.events.event import Event
 from pmagent.projections.audits.paths import report_path
 from pmagent.projections.views import jobs
-from pmagent.projections.views.audits import Audit, Criterion, Given, Source, SourceName
+from pmagent.projections.views.audits import Audit, Criterion, Given, Source, SourceName, Wait
 from pmagent.projections.views.jobs import End
 
 replace = msgspec.structs.replace
@@ -141,6 +142,8 @@ def _found(audit: Audit, _: Event, found: AuditEvidenceFound) -> Audit:
 
 
 def _given(audit: Audit, _: Event, given: AuditOpinionGiven) -> Audit:
+    if given.panel:
+        return replace(audit, doing="judging")
     return replace(audit, doing="judging", opinions=[*audit.opinions, Given(given.round, given.opinion)])
 
 
@@ -153,14 +156,22 @@ def _replied(audit: Audit, _: Event, replied: ModelReplied) -> Audit:
     cost = 0.0
     if price is not None:
         cost = (usage.input_tokens * price.input_usd + usage.output_tokens * price.output_usd) / 1_000_000
-    return replace(audit, used=replace(
+    return replace(audit, wait=None, used=replace(
         used, replied=used.replied + 1, input_tokens=used.input_tokens + usage.input_tokens,
         output_tokens=used.output_tokens + usage.output_tokens, cost_usd=used.cost_usd + cost,
     ))  # fmt: skip
 
 
-def _call_failed(audit: Audit, _: Event, __: ModelCallFailed) -> Audit:
-    return replace(audit, used=replace(audit.used, failed=audit.used.failed + 1))
+def _call_failed(audit: Audit, event: Event, failed: ModelCallFailed) -> Audit:
+    wait = Wait(failed.code, audit.wait.since if audit.wait else event.time) if failed.transient else audit.wait
+    return replace(audit, wait=wait, used=replace(audit.used, failed=audit.used.failed + 1))
+
+
+def _timed(audit: Audit, _: Event, timer: TimerRequested) -> Audit:
+    """A pause of the gateway's is a timer of that name."""
+    if audit.wait is None or not timer.name.startswith("pause "):
+        return audit
+    return replace(audit, wait=replace(audit.wait, until=timer.at))
 
 
 def _ruled(audit: Audit, _: Event, ruled: AuditCriterionRuled) -> Audit:
@@ -181,6 +192,7 @@ def _ended(audit: Audit, event: Event, data: AuditConcluded | AuditFailed | Requ
     }
     return replace(
         jobs.ended(audit, event, end_of(data)),
+        wait=None,
         sources=sources,
         concluded=data if isinstance(data, AuditConcluded) else None,
         stopped_by=event.causation if isinstance(data, AuditFailed) else 0,
@@ -207,5 +219,8 @@ _SHOWN: Final[dict[type[msgspec.Struct], Callable[[Audit, Event, Any], Audit]]] 
     AuditOpinionRejected: _rejected,
     ModelReplied: _replied,
     ModelCallFailed: _call_failed,
+    TimerRequested: _timed,
 }
-"""The events that only screens and pages show."""
+"""The events that only screens and pages show, but for those of ``COUNTED``."""
+COUNTED: Final = (ModelReplied, ModelCallFailed)
+"""The events that a report counts."""

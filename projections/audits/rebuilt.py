@@ -6,16 +6,20 @@ from typing import Any
 
 import msgspec
 
+from pmagent.actors.audit.detectors.evidence.items import key_of
+from pmagent.actors.audit.goals import goal_id
 from pmagent.contracts.audit import (
     JUDGES,
+    Appealed,
     AppliedRule,
     AuditReport,
+    Beside,
     CriterionResult,
     Evidence,
     JudicialOpinion,
     UnjudgedCriterion,
 )
-from pmagent.contracts.audit_events import AuditCriterionRuled
+from pmagent.contracts.audit_events import Appeal, AuditCriterionRuled
 from pmagent.projections.audits.report import Provenance
 from pmagent.projections.views.audits import Audit
 
@@ -31,7 +35,9 @@ def report_of(audit: Audit) -> AuditReport:
         criteria=[_judged(audit, ruling, ruling.final_score) for _, ruling in ruled if ruling.final_score is not None],
         remediation_plan=audit.concluded.remediation_plan,
         not_judged=[
-            UnjudgedCriterion(reason=ruling.reason, **_opinion_fields(audit, ruling))
+            UnjudgedCriterion(
+                reason=ruling.reason, unanswered=list(ruling.unanswered or ()), **_opinion_fields(audit, ruling)
+            )
             for _, ruling in ruled
             if ruling.final_score is None
         ],
@@ -45,7 +51,22 @@ def report_of(audit: Audit) -> AuditReport:
             one.id: [Evidence.model_validate(msgspec.structs.asdict(item)) for item in audit.evidence[one.id]]
             for one in audit.criteria
         },
+        beside=[Beside.model_validate(msgspec.structs.asdict(one)) for one in audit.concluded.beside or ()],
+        appeals=[_appealed(audit, one) for one in audit.asked.appeals],
+        origin=audit.asked.origin,
     )
+
+
+def _appealed(audit: Audit, appeal: Appeal) -> Appealed:
+    """The appeal, and the evidence that it is about: by key, or by goal, at a file or a line."""
+    keys = [
+        key
+        for name, items in audit.evidence.items()
+        for key, item in ((key_of(name, number), item) for number, item in enumerate(items, 1))
+        if appeal.evidence in (key, goal_id(item.goal))
+        and appeal.at in ("", item.location, item.location.rpartition(":")[0])
+    ]
+    return Appealed(evidence=appeal.evidence, at=appeal.at, because=appeal.because, keys=keys)
 
 
 def provenance_of(audit: Audit, log_id: str) -> Provenance:
@@ -59,6 +80,7 @@ def provenance_of(audit: Audit, log_id: str) -> Provenance:
         log_id=log_id,
         position=audit.position,
         sum=audit.sum,
+        used=audit.used_fields,
     )
 
 

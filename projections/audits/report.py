@@ -15,8 +15,10 @@ import msgspec
 from pmagent.contracts.audit import AuditReport, CriterionResult, UnjudgedCriterion
 from pmagent.projections.audits.criterion import Known, criterion_lines, unjudged_lines
 from pmagent.projections.audits.evidence import evidence_lines
+from pmagent.projections.audits.front import front_lines
 from pmagent.projections.core.markdown import code, inline, table
 from pmagent.projections.runs import json
+from pmagent.projections.views.audits import used_text
 
 NONE: Final = "-"
 _LINE_CHARS: Final = 1_000
@@ -42,13 +44,16 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     log_id: str
     position: int
     sum: str
+    used: dict[str, Any] = {}
 
 
 def report_markdown(report: AuditReport, provenance: Provenance | None = None) -> str:
     """The report as Markdown (docs/design.md §15.10). ``provenance`` None: it does not come from a log."""
+    used = used_text(provenance.used) if provenance is not None else ""
     sections = [
         ["# Audit Report", "", f"**Repository:** {code(report.repo_url)}"],
-        _summary(report),
+        ["## Executive Summary", "", *front_lines(report, used)],
+        ["---"],
         *_breakdown(report),
         ["## Remediation Plan", "", *paragraphs(report.remediation_plan)],
         *evidence_lines(report),
@@ -65,34 +70,13 @@ def report_json(report: AuditReport, provenance: Provenance | None = None) -> by
 # --- sections ------------------------------------------------------------------------------------------------------
 
 
-def _summary(report: AuditReport) -> list[str]:
-    rows = [_row(one) for one in report.criteria]
-    rows += [
-        (inline(one.dimension_name, 120), NONE, NONE, NONE, "not judged", inline(one.reason, 120))
-        for one in report.not_judged
-    ]
-    heads = ("Criterion", "Prosecutor", "Defense", "Tech Lead", "Final", "What changed the score")
-    overall = f"**Overall Score:** {report.overall_score:.1f}/5"
-    return ["## Executive Summary", "", overall, "", *paragraphs(report.executive_summary), "", *table(heads, rows)]
-
-
-def _row(one: CriterionResult) -> tuple[str, ...]:
-    scores = {opinion.judge: str(opinion.score) for opinion in one.judge_opinions}
-    scores |= {judge: f"{scores[judge]} (set aside)" for judge in one.set_aside}
-    changed = [CHANGED[rule.rule] for rule in one.rules if rule.rule in CHANGED and rule.before != rule.after]
-    return (
-        inline(one.dimension_name, 120), scores["Prosecutor"], scores["Defense"], scores["TechLead"],
-        f"{one.final_score}/5", ", ".join(changed) or NONE,
-    )  # fmt: skip
-
-
 def _breakdown(report: AuditReport) -> Iterator[list[str]]:
     """Every dimension of the rubric, in its order."""
     known: Known = {f"{name}#{n}": item for name, items in report.evidence.items() for n, item in enumerate(items, 1)}
     results: dict[str, CriterionResult | UnjudgedCriterion] = {one.dimension_id: one for one in report.criteria}
     results |= {one.dimension_id: one for one in report.not_judged}
     ordered = [*(results.pop(name) for name in list(report.evidence) if name in results), *results.values()]
-    yield ["## Criterion Breakdown"]
+    yield ["## Criterion Breakdown", "", *paragraphs(report.executive_summary)]
     for one in ordered:
         if isinstance(one, CriterionResult):
             yield criterion_lines(one, known)
@@ -144,4 +128,5 @@ def _from_log(given: Provenance) -> list[tuple[str, Any]]:
         ("Log", code(given.log_id)),
         ("Can be rebuilt from", f"position {given.position} of the log"),
         ("Its sum", code(given.sum)),
+        ("Models", used_text(given.used) or "none was asked"),
     ]

@@ -23,9 +23,14 @@ _MARKS: Final = re.compile(
 )
 """Marks that climb over other lines."""
 _MEANING: Final = re.compile(
-    r"([\\`*_\[\]<>&|~#@$]"  # anywhere: code, emphasis, links, HTML, entities, cells, headings, names, mathematics
-    r"|^[-+=]"  # lists, and lines under headings
-    r"|:(?=\S)|(?<=[Ww]{3})\.)"  # links that need no brackets, and pictures by name
+    r"([`*|~$]"  # anywhere: code, emphasis, cells, mathematics
+    r"|\\(?=[!-/:-@\[-`{-~]|$)"  # before what it would escape
+    r"|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z_])"  # emphasis: inside of a name it is none
+    r"|^\[|\[(?=[\^!])|\](?=[(\[:]|$)"  # links, footnotes, boxes to tick
+    r"|<(?=[A-Za-z/!?])|&(?=#?[0-9A-Za-z]+;)"  # HTML, entities
+    r"|^#|(?<!\w)#(?=[0-9])|@(?=[0-9A-Za-z])"  # headings, names
+    r"|^[-+=>]"  # lists, quotations, and lines under headings
+    r"|:(?=//|[A-Za-z+_-]|[0-9]+:)|(?<=[Ww]{3})\.)"  # links that need no brackets, and pictures by name
 )
 _NUMBERED: Final = re.compile(r"^([0-9]{1,9})([.)])")
 """Where a numbered list would begin."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -43,6 +44,14 @@ class Used(msgspec.Struct, frozen=True, array_like=True):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
+
+class Wait(msgspec.Struct, frozen=True):
+    """The provider is waited for ``since`` a log time; ``until`` the next call ("": not known yet); ``code`` of the
+    last that failed."""
+
+    code: str
+    since: str
+    until: str = ""
 
 
 class Criterion(msgspec.Struct, frozen=True, array_like=True):
@@ -101,11 +110,20 @@ def changing(ruling: AuditCriterionRuled) -> list[str]:
     return [one.rule for one in ruling.rules if one.before not in (None, one.after) and one.rule != BASE]
 
 
+def used_text(used: Mapping[str, Any]) -> str:
+    """Calls, tokens and price (``Audit.used_fields``) for people; "" for none."""
+    if not used.get("calls"):
+        return ""
+    failed = f" ({used['failed_calls']} failed)" if used["failed_calls"] else ""
+    cost = "price not set" if used["cost_usd"] is None else f"${used['cost_usd']:.4f}"
+    return f"{used['calls']} calls{failed}, {used['input_tokens']:,} tokens in, {used['output_tokens']:,} out, {cost}"
+
+
 class Audit(JobView, frozen=True, kw_only=True):
     """An audit; ``asked`` is without its rubric. ``commit`` and ``report_sha256`` say what was audited ("": not read
     yet). ``sources`` by name; ``requests``: position of a request to read one -> its name. ``rejected``: replies of
-    models that were no opinions; ``used``: what models cost, on screens only. ``superseded``: another audit has
-    concluded later with the same path, and the report there is that one's."""
+    models that were no opinions; ``used``: what models cost; ``wait``: for a provider, on screens only. ``superseded``:
+    another audit has concluded later with the same path, and the report there is that one's."""
 
     asked: AuditRequested
     path: str
@@ -124,6 +142,38 @@ class Audit(JobView, frozen=True, kw_only=True):
     concluded: AuditConcluded | None = None
     superseded: bool = False
     used: Used = Used()
+    wait: Wait | None = None
+
+    @property
+    def used_text(self) -> str:
+        """What its models were asked and cost, for people; "" where no model was called."""
+        return used_text(self.used_fields)
+
+    @property
+    def used_fields(self) -> dict[str, Any]:
+        """The same for programs; ``cost_usd`` None: the price is not known."""
+        used = self.used
+        return {
+            "calls": used.replied + used.failed, "failed_calls": used.failed, "input_tokens": used.input_tokens,
+            "output_tokens": used.output_tokens,
+            "cost_usd": used.cost_usd if self.asked.price is not None else None,
+        }  # fmt: skip
+
+    @property
+    def wait_text(self) -> str:
+        """For what is waited, and until when; "" where nothing is."""
+        if self.wait is None:
+            return ""
+        until = f", next call at {self.wait.until[11:19]} UTC" if self.wait.until else ""
+        patience = self.asked.model_limits.patience_minutes or 0
+        budget = f", for at most {patience:g} minutes" if patience else ""
+        code, since = self.wait.code.replace("_", " "), self.wait.since[11:19]
+        return f"the provider answers “{code}” since {since} UTC{until}{budget}"
+
+    @property
+    def unanswered(self) -> list[str]:
+        """The criteria on which a judge's model gave no opinion."""
+        return [name for name, one in self.rulings.items() if one.unanswered]
 
     @property
     def word(self) -> str:

@@ -69,8 +69,10 @@ class Audits:
         self._world = world
         self._asking = world.chance.stream("audits")
         self._random = world.chance.stream("detectives")
+        self._again = world.chance.stream("audits again")
         self._secret = secret
         self._ids: list[str] = []
+        self._asked: list[AuditRequested] = []
 
     # --- the operator ------------------------------------------------------------------------------------------------
 
@@ -84,7 +86,7 @@ class Audits:
         again = bool(self._ids) and faults.strike("audit: id used again")
         self._ids.append(self._ids[-1] if again else audit_id(n))
         engine = random.choice(("rules", "langchain", "langchain"))
-        return msgspec.convert(
+        asked = msgspec.convert(
             {
                 "audit_id": self._ids[-1],
                 "repo_url": random.choice(REPOSITORIES),
@@ -96,9 +98,15 @@ class Audits:
                 "model": "" if engine == "rules" else "sim:one",
                 "vision_model": random.choice(("", "sim:two")),
                 "model_limits": ModelLimits(calls=500, seconds=600.0, call_seconds=20.0, tokens=10_000_000),
+                "panel": "sim:two" if engine == "langchain" and self._again.random() < 0.15 else "",
             },
             AuditRequested,
         )
+        if self._asked and self._again.random() < 0.3:
+            earlier = self._again.choice(self._asked[-3:])
+            asked = msgspec.structs.replace(earlier, audit_id=asked.audit_id, resumes=earlier.audit_id)
+        self._asked.append(asked)
+        return asked
 
     def _rubric(self) -> dict[str, Any]:
         random = self._asking
@@ -188,7 +196,7 @@ def audit_id(n: int) -> str:
 def opinion(world: World, asked: ModelAsked, secret: str) -> dict[str, Any]:
     """A judge's answer to the question: a good one, or with something wrong in it that looks good."""
     random, faults = world.chance.stream("judges"), world.faults
-    judge, _, criterion = str(asked.inputs["question"]).split(" ", 2)
+    judge, _, criterion = str(asked.inputs["question"]).removeprefix("panel ").split(" ", 2)
     cited = [f"{criterion}#{number}" for number in range(1, 5) if random.random() < 0.6]
     if faults.strike("judge: cites what is not there"):
         cited = [random.choice(ODD) for _ in range(random.randrange(3))]

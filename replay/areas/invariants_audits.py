@@ -49,7 +49,9 @@ class _Audit:
         self.asked: AuditRequested = event.data
         self.evidence: dict[str, list[EvidenceItem]] = {}
         self.opinions: dict[tuple[str, str], list[OpinionItem]] = {}
-        self.rejected: Counter[tuple[str, str, int]] = Counter()
+        self.panel: set[tuple[str, str]] = set()
+        self.rejected: Counter[str] = Counter()
+        self.lost: set[str] = set()
         self.questions: dict[int, str] = {}
         self.ruled: dict[str, AuditCriterionRuled] = {}
         self.requested: Counter[type] = Counter()
@@ -77,6 +79,7 @@ class _Check:
         self._history = history
         self._open: dict[str, _Audit] = {}
         self._ended: set[int] = set()
+        self._given_in: dict[str, set[str]] = {}
 
     def take(self, event: Event) -> None:
         data = event.data
@@ -97,7 +100,9 @@ class _Check:
         data = event.data
         if isinstance(data, ModelReplied | ModelFailed | ModelWithdrawn):
             for audit in self._open.values():
-                audit.questions.pop(data.ask, None)
+                question = audit.questions.pop(data.ask, "")
+                if isinstance(data, ModelFailed) and question:
+                    audit.lost.add(question)
 
     def _end(self, event: Event, end: AuditFailed | AuditConcluded) -> None:
         where = f"{event.type} at {event.position}"
@@ -110,10 +115,19 @@ class _Check:
         if audit is None or audit.event.position != end.request:
             require(isinstance(end, AuditFailed), f"{where}: it was never taken")
             return
+        if isinstance(end, AuditFailed) and end.code in ("known", "busy"):
+            del self._open[end.audit_id]  # refused at once
+            return
         require(event.correlation == end.audit_id, f"{where}: it belongs to another audit")
         if isinstance(end, AuditConcluded):
             require(list(audit.ruled) == list(audit.dimensions), f"{where}: not every criterion has a ruling")
             self._overall(where, audit, end)
+        self._given_in[end.audit_id] = {
+            f"{judge} {number} {name}"
+            for (judge, name), given in audit.opinions.items()
+            for number in range(1, len(given) + 1)
+            if audit.dimensions[name]["target_artifact"] != "pdf_images"
+        }
         del self._open[end.audit_id]
 
     def _overall(self, where: str, audit: _Audit, end: AuditConcluded) -> None:
@@ -142,15 +156,19 @@ class _Check:
                 require(dimension in audit.dimensions and bool(evidences), f"{where}: evidence of nothing")
                 audit.evidence[dimension] = evidences
             case ModelAsked(inputs=inputs):
+                known = self._given_in.get(audit.asked.resumes, set())
+                require(inputs["question"] not in known, f"{where}: asked again, though it was answered")
                 audit.questions[event.position] = inputs["question"]
                 require(len(audit.questions) <= OPEN_MAX, f"{where}: {len(audit.questions)} questions at once")
             case AuditOpinionGiven() as given:
                 self._given(where, audit, given)
             case AuditOpinionRejected() as rejected:
-                key = (rejected.judge, rejected.criterion_id, rejected.round)
+                key = _key(rejected.judge, rejected.round, rejected.criterion_id, panel=bool(rejected.panel))
                 audit.rejected[key] += 1
                 require(rejected.attempt == audit.rejected[key] <= TRIES, f"{where}: attempt {rejected.attempt}")
-                self._of_question(where, rejected.reply, f"{rejected.judge} {rejected.round} {rejected.criterion_id}")
+                self._of_question(where, rejected.reply, key)
+                if rejected.attempt == TRIES:
+                    audit.lost.add(key)
             case AuditCriterionRuled() as ruled:
                 require(ruled.dimension_id not in audit.ruled, f"{where}: ruled before")
                 audit.ruled[ruled.dimension_id] = ruled
@@ -159,13 +177,19 @@ class _Check:
     def _given(self, where: str, audit: _Audit, given: AuditOpinionGiven) -> None:
         opinion = given.opinion
         require(opinion.criterion_id in audit.evidence, f"{where}: an opinion before the evidence")
-        opinions = audit.opinions.setdefault((opinion.judge, opinion.criterion_id), [])
-        opinions.append(opinion)
-        require(given.round == len(opinions) <= 2, f"{where}: opinion number {len(opinions)} in round {given.round}")
+        if given.panel:
+            require((opinion.judge, opinion.criterion_id) not in audit.panel, f"{where}: the panel spoke twice")
+            audit.panel.add((opinion.judge, opinion.criterion_id))
+        else:
+            opinions = audit.opinions.setdefault((opinion.judge, opinion.criterion_id), [])
+            opinions.append(opinion)
+            number = len(opinions)
+            require(given.round == number <= 2, f"{where}: opinion number {number} in round {given.round}")
         if audit.asked.engine == "rules":
             require(given.reply == 0, f"{where}: the rules need no reply")
             return
-        reply = self._of_question(where, given.reply, f"{opinion.judge} {given.round} {opinion.criterion_id}")
+        key = _key(opinion.judge, given.round, opinion.criterion_id, panel=bool(given.panel))
+        reply = self._of_question(where, given.reply, key)
         own = _content(reply) or {}
         same = (own.get("score"), own.get("cited_evidence")) == (opinion.score, opinion.cited_evidence)
         require(same, f"{where}: the model did not say so")
@@ -177,6 +201,10 @@ class _Check:
         asked = self._history[reply.ask - 1].data
         require(isinstance(asked, ModelAsked) and asked.inputs["question"] == key, f"{where}: of another question")
         return reply
+
+
+def _key(judge: str, number: int, dimension: str, *, panel: bool) -> str:
+    return f"{'panel ' if panel else ''}{judge} {number} {dimension}"
 
 
 def _content(reply: ModelReplied) -> dict[str, Any] | None:
@@ -207,6 +235,12 @@ def _check_ruling(where: str, audit: _Audit, ruled: AuditCriterionRuled) -> None
     name = ruled.dimension_id
     evidence = audit.evidence[name]
     rounds = [audit.opinions.get((judge, name), []) for judge in JUDGES]
+    if ruled.unanswered:
+        require(ruled.final_score is None, f"{where}: a score without all answers")
+        for judge in ruled.unanswered:
+            in_vain = {f"{judge} {number} {name}" for number in (1, 2)} & audit.lost
+            require(bool(in_vain), f"{where}: {judge} was not asked in vain")
+        return
     if ruled.final_score is None and not any(rounds):
         require(not any(map(_says_something, evidence)), f"{where}: it could have been judged")
         return

@@ -58,7 +58,7 @@ async def carry_out(workspace: Path, sources: Sequence[str], audit_id: str, mode
         content = await anyio.Path(rubric).read_bytes()
         options = AuditOptions(
             repo_url=repository, pdf_path=report, rubric=Source("rubric.json", content),
-            output=str(workspace / "audit" / f"{audit_id}.md"), model="" if model == "-" else model,
+            outputs=[str(workspace / "audit" / f"{audit_id}.md")], model="" if model == "-" else model,
         )  # fmt: skip
         asked = as_request(options, AuditSettings(), workspace, Path("/"), audit_id).request
         await host.ask(asked, audit_id, ENDS, SECONDS)

@@ -4,29 +4,30 @@ on a real repository and a real PDF."""
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from pmagent.contracts.audit import AuditReport
 from pmagent.workspace.layout import Layout
+from tests.conftest import ROOT
 from tests.support import warm
-from tests.support.audited import RUBRIC, Sources
+from tests.support.audited import RUBRIC, Sources, assert_proven
 from tests.support.audits import dimension
-from tests.support.bench import Bench, Question, opinion, sitting
 from tests.support.cases import each
-from tests.support.commands import Ran, pmagent, spawn
+from tests.support.commands import clean_environment, pmagent, spawn
 from tests.support.daemons import Daemon
-from tests.support.provider import completion
 from tests.support.started import daemon
 
 __all__ = ["daemon"]
 
 pytestmark = pytest.mark.slow
-
-MODEL = ("--model", "openai:gpt-x")
-
 
 @pytest.fixture(scope="module", autouse=True)
 def preloaded() -> None:
@@ -46,15 +47,6 @@ def listed(workspace: Path) -> list[dict[str, Any]]:
         return []
     found: list[dict[str, Any]] = pmagent(workspace, "audits", "--format", "json").document["audits"]
     return found
-
-
-def assert_proven(workspace: Path) -> None:
-    """The log is whole and replays, the documents are those of the log, and no clone is left."""
-    for words in (("log", "verify"), ("replay",), ("rebuild", "--check")):
-        done = pmagent(workspace, *words)
-        assert done.code == 0, done.text + done.errors
-    folder = workspace / ".pmagent" / "audits"
-    assert not folder.exists() or not list(folder.iterdir())
 
 
 def test_an_audit_tells_of_each_criterion_and_leaves_its_report(
@@ -163,7 +155,7 @@ def test_a_report_may_go_anywhere(workspace: Path, sources: Sources, tmp_path: P
         (("{repo}", "{pdf}", "--rubric", "{pdf}"), "depcheck.pdf"),
         (("{repo}", "{pdf}", "--rubric", "none.json"), "none.json"),
         (("{repo}", "{pdf}", "--output", "{ws}/share/x.md"), "share"),
-        (("{repo}", "{pdf}", *MODEL), "OPENAI_API_KEY"),
+        (("{repo}", "{pdf}", "--model", "openai:gpt-x"), "OPENAI_API_KEY"),
         (("{repo}", "{pdf}", "--vision-model", "anthropic:x"), "ANTHROPIC_API_KEY"),
         (("{repo}", "{pdf}", "--model", "nobody"), "names no model"),
     ],
@@ -247,96 +239,59 @@ def test_a_limit_that_is_reached_ends_the_audit_and_is_named(
     assert_proven(workspace)
 
 
-def judged(
-    workspace: Path, sources: Sources, bench: Bench, monkeypatch: pytest.MonkeyPatch, *more: str, **settings: str
-) -> Ran:
-    """An audit by models, which answer as ``bench`` says; ``settings`` are variables."""
-    with sitting(bench) as environ:
-        for name, value in environ.items():
-            monkeypatch.setenv(name, value)
-        return pmagent(workspace, *sources.quick, *MODEL, "--format", "json", *more, environ=settings)
-
-
-def test_models_judge_and_what_does_not_fit_is_asked_for_again(
-    workspace: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch
+def test_other_tools_are_evidence_and_appeals_are_shown_and_not_obeyed(
+    workspace: Path, sources: Sources, tmp_path: Path
 ) -> None:
-    wrong = Question("Defense", "state", 1)
-    bench = Bench(first={wrong: [completion("It is fine."), opinion(wrong, score=9)]})
-    done = judged(workspace, sources, bench, monkeypatch)
+    rubric = tmp_path / "rubric.json"
+    safety = dimension("safety", goals=["tools.no_unsafe_calls", "security.shell", "project.lint"])
+    rubric.write_text(json.dumps({**RUBRIC, "dimensions": [safety]}))
+    words = (*sources.arguments, "--rubric", str(rubric), "--format", "json")
+    before = pmagent(workspace, *words).document
+    path = next(path.name for path in Path(sources.repository).iterdir() if path.suffix == ".toml")
+    results = [
+        {"ruleId": "B602", "level": "error", "message": {"text": "shell"}, "locations": [{"physicalLocation": {
+            "artifactLocation": {"uri": name}, "region": {"startLine": 3}}}], **more}
+        for name, more in ((path, {}), ("no/such.py", {}), (path, {"suppressions": [{"kind": "inSource"}]}))
+    ]  # fmt: skip
+    sarif = tmp_path / "bandit.sarif"
+    sarif.write_text(json.dumps({"version": "2.1.0", "runs": [
+        {"tool": {"driver": {"name": "Bandit"}}, "results": results},
+    ]}))  # fmt: skip
+    (tmp_path / "audit-appeals.yaml").write_text(
+        "appeals:\n  - evidence: tools.reported\n    because: it is no code\n"
+        "  - evidence: security.shell\n    at: gone.py\n    because: it is gone\n"
+    )
+    done = pmagent(workspace, *words, "--sarif", str(sarif), "--appeals")
     assert done.code == 0, done.errors
-    assert done.errors.count("is no opinion") == 2
-    assert done.document["engine"] == "langchain"
-    scores = {"Prosecutor": 2, "Defense": 4, "TechLead": 3}
-    assert {one["dimension_id"]: one["scores"] for one in done.document["criteria"]} == {
-        "state": scores, "accuracy": scores,
-    }  # fmt: skip
-    assert bench.asked[wrong] == 3
-    assert sum(bench.asked.values()) == 8
-    assert done.document["used"]["calls"] == 8
-    assert done.document["used"]["input_tokens"] > 0
-    assert "test-key-of-nobody" not in (workspace / "audit" / "report_depcheck.md").read_text()
+    report = json.loads((workspace / done.document["report_json"]).read_text())["report"]
+    (item,) = [one for one in report["evidence"]["safety"] if one["goal"].startswith("tools.reported")]
+    assert (item["location"], item["found"], item["confidence"]) == (f"{path}:3", True, 0.7)
+    assert "1 more, about files" in item["rationale"]
+    assert [len(one["keys"]) for one in report["appeals"]] == [1, 0]
+    assert done.document["overall_score"] <= before["overall_score"]
+    (tmp_path / "audit-appeals.yaml").write_text("appeals: [{evidence: x}]\n")
+    for more in (("--appeals",), ("--sarif", str(rubric))):
+        assert pmagent(workspace, *words, *more).code == 2
     assert_proven(workspace)
 
 
-def test_judges_that_lie_far_apart_are_asked_once_more(
-    workspace: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = {Question("Prosecutor", "state", 1): 1, Question("Defense", "state", 1): 5}
-    bench = Bench(scores=first)
-    done = judged(workspace, sources, bench, monkeypatch)
-    assert done.code == 0, done.errors
-    state = done.document["criteria"][0]
-    assert (state["round"], state["scores"]) == (2, {"Prosecutor": 2, "Defense": 4, "TechLead": 3})
-    assert state["dissent"]
-    assert {question for question in bench.asked if question.round == 2} == {
-        Question(judge, "state", 2) for judge in ("Prosecutor", "Defense", "TechLead")
-    }
-    assert set(bench.asked.values()) == {1}
-    assert_proven(workspace)
-
-
-def test_a_judge_that_never_fits_leaves_no_report_and_what_was_collected(
-    workspace: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wrong = Question("TechLead", "accuracy", 1)
-    bench = Bench(first={wrong: [completion("3 of 5, I would say.")] * 3})
-    done = judged(workspace, sources, bench, monkeypatch)
-    assert done.code == 1
-    assert (done.document["state"], done.document["code"], done.document["overall_score"]) == ("failed", "judge", None)
-    assert "TechLead" in done.document["reasons"][0]
-    assert all(one["evidence"] > 0 for one in done.document["criteria"])
-    assert bench.asked[wrong] == 3
-    assert not (workspace / "audit").exists()
-    job = json.loads((workspace / "jobs" / f"{done.document['audit_id']}.json").read_text())
-    assert (job["status"], job["error"]["code"]) == ("failed", "judge")
-    assert_proven(workspace)
-
-
-def test_a_vision_model_looks_at_the_images_so_that_diagrams_are_judged(
-    workspace: Path, sources: Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bench, rubric = Bench(), tmp_path / "images.json"
-    images = dimension("diagrams", "pdf_images", goals=["images.present", "images.inspected"])
-    rubric.write_text(json.dumps({**RUBRIC, "dimensions": [images]}))
-    with sitting(bench) as environ:
-        for name, value in environ.items():
-            monkeypatch.setenv(name, value)
-        words = (*sources.arguments, "--rubric", str(rubric), "--vision-model", "openai:eye", "--format", "json")
-        done = pmagent(workspace, *words)
-    assert done.code == 0, done.errors
-    assert (bench.pictures, sum(bench.asked.values())) == (1, 0), "the rules judge what the model has seen"
-    (diagrams,) = done.document["criteria"]
-    assert diagrams["final_score"] is not None
-    assert "three parts side by side" in (workspace / "audit" / "report_depcheck.md").read_text()
-    assert_proven(workspace)
-
-
-def test_a_limit_on_models_ends_the_audit_without_a_report(
-    workspace: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bench = Bench()
-    done = judged(workspace, sources, bench, monkeypatch, PMAGENT_AUDIT_CALLS="2")
-    assert (done.code, done.document["state"], done.document["code"]) == (1, "failed", "judge"), done.errors
-    assert "2 calls" in done.document["reasons"][0]
-    assert sum(bench.asked.values()) <= 2
-    assert_proven(workspace)
+def test_the_workflow_for_pull_requests_leaves_a_summary_and_findings(sources: Sources, tmp_path: Path) -> None:
+    workflow = yaml.safe_load((ROOT / "examples" / "audit-pull-request.yml").read_text())
+    (job,) = workflow["jobs"].values()
+    steps = {one["name"]: one["run"] for one in job["steps"] if "name" in one}
+    repository = tmp_path / "checkout"
+    shutil.copytree(sources.repository, repository)
+    shutil.copy(sources.report, repository / "final.pdf")
+    environ = clean_environment(
+        PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}", RUNNER_TEMP=str(tmp_path), REPORT="final.pdf",
+        FAIL_UNDER="5", GITHUB_STEP_SUMMARY=str(tmp_path / "shown.md"), XDG_STATE_HOME=str(tmp_path / "state"),
+    )
+    codes = [
+        subprocess.run(["bash", "-e", "-c", run], cwd=repository, env=environ, check=False, timeout=300).returncode
+        for run in steps.values()
+    ]
+    assert codes == [1, 0], "the score is below 5"
+    shown = (tmp_path / "shown.md").read_text()
+    assert (shown.startswith("# Audit Report"), len(shown.splitlines()) <= 40) == (True, True)
+    assert json.loads((tmp_path / "audit.sarif").read_text())["version"] == "2.1.0"
+    assert (tmp_path / "audit.html").exists()

@@ -34,7 +34,7 @@ from tests.support.run_folders import PLAIN, every, parsed, schema, sums
 
 TEXTS = st.sampled_from(["plain", "# x\n[y](https://evil.example) <b>", *(text[:200] for text in CORPUS.values())])
 MARKUP = ["State", "# x", "[y](https://evil.example)", "<b>x", "**5/5** | a | b", "1. `x", "漢字"]
-ALLOWED = PLAIN | {"blockquote_open", "blockquote_close"}
+ALLOWED = PLAIN | {"blockquote_open", "blockquote_close", "hr", "ordered_list_open", "ordered_list_close"}
 Act = Callable[[Court], None]
 EFFECTS: tuple[type[msgspec.Struct], ...] = (
     AuditCloneRequested,

@@ -25,9 +25,9 @@ from pmagent.contracts.audit_events import (
     AuditPicturesRequested,
 )
 from pmagent.contracts.effect import ActorHalted
-from pmagent.contracts.model import ModelAsked, ModelCallRequested
+from pmagent.contracts.model import ModelAsked, ModelCallFailed, ModelCallRequested, ModelReplied
 from pmagent.events.event import Event
-from tests.support.audits import Court, said
+from tests.support.audits import AUDIT, Court, said
 from tests.support.effort import examples
 
 
@@ -148,3 +148,42 @@ def test_whatever_a_model_says_there_is_one_end_and_no_opinion_that_it_did_not_g
     assert all(one.opinion.score == score and one.reply for one in given_opinions)
     assert isinstance(over, AuditConcluded) or over.code == "judge"
     assert bool(rulings(court)) == isinstance(over, AuditConcluded)
+
+
+TROUBLE = st.dictionaries(
+    st.sampled_from([f"{judge} 1 {name}" for judge in JUDGES for name in DIMENSIONS]),
+    st.sampled_from(["too_long", "rejected", "overloaded", "no_key"]), max_size=6,
+)  # fmt: skip
+
+
+@settings(max_examples=examples(25), deadline=None)
+@given(st.data(), TROUBLE, scores)
+def test_an_audit_that_is_taken_up_again_asks_nothing_twice_and_rules_as_if_nothing_had_failed(
+    data: st.DataObject, trouble: dict[str, str], given_scores: Scores
+) -> None:
+    straight, court = court_of(given_scores), court_of(given_scores)
+    answer = court.model
+
+    def failing(event: Event, asked: ModelAsked) -> msgspec.Struct | None:
+        code: Any = trouble.get(str(asked.inputs["question"]))
+        if code is None:
+            return answer(event, asked)
+        return ModelCallFailed(request=event.position, ask=event.data.ask, code=code, error="E", transient=False)
+
+    court.model = failing
+    over = finished(court, data.draw)
+    lost = [one for one in rulings(court) if one.unanswered]
+    answered = {court.history[event.data.ask - 1].data.inputs["question"] for event in court.events(ModelReplied)}
+    before = len(court.of(ModelAsked))
+    assert isinstance(over, AuditFailed) or bool(lost) == bool(trouble)
+    straight.audit()
+    if isinstance(over, AuditFailed) or lost:
+        court.model, again = answer, f"{AUDIT[:-1]}2"
+        court.ask(None, again, engine="langchain", model="toy", vision_model="toy", resumes=AUDIT)
+        assert isinstance(court.audit(again), AuditConcluded)
+    last = rulings(court)[-len(DIMENSIONS) :]
+    assert [(one.dimension_id, one.final_score, one.rules) for one in last] == [
+        (one.dimension_id, one.final_score, one.rules) for one in rulings(straight)
+    ]
+    assert answered.isdisjoint(one.inputs["question"] for one in court.of(ModelAsked)[before:])
+    assert court.of(ActorHalted) == []

@@ -26,6 +26,10 @@ PLANTED: Planted = {
     ]),
     "a fourth try": ("attempt 4", [
         (ActorClerk, "opinion", "if tries >= TRIES:", "if tries > TRIES:"),
+        (actor, "_own", "if rejected.attempt < TRIES:", "if rejected.attempt <= TRIES:"),
+    ]),
+    "an answered question is asked again": ("though it was answered", [
+        (actor, "_begin", "given=kept.given", "given=[]"),
     ]),
     "replies are not checked": ("halted|the model did not say so|of another question|there is no reply", [
         (actor_clerk, "read_opinion", "check(given[name], brief)", "pass"),
@@ -59,17 +63,18 @@ PLANTED: Planted = {
          "case AuditSourceFailed(request=-1 as request, code=code, text=text, mend=mend)"),
     ]),
     "a model that gives no reply is waited for": ("has 0 answers|are open though", [
-        (actor, "_answered", "if ask in audit.open_asks", "if False"),
+        (actor, "_answered", "if any(one.ask == ask for one in audit.lost.values())", "if False"),
     ]),
     "a cancelled audit goes on": ("has 0 answers|no such audit is open|has ended before|has 2 answers", [
-        (Auditor, "evolve", "return state if known is None or known.requested != request else ended(state, audit_id)",
+        (Auditor, "evolve",
+         "return ended(state, audit_id, complete=isinstance(data, AuditConcluded) and not known.lost)",
          "return state"),
     ]),
     "what a dead audit asked for runs on": ("has no end|no such audit|are open though|has 0 answers|goes on", [
         (actor, "of_request", "audit.permit_asked, *audit.open_effects, *audit.open_asks", "audit.permit_asked,"),
     ]),
     "a judge speaks twice in a round": ("opinion number|halted|rounds", [
-        (nodes, "_judged", "if len(own) > (dimension.id in state.get(\"disputed\", [])):", "if len(own) > 1:"),
+        (nodes, "_judged", "len(own) <= (dimension.id in state.get(\"disputed\", []))", "len(own) <= 1"),
     ]),
 }  # fmt: skip
 

@@ -9,6 +9,7 @@ from typing import Any
 from examples.audited.make_report import make_report
 from examples.audited.make_repository import make_repository
 from tests.support.audits import RULES, dimension
+from tests.support.commands import pmagent
 
 RUBRIC: dict[str, Any] = {
     "rubric_metadata": {"rubric_name": "Two criteria", "grading_target": "agents", "version": "1.0"},
@@ -41,3 +42,12 @@ class Sources:
     def quick(self) -> tuple[str, ...]:
         """The command's, with the rubric of two criteria."""
         return (*self.arguments, "--rubric", str(self.rubric))
+
+
+def assert_proven(workspace: Path) -> None:
+    """The log is whole and replays, the documents are those of the log, and no clone is left."""
+    for words in (("log", "verify"), ("replay",), ("rebuild", "--check")):
+        done = pmagent(workspace, *words)
+        assert done.code == 0, done.text + done.errors
+    folder = workspace / ".pmagent" / "audits"
+    assert not folder.exists() or not list(folder.iterdir())

@@ -115,7 +115,7 @@ def pictures(count: int = 1) -> PictureReading:
 def said(event: Event, asked: ModelAsked, score: int = 4, **more: Any) -> ModelReplied:
     """A model's reply to the call that ``event`` requests: a good opinion with this score, or what ``more`` makes of
     it; ``text`` instead of it all."""
-    judge, _, criterion = asked.inputs["question"].split(" ", 2)
+    judge, _, criterion = asked.inputs["question"].removeprefix("panel ").split(" ", 2)
     text = more.pop("text", None)
     opinion = {
         "judge": judge, "criterion_id": criterion, "score": score, "argument": "Because of what was found.",

@@ -85,18 +85,29 @@ def system_prompt(brief: Brief) -> str:
         parts.append(f"{LOGIC[judge]}\n{shown(logic, RUBRIC_CHARS_MAX)}")
     if brief.round > 1:
         parts.append(SECOND_ROUND[judge])
+    if brief.functions:
+        parts.append(_CODE)
     parts.append(_answer(judge, brief.dimension_id))
     return "\n\n".join(parts)
 
 
 def document(brief: Brief) -> dict[str, Any]:
-    """The user's document; texts of the evidence are cut evenly until it fits (``notes`` then says so)."""
+    """The user's document; texts of the evidence are cut evenly until it fits (``notes`` then says so). Whole functions
+    get what room is left."""
     made: dict[str, Any] = {}
     for length in _LENGTHS:
         made = _document(brief, length)
         if len(_json(made).encode()) <= DOCUMENT_BYTES_MAX:
             break
-    return made
+    left = DOCUMENT_BYTES_MAX - len(_json(made).encode())
+    shown = []
+    for one in brief.functions:
+        code = {"function": one.name, "lines": f"{one.path}:{one.line}-{one.end}", "text": one.text}
+        size = len(_json(code).encode()) + 1
+        if size + len('"code":[],') <= left:
+            shown.append(code)
+            left -= size
+    return made | {"code": shown} if shown else made
 
 
 def _document(brief: Brief, length: int) -> dict[str, Any]:
@@ -147,6 +158,10 @@ def _answer(judge: Judge, dimension_id: str) -> str:
     )
 
 
+_CODE: Final = (
+    "`code` holds functions in full, as far as there is room: those that the evidence points into or names. See "
+    "whether they do what their names say. They are no evidence by themselves: cite the key that led you to them."
+)
 _VISION: Final = (
     "You look at one image of a report, a diagram as a rule, and say what it shows; you do not rate it. The user's "
     "message is a JSON document with the question, and the image. Name what kind of picture it is (state machine, "

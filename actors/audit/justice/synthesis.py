@@ -35,10 +35,11 @@ from fractions import Fraction
 from pmagent.actors.audit.clerk import NodeFailed
 from pmagent.actors.audit.detectors.evidence.items import judgeable, key_of
 from pmagent.actors.audit.detectors.evidence.text import one_line
+from pmagent.actors.audit.justice.dissent import NAMES
 from pmagent.actors.audit.justice.ruling import Case, confirmed, on_facts, ruled
 from pmagent.actors.audit.justice.scores import exact, spread, tenths
 from pmagent.actors.audit.justice.text import executive_summary, remediation_plan
-from pmagent.actors.audit.rubric import Rubric
+from pmagent.actors.audit.rubric import Dimension, Rubric
 from pmagent.contracts.audit import (
     JUDGES,
     AuditReport,
@@ -46,6 +47,7 @@ from pmagent.contracts.audit import (
     Evidence,
     Judge,
     JudicialOpinion,
+    Unanswered,
     UnjudgedCriterion,
 )
 from pmagent.contracts.audit_events import REASON_CHARS_MAX
@@ -53,10 +55,12 @@ from pmagent.contracts.audit_events import REASON_CHARS_MAX
 Evidences = Mapping[str, Sequence[Evidence]]
 
 
-def disputed(rubric: Rubric, evidences: Evidences, opinions: Iterable[JudicialOpinion]) -> list[str]:
+def disputed(
+    rubric: Rubric, evidences: Evidences, opinions: Iterable[JudicialOpinion], unanswered: Iterable[Unanswered] = ()
+) -> list[str]:
     """The criteria of which each judge is asked once more, in the rubric's order: by the first round alone, whether
     there has been a second yet or not. Raises NodeFailed as ``synthesize`` does."""
-    cases, _ = _cases(rubric, evidences, opinions)
+    cases, _ = _cases(rubric, evidences, opinions, unanswered)
     return [case.dimension.id for case in cases if _is_disputed(case)]
 
 
@@ -68,17 +72,22 @@ def synthesize(
     *,
     audit_id: str,
     engine: str,
-    commit: str,
-    report_sha256: str,
+    commit: str = "",
+    report_sha256: str = "",
+    unanswered: Iterable[Unanswered] = (),
 ) -> AuditReport:
     """The report. ``opinions`` come in any order of judges and criteria; of the same judge on the same criterion the
-    first is of round 1, the next of round 2. ``engine`` is who judged, for people.
+    first is of round 1, the next of round 2. ``engine`` is who judged, for people. ``unanswered``: a criterion of one
+    of these is not judged.
 
-    Raises NodeFailed ``judge`` where an opinion is missing, is one too many, or is on no criterion of the rubric, and
-    where no opinion at all rests on evidence that was found; ``evidence`` where a dimension has none, or nothing can
-    be judged.
+    Raises NodeFailed ``judge`` where an opinion is missing, is one too many, or is on no criterion of the rubric, where
+    no opinion at all rests on evidence that was found, and where no criterion has all its answers; ``evidence`` where a
+    dimension has none, or nothing can be judged.
     """
-    cases, unseen = _cases(rubric, evidences, opinions)
+    cases, unseen = _cases(rubric, evidences, opinions, unanswered)
+    if not cases and any(one.unanswered for one in unseen.values()):
+        reason = next(one.reason for one in unseen.values() if one.unanswered)
+        raise NodeFailed("judge", reason, "try again with pmagent audit --resume; or another model, or none")
     if not cases:
         reasons = "; ".join(dict.fromkeys(one.reason for one in unseen.values()))
         raise NodeFailed("evidence", one_line(f"nothing can be judged: {reasons}", REASON_CHARS_MAX))
@@ -125,10 +134,13 @@ def _is_disputed(case: Case) -> bool:
 
 
 def _cases(
-    rubric: Rubric, evidences: Evidences, opinions: Iterable[JudicialOpinion]
+    rubric: Rubric, evidences: Evidences, opinions: Iterable[JudicialOpinion], unanswered: Iterable[Unanswered]
 ) -> tuple[list[Case], dict[str, UnjudgedCriterion]]:
-    """The criteria that can be judged, and those whose evidence nobody could look at."""
+    """The criteria that can be judged; those whose evidence nobody could look at, and those without all answers."""
     rounds = _rounds(rubric, opinions)
+    missing: dict[str, dict[Judge, str]] = {}
+    for one in unanswered:
+        missing.setdefault(one.criterion_id, {})[one.judge] = one.reason
     cases, unseen = [], {}
     for dimension in rubric.dimensions:
         evidence = evidences.get(dimension.id)
@@ -141,6 +153,9 @@ def _cases(
                 dimension_id=dimension.id, dimension_name=dimension.name, reason=_not_looked_at(evidence),
                 judge_opinions=given,
             )  # fmt: skip
+            continue
+        if dimension.id in missing:
+            unseen[dimension.id] = _without_answers(dimension, missing[dimension.id], first, second)
             continue
         known = {key_of(dimension.id, number): item for number, item in enumerate(evidence, 1)}
         case = Case(dimension, rubric.parameters, evidence, known, first, second)
@@ -176,6 +191,20 @@ def _check_complete(case: Case) -> None:
     missing = [judge for judge in JUDGES if judge not in case.first]
     if missing:
         raise NodeFailed("judge", f"there is no opinion of {', '.join(missing)} on {case.dimension.id}")
+
+
+def _without_answers(
+    dimension: Dimension, missing: Mapping[Judge, str], first: Mapping[Judge, JudicialOpinion],
+    second: Mapping[Judge, JudicialOpinion],
+) -> UnjudgedCriterion:  # fmt: skip
+    judges = [judge for judge in JUDGES if judge in missing]
+    told = "; ".join(dict.fromkeys(missing[judge] for judge in judges))
+    return UnjudgedCriterion(
+        dimension_id=dimension.id, dimension_name=dimension.name,
+        reason=one_line(f"{', '.join(NAMES[judge] for judge in judges)} gave no answer: {told}", REASON_CHARS_MAX),
+        judge_opinions=list((second or first).values()), first_round=list(first.values()) if second else [],
+        unanswered=judges,
+    )  # fmt: skip
 
 
 def _not_looked_at(evidence: Sequence[Evidence]) -> str:

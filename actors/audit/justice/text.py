@@ -24,6 +24,8 @@ VERDICTS: Final = (
     (Fraction(0), "fails the rubric"),
 )
 """The verdict in words, from this overall score on."""
+EXTREMES: Final = ("Strongest, ", "Every criterion ")
+"""So the paragraph on the best and the worst criteria begins."""
 _NAME_CHARS: Final = 120
 _NAMED: Final = 5
 _DISAGREEMENTS: Final = 3

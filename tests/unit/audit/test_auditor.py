@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
+from msgspec import UNSET
 
 from pmagent.actors.audit.actor import Auditor
 from pmagent.contracts.audit_events import (
@@ -20,8 +23,9 @@ from pmagent.contracts.audit_events import (
     AuditSourceFailed,
     AuditSurveyed,
 )
+from pmagent.contracts.audit_facts import Function
 from pmagent.contracts.effect import ActorHalted, EffectCancelRequested, EffectFailed
-from pmagent.contracts.model import ModelAsked, ModelReplied, ModelWithdrawn
+from pmagent.contracts.model import ModelAsked, ModelCallFailed, ModelLimits, ModelReplied
 from pmagent.contracts.oa import OaPermitRequested
 from pmagent.events.event import Event
 from tests.support.audits import AUDIT, Court, dimension, finding, rubric, said, survey
@@ -110,7 +114,115 @@ def test_a_judge_is_told_what_was_wrong_and_fails_the_audit_after_three_tries() 
     again = [one for one in court.of(ModelAsked) if len(one.messages) > 2]
     assert "cannot be taken as your opinion" in again[0].messages[-1].content
     assert max(len(one.messages) for one in again) == 6
-    assert court.of(ModelWithdrawn)  # the others are not waited for
+    assert "gave no answer: no opinion in 3 tries" in over.reasons[0]
+
+
+def failing(code: str, *criteria: str, transient: bool = False) -> Callable[[Event, ModelAsked], msgspec.Struct]:
+    """A model whose calls on these criteria (without any: on all) fail so."""
+
+    def model(event: Event, asked: ModelAsked) -> msgspec.Struct:
+        if criteria and not asked.inputs["question"].endswith(criteria):
+            return said(event, asked)
+        return ModelCallFailed(
+            request=event.position, ask=event.data.ask, code=code, error="Error", transient=transient  # type: ignore[arg-type]
+        )
+
+    return model
+
+
+FOUR = rubric(*(dimension(f"d{number}") for number in range(4)))
+TOY = {"engine": "langchain", "model": "toy"}
+
+
+@each("code", ["too_long", "rejected"])
+def test_a_criterion_without_answers_costs_no_other_its_own_and_is_asked_again_alone(code: str) -> None:
+    court = Court()
+    court.model = failing(code, "d1")
+    court.ask(FOUR, **TOY)
+    over = court.audit()
+    assert isinstance(over, AuditConcluded)
+    unanswered = {one.dimension_id: one.unanswered for one in court.of(AuditCriterionRuled)}
+    assert unanswered == {"d0": UNSET, "d1": ["Prosecutor", "Defense", "TechLead"], "d2": UNSET, "d3": UNSET}
+    court.model = said
+    asked, again = len(court.of(ModelAsked)), f"{AUDIT[:-1]}2"
+    court.ask(FOUR, again, resumes=AUDIT, **TOY)
+    assert isinstance(court.audit(again), AuditConcluded)
+    questions = [one.inputs["question"] for one in court.of(ModelAsked)[asked:]]
+    assert questions == ["Prosecutor 1 d1", "Defense 1 d1", "TechLead 1 d1"]
+    assert len(court.of(AuditCloneRequested)) == 1
+    rulings = [one for one in court.of(AuditCriterionRuled) if one.audit_id == again]
+    assert [(one.final_score, one.unanswered) for one in rulings] == [(4, UNSET)] * 4
+    replied = {event.position for event in court.events(ModelReplied)}
+    assert {one.reply for one in court.of(AuditOpinionGiven)} <= replied
+
+
+def test_a_provider_that_answers_nobody_ends_the_audit_and_what_it_answered_before_is_kept() -> None:
+    court = Court()
+    nine = rubric(*(dimension(f"d{number}") for number in range(9)))
+    court.model = failing("overloaded", *(f"d{number}" for number in range(2, 9)), transient=True)
+    court.ask(nine, model_limits=ModelLimits(attempts=2, calls=100, concurrency=1), **TOY)
+    over = court.audit()
+    assert isinstance(over, AuditFailed)
+    assert (over.code, "in a row have no answer" in over.reasons[0]) == ("judge", True)
+    answered = len(court.of(ModelReplied))
+    assert answered == 6
+    court.model, again = said, f"{AUDIT[:-1]}2"
+    court.ask(nine, again, resumes=AUDIT, **TOY)
+    assert isinstance(court.audit(again), AuditConcluded)
+    assert len(court.of(ModelReplied)) == 27
+
+
+@each("known, changed", [(False, {}), (True, {"model": "other"}), (True, {"pdf_path": "/reports/other.pdf"})])
+def test_only_what_ended_and_asked_the_same_is_taken_up_again(known: bool, changed: dict[str, str]) -> None:
+    court, again = Court(), f"{AUDIT[:-1]}2"
+    court.model = failing("no_key")
+    court.ask(FOUR, **TOY)
+    court.audit()
+    court.ask(FOUR, again, resumes=AUDIT if known else again, **(TOY | changed))
+    over = court.ended(again)
+    assert isinstance(over, AuditFailed)
+    assert over.code == "known"
+
+
+def test_rules_and_a_second_model_stand_beside_and_change_no_score() -> None:
+    court = Court()
+
+    def model(event: Event, asked: ModelAsked) -> msgspec.Struct:
+        key = asked.inputs["question"]
+        assert asked.model == ("second" if key.startswith("panel ") else "toy")
+        return said(event, asked, 2 if asked.model == "second" else 4)
+
+    court.model = model
+    court.ask(FOUR, panel="second", **TOY)
+    over = court.audit()
+    assert isinstance(over, AuditConcluded)
+    assert isinstance(over.beside, list)
+    assert [(one.engine, set(one.scores)) for one in over.beside] == [
+        (engine, {"d0", "d1", "d2", "d3"}) for engine in ("rules", "panel (second)")
+    ]
+    offline = Court()
+    offline.ask(FOUR)
+    alone = offline.audit()
+    assert isinstance(alone, AuditConcluded)
+    assert over.beside[0].overall_score == alone.overall_score
+    assert (over.overall_score, over.beside[1].overall_score) == (4.0, 2.0)
+
+
+def test_judges_read_whole_the_functions_that_evidence_points_into_or_names() -> None:
+    court = Court()
+    shown = [
+        Function(path="src/app.py", line=2, end=9, name="build", text="def build():\n    add(judge)"),
+        Function(path="src/judge.py", line=1, end=2, name="judge", text="def judge():\n    pass"),
+        Function(path="src/judge.py", line=5, end=6, name="other", text="def other(): ..."),
+    ]
+    found = survey(functions=shown)
+    court.clone = lambda event: AuditSurveyed(request=event.position, survey=found)
+    court.ask(rubric(dimension("state")), **TOY)
+    court.audit()
+    assert court.of(AuditCloneRequested)[0].function_bytes
+    documents = [msgspec.json.decode(one.messages[1].content) for one in court.of(ModelAsked)]
+    assert [[one["function"] for one in each["code"]] for each in documents] == [["build", "judge"]] * 3
+    assert all("`code`" in one.messages[0].content for one in court.of(ModelAsked))
 
 
 def test_one_bad_reply_costs_one_try() -> None:

@@ -345,7 +345,7 @@ def test_the_report_prints_what_each_opinion_cites_in_the_order_of_the_personas(
     told = report_markdown(report)
     places = [told.index(f"**{name}:") for name in ("Prosecutor", "Defense", "Tech Lead")]
     assert places == sorted(places)
-    assert told.count("- `one#1`: repo.scope") == len(JUDGES)
+    assert told.count("Cites: `one#1`") == len(JUDGES)
 
 
 # --- settings --------------------------------------------------------------------------------------------------------

@@ -272,8 +272,10 @@ faulty.add_conditional_edges("again", choose, {"again": "again"})
 ''',
 }
 
-ELSEWHERE = ("repo.scope", "repo.unparsed", "repo.unreadable", "repo.flaws", "repo.idle", "repo.term")
-"""Told by the evidence itself, from the survey's counts and terms."""
+ELSEWHERE = (
+    "repo.scope", "repo.unparsed", "repo.unreadable", "repo.flaws", "repo.idle", "repo.term", "tools.reported",
+)  # fmt: skip
+"""Told by the evidence itself, from the survey's counts and terms, or from another tool's findings."""
 WANTED = [goal for goal in GOALS if goal.partition(".")[0] not in ("report", "images") and goal not in ELSEWHERE]
 
 MESSAGES = (

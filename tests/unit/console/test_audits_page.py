@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from pmagent.console.auth.entrance import Visitor
 from pmagent.contracts.audit_events import AuditCancelRequested, AuditOpinionGiven, AuditSourceFailed, AuditSurveyed
-from pmagent.contracts.model import ModelAsked, ModelReplied
+from pmagent.contracts.model import ModelAsked, ModelCallFailed, ModelLimits, ModelReplied
 from pmagent.contracts.payload import typed
 from pmagent.events.event import Event
 from pmagent.events.reader import events
@@ -118,6 +118,37 @@ def test_the_report_is_told_whole(lived: TestClient) -> None:
         assert part in shown
     for criterion in ("State", "Safety", "Accuracy", "Diagram"):
         assert criterion in shown
+
+
+def test_the_page_says_for_what_is_waited_and_how_others_score(tmp_path: Path) -> None:
+    court = AuditCourt()
+
+    def model(event: Event, asked: ModelAsked) -> msgspec.Struct:
+        if asked.model == "toy" and event.data.attempt == 1:
+            return ModelCallFailed(
+                request=event.position, ask=event.data.ask, code="rate_limited", error="E", transient=True
+            )
+        return said(event, asked, 2 if asked.model == "second" else 4)
+
+    court.model = model
+    court.ask(
+        rubric(dimension("state")), engine="langchain", model="toy", panel="second",
+        model_limits=ModelLimits(patience_minutes=7, calls=100),
+    )  # fmt: skip
+    while not court.of(ModelCallFailed):
+        court.step()
+    with pages(written(tmp_path / "open", court.history)) as client:
+        shown = text(page(client, f"/audits/{AUDIT}"))
+        assert "Waiting for a model" in shown
+        assert "“rate limited”" in shown
+        assert "for at most 7 minutes" in shown
+    court.audit()
+    with pages(written(tmp_path / "over", court.history)) as client:
+        shown = page(client, f"/audits/{AUDIT}")
+        assert "Waiting for a model" not in text(shown)
+        others = dict(re.findall(r'data-label="(rules|panel \(second\))">(\d)<', shown))
+        assert others == {"rules": "5", "panel (second)": "2"}
+        assert "9 calls (3 failed)" in text(shown)
 
 
 def test_which_rule_changed_which_score_from_what_to_what(lived: TestClient) -> None:

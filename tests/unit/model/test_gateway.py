@@ -140,6 +140,31 @@ def test_pauses_grow_no_longer_than_a_minute(bench: GatewayBench) -> None:
     assert pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60]
 
 
+def test_a_provider_that_fails_is_waited_for_as_long_as_patience_lasts_and_no_longer(bench: GatewayBench) -> None:
+    ask = bench.ask(ModelLimits(attempts=2, seconds=3600, calls=100, patience_minutes=3))
+    [asked] = bench.of(OaPermitRequested)
+    pauses = []
+    while not bench.failures(ask):
+        bench.fail(bench.calls[0], "overloaded")
+        if not bench.failures(ask):
+            pause = bench.timer("pause", ask)
+            pauses.append(bench.due(pause))
+            bench.fire(pause)
+    assert pauses == [1, 2, 4, 8, 16, 32, 60]
+    failed = bench.failure(ask)
+    assert (failed.code, failed.attempts, failed.text.endswith("8 times in 3 minutes")) == ("overloaded", 8, True)
+    assert asked.data.uses >= failed.attempts
+
+
+@each("code, wish", [("rate_limited", 200.0), ("malformed", None)])
+def test_patience_is_for_outages_and_for_no_longer_pause_than_it_lasts(
+    bench: GatewayBench, code: str, wish: float | None
+) -> None:
+    ask = bench.ask(ModelLimits(attempts=1, seconds=3600, patience_minutes=3))
+    bench.fail(bench.calls[0], code, after=wish)
+    assert bench.failure(ask).attempts == 1
+
+
 def test_no_pause_goes_beyond_the_deadline(bench: GatewayBench) -> None:
     ask = bench.ask(ModelLimits(seconds=100))
     bench.fail(bench.calls[0], "rate_limited", after=100.0)

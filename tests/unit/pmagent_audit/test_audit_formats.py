@@ -9,8 +9,9 @@ from xml.etree import ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pmagent.audit.formats import FORMATS, link_of, report_html, report_junit, report_sarif, steps_of
+from pmagent.audit.formats import FORMATS, report_html, report_junit, report_sarif
 from pmagent.contracts.audit import AuditReport
+from pmagent.projections.audits.front import link_of, steps_of
 from tests.support.cases import each
 from tests.support.hostile import CORPUS
 from tests.support.verdicts import bench, case, item, judged, scoped

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmagent.clean import width
-from pmagent.cli.audit_text import criterion_rows, document, exit_code, table, used_text
+from pmagent.cli.audit_text import criterion_rows, document, exit_code, table
 from pmagent.cli.job_text import change_line
 from pmagent.cli.output import Piece, Styled, _line
 from pmagent.contracts.audit_events import (
@@ -278,7 +278,7 @@ def test_replies_that_were_no_opinions_and_calls_that_failed_are_told() -> None:
     reply = ModelReplied(request=5, ask=2, content="", tool_calls=[], usage=usage, latency_ms=1)
     audit, changes = folded(rejected, call, reply, reply)
     assert audit.used == Used(2, 1, 2_000, 100, 0.0)
-    assert used_text(audit).startswith("3 calls (1 failed), 2,000 tokens in, 100 out")
+    assert audit.used_text.startswith("3 calls (1 failed), 2,000 tokens in, 100 out")
     assert len(audit.rejected) == 1
     assert "Defense's answer 2 is no opinion: the score is a text" in changes[0].text
     assert changes[1].word == "retry"

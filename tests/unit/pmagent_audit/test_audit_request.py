@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ from pmagent.audit import request as module
 from pmagent.audit.output import Output, output_of
 from pmagent.audit.request import AuditOptions, PreparedAudit, as_request, check_masked, checked
 from pmagent.audit.rubrics import default_rubric
-from pmagent.audit.source import SLUG_CHARS_MAX, BadAudit, slug, source_of
+from pmagent.audit.sarif import reported_by
+from pmagent.audit.source import SLUG_CHARS_MAX, BadAudit, origin_of, slug, source_of
 from pmagent.contracts.audit_events import AuditRequested
 from pmagent.events.errors import PmagentError
 from pmagent.events.redact import MASK
@@ -251,7 +254,7 @@ def test_a_file_of_one_format_lies_beside_the_documents(place: Path, name: str) 
 )
 def test_an_output_that_would_do_harm_is_refused(occupied: Path, wanted: str, reason: str) -> None:
     with pytest.raises(PmagentError) as caught:
-        asked(occupied, output=wanted)
+        asked(occupied, outputs=[wanted])
     assert caught.value.exit_code == 2
     assert reason in caught.value.message
     assert (occupied / "workspace" / "README.md").read_text() == "# Mine\n"
@@ -260,7 +263,7 @@ def test_an_output_that_would_do_harm_is_refused(occupied: Path, wanted: str, re
 def test_a_report_of_an_audit_may_be_written_over(place: Path) -> None:
     (place / "workspace" / "mine.md").write_text("# Audit Report\n\nof yesterday\n")
     (place / "workspace" / "mine.json").write_text("{}")
-    assert asked(place, output="workspace/mine.md").request.output == "mine"
+    assert asked(place, outputs=["workspace/mine.md"]).request.output == "mine"
 
 
 def test_a_model_judges_where_one_is_named_and_a_flag_wins_over_the_settings(place: Path) -> None:
@@ -331,3 +334,40 @@ def test_what_the_machine_lacks_is_named_before_anything_is_recorded(
     monkeypatch.setattr(module, "find_spec", lambda _: None)
     with pytest.raises(BadAudit, match="PyMuPDF"):
         checked(request, place / "workspace")
+
+
+def test_findings_of_other_tools_are_read_but_for_those_that_were_suppressed(tmp_path: Path) -> None:
+    rules = [{"id": "R1", "defaultConfiguration": {"level": "error"}}]
+    uri = f"file://{tmp_path}/a%20b.py"
+    place = [{"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": 7}}}]
+    results = [
+        {"ruleIndex": 0, "message": {"text": "bad\nindeed"}, "locations": place},
+        {"ruleId": "R2", "level": "note", "locations": place, "suppressions": [{"kind": "inSource"}]},
+        {"ruleId": "R2", "level": "note", "locations": place, "suppressions": []},
+        {"ruleId": "R3", "baselineState": "absent", "locations": place},
+    ]
+    log = {"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "T", "rules": rules}}, "results": results}]}
+    found = reported_by([Source("t.sarif", json.dumps(log).encode())], tmp_path)
+    assert [(one.tool, one.rule, one.level, one.path, one.line, one.text) for one in found] == [
+        ("T", "R1", "error", "a b.py", 7, "bad indeed"), ("T", "R2", "note", "a b.py", 7, ""),
+    ]  # fmt: skip
+
+
+@each(
+    "remote, origin",
+    [
+        ("https://github.com/o/n.git", "https://github.com/o/n.git"),
+        ("git@gitlab.com:g/n.git", "git@gitlab.com:g/n.git"),
+        ("https://user:token@github.com/o/n", ""),
+        ("https://example.org/o/n", ""),
+        ("", ""),
+    ],
+)
+def test_the_origin_of_a_local_repository_is_its_remote_where_lines_have_addresses(
+    remote: str, origin: str, tmp_path: Path
+) -> None:
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    commands = [["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "one"]]
+    for words in [*commands, *([["remote", "add", "origin", remote]] if remote else [])]:
+        subprocess.run([*git, *words], check=True)
+    assert origin_of(str(tmp_path)) == origin

@@ -25,7 +25,7 @@ SURVEY_BYTES: Final = 8 * 2**20
 
 _CHILD: Final = "pmagent.actors.audit.sources.repository.survey_child"
 _decoder: Final = msgspec.json.Decoder(Answer)  # made where there is one thread: surveys are read in several
-_PARTS: Final = ("files", "findings", "graphs", "terms", "unparsed")
+_PARTS: Final = ("files", "findings", "functions", "graphs", "terms", "unparsed")
 
 
 def survey_repository(
@@ -33,17 +33,18 @@ def survey_repository(
     limits: AuditLimits,
     folder: str,
     stop: threading.Event | None = None,
+    function_bytes: int = 0,
 ) -> RepoSurvey:
     """Fetch ``repo_url`` into ``folder`` (exists, is empty; its removal is the caller's) and say all that is
-    known of it. ``stop``, once set, ends it. The same commit gives the same survey,
-    but for the note of a machine without bubblewrap.
+    known of it, with at most ``function_bytes`` of its code. ``stop``, once set, ends it. The same commit gives the
+    same survey, but for the note of a machine without bubblewrap.
 
     Raises SourceFailed: bad_url, not_found, auth, network, too_large, timed_out, cancelled, git, failed."""
     folder = os.path.abspath(folder)
     clone = fetch(repo_url, limits, folder, stop)
     past = history(clone.ask, REF)
     listed = tree(clone.ask, REF, limits.clone_bytes)
-    answer = _read(clone, past, listed, limits, folder, stop)
+    answer = _read(clone, past, listed, limits, folder, stop, function_bytes)
     return fitted(_survey(clone, past, listed, answer))
 
 
@@ -54,6 +55,7 @@ def _read(
     limits: AuditLimits,
     folder: str,
     stop: threading.Event | None,
+    function_bytes: int,
 ) -> Answer:
     """Have the files read, in a process of its own."""
     files = _chosen(listed.files, limits.files)
@@ -68,6 +70,7 @@ def _read(
                 file_bytes=limits.file_bytes,
                 read_max=limits.files,
                 skip=dict(skip),
+                function_bytes=function_bytes,
             )
         )
 
@@ -104,6 +107,7 @@ def _survey(clone: Clone, past: History, listed: Tree, answer: Answer) -> RepoSu
         terms=code.terms,
         unparsed=code.unparsed,
         notes=[storable(note) for note in notes],
+        functions=answer.functions,
         words=code.words,
         idle_words=code.idle_words,
     )

@@ -13,9 +13,10 @@ import msgspec
 from pmagent.actors.audit.detectors.code.parse import LFS_MARK, is_installed, is_python
 from pmagent.actors.audit.detectors.code.survey import CodeFacts, CodeReader
 from pmagent.actors.audit.sources.repository import announced
+from pmagent.actors.audit.sources.repository.functions import functions_of
 from pmagent.actors.audit.sources.repository.objects import Missing, Objects
 from pmagent.actors.audit.sources.repository.tree import Entry, counted, named
-from pmagent.contracts.audit_facts import History, Unparsed
+from pmagent.contracts.audit_facts import Function, History, Unparsed
 
 _ENVIRONMENT: Final = "pyvenv.cfg"
 """Lies at the top of a virtual environment, whatever that is called."""
@@ -28,7 +29,7 @@ _POINTERS_READ: Final = 20_000
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """``files`` of the repository ``git_dir`` (``config``: git's configuration), in the order of their paths. Of
     ``skip``, with the reasons, the process before this one died. ``read_max`` files of at most ``file_bytes`` are
-    read."""
+    read; ``function_bytes`` of code around the findings are kept."""
 
     git_dir: str
     config: str
@@ -37,6 +38,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     file_bytes: int
     read_max: int
     skip: dict[str, str] = {}
+    function_bytes: int = 0
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +46,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     code: CodeFacts
     notes: list[str]
+    functions: list[Function] = []
 
 
 class _Survey:
@@ -73,7 +76,13 @@ class _Survey:
         if unread:
             code = msgspec.structs.replace(code, examined={**code.examined, "unread": unread})
         pointers = self._pointers()
-        return Answer(code=code, notes=list(self._notes(pointers)))
+        functions = functions_of(
+            code.findings, code.graphs, self._readable, list(self._by_path), self._request.function_bytes
+        )
+        return Answer(code=code, notes=list(self._notes(pointers)), functions=functions)
+
+    def _readable(self, path: str) -> bytes | None:
+        return None if path in self._request.skip else self.content(path)
 
     def _is_wanted(self, entry: Entry) -> bool:
         """By its name; what may be a script is opened to see."""

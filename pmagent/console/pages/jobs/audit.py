@@ -10,7 +10,7 @@ import msgspec
 
 from pmagent.actors.audit.justice.dissent import NAMES
 from pmagent.actors.audit.justice.scores import shown
-from pmagent.contracts.audit_events import EvidenceItem, JudgeName, OpinionItem, RuleItem
+from pmagent.contracts.audit_events import BesideItem, EvidenceItem, JudgeName, OpinionItem, RuleItem
 from pmagent.events.log import now
 from pmagent.jobs.history import Cancelling, Jobs
 from pmagent.jobs.story import AuditStory
@@ -92,8 +92,8 @@ class Document(msgspec.Struct, frozen=True):
 
 
 class AuditPage(msgspec.Struct, frozen=True, kw_only=True):
-    """All that an audit's page shows beside its view. ``readings``: each source by name, and how long reading it took;
-    ``only``: the one criterion that was asked for."""
+    """All that an audit's page shows beside its view. ``beside``: how others score; ``readings``: each source by name,
+    and how long reading it took; ``only``: the one criterion that was asked for."""
 
     audit: Audit
     took: str
@@ -105,6 +105,7 @@ class AuditPage(msgspec.Struct, frozen=True, kw_only=True):
     only: str
     rejected: list[str]
     rejected_more: int
+    beside: list[BesideItem]
     documents: list[Document]
     cancelled: Cancelling | None
 
@@ -132,6 +133,7 @@ def audit_page(story: AuditStory, jobs: Jobs, only: str = "") -> AuditPage:
             for one in audit.rejected[-REJECTED_MAX:]
         ],
         rejected_more=max(len(audit.rejected) - REJECTED_MAX, 0),
+        beside=list(concluded.beside or ()) if concluded is not None else [],
         documents=_documents(story, jobs),
         cancelled=jobs.cancelling(audit.stopped_by),
     )
