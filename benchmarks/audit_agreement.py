@@ -14,7 +14,7 @@ for each criterion and over all:
 Then the same within one on scores of 1, 2 and 5; how far twins lie apart; and of the claims: how many of the sentences
 called contradicted are false ones, how many of the planted false claims were found (contradicted, or their path as
 invented), and which invented paths were missed. Sentences that are no planted claim count as wrong, and are listed to
-be looked at.
+be looked at. Where a set has ``sentences.toml``, its single sentences are looked up in their project's code.
 """
 
 from __future__ import annotations
@@ -34,6 +34,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from pmagent.actors.audit.detectors.code.parse import is_python, parsed
+from pmagent.actors.audit.detectors.code.survey import survey_code
+from pmagent.actors.audit.detectors.evidence.claims import Facts
+from pmagent.actors.audit.matters import EXPLAINED
+from pmagent.actors.audit.sources.pdf.layout import Paragraph
+from pmagent.actors.audit.sources.pdf.statements import statements
+from pmagent.contracts.audit_facts import History, RepoSurvey
 
 HOME = Path(__file__).with_suffix("")
 SETS = ("practice", "heldout", "twins")
@@ -284,6 +292,39 @@ def measure_twins(report_of: Any) -> Iterator[str]:
     yield f"told apart by two points or more: {good} of {total}"
 
 
+def facts_of(tree: Path) -> Facts:
+    """What is known of a project's code, without its history."""
+    texts = {path.relative_to(tree).as_posix(): path.read_bytes() for path in sorted(tree.rglob("*")) if path.is_file()}
+    past = History(total=5, shown=[], span_s=10**6, burst=0.1)
+    sources = [parsed(path, text) for path, text in texts.items() if is_python(path)]
+    code = survey_code(sources, list(texts), texts.get, past)
+    known = {name: getattr(code, name) for name in code.__struct_fields__}
+    return Facts(RepoSurvey(commit="", branch="", history=past, files=list(texts), file_count=len(texts), **known))
+
+
+def outcomes(facts: Facts, sentence: str) -> set[str]:
+    """What came of looking up what a sentence says; names between backticks stand in a font for code."""
+    plain, codes = "", []
+    for place, part in enumerate(sentence.split("`")):
+        codes += [(len(plain), len(plain) + len(part))] if place % 2 else []
+        plain += part
+    said, _ = statements([Paragraph(plain, 1, 0, tuple(codes), "")])
+    return {facts.checked(one).outcome for one in said if one.goal != EXPLAINED}
+
+
+def measure_sentences(name: str) -> Iterator[str]:
+    """Print how single sentences are told, where the set has some."""
+    path = HOME / name / "sentences.toml"
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for project, kinds in tomllib.loads(path.read_text("utf-8")).items() if path.exists() else ():
+        facts = facts_of(HOME / name / project / "tree")
+        for kind, each in kinds.items():
+            counts[kind][0] += len(each)
+            counts[kind][1] += sum("contradicted" in outcomes(facts, sentence) for sentence in each)
+    for kind, (total, denied) in counts.items():
+        yield f"single sentences, {kind}: {denied} of {total} called contradicted"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Audit the sets and print the tables."""
     parser = argparse.ArgumentParser(description="How far audits agree with a reader's scores.")
@@ -303,6 +344,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for name in options.sets or ["practice"]:
             print(f"== {name}")
             for line in measure_twins(report_of) if name == "twins" else measure(name, report_of):
+                print(line, flush=True)
+            for line in measure_sentences(name):
                 print(line, flush=True)
             print()
 

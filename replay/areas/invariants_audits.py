@@ -198,7 +198,7 @@ def _says_something(one: EvidenceItem) -> bool:
 
 def _flawed(evidence: Sequence[EvidenceItem]) -> bool:
     named = ("security.os_system", "security.shell", "security.evaluation", "security.unsafe_load",
-             "security.clone_in_place", "security.secret")  # fmt: skip
+             "security.sql", "security.clone_in_place", "security.secret")  # fmt: skip
     return any(one.found and one.confidence >= CONFIRMED and one.goal.partition(":")[0] in named for one in evidence)
 
 

@@ -42,10 +42,9 @@ class _Inode:
 def _apply(target: bytearray, offset: int, data: bytes | None) -> None:
     if data is None:
         del target[offset:]
-        return
-    if offset > len(target):
-        target.extend(bytes(offset - len(target)))  # a hole reads as zeros
-    target[offset : offset + len(data)] = data
+    else:
+        target.extend(bytes(max(0, offset - len(target))))  # a hole reads as zeros
+        target[offset : offset + len(data)] = data
 
 
 Change = tuple[str, str, "_Inode | None"]
@@ -333,13 +332,11 @@ class SimDisk:
 
     def get(self, path: str) -> bytes | None:
         """A file's content; None when there is none."""
-        inode = self._names.get(path)
-        return bytes(inode.data) if inode is not None else None
+        return bytes(inode.data) if (inode := self._names.get(path)) is not None else None
 
     def get_durable(self, path: str) -> bytes | None:
         """The least that a power loss would leave of a file, if it struck now; None if not even its name."""
-        inode = self._durable_names.get(path)
-        return bytes(inode.durable) if inode is not None else None
+        return bytes(inode.durable) if (inode := self._durable_names.get(path)) is not None else None
 
 
 def _chooser(random: Random) -> Callable[[], bool]:
@@ -350,8 +347,7 @@ def _chooser(random: Random) -> Callable[[], bool]:
 
 def _rename(names: dict[str, _Inode], change: Change) -> None:
     source, target, inode = change
-    if source:
-        names.pop(source, None)
+    names.pop(source, None)
     if target and inode is not None:
         names[target] = inode
 

@@ -108,7 +108,11 @@ def test_which_flaws_were_looked_for_is_told_by_their_ids() -> None:
     broken = survey(
         unparsed=[Unparsed(path="a.py", line=1, reason="Python 2")], examined={"python_files": 1, "parsed": 0}
     )
-    assert not judgeable(repo_evidence(wanted, broken), wanted), "where nothing parses it cannot"
+    found = repo_evidence(wanted, broken)
+    assert named(found)["repo.unreadable"].found, "where nothing parses, that is the flaw"
+    assert judgeable(found, wanted)
+    of_history = about("history.commits")
+    assert "repo.unreadable" not in named(repo_evidence(of_history, broken))
 
 
 @each("goal", GOALS_OF_CODE)

@@ -67,3 +67,15 @@ def test_a_project_without_models_graphs_and_processes_is_judged_on_the_rest() -
         "history": True, "typed_data": True, "orchestration": False, "safe_tools": False,
         "structured_answers": False, "decisions": False, "engineering": True, "handover": True,
     }  # fmt: skip
+
+
+def test_a_criterion_without_occasion_for_most_of_it_does_not_apply_as_a_whole() -> None:
+    goals = ("state.typed", "state.reducers", "state.models", "state.undeclared")
+    bare = survey(finding("project.tests"), examined=NOTHING | {"python_files": 3, "parsed": 3})
+    assert not judgeable(repo_evidence(about(*goals), bare), about(*goals))
+    assert judgeable(repo_evidence(about(*goals, where_applicable=False), bare))
+    found = survey(finding("state.models"), examined=NOTHING)
+    assert judgeable(repo_evidence(about(*goals), found)), "what is there counts"
+    flawed = survey(finding("state.undeclared"), examined=NOTHING)
+    missing = [one for one in repo_evidence(about(*goals), flawed) if one.goal.startswith("state.models")]
+    assert [one.confidence > 0 for one in missing] == [True], "what does wrong has an occasion"

@@ -129,56 +129,47 @@ def function(text: str) -> ast.FunctionDef:
     return found
 
 
-@pytest.mark.parametrize(
-    ("body", "dead"),
-    [
-        ("text = render(x)\nreturn x", ["text"]),
-        ("text = render(x)\nreturn text", []),
-        ("spread = max(x) - min(x)\nwide = spread > 2\nreturn sum(x)", ["spread", "wide"]),
-        ("score = rules(x)\nscore = 4 * len(x)\nreturn score", ["score"]),
-        ("score = rules(x)\nscore = score * 2\nreturn score", []),
-        ("score = rules(x)\nif x:\n    score = len(x)\nreturn score", []),
-        ("total = start(x)\nfor one in x:\n    total += one\nreturn x", []),
-        ("text = render(x)\nreturn lambda: text", []),
-        ("text = render(x)\nreturn locals()", []),
-        ("global text\ntext = render(x)", []),
-        ("_ = render(x)\nname = 'constant'", []),
-    ],
-)
+@pytest.mark.parametrize(("body", "dead"), [
+    ("text = render(x)\nreturn x", ["text"]),
+    ("text = render(x)\nreturn text", []),
+    ("spread = max(x) - min(x)\nwide = spread > 2\nreturn sum(x)", ["spread", "wide"]),
+    ("score = rules(x)\nscore = 4 * len(x)\nreturn score", ["score"]),
+    ("score = rules(x)\nscore = score * 2\nreturn score", []),
+    ("score = rules(x)\nif x:\n    score = len(x)\nreturn score", []),
+    ("total = start(x)\nfor one in x:\n    total += one\nreturn x", []),
+    ("text = render(x)\nreturn lambda: text", []),
+    ("text = render(x)\nreturn locals()", []),
+    ("global text\ntext = render(x)", []),
+    ("_ = render(x)\nname = 'constant'", []),
+])
 def test_dead_stores(body: str, dead: list[str]) -> None:
     made = function("def f(x):\n" + "".join(f"    {line}\n" for line in body.splitlines()))
     assert [one.says.split()[0] for one in dead_stores(made)] == dead
 
 
-@pytest.mark.parametrize(
-    ("text", "stub"),
-    [
-        ("def f(): pass", True),
-        ("def f():\n    '''To come.'''", True),
-        ("def f(): raise NotImplementedError('soon')", True),
-        ("def f(): return {}", True),
-        ("def f(): return {'score': 4}", True),
-        ("def f(): return True", False),
-        ("def f(x): return x", False),
-        ("def f(): raise ValueError('x')", False),
-        ("@abstractmethod\ndef f(): ...", False),
-        ("def f():\n    work()\n    return {}", False),
-    ],
-)
+@pytest.mark.parametrize(("text", "stub"), [
+    ("def f(): pass", True),
+    ("def f():\n    '''To come.'''", True),
+    ("def f(): raise NotImplementedError('soon')", True),
+    ("def f(): return {}", True),
+    ("def f(): return {'score': 4}", True),
+    ("def f(): return True", False),
+    ("def f(x): return x", False),
+    ("def f(): raise ValueError('x')", False),
+    ("@abstractmethod\ndef f(): ...", False),
+    ("def f():\n    work()\n    return {}", False),
+])
 def test_a_stub_does_nothing_or_always_the_same(text: str, stub: bool) -> None:
     assert is_stub(function(text)) is stub
 
 
-@pytest.mark.parametrize(
-    ("text", "only"),
-    [
-        ("def f(s): return min(s, 3)", True),
-        ("def f(s):\n    t = s.lower()\n    return t.strip()", True),
-        ("def f(s):\n    s.append(1)\n    return s", False),
-        ("def f(s):\n    if not s:\n        raise ValueError\n    return s", False),
-        ("def f(s): return save(s)", False),
-        ("def f(s): print(s)", False),
-    ],
-)
+@pytest.mark.parametrize(("text", "only"), [
+    ("def f(s): return min(s, 3)", True),
+    ("def f(s):\n    t = s.lower()\n    return t.strip()", True),
+    ("def f(s):\n    s.append(1)\n    return s", False),
+    ("def f(s):\n    if not s:\n        raise ValueError\n    return s", False),
+    ("def f(s): return save(s)", False),
+    ("def f(s): print(s)", False),
+])
 def test_what_returns_a_value_and_does_nothing_else(text: str, only: bool) -> None:
     assert returns_only(function(text)) is only

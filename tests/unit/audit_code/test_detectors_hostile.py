@@ -86,8 +86,7 @@ def _statements(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.one_of(
         st.builds("def {}(self, url, x={}):\n{}".format, NAMES, EXPRESSIONS, body),
         st.builds("class {}(TypedDict):\n    score: {}\n{}".format, st.just("WorkState"), EXPRESSIONS, body),
-        st.builds("for x in {}:\n{}".format, EXPRESSIONS, body),
-        st.builds("while {}:\n{}".format, EXPRESSIONS, body),
+        st.builds("for x in {}:\n{}".format, EXPRESSIONS, body), st.builds("while {}:\n{}".format, EXPRESSIONS, body),
         st.builds("with {} as d:\n{}".format, EXPRESSIONS, body),
         st.builds("try:\n{}\nexcept {} as x:\n{}".format, body, NAMES, body),
         st.builds("if {}:\n{}".format, EXPRESSIONS, body),
@@ -95,16 +94,10 @@ def _statements(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 SIMPLE = st.one_of(
-    EXPRESSIONS,
-    st.builds("{} = {}".format, NAMES, EXPRESSIONS),
-    st.builds("self.x = {}".format, EXPRESSIONS),
-    st.builds("{} += {}".format, NAMES, EXPRESSIONS),
-    st.builds("a, x = {}, {}".format, EXPRESSIONS, EXPRESSIONS),
-    st.builds("import os as {}".format, NAMES),
-    st.builds("from subprocess import run as {}".format, NAMES),
-    st.builds("score: {} = {}".format, EXPRESSIONS, EXPRESSIONS),
-    st.just("global x"),
-    st.just("from os import *"),
+    EXPRESSIONS, st.builds("{} = {}".format, NAMES, EXPRESSIONS), st.builds("self.x = {}".format, EXPRESSIONS),
+    st.builds("{} += {}".format, NAMES, EXPRESSIONS), st.builds("a, x = {}, {}".format, EXPRESSIONS, EXPRESSIONS),
+    st.builds("import os as {}".format, NAMES), st.builds("from subprocess import run as {}".format, NAMES),
+    st.builds("score: {} = {}".format, EXPRESSIONS, EXPRESSIONS), st.just("global x"), st.just("from os import *"),
 )
 PROGRAMS = st.lists(st.recursive(SIMPLE, _statements, max_leaves=6), max_size=6).map("\n".join)
 

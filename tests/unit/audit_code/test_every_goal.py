@@ -272,7 +272,7 @@ faulty.add_conditional_edges("again", choose, {"again": "again"})
 ''',
 }
 
-ELSEWHERE = ("repo.scope", "repo.unparsed", "repo.flaws", "repo.idle", "repo.term")
+ELSEWHERE = ("repo.scope", "repo.unparsed", "repo.unreadable", "repo.flaws", "repo.idle", "repo.term")
 """Told by the evidence itself, from the survey's counts and terms."""
 WANTED = [goal for goal in GOALS if goal.partition(".")[0] not in ("report", "images") and goal not in ELSEWHERE]
 

@@ -8,38 +8,32 @@ from tests.support.graphs import edges, graph_of, graphs_of, nodes, reader_of
 S, E = "__start__", "__end__"
 
 
-@each(
-    "imports, maker",
-    [
-        ("from langgraph.graph import StateGraph", "StateGraph"),
-        ("from langgraph.graph import StateGraph as SG", "SG"),
-        ("import langgraph.graph", "langgraph.graph.StateGraph"),
-        ("import langgraph.graph as lg", "lg.StateGraph"),
-        ("from langgraph import graph", "graph.StateGraph"),
-        ("from langgraph.graph.state import StateGraph", "StateGraph"),
-        ("from langgraph.graph import *", "StateGraph"),
-        ("try:\n    from langgraph.graph import StateGraph\nexcept ImportError:\n    StateGraph = None", "StateGraph"),
-        ("import langgraph.graph as lg\nMake = lg.StateGraph", "Make"),
-        ("from langgraph.graph import StateGraph", "StateGraph[dict]"),
-        ("from langgraph.graph import MessageGraph", "MessageGraph"),
-        ("from langgraph.graph import Graph", "Graph"),
-    ],
-)
+@each("imports, maker", [
+    ("from langgraph.graph import StateGraph", "StateGraph"),
+    ("from langgraph.graph import StateGraph as SG", "SG"),
+    ("import langgraph.graph", "langgraph.graph.StateGraph"),
+    ("import langgraph.graph as lg", "lg.StateGraph"),
+    ("from langgraph import graph", "graph.StateGraph"),
+    ("from langgraph.graph.state import StateGraph", "StateGraph"),
+    ("from langgraph.graph import *", "StateGraph"),
+    ("try:\n    from langgraph.graph import StateGraph\nexcept ImportError:\n    StateGraph = None", "StateGraph"),
+    ("import langgraph.graph as lg\nMake = lg.StateGraph", "Make"),
+    ("from langgraph.graph import StateGraph", "StateGraph[dict]"),
+    ("from langgraph.graph import MessageGraph", "MessageGraph"),
+    ("from langgraph.graph import Graph", "Graph"),
+])
 def test_a_builder_is_found_under_any_name(imports: str, maker: str) -> None:
     text = f"{imports}\nb = {maker}(dict)\nb.add_node('a', print)\nb.set_entry_point('a')\n"
     (graph,) = graphs_of(program=text)
     assert (nodes(graph), edges(graph)) == (["a"], {(S, "a")})
 
 
-@each(
-    "text",
-    [
-        "from networkx import Graph\nimport langgraph\nb = Graph()\nb.add_node('a')\nb.add_edge('a', 'b')",
-        "# langgraph's StateGraph(State) is not used\nclass StateGraph: ...\nb = StateGraph()\nb.add_node('a', print)",
-        "TEXT = '''from langgraph.graph import StateGraph\nb = StateGraph(dict)'''",
-        "from langgraph.graph import StateGraph\nb: StateGraph\ndef f(g: StateGraph): g.add_node('a', f)",
-    ],
-)
+@each("text", [
+    "from networkx import Graph\nimport langgraph\nb = Graph()\nb.add_node('a')\nb.add_edge('a', 'b')",
+    "# langgraph's StateGraph(State) is not used\nclass StateGraph: ...\nb = StateGraph()\nb.add_node('a', print)",
+    "TEXT = '''from langgraph.graph import StateGraph\nb = StateGraph(dict)'''",
+    "from langgraph.graph import StateGraph\nb: StateGraph\ndef f(g: StateGraph): g.add_node('a', f)",
+])
 def test_what_is_no_builder_is_not_taken_for_one(text: str) -> None:
     assert graphs_of(program=text) == []
 
@@ -127,8 +121,7 @@ def test_modules_that_import_each_other_are_read() -> None:
 
 def test_a_package_that_is_called_like_a_file_beside_it_is_the_package() -> None:
     (graph,) = graphs_of(
-        langgraph__graph="class StateGraph: ...",
-        agent="from langgraph.graph import StateGraph\nb = StateGraph(dict)",
+        langgraph__graph="class StateGraph: ...", agent="from langgraph.graph import StateGraph\nb = StateGraph(dict)",
     )
     assert graph.path == "agent.py"
 
@@ -218,13 +211,8 @@ def test_what_cannot_be_known_is_said_and_not_guessed() -> None:
     )
     assert (nodes(graph), edges(graph)) == ([], set())
     assert graph.unresolved == [
-        "8: the name of a node",
-        "9: the target of an edge",
-        "10: the source of an edge",
-        "11: arguments of add_edge",
-        "13: the name of a node",
-        "14: the map of a conditional edge",
-        "14: where the conditional edge of a goes",
+        "8: the name of a node", "9: the target of an edge", "10: the source of an edge", "11: arguments of add_edge",
+        "13: the name of a node", "14: the map of a conditional edge", "14: where the conditional edge of a goes",
     ]
 
 
@@ -294,14 +282,11 @@ def test_graphs_of_tests_are_not_told_and_those_of_examples_only_where_there_are
     assert {finding.confidence for finding in without.findings()} == {0.6}
 
 
-@each(
-    "call, names, ways",
-    [
-        ("create_react_agent(model, [search])", ["agent", "tools"], {(S, "agent"), ("agent", "tools"), ("agent", E)}),
-        ("create_react_agent(model, tools=[])", ["agent"], {(S, "agent"), ("agent", E)}),
-        ("create_react_agent(model, tools, pre_model_hook=None)", ["agent", "tools"], {(S, "agent"), ("agent", E)}),
-    ],
-)
+@each("call, names, ways", [
+    ("create_react_agent(model, [search])", ["agent", "tools"], {(S, "agent"), ("agent", "tools"), ("agent", E)}),
+    ("create_react_agent(model, tools=[])", ["agent"], {(S, "agent"), ("agent", E)}),
+    ("create_react_agent(model, tools, pre_model_hook=None)", ["agent", "tools"], {(S, "agent"), ("agent", E)}),
+])
 def test_a_prebuilt_agent_is_a_graph(call: str, names: list[str], ways: set[tuple[str, str]]) -> None:
     (graph,) = graphs_of(m=f"from langgraph.prebuilt import create_react_agent\nagent = {call}")
     assert (nodes(graph), graph.builder, graph.name) == (names, "create_react_agent", "agent")

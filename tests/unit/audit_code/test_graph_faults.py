@@ -163,44 +163,41 @@ def test_a_route_sees_what_its_own_node_has_written() -> None:
     assert rules(body) == ["undeclared-write"]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        pytest.param(
-            "def ask(state: State): return {'topic': interrupt('what?')}\n"
-            "g.add_node(ask).add_node(read).add_edge(START, 'ask').add_edge('ask', 'read').add_edge('read', 'ask')",
-            id="a talk that waits for a person in each round",
-        ),
-        pytest.param(
-            "def spread(state): return [Send('one', {'item': 1})]\n"
-            "def one(state): return {'notes': [state['item']]}\n"
-            "g.add_node(one).add_conditional_edges(START, spread)",
-            id="a packet has keys of its own",
-        ),
-        pytest.param(
-            "class Own(TypedDict):\n    draft: str\n"
-            "def write(state: State) -> Own: return {'draft': state['topic']}\n"
-            "def check(state: Own): return {'score': len(state['draft'])}\n"
-            "g.add_node(write).add_node(check).add_edge(START, 'write').add_edge('write', 'check')",
-            id="a node's own schema declares keys too",
-        ),
-        pytest.param(
-            "import importlib\nState = importlib.import_module('elsewhere').State\ng = StateGraph(State)\n"
-            "def work(state): return {'anything': state['something']}\ng.add_node(work).add_edge(START, 'work')",
-            id="a state that cannot be read accuses nobody",
-        ),
-        pytest.param(
-            "from random import choice\ng.add_node(plan).add_node(read).add_edge(START, 'plan')\n"
-            "g.add_conditional_edges('plan', lambda state: choice(['read']))",
-            id="a route that cannot be read may lead anywhere",
-        ),
-        pytest.param(
-            "def gather(state): return {}\nfor one in (plan, read, gather): g.add_node(one)\n"
-            "for one in ('plan', 'read'): g.add_edge(START, one).add_edge(one, 'gather')",
-            id="a node where branches meet may do nothing",
-        ),
-    ],
-)
+@pytest.mark.parametrize("body", [
+    pytest.param(
+        "def ask(state: State): return {'topic': interrupt('what?')}\n"
+        "g.add_node(ask).add_node(read).add_edge(START, 'ask').add_edge('ask', 'read').add_edge('read', 'ask')",
+        id="a talk that waits for a person in each round",
+    ),
+    pytest.param(
+        "def spread(state): return [Send('one', {'item': 1})]\n"
+        "def one(state): return {'notes': [state['item']]}\n"
+        "g.add_node(one).add_conditional_edges(START, spread)",
+        id="a packet has keys of its own",
+    ),
+    pytest.param(
+        "class Own(TypedDict):\n    draft: str\n"
+        "def write(state: State) -> Own: return {'draft': state['topic']}\n"
+        "def check(state: Own): return {'score': len(state['draft'])}\n"
+        "g.add_node(write).add_node(check).add_edge(START, 'write').add_edge('write', 'check')",
+        id="a node's own schema declares keys too",
+    ),
+    pytest.param(
+        "import importlib\nState = importlib.import_module('elsewhere').State\ng = StateGraph(State)\n"
+        "def work(state): return {'anything': state['something']}\ng.add_node(work).add_edge(START, 'work')",
+        id="a state that cannot be read accuses nobody",
+    ),
+    pytest.param(
+        "from random import choice\ng.add_node(plan).add_node(read).add_edge(START, 'plan')\n"
+        "g.add_conditional_edges('plan', lambda state: choice(['read']))",
+        id="a route that cannot be read may lead anywhere",
+    ),
+    pytest.param(
+        "def gather(state): return {}\nfor one in (plan, read, gather): g.add_node(one)\n"
+        "for one in ('plan', 'read'): g.add_edge(START, one).add_edge(one, 'gather')",
+        id="a node where branches meet may do nothing",
+    ),
+])
 def test_sound_programs_are_not_accused(body: str) -> None:
     assert rules(body) == []
 

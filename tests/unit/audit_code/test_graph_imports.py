@@ -13,16 +13,8 @@ from pmagent.actors.audit.graphs.reader import GraphReader
 from tests.support.graphs import edges, graphs_of, nodes, source
 
 FILES = (
-    "app/__init__.py",
-    "app/graph.py",
-    "app/nodes/judge.py",
-    "app/nodes/names.py",
-    "src/core/state.py",
-    "src/core/flow/__init__.py",
-    "lib/one/util.py",
-    "lib/two/util.py",
-    "types.py",
-    "notes/draft.ipynb",
+    "app/__init__.py", "app/graph.py", "app/nodes/judge.py", "app/nodes/names.py", "src/core/state.py",
+    "src/core/flow/__init__.py", "lib/one/util.py", "lib/two/util.py", "types.py", "notes/draft.ipynb",
 )
 
 
@@ -34,31 +26,28 @@ def program() -> Program:
     return made
 
 
-@pytest.mark.parametrize(
-    ("dotted", "level", "importer", "found"),
-    [
-        ("app.graph", 0, "main.py", "app/graph.py"),
-        ("app", 0, "main.py", "app/__init__.py"),
-        ("app.nodes", 0, "main.py", "app/nodes/"),
-        ("nodes.judge", 0, "app/graph.py", "app/nodes/judge.py"),
-        ("names", 0, "app/nodes/judge.py", "app/nodes/names.py"),
-        ("names", 1, "app/nodes/judge.py", "app/nodes/names.py"),
-        ("graph", 2, "app/nodes/judge.py", "app/graph.py"),
-        ("", 1, "app/nodes/judge.py", "app/nodes/"),
-        ("nodes", 1, "app/__init__.py", "app/nodes/"),
-        ("core.state", 0, "tests/test_state.py", "src/core/state.py"),
-        ("core", 0, "main.py", "src/core/"),
-        ("src.core.flow", 0, "app/graph.py", "src/core/flow/__init__.py"),
-        ("one.util", 0, "main.py", "lib/one/util.py"),
-        ("util", 0, "main.py", None),
-        ("requests", 0, "main.py", None),
-        ("types", 0, "main.py", None),
-        ("langgraph.graph", 0, "main.py", None),
-        ("draft", 0, "notes/other.py", "notes/draft.ipynb"),
-        ("x", 9, "app/graph.py", None),
-        ("graph", 0, "graph.py", None),
-    ],
-)
+@pytest.mark.parametrize(("dotted", "level", "importer", "found"), [
+    ("app.graph", 0, "main.py", "app/graph.py"),
+    ("app", 0, "main.py", "app/__init__.py"),
+    ("app.nodes", 0, "main.py", "app/nodes/"),
+    ("nodes.judge", 0, "app/graph.py", "app/nodes/judge.py"),
+    ("names", 0, "app/nodes/judge.py", "app/nodes/names.py"),
+    ("names", 1, "app/nodes/judge.py", "app/nodes/names.py"),
+    ("graph", 2, "app/nodes/judge.py", "app/graph.py"),
+    ("", 1, "app/nodes/judge.py", "app/nodes/"),
+    ("nodes", 1, "app/__init__.py", "app/nodes/"),
+    ("core.state", 0, "tests/test_state.py", "src/core/state.py"),
+    ("core", 0, "main.py", "src/core/"),
+    ("src.core.flow", 0, "app/graph.py", "src/core/flow/__init__.py"),
+    ("one.util", 0, "main.py", "lib/one/util.py"),
+    ("util", 0, "main.py", None),
+    ("requests", 0, "main.py", None),
+    ("types", 0, "main.py", None),
+    ("langgraph.graph", 0, "main.py", None),
+    ("draft", 0, "notes/other.py", "notes/draft.ipynb"),
+    ("x", 9, "app/graph.py", None),
+    ("graph", 0, "graph.py", None),
+])
 def test_an_import_means_a_file_of_the_repository_or_none(
     program: Program, dotted: str, level: int, importer: str, found: str | None
 ) -> None:

@@ -67,8 +67,7 @@ def _indexed(spec: Spec) -> str:
 
 def _functions(spec: Spec) -> str:
     lines = [
-        "def put(builder, *names, action=f):",
-        "    for name in names: builder.add_node(name, action)",
+        "def put(builder, *names, action=f):", "    for name in names: builder.add_node(name, action)",
         "    return builder",
     ]
     lines += ["def link(builder, **ends): builder.add_edge(ends['source'], ends.get('target', END))"]
@@ -138,19 +137,18 @@ LEAVES = {
 SHAPES = {
     "T": [
         "(T + T)", "(T * N)", "('%s_%d' % (T, N))", "'{}-{n}'.format(T, n=N)", 'f"{(T)}_{(N)}"', "T.upper()",
-        "T.strip()", "T.title()", "T.replace(T, T)", "L[N]", "T.join(L)", "(T if T == T else T)",
-        "(T or T)", "(T and T)",
-        "{'x': T}.get(T, T)", "{T: T}[T]", "str(N - N * N)", "(lambda t, n=N: t + str(n))(T)", "str(len(L))",
-        "str(N < N <= N)", "str(not T)", "str(T in L)", "(T if T in L and N < N else T)", "T.split(T)[N]", "T[N:N]",
-        "str(N // N % N)", "[*L, T][N]", "dict(zip(L, L)).get(T, T)", "str(-N)", "T.removeprefix(T)",
+        "T.strip()", "T.title()", "T.replace(T, T)", "L[N]", "T.join(L)", "(T if T == T else T)", "(T or T)",
+        "(T and T)", "{'x': T}.get(T, T)", "{T: T}[T]", "str(N - N * N)", "(lambda t, n=N: t + str(n))(T)",
+        "str(len(L))", "str(N < N <= N)", "str(not T)", "str(T in L)", "(T if T in L and N < N else T)",
+        "T.split(T)[N]", "T[N:N]", "str(N // N % N)", "[*L, T][N]", "dict(zip(L, L)).get(T, T)", "str(-N)",
+        "T.removeprefix(T)",
     ],
     "N": ["(N + N)", "len(L)", "len(T)"],
     "L": [
         "[T, T]", "L[N:N]", "L[::N]", "list(reversed(L))", "sorted(L)", "(list(L) + list(L))",
-        "[t for t in L if t != T]", "[t + str(i) for i, t in enumerate(L, start=N)]",
-        "[a + b for a, b in zip(L, L)]", "list(dict.fromkeys(L))",
-        "[k + v for k, v in {'p': T, **{'q': T}}.items()]", "[n + T for n in L for m in L]", "list(map(str, L))",
-        "[t for t in (T, T) if t]", "list({t: t for t in L}.values())",
+        "[t for t in L if t != T]", "[t + str(i) for i, t in enumerate(L, start=N)]", "[a + b for a, b in zip(L, L)]",
+        "list(dict.fromkeys(L))", "[k + v for k, v in {'p': T, **{'q': T}}.items()]", "[n + T for n in L for m in L]",
+        "list(map(str, L))", "[t for t in (T, T) if t]", "list({t: t for t in L}.values())",
     ],
 }  # fmt: skip
 

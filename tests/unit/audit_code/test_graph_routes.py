@@ -18,21 +18,18 @@ def targets(body: str, path: str = "choose") -> set[str]:
     return {target for _, _, target in ways(body, path)}
 
 
-@each(
-    "annotation, found",
-    [
-        ("Literal['x', 'y']", {"x", "y"}),
-        ('\'Literal["x", "y"]\'', {"x", "y"}),
-        ("typing.Literal['x', END]", {"x", E}),
-        ("Route", {"x", "y", E}),
-        ("'Route'", {"x", "y", E}),
-        ("Literal['x'] | list[Send]", {"x"}),
-        ("Union[Literal['x', 'y'], None]", {"x", "y"}),
-        ("Sequence[Literal['x', 'y']]", {"x", "y"}),
-        ("str", {"z"}),
-        ("'broken['", {"z"}),
-    ],
-)
+@each("annotation, found", [
+    ("Literal['x', 'y']", {"x", "y"}),
+    ('\'Literal["x", "y"]\'', {"x", "y"}),
+    ("typing.Literal['x', END]", {"x", E}),
+    ("Route", {"x", "y", E}),
+    ("'Route'", {"x", "y", E}),
+    ("Literal['x'] | list[Send]", {"x"}),
+    ("Union[Literal['x', 'y'], None]", {"x", "y"}),
+    ("Sequence[Literal['x', 'y']]", {"x", "y"}),
+    ("str", {"z"}),
+    ("'broken['", {"z"}),
+])
 def test_targets_are_those_of_the_annotation_or_else_those_returned(annotation: str, found: set[str]) -> None:
     body = f"""
 import typing
@@ -44,60 +41,48 @@ def choose(state) -> {annotation}:
     assert targets(body) == found
 
 
-@each(
-    "body, found",
-    [
-        ("def choose(s): return 'x' if s['n'] else END", {"x", E}),
-        ("def choose(s):\n    if s['n']:\n        return 'x'\n    return 'y'", {"x", "y"}),
-        ("def choose(s):\n    way = 'x'\n    if s['n'] > 3:\n        way = 'y'\n    return way", {"x", "y"}),
-        ("def choose(s):\n    ways = {1: 'x', 2: 'y'}\n    return ways[s['n']]", {"x", "y"}),
-        ("def choose(s):\n    return {1: 'x'}.get(s['n'], 'y')", {"x", "y"}),
-        ("def choose(s):\n    match s:\n        case {'n': 1}: return 'x'\n        case _: return 'y'", {"x", "y"}),
-        ("def choose(s):\n    try:\n        return 'x'\n    except ValueError:\n        return 'y'", {"x", "y"}),
-        ("def choose(s):\n    for n in s['all']:\n        if n: return 'x'\n    return 'y'", {"x", "y"}),
-        ("def choose(s):\n    while s['n']:\n        return 'x'\n    return 'y'", {"x", "y"}),
-        ("def choose(s): return ['x', 'y']", {"x", "y"}),
-        ("def choose(s): return inner(s)\ndef inner(s): return 'x'", {"x"}),
-        ("async def choose(s): return await inner(s)\nasync def inner(s): return 'x'", {"x"}),
-        ("def choose(s): return s['n'] and 'x' or 'y'", {"x", "y"}),
-        ("def choose(s, *, first='x'): return first", {"x"}),
-        ("def choose(s):\n    if False:\n        return 'x'\n    return 'y'", {"y"}),
-        ("def choose(s):\n    assert s\n    with s.lock:\n        return 'x'", {"x"}),
-        ("def choose(s):\n    if s: raise ValueError\n    else: return 'x'", {"x"}),
-    ],
-)
+@each("body, found", [
+    ("def choose(s): return 'x' if s['n'] else END", {"x", E}),
+    ("def choose(s):\n    if s['n']:\n        return 'x'\n    return 'y'", {"x", "y"}),
+    ("def choose(s):\n    way = 'x'\n    if s['n'] > 3:\n        way = 'y'\n    return way", {"x", "y"}),
+    ("def choose(s):\n    ways = {1: 'x', 2: 'y'}\n    return ways[s['n']]", {"x", "y"}),
+    ("def choose(s):\n    return {1: 'x'}.get(s['n'], 'y')", {"x", "y"}),
+    ("def choose(s):\n    match s:\n        case {'n': 1}: return 'x'\n        case _: return 'y'", {"x", "y"}),
+    ("def choose(s):\n    try:\n        return 'x'\n    except ValueError:\n        return 'y'", {"x", "y"}),
+    ("def choose(s):\n    for n in s['all']:\n        if n: return 'x'\n    return 'y'", {"x", "y"}),
+    ("def choose(s):\n    while s['n']:\n        return 'x'\n    return 'y'", {"x", "y"}),
+    ("def choose(s): return ['x', 'y']", {"x", "y"}),
+    ("def choose(s): return inner(s)\ndef inner(s): return 'x'", {"x"}),
+    ("async def choose(s): return await inner(s)\nasync def inner(s): return 'x'", {"x"}),
+    ("def choose(s): return s['n'] and 'x' or 'y'", {"x", "y"}),
+    ("def choose(s, *, first='x'): return first", {"x"}),
+    ("def choose(s):\n    if False:\n        return 'x'\n    return 'y'", {"y"}),
+    ("def choose(s):\n    assert s\n    with s.lock:\n        return 'x'", {"x"}),
+    ("def choose(s):\n    if s: raise ValueError\n    else: return 'x'", {"x"}),
+])
 def test_what_a_function_returns_is_where_it_goes(body: str, found: set[str]) -> None:
     assert targets(body) == found
     assert graph_of(f"{body}\nb.add_conditional_edges('a', choose)").unresolved == []
 
 
-@each(
-    "body",
-    [
-        "def choose(s): return s['next']",
-        "def choose(s): return model.invoke(s).content",
-        "def choose(s): return 'x' if s else s['next']",
-        "def choose(s): return choose(s)",
-        "from elsewhere import choose",
-        "choose = unknown",
-    ],
-)
+@each("body", [
+    "def choose(s): return s['next']", "def choose(s): return model.invoke(s).content",
+    "def choose(s): return 'x' if s else s['next']", "def choose(s): return choose(s)", "from elsewhere import choose",
+    "choose = unknown",
+])
 def test_a_choice_that_cannot_be_read_is_said(body: str) -> None:
     graph = graph_of(f"{body}\nb.add_conditional_edges('a', choose)")
     assert [note.partition(": ")[2] for note in graph.unresolved] == ["where the conditional edge of a goes"]
 
 
-@each(
-    "path, found",
-    [
-        ("lambda s: s['next'], {'yes': 'x', 'no': END}", {("conditional", "yes", "x"), ("conditional", "no", E)}),
-        ("lambda s: s['next'], ['x', END]", {("conditional", "", "x"), ("conditional", "", E)}),
-        ("lambda s: True, {True: 'x', False: 'y'}", {("conditional", "True", "x"), ("conditional", "False", "y")}),
-        ("path=lambda s: 'x', path_map={'x': 'x'}", {("conditional", "", "x")}),
-        ("lambda s: 'x', None", {("conditional", "", "x")}),
-        ("lambda s: 'x', {**{'a': 'x'}, **{k: k for k in 'p'}}", {("conditional", "a", "x"), ("conditional", "", "p")}),
-    ],
-)
+@each("path, found", [
+    ("lambda s: s['next'], {'yes': 'x', 'no': END}", {("conditional", "yes", "x"), ("conditional", "no", E)}),
+    ("lambda s: s['next'], ['x', END]", {("conditional", "", "x"), ("conditional", "", E)}),
+    ("lambda s: True, {True: 'x', False: 'y'}", {("conditional", "True", "x"), ("conditional", "False", "y")}),
+    ("path=lambda s: 'x', path_map={'x': 'x'}", {("conditional", "", "x")}),
+    ("lambda s: 'x', None", {("conditional", "", "x")}),
+    ("lambda s: 'x', {**{'a': 'x'}, **{k: k for k in 'p'}}", {("conditional", "a", "x"), ("conditional", "", "p")}),
+])
 def test_a_map_says_where_a_conditional_edge_goes(path: str, found: set[tuple[str, str, str]]) -> None:
     assert ways("", path) == found
 
@@ -130,16 +115,13 @@ def test_older_forms_of_conditional_edges_are_read() -> None:
     assert edges(graph, "plain") == {("d", "f"), ("e", "f")}
 
 
-@each(
-    "body",
-    [
-        "def choose(s): return [Send('w', {'n': n}) for n in s['all']]",
-        "def choose(s):\n    sends = []\n    for n in s['all']:\n        sends.append(Send('w', n))\n    return sends",
-        "def choose(s):\n    yield from (Send(node='w', arg=n) for n in s['all'])",
-        "def choose(s): return list(map(lambda n: Send('w', n), s['all']))",
-        "def choose(s): return [Send('w', s)] if s['all'] else [Send('w', None)]",
-    ],
-)
+@each("body", [
+    "def choose(s): return [Send('w', {'n': n}) for n in s['all']]",
+    "def choose(s):\n    sends = []\n    for n in s['all']:\n        sends.append(Send('w', n))\n    return sends",
+    "def choose(s):\n    yield from (Send(node='w', arg=n) for n in s['all'])",
+    "def choose(s): return list(map(lambda n: Send('w', n), s['all']))",
+    "def choose(s): return [Send('w', s)] if s['all'] else [Send('w', None)]",
+])
 def test_packets_are_read_whichever_way_they_are_gathered(body: str) -> None:
     assert ways(body) == {("send", "", "w")}
     assert graph_of(f"{body}\nb.add_conditional_edges('a', choose)").parallel_sources == ["a"]
@@ -151,26 +133,20 @@ def command(function: str, options: str = "") -> tuple[set[tuple[str, str]], lis
     return edges(graph, "goto") | {("send", target) for _, target in edges(graph, "send")}, graph.unresolved
 
 
-@each(
-    "function, found",
-    [
-        ("def node(s): return Command(goto='x')", {("n", "x")}),
-        ("def node(s): return Command(goto=['x', 'y'])", {("n", "x"), ("n", "y")}),
-        ("def node(s):\n    if s: return {'n': 1}\n    return Command(update={}, goto=END)", {("n", E)}),
-        ("def node(s): return [Command(goto='x'), {'n': 1}]", {("n", "x")}),
-        ("def node(s): return Command(goto=[Send('w', n) for n in s])", {("send", "w")}),
-        ("def node(s): return Command(resume=1)", set()),
-        ("def node(s): return Command(goto='x', graph=None)", {("n", "x")}),
-        ("def node(s):\n    goto = 'x' if s else 'y'\n    return Command(goto=goto)", {("n", "x"), ("n", "y")}),
-        ("class Node:\n    def __call__(self, s): return Command(goto='x')\nnode = Node()", {("n", "x")}),
-        (
-            "from functools import partial\ndef g(s, to): return Command(goto=to)\nnode = partial(g, to='x')",
-            {("n", "x")},
-        ),
-        ("from typing import Literal\ndef node(s) -> Command[Literal['x']]: return Command(goto='y')", {("n", "x")}),
-        ("from typing import Literal\ndef node(s) -> 'Command[Literal[\"x\"]] | dict': ...", {("n", "x")}),
-    ],
-)
+@each("function, found", [
+    ("def node(s): return Command(goto='x')", {("n", "x")}),
+    ("def node(s): return Command(goto=['x', 'y'])", {("n", "x"), ("n", "y")}),
+    ("def node(s):\n    if s: return {'n': 1}\n    return Command(update={}, goto=END)", {("n", E)}),
+    ("def node(s): return [Command(goto='x'), {'n': 1}]", {("n", "x")}),
+    ("def node(s): return Command(goto=[Send('w', n) for n in s])", {("send", "w")}),
+    ("def node(s): return Command(resume=1)", set()),
+    ("def node(s): return Command(goto='x', graph=None)", {("n", "x")}),
+    ("def node(s):\n    goto = 'x' if s else 'y'\n    return Command(goto=goto)", {("n", "x"), ("n", "y")}),
+    ("class Node:\n    def __call__(self, s): return Command(goto='x')\nnode = Node()", {("n", "x")}),
+    ("from functools import partial\ndef g(s, to): return Command(goto=to)\nnode = partial(g, to='x')", {("n", "x")}),
+    ("from typing import Literal\ndef node(s) -> Command[Literal['x']]: return Command(goto='y')", {("n", "x")}),
+    ("from typing import Literal\ndef node(s) -> 'Command[Literal[\"x\"]] | dict': ...", {("n", "x")}),
+])
 def test_a_node_that_commands_goes_where_it_says(function: str, found: set[tuple[str, str]]) -> None:
     assert command(function) == (found, [])
 

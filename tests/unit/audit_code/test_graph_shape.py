@@ -50,51 +50,42 @@ def test_one_conditional_edge_is_no_parallelism() -> None:
     assert goals_of(body) == {"graph.builder", "graph.conditional"}, "b and c come together, but never run side by side"
 
 
-@each(
-    "body, sources",
-    [
-        ("b.add_edge('a', 'b')\nb.add_edge('a', 'c')", ["a"]),
-        ("b.add_edge('a', 'b')\nb.add_edge('a', 'b')", []),
-        ("b.add_edge('a', 'b')\nb.add_edge('a', END)", []),
-        ("b.add_edge('a', 'b')\nb.add_conditional_edges('a', lambda s: 'c', ['c'])", []),
-        ("b.add_conditional_edges('a', lambda s: [Send('w', x) for x in s['all']], ['w'])", ["a"]),
-        ("b.add_conditional_edges('a', lambda s: ['b', 'c'])", ["a"]),
-        ("b.add_conditional_edges('a', lambda s: ['b'])", []),
-        ("b.add_conditional_edges('a', lambda s: [x for x in s['all']], ['b'])", []),
-        (
-            "import typing\ndef c(s) -> typing.List: return s['x']\nb.add_conditional_edges('a', c, ['b', 'd'])",
-            ["a"],
-        ),
-        ("def c(s) -> str: return s['x']\nb.add_conditional_edges('a', c, ['b', 'd'])", []),
-        ("b.add_conditional_edges('a', lambda s: [x for x in s['all']], ['b', 'c'])", ["a"]),
-        ("def n(s): return Command(goto=['b', 'c'])\nb.add_node(n)", ["n"]),
-        ("def n(s): return Command(goto='b' if s else 'c')\nb.add_node(n)", []),
-        ("if unknown:\n    b.add_edge('a', 'b')\nelse:\n    b.add_edge('a', 'c')", []),
-        ("if unknown:\n    b.add_edge('a', 'b')\nb.add_edge('a', 'c')", ["a"]),
-        ("if one:\n    b.add_edge('a', 'b')\nif two:\n    b.add_edge('a', 'c')", ["a"]),
-        ("def g(b):\n    if x:\n        b.add_edge('a', 'b')\n        return\n    b.add_edge('a', 'c')\ng(b)", []),
-        ("try:\n    b.add_edge('a', 'b')\nexcept ValueError:\n    b.add_edge('a', 'c')", []),
-        ("match x:\n    case 1: b.add_edge('a', 'b')\n    case 2: b.add_edge('a', 'c')", []),
-    ],
-)
+@each("body, sources", [
+    ("b.add_edge('a', 'b')\nb.add_edge('a', 'c')", ["a"]),
+    ("b.add_edge('a', 'b')\nb.add_edge('a', 'b')", []),
+    ("b.add_edge('a', 'b')\nb.add_edge('a', END)", []),
+    ("b.add_edge('a', 'b')\nb.add_conditional_edges('a', lambda s: 'c', ['c'])", []),
+    ("b.add_conditional_edges('a', lambda s: [Send('w', x) for x in s['all']], ['w'])", ["a"]),
+    ("b.add_conditional_edges('a', lambda s: ['b', 'c'])", ["a"]),
+    ("b.add_conditional_edges('a', lambda s: ['b'])", []),
+    ("b.add_conditional_edges('a', lambda s: [x for x in s['all']], ['b'])", []),
+    ("import typing\ndef c(s) -> typing.List: return s['x']\nb.add_conditional_edges('a', c, ['b', 'd'])", ["a"]),
+    ("def c(s) -> str: return s['x']\nb.add_conditional_edges('a', c, ['b', 'd'])", []),
+    ("b.add_conditional_edges('a', lambda s: [x for x in s['all']], ['b', 'c'])", ["a"]),
+    ("def n(s): return Command(goto=['b', 'c'])\nb.add_node(n)", ["n"]),
+    ("def n(s): return Command(goto='b' if s else 'c')\nb.add_node(n)", []),
+    ("if unknown:\n    b.add_edge('a', 'b')\nelse:\n    b.add_edge('a', 'c')", []),
+    ("if unknown:\n    b.add_edge('a', 'b')\nb.add_edge('a', 'c')", ["a"]),
+    ("if one:\n    b.add_edge('a', 'b')\nif two:\n    b.add_edge('a', 'c')", ["a"]),
+    ("def g(b):\n    if x:\n        b.add_edge('a', 'b')\n        return\n    b.add_edge('a', 'c')\ng(b)", []),
+    ("try:\n    b.add_edge('a', 'b')\nexcept ValueError:\n    b.add_edge('a', 'c')", []),
+    ("match x:\n    case 1: b.add_edge('a', 'b')\n    case 2: b.add_edge('a', 'c')", []),
+])
 def test_a_parallel_source_has_two_successors_for_sure_or_is_mapped(body: str, sources: list[str]) -> None:
     assert graph_of(body).parallel_sources == sources
 
 
-@each(
-    "edges, fan_ins, joins",
-    [
-        (links("S>a", "S>b", "a>c", "b>c"), ["c"], [(START, "c")]),
-        (links("S>a>b>a", "b>E"), [], []),
-        (links("S>a>c", "S>b>c>a"), ["c"], [(START, "c")]),
-        (links("S>a>b>c", "S>d>e>c", "c>f"), ["c"], [(START, "c")]),
-        (links("S>a", "S>b", "a>E", "b>E"), [], []),
-        (links("S>a>x", "S>b>x", "S>c>x", "x>y>E"), ["x"], [(START, "x")]),
-        (links("S>a>b>d", "a>c>d", "S>e>d"), ["d"], [(START, "d"), ("a", "d")]),
-        (links("S>x>a>z", "x>b>z>a", "z>b", "z>E"), ["z"], [("x", "z")]),
-        (links("S>a", "S>b", "a>b", "b>a"), ["a", "b"], []),
-    ],
-)
+@each("edges, fan_ins, joins", [
+    (links("S>a", "S>b", "a>c", "b>c"), ["c"], [(START, "c")]),
+    (links("S>a>b>a", "b>E"), [], []),
+    (links("S>a>c", "S>b>c>a"), ["c"], [(START, "c")]),
+    (links("S>a>b>c", "S>d>e>c", "c>f"), ["c"], [(START, "c")]),
+    (links("S>a", "S>b", "a>E", "b>E"), [], []),
+    (links("S>a>x", "S>b>x", "S>c>x", "x>y>E"), ["x"], [(START, "x")]),
+    (links("S>a>b>d", "a>c>d", "S>e>d"), ["d"], [(START, "d"), ("a", "d")]),
+    (links("S>x>a>z", "x>b>z>a", "z>b", "z>E"), ["z"], [("x", "z")]),
+    (links("S>a", "S>b", "a>b", "b>a"), ["a", "b"], []),
+])
 def test_a_join_is_where_branches_of_one_source_meet(
     edges: list[EdgeSeen], fan_ins: list[str], joins: list[tuple[str, str]]
 ) -> None:
@@ -122,16 +113,13 @@ def test_what_follows_a_mapped_node_joins_its_copies() -> None:
     assert {"graph.fan_out", "graph.fan_in"} <= goals_of(body)
 
 
-@each(
-    "edges, two",
-    [
-        (links("S>a>x", "S>b>x", "x>c>y", "x>d>y"), True),
-        (links("S>a>x", "S>b>x", "x>m>c>y", "m>d>y"), True),
-        (links("S>a>x", "S>b>x", "x>c", "x>d"), False),
-        (links("S>a>c>e", "a>d>e", "S>b>e"), False),
-        (links("S>a>x", "S>b>x>y"), False),
-    ],
-)
+@each("edges, two", [
+    (links("S>a>x", "S>b>x", "x>c>y", "x>d>y"), True),
+    (links("S>a>x", "S>b>x", "x>m>c>y", "m>d>y"), True),
+    (links("S>a>x", "S>b>x", "x>c", "x>d"), False),
+    (links("S>a>c>e", "a>d>e", "S>b>e"), False),
+    (links("S>a>x", "S>b>x>y"), False),
+])
 def test_two_stages_are_one_behind_the_other(edges: list[EdgeSeen], two: bool) -> None:
     assert bool(shape(edges).stages) is two
 
@@ -153,47 +141,35 @@ def test_both_stages_of_an_auditor_are_found_behind_a_condition_too() -> None:
 CHAIN = "b.add_sequence([('a', f), ('b', f), ('c', f)])\n"
 
 
-@each(
-    "body, found",
-    [
-        (CHAIN + "b.add_edge(START, 'a')\nb.add_edge('c', END)", True),
-        (CHAIN, True),
-        ("b.add_sequence([('a', f), ('b', f)])", False),
-        (CHAIN + "b.add_edge('c', 'a')", False),
-        (CHAIN + "b.add_edge('a', 'c')", False),
-        (CHAIN + "b.add_conditional_edges('c', lambda s: END, [END])", False),
-        (CHAIN + "b.add_node(unknown, f)", False),
-        (CHAIN + "b.add_node('alone', f)", False),
-        (CHAIN + "c = StateGraph(dict)\nc.add_edge('a', 'b')\nc.add_edge('a', 'c')", False),
-        (CHAIN + "b.add_node('n', lambda s: Command(goto='a'))", False),
-    ],
-)
+@each("body, found", [
+    (CHAIN + "b.add_edge(START, 'a')\nb.add_edge('c', END)", True),
+    (CHAIN, True),
+    ("b.add_sequence([('a', f), ('b', f)])", False),
+    (CHAIN + "b.add_edge('c', 'a')", False),
+    (CHAIN + "b.add_edge('a', 'c')", False),
+    (CHAIN + "b.add_conditional_edges('c', lambda s: END, [END])", False),
+    (CHAIN + "b.add_node(unknown, f)", False),
+    (CHAIN + "b.add_node('alone', f)", False),
+    (CHAIN + "c = StateGraph(dict)\nc.add_edge('a', 'b')\nc.add_edge('a', 'c')", False),
+    (CHAIN + "b.add_node('n', lambda s: Command(goto='a'))", False),
+])
 def test_a_graph_is_linear_when_it_is_one_chain_and_nothing_else_branches(body: str, found: bool) -> None:
     assert ("graph.linear" in goals_of(body)) is found
 
 
-@each(
-    "body, found",
-    [
-        ("b.add_conditional_edges('a', lambda s: s['x'], {'error': 'b', 'ok': 'c'})", True),
-        ("b.add_conditional_edges('a', lambda s: s['x'], {'x': 'handle_failure', 'ok': 'c'})", True),
-        ("def check_errors(s): ...\nb.add_conditional_edges('a', check_errors, ['b', 'c'])", True),
-        (
-            "def way(s):\n    if s.get('errors'): return 'b'\n    return 'c'\nb.add_conditional_edges('a', way)",
-            True,
-        ),
-        ("def check(s): return 'c' if s['evidences'] else END\nb.add_conditional_edges('a', check)", True),
-        ("b.add_conditional_edges('a', lambda s: s['x'], {'evidenceMissing': END, 'ok': 'c'})", True),
-        ("b.add_node('a', f, destinations=('retry', 'go_on'))", True),
-        ("b.add_conditional_edges('a', lambda s: s['x'], {'tools': 'tools', 'end': END})", False),
-        (
-            "def go(s):\n    if s['calls']: return 'tools'\n    return END\nb.add_conditional_edges('a', go)",
-            False,
-        ),
-        ("b.add_conditional_edges('a', lambda s: s['x'], {'terror': 'b', 'failsafety': 'c'})", False),
-        ("b.add_edge('a', 'error')", False),
-    ],
-)
+@each("body, found", [
+    ("b.add_conditional_edges('a', lambda s: s['x'], {'error': 'b', 'ok': 'c'})", True),
+    ("b.add_conditional_edges('a', lambda s: s['x'], {'x': 'handle_failure', 'ok': 'c'})", True),
+    ("def check_errors(s): ...\nb.add_conditional_edges('a', check_errors, ['b', 'c'])", True),
+    ("def way(s):\n    if s.get('errors'): return 'b'\n    return 'c'\nb.add_conditional_edges('a', way)", True),
+    ("def check(s): return 'c' if s['evidences'] else END\nb.add_conditional_edges('a', check)", True),
+    ("b.add_conditional_edges('a', lambda s: s['x'], {'evidenceMissing': END, 'ok': 'c'})", True),
+    ("b.add_node('a', f, destinations=('retry', 'go_on'))", True),
+    ("b.add_conditional_edges('a', lambda s: s['x'], {'tools': 'tools', 'end': END})", False),
+    ("def go(s):\n    if s['calls']: return 'tools'\n    return END\nb.add_conditional_edges('a', go)", False),
+    ("b.add_conditional_edges('a', lambda s: s['x'], {'terror': 'b', 'failsafety': 'c'})", False),
+    ("b.add_edge('a', 'error')", False),
+])
 def test_a_way_for_failure_is_named_for_it_or_chosen_by_it(body: str, found: bool) -> None:
     assert ("graph.error_route" in goals_of(body)) is found
 
@@ -211,19 +187,16 @@ def test_findings_say_what_and_where() -> None:
     assert (fan_out.path, fan_out.line, fan_out.text) == ("program.py", 5, "b: a -> x, y")
 
 
-@each(
-    "text, found",
-    [
-        ("on_error", True),
-        ("onError", True),
-        ("ERROR_STATE", True),
-        ("HTTPError", True),
-        ("give_up", True),
-        ("upGive", False),
-        ("errand", False),
-        ("", False),
-    ],
-)
+@each("text, found", [
+    ("on_error", True),
+    ("onError", True),
+    ("ERROR_STATE", True),
+    ("HTTPError", True),
+    ("give_up", True),
+    ("upGive", False),
+    ("errand", False),
+    ("", False),
+])
 def test_words_for_failure_are_whole_words(text: str, found: bool) -> None:
     assert speaks_of_failure(text) is found
 
@@ -231,10 +204,7 @@ def test_words_for_failure_are_whole_words(text: str, found: bool) -> None:
 _NAMES = st.sampled_from([START, "a", "b", "c", "d", "e", END])
 _EDGES = st.lists(
     st.builds(
-        EdgeSeen,
-        _NAMES.filter(lambda name: name != END),
-        _NAMES.filter(lambda name: name != START),
-        st.just(1),
+        EdgeSeen, _NAMES.filter(lambda name: name != END), _NAMES.filter(lambda name: name != START), st.just(1),
         st.dictionaries(st.integers(0, 2), st.integers(0, 1), max_size=2).map(lambda ways: tuple(ways.items())),
         st.sampled_from(["plain", "conditional", "goto", "send"]),
     ),

@@ -8,21 +8,16 @@ from tests.support.cases import each
 from tests.support.detected import goals, of
 
 TOLD = (
-    "Project skeleton and dependencies",
-    "Configuration from the environment",
-    "Clone repositories into a temporary directory",
-    "Parse Python files by their syntax tree",
-    "Wire the nodes into a graph",
-    "Judges run in parallel",
+    "Project skeleton and dependencies", "Configuration from the environment",
+    "Clone repositories into a temporary directory", "Parse Python files by their syntax tree",
+    "Wire the nodes into a graph", "Judges run in parallel",
 )
 
 
 GREW = Changes(added=500, largest=0.3, first_hour=0.1, empty=0, growing=6)
 
 
-def history(
-    *messages: str, span_s: int = 90_000, burst: float = 0.2, changes: Changes | None = GREW
-) -> History:
+def history(*messages: str, span_s: int = 90_000, burst: float = 0.2, changes: Changes | None = GREW) -> History:
     shown = [
         Commit(commit=f"{number:040x}", message=message, timestamp=f"2026-01-01T0{number % 10}:00:00+00:00")
         for number, message in enumerate(messages)
@@ -44,16 +39,13 @@ def test_two_commits_or_fewer_are_no_history(messages: tuple[str, ...]) -> None:
     assert goals(history_findings(history(*messages, changes=None))) == set()
 
 
-@each(
-    "changes, found, missing",
-    [
-        (Changes(added=500, largest=0.98, first_hour=0.1, empty=4, growing=1), "history.bulk", "history.commits"),
-        (Changes(added=500, largest=0.2, first_hour=0.9, empty=0, growing=6), "history.bulk", "history.spread"),
-        (Changes(added=500, largest=0.7, first_hour=0.7, empty=0, growing=3), "history.commits", "history.progression"),
-        (Changes(added=500, largest=0.4, first_hour=0.4, empty=3, growing=3), "history.progression", "history.bulk"),
-        (Changes(added=0, largest=0.0, first_hour=0.0, empty=0, growing=0), "history.commits", "history.bulk"),
-    ],
-)
+@each("changes, found, missing", [
+    (Changes(added=500, largest=0.98, first_hour=0.1, empty=4, growing=1), "history.bulk", "history.commits"),
+    (Changes(added=500, largest=0.2, first_hour=0.9, empty=0, growing=6), "history.bulk", "history.spread"),
+    (Changes(added=500, largest=0.7, first_hour=0.7, empty=0, growing=3), "history.commits", "history.progression"),
+    (Changes(added=500, largest=0.4, first_hour=0.4, empty=3, growing=3), "history.progression", "history.bulk"),
+    (Changes(added=0, largest=0.0, first_hour=0.0, empty=0, growing=0), "history.commits", "history.bulk"),
+])
 def test_what_diffs_did_counts_and_not_what_messages_say(changes: Changes, found: str, missing: str) -> None:
     seen = goals(history_findings(history(*TOLD, changes=changes)))
     assert found in seen
@@ -65,14 +57,11 @@ def test_commits_within_minutes_or_mostly_at_once_are_not_spread(span_s: int, bu
     assert "history.spread" not in goals(history_findings(history(*TOLD, span_s=span_s, burst=burst)))
 
 
-@each(
-    "messages",
-    [
-        ("update", "fix", "wip", "changes", "final", "final final"),
-        ("Parse the files",) * 6,
-        (".", "..", "...", "", " ", "\n"),
-    ],
-)
+@each("messages", [
+    ("update", "fix", "wip", "changes", "final", "final final"),
+    ("Parse the files",) * 6,
+    (".", "..", "...", "", " ", "\n"),
+])
 def test_empty_or_equal_messages_say_nothing(messages: tuple[str, ...]) -> None:
     assert "history.messages" not in goals(history_findings(history(*messages)))
 

@@ -104,26 +104,22 @@ def test_an_answer_taken_as_text_is_a_flaw(text: str, line: int) -> None:
     assert all(finding.confidence >= 0.8 for finding in findings)
 
 
-@each(
-    "text",
-    [
-        "def f():\n    s = llm.with_structured_output(Opinion)\n    return int(s.invoke('x').score)",
-        "def f(graph):\n    return json.loads(graph.invoke({}))",
-        "def f(builder):\n    app = builder.compile()\n    return app.invoke({})['a'].split()",
-        "def f(tool):\n    return json.loads(tool.invoke('x'))",
-        "def f(response):\n    return json.loads(response.text)",
-        "def f():\n    r = llm.invoke('x')\n    return r.content",
-        "def f():\n    r = llm.invoke('x')\n    r = fetch()\n    return json.loads(r)",
-        "def f():\n    return json.loads(llm.invoke('x').tool_calls[0].function.arguments)",
-        "def f():\n    calls = llm.invoke('x').tool_calls\n    return json.loads(calls[0]['args'])",
-        "def ask():\n    return llm.invoke('x').tool_calls\ndef f():\n    return json.loads(ask()[0])",
-        (
-            "def read(a):\n    m = a.choices[0].message\n    return json.loads(m.tool_calls[0].function.arguments)\n"
-            "def f():\n    return read(llm.invoke('x'))"
-        ),
-        "def f(subprocess):\n    return subprocess.run('x').stdout.split()",
-    ],
-)
+@each("text", [
+    "def f():\n    s = llm.with_structured_output(Opinion)\n    return int(s.invoke('x').score)",
+    "def f(graph):\n    return json.loads(graph.invoke({}))",
+    "def f(builder):\n    app = builder.compile()\n    return app.invoke({})['a'].split()",
+    "def f(tool):\n    return json.loads(tool.invoke('x'))", "def f(response):\n    return json.loads(response.text)",
+    "def f():\n    r = llm.invoke('x')\n    return r.content",
+    "def f():\n    r = llm.invoke('x')\n    r = fetch()\n    return json.loads(r)",
+    "def f():\n    return json.loads(llm.invoke('x').tool_calls[0].function.arguments)",
+    "def f():\n    calls = llm.invoke('x').tool_calls\n    return json.loads(calls[0]['args'])",
+    "def ask():\n    return llm.invoke('x').tool_calls\ndef f():\n    return json.loads(ask()[0])",
+    (
+        "def read(a):\n    m = a.choices[0].message\n    return json.loads(m.tool_calls[0].function.arguments)\n"
+        "def f():\n    return read(llm.invoke('x'))"
+    ),
+    "def f(subprocess):\n    return subprocess.run('x').stdout.split()",
+])
 def test_a_bound_answer_and_what_no_model_said_are_no_free_text(text: str) -> None:
     assert "output.freeform" not in goals(after_head(text))
 
@@ -135,22 +131,19 @@ def test_free_text_that_is_validated_afterwards_is_not_confirmed() -> None:
     assert len(of(findings, "output.validated")) == 1
 
 
-@each(
-    "text",
-    [
-        ("def f():\n    for attempt in range(3):\n        try:\n            return llm.invoke('x')\n"
-        "        except ValidationError:\n            continue"),
-        ("def f():\n    while True:\n        try:\n            return llm.invoke('x')\n"
-        "        except Exception as error:\n            messages.append(str(error))"),
-        "import tenacity\ndef f():\n    for again in tenacity.Retrying(stop=3):\n        with again: llm.invoke('x')",
-        "import tenacity\n@tenacity.retry(stop=3)\ndef f():\n    return llm.invoke('x')",
-        "from tenacity import retry as again\n@again\ndef f():\n    return llm.invoke('x')",
-        "s = llm.with_structured_output(Opinion).with_retry(stop_after_attempt=3)",
-        "from langgraph.types import RetryPolicy\ng.add_node('a', f, retry_policy=RetryPolicy(max_attempts=3))",
-        "c.chat.completions.create(response_model=Opinion, max_retries=3)",
-        "p = RetryOutputParser.from_llm(llm)\nq = RetryOutputParser(llm)",
-    ],
-)  # fmt: skip
+@each("text", [
+    ("def f():\n    for attempt in range(3):\n        try:\n            return llm.invoke('x')\n"
+    "        except ValidationError:\n            continue"),
+    ("def f():\n    while True:\n        try:\n            return llm.invoke('x')\n"
+    "        except Exception as error:\n            messages.append(str(error))"),
+    "import tenacity\ndef f():\n    for again in tenacity.Retrying(stop=3):\n        with again: llm.invoke('x')",
+    "import tenacity\n@tenacity.retry(stop=3)\ndef f():\n    return llm.invoke('x')",
+    "from tenacity import retry as again\n@again\ndef f():\n    return llm.invoke('x')",
+    "s = llm.with_structured_output(Opinion).with_retry(stop_after_attempt=3)",
+    "from langgraph.types import RetryPolicy\ng.add_node('a', f, retry_policy=RetryPolicy(max_attempts=3))",
+    "c.chat.completions.create(response_model=Opinion, max_retries=3)",
+    "p = RetryOutputParser.from_llm(llm)\nq = RetryOutputParser(llm)",
+])  # fmt: skip
 def test_an_answer_that_is_asked_for_again_is_found(text: str) -> None:
     assert of(after_head(text), "output.retried")
 
@@ -243,32 +236,25 @@ def test_a_function_that_repeats_what_it_is_given_is_a_retry() -> None:
     assert not of(after_head("def judge(self):\n    return self.wrap(lambda: llm.invoke('x'))\n"), "output.retried")
 
 
-@each(
-    "text",
-    [
-        "def f():\n    r = llm.invoke('x')\n    Opinion.parse_obj(r)",
-        "def f():\n    r = llm.invoke('x')\n    Opinion.parse_raw(r)",
-        "def f():\n    r = llm.invoke('x')\n    TypeAdapter(Opinion).validate_json(r.content)",
-        "def f():\n    r = llm.invoke('x')\n    Opinion(**r)",
-        "def f():\n    r = llm.invoke('x')\n    assert isinstance(r, Opinion)",
-        "import jsonschema\ndef f():\n    r = llm.invoke('x')\n    jsonschema.validate(r, SCHEMA)",
-        "def f():\n    p = PydanticOutputParser(pydantic_object=Opinion)\n    return p.parse(llm.invoke('x'))",
-        "def f():\n    try:\n        llm.invoke('x')\n    except OutputParserException:\n        raise",
-    ],
-)
+@each("text", [
+    "def f():\n    r = llm.invoke('x')\n    Opinion.parse_obj(r)",
+    "def f():\n    r = llm.invoke('x')\n    Opinion.parse_raw(r)",
+    "def f():\n    r = llm.invoke('x')\n    TypeAdapter(Opinion).validate_json(r.content)",
+    "def f():\n    r = llm.invoke('x')\n    Opinion(**r)",
+    "def f():\n    r = llm.invoke('x')\n    assert isinstance(r, Opinion)",
+    "import jsonschema\ndef f():\n    r = llm.invoke('x')\n    jsonschema.validate(r, SCHEMA)",
+    "def f():\n    p = PydanticOutputParser(pydantic_object=Opinion)\n    return p.parse(llm.invoke('x'))",
+    "def f():\n    try:\n        llm.invoke('x')\n    except OutputParserException:\n        raise",
+])
 def test_a_validation_of_an_answer_is_found(text: str) -> None:
     assert max(finding.confidence for finding in of(after_head(text), "output.validated")) >= 0.7
 
 
-@each(
-    "text",
-    [
-        "def f():\n    r = llm.invoke('x')\n    assert isinstance(other, Opinion)",
-        "def f():\n    r = llm.invoke('x')\n    dict(**r)",
-        "def f():\n    r = llm.invoke('x')\n    Opinion(**other)",
-        "def f():\n    try:\n        llm.invoke('x')\n    except ValueError:\n        raise",
-    ],
-)
+@each("text", [
+    "def f():\n    r = llm.invoke('x')\n    assert isinstance(other, Opinion)",
+    "def f():\n    r = llm.invoke('x')\n    dict(**r)", "def f():\n    r = llm.invoke('x')\n    Opinion(**other)",
+    "def f():\n    try:\n        llm.invoke('x')\n    except ValueError:\n        raise",
+])
 def test_a_check_of_something_else_validates_no_answer(text: str) -> None:
     assert "output.validated" not in goals(after_head(text))
 
@@ -279,35 +265,30 @@ def test_a_schema_that_the_caller_gives_is_half_a_binding() -> None:
     assert finding.confidence == 0.5
 
 
-@each(
-    "text",
-    [
-        "genai.GenerativeModel('m', generation_config=GenerationConfig(response_schema=Opinion))",
-        "Task(description='x', output_pydantic=Opinion)",
-        "import dspy\np = dspy.ChainOfThought(Opinion)",
-        "create_react_agent(llm, tools, response_format=ProviderStrategy(Opinion))",
-    ],
-)
+@each("text", [
+    "genai.GenerativeModel('m', generation_config=GenerationConfig(response_schema=Opinion))",
+    "Task(description='x', output_pydantic=Opinion)", "import dspy\np = dspy.ChainOfThought(Opinion)",
+    "create_react_agent(llm, tools, response_format=ProviderStrategy(Opinion))",
+])
 def test_other_libraries_bind_in_their_own_words(text: str) -> None:
     (finding,) = of(after_head(text), "output.structured")
     assert "binds to Opinion, a Pydantic model" in finding.text
 
 
-@each(
-    "text, sure, says",
-    [
-        ("s = llm.with_retry()", 1.0, "with_retry()"),
-        ("s = llm.with_fallbacks([other])", 0.7, "with_fallbacks()"),
-        ("p = RetryWithErrorOutputParser(llm)", 0.95, "RetryWithErrorOutputParser asks again"),
-        ("p = OutputFixingParser(llm)", 0.95, "OutputFixingParser asks again"),
-        ("p = ToolStrategy(Opinion, handle_errors=True)", 0.8, "ToolStrategy handles errors"),
-        ("from langgraph.types import RetryPolicy\np = RetryPolicy()", 0.8, "RetryPolicy of a node"),
-        ("from pydantic_ai import Agent\na = Agent('m', retries=2)", 0.8, "retries of an agent"),
-        ("c.chat.completions.create(response_model=Opinion, max_retries=2)", 0.95, "max_retries with a response_model"),
-        ("def f():\n    while True:\n        try:\n            llm.invoke('x')\n        except E: pass", 0.9,
-         "asked again in the loop of line 8"),
-    ],
-)  # fmt: skip
+@each("text, sure, says", [
+    ("s = llm.with_retry()", 1.0, "with_retry()"),
+    ("s = llm.with_fallbacks([other])", 0.7, "with_fallbacks()"),
+    ("p = RetryWithErrorOutputParser(llm)", 0.95, "RetryWithErrorOutputParser asks again"),
+    ("p = OutputFixingParser(llm)", 0.95, "OutputFixingParser asks again"),
+    ("p = ToolStrategy(Opinion, handle_errors=True)", 0.8, "ToolStrategy handles errors"),
+    ("from langgraph.types import RetryPolicy\np = RetryPolicy()", 0.8, "RetryPolicy of a node"),
+    ("from pydantic_ai import Agent\na = Agent('m', retries=2)", 0.8, "retries of an agent"),
+    ("c.chat.completions.create(response_model=Opinion, max_retries=2)", 0.95, "max_retries with a response_model"),
+    (
+        "def f():\n    while True:\n        try:\n            llm.invoke('x')\n        except E: pass", 0.9,
+        "asked again in the loop of line 8"
+    ),
+])  # fmt: skip
 def test_a_retry_is_told_with_how_sure_it_is(text: str, sure: float, says: str) -> None:
     (finding,) = of(after_head(text), "output.retried")
     assert (finding.confidence, finding.text.split("\n")[0]) == (sure, says)
@@ -343,24 +324,17 @@ def f(data):
 """
 
 
-@each(
-    "tried",
-    [
-        "return json.loads(llm.invoke('x').content)",
-        "return parse_answer(llm.invoke('x'))",
-        "call = llm.invoke('x').tool_calls[0]; return json.loads(call['args'])",
-    ],
-)
+@each("tried", [
+    "return json.loads(llm.invoke('x').content)", "return parse_answer(llm.invoke('x'))",
+    "call = llm.invoke('x').tool_calls[0]; return json.loads(call['args'])",
+])
 def test_who_catches_what_is_no_json_validates_the_answer_that_is_read(tried: str) -> None:
     assert "output.validated" in goals(found(HEAD + CAUGHT.format(tried=tried)))
 
 
-@each(
-    "tried",
-    [
-        "asked = json.loads(data); send(llm.invoke(asked['x']).content)",
-        "answer = llm.invoke('x'); settings = json.loads(data); return answer, settings",
-    ],
-)
+@each("tried", [
+    "asked = json.loads(data); send(llm.invoke(asked['x']).content)",
+    "answer = llm.invoke('x'); settings = json.loads(data); return answer, settings",
+])
 def test_who_catches_that_something_else_is_no_json_does_not_validate_answers(tried: str) -> None:
     assert "output.validated" not in goals(found(HEAD + CAUGHT.format(tried=tried)))

@@ -35,44 +35,38 @@ from pmagent.actors.audit.detectors.code.parse import (
 from tests.support.cases import each
 
 
-@each(
-    "content, text",
-    [
-        (b"x = 1", "x = 1"),
-        (b"\xef\xbb\xbfx = 1", "x = 1"),
-        (b"\xef\xbb\xbf# coding: utf-8\nx = 1", "# coding: utf-8\nx = 1"),
-        (b"# coding: latin-1\nx = '\xe4'", "# coding: latin-1\nx = 'ä'"),
-        (
-            b"#!/usr/bin/python\r# -*- coding: cp1252 -*-\rx = '\x80'",
-            "#!/usr/bin/python\n# -*- coding: cp1252 -*-\nx = '€'",
-        ),
-        (b"\n# vim: set fileencoding=iso-8859-15 :\nx = '\xa4'", "\n# vim: set fileencoding=iso-8859-15 :\nx = '€'"),
-        (b"\f# coding=utf-8-sig\nx = 1", "\f# coding=utf-8-sig\nx = 1"),
-        (b"x = 1\r\ny = 2\rz = 3\n", "x = 1\ny = 2\nz = 3\n"),
-        (b"", ""),
-    ],
-)
+@each("content, text", [
+    (b"x = 1", "x = 1"),
+    (b"\xef\xbb\xbfx = 1", "x = 1"),
+    (b"\xef\xbb\xbf# coding: utf-8\nx = 1", "# coding: utf-8\nx = 1"),
+    (b"# coding: latin-1\nx = '\xe4'", "# coding: latin-1\nx = 'ä'"),
+    (
+        b"#!/usr/bin/python\r# -*- coding: cp1252 -*-\rx = '\x80'",
+        "#!/usr/bin/python\n# -*- coding: cp1252 -*-\nx = '€'",
+    ),
+    (b"\n# vim: set fileencoding=iso-8859-15 :\nx = '\xa4'", "\n# vim: set fileencoding=iso-8859-15 :\nx = '€'"),
+    (b"\f# coding=utf-8-sig\nx = 1", "\f# coding=utf-8-sig\nx = 1"),
+    (b"x = 1\r\ny = 2\rz = 3\n", "x = 1\ny = 2\nz = 3\n"),
+    (b"", ""),
+])
 def test_encodings_are_read_as_python_reads_them(content: bytes, text: str) -> None:
     assert decoded(content) == (text, "")
     assert parsed("a.py", content).reason == ""
 
 
-@each(
-    "content, fault",
-    [
-        (b"x = '\xe4'", NOT_UTF8),
-        (b"x = 1\n\n# coding: latin-1\ny = '\xe4'", NOT_UTF8),
-        (b"x = 1  # a line of code\n# coding: latin-1\ny = '\xe4'", NOT_UTF8),
-        (b"# coding: rot13\nx = 1", UNKNOWN_ENCODING),
-        (b"# coding: zlib\nx = 1", UNKNOWN_ENCODING),
-        (b"# coding: no-such-thing\nx = 1", UNKNOWN_ENCODING),
-        (b"# coding: utf-8\nx = '\xe4'", WRONG_ENCODING),
-        (b"\xef\xbb\xbf# coding: latin-1\nx = 1", TWO_ENCODINGS),
-        ("x = 1".encode("utf-16"), "is UTF-16: Python refuses it"),
-        ("x = 1".encode("utf-16-be"), "is UTF-16: Python refuses it"),
-        ("x = 1".encode("utf-32"), "is UTF-32: Python refuses it"),
-    ],
-)
+@each("content, fault", [
+    (b"x = '\xe4'", NOT_UTF8),
+    (b"x = 1\n\n# coding: latin-1\ny = '\xe4'", NOT_UTF8),
+    (b"x = 1  # a line of code\n# coding: latin-1\ny = '\xe4'", NOT_UTF8),
+    (b"# coding: rot13\nx = 1", UNKNOWN_ENCODING),
+    (b"# coding: zlib\nx = 1", UNKNOWN_ENCODING),
+    (b"# coding: no-such-thing\nx = 1", UNKNOWN_ENCODING),
+    (b"# coding: utf-8\nx = '\xe4'", WRONG_ENCODING),
+    (b"\xef\xbb\xbf# coding: latin-1\nx = 1", TWO_ENCODINGS),
+    ("x = 1".encode("utf-16"), "is UTF-16: Python refuses it"),
+    ("x = 1".encode("utf-16-be"), "is UTF-16: Python refuses it"),
+    ("x = 1".encode("utf-32"), "is UTF-32: Python refuses it"),
+])
 def test_what_python_refuses_is_told_and_read_all_the_same(content: bytes, fault: str) -> None:
     source = parsed("a.py", content)
     assert source.reason == fault
@@ -81,9 +75,7 @@ def test_what_python_refuses_is_told_and_read_all_the_same(content: bytes, fault
         compile(content, "a.py", "exec")
 
 
-@each(
-    "content", [b"x = 1\n\0", b"\0" * 100, b"\x7fELF\0\1\2", b"\xff\xfe\0\0\xff\xff\xff\xff", b"\xff\xfea"]
-)
+@each("content", [b"x = 1\n\0", b"\0" * 100, b"\x7fELF\0\1\2", b"\xff\xfe\0\0\xff\xff\xff\xff", b"\xff\xfea"])
 def test_binary_files_are_no_text(content: bytes) -> None:
     source = parsed("a.py", content)
     assert (source.tree, source.reason) == (None, NULS)
@@ -93,15 +85,12 @@ def test_a_nul_is_told_with_its_line() -> None:
     assert parsed("a.py", b"x = 1\ny = 2\n\0\n").line == 3
 
 
-@each(
-    "text",
-    [
-        "print 'hello'", "print x, y", "print", "print >>f, 'x' % y", 'print "a = %s" % a', "if x: print y",
-        "raise ValueError, 'text'", "exec 'x = 1'", "exec code in names", "x = 0777", "x = 10L", "x = 0xffL",
-        "if a <> b: pass", "x = `y`", "x = ur'text'", "def f(a, (b, c)): pass",
-        "try:\n    pass\nexcept ValueError, error:\n    pass", "try:\n    pass\nexcept (A, B), error:\n    pass",
-    ],
-)  # fmt: skip
+@each("text", [
+    "print 'hello'", "print x, y", "print", "print >>f, 'x' % y", 'print "a = %s" % a', "if x: print y",
+    "raise ValueError, 'text'", "exec 'x = 1'", "exec code in names", "x = 0777", "x = 10L", "x = 0xffL",
+    "if a <> b: pass", "x = `y`", "x = ur'text'", "def f(a, (b, c)): pass",
+    "try:\n    pass\nexcept ValueError, error:\n    pass", "try:\n    pass\nexcept (A, B), error:\n    pass",
+])  # fmt: skip
 def test_python_2_is_known(text: str) -> None:
     source = parsed("a.py", f"x = 1\n{text}\n".encode())
     if text in {"print", "print >>f, 'x' % y"}:  # Python 3 too
@@ -111,22 +100,19 @@ def test_python_2_is_known(text: str) -> None:
         assert source.line == 2 + max(text.count("\n") - 1, 0)
 
 
-@each(
-    "text, reason, line",
-    [
-        ("def f(:\n    pass", SYNTAX, 1),
-        ("x = 1\nprint(x\ny = 2", SYNTAX, 2),
-        ("x = (1,\n", SYNTAX, 1),
-        ("x = '''\n\n", SYNTAX, 1),
-        ("if x:\npass", INDENTATION, 2),
-        ("if x:\n\ty = 1\n        z = 1", INDENTATION, 3),
-        ("class {{ name }}:\n    pass", TEMPLATE, 1),
-        ("x = 1\n<<<<<<< HEAD\ny = 1\n=======\ny = 2\n>>>>>>> other\n", CONFLICT, 2),
-        ("x = " + "-" * 20_000 + "1", TOO_DEEP, 0),
-        ("x = a" + ".b" * 20_000, TOO_DEEP, 0),
-        ("x = " + "9" * 5_000, SYNTAX, 1),
-    ],
-)
+@each("text, reason, line", [
+    ("def f(:\n    pass", SYNTAX, 1),
+    ("x = 1\nprint(x\ny = 2", SYNTAX, 2),
+    ("x = (1,\n", SYNTAX, 1),
+    ("x = '''\n\n", SYNTAX, 1),
+    ("if x:\npass", INDENTATION, 2),
+    ("if x:\n\ty = 1\n        z = 1", INDENTATION, 3),
+    ("class {{ name }}:\n    pass", TEMPLATE, 1),
+    ("x = 1\n<<<<<<< HEAD\ny = 1\n=======\ny = 2\n>>>>>>> other\n", CONFLICT, 2),
+    ("x = " + "-" * 20_000 + "1", TOO_DEEP, 0),
+    ("x = a" + ".b" * 20_000, TOO_DEEP, 0),
+    ("x = " + "9" * 5_000, SYNTAX, 1),
+])
 def test_what_does_not_parse_is_told_with_its_line(text: str, reason: str, line: int) -> None:
     source = parsed("a.py", text.encode())
     assert (source.tree, source.reason, source.line) == (None, reason, line)
@@ -218,20 +204,17 @@ def test_a_cell_that_does_not_parse_is_left_blank_and_told() -> None:
     assert (source.reason, source.line, source.cell_lines) == ("a cell Python 2", 3, (1, 2, 5))
 
 
-@each(
-    "text, left",
-    [
-        ("%matplotlib inline\nx = 1", "pass\nx = 1"),
-        ("!pip install a \\\n  b\nx = 1", "pass\n\nx = 1"),
-        ("if x:\n    !ls\n    %time y = 1", "if x:\n    pass\n    pass"),
-        ("files = !ls\nt = %timeit -o f()", "files = None\nt = None"),
-        ("x?\nnumpy.array??\n?x", "pass\npass\npass"),
-        ("%%time\nx = 1", "\nx = 1"),
-        ("\n%%bash\nrm -r /\n", "\n\n\n"),
-        ("%%writefile a.py\nx = (", "\n"),
-        ("x = (5\n% 3)", "x = (5\npass"),
-    ],
-)
+@each("text, left", [
+    ("%matplotlib inline\nx = 1", "pass\nx = 1"),
+    ("!pip install a \\\n  b\nx = 1", "pass\n\nx = 1"),
+    ("if x:\n    !ls\n    %time y = 1", "if x:\n    pass\n    pass"),
+    ("files = !ls\nt = %timeit -o f()", "files = None\nt = None"),
+    ("x?\nnumpy.array??\n?x", "pass\npass\npass"),
+    ("%%time\nx = 1", "\nx = 1"),
+    ("\n%%bash\nrm -r /\n", "\n\n\n"),
+    ("%%writefile a.py\nx = (", "\n"),
+    ("x = (5\n% 3)", "x = (5\npass"),
+])
 def test_what_is_ipythons_is_taken_out(text: str, left: str) -> None:
     assert plain(text) == left
 
@@ -261,28 +244,10 @@ def test_odd_cells_are_passed_over() -> None:
     assert source.text == "x = 1"
 
 
-_PIECES = st.sampled_from(
-    [
-        "x",
-        "=",
-        "(",
-        ")",
-        "\n",
-        "\r",
-        "\t",
-        "    ",
-        "print ",
-        "'",
-        '"""',
-        "#",
-        "coding: utf-16",
-        "\0",
-        "\x0c",
-        "\\",
-        "%",
-        "!",
-    ]
-)
+_PIECES = st.sampled_from([
+    "x", "=", "(", ")", "\n", "\r", "\t", "    ", "print ", "'", '"""', "#", "coding: utf-16", "\0", "\x0c", "\\", "%",
+    "!",
+])
 
 
 @given(st.binary() | st.lists(_PIECES, max_size=30).map("".join).map(str.encode), st.sampled_from(["a.py", "a.ipynb"]))

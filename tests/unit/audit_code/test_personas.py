@@ -147,15 +147,12 @@ def test_personas_that_do_not_judge_count_where_there_are_no_judges() -> None:
     assert {prompt.persona for prompt in both.personas()} == {"prosecutor", "defense", "tech lead"}
 
 
-@each(
-    "text",
-    [
-        "SQL = 'select name from people where you are the best and the rest is nothing but a long, long, long text'",
-        "HELP = 'If you are on a Mac, install the program with the package manager of your choice, then run it once.'",
-        '"""You are the Prosecutor. This is a docstring about prompts that are somewhere else, not a prompt itself."""',
-        "SYSTEM_PROMPT = 'You are the Prosecutor.'",
-    ],
-)
+@each("text", [
+    "SQL = 'select name from people where you are the best and the rest is nothing but a long, long, long text'",
+    "HELP = 'If you are on a Mac, install the program with the package manager of your choice, then run it once.'",
+    '"""You are the Prosecutor. This is a docstring about prompts that are somewhere else, not a prompt itself."""',
+    "SYSTEM_PROMPT = 'You are the Prosecutor.'",
+])
 def test_other_long_texts_are_no_personas(text: str) -> None:
     assert detected(PersonaReader(), text) == []
 
@@ -177,14 +174,11 @@ def read_from(files: dict[str, str]) -> PersonaReader:
     return reader
 
 
-@each(
-    "files",
-    [
-        {"src/prompts/prosecutor.txt": ATTACK, "src/prompts/defense.txt": CREDIT, "src/prompts/techlead.md": WEIGH},
-        {"personas.yaml": f"prosecutor: |\n  {ATTACK}\ndefense: |\n  {CREDIT}\ntech_lead: |\n  {WEIGH}\n"},
-        {"app/judge_prompts/all.md": f"# A\n\n{ATTACK}\n\n# B\n\n{CREDIT}\n\n# C\n\n{WEIGH}\n"},
-    ],
-)
+@each("files", [
+    {"src/prompts/prosecutor.txt": ATTACK, "src/prompts/defense.txt": CREDIT, "src/prompts/techlead.md": WEIGH},
+    {"personas.yaml": f"prosecutor: |\n  {ATTACK}\ndefense: |\n  {CREDIT}\ntech_lead: |\n  {WEIGH}\n"},
+    {"app/judge_prompts/all.md": f"# A\n\n{ATTACK}\n\n# B\n\n{CREDIT}\n\n# C\n\n{WEIGH}\n"},
+])
 def test_prompts_in_files_of_their_own_are_found(files: dict[str, str]) -> None:
     reader = read_from(files)
     assert {prompt.persona for prompt in reader.personas()} == {"prosecutor", "defense", "tech lead"}

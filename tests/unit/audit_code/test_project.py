@@ -17,42 +17,36 @@ def found(files: dict[str, str], *programs: str, **named: str) -> list[Finding]:
     return [*project_findings(list(files), contents.get, reader), *inside]
 
 
-@each(
-    "path, text, goal",
-    [
-        (".github/workflows/ci.yml", "run: pytest", "project.ci"),
-        (".gitlab-ci.yml", "script: make test", "project.ci"),
-        ("uv.lock", "", "project.lock"),
-        ("backend/poetry.lock", "", "project.lock"),
-        ("requirements.txt", "a==1\nb[x]==2.0 \\\n    --hash=sha256:1\n# c\n", "project.lock"),
-        ("ruff.toml", "", "project.lint"),
-        ("pyproject.toml", "[project]\n[tool.mypy]\nstrict = true", "project.lint"),
-        ("setup.cfg", "[flake8]\n", "project.lint"),
-        ("README.md", "# Tool\n\n```\npython -m tool run\n```\n", "project.readme"),
-        ("README.rst", "Run `make test`.", "project.readme"),
-        ("LICENSE", "", "project.license"),
-        ("COPYING.txt", "", "project.license"),
-        (".env.example", "KEY=", "project.environment"),
-    ],
-)
+@each("path, text, goal", [
+    (".github/workflows/ci.yml", "run: pytest", "project.ci"),
+    (".gitlab-ci.yml", "script: make test", "project.ci"),
+    ("uv.lock", "", "project.lock"),
+    ("backend/poetry.lock", "", "project.lock"),
+    ("requirements.txt", "a==1\nb[x]==2.0 \\\n    --hash=sha256:1\n# c\n", "project.lock"),
+    ("ruff.toml", "", "project.lint"),
+    ("pyproject.toml", "[project]\n[tool.mypy]\nstrict = true", "project.lint"),
+    ("setup.cfg", "[flake8]\n", "project.lint"),
+    ("README.md", "# Tool\n\n```\npython -m tool run\n```\n", "project.readme"),
+    ("README.rst", "Run `make test`.", "project.readme"),
+    ("LICENSE", "", "project.license"),
+    ("COPYING.txt", "", "project.license"),
+    (".env.example", "KEY=", "project.environment"),
+])
 def test_a_file_counts_for_what_it_is(path: str, text: str, goal: str) -> None:
     (finding,) = found({path: text})
     assert (finding.goal, finding.path) == (goal, path)
 
 
-@each(
-    "path, text",
-    [
-        ("requirements.txt", "a\nb>=2\nc==1\n"),
-        ("pyproject.toml", "[tool.poetry]\n[tool.ruffle]\n"),
-        ("README.md", "A tool. You need Python 3.11; make sure that it is there."),
-        ("docs/README.md", "```\npython -m tool\n```"),
-        ("vendor/x/LICENSE", ""),
-        ("src/license.py", ""),
-        (".env", "KEY=1"),
-        ("workflows/ci.yml", "run: pytest"),
-    ],
-)
+@each("path, text", [
+    ("requirements.txt", "a\nb>=2\nc==1\n"),
+    ("pyproject.toml", "[tool.poetry]\n[tool.ruffle]\n"),
+    ("README.md", "A tool. You need Python 3.11; make sure that it is there."),
+    ("docs/README.md", "```\npython -m tool\n```"),
+    ("vendor/x/LICENSE", ""),
+    ("src/license.py", ""),
+    (".env", "KEY=1"),
+    ("workflows/ci.yml", "run: pytest"),
+])
 def test_a_file_that_only_looks_like_it_does_not_count(path: str, text: str) -> None:
     assert found({path: text}) == []
 
@@ -70,17 +64,14 @@ def test_a_file_that_cannot_be_read_is_passed_over() -> None:
     assert [(finding.goal, finding.confidence) for finding in findings] == [("project.ci", 0.7)]
 
 
-@each(
-    "body, counted",
-    [
-        ("assert f() == 1", True),
-        ("with pytest.raises(ValueError):\n        f()", True),
-        ("mock.assert_called_once()", True),
-        ("self.assertEqual(1, f())", True),
-        ("f()", False),
-        ("print(f())", False),
-    ],
-)
+@each("body, counted", [
+    ("assert f() == 1", True),
+    ("with pytest.raises(ValueError):\n        f()", True),
+    ("mock.assert_called_once()", True),
+    ("self.assertEqual(1, f())", True),
+    ("f()", False),
+    ("print(f())", False),
+])
 def test_tests_count_where_they_assert(body: str, counted: bool) -> None:
     findings = found({}, tests__test_it=f"def test_f(self, mock):\n    {body}\n")
     assert ("project.tests" in goals(findings)) is counted
@@ -100,19 +91,16 @@ def test_annotations_are_counted_over_the_code_not_over_tests() -> None:
     assert "project.types" not in goals(found({}, typed, "def a(x): ...\n" * 3))
 
 
-@each(
-    "handler, sure",
-    [
-        ("except:\n    pass", 0.9),
-        ("except Exception:\n    pass", 0.9),
-        ("except (KeyError, BaseException) as error:\n    ...", 0.9),
-        ("except Exception:\n    '''It does not matter.'''", 0.9),
-        ("except Exception:\n    f = None", 0.0),
-        ("except KeyError:\n    pass", 0.0),
-        ("except Exception:\n    raise", 0.0),
-        ("except Exception as error:\n    log(error)", 0.0),
-    ],
-)
+@each("handler, sure", [
+    ("except:\n    pass", 0.9),
+    ("except Exception:\n    pass", 0.9),
+    ("except (KeyError, BaseException) as error:\n    ...", 0.9),
+    ("except Exception:\n    '''It does not matter.'''", 0.9),
+    ("except Exception:\n    f = None", 0.0),
+    ("except KeyError:\n    pass", 0.0),
+    ("except Exception:\n    raise", 0.0),
+    ("except Exception as error:\n    log(error)", 0.0),
+])
 def test_an_exception_that_is_dropped_is_a_flaw(handler: str, sure: float) -> None:
     findings = of(found({}, f"try:\n    f()\n{handler}\n"), "project.swallowed")
     assert [finding.confidence for finding in findings] == ([sure] if sure else [])
@@ -148,19 +136,16 @@ def test_a_secret_in_settings_that_were_committed_is_found_and_never_shown() -> 
     assert key not in secret.text
 
 
-@each(
-    "function, annotated",
-    [
-        ("def f(a: int, *, b: str) -> None: ...", True),
-        ("async def f() -> int: ...", True),
-        ("def f(a: int): ...", False),
-        ("def f(a) -> int: ...", False),
-        ("def f(): ...", False),
-        ("class A:\n    def __init__(self, a: int): ...", True),
-        ("class A:\n    def __init__(self): ...", False),
-        ("class A:\n    @classmethod\n    def f(cls) -> int: ...", True),
-    ],
-)
+@each("function, annotated", [
+    ("def f(a: int, *, b: str) -> None: ...", True),
+    ("async def f() -> int: ...", True),
+    ("def f(a: int): ...", False),
+    ("def f(a) -> int: ...", False),
+    ("def f(): ...", False),
+    ("class A:\n    def __init__(self, a: int): ...", True),
+    ("class A:\n    def __init__(self): ...", False),
+    ("class A:\n    @classmethod\n    def f(cls) -> int: ...", True),
+])
 def test_a_function_is_annotated_that_says_what_it_takes_and_returns(function: str, annotated: bool) -> None:
     findings = of(found({}, f"x = 1\n{function}\n"), "project.types")
     assert [finding.line for finding in findings] == ([function.count("\n") + 2] if annotated else [])

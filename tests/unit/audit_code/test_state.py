@@ -93,23 +93,20 @@ def test_a_state_that_cannot_be_told_is_no_flaw() -> None:
     assert found(f"{GRAPH}def build(schema):\n    return SG(schema)\ndef other():\n    return SG(make())\n") == []
 
 
-@each(
-    "annotation, said",
-    [
-        ("Annotated[list, operator.add]", "operator.add"),
-        ("t.Annotated[dict, ior]", "operator.ior"),
-        ("te.Annotated[list, o.add]", "operator.add"),
-        ("Annotated[list, add_messages]", "add_messages"),
-        ("Annotated[list, lambda a, b: a + b]", "lambda"),
-        ("Annotated[list, 'doc', operator.or_]", "operator.or_"),
-        ("Annotated[str, latest]", "latest"),
-        ("Annotated[str, Rules.latest]", "latest"),
-        ("Annotated[list | None, partial(latest)]", "partial of latest"),
-        ("Annotated[int, BinaryOperatorAggregate(int, operator.add)]", "BinaryOperatorAggregate of operator.add"),
-        ("'Annotated[list, operator.add]'", "operator.add"),
-        ("Required[Annotated[list, operator.add]]", "operator.add"),
-    ],
-)
+@each("annotation, said", [
+    ("Annotated[list, operator.add]", "operator.add"),
+    ("t.Annotated[dict, ior]", "operator.ior"),
+    ("te.Annotated[list, o.add]", "operator.add"),
+    ("Annotated[list, add_messages]", "add_messages"),
+    ("Annotated[list, lambda a, b: a + b]", "lambda"),
+    ("Annotated[list, 'doc', operator.or_]", "operator.or_"),
+    ("Annotated[str, latest]", "latest"),
+    ("Annotated[str, Rules.latest]", "latest"),
+    ("Annotated[list | None, partial(latest)]", "partial of latest"),
+    ("Annotated[int, BinaryOperatorAggregate(int, operator.add)]", "BinaryOperatorAggregate of operator.add"),
+    ("'Annotated[list, operator.add]'", "operator.add"),
+    ("Required[Annotated[list, operator.add]]", "operator.add"),
+])
 def test_a_reducer_is_found_wherever_annotated_stands(annotation: str, said: str) -> None:
     text = f"""
         import operator, operator as o, typing as t, typing_extensions as te
@@ -149,20 +146,11 @@ def test_a_reducer_of_another_module_is_surer_where_its_definition_is_seen() -> 
     assert (unseen.confidence, seen.confidence) == (0.7, 0.95)
 
 
-@each(
-    "annotation",
-    [
-        "Annotated[int, Field(ge=1)]",
-        "Annotated[int, Ge(1)]",
-        "Annotated[str, 'operator.add']",
-        "Annotated[str, Depends(latest)]",
-        "Annotated[str, Marker]",
-        "Annotated[str, typing.Any]",
-        "Annotated[str, str]",
-        "Annotated[list, lambda a: a]",
-        "list[operator.add]",
-    ],
-)
+@each("annotation", [
+    "Annotated[int, Field(ge=1)]", "Annotated[int, Ge(1)]", "Annotated[str, 'operator.add']",
+    "Annotated[str, Depends(latest)]", "Annotated[str, Marker]", "Annotated[str, typing.Any]", "Annotated[str, str]",
+    "Annotated[list, lambda a: a]", "list[operator.add]",
+])
 def test_other_metadata_is_no_reducer(annotation: str) -> None:
     text = f"import operator, typing\nfrom typing import Annotated\nclass W:\n    a: {annotation}\n"
     assert "state.reducers" not in goals(found(text))
@@ -195,16 +183,10 @@ def test_tests_and_examples_are_not_the_project() -> None:
     assert found(tests__test_it=text, examples__show=text) == []
 
 
-@each(
-    "call",
-    [
-        "StateGraph(schema=Work)",
-        "create_agent(m, state_schema=Work)",
-        "create_react_agent(m, state_schema=Work)",
-        "create_supervisor([], state_schema=Work)",
-        "create_deep_agent(state_schema=Work)",
-    ],
-)
+@each("call", [
+    "StateGraph(schema=Work)", "create_agent(m, state_schema=Work)", "create_react_agent(m, state_schema=Work)",
+    "create_supervisor([], state_schema=Work)", "create_deep_agent(state_schema=Work)",
+])
 def test_a_state_may_be_given_by_keyword_and_to_agents(call: str) -> None:
     (finding,) = of(found(f"import typing\nclass Work(typing.TypedDict): ...\nx = {call}\n"), "state.typed")
     assert finding.confidence == 1.0

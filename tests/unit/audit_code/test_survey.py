@@ -21,14 +21,11 @@ def surveyed(files: dict[str, str]) -> CodeFacts:
 
 
 def test_findings_of_all_detectors_are_there_and_known_as_goals() -> None:
-    found = surveyed(
-        {
-            "README.md": "Run it: `python main.py`\n",
-            "agent.py": SHELL,
-            "state.py": "from pydantic import BaseModel\n\n\nclass Evidence(BaseModel):\n    found: bool\n",
-            "tests/test_a.py": "def test_one():\n    assert 1 == 1\n",
-        }
-    )
+    found = surveyed({
+        "README.md": "Run it: `python main.py`\n", "agent.py": SHELL,
+        "state.py": "from pydantic import BaseModel\n\n\nclass Evidence(BaseModel):\n    found: bool\n",
+        "tests/test_a.py": "def test_one():\n    assert 1 == 1\n",
+    })
     assert {"security.os_system", "state.models", "project.tests", "project.readme"} <= set(found.counts)
     assert set(found.counts) <= set(GOALS)
     assert found.examined["python_files"] == found.examined["parsed"] + found.examined["unparsed"] == 4
@@ -87,42 +84,16 @@ def test_no_text_is_longer_than_the_contract_says() -> None:
 
 
 _LINES = (
-    "import os, subprocess, pickle, yaml, json",
-    "from langgraph.graph import StateGraph, START, END",
-    "g = StateGraph(dict)",
-    "g.add_node('a', f)",
-    "g.add_edge(START, 'a')",
-    "g.add_edge(['a', 'b'], x)",
-    "g.add_conditional_edges('a', route, {'x': 'a', y: END})",
-    "subprocess.run(f'git clone {url}', shell=True)",
-    "def f(state):",
-    "    return {'x': llm.invoke(prompt).content}",
-    "class S(TypedDict):",
-    "    x: Annotated[list, add]",
-    "PROSECUTOR = 'You are the prosecutor. Be strict.'",
-    "eval(input())",
-    "pickle.loads(data)",
-    "try:",
-    "    pass",
-    "except Exception:",
-    "    pass",
-    "for n in range(3):",
-    "    g.add_node(f'n{n}', f)",
-    "score = min(score, 3)",
-    "API_KEY = 'sk-1234567890abcdef1234567890abcdef'",
-    "model.with_structured_output(S)",
-    "if spread > 2:",
-    "    dissent()",
-    "lambda *a, **k: (yield)",
-    "x: 'Annotated[int, f]' = 1",
-    "match x:",
-    "    case {'a': [*_], **r}: pass",
-    "async def h():",
-    "    await g.ainvoke({})",
-    "return Command(goto='a')",
-    "[Send('a', s) for s in xs]",
-    "del g",
-    "global g",
+    "import os, subprocess, pickle, yaml, json", "from langgraph.graph import StateGraph, START, END",
+    "g = StateGraph(dict)", "g.add_node('a', f)", "g.add_edge(START, 'a')", "g.add_edge(['a', 'b'], x)",
+    "g.add_conditional_edges('a', route, {'x': 'a', y: END})", "subprocess.run(f'git clone {url}', shell=True)",
+    "def f(state):", "    return {'x': llm.invoke(prompt).content}", "class S(TypedDict):",
+    "    x: Annotated[list, add]", "PROSECUTOR = 'You are the prosecutor. Be strict.'", "eval(input())",
+    "pickle.loads(data)", "try:", "    pass", "except Exception:", "    pass", "for n in range(3):",
+    "    g.add_node(f'n{n}', f)", "score = min(score, 3)", "API_KEY = 'sk-1234567890abcdef1234567890abcdef'",
+    "model.with_structured_output(S)", "if spread > 2:", "    dissent()", "lambda *a, **k: (yield)",
+    "x: 'Annotated[int, f]' = 1", "match x:", "    case {'a': [*_], **r}: pass", "async def h():",
+    "    await g.ainvoke({})", "return Command(goto='a')", "[Send('a', s) for s in xs]", "del g", "global g",
     "*a, b = c",
 )
 

@@ -80,67 +80,52 @@ def test_a_model_that_judges_or_writes_does_not_decide(text: str) -> None:
     assert "justice.model_decides" not in goals(found(head + text))
 
 
-@each(
-    "text",
-    [
-        "def chief_justice(s):\n    score = float(llm.invoke('x').content)\n    return score",
-        "def synthesize(s):\n    r = llm.invoke('x')\n    return Report(overall=r['score'])",
-        "class ChiefJustice:\n    def run(self, s):\n        r = self.llm.invoke(s)\n        return r.overall_score",
-        "async def final_verdict(s, llm):\n    answer = await llm.ainvoke(s)\n    return answer.rating",
-    ],
-)
+@each("text", [
+    "def chief_justice(s):\n    score = float(llm.invoke('x').content)\n    return score",
+    "def synthesize(s):\n    r = llm.invoke('x')\n    return Report(overall=r['score'])",
+    "class ChiefJustice:\n    def run(self, s):\n        r = self.llm.invoke(s)\n        return r.overall_score",
+    "async def final_verdict(s, llm):\n    answer = await llm.ainvoke(s)\n    return answer.rating",
+])
 def test_a_score_from_an_answer_is_found_however_it_is_taken(text: str) -> None:
     head = "from langchain_openai import ChatOpenAI\nllm = ChatOpenAI()\n"
     assert of(found(head + text), "justice.model_decides")
 
 
-@each(
-    "text, counted",
-    [
-        ("def f(scores):\n    if max(scores) - min(scores) > 2: raise E", True),
-        ("def f(scores):\n    spread = max(scores) - min(scores)\n    return spread >= LIMIT", True),
-        ("import statistics as st\ndef f(scores):\n    return st.pvariance(scores) > 2", True),
-        ("def f(case, opinions):\n    return case.variance > case.limit", True),
-        ("def f(scores):\n    s = sorted(scores)\n    if s[-1] - s[0] > 2:\n        again()", True),
-        ("def wide(s):\n    return max(o.score for o in s) - min(o.score for o in s) > 2", True),
-        ("def f(parameter):\n    return parameter.variance > 2", False),
-        ("def f(score):\n    return score.variance == COVARIANT", False),
-        ("def f(heights):\n    return len(heights) > 2", False),
-        ("def f(a, b):\n    return a - b > 2", False),
-    ],
-)
+@each("text, counted", [
+    ("def f(scores):\n    if max(scores) - min(scores) > 2: raise E", True),
+    ("def f(scores):\n    spread = max(scores) - min(scores)\n    return spread >= LIMIT", True),
+    ("import statistics as st\ndef f(scores):\n    return st.pvariance(scores) > 2", True),
+    ("def f(case, opinions):\n    return case.variance > case.limit", True),
+    ("def f(scores):\n    s = sorted(scores)\n    if s[-1] - s[0] > 2:\n        again()", True),
+    ("def wide(s):\n    return max(o.score for o in s) - min(o.score for o in s) > 2", True),
+    ("def f(parameter):\n    return parameter.variance > 2", False),
+    ("def f(score):\n    return score.variance == COVARIANT", False),
+    ("def f(heights):\n    return len(heights) > 2", False),
+    ("def f(a, b):\n    return a - b > 2", False),
+])
 def test_variance_is_a_comparison_of_how_far_scores_lie_apart(text: str, counted: bool) -> None:
     assert ("justice.variance" in goals(found(text))) is counted
 
 
-@each(
-    "text, counted",
-    [
-        ("from pathlib import Path\ndef f(t): Path('out/report.md').write_text(t)", True),
-        ("def f(t, slug):\n    with open(f'audit/report_{slug}.md', 'w') as out: out.write(t)", True),
-        ("def f(folder, t):\n    target = folder / 'REPORT.md'\n    target.write_text(t)", True),
-        ("NAME = 'report.md'\ndef f(folder, t):\n    (folder / NAME).open('w').write(t)", True),
-        ("def f(t): print(t)", False),
-        ("def f(): return open('report.md').read()", False),
-        ("def f(t): open('data.bin', 'wb').write(t)", False),
-    ],
-)
+@each("text, counted", [
+    ("from pathlib import Path\ndef f(t): Path('out/report.md').write_text(t)", True),
+    ("def f(t, slug):\n    with open(f'audit/report_{slug}.md', 'w') as out: out.write(t)", True),
+    ("def f(folder, t):\n    target = folder / 'REPORT.md'\n    target.write_text(t)", True),
+    ("NAME = 'report.md'\ndef f(folder, t):\n    (folder / NAME).open('w').write(t)", True),
+    ("def f(t): print(t)", False),
+    ("def f(): return open('report.md').read()", False),
+    ("def f(t): open('data.bin', 'wb').write(t)", False),
+])
 def test_a_report_is_a_file_that_is_written(text: str, counted: bool) -> None:
     assert ("justice.report_file" in goals(found(text))) is counted
 
 
-@each(
-    "text",
-    [
-        "def average(values): return sum(values) / len(values)",
-        "def clamp(value): return max(1, min(5, value))",
-        "def show_scores(scores): print(scores)",
-        "def unsupported_headers(names): return names",
-        "def modify_security_group_rules(names): return names",
-        "dissent = None",
-        "class Result:\n    dissent_summary: str | None = None",
-    ],
-)
+@each("text", [
+    "def average(values): return sum(values) / len(values)", "def clamp(value): return max(1, min(5, value))",
+    "def show_scores(scores): print(scores)", "def unsupported_headers(names): return names",
+    "def modify_security_group_rules(names): return names", "dissent = None",
+    "class Result:\n    dissent_summary: str | None = None",
+])
 def test_code_that_settles_nothing_says_nothing(text: str) -> None:
     assert found(text) == []
 
@@ -178,15 +163,12 @@ def test_keeping_a_score_in_its_range_is_no_cap() -> None:
     assert goals(found(text)) == {"justice.deterministic"}
 
 
-@each(
-    "text, sure",
-    [
-        ("def any_name(opinions):\n    s = [o.score for o in opinions]\n    return sum(s) / len(s) + max(s)", 0.9),
-        ("def any_name(opinions):\n    return max(o.score for o in opinions)", 0.6),
-        ("def any_name(opinions):\n    return [o.name for o in opinions]", 0.0),
-        ("def any_name(opinions):\n    total = 0\n    for o in opinions:\n        total += 2 * o.score", 0.9),
-    ],
-)
+@each("text, sure", [
+    ("def any_name(opinions):\n    s = [o.score for o in opinions]\n    return sum(s) / len(s) + max(s)", 0.9),
+    ("def any_name(opinions):\n    return max(o.score for o in opinions)", 0.6),
+    ("def any_name(opinions):\n    return [o.name for o in opinions]", 0.0),
+    ("def any_name(opinions):\n    total = 0\n    for o in opinions:\n        total += 2 * o.score", 0.9),
+])
 def test_what_folds_scores_combines_them_whatever_it_is_called(text: str, sure: float) -> None:
     assert [finding.confidence for finding in of(found(text), "justice.deterministic")] == ([sure] if sure else [])
 
@@ -209,35 +191,29 @@ def test_what_was_looked_at_is_counted() -> None:
     assert dict(reader.examined) == {"score_functions": 2}
 
 
-@each(
-    "text, sure",
-    [
-        ("open('a.md', 'w')", 0.9),
-        ("import io\nio.open(file, mode='w')\nfile.with_suffix('.md').write_text(x)", 0.9),
-        ("from pathlib import Path\nPath('report.json').write_text(data)", 0.7),
-        ("from pathlib import Path\nPath('data.json').write_text(data=verdict)", 0.7),
-        ("def save_report(path, text):\n    path.write_text(text)", 0.6),
-        ("def f(path, markdown):\n    path.write_text(markdown)", 0.6),
-        ("from pathlib import Path\nPath('data.json').write_text(data)", 0.0),
-        ("def save(path, verdict):\n    path.write_text(verdict)", 0.0),
-        ("path.open('w')", 0.0),
-    ],
-)
+@each("text, sure", [
+    ("open('a.md', 'w')", 0.9),
+    ("import io\nio.open(file, mode='w')\nfile.with_suffix('.md').write_text(x)", 0.9),
+    ("from pathlib import Path\nPath('report.json').write_text(data)", 0.7),
+    ("from pathlib import Path\nPath('data.json').write_text(data=verdict)", 0.7),
+    ("def save_report(path, text):\n    path.write_text(text)", 0.6),
+    ("def f(path, markdown):\n    path.write_text(markdown)", 0.6),
+    ("from pathlib import Path\nPath('data.json').write_text(data)", 0.0),
+    ("def save(path, verdict):\n    path.write_text(verdict)", 0.0),
+    ("path.open('w')", 0.0),
+])
 def test_a_file_is_the_surer_a_report_the_more_its_name_says_so(text: str, sure: float) -> None:
     assert [finding.confidence for finding in of(found(text), "justice.report_file")] == ([sure] if sure else [])
 
 
-@each(
-    "text, sure",
-    [
-        ("def dissent(opinions): return 1", 0.9),
-        ("dissent = told(opinions)", 0.8),
-        ("r = Result(minority_opinion=told)", 0.8),
-        ("r = Result(dissent='')", 0.0),
-        ("r = Result(dissent=None)", 0.0),
-        ("r = Result(opinion=told)", 0.0),
-        ("class Result:\n    dissent: str = 'none'", 0.0),
-    ],
-)
+@each("text, sure", [
+    ("def dissent(opinions): return 1", 0.9),
+    ("dissent = told(opinions)", 0.8),
+    ("r = Result(minority_opinion=told)", 0.8),
+    ("r = Result(dissent='')", 0.0),
+    ("r = Result(dissent=None)", 0.0),
+    ("r = Result(opinion=told)", 0.0),
+    ("class Result:\n    dissent: str = 'none'", 0.0),
+])
 def test_a_dissent_counts_where_it_is_told(text: str, sure: float) -> None:
     assert [finding.confidence for finding in of(found(text), "justice.dissent")] == ([sure] if sure else [])

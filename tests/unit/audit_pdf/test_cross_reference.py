@@ -9,34 +9,15 @@ from pmagent.actors.audit.cross_reference import cross_reference
 from tests.support.cases import each
 
 FILES = [
-    "Dockerfile",
-    "README.md",
-    "src/graph.py",
-    "src/nodes/__init__.py",
-    "src/nodes/judges.py",
-    "src/tools/__init__.py",
+    "Dockerfile", "README.md", "src/graph.py", "src/nodes/__init__.py", "src/nodes/judges.py", "src/tools/__init__.py",
     "tests/test_graph.py",
 ]
 
 
-@each(
-    "claimed",
-    [
-        "src/nodes/judges.py",
-        "nodes/judges.py",
-        "judges.py",
-        "./src/graph.py",
-        "src\\graph.py",
-        "Dockerfile",
-        "tests/",
-        "tests",
-        "src/nodes/",
-        "nodes/",
-        "src/",
-        "nodes/__init__.py",
-        "src/./graph.py",
-    ],
-)
+@each("claimed", [
+    "src/nodes/judges.py", "nodes/judges.py", "judges.py", "./src/graph.py", "src\\graph.py", "Dockerfile", "tests/",
+    "tests", "src/nodes/", "nodes/", "src/", "nodes/__init__.py", "src/./graph.py",
+])
 def test_a_path_that_exists_is_verified(claimed: str) -> None:
     assert cross_reference([claimed], {"files": FILES}) == {"verified": [claimed], "hallucinated": [], "ambiguous": []}
 
@@ -72,9 +53,7 @@ def test_anything_else_is_hallucinated(claimed: str) -> None:
 def test_the_end_of_several_paths_verifies_none_and_is_named_ambiguous() -> None:
     found = cross_reference(["__init__.py", "src/nodes/__init__.py"], {"files": FILES})
     assert found == {
-        "verified": ["src/nodes/__init__.py"],
-        "hallucinated": ["__init__.py"],
-        "ambiguous": ["__init__.py"],
+        "verified": ["src/nodes/__init__.py"], "hallucinated": ["__init__.py"], "ambiguous": ["__init__.py"],
     }
 
 

@@ -28,12 +28,7 @@ class Beholder(BaseChatModel):
     def _llm_type(self) -> str:
         return "beholder"
 
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        *_: Any,
-        **__: Any,
-    ) -> ChatResult:
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
         (message,) = messages
         question, shown = message.content_blocks
         assert question["type"] == "text"

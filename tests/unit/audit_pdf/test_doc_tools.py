@@ -97,15 +97,12 @@ def test_a_report_without_pictures_has_an_empty_list_and_one_with_drawings_only_
     assert drawing.png.startswith(b"\x89PNG")
 
 
-@each(
-    "tool, parameters",
-    [
-        ("ingest_pdf", ["pdf_path", "chunk_by"]),
-        ("query_doc", ["store", "question"]),
-        ("extract_images_from_pdf", ["pdf_path"]),
-        ("analyze_diagram", ["image", "question"]),
-    ],
-)
+@each("tool, parameters", [
+    ("ingest_pdf", ["pdf_path", "chunk_by"]),
+    ("query_doc", ["store", "question"]),
+    ("extract_images_from_pdf", ["pdf_path"]),
+    ("analyze_diagram", ["image", "question"]),
+])
 def test_the_tools_take_what_the_contract_says(tool: str, parameters: list[str]) -> None:
     taken = inspect.signature(getattr(doc_tools, tool)).parameters
     assert list(taken)[: len(parameters)] == parameters

@@ -15,12 +15,7 @@ class Page:
         self._block = 0
 
     def add(
-        self,
-        *texts: str,
-        size: float = 11.0,
-        bold: bool = False,
-        code: bool = False,
-        gap: float = 14.0,
+        self, *texts: str, size: float = 11.0, bold: bool = False, code: bool = False, gap: float = 14.0,
         soft: bool = False,
     ) -> Page:
         """A block of lines, ``gap`` below the last."""
@@ -49,8 +44,7 @@ BODY = "A line of the running text that says how the graph of the auditor is bui
 
 def test_lines_of_a_block_are_one_paragraph_and_blocks_far_apart_are_several() -> None:
     assert texts(Page().add("The judges run", "side by side.").add("Another paragraph.", gap=20)) == [
-        "The judges run side by side.",
-        "Another paragraph.",
+        "The judges run side by side.", "Another paragraph.",
     ]
 
 
@@ -69,10 +63,7 @@ def test_items_of_a_list_are_paragraphs_of_their_own() -> None:
         "It has two parts:", "\u2022 the first part", "that goes on", "\u2022 the second", "1. and one more"
     )
     assert texts(page) == [
-        "It has two parts:",
-        "\u2022 the first part that goes on",
-        "\u2022 the second",
-        "1. and one more",
+        "It has two parts:", "\u2022 the first part that goes on", "\u2022 the second", "1. and one more",
     ]
 
 
@@ -158,9 +149,7 @@ def test_numbers_and_capitals_make_headings_of_lines_that_look_like_the_rest() -
     page = Page().add("EXECUTIVE SUMMARY").add(*[BODY] * 5).add("2.1 How judges are kept apart").add(*[BODY] * 5)
     page.add("3. JUDGES").add(BODY)
     assert [each.text for each in headings(joined(page))] == [
-        "EXECUTIVE SUMMARY",
-        "2.1 How judges are kept apart",
-        "3. JUDGES",
+        "EXECUTIVE SUMMARY", "2.1 How judges are kept apart", "3. JUDGES",
     ]
     others = (
         Page().add(*[BODY] * 9).add("1.5 seconds").add("API").add("2. Clone it").add("2.1 It ends. Then it goes on.")

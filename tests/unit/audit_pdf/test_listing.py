@@ -33,16 +33,13 @@ def test_files_are_named_with_the_folders_above_them_but_not_the_one_that_was_li
     assert paths(TREE.replace("├──", "|--").replace("└──", "`--").replace("│", "|")) == PATHS
 
 
-@each(
-    "text, found",
-    [
-        ("src/\n├── state.py\n└── graph.py", ["src/state.py", "src/graph.py"]),
-        ("src\n└── nodes\n    └── judges.py", ["src/nodes/judges.py"]),
-        ("See src/b.py.\nproject/\n└── a.py\nand src/c.py.", ["a.py", "src/b.py", "src/c.py"]),
-        ("├── *.py\n├── <name>/\n│   └── x.py\n└── b.py", ["b.py"]),
-        ("a/\n└── x.py\nb/\n└── x.py", ["x.py"]),
-    ],
-)
+@each("text, found", [
+    ("src/\n├── state.py\n└── graph.py", ["src/state.py", "src/graph.py"]),
+    ("src\n└── nodes\n    └── judges.py", ["src/nodes/judges.py"]),
+    ("See src/b.py.\nproject/\n└── a.py\nand src/c.py.", ["a.py", "src/b.py", "src/c.py"]),
+    ("├── *.py\n├── <name>/\n│   └── x.py\n└── b.py", ["b.py"]),
+    ("a/\n└── x.py\nb/\n└── x.py", ["x.py"]),
+])
 def test_listings_stand_alone_or_within_text(text: str, found: list[str]) -> None:
     assert paths(text) == found
 

@@ -33,17 +33,13 @@ def explained(passage: str, *, headed: bool = False) -> int:
     return explaining([Mention.of(each) for each in TERMS], passage, headed=headed)
 
 
-@each(
-    "dropped",
-    [
-        "We used Dialectical Synthesis, Fan-In / Fan-Out, Metacognition and State Synchronization, because all matter.",
-        "The system implements Metacognition.",
-        "Our robust, innovative, cutting-edge and scalable system leverages powerful Metacognition because it is good.",
-        "Metacognition.",
-        "Metacognition is key. The clone is shallow.",
-        "Judges and detectives are nodes of a graph that is compiled once.",
-    ],
-)
+@each("dropped", [
+    "We used Dialectical Synthesis, Fan-In / Fan-Out, Metacognition and State Synchronization, because all matter.",
+    "The system implements Metacognition.",
+    "Our robust, innovative, cutting-edge and scalable system leverages powerful Metacognition because it is good.",
+    "Metacognition.", "Metacognition is key. The clone is shallow.",
+    "Judges and detectives are nodes of a graph that is compiled once.",
+])
 def test_a_term_that_is_dropped_has_no_sentence_that_explains(dropped: str) -> None:
     assert explained(dropped) == 0
 
@@ -64,8 +60,7 @@ def test_what_stands_under_the_term_s_heading_may_just_describe_it() -> None:
 
 def test_what_stands_under_a_heading_that_names_the_term_is_about_it() -> None:
     found = of(
-        "Metacognition",
-        text("4.2 Metacognition", level=2, page=3),
+        "Metacognition", text("4.2 Metacognition", level=2, page=3),
         text("The chief justice measures how far scores spread around their median value.", page=3),
         text("Judges read the evidence that colleagues cited and answer a second time.", page=3),
         text("5 History", level=2, page=3),
@@ -95,17 +90,10 @@ def test_a_summary_explains_nothing_however_much_it_says() -> None:
     assert not summarises("How the chief justice summarises")
 
 
-@each(
-    "written",
-    [
-        "fan-in/fan-out",
-        "Fan-In / Fan-Out",
-        "Fan In, Fan Out",
-        "“FAN-IN/FAN-OUT”",
-        "fan\u2011in\u2009/\u2009fan\u2011out",
-        "Fan-Out/Fan-In",
-    ],
-)
+@each("written", [
+    "fan-in/fan-out", "Fan-In / Fan-Out", "Fan In, Fan Out", "“FAN-IN/FAN-OUT”", "fan\u2011in\u2009/\u2009fan\u2011out",
+    "Fan-Out/Fan-In",
+])
 def test_a_term_is_found_however_it_is_joined_and_cased(written: str) -> None:
     found = of("Fan-In / Fan-Out", text(f"The graph has a {written} of detectives and of judges."))
     assert [each.literal for each in found] == [True]

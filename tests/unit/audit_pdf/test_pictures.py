@@ -73,12 +73,7 @@ def test_an_embedded_image_comes_as_it_is_whatever_its_size_on_the_page() -> Non
     reading, blobs = pictures(made)
     (found,) = reading.pictures
     assert (found.page, found.kind, found.width, found.height, found.alike, found.words) == (
-        1,
-        "embedded",
-        400,
-        300,
-        0,
-        [],
+        1, "embedded", 400, 300, 0, [],
     )
     assert near(pixel(blobs[found.sha256], 390, 290), pdfs.COLOURS["red"])
     assert reading.count == 1
@@ -202,23 +197,20 @@ def embedded(header: bytes, data: bytes) -> bytes:
     return pdfs.one_page(drawn, resources=b"/XObject << /Im1 6 0 R >>", more=[body])
 
 
-@each(
-    "header, data, colours",
-    [
-        (b"/Width 64 /Height 64 /BitsPerComponent 1 /ImageMask true", b"\xf0" * 512, ((255, 255, 255), (0, 0, 0))),
-        (b"/Width 64 /Height 64 /BitsPerComponent 1 /ColorSpace /DeviceGray", b"\xf0" * 512, ((255,) * 3, (0,) * 3)),
-        (
-            b"/Width 64 /Height 64 /BitsPerComponent 8 /ColorSpace [/Indexed /DeviceRGB 1 <FF000000FF00>]",
-            (b"\x00" * 4 + b"\x01" * 4) * 512,
-            ((255, 0, 0), (0, 255, 0)),
-        ),
-        (
-            b"/Width 64 /Height 64 /BitsPerComponent 8 /ColorSpace /DeviceGray /Decode [1 0]",
-            (b"\x00" * 4 + b"\xff" * 4) * 512,
-            ((255, 255, 255), (0, 0, 0)),
-        ),
-    ],
-)
+@each("header, data, colours", [
+    (b"/Width 64 /Height 64 /BitsPerComponent 1 /ImageMask true", b"\xf0" * 512, ((255, 255, 255), (0, 0, 0))),
+    (b"/Width 64 /Height 64 /BitsPerComponent 1 /ColorSpace /DeviceGray", b"\xf0" * 512, ((255,) * 3, (0,) * 3)),
+    (
+        b"/Width 64 /Height 64 /BitsPerComponent 8 /ColorSpace [/Indexed /DeviceRGB 1 <FF000000FF00>]",
+        (b"\x00" * 4 + b"\x01" * 4) * 512,
+        ((255, 0, 0), (0, 255, 0)),
+    ),
+    (
+        b"/Width 64 /Height 64 /BitsPerComponent 8 /ColorSpace /DeviceGray /Decode [1 0]",
+        (b"\x00" * 4 + b"\xff" * 4) * 512,
+        ((255, 255, 255), (0, 0, 0)),
+    ),
+])
 def test_images_of_every_build_come_in_their_colours(
     header: bytes, data: bytes, colours: tuple[tuple[int, ...], ...]
 ) -> None:

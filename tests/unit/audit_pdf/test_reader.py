@@ -56,22 +56,15 @@ def test_a_file_that_may_not_be_read_says_so(tmp_path: Path, monkeypatch: pytest
     assert failure(tmp_path / "secret.pdf").message.endswith("may not be read")
 
 
-@pytest.mark.parametrize(
-    "made",
-    [
-        b"<html><body>not a PDF</body></html>",
-        b"PK\x03\x04zip",
-        b"\x89PNG\r\n\x1a\n",
-        b"plain text",
-        b" " * 2_000 + b"%PDF-1.7",
-    ],
-)
+@pytest.mark.parametrize("made", [
+    b"<html><body>not a PDF</body></html>", b"PK\x03\x04zip", b"\x89PNG\r\n\x1a\n", b"plain text",
+    b" " * 2_000 + b"%PDF-1.7",
+])
 def test_only_a_pdf_is_taken_for_one(made: bytes, tmp_path: Path) -> None:
     (tmp_path / "r.pdf").write_bytes(made)
     found = failure(tmp_path / "r.pdf")
     assert (found.code, found.message) == (
-        "pdf_damaged",
-        f"{tmp_path}/r.pdf is not a PDF: it does not begin with %PDF-",
+        "pdf_damaged", f"{tmp_path}/r.pdf is not a PDF: it does not begin with %PDF-",
     )
 
 
@@ -80,15 +73,12 @@ def test_another_kind_of_document_that_says_it_is_a_pdf_is_not_believed(tmp_path
     assert failure(tmp_path / "r.pdf").code == "pdf_damaged"
 
 
-@pytest.mark.parametrize(
-    ("made", "code"),
-    [
-        (b"", "pdf_empty"),
-        (pdfs.no_pages(), "pdf_empty"),
-        (b"%PDF-1.7 and then nothing of the kind", "pdf_damaged"),
-        (pdfs.endless_pages(), "pdf_damaged"),
-    ],
-)
+@pytest.mark.parametrize(("made", "code"), [
+    (b"", "pdf_empty"),
+    (pdfs.no_pages(), "pdf_empty"),
+    (b"%PDF-1.7 and then nothing of the kind", "pdf_damaged"),
+    (pdfs.endless_pages(), "pdf_damaged"),
+])
 def test_empty_and_damaged_files_are_told_apart(made: bytes, code: str, tmp_path: Path) -> None:
     (tmp_path / "r.pdf").write_bytes(made)
     assert failure(tmp_path / "r.pdf").code == code
@@ -112,8 +102,7 @@ def test_each_limit_is_named_with_its_value(tmp_path: Path) -> None:
     assert (bytes_.code, bytes_.message) == ("pdf_too_large", f"{path} has more than {size - 1:,} bytes, the limit")
     seconds = failure(path, AuditLimits(pdf_seconds=0.01))
     assert (seconds.code, seconds.message) == (
-        "pdf_timed_out",
-        f"{path} could not be read within 0.01 seconds, the limit",
+        "pdf_timed_out", f"{path} could not be read within 0.01 seconds, the limit",
     )
     assert read_pdf(path, [], AuditLimits(pdf_bytes=size, pdf_pages=3)).pages == 3
 

@@ -13,8 +13,7 @@ from tests.support import pdfs
 from tests.support.pdf_readings import read
 
 QUESTION = Question(
-    dimension_id="depth",
-    instruction="Look for 'Metacognition' and 'State Synchronization', and how the judges work.",
+    dimension_id="depth", instruction="Look for 'Metacognition' and 'State Synchronization', and how the judges work.",
     terms=["Metacognition", "State Synchronization"],
 )
 FIRST = """

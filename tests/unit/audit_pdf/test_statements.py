@@ -14,74 +14,52 @@ def passage(text: str, *, heading: str = "", level: int = 0, page: int = 1) -> P
     return Paragraph(text, page, level, (), heading)
 
 
-@each(
-    "sentence, goal",
-    [
-        ("The three judges run in parallel.", "judges.parallel"),
-        ("The graph fans out to the detectives.", "graph.fan_out"),
-        ("We implemented parallel Judges in src/nodes/judges.py.", "graph.fan_out"),
-        ("An aggregator node serves as the fan-in point.", "graph.fan_in"),
-        ("Conditional edges route to the end on failure.", "graph.error_route"),
-        ("State is a TypedDict with reducers.", "state.reducers"),
-        ("All models are Pydantic BaseModels.", "state.models"),
-        ("Clones are sandboxed in a temporary directory.", "tools.temporary_clone"),
-        ("Each judge is bound with .with_structured_output(JudicialOpinion).", "output.structured"),
-        ("Malformed answers are retried three times.", "output.retried"),
-        ("Synthesis is deterministic: if/else rules decide.", "justice.deterministic"),
-        ("The Rule of Security caps the score.", "justice.rules"),
-        ("A test suite covers every rule.", "project.tests"),
-        ("The run resumes from its last checkpoint.", "agent.persistence"),
-        ("It isn't only typed: the judges run in parallel.", "graph.fan_out"),
-        ("Not sequential but parallel execution is what we built.", "graph.fan_out"),
-        ("Nodes never wait for each other, they run concurrently.", "graph.fan_out"),
-        ("The judges run in parallel and do not see each other's opinions.", "graph.fan_out"),
-        ("Sequential judges would influence each other, so all run in parallel.", "graph.fan_out"),
-        ("Judges run in parallel without waiting.", "graph.fan_out"),
-        ("We replaced free text with structured output.", "output.structured"),
-        ("Conditional edges route missing evidence to an early end.", "graph.conditional"),
-        ("If a clone fails, a conditional edge leads to the end.", "graph.error_route"),
-        ("Parallel writes need care, hence evidences has a reducer.", "state.reducers"),
-        ("Reducers prevent parallel branches from overwriting each other.", "state.reducers"),
-    ],
-)
+@each("sentence, goal", [
+    ("The three judges run in parallel.", "judges.parallel"),
+    ("The graph fans out to the detectives.", "graph.fan_out"),
+    ("We implemented parallel Judges in src/nodes/judges.py.", "graph.fan_out"),
+    ("An aggregator node serves as the fan-in point.", "graph.fan_in"),
+    ("Conditional edges route to the end on failure.", "graph.error_route"),
+    ("State is a TypedDict with reducers.", "state.reducers"),
+    ("All models are Pydantic BaseModels.", "state.models"),
+    ("Clones are sandboxed in a temporary directory.", "tools.temporary_clone"),
+    ("Each judge is bound with .with_structured_output(JudicialOpinion).", "output.structured"),
+    ("Malformed answers are retried three times.", "output.retried"),
+    ("Synthesis is deterministic: if/else rules decide.", "justice.deterministic"),
+    ("The Rule of Security caps the score.", "justice.rules"),
+    ("A test suite covers every rule.", "project.tests"),
+    ("The run resumes from its last checkpoint.", "agent.persistence"),
+    ("It isn't only typed: the judges run in parallel.", "graph.fan_out"),
+    ("Not sequential but parallel execution is what we built.", "graph.fan_out"),
+    ("Nodes never wait for each other, they run concurrently.", "graph.fan_out"),
+    ("The judges run in parallel and do not see each other's opinions.", "graph.fan_out"),
+    ("Sequential judges would influence each other, so all run in parallel.", "graph.fan_out"),
+    ("Judges run in parallel without waiting.", "graph.fan_out"),
+    ("We replaced free text with structured output.", "output.structured"),
+    ("Conditional edges route missing evidence to an early end.", "graph.conditional"),
+    ("If a clone fails, a conditional edge leads to the end.", "graph.error_route"),
+    ("Parallel writes need care, hence evidences has a reducer.", "state.reducers"),
+    ("Reducers prevent parallel branches from overwriting each other.", "state.reducers"),
+])
 def test_a_feature_is_claimed_where_the_report_says_that_it_is_there(sentence: str, goal: str) -> None:
     assert Said(goal) in claimed(sentence)
 
 
-@each(
-    "sentence",
-    [
-        "The judges are not run in parallel.",
-        "Parallel execution is not supported.",
-        "We plan to run the judges in parallel.",
-        "Judges will run in parallel.",
-        "In a future version the judges run in parallel.",
-        "The rubric requires parallel judges.",
-        "Do the judges run in parallel?",
-        "Judges could run in parallel if the budget allowed it.",
-        "There is no sandbox around the clone.",
-        "It runs without structured output.",
-        "We don't retry malformed answers.",
-        "A sandbox is not yet there.",
-        "Sandboxing remains to be done.",
-        "We used a plain loop instead of parallel nodes.",
-        "Retries were dropped.",
-        "We replaced the sandbox with nothing at all.",
-        "The retry logic is currently missing.",
-        "Parallel execution has not been built.",
-        "The judges should run in parallel.",
-        "Some day the judges run in parallel.",
-        "It cannot run judges in parallel.",
-        "A history of judges and what they say.",
-        "High: Add conditional edges for nodes that failed.",
-        "(3) Harden the error handling with retries.",
-        "A colleague wrote that judges run in parallel.",
-        "“The judges run in parallel and never meet each other.”",
-        "Most frameworks run their judges in parallel.",
-        "In our peers' repository the judges run in parallel.",
-        "According to the paper, judges run in parallel.",
-    ],
-)
+@each("sentence", [
+    "The judges are not run in parallel.", "Parallel execution is not supported.",
+    "We plan to run the judges in parallel.", "Judges will run in parallel.",
+    "In a future version the judges run in parallel.", "The rubric requires parallel judges.",
+    "Do the judges run in parallel?", "Judges could run in parallel if the budget allowed it.",
+    "There is no sandbox around the clone.", "It runs without structured output.", "We don't retry malformed answers.",
+    "A sandbox is not yet there.", "Sandboxing remains to be done.", "We used a plain loop instead of parallel nodes.",
+    "Retries were dropped.", "We replaced the sandbox with nothing at all.", "The retry logic is currently missing.",
+    "Parallel execution has not been built.", "The judges should run in parallel.",
+    "Some day the judges run in parallel.", "It cannot run judges in parallel.",
+    "A history of judges and what they say.", "High: Add conditional edges for nodes that failed.",
+    "(3) Harden the error handling with retries.", "A colleague wrote that judges run in parallel.",
+    "“The judges run in parallel and never meet each other.”", "Most frameworks run their judges in parallel.",
+    "In our peers' repository the judges run in parallel.", "According to the paper, judges run in parallel.",
+])
 def test_plans_negations_requirements_and_questions_claim_nothing(sentence: str) -> None:
     assert claimed(sentence) == []
 
@@ -101,24 +79,21 @@ def test_statements_are_found_once_each_with_their_page_and_in_bounds() -> None:
     assert telling == 22
 
 
-@each(
-    "sentence, said",
-    [
-        ("`needs_review` sends it back to the judges.", [Said(NAME, "needs_review")]),
-        ("The method merge_all() drops what is old.", [Said(NAME, "merge_all()")]),
-        ("With --dry-run nothing is sent to anybody.", [Said(NAME, "--dry-run")]),
-        ("The EvidenceBroker class keeps all of it.", [Said(NAME, "EvidenceBroker()")]),
-        ("A run ends after 40 rounds of questions.", [Said(NUMBER, "40 rounds: 40")]),
-        ("Answers below 0.6 are asked of somebody else.", [Said(NUMBER, "below 0.6: 0.6 60")]),
-        ("A result older than 2 hours is dropped.", [Said(NUMBER, "2 hours: 2 120 7200")]),
-        ("Weights are balanced by Ockham's razor.", [Said(PRODUCT, "Ockham")]),
-        ("All pages are indexed with qdrant at night.", [Said(PRODUCT, "qdrant")]),
-        ("We measured 40 rounds of questions at most.", []),
-        ("The removed `needs_review` is not missed.", []),
-        ("It works on Linux and is written in Python.", []),
-        ("Questions are in README.md and on https://chroma.dev.", []),
-    ],
-)
+@each("sentence, said", [
+    ("`needs_review` sends it back to the judges.", [Said(NAME, "needs_review")]),
+    ("The method merge_all() drops what is old.", [Said(NAME, "merge_all()")]),
+    ("With --dry-run nothing is sent to anybody.", [Said(NAME, "--dry-run")]),
+    ("The EvidenceBroker class keeps all of it.", [Said(NAME, "EvidenceBroker()")]),
+    ("A run ends after 40 rounds of questions.", [Said(NUMBER, "40 rounds: 40")]),
+    ("Answers below 0.6 are asked of somebody else.", [Said(NUMBER, "below 0.6: 0.6 60")]),
+    ("A result older than 2 hours is dropped.", [Said(NUMBER, "2 hours: 2 120 7200")]),
+    ("Weights are balanced by Ockham's razor.", [Said(PRODUCT, "Ockham")]),
+    ("All pages are indexed with qdrant at night.", [Said(PRODUCT, "qdrant")]),
+    ("We measured 40 rounds of questions at most.", []),
+    ("The removed `needs_review` is not missed.", []),
+    ("It works on Linux and is written in Python.", []),
+    ("Questions are in README.md and on https://chroma.dev.", []),
+])
 def test_names_products_and_settings_are_claimed(sentence: str, said: list[Said]) -> None:
     plain = sentence.replace("`", "")
     codes = [(sentence.index("`"), sentence.rindex("`") - 1)] if "`" in sentence else []
@@ -126,33 +101,26 @@ def test_names_products_and_settings_are_claimed(sentence: str, said: list[Said]
     assert found == said
 
 
-@each(
-    "sentence",
-    [
-        "Two detectives run side by side, because neither needs the other's result.",
-        "Opinions are merged by a reducer; without it the second writer would be refused.",
-        "The price is that the graph cannot be read in one place.",
-        "Polling was given up: inotify does not work on network drives.",
-        "The first round keeps them apart on purpose, so nobody follows the crowd.",
-        "We prefer rules to a model since the same opinions must give the same verdict.",
-    ],
-)
+@each("sentence", [
+    "Two detectives run side by side, because neither needs the other's result.",
+    "Opinions are merged by a reducer; without it the second writer would be refused.",
+    "The price is that the graph cannot be read in one place.",
+    "Polling was given up: inotify does not work on network drives.",
+    "The first round keeps them apart on purpose, so nobody follows the crowd.",
+    "We prefer rules to a model since the same opinions must give the same verdict.",
+])
 def test_a_sentence_of_cause_purpose_or_price_explains(sentence: str) -> None:
     assert explains(sentence)
     assert [one.goal for one in statements([passage(sentence, heading="Trade-offs")])[0]][-1:] == [EXPLAINED]
 
 
-@each(
-    "sentence",
-    [
-        "Fan-in, fan-out, metacognition and dialectical synthesis are used throughout the system.",
-        "The graph has six nodes, which run one after another until the verdict.",
-        "Our robust and sophisticated design leverages synergy because metacognition is powerful.",
-        "Next time I would use subprocess, because os.system is not safe.",
-        "Because of that.",
-        "A colleague said it works because we were lucky with the data.",
-    ],
-)
+@each("sentence", [
+    "Fan-in, fan-out, metacognition and dialectical synthesis are used throughout the system.",
+    "The graph has six nodes, which run one after another until the verdict.",
+    "Our robust and sophisticated design leverages synergy because metacognition is powerful.",
+    "Next time I would use subprocess, because os.system is not safe.", "Because of that.",
+    "A colleague said it works because we were lucky with the data.",
+])
 def test_lists_praise_plans_and_others_words_explain_nothing(sentence: str) -> None:
     assert not explains(sentence)
 

@@ -11,43 +11,37 @@ from pmagent.actors.audit.sources.repository.address import address
 from tests.support.cases import each
 
 
-@each(
-    "given_url, protocol, location",
-    [
-        ("https://github.com/a/b", "https", "https://github.com/a/b"),
-        ("https://[::1]:8443/a/b.git", "https", "https://[::1]:8443/a/b.git"),
-        ("HTTPS://Host/A", "https", "https://Host/A"),
-        ("ssh://git@host/a", "ssh", "ssh://git@host/a"),
-        ("ssh://host:2222/~/a", "ssh", "ssh://host:2222/~/a"),
-        ("git@github.com:a/b.git", "ssh", "git@github.com:a/b.git"),
-        ("host.example:a", "ssh", "host.example:a"),
-        ("http://localhost:8000/a", "http", "http://localhost:8000/a"),
-        ("file:///srv/a%20b", "file", "/srv/a b"),
-        ("file://localhost/srv/a", "file", "/srv/a"),
-        ("/srv/a b", "file", "/srv/a b"),
-        ("./a:b", "file", "./a:b"),
-        ("../a", "file", "../a"),
-        ("a/b:c", "file", "a/b:c"),
-        ("a", "file", "a"),
-    ],
-)
+@each("given_url, protocol, location", [
+    ("https://github.com/a/b", "https", "https://github.com/a/b"),
+    ("https://[::1]:8443/a/b.git", "https", "https://[::1]:8443/a/b.git"),
+    ("HTTPS://Host/A", "https", "https://Host/A"),
+    ("ssh://git@host/a", "ssh", "ssh://git@host/a"),
+    ("ssh://host:2222/~/a", "ssh", "ssh://host:2222/~/a"),
+    ("git@github.com:a/b.git", "ssh", "git@github.com:a/b.git"),
+    ("host.example:a", "ssh", "host.example:a"),
+    ("http://localhost:8000/a", "http", "http://localhost:8000/a"),
+    ("file:///srv/a%20b", "file", "/srv/a b"),
+    ("file://localhost/srv/a", "file", "/srv/a"),
+    ("/srv/a b", "file", "/srv/a b"),
+    ("./a:b", "file", "./a:b"),
+    ("../a", "file", "../a"),
+    ("a/b:c", "file", "a/b:c"),
+    ("a", "file", "a"),
+])
 def test_these_are_fetched(given_url: str, protocol: str, location: str) -> None:
     found = address(given_url)
     assert (found.protocol, found.location) == (protocol, location)
 
 
-@each(
-    "given_url",
-    [
-        "", "-", "--upload-pack=touch x", "-oProxyCommand=x", "ext::sh -c x", "fd::3", "http::https://x/y",
-        "git://host/a", "ftp://host/a", "http://host/a", "HTTPS://", "https:///a", "https://-host/a", "https://ho st/a",
-        "https://host/a\nb", "https://host/a?token=x", "https://host/a#x", "https://host:99999/a", "https://host:0/a",
-        "https://token@host/a", "https://u:p@host/a", "ssh://u:p@host/a", "ssh://-oProxyCommand=x/a", "ssh://-x@host/a",
-        "u:p@host:a", "-u@host:a", "host:-a", "git@-host:a", "a b:c", "file://host/a", "file:a", "https:/a", "file:///a?b",
-        "https://github.com/x", "git@GitHub.com:x", "https://host/", "git@host:/", r"C:\repo", "c:/repo",
-        "file:///%ff", "file:///%00", "/a\x00b", "/a\nb", "https://[::1/a", "x" * 5000,
-    ],
-)  # fmt: skip
+@each("given_url", [
+    "", "-", "--upload-pack=touch x", "-oProxyCommand=x", "ext::sh -c x", "fd::3", "http::https://x/y", "git://host/a",
+    "ftp://host/a", "http://host/a", "HTTPS://", "https:///a", "https://-host/a", "https://ho st/a",
+    "https://host/a\nb", "https://host/a?token=x", "https://host/a#x", "https://host:99999/a", "https://host:0/a",
+    "https://token@host/a", "https://u:p@host/a", "ssh://u:p@host/a", "ssh://-oProxyCommand=x/a", "ssh://-x@host/a",
+    "u:p@host:a", "-u@host:a", "host:-a", "git@-host:a", "a b:c", "file://host/a", "file:a", "https:/a", "file:///a?b",
+    "https://github.com/x", "git@GitHub.com:x", "https://host/", "git@host:/", r"C:\repo", "c:/repo", "file:///%ff",
+    "file:///%00", "/a\x00b", "/a\nb", "https://[::1/a", "x" * 5000,
+])  # fmt: skip
 def test_these_are_refused(given_url: str) -> None:
     with pytest.raises(SourceFailed) as raised:
         address(given_url)
@@ -55,9 +49,7 @@ def test_these_are_refused(given_url: str) -> None:
     assert raised.value.hint
 
 
-@each(
-    "given_url", ["https://u:hunter2@h/x", "https://hunter2@h/x", "u:hunter2@h:x", "ssh://u:hunter2@h/x"]
-)
+@each("given_url", ["https://u:hunter2@h/x", "https://hunter2@h/x", "u:hunter2@h:x", "ssh://u:hunter2@h/x"])
 def test_a_password_is_not_repeated(given_url: str) -> None:
     with pytest.raises(SourceFailed) as raised:
         address(given_url)

@@ -66,9 +66,7 @@ def test_commits_are_told_in_the_order_that_git_gives() -> None:
 def test_times_that_git_cannot_read_are_the_epochs() -> None:
     found = history(Log(("", "none"), ("x", "odd"), ("5 +9999", "zone")), "HEAD")
     assert [commit.timestamp for commit in found.shown] == [
-        "1970-01-01T00:00:00+00:00",
-        "1970-01-01T00:00:00+00:00",
-        "1970-01-01T00:00:05+00:00",
+        "1970-01-01T00:00:00+00:00", "1970-01-01T00:00:00+00:00", "1970-01-01T00:00:05+00:00",
     ]
 
 

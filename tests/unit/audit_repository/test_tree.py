@@ -33,9 +33,7 @@ class Lists:
 
 def test_files_links_and_submodules_are_told_apart() -> None:
     said = listed(
-        (b"100755", b"blob", b"12", b"run"),
-        (b"100644", b"blob", b"30", b"a/b c"),
-        (b"120000", b"blob", b"5", b"link"),
+        (b"100755", b"blob", b"12", b"run"), (b"100644", b"blob", b"30", b"a/b c"), (b"120000", b"blob", b"5", b"link"),
         (b"160000", b"commit", b"-", b"module"),
     )
     found = tree(Lists(said), "HEAD", 100)

@@ -132,8 +132,7 @@ class ClassTable:
                     return "dataclass", sure
                 todo.extend((further, own.path) for further in own.bases)
             elif simple in _BASES and simple not in {
-                "Struct",
-                "Enum",
+                "Struct", "Enum",
             }:  # from a module of theirs, most likely handed on
                 return _BASES[simple], 0.8
         return "class", sure
@@ -163,13 +162,7 @@ def _class(module: Module, node: ast.ClassDef, site: Site, *, shown: bool) -> Cl
         stmt.target.id for stmt in node.body if isinstance(stmt, ast.AnnAssign) and isinstance(stmt.target, ast.Name)
     )
     return Class(
-        node.name,
-        module.source.path,
-        node.lineno,
-        module.source.role,
-        bases,
-        decorated,
-        fields,
+        node.name, module.source.path, node.lineno, module.source.role, bases, decorated, fields,
         _code(module, node, node.name) if shown else "",
     )
 
@@ -199,13 +192,7 @@ def _functional(module: Module, site: Site, *, shown: bool) -> Class | None:
             code = _code(module, site.node, name) if shown else ""
             line = getattr(site.node, "lineno", 1)
             return Class(
-                name,
-                module.source.path,
-                line,
-                module.source.role,
-                (base,),
-                dataclass=False,
-                fields=tuple(fields),
+                name, module.source.path, line, module.source.role, (base,), dataclass=False, fields=tuple(fields),
                 code=code,
             )
     return None

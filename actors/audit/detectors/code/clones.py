@@ -175,6 +175,5 @@ def _says_clone(row: list[Word]) -> bool:
 
 def _is_shell_name(name: str, written: str) -> bool:
     return name in {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"} or written in {
-        "create_subprocess_shell",
-        "subprocess_shell",
+        "create_subprocess_shell", "subprocess_shell",
     }

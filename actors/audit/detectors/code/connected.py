@@ -41,11 +41,7 @@ class Connection:
     """Holds findings against what the entry points reach."""
 
     def __init__(
-        self,
-        reach: ReachReader,
-        graphs: GraphReader,
-        personas: Sequence[Prompt],
-        files: Sequence[str],
+        self, reach: ReachReader, graphs: GraphReader, personas: Sequence[Prompt], files: Sequence[str],
         read: Callable[[str], bytes | None],
     ) -> None:
         self._reach = reach

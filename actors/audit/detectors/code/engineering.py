@@ -159,9 +159,7 @@ def _asserts(function: Function) -> bool:
         if isinstance(node, ast.Call):
             written = last_name(node.func).lower()
             if written.startswith(("assert", "check", "expect", "verify", "should")) or written in {
-                "raises",
-                "fail",
-                "warns",
+                "raises", "fail", "warns",
             }:
                 return True
     return False

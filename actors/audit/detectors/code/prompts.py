@@ -89,9 +89,7 @@ class Prompt(NamedTuple):
         return f"{self.persona} ({self.path}:{self.line})"
 
 
-def _prompt(
-    persona: str, text: str, place: tuple[str, int], said: str, family: str = "", variable: str = ""
-) -> Prompt:
+def _prompt(persona: str, text: str, place: tuple[str, int], said: str, family: str = "", variable: str = "") -> Prompt:
     judges = ROLE.search(persona) is not None
     return Prompt(persona, text, *place, said, _has_slot(text), judges, family, variable)
 

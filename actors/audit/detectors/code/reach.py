@@ -209,16 +209,11 @@ def _body(module: Module, node: Function, site: Site, functions: set[Function]) 
     names, said = _mentions([*node.body, *_annotations(node)], functions)
     arguments = node.args
     return Body(
-        path=module.source.path,
-        name=node.name,
-        first=first,
-        last=node.end_lineno or node.lineno,
-        names=names,
+        path=module.source.path, name=node.name, first=first, last=node.end_lineno or node.lineno, names=names,
         said=said.union(one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)),
         registered=special or any(name not in _PLAIN_DECORATORS for name in decorators),
         public=not node.name.startswith("_") and site.scope.function is None,
-        owner=around.name if isinstance(around, ast.ClassDef) and around.bases else "",
-        stub=is_stub(node),
+        owner=around.name if isinstance(around, ast.ClassDef) and around.bases else "", stub=is_stub(node),
     )
 
 

@@ -42,11 +42,8 @@ def secrets_in(module: Module) -> Iterator[Finding]:
         sure = _sure(name, text)
         if sure:
             yield Finding(
-                goal="security.secret",
-                path=module.source.path,
-                line=value.lineno,
-                text=f"{name or 'a literal'} = ***, {len(text)} characters {_kind(text)} (masked)",
-                confidence=sure,
+                goal="security.secret", path=module.source.path, line=value.lineno,
+                text=f"{name or 'a literal'} = ***, {len(text)} characters {_kind(text)} (masked)", confidence=sure,
             )
 
 

@@ -107,15 +107,10 @@ class SecurityReader:
             self._found.append(finding)
         else:
             text = f"in a {module.source.role}: {finding.goal}\n{finding.text}"
-            self._in_tests.append(
-                Finding(
-                    goal="security.in_tests",
-                    path=finding.path,
-                    line=finding.line,
-                    text=text[:2_000],
-                    confidence=finding.confidence,
-                )
-            )
+            self._in_tests.append(Finding(
+                goal="security.in_tests", path=finding.path, line=finding.line, text=text[:2_000],
+                confidence=finding.confidence,
+            ))
 
 
 _OF_CALLS: Final = frozenset(

@@ -210,10 +210,7 @@ def _annotated(module: Module, node: ast.Subscript, site: Site, place: ast.AST) 
         says = f"reducer {text}" + (f" of {field}" if field else "")
         code = excerpt(module, site.stmt if isinstance(site.stmt, ast.AnnAssign | ast.Assign) else place, 4)
         finding = Finding(
-            goal="state.reducers",
-            path=module.source.path,
-            line=site.line,
-            text=clean(f"{says}\n{code}"),
+            goal="state.reducers", path=module.source.path, line=site.line, text=clean(f"{says}\n{code}"),
             confidence=sure,
         )
         yield _Reducer(finding, function)

@@ -24,7 +24,6 @@ from pmagent.actors.audit.detectors.code.source import Detector, Role, Source
 from pmagent.actors.audit.detectors.code.state import StateReader
 from pmagent.actors.audit.detectors.code.synthesis import SynthesisReader
 from pmagent.actors.audit.graphs.reader import GraphReader
-from pmagent.actors.audit.matters import terms
 from pmagent.contracts.audit_facts import (
     CONTENT_CHARS_MAX,
     FINDINGS_MAX,
@@ -136,13 +135,10 @@ class CodeReader:
                 examined[name] = max(examined.get(name, 0), count)
         words, idle_words = _spoken(self._reach, files, read)
         facts = CodeFacts(
-            examined=dict(sorted(examined.items())),
-            graphs=self._graphs.graphs()[:GRAPHS_MAX],
+            examined=dict(sorted(examined.items())), graphs=self._graphs.graphs()[:GRAPHS_MAX],
             findings=[finding for goal in sorted(found) for finding in kept(found[goal])],
-            counts={goal: counted(found[goal]) for goal in sorted(found)},
-            similarities=self._personas.similarities(),
-            terms=[],
-            unparsed=self._unparsed,
+            counts={goal: counted(found[goal]) for goal in sorted(found)}, similarities=self._personas.similarities(),
+            terms=[], unparsed=self._unparsed,
         )
         kept_short = msgspec.convert(storable(msgspec.to_builtins(facts)), CodeFacts)
         return msgspec.structs.replace(kept_short, words=words, idle_words=idle_words)
@@ -155,6 +151,8 @@ def kept(found: list[Finding]) -> list[Finding]:
 
 def _spoken(reach: ReachReader, files: Sequence[str], read: Read) -> tuple[str, str]:
     """``words`` and ``idle_words`` of a survey."""
+    from pmagent.actors.audit.matters import terms  # loads the OA's word lists; processes that read no code need none
+
     others = [path for path in files if _OF_OTHERS.search(path) and not _LOCKED.search(path)]
     if len(others) > OTHERS_MAX:
         return "", ""
@@ -169,9 +167,7 @@ def _spoken(reach: ReachReader, files: Sequence[str], read: Read) -> tuple[str, 
     return " ".join(sorted(used)), " ".join(sorted(apart))
 
 
-def survey_code(
-    sources: Iterable[Source], files: Sequence[str], read: Read, history: History
-) -> CodeFacts:
+def survey_code(sources: Iterable[Source], files: Sequence[str], read: Read, history: History) -> CodeFacts:
     """Read ``sources`` (in the order of their paths) once, and say what there is in them; the rest as ``facts``."""
     reader = CodeReader(files)
     for source in sources:

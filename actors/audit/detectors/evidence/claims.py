@@ -77,12 +77,14 @@ def cross_referenced(
     """The whole evidence of a dimension: its ``own``, and, where the dimension asks for it, which paths of the report
     exist, which of its statements the code bears out, and what it explains. Keys of ``own`` stay. At most
     ``EVIDENCE_MAX`` items."""
-    found = list(own)
+    if not cross_references(dimension) and EXPLAINED not in dimension.goals:
+        return list(own)
+    paths, said = list(_paths(survey, reading)), list(_statements(survey, reading))
+    found = [*own, *_foreign(survey, reading, paths, said)]
     if EXPLAINED in dimension.goals:
         found.append(_explained(survey, reading))
     if cross_references(dimension):
-        paths, said = list(_paths(survey, reading)), list(_statements(survey, reading))
-        found += [*_foreign(survey, reading, paths, said), *paths, *said]
+        found += [*paths, *said]
     return found[:EVIDENCE_MAX]
 
 
@@ -187,7 +189,7 @@ def _statements(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
     """What of the report's statements could be looked up, by sentence."""
     claimed = {one.path for one in reading.claims}
     missing = cross_reference(claimed - _written(survey, claimed), {"files": survey.files})["hallucinated"]
-    known = _Known(survey, missing)
+    known = Facts(survey, missing)
     by_sentence: dict[tuple[int, str], list[Checked]] = {}
     for one in reading.statements:
         if one.goal != EXPLAINED:
@@ -217,13 +219,13 @@ def _told(one: Checked) -> str:
     return f"page {one.statement.line}: {one.statement.text} [{about}: {one.why}]"
 
 
-class _Known:
-    """What the survey knows, to look statements up in."""
+class Facts:
+    """What the survey knows, to look statements up in; ``missing``: paths that the report names and nobody finds."""
 
-    def __init__(self, survey: RepoSurvey, missing: Sequence[str]) -> None:
+    def __init__(self, survey: RepoSurvey, missing: Sequence[str] = ()) -> None:
         self._survey = survey
         self._missing = missing
-        self._used = set(survey.words.split())
+        self._used = set(survey.words.split()) if absence(survey) > LOOKED_UP else set[str]()
         self._idle = set(survey.idle_words.split())
         self._found: dict[str, Finding] = {}
         for one in survey.findings:

@@ -44,13 +44,29 @@ def repo_evidence(dimension: Dimension, survey: RepoSurvey) -> list[Evidence]:
     found = [_scope(survey)]
     if survey.unparsed:
         found.append(_unparsed(survey))
-    for goal in dimension.goals:
-        if _family(goal) not in _OTHERS:
-            found += goal_items(goal, survey, where_applicable=dimension.where_applicable)
+    if survey.unparsed and not survey.examined.get("parsed") and {*map(_family, dimension.goals)} - {"history"}:
+        rationale = f"parsed as Python: {_examined_code(survey)}"
+        found.append(evidence("repo.unreadable", None, survey.unparsed[0].path, rationale, 1.0, found=True))
+    of_code = [goal for goal in dimension.goals if _family(goal) not in _OTHERS]
+    assets = [goal for goal in of_code if GOALS[goal].kind == "asset" and goal != "repo.term"]
+    without = [goal for goal in assets if no_occasion(goal, survey.examined)] if dimension.where_applicable else []
+    flawed = any(one.reached and one.goal in of_code and GOALS[one.goal].kind == "flaw" for one in survey.findings)
+    apart = not flawed and len(without) > 1 and 3 * len(without) >= 2 * len(assets)
+    for goal in of_code:
+        items = goal_items(goal, survey, where_applicable=dimension.where_applicable)
+        found += [_no_matter(one) for one in items] if apart and goal not in without else items
     found += _flaws(dimension, survey)
     if "repo.term" in dimension.goals:
         found += _terms(dimension, survey)
     return found[:EVIDENCE_MAX]
+
+
+def _no_matter(one: Evidence) -> Evidence:
+    """What is missing where most of a criterion has no occasion: it does not apply, and counts neither way."""
+    if one.found or not one.confidence:
+        return one
+    rationale = f"{one.rationale}; the criterion does not apply here"
+    return one.model_copy(update={"confidence": 0.0, "rationale": rationale})
 
 
 def goal_items(goal: str, survey: RepoSurvey, *, where_applicable: bool = False) -> list[Evidence]:

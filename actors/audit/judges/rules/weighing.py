@@ -40,8 +40,8 @@ _NAMED_FLAW: Final = Fraction(1)
 _OTHER_FLAW: Final = Fraction(1, 2)
 _GRADED: Final = ("report.explained", "report.verified", "report.supported")
 """Assets that are met in part; by how much stands behind the goal."""
-_OF_REPORT: Final = ("report.scanty", "report.foreign")
-"""Flaws of the whole report, whatever a rubric says of them."""
+_OF_ALL: Final = ("report.scanty", "report.foreign", "repo.unreadable")
+"""Flaws of the whole report or repository, whatever a rubric says of them."""
 _PART: Final = re.compile(r"(\d+) of (\d+)")
 _PLACE: Final = re.compile(r".+:[1-9][0-9]*|page [1-9][0-9]*|[0-9a-f]{7,64}", re.DOTALL)
 
@@ -127,7 +127,7 @@ def _item(dimension: Dimension, key: str, evidence: Evidence) -> Item | None:
     if unread:
         limits = dict.fromkeys(("Prosecutor", "Defense", "TechLead"), UNREAD_MAX)
     elif goal.kind == "flaw" and sure >= SURE:
-        limits = SECURITY_LIMITS if goal.security else goal.limits if named or goal.id in _OF_REPORT else {}
+        limits = SECURITY_LIMITS if goal.security else goal.limits if named or goal.id in _OF_ALL else {}
     return Item(
         key=key,
         goal=goal,

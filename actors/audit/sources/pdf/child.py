@@ -19,8 +19,7 @@ from pmagent.actors.core.extras import install
 _UNAVAILABLE: Final = Refused("pdf_unavailable", "cannot be read: PyMuPDF is not installed", install("audit"))
 
 _UNLOADABLE: Final = Refused(
-    "pdf_unavailable",
-    "cannot be read: PyMuPDF is installed, but cannot be loaded",
+    "pdf_unavailable", "cannot be read: PyMuPDF is installed, but cannot be loaded",
     "python -c 'import pymupdf' says why",
 )
 _NO_MEMORY: Final = re.compile(r"failed to map segment|cannot allocate memory|not enough memory", re.IGNORECASE)

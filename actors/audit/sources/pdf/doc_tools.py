@@ -128,11 +128,7 @@ def extract_images_from_pdf(pdf_path: str, limits: AuditLimits | None = None) ->
         raise _translated(error, pdf_path) from error
     images = [
         PDFImage(
-            png=blobs[each.sha256],
-            page=each.page,
-            kind=each.kind,
-            width=each.width,
-            height=each.height,
+            png=blobs[each.sha256], page=each.page, kind=each.kind, width=each.width, height=each.height,
             words=tuple(each.words),
         )
         for each in reading.pictures

@@ -154,15 +154,9 @@ class _Search:
             image.shrink(1)
             png = bytes(image.tobytes("png"))
         picture = Picture(
-            page=min(found.pages),
-            kind="embedded" if not found.shapes else "drawing",
-            width=image.width,
-            height=image.height,
-            sha256=hashlib.sha256(png).hexdigest(),
-            media_type="image/png",
-            shapes=found.shapes,
-            words=[] if not found.shapes else attempted(lambda: self._words(found)) or [],
-            alike=len(found.pages) - 1,
+            page=min(found.pages), kind="embedded" if not found.shapes else "drawing", width=image.width,
+            height=image.height, sha256=hashlib.sha256(png).hexdigest(), media_type="image/png", shapes=found.shapes,
+            words=[] if not found.shapes else attempted(lambda: self._words(found)) or [], alike=len(found.pages) - 1,
         )
         return picture, png
 

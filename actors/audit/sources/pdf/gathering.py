@@ -52,20 +52,11 @@ def read(task: Task) -> Read:
         answers = excerpts(task.questions, passages, store)
     said, telling = statements(passages)
     reading = PdfReading(
-        sha256=task.sha256,
-        title=gathered.title or _largest(passages),
-        pages=gathered.pages,
-        text_pages=gathered.text_pages,
-        ocr_pages=gathered.ocr_pages,
-        characters=sum(len(line.text) for line in gathered.every),
-        segments=len(cut),
-        tables=gathered.tables,
-        headings=(gathered.outline or found)[:HEADINGS_MAX],
-        claims=claims(passages),
-        statements=said,
-        excerpts=answers,
-        notes=gathered.notes,
-        sentences=telling,
+        sha256=task.sha256, title=gathered.title or _largest(passages), pages=gathered.pages,
+        text_pages=gathered.text_pages, ocr_pages=gathered.ocr_pages,
+        characters=sum(len(line.text) for line in gathered.every), segments=len(cut), tables=gathered.tables,
+        headings=(gathered.outline or found)[:HEADINGS_MAX], claims=claims(passages), statements=said, excerpts=answers,
+        notes=gathered.notes, sentences=telling,
     )
     return Read(reading)
 
@@ -120,13 +111,8 @@ def _gathered(task: Task, *, tables: bool) -> Gathered:
     notes += recognition.notes
     notes += counted.notes if counted is not None else []
     return Gathered(
-        every=every,
-        pages=document.page_count,
-        text_pages=text_pages,
-        ocr_pages=recognition.pages,
-        tables=counted.count if counted is not None else 0,
-        title=_title(document),
-        outline=_outline(document),
+        every=every, pages=document.page_count, text_pages=text_pages, ocr_pages=recognition.pages,
+        tables=counted.count if counted is not None else 0, title=_title(document), outline=_outline(document),
         notes=notes,
     )
 

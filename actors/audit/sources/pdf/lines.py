@@ -50,20 +50,9 @@ def plain(text: str, number: int) -> list[Line]:
             if len(found) == LINES_MAX:
                 return found
             if line.strip():
-                found.append(
-                    Line(
-                        line.strip(),
-                        number,
-                        block,
-                        size=0.0,
-                        bold=False,
-                        codes=(),
-                        x0=0.0,
-                        y0=row,
-                        x1=0.0,
-                        y1=row + 1.0,
-                    )
-                )
+                found.append(Line(
+                    line.strip(), number, block, size=0.0, bold=False, codes=(), x0=0.0, y0=row, x1=0.0, y1=row + 1.0,
+                ))
     return found
 
 

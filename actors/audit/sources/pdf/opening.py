@@ -29,15 +29,8 @@ _NO_MEMORY: Final = re.compile(
 )
 
 FAILURES: Final = (
-    mupdf.mupdf.FzErrorBase,
-    RuntimeError,
-    ValueError,
-    IndexError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    ZeroDivisionError,
-    OverflowError,
+    mupdf.mupdf.FzErrorBase, RuntimeError, ValueError, IndexError, KeyError, TypeError, AttributeError,
+    ZeroDivisionError, OverflowError,
 )
 """What PyMuPDF raises on what is damaged: MuPDF's errors, its own, and where it stumbles."""
 
@@ -76,8 +69,7 @@ def open_pdf(pdf: bytes, pages: int) -> Any:
         raise Unreadable("pdf_empty", "has no pages", "export the report again")
     if count > pages:
         raise Unreadable(
-            "pdf_too_large",
-            f"has {count:,} pages; the limit is {pages:,}",
+            "pdf_too_large", f"has {count:,} pages; the limit is {pages:,}",
             "audit a shorter report, or raise pdf_pages",
         )
     return document

@@ -34,12 +34,8 @@ def asked(path: str, limits: AuditLimits, kind: type[T], stop: threading.Event |
     pdf = content(path, limits.pdf_bytes)
     tesseract = shutil.which("tesseract") or ""
     task = Task(
-        pdf=pdf,
-        sha256=hashlib.sha256(pdf).hexdigest(),
-        seconds=limits.pdf_seconds,
-        pages=limits.pdf_pages,
-        tesseract=os.path.realpath(tesseract) if tesseract else "",
-        **wishes,
+        pdf=pdf, sha256=hashlib.sha256(pdf).hexdigest(), seconds=limits.pdf_seconds, pages=limits.pdf_pages,
+        tesseract=os.path.realpath(tesseract) if tesseract else "", **wishes,
     )
     over = time.monotonic() + limits.pdf_seconds
     while True:
@@ -53,13 +49,8 @@ def asked(path: str, limits: AuditLimits, kind: type[T], stop: threading.Event |
 def _run(task: Task, seconds: float, memory: int, stop: threading.Event | None) -> Limited:
     try:
         return run_limited(
-            MODULE,
-            msgspec.msgpack.encode(task),
-            seconds=seconds,
-            memory_bytes=memory,
-            output_bytes=ANSWER_BYTES,
-            stop=stop,
-            readable=(task.tesseract,) if task.tesseract else (),
+            MODULE, msgspec.msgpack.encode(task), seconds=seconds, memory_bytes=memory, output_bytes=ANSWER_BYTES,
+            stop=stop, readable=(task.tesseract,) if task.tesseract else (),
         )
     except OSError as error:
         reason = errno.errorcode.get(error.errno or 0, "unknown")
@@ -116,8 +107,7 @@ def _not_opened(name: str, error: OSError | ValueError) -> SourceFailed:
 
 def _too_many_bytes(name: str, limit: int) -> SourceFailed:
     return SourceFailed(
-        "pdf_too_large",
-        f"{name} has more than {limit:,} bytes, the limit",
+        "pdf_too_large", f"{name} has more than {limit:,} bytes, the limit",
         "audit a smaller report, or raise pdf_bytes",
     )
 
@@ -130,20 +120,17 @@ def _said(ended: Limited, path: str, limits: AuditLimits, kind: type[T]) -> T:
             raise SourceFailed("cancelled", f"reading {name} was cancelled", "ask for the audit again")
         case "timed_out":
             raise SourceFailed(
-                "pdf_timed_out",
-                f"{name} could not be read within {limits.pdf_seconds:g} seconds, the limit",
+                "pdf_timed_out", f"{name} could not be read within {limits.pdf_seconds:g} seconds, the limit",
                 "audit a shorter report, or raise pdf_seconds",
             )
         case "memory":
             raise SourceFailed(
-                "pdf_too_large",
-                f"{name} cannot be read with {limits.pdf_memory // 2**20:,} MiB of memory, the limit",
+                "pdf_too_large", f"{name} cannot be read with {limits.pdf_memory // 2**20:,} MiB of memory, the limit",
                 "audit a smaller report, or raise pdf_memory",
             )
         case "output":
             raise SourceFailed(
-                "pdf_too_large",
-                f"what was read of {name} is longer than {ANSWER_BYTES // 2**20} MiB",
+                "pdf_too_large", f"what was read of {name} is longer than {ANSWER_BYTES // 2**20} MiB",
                 "audit a shorter report",
             )
         case "crashed" if ended.signal:

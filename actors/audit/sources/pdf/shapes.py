@@ -97,9 +97,7 @@ def _touching(spans: Sequence[Span]) -> list[list[int]]:
 def _cluster(paths: Sequence[tuple[Any, Any]], bounds: Any) -> Cluster:
     areas = [area for area, _ in paths]  # of no height or no width, where they are lines
     area = mupdf.Rect(
-        min(each.x0 for each in areas),
-        min(each.y0 for each in areas),
-        max(each.x1 for each in areas),
+        min(each.x0 for each in areas), min(each.y0 for each in areas), max(each.x1 for each in areas),
         max(each.y1 for each in areas),
     )
     boxes: list[Any] = []
