@@ -61,7 +61,7 @@ class SimDisk:
         self._durable_names: dict[str, _Inode] = {}
         self._changes: dict[str, list[Change]] = {}
         self._listed: dict[str, list[str]] = {}
-        """The files of folders that were listed, and in which no name has changed since."""
+        """The files of folders in which no name has changed since."""
         self._folders: dict[str, int] = {}
         self._numbers = count(1)
         self._version = 1  # of all folders
@@ -82,8 +82,7 @@ class SimDisk:
     def names(self, folder: str) -> list[str]:
         """See Disk."""
         self.step()
-        behind = len(folder) + 1
-        return [path[behind:] for path in self.paths(folder)]
+        return [path[len(folder) + 1 :] for path in self.paths(folder)]
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> SimFile:
         """See Disk."""
@@ -306,8 +305,7 @@ class SimDisk:
         """Every file in a folder, sorted."""
         found = self._listed.get(folder)
         if found is None:
-            start, behind = f"{folder}/", len(folder) + 1
-            found = sorted(path for path in self._names if path.startswith(start) and "/" not in path[behind:])
+            found = sorted(path for path in self._names if path.startswith(folder) and dirname(path) == folder)
             self._listed[folder] = found
         return found
 
