@@ -63,8 +63,8 @@ class Refuser:
 class GatewayBench(Bench):
     """See the module. ``seconds`` is the time since the start."""
 
-    def __init__(self, actors: Iterable[AnyActor] = ()) -> None:
-        super().__init__([*(actors or [Grantor()]), Gateway()])
+    def __init__(self, actors: Iterable[AnyActor] = (), gateway: Gateway | None = None) -> None:
+        super().__init__([*(actors or [Grantor()]), gateway or Gateway()])
         self.seconds = 0.0
         self.facts = 0
 

@@ -396,16 +396,15 @@ def test_no_snapshot_is_taken_within_a_reaction() -> None:
 
 
 def test_an_outward_type_that_is_registered_late_needs_a_permit_too() -> None:
-    bench = Bench([worker(n=1)])
+    asking = worker(n=1)
+    bench = Bench([asking])
 
     @event_type("toy.late_requested", effect=Effect(repeatable=False))
     class LateRequested(OutwardRequest, frozen=True, kw_only=True):
         def scope(self) -> Scope:
             return Scope("feature_work", "toy")
 
-    asking = Scripted("asking", {1: [LateRequested(permit=0)]}, [Poked])
-    bench.engine.actors[1] = asking
-    bench.engine.states["asking"] = asking.initial()
+    asking.script = {1: [LateRequested(permit=0)]}
     assert bench.fact(Poked(n=1)).starts == []
     assert [event.type for event in bench.history] == ["toy.poked", "toy.late_requested", "effect.refused"]
 

@@ -336,9 +336,8 @@ def test_a_halted_gateway_answers_its_questions_when_it_is_resumed() -> None:
                 raise LookupError
             return super().decide(state, event)
 
-    bench = GatewayBench()
     gateway = Failing()
-    bench.engine.actors[-1] = gateway
+    bench = GatewayBench(gateway=gateway)
     asks = [bench.ask(), bench.ask()]
     gateway.broken = True
     bench.fail(bench.calls[0])
