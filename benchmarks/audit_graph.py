@@ -1,8 +1,8 @@
-"""The audit's graph: walks a second, with everything known but the next step, beside the bare graph.
+"""The audit's graph: invocations a second, with everything known but the next step, beside the bare graph.
 
-The actor walks the graph whenever something has come (docs/design.md §15.3), so an audit costs as many walks as
+The actor invokes the graph whenever something has come (docs/design.md §15.3), so an audit costs as many invocations as
 answers. Measured is the one that a judge's reply leads to: all evidence there, all opinions but one. Beside it:
-LangGraph's own run of a graph of the same shape whose nodes do nothing. At three sizes of rubric.
+LangGraph's own part, a graph of the same shape whose nodes do nothing. At three sizes of rubric.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from langgraph.graph import END, START, StateGraph
 
 from benchmarks.harness import Bench, Row, Spread
 from pmagent.actors.audit.actor_clerk import ActorClerk
-from pmagent.actors.audit.graph import BENCH, DETECTIVES, walked
+from pmagent.actors.audit.graph import BENCH, DETECTIVES, audit_graph
 from pmagent.actors.audit.state import Asked, Audit
 from pmagent.contracts.audit import JUDGES, AuditState, Evidence, JudicialOpinion
 from pmagent.contracts.audit_events import AuditRequested
@@ -38,7 +38,7 @@ def run(bench: Bench) -> list[Row]:
             limits.append(_rate(bare, times))
         rate, limit = Spread.of(rates), Spread.of(limits)
         rows.append(Row(
-            what=f"audit graph, {dimensions} criteria, one opinion missing", figure=rate, unit="walks/s",
+            what=f"audit graph, {dimensions} criteria, one opinion missing", figure=rate, unit="invocations/s",
             beside="a graph of this shape whose nodes do nothing", limit=limit, ratio=rate.median / limit.median,
         ))
     return rows
@@ -74,7 +74,7 @@ def _invocation(dimensions: int) -> Callable[[], object]:
 
     def invoke() -> object:
         config: RunnableConfig = {"configurable": {"clerk": ActorClerk(audit)}}
-        after = walked({**state, "opinions": list(opinions[:-1])}, config)
+        after = audit_graph().invoke({**state, "opinions": list(opinions[:-1])}, config)
         assert after["waiting"], "one opinion is missing"
         return after
 

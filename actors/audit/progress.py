@@ -7,8 +7,10 @@ evidence, opinions, then either the end or new requests.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Final, cast
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextvars import copy_context
+from typing import Any, Final, cast
 
 import msgspec
 from langchain_core.runnables import RunnableConfig
@@ -17,7 +19,7 @@ from msgspec import UNSET
 
 from pmagent.actors.audit.actor_clerk import ActorClerk
 from pmagent.actors.audit.ends import ACTION, AUDITOR, abandoned, failure
-from pmagent.actors.audit.graph import walked
+from pmagent.actors.audit.graph import audit_graph
 from pmagent.actors.audit.judges.functions import BUDGET_BYTES
 from pmagent.actors.audit.state import QUESTIONS_MAX, Audit, question_key
 from pmagent.contracts.audit import (
@@ -73,7 +75,7 @@ def progress(audit: Audit, event: Event) -> Iterator[Payload]:
 
 
 def _invoked(audit: Audit, clerk: ActorClerk) -> AuditState:
-    """The graph's state after a walk with what is known."""
+    """The graph's state after an invocation with what is known."""
     known: AuditState = {
         "repo_url": audit.asked.repo_url,
         "pdf_path": audit.asked.pdf_path,
@@ -92,9 +94,28 @@ def _invoked(audit: Audit, clerk: ActorClerk) -> AuditState:
         "report_sha256": audit.report_sha256,
         "panel": audit.asked.panel,
     }
-    config: RunnableConfig = {"configurable": {"clerk": clerk, "provenance": provenance}}
+    configurable = {"clerk": clerk, "provenance": provenance, _SUBMIT: lambda: _in_this_thread}
+    config: RunnableConfig = {"configurable": configurable}
     with tracing_context(enabled=False):  # whatever the environment says: nothing leaves
-        return walked(known, config)
+        for state in audit_graph().stream(known, config, stream_mode="values"):  # invoke computes updates, too
+            known = cast("AuditState", state)
+    return known
+
+
+_SUBMIT: Final = "__pregel_runner_submit"
+"""Where LangGraph looks for who runs the nodes of a step. A version that does not look there runs them in threads, with
+the same result."""
+
+
+def _in_this_thread(node: Callable[..., Any], *arguments: Any, **named: Any) -> Future[Any]:
+    """Run a node at once: it computes, and waits for nothing, so that threads would only cost time."""
+    own = {name: value for name, value in named.items() if not name.startswith("__")}  # the others are the executor's
+    done: Future[Any] = Future()
+    try:
+        done.set_result(copy_context().run(node, *arguments, **own))
+    except Exception as error:  # noqa: BLE001 - LangGraph raises it where it waits for the node
+        done.set_exception(error)
+    return done
 
 
 def engine_of(audit: Audit) -> str:

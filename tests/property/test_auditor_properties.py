@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.runnables import RunnableConfig
 
-from pmagent.actors.audit import graph, progress
-from pmagent.actors.audit.actor_clerk import ActorClerk
-from pmagent.contracts.audit import JUDGES, AuditState
+from pmagent.contracts.audit import JUDGES
 from pmagent.contracts.audit_events import (
     AuditCloneRequested,
     AuditConcluded,
@@ -29,29 +24,6 @@ from pmagent.contracts.model import ModelAsked, ModelCallFailed, ModelCallReques
 from pmagent.events.event import Event
 from tests.support.audits import AUDIT, Court, said
 from tests.support.effort import examples
-
-
-@pytest.fixture(autouse=True, scope="module")
-def walks() -> Iterator[list[int]]:
-    """Each walk of the graph must come to what LangGraph comes to, and ask its clerk for the same; grows with each."""
-    held: list[int] = []
-
-    def walked(known: AuditState, config: RunnableConfig) -> AuditState:
-        clerk = config["configurable"]["clerk"]
-        twin = ActorClerk(clerk._audit, clerk._reply, clerk._position)
-        other: RunnableConfig = {"configurable": {**config["configurable"], "clerk": twin}}
-        found = graph.walked(known, config)
-        assert found == graph.audit_graph().invoke(known, other)
-        assert (clerk.wanted, clerk.clone) == (twin.wanted, twin.clone)
-        assert sorted(map(repr, clerk.rejected)) == sorted(map(repr, twin.rejected))
-        held.append(len(found))
-        return found
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(progress, "walked", walked)
-        yield held
-    assert held
-
 
 KINDS = (AuditCloneRequested, AuditPdfRequested, AuditPicturesRequested, ModelCallRequested)
 DIMENSIONS = ("state", "safety", "accuracy", "diagram")
