@@ -1,6 +1,6 @@
 """The actor's clerk: looks up what the log has brought, and notes what has to be asked for; pure.
 
-The notes are put into an order that does not depend on that of the graph's parallel nodes.
+The graph's parallel nodes run in threads, so what is noted is put into an order that does not depend on them.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def pointer(path: Path) -> str:
 
 
 def persona_of(name: str) -> Judge | None:
-    """Whom a key of ``judicial_logic`` means: prosecutor, Defense, TechLead, tech_lead, …; None: nobody."""
+    """The judge that a key of ``judicial_logic`` means: prosecutor, Defense, TechLead, tech_lead, …; None: nobody."""
     return _PERSONAS.get(_NOT_LETTERS.sub("", lowered(name)))
 
 
